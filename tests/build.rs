@@ -1,5 +1,5 @@
-//! Makes `cfg(offline)` of `PROXY_TESTS_OFFLINE=1`: tests that call real programs are ignored then,
-//! so that the run counts them.
+//! Sets `cfg(offline)` for `PROXY_TESTS_OFFLINE=1`: tests that call real programs are then counted
+//! as ignored.
 
 const OFFLINE: &str = "PROXY_TESTS_OFFLINE";
 

@@ -1,7 +1,7 @@
-// A browser with cookies: follows an address to its end. The person in it agrees to everything.
+// A browser with cookies that follows an address to its last page. Its user agrees to everything.
 //
-// node browser.mjs URL          ends where a browser would, on the page that a login ends with
-// node browser.mjs --stop URL   prints the address of this machine to which it would go in the end
+// node browser.mjs URL          prints the status and text of the last page
+// node browser.mjs --stop URL   prints the loopback address of the last redirect without visiting it
 
 const args = process.argv.slice(2);
 const stops = args[0] === "--stop";
@@ -37,7 +37,7 @@ for (let step = 0; step < 30; step++) {
     console.log(`${response.status} ${page}`);
     process.exit(response.ok ? 0 : 1);
   }
-  // A page that asks for a word of agreement gets it.
+  // A page that asks for consent gets it.
   form = new URLSearchParams({ confirm: "yes" });
   for (const [, name, value] of page.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)) {
     form.set(name, value);

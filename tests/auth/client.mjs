@@ -1,7 +1,7 @@
-// A client for the conformance suite's authorization scenarios: a person at a terminal who has `proxy`
-// log in, calls every tool, and logs in again where that is asked for.
+// A client for the conformance suite's authorization scenarios: a user at a terminal who logs in with
+// `proxy`, calls every tool, and logs in again if required.
 //
-// node client.mjs PROXY SERVER_URL      the suite adds the address, and says the rest in variables
+// node client.mjs PROXY SERVER_URL      the suite adds the address, and sets variables
 
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -17,7 +17,7 @@ const quote = JSON.stringify;
 const oauth = [`client_metadata_url = "https://conformance-test.local/client-metadata.json"`];
 if (context.client_id) oauth.push(`client_id = ${quote(context.client_id)}`);
 if (context.client_secret) oauth.push(`client_secret = ${quote(context.client_secret)}`);
-// What a person would be told by whoever runs the server.
+// Credentials that the operator of the server would give to a user.
 const keep = (name, text) => {
   const path = join(folder, name);
   writeFileSync(path, text);
@@ -55,7 +55,7 @@ const run = async (...args) => {
   return { code, text };
 };
 
-// The suite's authorization server answers at once, with the address to which a browser would go.
+// The suite's authorization server redirects immediately, without a page.
 const logIn = async () => {
   const child = start(["login", "it", "--no-browser", "--quiet"]);
   const end = ended(child);

@@ -1,16 +1,17 @@
-// An authorization server (oidc-provider) and an MCP server of the official SDK that it guards, for
-// tests. Prints one line of JSON with their addresses; ends with its stdin.
+// An authorization server (oidc-provider) for tests, and an MCP server of the official SDK that it
+// protects. Prints one line of JSON with their addresses; exits at the end of its stdin.
 //
 // node guarded.mjs TTL_SECONDS FIXED_CLIENT
 //
-// `POST /control/NAME` on the MCP server's port: `rotate` (other signing keys), `revoke` (every token
-// that was given), `ttl/SECONDS`, `leeway/SECONDS` (the MCP server accepts a token for so long after its end), `format/opaque` (of tokens); `GET /control/counts` says how often tokens were asked for.
+// `POST /control/NAME` on the MCP server's port: `rotate` (new signing keys), `revoke` (all issued
+// tokens), `ttl/SECONDS`, `leeway/SECONDS` (the MCP server accepts expired tokens for this long),
+// `format/opaque` (of tokens). `GET /control/counts` returns the number of requests by path.
 
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 
-// A clock that is off, before anybody reads it.
+// Shifts the clock before other code reads it.
 const ahead = Number(process.env.CLOCK_AHEAD_S ?? 0) * 1000;
 if (ahead !== 0) {
   const Real = Date;
@@ -49,7 +50,7 @@ const newKey = async () => {
   return { ...(await jose.exportJWK(privateKey)), use: "sig", alg: "RS256", kid };
 };
 
-// The issuer has to know its port before it is made.
+// The issuer needs its port before it is created.
 let provider;
 const guard = createServer((request, response) => handler(request, response));
 const guardPort = await listen(guard);

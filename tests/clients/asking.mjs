@@ -1,11 +1,11 @@
-// Many parallel calls in one session, some of which ask the person, played by the official
+// Makes many concurrent calls in one session, some of which ask the user, with the official
 // TypeScript SDK.
 //
 //     asking.mjs SDK CALLS URL
 //     asking.mjs SDK CALLS COMMAND ARGUMENT...
 //
 // SDK is a mode of sdk.mjs. Every fifth call is one of `any/ask`, the others are of `any/echo`.
-// Prints one JSON object: the text of each result, and how often the person was asked.
+// Prints one JSON object: the text of each result, and the number of questions.
 
 import { connect } from "./sdk.mjs";
 
@@ -14,7 +14,7 @@ let asked = 0;
 const answers = {
   "elicitation/create": async () => {
     asked += 1;
-    // A person takes a while; meanwhile other calls end, and their streams with them.
+    // A user answers late; meanwhile other calls end, and so do their streams.
     await new Promise((resolve) => setTimeout(resolve, 20));
     return { action: "accept", content: { text: "Ada" } };
   },

@@ -1,11 +1,11 @@
-"""Many parallel calls in one session, some of which ask the person, played by the official
+"""Makes many concurrent calls in one session, some of which ask the user, with the official
 Python SDK.
 
     asking.py MODE CALLS URL
     asking.py MODE CALLS COMMAND ARGUMENT...
 
 MODE is `legacy`, `auto` or a revision. Every fifth call is one of `any/ask`, the others are of
-`any/echo`. Prints one JSON object: the text of each result, and how often the person was asked.
+`any/echo`. Prints one JSON object: the text of each result, and the number of questions.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ async def play(mode, calls, server):
     async def elicit(context, params):
         nonlocal asked
         asked += 1
-        # A person takes a while; meanwhile other calls end, and their streams with them.
+        # A user answers late; meanwhile other calls end, and so do their streams.
         await asyncio.sleep(0.02)
         return types.ElicitResult(action="accept", content={"text": "Ada"})
 

@@ -1,11 +1,11 @@
-"""Claude Code before a model that plays along, on this machine.
+"""Runs Claude Code with a fake model on this machine.
 
     claude_code.py CLAUDE HOME COMMAND ARGUMENT...
 
-CLAUDE is its program, HOME an empty folder, the command starts the server that it calls `proxy`.
-Prints one JSON object: what reached the model of a prompt of the server (a slash command), of one
-of its resources (`@`, which is not looked for under `-p`, so a terminal is played), and of a tool
-that asks its person, whom `-p` has not.
+CLAUDE is its program, HOME an empty folder; the command starts the server named `proxy`. Prints one
+JSON object with the texts that reached the model: from a prompt of the server (a slash command),
+from one of its resources (`@`, which `-p` does not support, so a terminal is used), and from a tool
+that asks the user, whom `-p` does not have.
 """
 
 import http.server
@@ -24,7 +24,7 @@ RUN_TIMEOUT_S = 50
 
 
 class Model(http.server.BaseHTTPRequestHandler):
-    """Answers `ok`; but calls the tool that a text names behind `CALL`, once."""
+    """Answers `ok`, except that it once calls the tool that a text names after `CALL`."""
 
     protocol_version = "HTTP/1.1"
     seen = []
@@ -69,7 +69,7 @@ class Model(http.server.BaseHTTPRequestHandler):
 
 
 def said(messages):
-    """The block that the model says, its delta, and why it stops."""
+    """Returns the content block of the model, its delta, and the stop reason."""
     text = json.dumps(messages)
     if "CALL " not in text or "tool_result" in text:
         return {"type": "text", "text": ""}, {"type": "text_delta", "text": "ok"}, "end_turn"
@@ -81,7 +81,7 @@ def said(messages):
 
 
 def prepare(home, server):
-    """A home in which nothing is asked of the person first."""
+    """Prepares a home folder without first-run questions."""
     work = os.path.join(home, "work")
     os.mkdir(work)
     command, *arguments = server
@@ -142,8 +142,7 @@ def main():
 
 
 def on_terminal(claude, work, environment, prompt, wanted):
-    """Types a prompt until what reaches the model holds what is wanted: its lists come when they
-    come."""
+    """Types a prompt until the wanted text reaches the model: the server's lists arrive later."""
     child, terminal = pty.fork()
     if child == 0:
         os.chdir(work)
@@ -156,7 +155,7 @@ def on_terminal(claude, work, environment, prompt, wanted):
         for _ in range(ASKS_OF_TERMINAL_MAX):
             before = len(Model.seen)
             os.write(terminal, prompt.encode())
-            # A line end that comes with the text is part of the text.
+            # A newline in the same chunk as the text would be part of the text.
             time.sleep(0.5)
             os.write(terminal, b"\r")
             with Model.came:

@@ -1,9 +1,9 @@
-// A call under which the daemon is killed, played by the official TypeScript SDK.
+// Makes a call during which the daemon is killed, with the official TypeScript SDK.
 //
 //     killed.mjs SDK GATE URL
 //
-// SDK is a mode of sdk.mjs. When progress of the call is heard, the file GATE is made; when the file
-// GATE.killed is there, three calls of another tool follow. Prints one JSON object of what was seen.
+// SDK is a mode of sdk.mjs. On progress of the call it creates the file GATE; once the file
+// GATE.killed exists, it makes three calls of another tool. Prints the results as one JSON object.
 
 import { existsSync, writeFileSync } from "node:fs";
 

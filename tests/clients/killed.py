@@ -1,9 +1,9 @@
-"""A call under which the daemon is killed, played by the official Python SDK and by FastMCP.
+"""Makes a call during which the daemon is killed, with the official Python SDK or FastMCP.
 
     killed.py SDK GATE URL
 
-SDK is `mcp` or `fastmcp`. When progress of the call is heard, the file GATE is made; when the file
-GATE.killed is there, three calls of another tool follow. Prints one JSON object of what was seen.
+SDK is `mcp` or `fastmcp`. On progress of the call it creates the file GATE; once the file
+GATE.killed exists, it makes three calls of another tool. Prints the results as one JSON object.
 """
 
 import asyncio

@@ -1,9 +1,9 @@
-// What is not a tool, and what servers ask, played by the official TypeScript SDK.
+// Uses prompts, resources and servers' requests with the official TypeScript SDK.
 //
 //     passing.mjs SDK URL
 //     passing.mjs SDK COMMAND ARGUMENT...
 //
-// SDK is a mode of sdk.mjs. Prints one JSON object of what was seen.
+// SDK is a mode of sdk.mjs. Prints the results as one JSON object.
 
 import { connect } from "./sdk.mjs";
 

@@ -1,9 +1,9 @@
-"""What is not a tool, and what servers ask, played by the official Python SDK.
+"""Uses prompts, resources and servers' requests with the official Python SDK.
 
     passing.py MODE URL
     passing.py MODE COMMAND ARGUMENT...
 
-MODE is `legacy`, `auto` or a revision. Prints one JSON object of what was seen.
+MODE is `legacy`, `auto` or a revision. Prints the results as one JSON object.
 """
 
 import asyncio

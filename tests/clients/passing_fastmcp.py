@@ -1,9 +1,9 @@
-"""What is not a tool, and what servers ask, played by the client of FastMCP.
+"""Uses prompts, resources and servers' requests with the client of FastMCP.
 
     passing_fastmcp.py MODE URL
     passing_fastmcp.py MODE COMMAND ARGUMENT...
 
-MODE is `legacy`, `auto` or a revision. Prints one JSON object of what was seen.
+MODE is `legacy`, `auto` or a revision. Prints the results as one JSON object.
 """
 
 import asyncio

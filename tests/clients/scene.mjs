@@ -1,10 +1,10 @@
-// The scene of the three tools, played by the official TypeScript SDK.
+// Plays the scene of the three tools with the official TypeScript SDK.
 //
 //     scene.mjs SDK GATE URL
 //     scene.mjs SDK GATE COMMAND ARGUMENT...
 //
-// SDK is a mode of sdk.mjs. For each progress heard, a file is made: GATE and its number. Prints one
-// JSON object of what was seen.
+// SDK is a mode of sdk.mjs. For each progress notification it creates the file GATE plus its number.
+// Prints the results as one JSON object.
 
 import { writeFileSync } from "node:fs";
 

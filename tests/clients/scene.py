@@ -1,10 +1,10 @@
-"""The scene of the three tools, played by the official Python SDK.
+"""Plays the scene of the three tools with the official Python SDK.
 
     scene.py MODE GATE URL
     scene.py MODE GATE COMMAND ARGUMENT...
 
-MODE is `legacy`, `auto` or a revision. For each progress heard, a file is made: GATE and its
-number. Prints one JSON object of what was seen.
+MODE is `legacy`, `auto` or a revision. For each progress notification it creates the file GATE plus
+its number. Prints the results as one JSON object.
 """
 
 import asyncio

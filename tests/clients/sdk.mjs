@@ -1,4 +1,4 @@
-// The official TypeScript SDK, old and new, under one face. Its packages are looked up beside the
+// One interface to the official TypeScript SDK, old and new. Its packages are resolved from the
 // current folder.
 
 import { createRequire } from "node:module";
@@ -22,7 +22,7 @@ const packages = {
   ],
 };
 
-// What servers ask, by the old SDK's schema of it.
+// The requests of servers, by their schema in the old SDK.
 const asks = {
   "elicitation/create": "ElicitRequestSchema",
   "sampling/createMessage": "CreateMessageRequestSchema",
@@ -30,8 +30,8 @@ const asks = {
 };
 
 // A client of a URL, or of a command and its arguments. `mode` is `v1` (the package `sdk`), `v2`
-// (the package `client`) or `v2-auto` (the same, which asks for the modern era first). `answers`
-// holds a function for each thing that servers may ask.
+// (the package `client`) or `v2-auto` (the same, which tries the modern era first). `answers` has a
+// function for each request of servers.
 export async function connect(mode, [target, ...args], answers = {}, capabilities = {}) {
   const sdk = mode.slice(0, 2);
   const [{ Client }, { StreamableHTTPClientTransport }, { StdioClientTransport }, types] =

@@ -1,7 +1,7 @@
-//! Journeys through the whole house, one file each, in a folder for what they are about.
+//! Journeys through the whole program, one per file, in folders by topic.
 #![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
-/// `#[journey]`, in every file.
+/// Makes `#[journey]` available in every file.
 #[macro_use]
 extern crate journey;
 
@@ -31,7 +31,7 @@ use tokio::{
     time::{interval, timeout},
 };
 
-/// The programs Cargo built for this test.
+/// Returns the programs that Cargo built for this test.
 fn programs() -> Programs {
     Programs {
         proxy: env!("CARGO_BIN_EXE_proxy-under-test").into(),
@@ -39,17 +39,17 @@ fn programs() -> Programs {
     }
 }
 
-/// A house with these servers.
+/// Creates a house with these servers.
 fn house<S: Into<Server>>(servers: impl IntoIterator<Item = S>) -> House {
     House::new(&programs(), servers)
 }
 
-/// A house whose sessions share a daemon.
+/// Creates a house whose sessions share a daemon.
 fn house_with_daemon<S: Into<Server>>(servers: impl IntoIterator<Item = S>) -> House {
     house(servers).with_daemon()
 }
 
-/// A house with these servers, whose tools are known, and a session in it.
+/// Creates a house with these servers, indexes their tools, and opens a session.
 async fn opened<S: Into<Server>>(servers: impl IntoIterator<Item = S>) -> (House, Client) {
     let house = house(servers);
     house.indexed().await;
@@ -57,7 +57,7 @@ async fn opened<S: Into<Server>>(servers: impl IntoIterator<Item = S>) -> (House
     (house, client)
 }
 
-/// A fake server with nothing before it.
+/// Starts a fake server without a proxy.
 fn alone(script: &Script) -> Client {
     let mut command = Command::new(programs().fake_server);
     command
@@ -66,7 +66,7 @@ fn alone(script: &Script) -> Client {
     Client::start(command)
 }
 
-/// Waits for all of them at once.
+/// Waits for all of them concurrently.
 async fn futures_of(futures: impl Iterator<Item = impl Future<Output = ()>>) {
     let mut all: Vec<_> = futures.map(Box::pin).collect();
     std::future::poll_fn(|context| {
@@ -80,7 +80,7 @@ async fn futures_of(futures: impl Iterator<Item = impl Future<Output = ()>>) {
     .await;
 }
 
-/// Waits until it is so; a journey that waits in vain fails and says for what.
+/// Waits until the condition is true; a timeout fails the test and names the condition.
 async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let mut looks = interval(Duration::from_millis(10));
     let waited = timeout(DEADLINE, async {
@@ -88,11 +88,11 @@ async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
             looks.tick().await;
         }
     });
-    assert!(waited.await.is_ok(), "in vain: {what}");
+    assert!(waited.await.is_ok(), "timed out waiting for {what}");
 }
 
-/// Calls until it is answered well. A call may still be sent to a server that
-/// was killed a moment ago, and is told so; each such answer must say it.
+/// Calls until the call succeeds. A call may still be sent to a server that was just killed; each
+/// such call must fail with `server_unavailable`.
 async fn answered_in_the_end(client: &Client, tool: &str, input: &Value) -> String {
     let mut looks = interval(Duration::from_millis(10));
     let answered = async {
@@ -109,7 +109,7 @@ async fn answered_in_the_end(client: &Client, tool: &str, input: &Value) -> Stri
     client.within("good answer", answered).await
 }
 
-/// The parameters of a call through `execute_dynamic_tool`, to begin it and wait later.
+/// Returns the parameters of a call through `execute_dynamic_tool`, to send it and wait later.
 fn calling(tool: &str, input: &Value) -> Value {
     json!({
         "name": "execute_dynamic_tool",
@@ -117,20 +117,21 @@ fn calling(tool: &str, input: &Value) -> Value {
     })
 }
 
-/// The handle under which a cut result is kept, as its footer names it.
+/// Returns the handle of a cut result from its footer.
 #[track_caller]
 fn handle(answer: &str) -> &str {
     let (_, rest) = answer.split_once(r#"{"handle":""#).unwrap();
     rest.split_once('"').unwrap().0
 }
 
-/// Tokens of a text in the encoding that the figures are about.
+/// Counts the tokens of a text in the encoding of the published figures.
 fn tokens(text: &str) -> usize {
     let encoding = tiktoken_rs::o200k_base_singleton();
     encoding.encode_ordinary(text).len()
 }
 
-/// Tokens of what a model sees of a tool: annotations and `_meta` are for the client.
+/// Counts the tokens of the parts of a tool that a model sees: annotations and `_meta` are for the
+/// client.
 fn definition_tokens(tool: &Value) -> usize {
     let seen = ["name", "description", "inputSchema"];
     let seen = seen.map(|key| (key.to_owned(), tool[key].clone()));

@@ -1,5 +1,5 @@
-//! Finds the sets that are not in the repository. Tests of a missing set are ignored, so that the test
-//! run counts them; a folder that a variable names and that is not there fails the build.
+//! Finds the sets that are not in the repository. Tests of a missing set are counted as ignored; a
+//! missing folder that a variable names fails the build.
 
 use std::{
     env,
@@ -20,14 +20,14 @@ fn main() {
     require("without_servers", &servers);
 }
 
-/// The folder that the variable names, or this one. The crate reads it as `VARIABLE_FOUND`.
+/// Returns the folder that the variable names, or this one. The crate reads it as `VARIABLE_FOUND`.
 fn find(variable: &str, otherwise: PathBuf) -> PathBuf {
     println!("cargo::rerun-if-env-changed={variable}");
     let named = env::var_os(variable).map(PathBuf::from);
     if let Some(named) = &named {
         assert!(
             named.is_dir(),
-            "{variable}: {} is no folder",
+            "{variable}: {} is not a folder",
             named.display()
         );
     }
@@ -36,7 +36,7 @@ fn find(variable: &str, otherwise: PathBuf) -> PathBuf {
     folder
 }
 
-/// Sets the flag where the path does not exist.
+/// Sets the flag if the path does not exist.
 fn require(flag: &str, path: &Path) {
     println!("cargo::rustc-check-cfg=cfg({flag})");
     println!("cargo::rerun-if-changed={}", path.display());

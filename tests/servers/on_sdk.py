@@ -1,4 +1,5 @@
-"""A server on the official Python SDK that asks, logs, tells its progress and answers in structure.
+"""A server on the official Python SDK that asks the user, logs, and reports progress.
+Its results are structured.
 
     on_sdk.py
 """

@@ -1,5 +1,5 @@
-//! A bridge for a client that calls tools by names of its own choice: a call of `NAME` is sent on as
-//! `execute_dynamic_tool` with `SERVER/NAME`. Everything else is passed on unchanged, in both
+//! A bridge for a client that calls tools by names of its own choice: a call of `NAME` is forwarded
+//! as `execute_dynamic_tool` with `SERVER/NAME`. Everything else is forwarded unchanged, in both
 //! directions and without buffering.
 
 use std::{convert::Infallible, net::SocketAddr, sync::Arc};
@@ -22,10 +22,10 @@ use tokio::{
 };
 
 const EXECUTE: &str = "execute_dynamic_tool";
-/// Tools that are called as they are.
+/// Tools that are called under their own names.
 const OURS: [&str; 3] = ["search_tools", "describe_tool", EXECUTE];
 
-/// It listens until it is dropped.
+/// A bridge, which listens until it is dropped.
 #[derive(Debug)]
 pub struct Bridge {
     address: SocketAddr,
@@ -33,12 +33,12 @@ pub struct Bridge {
 }
 
 impl Bridge {
-    /// To the tools of `server` behind the proxy at `address`.
+    /// Starts a bridge to the tools of `server` behind the proxy at `address`.
     pub async fn to(address: SocketAddr, server: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await;
-        let listener = listener.expect("some port is free");
-        let own = listener.local_addr().expect("it is bound");
-        let way = Arc::new(Way {
+        let listener = listener.expect("there is a free port");
+        let own = listener.local_addr().expect("the socket is bound");
+        let way = Arc::new(BridgePath {
             own,
             to: address,
             server: server.to_owned(),
@@ -61,13 +61,13 @@ impl Drop for Bridge {
     }
 }
 
-struct Way {
+struct BridgePath {
     own: SocketAddr,
     to: SocketAddr,
     server: String,
 }
 
-async fn listen(listener: TcpListener, way: Arc<Way>) {
+async fn listen(listener: TcpListener, way: Arc<BridgePath>) {
     while let Ok((stream, _)) = listener.accept().await {
         let way = Arc::clone(&way);
         let pass = service_fn(move |request| {
@@ -80,17 +80,18 @@ async fn listen(listener: TcpListener, way: Arc<Way>) {
     }
 }
 
-impl Way {
+impl BridgePath {
     async fn pass(&self, request: Request<Incoming>) -> Response<Incoming> {
         let (mut head, body) = request.into_parts();
         let body = body.collect().await.expect("the client sends its body");
         let body = self.translate(body.to_bytes(), &mut head.headers);
-        // A name that is not ours is the client's own choice, and its business with the proxy.
+        // Only the bridge's own address is replaced; the proxy checks any other name of the client.
         for name in [HOST, ORIGIN] {
             let said = head.headers.get(&name).and_then(|it| it.to_str().ok());
             let meant = said.map(|it| it.replace(&self.own.to_string(), &self.to.to_string()));
             if let Some(meant) = meant {
-                let meant = HeaderValue::from_str(&meant).expect("an address is a value");
+                let meant =
+                    HeaderValue::from_str(&meant).expect("an address is a valid header value");
                 head.headers.insert(name, meant);
             }
         }
@@ -101,10 +102,13 @@ impl Way {
             .expect("the proxy listens");
         let (mut sender, connection) = client::conn::http1::handshake(TokioIo::new(stream))
             .await
-            .expect("it speaks HTTP");
+            .expect("the proxy speaks HTTP");
         tokio::spawn(connection);
         let request = Request::from_parts(head, Full::new(body));
-        sender.send_request(request).await.expect("it answers")
+        sender
+            .send_request(request)
+            .await
+            .expect("the proxy answers")
     }
 
     fn translate(&self, body: Bytes, headers: &mut HeaderMap) -> Bytes {

@@ -25,17 +25,17 @@ pub use reply::Reply;
 
 use crate::fake::{META_CAPABILITIES, META_VERSION, MODERN_VERSION};
 
-/// Longer than anything that works takes, even on a busy machine.
+/// Longer than any operation takes, even on a busy machine.
 pub const DEADLINE: Duration = Duration::from_mins(1);
 
 /// Rounds of `input_required` in one call; a server that never stops asking fails the test.
 pub const ROUNDS_MAX: usize = 100;
-/// Notifications and requests kept for the test; those beyond the limit are dropped.
+/// The maximum number of notifications and requests buffered for the test; later ones are dropped.
 const HEARD_MAX: usize = 100_000;
-/// The time for which a dead server's output may stay open before we stop reading.
+/// The time for which the output of a dead server may stay open before we stop reading.
 const OUTPUT_LEFT_OPEN: Duration = Duration::from_secs(2);
 
-/// A server's process and our end of the connection. Clones are the same client.
+/// A server's process and our end of the connection. Clones share one connection.
 #[derive(Debug, Clone)]
 pub struct Client(Arc<Talk>);
 
@@ -49,23 +49,23 @@ struct Talk {
     /// The number of the server's outputs that are still open.
     readers: watch::Sender<u8>,
     heard: AsyncMutex<mpsc::Receiver<Value>>,
-    state: Mutex<State>,
+    state: Mutex<ClientState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ClientState {
     waiting: HashMap<u64, oneshot::Sender<Reply>>,
-    /// Answers that match no request: their id is null, or not one of ours.
+    /// Responses that match no request: their id is null, or not one of ours.
     strays: Vec<Value>,
     /// Our answers to the server's requests, by method.
     answers: HashMap<String, Value>,
-    /// Lines that were no JSON-RPC message, which no good server writes.
+    /// Lines that are not JSON-RPC messages; a correct server writes none.
     garbage: Vec<String>,
     stderr: String,
 }
 
 impl Client {
-    /// Starts a server and listens; nothing is said yet.
+    /// Starts a server and reads its output; sends nothing yet.
     pub fn start(mut command: Command) -> Self {
         let shown = format!("{:?}", command.as_std());
         let mut child = command
@@ -78,7 +78,7 @@ impl Client {
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let (sender, heard) = mpsc::channel(HEARD_MAX);
         let talk = Arc::new(Talk {
-            pid: child.id().expect("it was not waited for yet"),
+            pid: child.id().expect("the process was not waited for yet"),
             stdin: AsyncMutex::new(child.stdin.take()),
             child: AsyncMutex::new(child),
             next_id: AtomicU64::new(1),
@@ -87,12 +87,12 @@ impl Client {
             heard: AsyncMutex::new(heard),
             state: Mutex::default(),
         });
-        tokio::spawn(Arc::clone(&talk).read(stdout.expect("it is piped"), sender));
-        tokio::spawn(Arc::clone(&talk).keep_stderr(stderr.expect("it is piped")));
+        tokio::spawn(Arc::clone(&talk).read(stdout.expect("stdout is piped"), sender));
+        tokio::spawn(Arc::clone(&talk).keep_stderr(stderr.expect("stderr is piped")));
         Self(talk)
     }
 
-    /// The handshake of the legacy era, at a version of the test's choice.
+    /// Performs the handshake of the legacy era with the given version.
     pub async fn initialize(&self, version: &str) -> Value {
         self.initialize_with(version, json!({})).await
     }
@@ -109,8 +109,7 @@ impl Client {
         result
     }
 
-    /// The beginning of the modern era: from here on every request carries
-    /// its own `_meta`.
+    /// Begins the modern era: from here on every request carries its own `_meta`.
     pub async fn discover(&self) -> Value {
         self.0.modern.store(true, Ordering::SeqCst);
         self.request("server/discover", json!({}))
@@ -125,7 +124,7 @@ impl Client {
             .await
     }
 
-    /// Sends a request; the answer comes later, and the id is returned for cancelling.
+    /// Sends a request without waiting for its response; returns the id, which can be cancelled.
     pub async fn begin(
         &self,
         method: &str,
@@ -169,13 +168,13 @@ impl Client {
         .await;
     }
 
-    /// Sends one line as it is, message or not.
+    /// Sends one line unchanged, even if it is not a message.
     pub async fn send_line(&self, line: &str) {
         let mut stdin = self.0.stdin.lock().await;
-        let stdin = stdin.as_mut().expect("a closed client says nothing more");
+        let stdin = stdin.as_mut().expect("the client is not closed");
         let line = format!("{line}\n");
         let sent = stdin.write_all(line.as_bytes());
-        // A server that has ended is noticed by its missing answers.
+        // If the server has exited, its missing responses fail the test.
         drop(
             timeout(DEADLINE, sent)
                 .await
@@ -183,24 +182,24 @@ impl Client {
         );
     }
 
-    /// From now on a request of the server's is answered with this result;
-    /// those without one are refused with -32601.
+    /// Answers requests of the server with this method with this result from now on; requests
+    /// without a result are refused with -32601.
     pub fn answers(&self, method: &str, result: Value) {
         self.state().answers.insert(method.to_owned(), result);
     }
 
-    /// From now on a request of the server's with this method waits for [`Self::answer`].
+    /// Holds back requests of the server with this method until the test calls [`Self::answer`].
     pub fn holds_back(&self, method: &str) {
         self.answers(method, Value::Null);
     }
 
-    /// Answers a request of the server's.
+    /// Answers a request of the server.
     pub async fn answer(&self, request: &Value, result: Value) {
         let answer = json!({ "jsonrpc": "2.0", "id": request["id"], "result": result });
         self.send_line(&answer.to_string()).await;
     }
 
-    /// All pages of `tools/list`.
+    /// Returns all pages of `tools/list`.
     pub async fn tools_list(&self) -> Vec<Value> {
         let (mut tools, mut params) = (Vec::new(), json!({}));
         loop {
@@ -229,7 +228,7 @@ impl Client {
         self.call("search_tools", json!({ "query": query })).await
     }
 
-    /// Searches until the answer holds what the test waits for.
+    /// Searches until the answer contains the expected text.
     pub async fn until_search_finds(&self, query: &str, wanted: &str) -> String {
         let mut looks = tokio::time::interval(Duration::from_millis(20));
         let found = async {
@@ -255,7 +254,7 @@ impl Client {
         self.call("execute_dynamic_tool", arguments).await
     }
 
-    /// The next notification or request with this method; others are passed over.
+    /// Returns the next notification or request with this method; discards the others.
     pub async fn next(&self, method: &str) -> Value {
         let mut heard = self.0.heard.lock().await;
         let next = async {
@@ -269,13 +268,13 @@ impl Client {
         self.within(method, next).await
     }
 
-    /// Notifications and requests up to now that nobody listened to.
+    /// Returns the buffered notifications and requests that the test has not read.
     pub async fn heard(&self) -> Vec<Value> {
         let mut heard = self.0.heard.lock().await;
         std::iter::from_fn(|| heard.try_recv().ok()).collect()
     }
 
-    /// Waits for what must happen, and says what it waited for when it does not.
+    /// Waits for an event; a timeout fails the test and names the event.
     pub async fn within<T>(&self, what: &str, future: impl Future<Output = T>) -> T {
         let waited = timeout(DEADLINE, future).await;
         waited.unwrap_or_else(|_| {
@@ -287,22 +286,22 @@ impl Client {
         })
     }
 
-    /// The id of the proxy's process.
+    /// Returns the id of the proxy's process.
     pub fn pid(&self) -> u32 {
         self.0.pid
     }
 
-    /// The text that the server wrote to standard error so far.
+    /// Returns the text that the server has written to standard error so far.
     pub fn stderr(&self) -> String {
         self.state().stderr.clone()
     }
 
-    /// Lines on standard output that were no message.
+    /// Returns lines of standard output that are not messages.
     pub fn garbage(&self) -> Vec<String> {
         self.state().garbage.clone()
     }
 
-    /// The next answer that belongs to no request of ours.
+    /// Returns the next response that belongs to no request of ours.
     pub async fn next_stray(&self) -> Value {
         let mut looks = tokio::time::interval(Duration::from_millis(5));
         let stray = async {
@@ -317,46 +316,46 @@ impl Client {
         self.within("stray answer", stray).await
     }
 
-    /// Answers to nobody that nobody asked for with [`Self::next_stray`].
+    /// Returns the unmatched responses that no call of [`Self::next_stray`] has taken.
     pub fn strays(&self) -> Vec<Value> {
         self.state().strays.clone()
     }
 
-    /// Closes the server's input and waits for it to end.
+    /// Closes the server's input and waits for the server to exit.
     pub async fn close(&self) -> ExitStatus {
         self.close_input().await;
         self.ended().await
     }
 
-    /// Ends the proxy's input.
+    /// Closes the proxy's input.
     pub async fn close_input(&self) {
         self.0.stdin.lock().await.take();
     }
 
-    /// Waits for the server to end by itself. Everything it wrote is here then,
-    /// unless a child of its own holds its output open.
+    /// Waits for the server to exit by itself. All of its output has then been read, unless one of
+    /// its children holds the output open.
     pub async fn ended(&self) -> ExitStatus {
         let mut child = self.0.child.lock().await;
         let status = self.within("end of the server", child.wait()).await;
         let mut readers = self.0.readers.subscribe();
         let read_all = readers.wait_for(|reading| *reading == 0);
         drop(timeout(OUTPUT_LEFT_OPEN, read_all).await);
-        status.expect("it is our child")
+        status.expect("the process is our child")
     }
 
-    /// `kill -9`, as a client that crashes or a system short of memory does.
+    /// Sends SIGKILL, as a client that crashes or a system short of memory does.
     pub async fn kill(&self) {
         let mut child = self.0.child.lock().await;
-        child.kill().await.expect("it is our child");
+        child.kill().await.expect("the process is our child");
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ClientState> {
         self.0.state()
     }
 }
 
 impl Talk {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ClientState> {
         self.state.lock()
     }
 
@@ -371,7 +370,7 @@ impl Talk {
                 _ => self.state().garbage.push(line),
             }
         }
-        // Callers that still wait are notified by the loss of their sender.
+        // Pending callers are notified by the loss of their sender.
         self.state().waiting.clear();
         self.readers.send_modify(|reading| *reading -= 1);
     }
@@ -389,7 +388,7 @@ impl Talk {
         if message.get("id").is_some() {
             self.answer_by_itself(&message).await;
         }
-        // A test that floods itself loses what it does not listen to.
+        // A test that floods itself loses messages that it does not read.
         drop(heard.try_send(message));
     }
 

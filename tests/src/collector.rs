@@ -1,4 +1,4 @@
-//! A collector of OpenTelemetry: it accepts OTLP over HTTP, as JSON, and stores it.
+//! An OpenTelemetry collector: it accepts OTLP over HTTP, as JSON, and stores it.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use tokio::{
 
 use crate::client::DEADLINE;
 
-/// It runs as long as the test does.
+/// A collector that runs until it is dropped.
 #[derive(Debug)]
 pub struct Collector {
     url: String,
@@ -21,17 +21,17 @@ pub struct Collector {
 
 #[derive(Debug, Default)]
 struct Came {
-    /// Every byte, heads of requests included.
+    /// Every byte received, including the heads of requests.
     text: String,
     spans: Vec<Value>,
 }
 
 impl Collector {
-    /// Listens on an address of this machine alone.
+    /// Listens on a loopback address.
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await;
         let listener = listener.expect("there is a free port");
-        let address = listener.local_addr().expect("it has an address");
+        let address = listener.local_addr().expect("the socket is bound");
         let came = Arc::new(Mutex::new(Came::default()));
         let kept = Arc::clone(&came);
         tokio::spawn(async move {
@@ -47,24 +47,24 @@ impl Collector {
         }
     }
 
-    /// The address at which it listens.
+    /// Returns the address of the collector.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Everything that came so far, as it came.
+    /// Returns all received text, unchanged.
     pub fn text(&self) -> String {
         self.came.lock().text.clone()
     }
 
-    /// The spans of this name that came so far.
+    /// Returns the received spans with this name.
     pub fn spans(&self, name: &str) -> Vec<Value> {
         let came = self.came.lock();
         let named = came.spans.iter().filter(|span| span["name"] == name);
         named.cloned().collect()
     }
 
-    /// The first span of this name, as soon as it is here.
+    /// Waits for the first span with this name.
     pub async fn until_span(&self, name: &str) -> Value {
         let mut looks = interval(Duration::from_millis(10));
         let found = timeout(DEADLINE, async {
@@ -93,7 +93,7 @@ impl Came {
     }
 }
 
-/// Takes one request, and says that all of it is well.
+/// Reads one request and accepts it.
 async fn take(stream: TcpStream) -> std::io::Result<(String, String)> {
     let mut stream = BufReader::new(stream);
     let mut head = String::new();

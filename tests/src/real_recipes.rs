@@ -1,4 +1,4 @@
-//! Recipes, written into a configuration and started as people start them: by `npx` and `uvx`.
+//! Recipes, written into a configuration and started as users start them: by `npx` and `uvx`.
 
 use std::{
     collections::BTreeMap,
@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use recipes::{Auth, Given, Kind, Recipe};
+use recipes::{Auth, Distribution, Recipe, RecipeValues};
 use serde_json::Value;
 use tokio::time::timeout;
 
@@ -18,13 +18,13 @@ const UV: &str = "uv==0.13.9";
 
 /// The timeout for servers to be downloaded and started.
 const START_SECONDS: u64 = 300;
-/// The timeout for a group of them.
+/// The timeout for a group of servers.
 const ASKING: Duration = Duration::from_mins(12);
 
-/// Needs of recipes without which a server does not even start.
+/// Requirements of recipes without which a server does not even start.
 const MUST_BE_THERE: [&str; 2] = ["a kubeconfig", "a running Docker"];
 
-/// Prefixes of environment variables for package registries, which the packages of recipes come from
+/// Prefixes of the environment variables for package registries, from which recipes are installed
 /// too.
 const OF_REGISTRIES: [&str; 4] = ["NPM_CONFIG_", "npm_config_", "UV_", "PIP_"];
 const OF_NETWORK: [&str; 9] = [
@@ -39,14 +39,14 @@ const OF_NETWORK: [&str; 9] = [
     "no_proxy",
 ];
 
-/// Have packages installed without their browsers: a list of tools needs none, and not every machine
-/// reaches where they are kept.
+/// Variables that install packages without their browsers: listing tools needs none, and not every
+/// machine can download them.
 const NO_BROWSERS: [&str; 2] = [
     "PUPPETEER_SKIP_DOWNLOAD",
     "PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD",
 ];
 
-/// The folder with `uvx`, and with what `npx` and `uvx` keep.
+/// The folder with `uvx`, and with the caches of `npx` and `uvx`.
 #[derive(Debug, Clone)]
 pub struct Starters(PathBuf);
 
@@ -58,8 +58,8 @@ impl Starters {
         Self(folder)
     }
 
-    /// Asks these servers for their tools, through the proxy: how many each has, or why it failed.
-    /// One that failed is asked twice, for registries of packages fail too.
+    /// Surveys these servers through the proxy: returns the number of tools of each, or the reason
+    /// of its failure. A failed server is retried once, because package registries fail too.
     pub async fn ask(
         &self,
         house: &House,
@@ -129,7 +129,7 @@ impl Starters {
         environment
     }
 
-    /// The index that pip is told to use: uv reads no settings of pip.
+    /// Returns the index that pip is configured with: uv reads no settings of pip.
     fn index_of_pip(&self) -> Option<String> {
         let mut pip = Command::new(self.0.join("python/bin/pip"));
         let output = pip.args(["config", "get", "global.index-url"]).output();
@@ -139,21 +139,21 @@ impl Starters {
     }
 }
 
-/// The server's table, as its recipe has it.
+/// Returns the server's table as given by its recipe.
 fn table(house: &House, recipe: &Recipe) -> String {
     let folder = house.path("open");
-    std::fs::create_dir_all(&folder).expect("the house is ours to write in");
+    std::fs::create_dir_all(&folder).expect("the test folder is writable");
     let value = |name: &str| match name {
         "DIR" => folder.display().to_string(),
         name => house.path(name).display().to_string(),
     };
     let parameters = recipe.missing(&BTreeMap::new());
     let parameters = parameters.iter().map(|it| it.name.as_str());
-    let given = Given {
+    let given = RecipeValues {
         parameters: parameters
             .map(|name| (name.to_owned(), value(name)))
             .collect(),
-        ..Given::default()
+        ..RecipeValues::default()
     };
     let mut entry = recipe.entry(&given).expect("every parameter has a value");
     entry.start_timeout_s = Some(START_SECONDS);
@@ -166,17 +166,17 @@ fn table(house: &House, recipe: &Recipe) -> String {
     toml::to_string(&BTreeMap::from([("servers", servers)])).expect("a table is TOML")
 }
 
-/// The recipes that anybody can start who has Node.js and Python: no key, no login, no machine
-/// elsewhere, and no newer runtime than the one that is here.
+/// Returns the recipes that need only Node.js and Python: no key, no login, no other machine, and
+/// no newer runtime than the installed one.
 pub fn startable() -> Vec<&'static Recipe> {
     let node = version_of("node");
     let python = version_of("python3");
     let can_start = |recipe: &&Recipe| {
         let is_open = matches!(recipe.auth, Auth::None | Auth::Env);
         let (range, version) = match recipe.kind {
-            Kind::Npm => (&recipe.node, &node),
-            Kind::PyPi => (&recipe.python, &python),
-            Kind::Docker | Kind::Remote => return false,
+            Distribution::Npm => (&recipe.node, &node),
+            Distribution::PyPi => (&recipe.python, &python),
+            Distribution::Docker | Distribution::Remote => return false,
         };
         let range = range.as_deref().unwrap_or(">=0");
         let fits = recipes::fits(version, range) == Some(true);

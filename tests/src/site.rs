@@ -26,7 +26,7 @@ impl House {
         self.site_at("127.0.0.1:0").await
     }
 
-    /// The same at this address.
+    /// The same on this address.
     pub async fn site_at(&self, address: &str) -> Site {
         let alone = if self.has_daemon() {
             None
@@ -49,61 +49,65 @@ impl Site {
             .expect("the proxy can be started");
         let stderr = Arc::new(Mutex::new(String::new()));
         let (sender, url) = oneshot::channel();
-        let output = child.stderr.take().expect("it is piped");
+        let output = child.stderr.take().expect("stderr is piped");
         tokio::spawn(keep(output, Arc::clone(&stderr), sender));
-        let url = timeout(DEADLINE, url).await.expect("it starts in time");
-        let url = url.unwrap_or_else(|_| panic!("it does not listen: {}", said(&stderr)));
+        let url = timeout(DEADLINE, url)
+            .await
+            .expect("the proxy starts in time");
+        let url = url.unwrap_or_else(|_| panic!("the proxy does not listen: {}", said(&stderr)));
         Self { child, url, stderr }
     }
 
-    /// The address for a client's configuration.
+    /// Returns the URL for a client's configuration.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// The address at which it serves.
+    /// Returns the address of the server.
     pub fn address(&self) -> SocketAddr {
-        let (_, rest) = self.url.split_once("://").expect("it is a URL");
-        let (address, _) = rest.split_once('/').expect("it has a path");
-        address.parse().expect("it is an address")
+        let (_, rest) = self.url.split_once("://").expect("the address is a URL");
+        let (address, _) = rest.split_once('/').expect("the URL has a path");
+        address.parse().expect("the authority is an address")
     }
 
-    /// A client that knows nothing but the address.
+    /// Returns a client that is configured with the address alone.
     pub fn web(&self) -> Web {
         Web::new(self.address())
     }
 
-    /// The id of its process.
+    /// Returns the process id.
     pub fn pid(&self) -> u32 {
-        self.child.id().expect("it was not waited for yet")
+        self.child.id().expect("the process was not waited for yet")
     }
 
-    /// The log so far.
+    /// Returns the log so far.
     pub fn stderr(&self) -> String {
         said(&self.stderr)
     }
 
-    /// The number of lines of the log that contain this text.
+    /// Returns the number of log lines that contain this text.
     pub fn logged(&self, piece: &str) -> usize {
         let lines = self.stderr();
         lines.lines().filter(|line| line.contains(piece)).count()
     }
 
-    /// `kill -9`, as a system short of memory does.
+    /// Sends SIGKILL, as a system short of memory does.
     pub async fn kill(mut self) {
-        self.child.kill().await.expect("it is our child");
+        self.child.kill().await.expect("the process is our child");
     }
 
-    /// Ends it as a system does, and expects that it ends well.
+    /// Sends SIGTERM and expects exit code 0.
     pub async fn stop(self) {
         terminate(self.pid());
         self.ends().await;
     }
 
-    /// Waits until it ends by itself, and expects that it ends well.
+    /// Waits for the process to exit and expects exit code 0.
     pub async fn ends(mut self) {
         let ended = timeout(DEADLINE, self.child.wait()).await;
-        let status = ended.expect("it ends").expect("it is our child");
+        let status = ended
+            .expect("the proxy exits in time")
+            .expect("the process is our child");
         assert_eq!(status.code(), Some(0), "{}", self.stderr());
     }
 }

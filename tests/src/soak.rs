@@ -1,10 +1,10 @@
-//! Minutes or hours of calls through one daemon, with everything going wrong that can: no call
-//! is without its answer, none is answered twice or with another's, and nothing is left over.
+//! Minutes or hours of calls through one daemon, with every possible fault: every call is answered,
+//! once and with its own result, and nothing is left over.
 //!
-//! Clients over stdio and HTTP call fake servers with numbers that must come back
-//! (`call`), a storm of faults goes on beside (`storm`), and each fate is counted
-//! (`tally`). At the end every client must be served by every server, and when all have gone
-//! nothing of the house may run.
+//! Clients over stdio and HTTP call fake servers with numbers that must come back (`call`), a
+//! series of faults runs concurrently (`storm`), and the fate of each call is counted (`tally`). At
+//! the end every client must be served by every server, and after all clients have left no process
+//! of the house may run.
 
 mod call;
 mod caller;
@@ -32,15 +32,15 @@ use tokio::{
 };
 
 use self::{
-    call::Call,
-    caller::{ASK_AGAIN, Line},
+    call::SoakCall,
+    caller::{ASK_AGAIN, CallerLine},
     fault::Fault,
     plan::{Plan, USAGE},
-    shared::{Client, Soak},
+    shared::{Soak, SoakClient},
     tally::Fate,
 };
 
-/// Longer than a server rests that crashed again and again.
+/// Longer than the pause of a server that crashed repeatedly.
 const SERVED_WITHIN: Duration = Duration::from_mins(3);
 /// The interval at which the daemon is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -60,7 +60,7 @@ pub fn main() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build();
-    let runtime = runtime.expect("the system gives us threads");
+    let runtime = runtime.expect("threads can be started");
     match runtime.block_on(run(plan)) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
@@ -68,7 +68,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Returns true if there was no failure; the error is that the run could not start.
+/// Returns true if there was no failure; the error is the reason why the run could not start.
 async fn run(plan: Plan) -> Result<bool, String> {
     let soak = Arc::new(Soak::begin(possible(plan)).await?);
     soak.serve_all().await;
@@ -95,7 +95,7 @@ async fn run(plan: Plan) -> Result<bool, String> {
     Ok(is_clean)
 }
 
-/// The plan without what this user may not do.
+/// Removes the faults that this user has no permission to cause.
 fn possible(mut plan: Plan) -> Plan {
     let may_mount = rustix::process::geteuid().is_root();
     if !may_mount && plan.faults.contains(&Fault::FullDisk) {
@@ -141,7 +141,7 @@ impl Soak {
         }
     }
 
-    /// Every client has an answer of every server; those that get none are stuck.
+    /// Checks that every client gets an answer of every server; a client without one is stuck.
     async fn serve_all(self: &Arc<Self>) {
         let mut clients = JoinSet::new();
         for at in 0..self.clients.len() {
@@ -150,8 +150,8 @@ impl Soak {
                 let served = timeout(SERVED_WITHIN, soak.serve(at)).await;
                 if served.is_err() {
                     let way = match &soak.clients[at] {
-                        Client::Front(_) => "stdio",
-                        Client::Web(_) => "HTTP",
+                        SoakClient::Front(_) => "stdio",
+                        SoakClient::WebLoad(_) => "HTTP",
                     };
                     let why = format!("client {at} over {way} is not served by every server");
                     soak.tally.note(Fate::Stuck, &why);
@@ -162,13 +162,13 @@ impl Soak {
     }
 
     async fn serve(self: &Arc<Self>, client: usize) {
-        let mut line = Line::of(&self.clients[client]);
+        let mut line = CallerLine::of(&self.clients[client]);
         for server in 0..self.plan.servers {
             loop {
-                let call = Call {
+                let call = SoakCall {
                     number: self.next_number.fetch_add(1, Ordering::SeqCst),
                     server,
-                    kind: call::Kind::Echo(0),
+                    kind: call::CallKind::Echo(0),
                 };
                 if caller::make(self, &mut line, &call).await.fate == Fate::Right {
                     break;
@@ -178,9 +178,9 @@ impl Soak {
         }
     }
 
-    /// Everybody leaves, and whatever still runs is left over.
+    /// Ends all clients; processes that still run are left over.
     async fn end(&self) {
-        for slot in self.clients.iter().filter_map(Client::front) {
+        for slot in self.clients.iter().filter_map(SoakClient::front) {
             self.close(&slot.get()).await;
         }
         let stopped = self.estate.house.cli(["daemon", "stop"]).await;

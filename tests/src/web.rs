@@ -1,4 +1,4 @@
-//! An MCP client over streamable HTTP that says what the test wants it to say, right or wrong.
+//! An MCP client over streamable HTTP that sends whatever the test specifies, valid or not.
 
 use std::{
     collections::VecDeque,
@@ -35,7 +35,7 @@ use crate::{
     fake::{META_CAPABILITIES, META_VERSION, MODERN_VERSION},
 };
 
-/// Each request has a connection of its own.
+/// A client that opens a connection for each request.
 #[derive(Clone)]
 pub struct Web {
     address: SocketAddr,
@@ -52,7 +52,7 @@ impl std::fmt::Debug for Web {
     }
 }
 
-/// A response whose body may still be coming.
+/// A response whose body may still be incomplete.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
@@ -64,7 +64,7 @@ pub struct Answer {
 }
 
 impl Web {
-    /// A client of the proxy at this address, with no session yet.
+    /// Creates a client of the proxy at this address, without a session.
     pub fn new(address: SocketAddr) -> Self {
         let web = Self {
             address,
@@ -78,59 +78,59 @@ impl Web {
             .with("accept", "application/json, text/event-stream")
     }
 
-    /// With this header in place of any other of its name.
+    /// Returns the client with this header, which replaces others of its name.
     #[must_use]
     pub fn with(mut self, name: &str, value: &str) -> Self {
-        let name: HeaderName = name.parse().expect("a name of a header");
-        let value = HeaderValue::from_str(value).expect("a value of a header");
+        let name: HeaderName = name.parse().expect("the header name is valid");
+        let value = HeaderValue::from_str(value).expect("the header value is valid");
         self.headers.insert(name, value);
         self
     }
 
-    /// The same without a header of this name.
+    /// Returns the client without headers of this name.
     #[must_use]
     pub fn without(mut self, name: &str) -> Self {
         self.headers.remove(name);
         self
     }
 
-    /// The same client, which finds the proxy at another address.
+    /// Returns the client with another address of the proxy.
     #[must_use]
     pub fn at(mut self, address: SocketAddr) -> Self {
         self.address = address;
         self.with("host", &address.to_string())
     }
 
-    /// The id of its session.
+    /// Returns the id of its session.
     pub fn session(&self) -> &str {
         let id = self.headers.get("mcp-session-id");
-        let id = id.expect("it is in a session");
-        id.to_str().expect("an id is text")
+        let id = id.expect("the client has a session");
+        id.to_str().expect("a session id is text")
     }
 
-    /// Over TLS, trusting this certificate alone.
+    /// Returns the client over TLS with this certificate as its only trust anchor.
     #[must_use]
     pub fn trusting(mut self, certificate: CertificateDer<'static>) -> Self {
         let mut roots = RootCertStore::empty();
-        roots.add(certificate).expect("it is a certificate");
+        roots.add(certificate).expect("the certificate is valid");
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
-            .expect("the provider has them")
+            .expect("the provider supports the default versions")
             .with_root_certificates(roots)
             .with_no_client_auth();
         self.tls = Some(TlsConnector::from(Arc::new(config)));
         self
     }
 
-    /// A client of the modern era of this name.
+    /// Returns a client of the modern era with this name.
     #[must_use]
     pub fn modern(mut self, name: &str) -> Self {
         self.modern_name = Some(name.to_owned());
         self.with("mcp-protocol-version", MODERN_VERSION)
     }
 
-    /// Starts a session of the legacy era under this name; returns a client in it.
+    /// Starts a session of the legacy era with this name; returns a client in it.
     pub async fn initialize(&self, name: &str, version: &str) -> Self {
         self.initialize_with(name, version, json!({})).await
     }
@@ -156,7 +156,7 @@ impl Web {
         client
     }
 
-    /// Sends a request; returns its id, and the answer as far as it has come.
+    /// Sends a request; returns its id, and the response as far as it has arrived.
     pub async fn send(&self, method: &str, mut params: Value) -> (u64, Answer) {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let mut web = self.clone();
@@ -205,15 +205,17 @@ impl Web {
         self.call("execute_dynamic_tool", arguments).await
     }
 
-    /// Posts a body as it is.
+    /// Posts a body unchanged.
     pub async fn post(&self, body: impl Into<Bytes>) -> Answer {
         self.ask("POST", "/mcp", body).await
     }
 
-    /// One request of any kind.
+    /// Sends one request of any kind.
     pub async fn ask(&self, method: &str, path: &str, body: impl Into<Bytes>) -> Answer {
         let answer = timeout(DEADLINE, self.try_ask(method, path, body.into())).await;
-        answer.expect("an answer comes").expect("it is one of HTTP")
+        answer
+            .expect("a response arrives in time")
+            .expect("the response is HTTP")
     }
 
     /// Sends a request; the error is that of the connection.
@@ -263,13 +265,13 @@ impl Answer {
         self.header("content-type") == "text/event-stream"
     }
 
-    /// The value of a header; empty if it is missing.
+    /// Returns the value of a header; empty if it is missing.
     pub fn header(&self, name: &str) -> &str {
         let value = self.headers.get(name);
-        value.map_or("", |value| value.to_str().expect("a header is text"))
+        value.map_or("", |value| value.to_str().expect("the header is text"))
     }
 
-    /// The id of the last event that came.
+    /// Returns the id of the last event received.
     pub fn last_event(&self) -> &str {
         self.last_event.as_deref().expect("an event has an id")
     }
@@ -280,14 +282,14 @@ impl Answer {
         self.text
     }
 
-    /// The next event's data; none at the end of the stream.
+    /// Returns the data of the next event; none at the end of the stream.
     pub async fn event(&mut self) -> Option<String> {
         loop {
             if let Some(event) = self.events.pop_front() {
                 return Some(event);
             }
             let more = timeout(DEADLINE, self.more()).await;
-            let more = more.expect("the stream goes on or ends");
+            let more = more.expect("an event arrives in time");
             self.split();
             if !more && self.events.is_empty() {
                 return None;
@@ -295,24 +297,27 @@ impl Answer {
         }
     }
 
-    /// The id of the event with which the stream begins, once it has come.
+    /// Waits for the first event of the stream and returns its id.
     pub async fn first_event_id(&mut self) -> &str {
         while self.last_event.is_none() {
             let more = timeout(DEADLINE, self.more()).await;
-            assert!(more.expect("the stream begins"), "it ends without an event");
+            assert!(
+                more.expect("an event arrives in time"),
+                "the stream ends without an event"
+            );
             self.split();
         }
         self.last_event()
     }
 
-    /// Takes the events that came whole off the text.
+    /// Moves complete events from the text to the queue.
     fn split(&mut self) {
         while let Some((event, rest)) = self.text.split_once("\n\n") {
             let data = event.lines().filter_map(|line| line.strip_prefix("data: "));
             let data: Vec<&str> = data.collect();
             let id = event.lines().find_map(|line| line.strip_prefix("id: "));
             self.last_event = id.map(str::to_owned).or_else(|| self.last_event.take());
-            // One with an id and no data says only where to go on.
+            // An event with an id and no data only marks a position to resume from.
             if data.iter().any(|line| !line.is_empty()) {
                 self.events.push_back(data.join("\n"));
             }
@@ -320,22 +325,24 @@ impl Answer {
         }
     }
 
-    /// The next message of the stream.
+    /// Returns the next message of the stream.
     pub async fn message(&mut self) -> Value {
-        let event = self.event().await.expect("the stream goes on");
+        let event = self.event().await.expect("the stream has another event");
         serde_json::from_str(&event).expect("an event is a message")
     }
 
-    /// The answer, whether it comes as JSON or as the last event.
+    /// Returns the reply, from JSON or from the last event of a stream.
     pub async fn reply(mut self) -> Reply {
         if !self.is_stream() {
-            let line = timeout(DEADLINE, self.text()).await.expect("it ends");
+            let line = timeout(DEADLINE, self.text())
+                .await
+                .expect("the stream ends in time");
             let message = serde_json::from_str(&line);
             let message = message.unwrap_or_else(|error| panic!("no JSON ({error}): {line:?}"));
             return Reply::new(line, message);
         }
         loop {
-            let line = self.event().await.expect("an answer comes");
+            let line = self.event().await.expect("the stream has an answer");
             let message: Value = serde_json::from_str(&line).expect("an event is a message");
             if message.get("method").is_none() {
                 return Reply::new(line, message);

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Starts the program of this platform in our place: same streams, signals passed on, same end.
+// Runs the program of this platform with our streams, passes signals on, and exits as it does.
 const { spawn } = require("node:child_process");
 
 const name = `proxy-mcp-${process.platform}-${process.arch}`;

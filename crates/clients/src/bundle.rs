@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use crate::{
     disk::read_file,
     document::{self, Format},
-    entry::{Bundle, Entry, Place},
-    table::{Client, Scope, Variables},
+    entry::{Bundle, EntryPlace, ServerEntry},
+    table::{ClientProgram, EntryScope, Variables},
 };
 
 const MANIFEST: &str = "manifest.json";
@@ -26,12 +26,12 @@ pub(crate) fn is_manifest(whole: &Value) -> bool {
 }
 
 /// The bundle of a manifest that was pasted.
-pub(crate) fn unpacked_nowhere() -> Bundle {
+pub(crate) fn not_unpacked() -> Bundle {
     Bundle::default()
 }
 
 /// The server of a manifest.
-pub(crate) fn entry_of(manifest: &Value, bundle: Bundle) -> Entry {
+pub(crate) fn entry_of(manifest: &Value, bundle: Bundle) -> ServerEntry {
     let server = &manifest["server"];
     let mut value = server["mcp_config"]
         .as_object()
@@ -55,7 +55,7 @@ pub(crate) fn entry_of(manifest: &Value, bundle: Bundle) -> Entry {
     }
     let name = manifest["name"].as_str().unwrap_or_default();
     let questions = manifest.get("user_config").cloned().unwrap_or_default();
-    let mut entry = Entry::pasted(name, Value::Object(value));
+    let mut entry = ServerEntry::pasted(name, Value::Object(value));
     entry.variables = Variables::Braces;
     entry.bundle = Some(Bundle {
         questions,
@@ -80,7 +80,7 @@ fn start_of(server: &Value) -> Map<String, Value> {
 }
 
 /// The server of a bundle that is still packed.
-pub(crate) fn read_packed(path: &Path) -> Result<Entry, String> {
+pub(crate) fn read_packed(path: &Path) -> Result<ServerEntry, String> {
     let told = |error: &dyn std::fmt::Display| error.to_string();
     let file = files::open_to_read(path).map_err(|error| told(&error))?;
     let mut archive = zip::ZipArchive::new(file).map_err(|error| told(&error))?;
@@ -90,13 +90,16 @@ pub(crate) fn read_packed(path: &Path) -> Result<Entry, String> {
     read.map_err(|error| told(&error))?;
     let whole = document::read(&text, Format::Json).map_err(|error| told(&error))?;
     if !is_manifest(&whole) {
-        return Err("its manifest.json is none of a bundle".to_owned());
+        return Err("its manifest.json does not describe a bundle".to_owned());
     }
     Ok(entry_of(&whole, Bundle::default()))
 }
 
 /// The bundles that a client unpacked: the answers to their questions are in a folder beside them.
-pub(crate) fn read_installed(client: &'static Client, folder: &Path) -> (Vec<Entry>, Vec<String>) {
+pub(crate) fn read_installed(
+    client: &'static ClientProgram,
+    folder: &Path,
+) -> (Vec<ServerEntry>, Vec<String>) {
     let (mut entries, mut mistakes) = (Vec::new(), Vec::new());
     let answers = folder.with_file_name("Claude Extensions Settings");
     let folders = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -116,10 +119,10 @@ pub(crate) fn read_installed(client: &'static Client, folder: &Path) -> (Vec<Ent
 }
 
 fn read_unpacked(
-    client: &'static Client,
+    client: &'static ClientProgram,
     folder: &Path,
     answers: &Path,
-) -> Result<Option<Entry>, String> {
+) -> Result<Option<ServerEntry>, String> {
     let path = folder.join(MANIFEST);
     let manifest = document::read(&read_file(&path)?, Format::Json);
     let manifest = manifest.map_err(|error| format!("{}: {error}", path.display()))?;
@@ -137,10 +140,10 @@ fn read_unpacked(
     };
     let mut entry = entry_of(&manifest, bundle);
     entry.is_off = settings.get("isEnabled") == Some(&Value::Bool(false));
-    entry.place = Some(Place {
+    entry.place = Some(EntryPlace {
         client,
         file: path,
-        scope: Scope::User,
+        scope: EntryScope::User,
         is_removable: false,
         format: Format::Json,
         key: Vec::new(),

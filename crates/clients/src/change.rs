@@ -8,8 +8,8 @@ use serde_json::Value;
 use crate::{
     disk::read_file,
     document::{self, EditError, Format, Made, Slot},
-    entry::Place,
-    find::Found,
+    entry::EntryPlace,
+    find::ClientFile,
 };
 
 /// A planned change of a client's file. Nothing is written before it is applied.
@@ -22,15 +22,15 @@ pub struct Change {
     /// Its text after the change.
     pub after: String,
     /// Added entries, in their order.
-    pub(crate) added: Vec<Added>,
+    pub(crate) added: Vec<AddedEntry>,
     /// Removed entries.
-    pub(crate) removed: Vec<Taken>,
+    pub(crate) removed: Vec<RemovedEntry>,
     pub(crate) format: Format,
 }
 
 /// An entry of ours in a client's file.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Added {
+pub(crate) struct AddedEntry {
     pub(crate) name: String,
     pub(crate) key: Vec<String>,
     pub(crate) list: bool,
@@ -40,7 +40,7 @@ pub(crate) struct Added {
 
 /// An entry of another server that we removed.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Taken {
+pub(crate) struct RemovedEntry {
     pub(crate) name: String,
     pub(crate) key: Vec<String>,
     pub(crate) list: bool,
@@ -65,12 +65,12 @@ pub enum ChangeError {
 
 impl Change {
     /// Begins a change of this client's file.
-    pub fn of_file(found: &Found) -> Result<Self, ChangeError> {
+    pub fn of_file(found: &ClientFile) -> Result<Self, ChangeError> {
         Self::begin(&found.path, found.file.format)
     }
 
     /// Begins a change of the file that contains an entry.
-    pub fn of_place(place: &Place) -> Result<Self, ChangeError> {
+    pub fn of_place(place: &EntryPlace) -> Result<Self, ChangeError> {
         Self::begin(&place.file, place.format)
     }
 
@@ -96,7 +96,12 @@ impl Change {
     }
 
     /// Adds an entry; an equal one of this name stays as it is.
-    pub fn add(&mut self, found: &Found, name: &str, entry: &Value) -> Result<(), ChangeError> {
+    pub fn add(
+        &mut self,
+        found: &ClientFile,
+        name: &str,
+        entry: &Value,
+    ) -> Result<(), ChangeError> {
         let whole = self.attempt(|text, format| Ok(document::read(text, format)?))?;
         let slot = found.slot(&whole);
         let known = document::entry_at(&whole, slot, name);
@@ -109,7 +114,7 @@ impl Change {
         let (after, made) =
             self.attempt(|text, format| document::add(text, format, slot, name, entry))?;
         self.after = after;
-        self.added.push(Added {
+        self.added.push(AddedEntry {
             name: name.to_owned(),
             key: slot.key.to_vec(),
             list: slot.list,
@@ -120,7 +125,7 @@ impl Change {
     }
 
     /// Removes an entry. Returns whether it was there.
-    pub fn remove(&mut self, place: &Place, name: &str) -> Result<bool, ChangeError> {
+    pub fn remove(&mut self, place: &EntryPlace, name: &str) -> Result<bool, ChangeError> {
         let whole = self.attempt(|text, format| Ok(document::read(text, format)?))?;
         let slot = place.slot();
         let Some(value) = document::entry_at(&whole, slot, name).cloned() else {
@@ -135,7 +140,7 @@ impl Change {
             .attempt(|text, format| document::remove(text, format, slot, name, Made::default()))?;
         if let Some(after) = removed {
             self.after = after;
-            self.removed.push(Taken {
+            self.removed.push(RemovedEntry {
                 name: name.to_owned(),
                 key: slot.key.to_vec(),
                 list: slot.list,

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use crate::{
-    change::{Added, Taken},
-    find::Found,
+    change::{AddedEntry, RemovedEntry},
+    find::ClientFile,
 };
 
 /// A command of a client, to be run by the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Call {
+pub struct ClientCommand {
     /// The client's program.
     pub program: String,
     /// Its arguments; no secret is among them.
@@ -22,9 +22,9 @@ pub struct Call {
 }
 
 /// Runs a command to its end, or returns why it failed.
-pub type Run<'a> = dyn FnMut(&Call) -> Result<(), String> + 'a;
+pub type Run<'a> = dyn FnMut(&ClientCommand) -> Result<(), String> + 'a;
 
-impl Found {
+impl ClientFile {
     /// The client's own program for editing this file, if the client has one.
     pub fn program(&self) -> Option<&'static str> {
         self.client.command.as_deref()
@@ -32,7 +32,11 @@ impl Found {
 }
 
 /// The commands that add entries and remove others.
-pub(crate) fn calls_of(program: &str, added: &[Added], removed: &[Taken]) -> Vec<Call> {
+pub(crate) fn change_commands(
+    program: &str,
+    added: &[AddedEntry],
+    removed: &[RemovedEntry],
+) -> Vec<ClientCommand> {
     let removals = removed
         .iter()
         .map(|taken| removal(program, &taken.key, &taken.name));
@@ -43,7 +47,11 @@ pub(crate) fn calls_of(program: &str, added: &[Added], removed: &[Taken]) -> Vec
 }
 
 /// The commands that undo them. The parts of an entry that the command does not support are lost.
-pub(crate) fn calls_back(program: &str, added: &[Added], removed: &[Taken]) -> Vec<Call> {
+pub(crate) fn undo_commands(
+    program: &str,
+    added: &[AddedEntry],
+    removed: &[RemovedEntry],
+) -> Vec<ClientCommand> {
     let removals = added
         .iter()
         .map(|added| removal(program, &added.key, &added.name));
@@ -52,10 +60,10 @@ pub(crate) fn calls_back(program: &str, added: &[Added], removed: &[Taken]) -> V
     removals.chain(additions).collect()
 }
 
-fn removal(program: &str, key: &[String], name: &str) -> Call {
+fn removal(program: &str, key: &[String], name: &str) -> ClientCommand {
     let (scope, folder) = scope_of(key);
     let args = ["mcp", "remove", "-s", scope, name].map(str::to_owned);
-    Call {
+    ClientCommand {
         program: program.to_owned(),
         args: args.to_vec(),
         stdin: None,
@@ -63,10 +71,10 @@ fn removal(program: &str, key: &[String], name: &str) -> Call {
     }
 }
 
-fn addition(program: &str, key: &[String], name: &str, value: &serde_json::Value) -> Call {
+fn addition(program: &str, key: &[String], name: &str, value: &serde_json::Value) -> ClientCommand {
     let (scope, folder) = scope_of(key);
     let args = ["mcp", "add-json", "-s", scope, name, "-"].map(str::to_owned);
-    Call {
+    ClientCommand {
         program: program.to_owned(),
         args: args.to_vec(),
         stdin: Some(value.to_string()),

@@ -35,7 +35,7 @@ fn read_bounded(stream: impl io::Read, size: Option<u64>) -> io::Result<Vec<u8>>
     let most = TEXT_MIB_MAX << 20;
     let too_large = |size: String| {
         io::Error::other(format!(
-            "{size}, and no more than {TEXT_MIB_MAX} MiB are read of a configuration"
+            "{size}; a configuration file may have at most {TEXT_MIB_MAX} MiB"
         ))
     };
     if let Some(size) = size.filter(|size| *size > most) {
@@ -54,7 +54,9 @@ fn read_bounded(stream: impl io::Read, size: Option<u64>) -> io::Result<Vec<u8>>
 pub(crate) fn write(path: &Path, before: Option<&[u8]>, after: &[u8]) -> io::Result<()> {
     match files::replace_unchanged(path, before, after)? {
         Replaced::Yes => Ok(()),
-        Replaced::ChangedMeanwhile => Err(io::Error::other("it was changed meanwhile; try again")),
+        Replaced::ChangedMeanwhile => {
+            Err(io::Error::other("another program changed it; try again"))
+        }
     }
 }
 
@@ -97,7 +99,7 @@ mod tests {
         file.set_len((TEXT_MIB_MAX << 20) + 1).unwrap();
         let why = read_file(&path).unwrap_err();
         assert!(
-            why.ends_with("it has 9 MiB, and no more than 8 MiB are read of a configuration"),
+            why.ends_with("it has 9 MiB; a configuration file may have at most 8 MiB"),
             "{why}"
         );
         assert!(read(&path).is_err());

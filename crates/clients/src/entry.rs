@@ -6,18 +6,18 @@ use serde_json::Value;
 
 use crate::{
     document::{Format, Slot},
-    table::{Client, Scope, TimeUnit, Variables},
+    table::{ClientProgram, EntryScope, TimeUnit, Variables},
 };
 
 /// A server as listed in a client's file, or in a pasted text.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct ServerEntry {
     /// Its name there; empty if a pasted text has none.
     pub name: String,
     /// Its members.
     pub value: Value,
     /// Its place; `None` for a pasted text.
-    pub place: Option<Place>,
+    pub place: Option<EntryPlace>,
     /// True if it is disabled, there or in another file of the client.
     pub is_off: bool,
     pub(crate) project: Option<PathBuf>,
@@ -31,13 +31,13 @@ pub struct Entry {
 
 /// The place of an entry.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct EntryPlace {
     /// The client that reads the file.
-    pub client: &'static Client,
+    pub client: &'static ClientProgram,
     /// The file.
     pub file: PathBuf,
     /// The projects that it is for.
-    pub scope: Scope,
+    pub scope: EntryScope,
     /// True if it can be removed: an entry that a bundle installed cannot.
     pub is_removable: bool,
     pub(crate) format: Format,
@@ -56,7 +56,7 @@ pub(crate) struct Bundle {
     pub(crate) answers: Value,
 }
 
-impl Entry {
+impl ServerEntry {
     /// An entry of a pasted text.
     pub(crate) fn pasted(name: &str, value: Value) -> Self {
         Self {
@@ -77,19 +77,19 @@ impl Entry {
     pub fn origin(&self) -> String {
         match &self.place {
             None => "pasted".to_owned(),
-            Some(Place {
+            Some(EntryPlace {
                 client,
-                scope: Scope::User,
+                scope: EntryScope::User,
                 ..
             }) => client.name.clone(),
-            Some(Place {
+            Some(EntryPlace {
                 client,
-                scope: Scope::Local,
+                scope: EntryScope::Local,
                 ..
             }) => format!("{} (local)", client.name),
-            Some(Place {
+            Some(EntryPlace {
                 client,
-                scope: Scope::Project,
+                scope: EntryScope::Project,
                 ..
             }) => format!("{} (project)", client.name),
         }
@@ -100,17 +100,17 @@ impl Entry {
 const ENTRIES_MAX: usize = 1_000;
 
 /// Refuses a file or text that lists too many servers.
-pub(crate) fn refuse_many(entries: &[Entry]) -> Result<(), String> {
+pub(crate) fn refuse_many(entries: &[ServerEntry]) -> Result<(), String> {
     match entries.len() {
         ..=ENTRIES_MAX => Ok(()),
         many => Err(format!(
-            "{many} servers in it, and no more than {ENTRIES_MAX} are taken over at once"
+            "{many} servers in it; at most {ENTRIES_MAX} are imported at once"
         )),
     }
 }
 
 /// Returns true if an entry itself says that it is disabled.
-pub(crate) fn says_off(value: &Value) -> bool {
+pub(crate) fn is_marked_disabled(value: &Value) -> bool {
     let says = |key: &str, off: bool| match value.get(key) {
         Some(Value::Bool(switch)) => *switch == off,
         Some(Value::String(text)) => text.parse() == Ok(off),
@@ -119,7 +119,7 @@ pub(crate) fn says_off(value: &Value) -> bool {
     says("disabled", true) || says("enabled", false)
 }
 
-impl Place {
+impl EntryPlace {
     /// Returns true if its owner edits the file, because it is YAML.
     pub fn is_edited_by_hand(&self) -> bool {
         self.format == Format::Yaml

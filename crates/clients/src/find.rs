@@ -11,27 +11,27 @@ use crate::{
     Home, bundle,
     disk::{read_file, read_open},
     document::{self, Format, Slot, at, entry_at},
-    entry::{Entry, Place, refuse_many, says_off},
-    table::{self, Client, ConfigFile, Off, Scope},
+    entry::{EntryPlace, ServerEntry, is_marked_disabled, refuse_many},
+    table::{self, ClientProgram, ConfigFile, DisabledList, EntryScope},
 };
 
 /// A client that is installed on this machine.
 #[derive(Debug)]
 pub struct Installed {
     /// The client.
-    pub client: &'static Client,
+    pub client: &'static ClientProgram,
     /// Its existing files.
-    pub files: Vec<Found>,
+    pub files: Vec<ClientFile>,
     /// The file that our entry goes into; it may not exist.
-    pub main: Option<Found>,
+    pub main: Option<ClientFile>,
     extensions: Option<PathBuf>,
 }
 
 /// A file of a client.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct ClientFile {
     /// The client that reads it.
-    pub client: &'static Client,
+    pub client: &'static ClientProgram,
     pub(crate) file: &'static ConfigFile,
     /// The path.
     pub path: PathBuf,
@@ -39,22 +39,22 @@ pub struct Found {
 
 /// The servers in a client's files, and the files that could not be read.
 #[derive(Debug, Default)]
-pub struct Reading {
+pub struct ClientEntries {
     /// The servers, as they are listed.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ServerEntry>,
     /// Files that could not be read, each with the reason.
     pub mistakes: Vec<String>,
 }
 
 /// Returns the installed clients, in the order of the table.
 pub fn find(home: &Home) -> Vec<Installed> {
-    let is_there = |client: &&Client| {
+    let is_there = |client: &&ClientProgram| {
         let marks = client.marks(home.system()).iter();
         marks
             .filter_map(|mark| home.resolve(mark))
             .any(|path| path.exists())
     };
-    let look = |client: &'static Client| Installed {
+    let look = |client: &'static ClientProgram| Installed {
         client,
         files: client
             .files
@@ -70,15 +70,19 @@ pub fn find(home: &Home) -> Vec<Installed> {
     table::list().iter().filter(is_there).map(look).collect()
 }
 
-fn find_file(client: &'static Client, file: &'static ConfigFile, home: &Home) -> Vec<Found> {
+fn find_file(
+    client: &'static ClientProgram,
+    file: &'static ConfigFile,
+    home: &Home,
+) -> Vec<ClientFile> {
     let places = file.places(home.system()).iter();
     let paths = places
         .filter_map(|place| home.resolve(place))
         .flat_map(|path| spread(&path));
-    let mut found: Vec<Found> = Vec::new();
+    let mut found: Vec<ClientFile> = Vec::new();
     for path in paths.filter(|path| path.is_file()) {
         if found.iter().all(|it| it.path != path) {
-            found.push(Found { client, file, path });
+            found.push(ClientFile { client, file, path });
         }
     }
     found
@@ -107,8 +111,8 @@ fn spread(path: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns the existing file of the user's scope; else the first that could exist.
-fn find_main(client: &'static Client, home: &Home) -> Option<Found> {
-    let own = |file: &&'static ConfigFile| file.scope == Scope::User && !file.read_only;
+fn find_main(client: &'static ClientProgram, home: &Home) -> Option<ClientFile> {
+    let own = |file: &&'static ConfigFile| file.scope == EntryScope::User && !file.read_only;
     let files = || client.files.iter().filter(own);
     let there = files().find_map(|file| find_file(client, file, home).into_iter().next());
     let could_be = || {
@@ -120,15 +124,15 @@ fn find_main(client: &'static Client, home: &Home) -> Option<Found> {
         let file = file.or_else(|| files().next())?;
         let mut places = file.places(home.system()).iter();
         let path = places.find_map(|place| home.resolve(place))?;
-        Some(Found { client, file, path })
+        Some(ClientFile { client, file, path })
     };
     there.or_else(could_be)
 }
 
 impl Installed {
     /// Returns all servers that its files list.
-    pub fn read(&self, home: &Home) -> Reading {
-        let mut reading = Reading::default();
+    pub fn read(&self, home: &Home) -> ClientEntries {
+        let mut reading = ClientEntries::default();
         for file in &self.files {
             match file.read(home) {
                 Ok(entries) => reading.entries.extend(entries),
@@ -144,7 +148,7 @@ impl Installed {
     }
 }
 
-impl Found {
+impl ClientFile {
     /// The place of its servers: the one of its keys that the text has already.
     pub(crate) fn slot(&self, whole: &Value) -> Slot<'static> {
         let is_table = |key: &&Vec<String>| at(whole, key).is_some_and(Value::is_object);
@@ -175,18 +179,18 @@ impl Found {
     }
 
     /// The scope of its servers.
-    pub fn scope(&self) -> Scope {
+    pub fn scope(&self) -> EntryScope {
         self.file.scope
     }
 
     /// Returns the servers that it lists; or its path, with the reason why it cannot be read.
-    pub fn read(&self, home: &Home) -> Result<Vec<Entry>, String> {
+    pub fn read(&self, home: &Home) -> Result<Vec<ServerEntry>, String> {
         let entries = self.read_entries(home);
         entries.map_err(|why| format!("{}: {why}", self.path.display()))
     }
 
     /// Does the same for a caller that names the file.
-    pub(crate) fn read_entries(&self, home: &Home) -> Result<Vec<Entry>, String> {
+    pub(crate) fn read_entries(&self, home: &Home) -> Result<Vec<ServerEntry>, String> {
         let text = read_open(&self.path)?;
         let whole = document::read(&text, self.file.format);
         let whole = whole.map_err(|error| error.to_string())?;
@@ -199,7 +203,7 @@ impl Found {
         }
         refuse_many(&entries)?;
         if self.file.strict && serde_json::from_str::<Value>(&text).is_err() {
-            let remark = "its file holds comments, so the client itself reads no server from it";
+            let remark = "its file contains comments, so the client itself cannot read it";
             for entry in &mut entries {
                 entry.remarks.push(remark.to_owned());
             }
@@ -213,24 +217,24 @@ impl Found {
         key: &[String],
         project: Option<&Path>,
         home: &Home,
-    ) -> Vec<Entry> {
+    ) -> Vec<ServerEntry> {
         let project = match self.file.scope {
-            Scope::Project => home.project().map(Path::to_owned),
+            EntryScope::Project => home.project().map(Path::to_owned),
             _ => project.map(Path::to_owned),
         };
-        let off = self.lists_off(whole, project.as_deref(), home);
+        let off = self.read_disabled_lists(whole, project.as_deref(), home);
         let inputs = whole
             .get("inputs")
             .and_then(Value::as_array)
             .cloned()
             .unwrap_or_default();
-        let make = |name: &str, value: &Value| Entry {
-            is_off: off.iter().any(|it| is_listed_off(it, name)) || says_off(value),
+        let make = |name: &str, value: &Value| ServerEntry {
+            is_off: off.iter().any(|it| is_disabled_by(it, name)) || is_marked_disabled(value),
             project: project.clone(),
             variables: self.client.variables,
             timeout: self.client.timeout,
             inputs: inputs.clone(),
-            place: Some(Place {
+            place: Some(EntryPlace {
                 client: self.client,
                 file: self.path.clone(),
                 scope: self.file.scope,
@@ -239,7 +243,7 @@ impl Found {
                 key: key.to_vec(),
                 list: self.file.list,
             }),
-            ..Entry::pasted(name, value.clone())
+            ..ServerEntry::pasted(name, value.clone())
         };
         match at(whole, key) {
             Some(Value::Object(members)) if !self.file.list => {
@@ -250,8 +254,8 @@ impl Found {
                     .filter_map(|also| also.get(key.len()))
                     .collect();
                 let is_entry = |(name, value): &(&String, &Value)| {
-                    let holds_servers = inner.contains(name) && says_nothing(value);
-                    !holds_servers && (!key.is_empty() || !says_nothing(value))
+                    let holds_servers = inner.contains(name) && is_no_server(value);
+                    !holds_servers && (!key.is_empty() || !is_no_server(value))
                 };
                 members
                     .iter()
@@ -272,13 +276,13 @@ impl Found {
     }
 
     /// Returns the entries that separate lists disable.
-    fn lists_off(
+    fn read_disabled_lists(
         &self,
         whole: &Value,
         project: Option<&Path>,
         home: &Home,
     ) -> Vec<(bool, Vec<String>)> {
-        let list = |off: &Off| {
+        let list = |off: &DisabledList| {
             let other = match &off.place {
                 None => None,
                 Some(place) => {
@@ -297,7 +301,9 @@ impl Found {
                     names.map(str::to_owned).collect()
                 }
                 Value::Object(members) => {
-                    let off = members.iter().filter(|(_, value)| says_off(value));
+                    let off = members
+                        .iter()
+                        .filter(|(_, value)| is_marked_disabled(value));
                     off.map(|(name, _)| name.clone()).collect()
                 }
                 _ => return None,
@@ -309,7 +315,7 @@ impl Found {
 }
 
 /// Returns true if a list of disabled names has the name, or a list of enabled names lacks it.
-fn is_listed_off((names_on, names): &(bool, Vec<String>), name: &str) -> bool {
+fn is_disabled_by((names_on, names): &(bool, Vec<String>), name: &str) -> bool {
     let is_listed = names.iter().any(|it| it.eq_ignore_ascii_case(name));
     // Clients treat an empty list of enabled names like a missing one.
     is_listed != *names_on && !(*names_on && names.is_empty())
@@ -334,7 +340,7 @@ fn expand(whole: &Value, key: &[String], home: &Home) -> Vec<(Vec<String>, Optio
 }
 
 /// Returns true if the entry has neither a command nor an address.
-fn says_nothing(value: &Value) -> bool {
+fn is_no_server(value: &Value) -> bool {
     !crate::translate::names_server(value)
 }
 

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Change,
-    change::{Added, Taken},
-    command::{Run, calls_of},
+    change::{AddedEntry, RemovedEntry},
+    command::{Run, change_commands},
     disk::{delete, digest, read, write},
     document::Format,
 };
@@ -50,8 +50,8 @@ pub(crate) struct Record {
     pub(crate) backup: Option<PathBuf>,
     /// `None` for a file that is not a client's: it is restored as a whole or not at all.
     pub(crate) format: Option<Format>,
-    pub(crate) added: Vec<Added>,
-    pub(crate) removed: Vec<Taken>,
+    pub(crate) added: Vec<AddedEntry>,
+    pub(crate) removed: Vec<RemovedEntry>,
     /// The client's own program, if that changed the file.
     #[serde(default)]
     pub(crate) program: Option<String>,
@@ -245,7 +245,7 @@ impl Journal {
         let backup = self.note(&mut record, change.before.as_deref(), &change.after, backup)?;
         self.changes.push(record);
         self.save()?;
-        let calls = calls_of(program, &change.added, &change.removed);
+        let calls = change_commands(program, &change.added, &change.removed);
         let run = calls.iter().try_for_each(run).map_err(io::Error::other);
         let found = read(&change.path)?.unwrap_or_default();
         if let Some(record) = self.changes.last_mut() {
@@ -257,7 +257,7 @@ impl Journal {
             return Ok(backup);
         }
         Err(io::Error::other(format!(
-            "`{program}` ended well, and its file is not as it should be"
+            "`{program}` succeeded, but did not change its file as expected"
         )))
     }
 
@@ -271,7 +271,7 @@ impl Journal {
     ) -> io::Result<Option<PathBuf>> {
         let found = read(&record.file)?;
         if found.as_deref() != before.map(str::as_bytes) {
-            return Err(io::Error::other("it was changed meanwhile; try again"));
+            return Err(io::Error::other("another program changed it; try again"));
         }
         if let Some(bytes) = &found {
             let place = self.backup_place(&record.file, backup)?;

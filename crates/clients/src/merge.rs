@@ -1,13 +1,13 @@
 //! Merges entries of several clients for the same server.
 
-use crate::server::{Server, Taken};
+use crate::server::{ImportedServer, TranslatedServer};
 
 /// Merges servers that are the same: the first gives the name, and the additional values of the others
 /// are added. Two with different values of one variable or header stay separate.
-pub fn merge(all: Vec<Taken>) -> Vec<Taken> {
-    let mut merged: Vec<Taken> = Vec::new();
+pub fn merge(all: Vec<ImportedServer>) -> Vec<ImportedServer> {
+    let mut merged: Vec<ImportedServer> = Vec::new();
     for taken in all {
-        let same = |known: &&mut Taken| is_same(&known.server, &taken.server);
+        let same = |known: &&mut ImportedServer| is_same(&known.server, &taken.server);
         match merged.iter_mut().find(same) {
             Some(known) => join(known, taken),
             None => merged.push(taken),
@@ -16,7 +16,7 @@ pub fn merge(all: Vec<Taken>) -> Vec<Taken> {
     merged
 }
 
-fn join(known: &mut Taken, other: Taken) {
+fn join(known: &mut ImportedServer, other: ImportedServer) {
     for (name, value) in other.server.env {
         if known.server.env.iter().all(|(set, _)| *set != name) {
             known.server.env.push((name, value));
@@ -41,7 +41,7 @@ fn join(known: &mut Taken, other: Taken) {
     known.server.enabled |= other.server.enabled;
     if known.server.allow != other.server.allow || known.server.deny != other.server.deny {
         let remark =
-            "its clients let in other tools of it: all are let in that one of them lets in";
+            "its clients allow different tools of it: a tool is allowed if one of them allows it";
         known.remarks.push(remark.to_owned());
         widen(&mut known.server, &other.server.allow, &other.server.deny);
     }
@@ -61,7 +61,7 @@ fn join(known: &mut Taken, other: Taken) {
     known.secrets = crate::translate::find_secrets(&known.server);
 }
 
-fn widen(server: &mut Server, allow: &[String], deny: &[String]) {
+fn widen(server: &mut TranslatedServer, allow: &[String], deny: &[String]) {
     if server.allow.is_empty() || allow.is_empty() {
         server.allow.clear();
     } else {
@@ -77,7 +77,7 @@ fn widen(server: &mut Server, allow: &[String], deny: &[String]) {
 
 /// Returns true if both have the same program and arguments, or the same address, and no variable or
 /// header has two values. If one of them names a secret, the other may hold any value.
-pub fn is_same(a: &Server, b: &Server) -> bool {
+pub fn is_same(a: &TranslatedServer, b: &TranslatedServer) -> bool {
     let launch = match (&a.url, &b.url) {
         (Some(a), Some(b)) => fits(&normal_url(a), &normal_url(b)),
         (None, None) => fit_all(&normal_line(a), &normal_line(b)) && a.cwd == b.cwd,
@@ -144,7 +144,7 @@ fn normal_url(url: &str) -> String {
 }
 
 /// Reduces runners to their names, and removes arguments that mean only "install it" or "newest".
-fn normal_line(server: &Server) -> Vec<String> {
+fn normal_line(server: &TranslatedServer) -> Vec<String> {
     let command = server.command.as_deref().unwrap_or_default();
     let name = command.rsplit(['/', '\\']).next().unwrap_or(command);
     let name = name.trim_end_matches(".cmd").trim_end_matches(".exe");
@@ -163,22 +163,22 @@ fn normal_line(server: &Server) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Server, is_same};
+    use super::{TranslatedServer, is_same};
 
-    fn server(line: &str, env: &[(&str, &str)]) -> Server {
+    fn server(line: &str, env: &[(&str, &str)]) -> TranslatedServer {
         let mut words = line.split(' ').map(str::to_owned);
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        Server {
+        TranslatedServer {
             command: words.next(),
             args: words.collect(),
             env: env.iter().map(own).collect(),
-            ..Server::default()
+            ..TranslatedServer::default()
         }
     }
 
     #[test]
     fn the_same_server_is_known_again() {
-        let check = |a: &Server, b: &Server, expected: bool| {
+        let check = |a: &TranslatedServer, b: &TranslatedServer, expected: bool| {
             assert_eq!(is_same(a, b), expected, "{a:?} {b:?}");
         };
         let plain = server("npx -y pkg DIR", &[]);
@@ -198,9 +198,9 @@ mod tests {
         let one = server("npx pkg", &[("TOKEN", "one")]);
         check(&one, &server("npx pkg", &[("TOKEN", "two")]), false);
         check(&one, &server("npx pkg", &[("TOKEN", "${TOKEN}")]), true);
-        let remote = |url: &str| Server {
+        let remote = |url: &str| TranslatedServer {
             url: Some(url.to_owned()),
-            ..Server::default()
+            ..TranslatedServer::default()
         };
         check(
             &remote("https://X.dev/mcp/"),

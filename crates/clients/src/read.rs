@@ -8,14 +8,13 @@ use crate::{
     Home, bundle,
     disk::{read_open, read_stream},
     document::{self, Format, SyntaxError},
-    entry::{Entry, refuse_many, says_off},
+    entry::{ServerEntry, is_marked_disabled, refuse_many},
     find, server_json,
     translate::names_server,
 };
 
 /// The shapes that are understood, for the error message.
-pub const SHAPES: &str = "`mcpServers`, `servers`, `mcp`, `mcp_servers`, `context_servers` or `extensions` with an entry \
-                          a name, as JSON, TOML or YAML; a single entry with `command` or `url`; a registry's \
+pub const SHAPES: &str = "`mcpServers`, `servers`, `mcp`, `mcp_servers`, `context_servers` or `extensions` with one entry per name, as JSON, TOML or YAML; a single entry with `command` or `url`; a registry's \
                           `server.json`; a bundle's `manifest.json` or `.mcpb`";
 
 /// The reason why nothing was read.
@@ -25,11 +24,12 @@ pub enum ReadError {
     #[error("cannot be read: {0}")]
     Syntax(#[from] SyntaxError),
     /// It lists no server in any shape that we know.
-    #[error("no server in it; these shapes are understood: {SHAPES}")]
+    #[error("no server in it; supported formats: {SHAPES}")]
     NoServer,
     /// It is a command that adds a server to a client.
     #[error(
-        "a command, not a list of servers; in place of `{0} ...` type `proxy add NAME -- COMMAND` or `proxy add NAME URL`, with the same `--env` and `--header`"
+        "a command, not a list of servers; instead of `{0} ...` run `proxy add NAME -- COMMAND` or \
+        `proxy add NAME URL`, with the same `--env` and `--header`"
     )]
     Command(&'static str),
     /// The file or the bundle cannot be opened.
@@ -39,7 +39,7 @@ pub enum ReadError {
 
 /// Returns the servers that a file lists. A file of a known client is read as that client reads it. An
 /// error does not name the file: its caller does.
-pub fn read_any_file(path: &Path, home: &Home) -> Result<Vec<Entry>, ReadError> {
+pub fn read_any_file(path: &Path, home: &Home) -> Result<Vec<ServerEntry>, ReadError> {
     let folder = path
         .parent()
         .filter(|it| *it != "")
@@ -55,7 +55,7 @@ pub fn read_any_file(path: &Path, home: &Home) -> Result<Vec<Entry>, ReadError> 
             .map_err(ReadError::Unreadable);
     }
     let known = find::find(&home.clone().with_project(&folder));
-    let same = |found: &find::Found| {
+    let same = |found: &find::ClientFile| {
         found.path == path
             || found
                 .path
@@ -84,12 +84,12 @@ pub fn read_any_file(path: &Path, home: &Home) -> Result<Vec<Entry>, ReadError> 
 }
 
 /// Returns the servers in pasted or piped text.
-pub fn read_piped(stream: impl std::io::Read) -> Result<Vec<Entry>, ReadError> {
+pub fn read_piped(stream: impl std::io::Read) -> Result<Vec<ServerEntry>, ReadError> {
     read_text(&read_stream(stream, None).map_err(ReadError::Unreadable)?)
 }
 
 /// The servers in a text.
-pub fn read_text(text: &str) -> Result<Vec<Entry>, ReadError> {
+pub fn read_text(text: &str) -> Result<Vec<ServerEntry>, ReadError> {
     let words: Vec<&str> = text
         .trim_start_matches(['$', ' '])
         .split_whitespace()
@@ -155,7 +155,7 @@ const HOLDERS: [&[&str]; 8] = [
     &["extensions"],
 ];
 
-fn entries_of(whole: &Value) -> Vec<Entry> {
+fn entries_of(whole: &Value) -> Vec<ServerEntry> {
     if let Some(server) = whole.get("server").filter(|it| server_json::is_one(it)) {
         return server_json::read(server);
     }
@@ -163,7 +163,7 @@ fn entries_of(whole: &Value) -> Vec<Entry> {
         return server_json::read(whole);
     }
     if bundle::is_manifest(whole) {
-        return vec![bundle::entry_of(whole, bundle::unpacked_nowhere())];
+        return vec![bundle::entry_of(whole, bundle::not_unpacked())];
     }
     let inputs = whole
         .get("inputs")
@@ -176,7 +176,7 @@ fn entries_of(whole: &Value) -> Vec<Entry> {
     let projects = whole.get("projects").and_then(Value::as_object);
     let local = projects.into_iter().flat_map(|projects| projects.values());
     let local = local.filter_map(|project| project.get("mcpServers"));
-    let mut entries: Vec<Entry> = holders.chain(local).flat_map(read_holder).collect();
+    let mut entries: Vec<ServerEntry> = holders.chain(local).flat_map(read_holder).collect();
     if entries.is_empty() {
         entries = match whole {
             one if names_server(one) => vec![named(one)],
@@ -189,11 +189,11 @@ fn entries_of(whole: &Value) -> Vec<Entry> {
     entries
 }
 
-fn read_holder(holder: &Value) -> Vec<Entry> {
+fn read_holder(holder: &Value) -> Vec<ServerEntry> {
     let one = |(name, value): (&String, &Value)| {
-        names_server(value).then(|| Entry {
-            is_off: says_off(value),
-            ..Entry::pasted(name, value.clone())
+        names_server(value).then(|| ServerEntry {
+            is_off: is_marked_disabled(value),
+            ..ServerEntry::pasted(name, value.clone())
         })
     };
     match holder {
@@ -208,13 +208,13 @@ fn read_holder(holder: &Value) -> Vec<Entry> {
 }
 
 /// Returns an entry without a key: its name is in its value, or it has none.
-fn named(value: &Value) -> Entry {
+fn named(value: &Value) -> ServerEntry {
     let own = ["name", "id", "title"]
         .into_iter()
         .find_map(|key| value.get(key)?.as_str());
-    Entry {
-        is_off: says_off(value),
-        ..Entry::pasted(own.unwrap_or_default(), value.clone())
+    ServerEntry {
+        is_off: is_marked_disabled(value),
+        ..ServerEntry::pasted(own.unwrap_or_default(), value.clone())
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::{fmt, ops::Range};
 
-use crate::entry::Entry;
+use crate::entry::ServerEntry;
 
 /// A server in the form of our configuration. Texts are templates: `${X}` is a variable, and a plain
 /// `$` before `{` or `$` is written `$$`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Server {
+pub struct TranslatedServer {
     /// The program; `None` for a server that is called at its `url`.
     pub command: Option<String>,
     /// Its arguments.
@@ -37,11 +37,11 @@ pub struct Server {
 
 /// An imported server and its origin.
 #[derive(Debug, Clone)]
-pub struct Taken {
+pub struct ImportedServer {
     /// The server in the form of our configuration.
-    pub server: Server,
+    pub server: TranslatedServer,
     /// The entries that list it. The first gives it its name.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ServerEntry>,
     /// The differences from the entry, one sentence each.
     pub remarks: Vec<String>,
     /// Variables that must be set before it can start.
@@ -91,7 +91,7 @@ pub enum SecretPlace {
 #[derive(Debug, Clone)]
 pub struct LeftOut {
     /// The entry.
-    pub entry: Entry,
+    pub entry: ServerEntry,
     /// The reason, a sentence without its beginning: `it is a part of Goose itself`.
     pub why: String,
 }

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::entry::Entry;
+use crate::entry::ServerEntry;
 
 /// Returns true if the value is a `server.json`. Keys were in snake case before September 2025.
 pub(crate) fn is_one(whole: &Value) -> bool {
@@ -12,7 +12,7 @@ pub(crate) fn is_one(whole: &Value) -> bool {
 }
 
 /// The server that it describes: the first package that can be started, else the first remote.
-pub(crate) fn read(whole: &Value) -> Vec<Entry> {
+pub(crate) fn read(whole: &Value) -> Vec<ServerEntry> {
     let name = whole["name"].as_str().unwrap_or_default();
     let name = name.rsplit('/').next().unwrap_or(name);
     let list = |key: &str| {
@@ -25,7 +25,7 @@ pub(crate) fn read(whole: &Value) -> Vec<Entry> {
     let package = list("packages").iter().find_map(of_package);
     let value = package.or_else(|| list("remotes").iter().find_map(of_remote));
     value
-        .map(|value| Entry::pasted(name, value))
+        .map(|value| ServerEntry::pasted(name, value))
         .into_iter()
         .collect()
 }

@@ -10,17 +10,17 @@ use crate::{Format, System};
 const SOURCE: &str = include_str!("../../../registry/clients.toml");
 
 /// Every client that we know, in the order of the table.
-pub fn list() -> &'static [Client] {
-    static ALL: LazyLock<Vec<Client>> = LazyLock::new(|| {
-        let table: Table = toml::from_str(SOURCE).expect("a test reads the same text");
+pub fn list() -> &'static [ClientProgram] {
+    static ALL: LazyLock<Vec<ClientProgram>> = LazyLock::new(|| {
+        let table: ClientTable = toml::from_str(SOURCE).expect("a test reads the same text");
         table.clients
     });
     &ALL
 }
 
 /// The client of this id or name.
-pub fn get(name: &str) -> Option<&'static Client> {
-    let same = |client: &&Client| {
+pub fn get(name: &str) -> Option<&'static ClientProgram> {
+    let same = |client: &&ClientProgram| {
         client.id.eq_ignore_ascii_case(name) || client.name.eq_ignore_ascii_case(name)
     };
     list().iter().find(same)
@@ -28,14 +28,14 @@ pub fn get(name: &str) -> Option<&'static Client> {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
-    clients: Vec<Client>,
+struct ClientTable {
+    clients: Vec<ClientProgram>,
 }
 
 /// A program that lists MCP servers in files of its own.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Client {
+pub struct ClientProgram {
     /// Its name on our command line.
     pub id: String,
     /// Its name as its makers write it.
@@ -62,7 +62,7 @@ pub struct Client {
 #[serde(deny_unknown_fields)]
 pub struct ConfigFile {
     /// The scope of its servers.
-    pub scope: Scope,
+    pub scope: EntryScope,
     pub(crate) format: Format,
     /// True if it is read by a parser that accepts no comments.
     #[serde(default)]
@@ -79,13 +79,13 @@ pub struct ConfigFile {
     mac: Option<Vec<String>>,
     windows: Option<Vec<String>>,
     #[serde(default)]
-    pub(crate) off: Vec<Off>,
+    pub(crate) off: Vec<DisabledList>,
 }
 
 /// A list of servers that are disabled.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Off {
+pub(crate) struct DisabledList {
     /// The path; `None` for the file itself.
     pub(crate) place: Option<String>,
     /// The path to a list of names, or to a table whose entries have `enabled` or `disabled`.
@@ -98,7 +98,7 @@ pub(crate) struct Off {
 /// The scope in which a client starts a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Scope {
+pub enum EntryScope {
     /// In every project of the user.
     User,
     /// In one project, listed in the user's own file.
@@ -138,7 +138,7 @@ pub(crate) enum TimeUnit {
     S,
 }
 
-impl Client {
+impl ClientProgram {
     pub(crate) fn marks(&self, system: System) -> &[String] {
         match &self.marks_windows {
             Some(marks) if system == System::Windows => marks,
@@ -194,7 +194,7 @@ mod tests {
 
     use serde_json::json;
 
-    use super::{Scope, get, list};
+    use super::{EntryScope, get, list};
 
     #[test]
     fn every_client_is_whole() {
@@ -202,7 +202,10 @@ mod tests {
         assert_eq!(ids.len(), list().len());
         assert!(ids.len() >= 26, "{}", ids.len());
         for client in list() {
-            let user = client.files.iter().find(|file| file.scope == Scope::User);
+            let user = client
+                .files
+                .iter()
+                .find(|file| file.scope == EntryScope::User);
             assert!(!user.expect("a file to write").read_only, "{}", client.id);
             let entry = client
                 .entry("/bin/proxy", &["serve".to_owned()])

@@ -11,12 +11,11 @@ mod words;
 pub(crate) use fields::names_server;
 pub use secrets::find_secrets;
 
-use self::{fields::Fields, words::Words};
+use self::{fields::EntryFields, words::Words};
 use crate::{
     Home, System,
-    entry::Entry,
-    moved::{archived_package, moved_url},
-    server::{Server, Taken},
+    entry::ServerEntry,
+    server::{ImportedServer, TranslatedServer},
     table::TimeUnit,
 };
 
@@ -24,7 +23,7 @@ use crate::{
 const TIMEOUT_S_MAX: u64 = 86_400;
 
 /// Returns the server of an entry; or the reason why it is left out.
-pub fn translate(entry: &Entry, home: &Home) -> Result<Taken, String> {
+pub fn translate(entry: &ServerEntry, home: &Home) -> Result<ImportedServer, String> {
     let fields = fields::read(entry)?;
     let mut words = Words::new(entry, home);
     let mut server = match &fields.url {
@@ -35,14 +34,6 @@ pub fn translate(entry: &Entry, home: &Home) -> Result<Taken, String> {
     if server.command.is_some() {
         unwrap_shell(&mut server, home.system());
         bridge::unwrap(&mut server, &mut remarks);
-        remark_archived(&server, &mut remarks);
-    }
-    if let Some(moved) = server.url.as_deref().and_then(moved_url) {
-        let old = server.url.replace(moved.new.clone()).unwrap_or_default();
-        remarks.push(format!(
-            "its address {old} is now {}: {}",
-            moved.new, moved.why
-        ));
     }
     server.is_per_client = words.is_per_client;
     if server.command.is_some() {
@@ -57,7 +48,7 @@ pub fn translate(entry: &Entry, home: &Home) -> Result<Taken, String> {
     remarks.extend(words.remarks);
     remarks.extend(fields.remarks);
     remarks.dedup();
-    Ok(Taken {
+    Ok(ImportedServer {
         secrets: find_secrets(&server),
         server,
         entries: vec![entry.clone()],
@@ -66,7 +57,7 @@ pub fn translate(entry: &Entry, home: &Home) -> Result<Taken, String> {
     })
 }
 
-fn remote(fields: &Fields, words: &mut Words<'_>) -> Server {
+fn remote(fields: &EntryFields, words: &mut Words<'_>) -> TranslatedServer {
     let url = fields.url.as_deref().unwrap_or_default();
     let pair = |(name, value): &(String, String)| (name.clone(), words.translate(value));
     let mut headers: Vec<(String, String)> = fields.headers.iter().map(pair).collect();
@@ -78,14 +69,14 @@ fn remote(fields: &Fields, words: &mut Words<'_>) -> Server {
         };
         headers.push((name.clone(), format!("{prefix}${{{variable}}}")));
     }
-    Server {
+    TranslatedServer {
         url: Some(words.translate(url)),
         headers,
-        ..Server::default()
+        ..TranslatedServer::default()
     }
 }
 
-fn local(fields: &Fields, words: &mut Words<'_>) -> Server {
+fn local(fields: &EntryFields, words: &mut Words<'_>) -> TranslatedServer {
     let command = fields
         .command
         .as_deref()
@@ -96,17 +87,20 @@ fn local(fields: &Fields, words: &mut Words<'_>) -> Server {
         env.push((name.clone(), words.translate(value)));
     }
     for name in &fields.env_needed {
-        words.need(name, "kept by its client, in a place that we do not read");
+        words.need(
+            name,
+            "stored by its client in a place that the import does not read",
+        );
         env.push((name.clone(), format!("${{{name}}}")));
     }
     let cwd = fields.cwd.as_deref().map(|cwd| words.translate(cwd));
-    let mut server = Server {
+    let mut server = TranslatedServer {
         command,
         args,
         env,
         inherit_env: fields.inherit_env.clone(),
         cwd: cwd.filter(|cwd| cwd != "."),
-        ..Server::default()
+        ..TranslatedServer::default()
     };
     if let Some(file) = &fields.env_file {
         let file = words.translate(file);
@@ -116,7 +110,7 @@ fn local(fields: &Fields, words: &mut Words<'_>) -> Server {
 }
 
 /// Windows starts `npx` by `cmd /c npx ...` or `wsl npx ...`; elsewhere it is `npx`.
-fn unwrap_shell(server: &mut Server, system: System) {
+fn unwrap_shell(server: &mut TranslatedServer, system: System) {
     if system == System::Windows {
         return;
     }
@@ -159,16 +153,6 @@ fn unwrap_shell(server: &mut Server, system: System) {
         let rest = server.args.split_off(skipped);
         server.command = rest.first().map(|program| name(program));
         server.args = rest[1..].to_vec();
-    }
-}
-
-fn remark_archived(server: &Server, remarks: &mut Vec<String>) {
-    let found = server
-        .args
-        .iter()
-        .find_map(|arg| Some((arg, archived_package(arg)?)));
-    if let Some((package, instead)) = found {
-        remarks.push(format!("`{package}` is archived; use {instead} instead"));
     }
 }
 

@@ -1,11 +1,11 @@
-//! Restoring files: byte for byte if nobody changed them since, else entry by entry.
+//! Restoring files: byte for byte if they are unchanged since, else entry by entry.
 
 use std::{fs, io, path::PathBuf, time::Duration};
 
 use files::Lock;
 
 use crate::{
-    command::{Run, calls_back},
+    command::{Run, undo_commands},
     disk::{delete, digest, read, read_file, write},
     document::{self, Format, Slot, entry_at},
     journal::{Journal, Record},
@@ -17,12 +17,12 @@ pub struct Undone {
     /// The file.
     pub file: PathBuf,
     /// The extent to which it is restored.
-    pub outcome: Outcome,
+    pub outcome: UndoOutcome,
 }
 
 /// The extent to which a file is restored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum UndoOutcome {
     /// It is restored byte for byte.
     Whole,
     /// It was not there before, and is deleted.
@@ -45,10 +45,10 @@ impl Journal {
             let record = self.changes[index].clone();
             let outcome = match undo_one(&record, run) {
                 Ok(outcome) => outcome,
-                Err(why) => Outcome::Left(why, record.backup.clone()),
+                Err(why) => UndoOutcome::Left(why, record.backup.clone()),
             };
-            if !matches!(outcome, Outcome::Left(..)) {
-                if let (Some(backup), Outcome::Whole) = (&record.backup, &outcome) {
+            if !matches!(outcome, UndoOutcome::Left(..)) {
+                if let (Some(backup), UndoOutcome::Whole) = (&record.backup, &outcome) {
                     delete(backup)?;
                 }
                 self.forget(index)?;
@@ -65,15 +65,15 @@ impl Journal {
 /// The longest wait for another of our commands that changes the same file.
 const TURN_WAIT: Duration = Duration::from_secs(30);
 
-fn undo_one(record: &Record, run: &mut Run<'_>) -> Result<Outcome, String> {
+fn undo_one(record: &Record, run: &mut Run<'_>) -> Result<UndoOutcome, String> {
     let _turn = take_turn(record)?;
     let bytes = read(&record.file).map_err(|error| error.to_string())?;
     let found = bytes.as_ref().map(|bytes| digest(bytes));
     if found == record.before {
         return Ok(if record.before.is_some() {
-            Outcome::Whole
+            UndoOutcome::Whole
         } else {
-            Outcome::Gone
+            UndoOutcome::Gone
         });
     }
     if found.as_ref() == Some(&record.after) {
@@ -96,31 +96,31 @@ fn take_turn(record: &Record) -> Result<Option<Lock>, String> {
     turn.map(Some).map_err(|error| error.to_string())
 }
 
-fn put_back(record: &Record, found: &[u8]) -> Result<Outcome, String> {
+fn put_back(record: &Record, found: &[u8]) -> Result<UndoOutcome, String> {
     let Some(backup) = &record.backup else {
         delete(&record.file).map_err(|error| error.to_string())?;
         for folder in record.folders.iter().rev() {
             // A folder with files of others is not empty, and stays.
             let _ = fs::remove_dir(folder);
         }
-        return Ok(Outcome::Gone);
+        return Ok(UndoOutcome::Gone);
     };
-    let bytes = fs::read(backup).map_err(|error| format!("its copy cannot be read: {error}"))?;
+    let bytes = fs::read(backup).map_err(|error| format!("its backup cannot be read: {error}"))?;
     if record.before.as_ref() != Some(&digest(&bytes)) {
-        return Err("its copy was changed".to_owned());
+        return Err("its backup was changed".to_owned());
     }
     write(&record.file, Some(found), &bytes).map_err(|error| error.to_string())?;
-    Ok(Outcome::Whole)
+    Ok(UndoOutcome::Whole)
 }
 
 /// Returns `None` if there is no such program, or it fails: then the file is edited.
-fn undo_by_program(record: &Record, run: &mut Run<'_>) -> Option<Result<Outcome, String>> {
-    let calls = calls_back(record.program.as_deref()?, &record.added, &record.removed);
+fn undo_by_program(record: &Record, run: &mut Run<'_>) -> Option<Result<UndoOutcome, String>> {
+    let calls = undo_commands(record.program.as_deref()?, &record.added, &record.removed);
     calls.iter().try_for_each(run).ok()?;
-    Some(Ok(Outcome::Entries))
+    Some(Ok(UndoOutcome::Entries))
 }
 
-fn undo_entries(record: &Record, format: Format) -> Result<Outcome, String> {
+fn undo_entries(record: &Record, format: Format) -> Result<UndoOutcome, String> {
     if !record.file.exists() {
         return Err("it is gone".to_owned());
     }
@@ -148,7 +148,7 @@ fn undo_entries(record: &Record, format: Format) -> Result<Outcome, String> {
     }
     let written = write(&record.file, Some(found.as_bytes()), text.as_bytes());
     written.map_err(|error| error.to_string())?;
-    Ok(Outcome::Entries)
+    Ok(UndoOutcome::Entries)
 }
 
 #[cfg(test)]

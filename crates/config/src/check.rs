@@ -8,13 +8,13 @@ use tool::{NameError, SERVER_NAME_CHARS_MAX, ServerName};
 
 use super::{
     Mistake,
-    keys::{self, Found, Key, Kind},
-    lines::Lines,
+    keys::{self, KeyMatch, KeySpec, ValueKind},
+    lines::LineIndex,
     mistake::Fault,
     rules,
 };
-use noted::Noted;
-use walk::{At, Entry, Name, Walk, as_written, in_order};
+use noted::PlacedFault;
+use walk::{At, Name, SpannedValue, Walk, as_written, in_order};
 
 mod noted;
 mod syntax;
@@ -32,15 +32,15 @@ pub(super) struct Checked {
 
 pub(super) fn check(text: &str) -> Checked {
     let (table, errors) = DeTable::parse_recoverable(text);
-    let lines = Lines::new(text);
+    let lines = LineIndex::new(text);
     let mut walk = Walk::default();
     let top = At::default();
     let values = walk.read_table(&top, table.get_ref());
     let broken = syntax::Broken::new(text, &lines, errors);
-    let mut noted = broken.keep_unspoiled(walk.noted);
+    let mut noted = broken.keep_independent(walk.noted);
     noted.extend(broken.noted);
     noted.sort_by_key(|noted| noted.byte);
-    let located = |noted: Noted| noted.fault.at(lines.place(noted.byte), noted.key);
+    let located = |noted: PlacedFault| noted.fault.at(lines.place(noted.byte), noted.key);
     Checked {
         values,
         servers: walk.servers,
@@ -62,7 +62,12 @@ impl Walk {
         values
     }
 
-    fn read_entry(&mut self, parent: &At, name: &Name<'_>, value: &Entry<'_>) -> Option<Value> {
+    fn read_entry(
+        &mut self,
+        parent: &At,
+        name: &Name<'_>,
+        value: &SpannedValue<'_>,
+    ) -> Option<Value> {
         let (at, found) = parent.child(name.get_ref(), value.span());
         match found {
             None => {
@@ -70,8 +75,8 @@ impl Walk {
                 self.note(name.span(), &at, Fault::new("unknown key", hint));
                 None
             }
-            Some(Found::Value(key)) => self.read_value(&at, key, value.get_ref()),
-            Some(Found::Table) => match value.get_ref() {
+            Some(KeyMatch::Value(key)) => self.read_value(&at, key, value.get_ref()),
+            Some(KeyMatch::Table) => match value.get_ref() {
                 DeValue::Table(table) => self.read_named(&at, name, table),
                 other => {
                     self.note(at.span.clone(), &at, not_a_table(&at, other));
@@ -89,8 +94,9 @@ impl Walk {
         }
         match name.get_ref().parse::<ServerName>() {
             Ok(server) if server.is_scripts() => {
-                let what = "server name `scripts` is that of saved scripts, the files of `scripts/` beside this one";
-                let fault = Fault::new(what, "give the server another name");
+                let what = "server name `scripts` is reserved for saved scripts, the files of \
+                    `scripts/` beside this file";
+                let fault = Fault::new(what, "choose another name");
                 self.note(name.span(), at, fault);
                 return None;
             }
@@ -104,15 +110,18 @@ impl Walk {
         Some(Value::Object(values))
     }
 
-    fn read_value(&mut self, at: &At, key: &Key, value: &DeValue<'_>) -> Option<Value> {
+    fn read_value(&mut self, at: &At, key: &KeySpec, value: &DeValue<'_>) -> Option<Value> {
         match (&key.kind, value) {
-            (Kind::List(item), DeValue::Array(items)) => self.read_list(at, item, items),
+            (ValueKind::List(item), DeValue::Array(items)) => self.read_list(at, item, items),
             (
-                Kind::Variables | Kind::Headers | Kind::Tokens | Kind::TokenFiles,
+                ValueKind::Variables
+                | ValueKind::Headers
+                | ValueKind::Tokens
+                | ValueKind::TokenFiles,
                 DeValue::Table(table),
             ) => Some(self.read_templates(at, &key.kind, table)),
-            (Kind::Arguments, DeValue::Table(table)) => self.read_arguments(at, table),
-            (Kind::Rules, DeValue::Array(items)) => Some(self.read_rules(at, items)),
+            (ValueKind::Arguments, DeValue::Table(table)) => self.read_arguments(at, table),
+            (ValueKind::Rules, DeValue::Array(items)) => Some(self.read_rules(at, items)),
             (kind, value) => self.read_scalar(at, kind, value),
         }
     }
@@ -124,11 +133,11 @@ impl Walk {
             (true, true) => {
                 let what = "both `command` and `url`";
                 let hint =
-                    "keep `command` to start a program, or `url` to connect to one that runs";
+                    "keep `command` to start a program, or `url` to connect to a running server";
                 return self.note(at.span.clone(), at, Fault::new(what, hint));
             }
             (false, false) if misspelt(table) => return,
-            (false, false) => return self.note_neither(at),
+            (false, false) => return self.note_no_launch(at),
             (true, false) => (&["headers", "oauth"], "command"),
             (false, true) => (
                 &["args", "env", "cwd", "inherit_env", "sandbox", "image"],
@@ -138,16 +147,15 @@ impl Walk {
         for (name, _) in in_order(table) {
             if foreign.contains(&name.get_ref().as_ref()) {
                 let (at, _) = at.child(name.get_ref(), name.span());
-                let what = format!("means nothing beside `{kind}`");
-                self.note(name.span(), &at, Fault::new(what, "leave it out"));
+                let what = format!("has no effect with `{kind}`");
+                self.note(name.span(), &at, Fault::new(what, "remove it"));
             }
         }
     }
 
-    fn note_neither(&mut self, at: &At) {
+    fn note_no_launch(&mut self, at: &At) {
         let what = "neither `command` nor `url`";
-        let hint = "add `command = \"npx\"` to start a program, or `url = \"https://...\"` to \
-                    connect to one that runs";
+        let hint = "add `command = \"npx\"` to start a program, or `url = \"https://...\"` to connect to a running server";
         self.note(at.span.clone(), at, Fault::new(what, hint));
         if let Some(last) = self.noted.last_mut() {
             last.missing = true;
@@ -187,10 +195,10 @@ fn misspelt(table: &DeTable<'_>) -> bool {
 fn not_a_table(at: &At, found: &DeValue<'_>) -> Fault {
     let what = format!("expected a table, found {}", as_written(found).noun());
     let hint = match at.pattern.as_str() {
-        "servers" => "write `[servers.NAME]`, one table a server".to_owned(),
+        "servers" => "write `[servers.NAME]`, one table per server".to_owned(),
         "servers.NAME" => format!("write `[{}]` and below it `command` or `url`", at.key),
-        "clients" => "write `[clients.NAME]`, one table a client".to_owned(),
-        "servers.NAME.overlay" => format!("write `[{}.TOOL]`, one table a tool", at.key),
+        "clients" => "write `[clients.NAME]`, one table per client".to_owned(),
+        "servers.NAME.overlay" => format!("write `[{}.TOOL]`, one table per tool", at.key),
         other => {
             let known = keys::names(other).join("`, `");
             format!("write `[{}]` and below it `{known}`", at.key)
@@ -205,14 +213,14 @@ fn bad_name(name: &str, error: &NameError) -> Fault {
         NameError::TooLong(_) => {
             format!("a server name has at most {SERVER_NAME_CHARS_MAX} characters")
         }
-        NameError::Character { found, .. } => format!("a server name cannot hold {found:?}"),
+        NameError::Character { found, .. } => format!("a server name cannot contain {found:?}"),
         other => other.to_string(),
     };
     match better.parse::<ServerName>() {
         Ok(better) => Fault::new(what, format!("write `[servers.{better}]`")),
         Err(_) => Fault::new(
             what,
-            "choose another name of lower-case letters, digits and `-`",
+            "choose another name: lower-case letters, digits and `-`",
         ),
     }
 }

@@ -12,9 +12,9 @@ pub struct Config {
     /// Settings of the gateway: servers, clients, results, search.
     pub gateway: gateway::Settings,
     /// Settings of serving over HTTP.
-    pub http: http_server::Settings,
+    pub http: http_server::HttpSettings,
     /// Settings of the daemon.
-    pub daemon: daemon::Settings,
+    pub daemon: daemon::DaemonSettings,
 }
 
 impl Config {
@@ -44,7 +44,7 @@ fn bare_variables(spec: &fleet::ServerSpec) -> Vec<String> {
     let bare = plain.filter(|(_, text)| is_bare(text.strip_prefix("Bearer ").unwrap_or(text)));
     bare.map(|(key, _)| {
         format!(
-            "servers.{}.{key}: `$NAME` is no variable; write `${{NAME}}`",
+            "servers.{}.{key}: `$NAME` is not a variable reference; write `${{NAME}}`",
             spec.name
         )
     })

@@ -1,7 +1,7 @@
 //! `docs/configuration.md`, generated from the table of keys.
 
 use super::{
-    keys::{KEYS, Key, Kind},
+    keys::{KEYS, KeySpec, ValueKind},
     rules, variables,
 };
 
@@ -34,13 +34,13 @@ fn table(name: &str) -> String {
     let keys = KEYS
         .iter()
         .filter(|key| key.table() == name || inside.iter().any(|it| it == key.table()));
-    let head = "| key | what it holds | default | meaning |\n|---|---|---|---|";
+    let head = "| key | value | default | meaning |\n|---|---|---|---|";
     keys.fold(head.to_owned(), |table, key| {
         format!("{table}\n{}", row(name, key))
     })
 }
 
-fn row(table: &str, key: &Key) -> String {
+fn row(table: &str, key: &KeySpec) -> String {
     let name = key
         .path
         .strip_prefix(table)
@@ -68,33 +68,33 @@ fn variable_table() -> String {
     })
 }
 
-fn holds(kind: &Kind) -> String {
+fn holds(kind: &ValueKind) -> String {
     match kind {
-        Kind::Count(count) => format!("number, {} to {} {}", count.min, count.max, count.unit),
-        Kind::List(item) => format!("list of: {}", holds(item)),
-        Kind::Choice(words) => rules::choices(words),
+        ValueKind::Count(count) => format!("number, {} to {} {}", count.min, count.max, count.unit),
+        ValueKind::List(item) => format!("list of: {}", holds(item)),
+        ValueKind::Choice(words) => rules::choices(words),
         other => String::from(match other {
-            Kind::Template => "text with `${VAR}`",
-            Kind::Command => "program, with `${VAR}`",
-            Kind::Url => "address with `http://` or `https://`, with `${VAR}`",
-            Kind::Folder => "folder, with `${VAR}`",
-            Kind::StateDir => "folder",
-            Kind::Filter => "filter",
-            Kind::Category => "word of `a-z`, `0-9`, `-`, at most 32",
-            Kind::Tag => "text without comma, at most 32 characters",
-            Kind::Inherited => "name of a variable, with `*` at its end for any rest",
-            Kind::Glob => "pattern with `*`, `?`, `{a,b}`",
-            Kind::Switch => "`true` or `false`",
-            Kind::Variables => "table: variable = text with `${VAR}`",
-            Kind::Headers => "table: header = text with `${VAR}`",
-            Kind::Tokens => "table: name = text with `${VAR}`",
-            Kind::TokenFiles => "table: name = file, with `${VAR}`",
-            Kind::File => "file, with `${VAR}`",
-            Kind::Listen => "address and port, or a port",
-            Kind::Host => "name or address, with a port or without",
-            Kind::Origin => "`https://HOST` or `http://HOST`, with a port where it has one",
-            Kind::Arguments => "table, made JSON",
-            Kind::Rules => "tables, one a rule: see below",
+            ValueKind::Template => "text with `${VAR}`",
+            ValueKind::Command => "program, with `${VAR}`",
+            ValueKind::Url => "address with `http://` or `https://`, with `${VAR}`",
+            ValueKind::Folder => "folder, with `${VAR}`",
+            ValueKind::StateDir => "folder",
+            ValueKind::Filter => "filter",
+            ValueKind::Category => "word of `a-z`, `0-9`, `-`, at most 32 characters",
+            ValueKind::Tag => "text without comma, at most 32 characters",
+            ValueKind::Inherited => "name of a variable; a final `*` matches any rest",
+            ValueKind::Glob => "pattern with `*`, `?`, `{a,b}`",
+            ValueKind::Switch => "`true` or `false`",
+            ValueKind::Variables => "table: variable = text with `${VAR}`",
+            ValueKind::Headers => "table: header = text with `${VAR}`",
+            ValueKind::Tokens => "table: name = text with `${VAR}`",
+            ValueKind::TokenFiles => "table: name = file, with `${VAR}`",
+            ValueKind::File => "file, with `${VAR}`",
+            ValueKind::Listen => "address and port, or a port",
+            ValueKind::Host => "name or address, with or without a port",
+            ValueKind::Origin => "`https://HOST` or `http://HOST`, with its port, if any",
+            ValueKind::Arguments => "table, converted to JSON",
+            ValueKind::Rules => "tables, one per rule: see below",
             _ => "text",
         }),
     }

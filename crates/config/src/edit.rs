@@ -11,7 +11,7 @@ use policy::{Allowance, NotAllowable, Policy};
 use toml_edit::{DocumentMut, Item, TableLike};
 use tool::ServerName;
 
-use super::{ConfigError, Environment, Mistake, Overrides, check, file::File};
+use super::{ConfigError, Environment, Mistake, Overrides, check, file::ConfigFile};
 
 mod change;
 mod error;
@@ -210,7 +210,7 @@ impl Document {
         overrides: &Overrides,
         env: &Environment,
     ) -> Result<Arc<Policy>, EditError> {
-        let file = File::at(&self.path);
+        let file = ConfigFile::at(&self.path);
         let read = super::read_layers(&file, &self.text(), overrides, env);
         let config = read.map_err(|mistakes| {
             let file = self.path.clone();
@@ -234,7 +234,7 @@ impl Document {
         overrides: &Overrides,
         env: &Environment,
     ) -> Result<(), Vec<Mistake>> {
-        let file = File::at(&self.path);
+        let file = ConfigFile::at(&self.path);
         super::read_layers(&file, text, overrides, env).map(drop)
     }
 

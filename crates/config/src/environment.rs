@@ -34,7 +34,7 @@ impl Environment {
     }
 
     /// The environment without the variables that set a key.
-    pub(crate) fn without_ours(&self) -> Self {
+    pub(crate) fn without_proxy_variables(&self) -> Self {
         let others = self
             .0
             .iter()

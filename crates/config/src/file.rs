@@ -6,14 +6,14 @@ use std::{
 };
 
 use super::{
-    ConfigError, Environment, Mistake, Overrides, Place,
+    ConfigError, Environment, Mistake, MistakePlace, Overrides,
     mistake::Fault,
     paths::{default_path, from_home},
 };
 
 /// The configuration file, before it is read.
 #[derive(Debug)]
-pub(super) struct File {
+pub(super) struct ConfigFile {
     /// The path as the user gave it.
     pub(super) shown: PathBuf,
     pub(super) absolute: PathBuf,
@@ -24,27 +24,27 @@ pub(super) struct File {
 enum NamedBy {
     Flag,
     Variable,
-    Nobody,
+    Default,
 }
 
 /// The size limit of a configuration: it is written by hand, so a larger file is not one.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
-pub(super) fn find(overrides: &Overrides, env: &Environment) -> Result<File, ConfigError> {
-    let (shown, named_by) = find_named(overrides, env).ok_or_else(nowhere)?;
+pub(super) fn find(overrides: &Overrides, env: &Environment) -> Result<ConfigFile, ConfigError> {
+    let (shown, named_by) = find_named(overrides, env).ok_or_else(explain_no_path)?;
     let absolute = from_home(&shown, env).and_then(|path| {
         let no_folder = |error| Fault::bare(format!("the current folder is unknown: {error}"));
         std::path::absolute(path).map_err(no_folder)
     });
     match absolute {
-        Ok(absolute) => Ok(File {
+        Ok(absolute) => Ok(ConfigFile {
             shown,
             absolute,
             named_by,
         }),
         Err(fault) => Err(ConfigError {
             file: shown,
-            mistakes: whole(fault),
+            mistakes: file_mistake(fault),
         }),
     }
 }
@@ -52,26 +52,26 @@ pub(super) fn find(overrides: &Overrides, env: &Environment) -> Result<File, Con
 fn find_named(overrides: &Overrides, env: &Environment) -> Option<(PathBuf, NamedBy)> {
     let flag = overrides.config.clone().map(|path| (path, NamedBy::Flag));
     let variable = || Some((env.path("PROXY_CONFIG")?, NamedBy::Variable));
-    let default = || Some((default_path(env)?, NamedBy::Nobody));
+    let default = || Some((default_path(env)?, NamedBy::Default));
     flag.or_else(variable).or_else(default)
 }
 
-fn nowhere() -> ConfigError {
-    let what = "no place to look: neither `XDG_CONFIG_HOME` nor `HOME` is set";
+fn explain_no_path() -> ConfigError {
+    let what = "no configuration file: neither `XDG_CONFIG_HOME` nor `HOME` is set";
     let fault = Fault::new(what, "name the file: `proxy --config FILE`");
     ConfigError {
         file: PathBuf::from("config.toml"),
-        mistakes: whole(fault),
+        mistakes: file_mistake(fault),
     }
 }
 
-impl File {
+impl ConfigFile {
     /// The file at a path that is known.
     pub(super) fn at(path: &Path) -> Self {
         Self {
             shown: path.to_owned(),
             absolute: path.to_owned(),
-            named_by: NamedBy::Nobody,
+            named_by: NamedBy::Default,
         }
     }
 
@@ -79,12 +79,15 @@ impl File {
         let bytes = read_bytes(&self.absolute).map_err(|error| self.explain(&error))?;
         if bytes.len() as u64 > FILE_BYTES_MAX {
             let what = format!("larger than {} MiB", FILE_BYTES_MAX >> 20);
-            return Err(whole(Fault::new(what, self.hint("name a TOML file"))));
+            return Err(file_mistake(Fault::new(
+                what,
+                self.hint("name a TOML file"),
+            )));
         }
         String::from_utf8(bytes).map_err(|error| {
             let byte = error.utf8_error().valid_up_to();
             let what = format!("not text: byte {byte} is not UTF-8");
-            whole(Fault::new(
+            file_mistake(Fault::new(
                 what,
                 self.hint("save it as UTF-8, or name a TOML file"),
             ))
@@ -93,43 +96,44 @@ impl File {
 
     fn explain(&self, error: &io::Error) -> Vec<Mistake> {
         let fault = match error.kind() {
-            io::ErrorKind::NotFound => Fault::new("no such file", self.hint_to_begin()),
+            io::ErrorKind::NotFound => Fault::new("no such file", self.first_run_hint()),
             io::ErrorKind::IsADirectory => {
                 Fault::new("a folder, not a file", self.hint("name the file in it"))
             }
             io::ErrorKind::PermissionDenied => Fault::new(
-                "no permission to read it",
-                self.hint("make it readable for you"),
+                "no permission to read the file",
+                self.hint("make it readable"),
             ),
             _ => Fault::new(
                 format!("cannot be read: {error}"),
                 self.hint("name another file"),
             ),
         };
-        whole(fault)
+        file_mistake(fault)
     }
 
-    fn hint_to_begin(&self) -> String {
+    fn first_run_hint(&self) -> String {
         match self.named_by {
-            NamedBy::Nobody => format!(
-                "`proxy init` writes it from the servers of your MCP clients; or write it, for example with \
-                 these lines:\n{EXAMPLE}\nor see it work without one: `proxy demo`"
+            NamedBy::Default => format!(
+                "`proxy init` creates it from the servers of your MCP clients; or create it, for \
+                example with these lines:\n{EXAMPLE}\nor try the program without a file: `proxy \
+                demo`"
             ),
-            _ => self.hint("correct the name, or write the file"),
+            _ => self.hint("correct the path, or create the file"),
         }
     }
 
     fn hint(&self, hint: &str) -> String {
         match self.named_by {
-            NamedBy::Flag => format!("`--config` names it; {hint}"),
-            NamedBy::Variable => format!("the variable `PROXY_CONFIG` names it; {hint}"),
-            NamedBy::Nobody => hint.to_owned(),
+            NamedBy::Flag => format!("the path is from `--config`; {hint}"),
+            NamedBy::Variable => format!("the path is from the variable `PROXY_CONFIG`; {hint}"),
+            NamedBy::Default => hint.to_owned(),
         }
     }
 }
 
-fn whole(fault: Fault) -> Vec<Mistake> {
-    vec![fault.at(Place::File, "")]
+fn file_mistake(fault: Fault) -> Vec<Mistake> {
+    vec![fault.at(MistakePlace::File, "")]
 }
 
 /// The example in the hint for users without a file. A test loads it.

@@ -7,620 +7,630 @@ mod unknown;
 
 use key::{count, key};
 
-pub(super) use key::{Count, Key, Kind};
-pub(super) use lookup::{Found, child, find, names};
+pub(super) use key::{Count, KeySpec, ValueKind};
+pub(super) use lookup::{KeyMatch, child, find, names};
 pub(super) use unknown::{nearest, unknown};
 
-const SECONDS_OF_A_CALL: Kind = count(1, 86_400, "seconds");
+const SECONDS_OF_A_CALL: ValueKind = count(1, 86_400, "seconds");
 /// A footer with its next call takes half of the least.
-const TOKENS: Kind = count(200, 1_000_000, "tokens");
+const TOKENS: ValueKind = count(200, 1_000_000, "tokens");
 
-pub(super) static KEYS: &[Key] = &[
+pub(super) static KEYS: &[KeySpec] = &[
     key(
         "state_dir",
-        Kind::StateDir,
-        "where snapshots, the index and kept results lie; `~/` is the home folder, a relative \
-         path starts at the folder of the file. Left out: \
-         `$XDG_STATE_HOME/proxy/STEM-HASH`, one folder a configuration file",
+        ValueKind::StateDir,
+        "folder for snapshots, the index and kept results; `~/` is the home folder, a relative \
+         path starts at the folder of the configuration file. If not set: \
+         `$XDG_STATE_HOME/proxy/STEM-HASH`, one folder per configuration file",
     )
     .variable(),
     key(
         "log",
-        Kind::Filter,
-        "what is logged to stderr, as directives of a tracing filter: `warn`, \
-         `warn,fleet=debug`",
+        ValueKind::Filter,
+        "events logged to stderr, as directives of a tracing filter: `warn`, `warn,fleet=debug`",
     )
     .or("\"warn\"")
     .variable(),
     key(
         "policy",
-        Kind::Choice(&["open", "careful", "read-only"]),
-        "which calls are made where no rule says so: all; a person is asked before what is \
-         destructive; only what says that it changes nothing",
+        ValueKind::Choice(&["open", "careful", "read-only"]),
+        "decision about calls that match no rule. `\"open\"`: allow all; `\"careful\"`: ask a \
+         person before destructive calls; `\"read-only\"`: allow only tools annotated as \
+         read-only",
     )
     .or("\"open\"")
     .variable(),
     key(
         "rules",
-        Kind::Rules,
-        "which calls are made, asked about or refused; the first that fits decides",
+        ValueKind::Rules,
+        "rules that allow, ask about or deny calls; the first that matches decides",
     ),
     key(
         "pin",
-        Kind::Choice(&["warn", "hold", "off"]),
-        "tools that are not as they were when their server was added or they were reviewed: `proxy \
-         review` tells of them; they are neither shown nor called until it accepted them; nothing is \
-         compared",
+        ValueKind::Choice(&["warn", "hold", "off"]),
+        "handling of tools that changed since their server was added or they were last reviewed. \
+         `\"warn\"`: `proxy review` reports them; `\"hold\"`: they are neither shown nor called \
+         until `proxy review` accepts them; `\"off\"`: tools are not compared",
     )
     .or("\"warn\"")
     .variable(),
     key(
         "audit.arguments",
-        Kind::Choice(&["digest", "full", "none"]),
-        "what the audit log holds of a call's arguments; of `\"full\"` secrets are masked",
+        ValueKind::Choice(&["digest", "full", "none"]),
+        "form in which the audit log stores the arguments of a call; in `\"full\"`, secrets are \
+         masked",
     )
     .or("\"digest\"")
     .variable(),
     key(
         "audit.keep_mib",
         count(0, 102_400, "MiB"),
-        "how much room the audit log may take; the oldest calls go first. 0: there is none",
+        "size limit of the audit log; the oldest calls are removed first. 0: no audit log",
     )
     .or("64")
     .variable(),
     key(
         "traces.endpoint",
-        Kind::Url,
-        "a collector of OpenTelemetry to which a span of each call is sent by OTLP over HTTP, as JSON: \
-         `http://127.0.0.1:4318`; `/v1/traces` is added. Left out: nowhere",
+        ValueKind::Url,
+        "OpenTelemetry collector that receives a span for each call, by OTLP over HTTP as JSON: \
+         `http://127.0.0.1:4318`; `/v1/traces` is appended. If not set, no spans are sent",
     ),
     key(
         "traces.headers",
-        Kind::Headers,
-        "headers sent with every request to the collector, best with `${secret:NAME}`",
+        ValueKind::Headers,
+        "headers sent with every request to the collector, preferably with `${secret:NAME}`",
     ),
     key(
         "secrets.store",
-        Kind::Choice(&["file", "keyring"]),
-        "how secrets (`proxy secret set`) and logins are kept: in files that nobody else may read, or \
-         in the same files sealed with a key that the system's keyring has. What is there already is \
-         sealed when it changes next. Only in a program that was built with `--features keyring`",
+        ValueKind::Choice(&["file", "keyring"]),
+        "storage of secrets (`proxy secret set`) and logins. `\"file\"`: files that only their \
+         owner can read; `\"keyring\"`: the same files, encrypted with a key from the system's \
+         keyring. Existing files are encrypted when they next change. `\"keyring\"` requires a \
+         build with `--features keyring`",
     )
     .or("\"file\"")
     .variable(),
     key(
         "results.max_tokens",
         TOKENS,
-        "how much of a result goes to the model at once; what is cut is kept",
+        "longest result passed to the model; a longer result is cut and kept",
     )
     .or("4000")
     .variable(),
     key(
         "results.keep_hours",
         count(1, 8_760, "hours"),
-        "how long a result that was cut is kept",
+        "time that a cut result is kept",
     )
     .or("24")
     .variable(),
     key(
         "results.keep_mib",
         count(1, 102_400, "MiB"),
-        "how much room kept results may take; the oldest go first",
+        "size limit of kept results; the oldest are removed first",
     )
     .or("256")
     .variable(),
     key(
         "search.learn",
-        Kind::Switch,
-        "calls that succeed after a search lift their tool for like requests, failures lower it; \
-         kept in the state folder, for each client and project. `false`: neither kept nor used",
+        ValueKind::Switch,
+        "rank a tool higher for similar queries when its calls succeed after a search, and lower \
+         when they fail. The data is kept in the state folder for each client and project. \
+         `false`: neither collected nor used",
     )
     .or("true")
     .variable(),
     key(
         "search.semantic",
-        Kind::Choice(&["encoder", "off"]),
-        "how requests are understood beside their words: by a sentence encoder that is part of \
-         the program (some 15 MB while it is used, 4 ms a tool at `reindex`, up to 100,000 tools), \
-         or not at all",
+        ValueKind::Choice(&["encoder", "off"]),
+        "how queries are matched by meaning, besides their words. `\"encoder\"`: by a sentence \
+         encoder that is part of the program (about 15 MB of memory while in use, 4 ms per tool \
+         at `reindex`, up to 100,000 tools); `\"off\"`: not at all",
     )
     .or("\"encoder\"")
     .variable(),
     key(
         "reindex.parallel",
         count(1, 64, "servers"),
-        "how many servers are started and asked at one time",
+        "number of servers started and queried at the same time",
     )
     .or("4")
     .variable(),
     key(
         "http.listen",
-        Kind::Listen,
-        "where MCP is served over streamable HTTP, at `/mcp`: `127.0.0.1:7331`, `[::1]:7331`, \
-         `localhost:7331` or a port of this machine alone. Any other address needs a token. Left \
-         out: nowhere; `proxy serve --http ADDR` goes before it",
+        ValueKind::Listen,
+        "address that serves MCP over streamable HTTP, at `/mcp`: `127.0.0.1:7331`, `[::1]:7331`, \
+         `localhost:7331` or a port of the loopback interface. Any other address requires a \
+         token. If not set, HTTP is not served; `proxy serve --http ADDR` takes precedence",
     )
     .variable(),
     key(
         "http.tokens",
-        Kind::Tokens,
-        "bearer tokens that let a client in, each by a name of your choice; at least 16 characters",
+        ValueKind::Tokens,
+        "bearer tokens that admit clients, each under a name of your choice; at least 16 \
+         characters",
     ),
     key(
         "http.token_files",
-        Kind::TokenFiles,
-        "the same, each read from a file when the program starts",
+        ValueKind::TokenFiles,
+        "bearer tokens, each read from a file when the program starts",
     ),
     key(
         "http.oauth.issuer",
-        Kind::Url,
-        "an authorization server whose tokens (JWT) let clients in, besides `tokens`; its keys are \
-         read from it, and read again when they change",
+        ValueKind::Url,
+        "authorization server whose tokens (JWT) admit clients, besides `tokens`; its keys are \
+         fetched from it, and fetched again when they change",
     ),
     key(
         "http.oauth.audience",
-        Kind::Url,
-        "our own public address, `https://tools.example.com/mcp`: a token must be for it",
+        ValueKind::Url,
+        "public address of this proxy, `https://tools.example.com/mcp`; tokens must be issued for \
+         it",
     ),
     key(
         "http.oauth.scopes",
-        Kind::List(&Kind::Text),
-        "a token needs one of these; the first that it has names the `[clients.SCOPE]` whose rules \
-         hold for its client. Left out: any token of the issuer for our address",
+        ValueKind::List(&ValueKind::Text),
+        "scopes of which a token must have at least one; the first that it has selects the \
+         `[clients.SCOPE]` whose rules apply to its client. If not set, any token of the issuer \
+         for this audience is accepted",
     ),
     key(
         "http.oauth.introspection_client_id",
-        Kind::Template,
-        "for tokens that are no JWT: the client by which the issuer is asked what one is worth (RFC \
-         7662); an answer holds for a minute. Left out: such tokens are not taken",
+        ValueKind::Template,
+        "client ID for introspection of opaque tokens at the issuer (RFC 7662); a response is \
+         cached for a minute. If not set, opaque tokens are rejected",
     ),
     key(
         "http.oauth.introspection_client_secret",
-        Kind::Template,
-        "its secret, best as `${secret:NAME}`",
+        ValueKind::Template,
+        "secret of that client, preferably as `${secret:NAME}`",
     ),
     key(
         "http.allowed_hosts",
-        Kind::List(&Kind::Host),
-        "names by which clients may call this machine, as their `Host` header has them, besides \
-         `localhost` and the address itself",
+        ValueKind::List(&ValueKind::Host),
+        "accepted values of the `Host` header, besides `localhost` and the listening address",
     ),
     key(
         "http.allowed_origins",
-        Kind::List(&Kind::Origin),
-        "web pages that may call, as their `Origin` header has them, besides our own address",
+        ValueKind::List(&ValueKind::Origin),
+        "accepted values of the `Origin` header (web pages that may send requests), besides the \
+         listening address",
     ),
     key(
         "http.tls_cert",
-        Kind::File,
-        "the certificate chain (PEM) for TLS; goes with `tls_key`. Left out: no TLS",
+        ValueKind::File,
+        "certificate chain (PEM) for TLS; requires `tls_key`. If not set, TLS is off",
     ),
     key(
         "http.tls_key",
-        Kind::File,
-        "the private key (PEM) of that certificate",
+        ValueKind::File,
+        "private key (PEM) of the certificate",
     ),
     key(
         "http.sessions",
-        Kind::Switch,
-        "`false` gives no client a session: each request stands alone, and log levels and \
-         cancellations do not last",
+        ValueKind::Switch,
+        "`false`: clients get no session; each request is independent, and log levels and \
+         cancellations do not persist",
     )
     .or("true")
     .variable(),
     key(
         "http.metrics",
-        Kind::Switch,
-        "`true`: figures since the start of the process at `/metrics`, as Prometheus reads them",
+        ValueKind::Switch,
+        "`true`: serve metrics since the start of the process at `/metrics`, in the format of \
+         Prometheus",
     )
     .or("false")
     .variable(),
     key(
         "http.max_body_kib",
         count(1, 1_048_576, "KiB"),
-        "how large one message may be",
+        "size limit of one message",
     )
     .or("4096")
     .variable(),
     key(
         "http.max_header_kib",
         count(8, 1_024, "KiB"),
-        "how large the head of one request may be",
+        "size limit of the headers of one request",
     )
     .or("32")
     .variable(),
     key(
         "http.max_connections",
         count(1, 65_536, "connections"),
-        "how many may be open at one time, half of them from one address other than this machine's. \
-         For a further one that is closed which has waited longest for a request",
+        "limit of open connections; one remote address may have half of them. A further \
+         connection closes the one that has been idle longest",
     )
     .or("512")
     .variable(),
     key(
         "http.max_sessions",
         count(1, 65_536, "sessions"),
-        "how many there may be at one time, half of them of one token, or where none is asked for of \
-         one address other than this machine's. For a further one the oldest is ended that was \
-         not used after `initialize`; where there is none, it is refused",
+        "limit of sessions; one token, or one remote address if no token is required, may have \
+         half of them. A further session ends the oldest one that was not used after \
+         `initialize`; if there is none, it is refused",
     )
     .or("256")
     .variable(),
     key(
         "http.max_requests",
         count(1, 65_536, "requests"),
-        "how many may be in flight at one time, half of them of one session, token or address \
-         (as for sessions); a further one is refused. As many messages may be arriving; for a \
-         further one the slowest is given up",
+        "limit of requests in flight; one session, token or address (as for sessions) may have \
+         half of them. A further request is refused. The same number of messages may be arriving; \
+         a further one ends the slowest",
     )
     .or("256")
     .variable(),
     key(
         "http.session_idle_s",
         count(1, 604_800, "seconds"),
-        "a session that nobody used for so long gives back its place, and its processes where `scope` \
-         is `\"client\"`. If its client comes back it is taken up again",
+        "time after which an idle session releases its slot, and its processes if `scope` is \
+         `\"client\"`. If its client returns, the session resumes",
     )
     .or("1800")
     .variable(),
     key(
         "http.receive_timeout_s",
         count(1, 3_600, "seconds"),
-        "how long the head of a request may take to arrive, then its body; a connection without a \
-         request is closed after the same time",
+        "timeout for receiving the headers of a request, and then its body; a connection without \
+         a request is closed after the same time",
     )
     .or("30")
     .variable(),
     key(
         "http.stall_timeout_s",
         count(1, 3_600, "seconds"),
-        "a client that takes nothing of its answer for so long is disconnected",
+        "time after which a client that does not read its response is disconnected",
     )
     .or("30")
     .variable(),
     key(
         "clients.NAME.max_tokens",
         TOKENS,
-        "how much of a result goes to this client at once: in place of `results.max_tokens`, and \
-         the most whatever a server or tool says. Only a call can ask for more",
+        "longest result passed to this client: replaces `results.max_tokens`, and limits the \
+         values of servers and tools. Only a call can request more",
     ),
     key(
         "clients.NAME.allow",
-        Kind::List(&Kind::Glob),
-        "it sees only tools of servers or categories whose name fits one of these. Left out: all",
+        ValueKind::List(&ValueKind::Glob),
+        "patterns of servers and categories whose tools this client sees. If not set, all",
     ),
     key(
         "clients.NAME.deny",
-        Kind::List(&Kind::Glob),
-        "it sees no tools of servers or categories whose name fits one of these",
+        ValueKind::List(&ValueKind::Glob),
+        "patterns of servers and categories whose tools this client does not see",
     ),
     key(
         "clients.NAME.resources",
-        Kind::Choice(&["auto", "off"]),
-        "`\"auto\"`: resources are announced where a server has them; some clients then give their \
-         model tools of their own for them. `\"off\"`: they are neither announced nor listed",
+        ValueKind::Choice(&["auto", "off"]),
+        "`\"auto\"`: announce resources if a server has any; some clients then give their model \
+         tools for them. `\"off\"`: neither announce nor list them",
     )
     .or("\"auto\""),
     key(
         "daemon.linger_s",
         count(0, 604_800, "seconds"),
-        "how long the daemon stays after the last client has gone, with the servers that still \
-         run; 0: for ever",
+        "time that the daemon, with its running servers, keeps running after the last client \
+         disconnects; 0: forever",
     )
     .or("600")
     .variable(),
     key(
         "servers.NAME.command",
-        Kind::Command,
-        "the program of a server that speaks over stdin and stdout. A bare word is looked up \
-         on `PATH`, `~/` is the home folder, `./` is the folder of the file",
+        ValueKind::Command,
+        "program of a server that uses stdin and stdout. A bare word is looked up on `PATH`, `~/` \
+         is the home folder, `./` is the folder of the configuration file",
     ),
     key(
         "servers.NAME.args",
-        Kind::List(&Kind::Template),
-        "its arguments, one text each; no shell reads them",
+        ValueKind::List(&ValueKind::Template),
+        "arguments of the program, one text each; no shell interprets them",
     ),
     key(
         "servers.NAME.env",
-        Kind::Variables,
-        "variables it gets besides a minimal environment",
+        ValueKind::Variables,
+        "environment variables of the server, besides a minimal environment",
     ),
     key(
         "servers.NAME.inherit_env",
-        Kind::List(&Kind::Inherited),
-        "variables of our own environment that it gets as they are; `AWS_*` stands for all that \
-         begin with `AWS_`, `*` for the whole environment",
+        ValueKind::List(&ValueKind::Inherited),
+        "environment variables that the server inherits from the proxy; `AWS_*` matches all that \
+         begin with `AWS_`, `*` the whole environment",
     ),
     key(
         "servers.NAME.cwd",
-        Kind::Folder,
-        "the folder it runs in; `~/` is the home folder, a relative path starts at the folder \
-         of the file",
+        ValueKind::Folder,
+        "working folder of the server; `~/` is the home folder, a relative path starts at the \
+         folder of the configuration file",
     ),
     key(
         "servers.NAME.roots",
-        Kind::List(&Kind::Folder),
-        "the folders that it is told when it asks for the client's roots; without this key a server \
-         with `scope = \"client\"` is told its own client's, and any other that there are none",
+        ValueKind::List(&ValueKind::Folder),
+        "folders sent to the server when it requests the client's roots. If not set, a server \
+         with `scope = \"client\"` gets the roots of its client, and any other server gets none",
     ),
     key(
         "servers.NAME.sandbox.network",
-        Kind::Switch,
-        "a server with a table `sandbox` only reads files and writes nowhere but where this table says \
-         so, by Landlock on Linux; `true`: it opens sockets, too",
+        ValueKind::Switch,
+        "`true`: a server with a `sandbox` table may open sockets. Without this key such a server \
+         may only read files, and write those in `write`; enforced by Landlock on Linux",
     ),
     key(
         "servers.NAME.sandbox.write",
-        Kind::List(&Kind::Folder),
-        "folders and files that it writes in, `/tmp` among them only if it is named; they must be there",
+        ValueKind::List(&ValueKind::Folder),
+        "existing folders and files that the server may write; `/tmp` only if it is listed",
     ),
     key(
         "servers.NAME.image",
-        Kind::Template,
-        "`command` runs in a container of this image, by `docker` or else `podman`; it gets `env` and \
-         `inherit_env` and, of the folders of this machine, those in `sandbox.write`",
+        ValueKind::Template,
+        "container image in which `command` runs, by `docker` or else `podman`; the container \
+         gets `env` and `inherit_env` and, of the host's folders, those in `sandbox.write`",
     ),
     key(
         "servers.NAME.url",
-        Kind::Url,
-        "the address of a server that speaks streamable HTTP (or the older HTTP+SSE), in place of `command`",
+        ValueKind::Url,
+        "address of a server that speaks streamable HTTP (or the older HTTP+SSE), in place of \
+         `command`",
     ),
     key(
         "servers.NAME.headers",
-        Kind::Headers,
+        ValueKind::Headers,
         "headers sent with every request to the `url`",
     ),
     key(
         "servers.NAME.oauth.client_id",
-        Kind::Template,
-        "the client that was registered by hand; left out, `proxy login` registers one where it can",
+        ValueKind::Template,
+        "ID of a client that was registered manually. If not set, `proxy login` registers a \
+         client if the authorization server allows it",
     ),
     key(
         "servers.NAME.oauth.client_secret",
-        Kind::Template,
-        "its secret, best as `${secret:NAME}`; left out: a public client",
+        ValueKind::Template,
+        "secret of that client, preferably as `${secret:NAME}`. If not set, the client is public",
     ),
     key(
         "servers.NAME.oauth.private_key",
-        Kind::Template,
-        "in place of a secret: the key by which that client shows who it is (`private_key_jwt`), as \
-         a PEM text in PKCS #8, best as `${file:PATH}`; of P-256, P-384, RSA or Ed25519",
+        ValueKind::Template,
+        "private key of that client, in place of a secret (`private_key_jwt`): a PEM text in PKCS \
+         #8, preferably as `${file:PATH}`; P-256, P-384, RSA or Ed25519",
     ),
     key(
         "servers.NAME.oauth.private_key_id",
-        Kind::Text,
-        "the name by which the authorization server knows that key (`kid`)",
+        ValueKind::Text,
+        "key ID (`kid`) under which the authorization server stores that key",
     ),
     key(
         "servers.NAME.oauth.client_metadata_url",
-        Kind::Url,
-        "the address of a Client ID Metadata Document that describes this client, used where the \
-         authorization server takes such",
+        ValueKind::Url,
+        "address of a Client ID Metadata Document that describes this client, used if the \
+         authorization server supports such documents",
     ),
     key(
         "servers.NAME.oauth.scopes",
-        Kind::List(&Kind::Text),
-        "scopes to ask for. Left out: those that the server asks for",
+        ValueKind::List(&ValueKind::Text),
+        "scopes to request. If not set, those that the server requests",
     ),
     key(
         "servers.NAME.oauth.callback_port",
         count(1, 65_535, "port numbers"),
-        "the port of this machine to which the browser comes back. Left out: any that is free",
+        "local port to which the browser is redirected. If not set, any free port",
     ),
     key(
         "servers.NAME.oauth.callback_host",
-        Kind::Choice(&["127.0.0.1", "localhost"]),
-        "how that address names this machine: many authorization servers compare it as a text",
+        ValueKind::Choice(&["127.0.0.1", "localhost"]),
+        "local host name in that redirect address; many authorization servers compare it as a \
+         text",
     )
     .or("\"127.0.0.1\""),
     key(
         "servers.NAME.oauth.resource",
-        Kind::Text,
-        "the audience of tokens; `off` where the authorization server refuses to be told. Left out: \
-         what the server says, else its `url`",
+        ValueKind::Text,
+        "audience of tokens; `off` if the authorization server rejects the parameter. If not set, \
+         the server's metadata decides, else its `url`",
     ),
     key(
         "servers.NAME.oauth.issuer",
-        Kind::Url,
-        "the one authorization server that is trusted, whatever the server names",
+        ValueKind::Url,
+        "the only trusted authorization server; the server's own choice is ignored",
     ),
     key(
         "servers.NAME.oauth.grant",
-        Kind::Choice(&[
+        ValueKind::Choice(&[
             "authorization_code",
             "client_credentials",
             "jwt_bearer",
             "enterprise_managed",
         ]),
-        "tokens without a login: `\"client_credentials\"` for the client's own secret or key, \
-         `\"jwt_bearer\"` for what the machine is known by (workload identity), \
-         `\"enterprise_managed\"` for what a company's identity provider says of its employee",
+        "kind of grant. `\"client_credentials\"`: no login, by the client's own secret or key; \
+         `\"jwt_bearer\"`: no login, by an assertion about the machine (workload identity); \
+         `\"enterprise_managed\"`: no login, by an assertion of a company's identity provider \
+         about its employee",
     )
     .or("\"authorization_code\""),
     key(
         "servers.NAME.oauth.assertion",
-        Kind::Template,
-        "for these two: the JWT of the machine, or the ID token of the employee, best as \
-         `${file:PATH}`, which is read again for each token",
+        ValueKind::Template,
+        "for `\"jwt_bearer\"` the JWT of the machine, for `\"enterprise_managed\"` the ID token \
+         of the employee; preferably as `${file:PATH}`, which is read again for each token",
     ),
     key(
         "servers.NAME.oauth.idp_issuer",
-        Kind::Url,
-        "the identity provider that gave the ID token",
+        ValueKind::Url,
+        "identity provider that issued the ID token",
     ),
     key(
         "servers.NAME.oauth.idp_client_id",
-        Kind::Template,
-        "the client to which it gave it",
+        ValueKind::Template,
+        "client to which the ID token was issued",
     ),
     key(
         "servers.NAME.oauth.idp_client_secret",
-        Kind::Template,
-        "the secret of that client, if it has one",
+        ValueKind::Template,
+        "secret of that client, if it has one",
     ),
     key(
         "servers.NAME.oauth.pkce",
-        Kind::Choice(&["required", "assumed"]),
-        "`\"assumed\"`: an authorization server that does not say that it checks PKCE is used all \
-         the same",
+        ValueKind::Choice(&["required", "assumed"]),
+        "`\"assumed\"`: use an authorization server even if its metadata does not list PKCE",
     )
     .or("\"required\""),
     key(
         "servers.NAME.oauth.endpoints",
-        Kind::Choice(&["found", "assumed"]),
-        "`\"assumed\"`: an authorization server of before 2025-06 that publishes no metadata is used \
-         at `/authorize`, `/token` and `/register` of the server's own address",
+        ValueKind::Choice(&["found", "assumed"]),
+        "`\"assumed\"`: use `/authorize`, `/token` and `/register` of the server's own address if \
+         its authorization server, from before 2025-06, publishes no metadata",
     )
     .or("\"found\""),
     key(
         "servers.NAME.oauth.parameters",
-        Kind::Variables,
-        "further parameters of the address to which the browser is sent",
+        ValueKind::Variables,
+        "additional parameters of the authorization request in the browser",
     ),
     key(
         "servers.NAME.enabled",
-        Kind::Switch,
-        "`false` leaves the server out and its table in place",
+        ValueKind::Switch,
+        "`false`: ignore the server, but keep its table",
     )
     .or("true")
     .variable(),
     key(
         "servers.NAME.category",
-        Kind::Category,
-        "what the server is about; narrows a search. Left out: made from its tools",
+        ValueKind::Category,
+        "category of the server, by which searches can be filtered. If not set, it is derived \
+         from the tools",
     ),
     key(
         "servers.NAME.tags",
-        Kind::List(&Kind::Tag),
-        "words its tools are found by besides their own",
+        ValueKind::List(&ValueKind::Tag),
+        "additional words that find the server's tools",
     ),
     key(
         "servers.NAME.notes",
-        Kind::Text,
-        "advice for the model, shown by `describe_tool` with each of its tools",
+        ValueKind::Text,
+        "advice for the model, shown by `describe_tool` with each tool of the server",
     ),
     key(
         "servers.NAME.timeout_s",
         SECONDS_OF_A_CALL,
-        "how long one call may take, unless its tool or the call says otherwise",
+        "timeout of a call, unless its tool or the call sets another",
     )
     .or("60")
     .variable(),
     key(
         "servers.NAME.timeout_max_s",
         SECONDS_OF_A_CALL,
-        "how long a call may take that reports progress: each report starts `timeout_s` anew, \
-         up to here; at least `timeout_s`. Left out: progress extends nothing",
+        "timeout of a call that reports progress: each report restarts `timeout_s`, up to this \
+         limit; at least `timeout_s`. If not set, progress does not extend the timeout",
     )
     .variable(),
     key(
         "servers.NAME.start_timeout_s",
         count(1, 3_600, "seconds"),
-        "how long the server may take to start; a first `npx` or `uvx` downloads",
+        "timeout of the server's start; a first `npx` or `uvx` downloads packages",
     )
     .or("50")
     .variable(),
     key(
         "servers.NAME.start",
-        Kind::Choice(&["on-call", "eager"]),
-        "when it is started: by the first call that wants it, or with the program",
+        ValueKind::Choice(&["on-call", "eager"]),
+        "time of the server's start: `\"on-call\"`, with the first call; `\"eager\"`, with the \
+         program",
     )
     .or("\"on-call\"")
     .variable(),
     key(
         "servers.NAME.scope",
-        Kind::Choice(&["shared", "client"]),
-        "`\"shared\"`: one process for all clients. `\"client\"`: one for each client session, which \
-         works in that client's folder unless `cwd` names another, and ends with it",
+        ValueKind::Choice(&["shared", "client"]),
+        "`\"shared\"`: one process for all clients. `\"client\"`: one process for each client \
+         session; it runs in that client's folder unless `cwd` is set, and ends with the session",
     )
     .or("\"shared\"")
     .variable(),
     key(
         "servers.NAME.idle_timeout_s",
         count(0, 604_800, "seconds"),
-        "a server that nobody called for so long is stopped until the next call; 0: never",
+        "time without a call after which the server is stopped until the next call; 0: never",
     )
     .or("300")
     .variable(),
     key(
         "servers.NAME.max_concurrent_calls",
         count(0, 10_000, "calls"),
-        "how many calls it gets at one time; further ones wait, within their own limit. 0: any \
-         number",
+        "limit of concurrent calls; further calls wait, within their own timeouts. 0: no limit",
     )
     .or("0")
     .variable(),
     key(
         "servers.NAME.retry_safe_calls",
-        Kind::Switch,
-        "`true`: a call of a tool annotated read-only or idempotent is made once more when the \
-         server dies under it",
+        ValueKind::Switch,
+        "`true`: a call of a tool annotated read-only or idempotent is sent once more if the \
+         server dies during the call",
     )
     .or("false")
     .variable(),
     key(
         "servers.NAME.max_tokens",
         TOKENS,
-        "how much of a result of this server goes to the model at once. Left out: \
-         `results.max_tokens`",
+        "longest result of this server passed to the model. If not set: `results.max_tokens`",
     )
     .variable(),
     key(
         "servers.NAME.pin",
-        Kind::Choice(&["warn", "hold", "off"]),
-        "the same as `pin` above, for this server. Left out: as that says",
+        ValueKind::Choice(&["warn", "hold", "off"]),
+        "the same as `pin` at the top, for this server. If not set, that value applies",
     )
     .variable(),
     key(
         "servers.NAME.tools.allow",
-        Kind::List(&Kind::Glob),
-        "only tools whose own name fits one of these are let in. Left out: all",
+        ValueKind::List(&ValueKind::Glob),
+        "patterns of the names of tools that are admitted. If not set, all",
     ),
     key(
         "servers.NAME.tools.deny",
-        Kind::List(&Kind::Glob),
-        "tools whose own name fits one of these stay out, allowed or not",
+        ValueKind::List(&ValueKind::Glob),
+        "patterns of the names of tools that are left out, even if `allow` matches",
     ),
     key(
         "servers.NAME.overlay.TOOL.description",
-        Kind::Text,
-        "stands in place of the server's description",
+        ValueKind::Text,
+        "replaces the tool's description",
     ),
     key(
         "servers.NAME.overlay.TOOL.tags",
-        Kind::List(&Kind::Tag),
-        "words the tool is found by besides its own",
+        ValueKind::List(&ValueKind::Tag),
+        "additional words that find the tool",
     ),
     key(
         "servers.NAME.overlay.TOOL.category",
-        Kind::Category,
-        "stands in place of the server's category",
+        ValueKind::Category,
+        "replaces the server's category",
     ),
     key(
         "servers.NAME.overlay.TOOL.notes",
-        Kind::Text,
+        ValueKind::Text,
         "advice for the model, shown by `describe_tool`",
     ),
     key(
         "servers.NAME.overlay.TOOL.example",
-        Kind::Arguments,
-        "arguments of a call that works, shown by `describe_tool`",
+        ValueKind::Arguments,
+        "arguments of a working call, shown by `describe_tool`",
     ),
     key(
         "servers.NAME.overlay.TOOL.hidden",
-        Kind::Switch,
-        "`true` keeps the tool out of every search; it can be called by name",
+        ValueKind::Switch,
+        "`true`: leave the tool out of searches; it can still be called by name",
     )
     .or("false"),
     key(
         "servers.NAME.overlay.TOOL.timeout_s",
         SECONDS_OF_A_CALL,
-        "how long one call of the tool may take, unless the call says otherwise. Left out: as \
-         its server says",
+        "timeout of a call of the tool, unless the call sets another. If not set, the server's \
+         value applies",
     ),
     key(
         "servers.NAME.overlay.TOOL.max_tokens",
         TOKENS,
-        "how much of a result of the tool goes to the model at once. Left out: as its server says",
+        "longest result of the tool passed to the model. If not set, the server's value applies",
     ),
 ];

@@ -1,13 +1,13 @@
 //! Properties of parsing a file, for any bytes: used in tests, and as targets for a fuzzer.
 
 use crate::{
-    Environment, Overrides, Place, file,
-    keys::{KEYS, Key},
+    Environment, MistakePlace, Overrides, file,
+    keys::{KEYS, KeySpec},
     read_layers,
 };
 
 /// Values of every kind, valid and invalid.
-const VALUES: [&str; 16] = [
+const VALUES: [&str; 25] = [
     "1",
     "0",
     "-1",
@@ -24,18 +24,35 @@ const VALUES: [&str; 16] = [
     "[]",
     "{ a = \"${X}\" }",
     "{ a = ",
+    "{ a = { b = [inf] } }",
+    "[1]",
+    "2026-01-02",
+    "99999999999999999999999999999999999999999999",
+    "0xff",
+    "\"$A\"",
+    "x",
+    "\"",
+    "",
 ];
 
-/// Lines that are almost a configuration: each pair of bytes selects a key of ours and a value.
+/// Lines that are almost a configuration: each pair of bytes selects a key of ours, a value, and one
+/// bracket or two around the name of its table.
 fn almost_configuration(choices: &[u8]) -> String {
     let mut text = String::new();
     for pair in choices.chunks_exact(2) {
         let (key, value) = (usize::from(pair[0]), usize::from(pair[1]));
         let key = &KEYS[key % KEYS.len()];
         let table = Some(key.table()).filter(|table| !table.is_empty());
-        let header = table.map_or(String::new(), |table| format!("[{table}]\n"));
+        let header = table.map_or(String::new(), |table| match value {
+            ..128 => format!("[{table}]\n"),
+            _ => format!("[[{table}]]\n"),
+        });
         let header = header.replace("NAME", "a").replace("TOOL", "t");
-        let line = format!("{} = {}\n", Key::name(key), VALUES[value % VALUES.len()]);
+        let line = format!(
+            "{} = {}\n",
+            KeySpec::name(key),
+            VALUES[value % VALUES.len()]
+        );
         text.push_str(&(header + &line));
     }
     text
@@ -65,7 +82,7 @@ pub fn a_text_is_a_configuration_or_has_mistakes(input: &[u8]) {
     assert!(!mistakes.is_empty(), "{text:?}");
     let mut before = (0, 0);
     for mistake in &mistakes {
-        if let Place::Line { line, column } = mistake.place {
+        if let MistakePlace::Line { line, column } = mistake.place {
             assert!(
                 line <= text.lines().count().max(1),
                 "{mistake:?} in {text:?}"

@@ -4,10 +4,10 @@ use figment::{Figment, providers::Serialized};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Environment, Mistake, Overrides, Place,
-    keys::{KEYS, Kind},
+    Environment, Mistake, MistakePlace, Overrides,
+    keys::{KEYS, ValueKind},
     mistake::Fault,
-    paths::here,
+    paths::from_current_folder,
     raw::RawConfig,
     rules,
 };
@@ -31,7 +31,7 @@ pub(super) fn merge(
     }
     let told = |error: figment::Error| {
         let key = error.path.join(".");
-        Fault::bare(error.kind.to_string()).at(Place::File, key)
+        Fault::bare(error.kind.to_string()).at(MistakePlace::File, key)
     };
     figment
         .extract()
@@ -41,11 +41,11 @@ pub(super) fn merge(
 pub(super) fn read_flags(overrides: &Overrides, env: &Environment) -> Layer {
     let mut layer = Layer::default();
     if let Some(log) = &overrides.log {
-        let read = rules::check(&Kind::Filter, log).map(|()| log.clone());
+        let read = rules::check(&ValueKind::Filter, log).map(|()| log.clone());
         layer.flag("--log", "log", read);
     }
     if let Some(folder) = &overrides.state_dir {
-        layer.flag("--state-dir", "state_dir", here(folder, env));
+        layer.flag("--state-dir", "state_dir", from_current_folder(folder, env));
     }
     layer
 }
@@ -54,7 +54,7 @@ impl Layer {
     fn flag(&mut self, flag: &'static str, key: &str, read: Result<String, Fault>) {
         match read {
             Ok(text) => self.values.extend([(key.to_owned(), text.into())]),
-            Err(fault) => self.mistakes.push(fault.at(Place::Flag(flag), key)),
+            Err(fault) => self.mistakes.push(fault.at(MistakePlace::Flag(flag), key)),
         }
     }
 }

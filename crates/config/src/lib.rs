@@ -1,10 +1,10 @@
-//! The configuration: as written in a file, variables and flags, then as meant.
+//! The configuration: the file, variables and flags, read into the settings of every crate.
 //!
-//! This room alone knows the file. It fills the settings that each other room declares, and runs
+//! Only this crate knows the file. It fills the settings that the other crates declare, and starts
 //! nothing.
 //!
-//! [`load`] either gives a [`Config`] that nobody has to check again, or every mistake at once.
-//! Layers, later wins: defaults, the file, `PROXY_*` variables, flags.
+//! [`load`] returns a validated [`Config`], or every mistake at once. A later layer overrides an earlier
+//! one: defaults, the file, `PROXY_*` variables, flags.
 #![warn(missing_docs)]
 
 use std::path::PathBuf;
@@ -36,12 +36,12 @@ mod variables;
 #[cfg(test)]
 mod tests;
 
-use file::File;
+use file::ConfigFile;
 
 pub use config::Config;
 pub use docs::docs;
 pub use environment::Environment;
-pub use mistake::{ConfigError, Mistake, Place};
+pub use mistake::{ConfigError, Mistake, MistakePlace};
 pub use overrides::Overrides;
 pub use paths::default_path;
 pub use variables::is_of_another_program;
@@ -59,13 +59,13 @@ pub fn load(overrides: &Overrides, env: &Environment) -> Result<Config, ConfigEr
 }
 
 /// The configuration without its file: defaults, variables and flags, or defaults alone where
-/// these are wrong too. For a client whose file cannot be used: it is served, and told why. The
-/// error is that there is no place for a file.
+/// these are wrong too. For a client whose file cannot be used: it is served, and gets the reason.
+/// Fails if there is no path for a file.
 pub fn load_without_file(overrides: &Overrides, env: &Environment) -> Result<Config, ConfigError> {
     let file = file::find(overrides, env)?;
     let read = read_layers(&file, "", overrides, env).or_else(|_| {
         let overrides = Overrides::default();
-        read_layers(&file, "", &overrides, &env.without_ours())
+        read_layers(&file, "", &overrides, &env.without_proxy_variables())
     });
     read.map_err(|mistakes| ConfigError {
         file: file.shown.clone(),
@@ -82,11 +82,13 @@ pub fn file_path(overrides: &Overrides, env: &Environment) -> Result<PathBuf, Co
 pub fn named_state_dir(overrides: &Overrides, env: &Environment) -> Option<PathBuf> {
     let named = overrides.state_dir.clone();
     let named = named.or_else(|| env.path("PROXY_STATE_DIR"))?;
-    paths::here(&named, env).ok().map(PathBuf::from)
+    paths::from_current_folder(&named, env)
+        .ok()
+        .map(PathBuf::from)
 }
 
 fn read_layers(
-    file: &File,
+    file: &ConfigFile,
     text: &str,
     overrides: &Overrides,
     env: &Environment,

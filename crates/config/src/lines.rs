@@ -1,9 +1,9 @@
 //! From a byte of the file to its line and column.
 
-use super::Place;
+use super::MistakePlace;
 
 #[derive(Debug)]
-pub(super) struct Lines<'a> {
+pub(super) struct LineIndex<'a> {
     text: &'a str,
     /// The first byte of each line.
     starts: Vec<usize>,
@@ -13,7 +13,7 @@ pub(super) struct Lines<'a> {
 /// counts bytes.
 const COUNTED_BYTES_MAX: usize = 10_000;
 
-impl<'a> Lines<'a> {
+impl<'a> LineIndex<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         let after = text.match_indices('\n').map(|(at, _)| at + 1);
         let starts = std::iter::once(0).chain(after).collect();
@@ -25,14 +25,14 @@ impl<'a> Lines<'a> {
         self.starts.partition_point(|&start| start <= byte) - 1
     }
 
-    pub(super) fn place(&self, byte: usize) -> Place {
+    pub(super) fn place(&self, byte: usize) -> MistakePlace {
         let line = self.line_of(byte);
         let start = self.starts[line];
         let before = self
             .text
             .get(start..byte)
             .filter(|text| text.len() <= COUNTED_BYTES_MAX);
-        Place::Line {
+        MistakePlace::Line {
             line: line + 1,
             column: before.map_or(byte - start, |text| text.chars().count()) + 1,
         }

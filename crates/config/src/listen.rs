@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use fleet::Template;
-use http_server::{Guard, Introspection, Limits, Listen, NoAddress, Settings, TOKEN_HINT, Tls};
+use http_server::{Guard, HttpSettings, Introspection, Limits, Listen, NoAddress, TOKEN_HINT, Tls};
 
 use super::{
     mistake::{Fault, shown, shown_address},
@@ -20,7 +20,7 @@ pub(super) fn check(text: &str) -> Result<(), Fault> {
 }
 
 fn explain_listen(error: &NoAddress) -> Fault {
-    let what = format!("no address to listen on: `{}`", shown_address(&error.0));
+    let what = format!("not an address to listen on: `{}`", shown_address(&error.0));
     Fault::new(what, NoAddress::HINT)
 }
 
@@ -29,10 +29,10 @@ pub(super) fn check_host(text: &str) -> Result<(), Fault> {
     if text.chars().all(is_part) {
         return Ok(());
     }
-    let what = format!("no name of a machine: `{}`", shown_address(text));
+    let what = format!("not a host name: `{}`", shown_address(text));
     Err(Fault::new(
         what,
-        "write it as in an address, without scheme and path: `tools.example.com`",
+        "write the host without scheme and path: `tools.example.com`",
     ))
 }
 
@@ -43,7 +43,7 @@ pub(super) fn check_origin(text: &str) -> Result<(), Fault> {
     if rest.is_some_and(|rest| !rest.is_empty() && check_host(rest).is_ok()) {
         return Ok(());
     }
-    let what = format!("no origin: `{}`", shown_address(text));
+    let what = format!("not an origin: `{}`", shown_address(text));
     Err(Fault::new(
         what,
         "write scheme, host and port, without a path: `https://chat.example.com`",
@@ -54,10 +54,10 @@ pub(super) fn check_origin(text: &str) -> Result<(), Fault> {
 pub(super) fn read_http(
     raw: &RawHttp,
     folders: &Folders<'_>,
-) -> Result<Settings, (&'static str, Fault)> {
+) -> Result<HttpSettings, (&'static str, Fault)> {
     let listen = raw.listen.as_deref().map(str::parse).transpose();
     let lower = |texts: &[String]| texts.iter().map(|text| text.to_lowercase()).collect();
-    let http = Settings {
+    let http = HttpSettings {
         listen: listen.map_err(|why| ("listen", explain_listen(&why)))?,
         tokens: read_pairs(&raw.tokens).map_err(|fault| ("tokens", fault))?,
         token_files: read_files(&raw.token_files, folders)
@@ -105,8 +105,8 @@ fn read_guard(raw: &RawGuard) -> Result<Option<Guard>, Fault> {
             && raw.scopes.is_empty()
             && raw.introspection_client_id.is_none()
             && raw.introspection_client_secret.is_none();
-        let hint = "write `oauth.issuer` and `oauth.audience`, or leave all of it out";
-        let what = "means nothing without both `issuer` and `audience`";
+        let hint = "write both, or remove the keys of `http.oauth`";
+        let what = "requires both `issuer` and `audience`";
         return is_empty
             .then_some(None)
             .ok_or_else(|| Fault::new(what, hint));
@@ -117,7 +117,7 @@ fn read_guard(raw: &RawGuard) -> Result<Option<Guard>, Fault> {
             .all(|c| c.is_ascii_graphic() && !"\"\\".contains(c))
     };
     if let Some(bad) = raw.scopes.iter().find(|scope| !is_word(scope)) {
-        let what = format!("no scope: `{}`", shown(bad));
+        let what = format!("not a scope: `{}`", shown(bad));
         return Err(Fault::new(
             what,
             "a scope is one word, such as `tools:read`",
@@ -127,8 +127,8 @@ fn read_guard(raw: &RawGuard) -> Result<Option<Guard>, Fault> {
         let plain = read_template(text)?.plain();
         let is_header = |it: &String| it.chars().all(|c| c.is_ascii_graphic() && c != '"');
         plain.filter(is_header).ok_or_else(|| {
-            let what = format!("no plain address: `{}`", shown_address(text));
-            Fault::new(what, "write it without `${` and white space")
+            let what = format!("not a plain address: `{}`", shown_address(text));
+            Fault::new(what, "write it without `${` and whitespace")
         })
     };
     Ok(Some(Guard {
@@ -150,17 +150,17 @@ fn read_introspection(raw: &RawGuard) -> Result<Option<Introspection>, Fault> {
         })),
         (None, None) => Ok(None),
         _ => Err(Fault::new(
-            "half of a client that asks about tokens",
+            "introspection requires a client ID and its secret",
             "write both `oauth.introspection_client_id` and `oauth.introspection_client_secret`, or \
-             leave both out",
+             remove both",
         )),
     }
 }
 
 fn explain_alone(other: &str) -> Fault {
     Fault::new(
-        format!("means nothing without `{other}`"),
-        format!("add `{other}`, or leave both out"),
+        format!("requires `{other}`"),
+        format!("add `{other}`, or remove both"),
     )
 }
 

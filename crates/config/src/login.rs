@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fleet::{IdentityProviderSpec, LoginSpec};
-use oauth::{GrantKind, Resource, Settings};
+use oauth::{GrantKind, LoginSettings, Resource};
 
 use super::{mistake::Fault, raw::RawOauth, template::read_template};
 
@@ -16,7 +16,7 @@ pub(super) fn read_login(raw: &RawOauth) -> Result<LoginSpec, Fault> {
         private_key: template(&raw.private_key)?,
         assertion: template(&raw.assertion)?,
         identity_provider: read_provider(raw)?,
-        settings: Settings {
+        settings: LoginSettings {
             client_metadata_url: read_plain(
                 "client_metadata_url",
                 raw.client_metadata_url.as_ref(),
@@ -35,7 +35,7 @@ pub(super) fn read_login(raw: &RawOauth) -> Result<LoginSpec, Fault> {
             assumes_endpoints: raw.endpoints == "assumed",
             private_key_id: read_plain("private_key_id", raw.private_key_id.as_ref())?,
             parameters: read_parameters(&raw.parameters)?,
-            ..Settings::default()
+            ..LoginSettings::default()
         },
     })
 }
@@ -49,10 +49,10 @@ fn read_grant(raw: &RawOauth) -> Result<GrantKind, Fault> {
         _ => GrantKind::AuthorizationCode,
     };
     if raw.private_key.is_some() && raw.client_secret.is_some() {
-        let what = "`oauth.private_key` beside `oauth.client_secret`";
+        let what = "both `oauth.private_key` and `oauth.client_secret`";
         return Err(Fault::new(
             what,
-            "a client shows who it is in one way: leave one out",
+            "a client authenticates in one way: remove one of them",
         ));
     }
     let takes_assertion = matches!(grant, GrantKind::JwtBearer | GrantKind::EnterpriseManaged);
@@ -81,7 +81,7 @@ fn read_grant(raw: &RawOauth) -> Result<GrantKind, Fault> {
     let lacking: Vec<&str> = lacks.iter().filter(|it| it.0).map(|it| it.1).collect();
     if !lacking.is_empty() {
         return Err(Fault::new(
-            format!("`oauth.grant = \"{}\"` lacks what it takes", raw.grant),
+            format!("`oauth.grant = \"{}\"` requires further keys", raw.grant),
             format!("write `{}`", lacking.join("` and `")),
         ));
     }
@@ -90,9 +90,9 @@ fn read_grant(raw: &RawOauth) -> Result<GrantKind, Fault> {
         || !is_employee && of_employee.iter().any(|it| it.is_some());
     if is_idle {
         return Err(Fault::new(
-            "`oauth.assertion` or an identity provider that nothing is done with",
+            "`oauth.assertion` or an identity provider without a grant that uses it",
             "write `oauth.grant = \"jwt_bearer\"` for a machine, `\"enterprise_managed\"` for an \
-             employee, or leave them out",
+             employee, or remove them",
         ));
     }
     Ok(grant)
@@ -117,7 +117,7 @@ fn read_provider(raw: &RawOauth) -> Result<Option<IdentityProviderSpec>, Fault> 
 fn read_plain(key: &str, text: Option<&String>) -> Result<Option<String>, Fault> {
     let Some(text) = text else { return Ok(None) };
     let plain = read_template(text)?.plain();
-    let what = || format!("`oauth.{key}` is filled in from nowhere");
+    let what = || format!("`oauth.{key}` cannot contain variables");
     plain
         .map(Some)
         .ok_or_else(|| Fault::new(what(), "write it without `${`"))
@@ -139,8 +139,8 @@ fn read_parameters(raw: &BTreeMap<String, String>) -> Result<Vec<(String, String
     let mut parameters = Vec::new();
     for (name, text) in raw {
         if OURS.contains(&name.as_str()) {
-            let what = format!("`oauth.parameters.{name}` is set by the protocol");
-            return Err(Fault::new(what, "leave it out"));
+            let what = format!("`oauth.parameters.{name}` is set by the proxy");
+            return Err(Fault::new(what, "remove it"));
         }
         let text = read_plain(&format!("parameters.{name}"), Some(text))?;
         parameters.extend(text.map(|text| (name.clone(), text)));

@@ -17,8 +17,8 @@ use registry::{Pin, ServerRules};
 use secrets::Keeping;
 
 use super::{
-    Config, Environment, Mistake, Place,
-    file::File,
+    Config, Environment, Mistake, MistakePlace,
+    file::ConfigFile,
     listen,
     login::read_login,
     mistake::Fault,
@@ -32,7 +32,7 @@ use super::{
 /// Reads a configuration whose values were checked when the layers were read. The only remaining
 /// mistakes are keys that contradict one another, and an unknown home folder.
 pub(super) fn read_config(
-    file: &File,
+    file: &ConfigFile,
     mut raw: RawConfig,
     order: &[String],
     env: &Environment,
@@ -45,22 +45,25 @@ pub(super) fn read_config(
     let mut mistakes = Vec::new();
     let read = |name: &String| {
         let server = read_server(name, raw.servers.remove(name)?, raw.pin, &folders);
-        let note = |fault: Fault| mistakes.push(fault.at(Place::File, format!("servers.{name}")));
+        let note =
+            |fault: Fault| mistakes.push(fault.at(MistakePlace::File, format!("servers.{name}")));
         server.map_err(note).ok()
     };
     let servers = order.iter().filter_map(read).collect();
     let http = listen::read_http(&raw.http, &folders)
-        .map_err(|(key, fault)| mistakes.push(fault.at(Place::File, format!("http.{key}"))));
-    let traces = read_traces(&raw.traces)
-        .map_err(|(key, fault)| mistakes.push(fault.at(Place::File, format!("traces.{key}"))));
-    let clients = read_clients(raw.clients)
-        .map_err(|(name, fault)| mistakes.push(fault.at(Place::File, format!("clients.{name}"))));
+        .map_err(|(key, fault)| mistakes.push(fault.at(MistakePlace::File, format!("http.{key}"))));
+    let traces = read_traces(&raw.traces).map_err(|(key, fault)| {
+        mistakes.push(fault.at(MistakePlace::File, format!("traces.{key}")));
+    });
+    let clients = read_clients(raw.clients).map_err(|(name, fault)| {
+        mistakes.push(fault.at(MistakePlace::File, format!("clients.{name}")));
+    });
     let policy = read_policy(raw.policy, raw.rules.as_deref(), folders.env)
-        .map_err(|fault| mistakes.push(fault.at(Place::File, "rules")));
+        .map_err(|fault| mistakes.push(fault.at(MistakePlace::File, "rules")));
     let state_dir = find_state_dir(raw.state_dir.as_deref(), file, &folders)
-        .map_err(|fault| mistakes.push(fault.at(Place::File, "state_dir")));
+        .map_err(|fault| mistakes.push(fault.at(MistakePlace::File, "state_dir")));
     let keeping = read_keeping(&raw.secrets.store, secrets::HAS_KEYRING)
-        .map_err(|fault| mistakes.push(fault.at(Place::File, "secrets.store")));
+        .map_err(|fault| mistakes.push(fault.at(MistakePlace::File, "secrets.store")));
     match (state_dir, keeping, http, traces, clients, policy) {
         (Ok(state_dir), Ok(keeping), Ok(http), Ok(traces), Ok(clients), Ok(policy))
             if mistakes.is_empty() =>
@@ -88,7 +91,7 @@ pub(super) fn read_config(
                     servers,
                 },
                 http,
-                daemon: daemon::Settings {
+                daemon: daemon::DaemonSettings {
                     linger: (raw.daemon.linger_s > 0)
                         .then(|| Duration::from_secs(raw.daemon.linger_s)),
                 },
@@ -119,7 +122,7 @@ fn read_keeping(store: &str, has_keyring: bool) -> Result<Keeping, Fault> {
     match store {
         "keyring" if has_keyring => Ok(Keeping::Keyring),
         "keyring" => Err(Fault::new(
-            "this program was built without the system's keyring",
+            "this program was built without keyring support",
             "build it with `--features keyring`, or write `\"file\"`",
         )),
         _ => Ok(Keeping::File),
@@ -141,7 +144,7 @@ fn read_clients(raw: BTreeMap<String, RawClient>) -> Result<ClientPolicies, (Str
 
 fn find_state_dir(
     written: Option<&str>,
-    file: &File,
+    file: &ConfigFile,
     folders: &Folders<'_>,
 ) -> Result<PathBuf, Fault> {
     if let Some(written) = written {
@@ -150,11 +153,8 @@ fn find_state_dir(
             .join(from_home(written.as_ref(), folders.env)?));
     }
     default_state_dir(folders.env, &file.absolute).ok_or_else(|| {
-        let what = "no place for it: neither `XDG_STATE_HOME` nor `HOME` is set";
-        Fault::new(
-            what,
-            "write `state_dir`, or set the variable `PROXY_STATE_DIR`",
-        )
+        let what = "no default folder: neither `XDG_STATE_HOME` nor `HOME` is set";
+        Fault::new(what, "set `state_dir`, or the variable `PROXY_STATE_DIR`")
     })
 }
 

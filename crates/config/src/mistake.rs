@@ -17,7 +17,7 @@ pub struct ConfigError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistake {
     /// Its place.
-    pub place: Place,
+    pub place: MistakePlace,
     /// Dotted, as it would be written in the file; empty if it is about no key.
     pub key: String,
     /// The description: a fragment without a full stop.
@@ -36,7 +36,7 @@ impl Mistake {
 
 /// The place of a mistake.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum MistakePlace {
     /// The file as a whole.
     File,
     /// Both count from one; the column counts characters.
@@ -74,7 +74,7 @@ impl Fault {
         }
     }
 
-    pub(super) fn at(self, place: Place, key: impl Into<String>) -> Mistake {
+    pub(super) fn at(self, place: MistakePlace, key: impl Into<String>) -> Mistake {
         Mistake {
             place,
             key: key.into(),
@@ -118,10 +118,10 @@ impl fmt::Display for Printed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let file = self.error.file.display();
         match &self.mistake.place {
-            Place::File => write!(f, "{file}: ")?,
-            Place::Line { line, column } => write!(f, "{file}:{line}:{column}: ")?,
-            Place::Variable(name) => write!(f, "{name}: ")?,
-            Place::Flag(name) => write!(f, "{name}: ")?,
+            MistakePlace::File => write!(f, "{file}: ")?,
+            MistakePlace::Line { line, column } => write!(f, "{file}:{line}:{column}: ")?,
+            MistakePlace::Variable(name) => write!(f, "{name}: ")?,
+            MistakePlace::Flag(name) => write!(f, "{name}: ")?,
         }
         if !self.mistake.key.is_empty() {
             write!(f, "{}: ", self.mistake.key)?;
@@ -148,7 +148,7 @@ pub(super) fn shown_value(key: &str, text: &str) -> String {
     cut(&mask_secrets(text, Some(key)))
 }
 
-/// Does the same for a text that was meant as an address: the password in a mistyped address cannot be
+/// Does the same for a text in the place of an address: the password in a mistyped address cannot be
 /// located.
 pub(super) fn shown_address(text: &str) -> String {
     cut(&mask_address(text))

@@ -33,7 +33,7 @@ pub(super) fn from_home(path: &Path, env: &Environment) -> Result<PathBuf, Fault
     };
     let home = env.path("HOME").ok_or_else(|| {
         let what = "`~` stands for the home folder, but `HOME` is not set";
-        Fault::new(what, "write the whole path")
+        Fault::new(what, "write an absolute path")
     })?;
     if rest.as_os_str().is_empty() {
         Ok(home)
@@ -43,7 +43,7 @@ pub(super) fn from_home(path: &Path, env: &Environment) -> Result<PathBuf, Fault
 }
 
 /// Resolves a path from a variable or a flag, relative to the current folder.
-pub(super) fn here(path: &Path, env: &Environment) -> Result<String, Fault> {
+pub(super) fn from_current_folder(path: &Path, env: &Environment) -> Result<String, Fault> {
     let absolute = std::path::absolute(from_home(path, env)?);
     let text = absolute.map(|path| path.to_string_lossy().into_owned());
     text.map_err(|error| Fault::bare(format!("the current folder is unknown: {error}")))

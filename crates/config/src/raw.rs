@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fleet::{Scope, Start};
+use fleet::{ServerScope, Start};
 use gateway::KeptArguments;
 use oauth::CallbackHost;
 use policy::Preset;
@@ -18,7 +18,7 @@ pub(super) struct RawConfig {
     pub(super) pin: Pin,
     /// JSON text, because a layer would sort the keys of a table.
     pub(super) rules: Option<String>,
-    pub(super) results: results::Settings,
+    pub(super) results: results::ResultSettings,
     pub(super) search: RawSearch,
     pub(super) secrets: RawSecrets,
     pub(super) audit: RawAudit,
@@ -158,7 +158,7 @@ pub(super) struct RawServer {
     pub(super) timeout_max_s: Option<u64>,
     pub(super) start_timeout_s: u64,
     pub(super) start: Start,
-    pub(super) scope: Scope,
+    pub(super) scope: ServerScope,
     /// 0: never.
     pub(super) idle_timeout_s: u64,
     /// 0: no limit.

@@ -7,7 +7,7 @@ use tool::near;
 use tracing_subscriber::EnvFilter;
 
 use super::{
-    keys::{Count, Kind, nearest},
+    keys::{Count, ValueKind, nearest},
     listen,
     mistake::{Fault, shown, shown_address},
 };
@@ -24,20 +24,20 @@ pub(super) enum Written<'a> {
 }
 
 /// Returns the value in the form of the raw configuration, if it is valid.
-pub(super) fn read(kind: &Kind, written: Written<'_>) -> Result<Value, Fault> {
+pub(super) fn read(kind: &ValueKind, written: Written<'_>) -> Result<Value, Fault> {
     match (kind, written) {
-        (Kind::Switch, Written::Switch(on)) => Ok(Value::Bool(on)),
-        (Kind::Count(count), Written::Number(number)) => check_count(count, number),
+        (ValueKind::Switch, Written::Switch(on)) => Ok(Value::Bool(on)),
+        (ValueKind::Count(count), Written::Number(number)) => check_count(count, number),
         (
-            Kind::Switch
-            | Kind::Count(_)
-            | Kind::List(_)
-            | Kind::Variables
-            | Kind::Headers
-            | Kind::Tokens
-            | Kind::TokenFiles
-            | Kind::Arguments
-            | Kind::Rules,
+            ValueKind::Switch
+            | ValueKind::Count(_)
+            | ValueKind::List(_)
+            | ValueKind::Variables
+            | ValueKind::Headers
+            | ValueKind::Tokens
+            | ValueKind::TokenFiles
+            | ValueKind::Arguments
+            | ValueKind::Rules,
             _,
         ) => Err(explain_misfit(kind, written)),
         (_, Written::Text(text)) => match check(kind, text) {
@@ -49,25 +49,25 @@ pub(super) fn read(kind: &Kind, written: Written<'_>) -> Result<Value, Fault> {
 }
 
 /// Checks that a text is valid for its kind.
-pub(super) fn check(kind: &Kind, text: &str) -> Result<(), Fault> {
-    if *kind != Kind::Template {
+pub(super) fn check(kind: &ValueKind, text: &str) -> Result<(), Fault> {
+    if *kind != ValueKind::Template {
         check_filled(kind, text)?;
     }
     match kind {
-        Kind::Template => check_template(text),
-        Kind::Command => check_command(text),
-        Kind::Url => check_url(text),
-        Kind::Folder | Kind::File => check_folder(text),
-        Kind::Listen => listen::check(text),
-        Kind::Host => listen::check_host(text),
-        Kind::Origin => listen::check_origin(text),
-        Kind::StateDir => check_state_dir(text),
-        Kind::Filter => check_filter(text),
-        Kind::Category => check_category(text),
-        Kind::Tag => check_tag(text),
-        Kind::Glob => check_glob(text),
-        Kind::Inherited => check_inherited(text),
-        Kind::Choice(words) => check_choice(words, kind, text),
+        ValueKind::Template => check_template(text),
+        ValueKind::Command => check_command(text),
+        ValueKind::Url => check_url(text),
+        ValueKind::Folder | ValueKind::File => check_folder(text),
+        ValueKind::Listen => listen::check(text),
+        ValueKind::Host => listen::check_host(text),
+        ValueKind::Origin => listen::check_origin(text),
+        ValueKind::StateDir => check_state_dir(text),
+        ValueKind::Filter => check_filter(text),
+        ValueKind::Category => check_category(text),
+        ValueKind::Tag => check_tag(text),
+        ValueKind::Glob => check_glob(text),
+        ValueKind::Inherited => check_inherited(text),
+        ValueKind::Choice(words) => check_choice(words, kind, text),
         _ => Ok(()),
     }
 }
@@ -80,11 +80,11 @@ fn refuse_if(bad: bool, what: &str, hint: &str) -> Result<(), Fault> {
     }
 }
 
-fn check_filled(kind: &Kind, text: &str) -> Result<(), Fault> {
+fn check_filled(kind: &ValueKind, text: &str) -> Result<(), Fault> {
     let hint = match kind {
-        Kind::Command => "name the program, such as `npx`",
-        Kind::Url => URL_HINT,
-        _ => "write something, or leave the key out",
+        ValueKind::Command => "name the program, such as `npx`",
+        ValueKind::Url => URL_HINT,
+        _ => "write a value, or remove the key",
     };
     refuse_if(text.trim().is_empty(), "empty text", hint)
 }
@@ -101,7 +101,7 @@ fn check_count(count: &Count, number: Result<i128, &str>) -> Result<Value, Fault
 
 fn check_template(text: &str) -> Result<(), Fault> {
     let hint =
-        "write `${VAR}`, `${VAR:-default}` or `${secret:NAME}`; a plain `${` is written `$${`";
+        "write `${VAR}`, `${VAR:-default}` or `${secret:NAME}`; a literal `${` is written `$${`";
     match Template::parse(text) {
         Ok(_) => Ok(()),
         Err(error) => Err(Fault::new(shown(&error.to_string()), hint)),
@@ -122,14 +122,11 @@ fn check_command(text: &str) -> Result<(), Fault> {
         "write `command = {program:?}` and `args = [{}]`",
         args.join(", ")
     );
-    Err(Fault::new(
-        "holds arguments beside the program",
-        bound_hint(&hint),
-    ))
+    Err(Fault::new("contains arguments", bound_hint(&hint)))
 }
 
-const URL_HINT: &str = "write an address such as `https://mcp.example.com/mcp`; a program is \
-                        started with `command`";
+const URL_HINT: &str =
+    "write an address such as `https://mcp.example.com/mcp`; for a program use `command`";
 
 fn check_url(text: &str) -> Result<(), Fault> {
     check_template(text)?;
@@ -144,7 +141,7 @@ fn check_url(text: &str) -> Result<(), Fault> {
         Some(rest) if rest.is_empty() || rest.starts_with(['/', ':', '?', '#']) => {
             "the address has no host"
         }
-        Some(_) if text.contains(char::is_whitespace) => "the address holds white space",
+        Some(_) if text.contains(char::is_whitespace) => "the address contains whitespace",
         Some(_) => return Ok(()),
     };
     Err(Fault::new(
@@ -165,21 +162,17 @@ fn check_folder(text: &str) -> Result<(), Fault> {
 
 fn check_state_dir(text: &str) -> Result<(), Fault> {
     check_tilde(text)?;
-    let hint = "write `~/...` or a whole path, or set the variable `PROXY_STATE_DIR`";
+    let hint = "write `~/...` or an absolute path, or set the variable `PROXY_STATE_DIR`";
     refuse_if(
         text.contains('$'),
-        "variables are filled in only for servers",
+        "variables are replaced only in keys of servers",
         hint,
     )
 }
 
 fn check_tilde(text: &str) -> Result<(), Fault> {
     let other = text.starts_with('~') && text != "~" && !text.starts_with("~/");
-    refuse_if(
-        other,
-        "only one's own home folder is known",
-        "write `~/...`",
-    )
+    refuse_if(other, "only your own home folder is known", "write `~/...`")
 }
 
 const LEVELS: [&str; 6] = ["error", "warn", "info", "debug", "trace", "off"];
@@ -205,7 +198,7 @@ fn check_filter(text: &str) -> Result<(), Fault> {
     let parsed = text.is_ascii().then(|| EnvFilter::builder().parse(text));
     match parsed {
         Some(Ok(_)) => Ok(()),
-        Some(Err(_)) | None => Err(Fault::new(format!("no filter: `{}`", shown(text)), hint)),
+        Some(Err(_)) | None => Err(Fault::new(format!("not a filter: `{}`", shown(text)), hint)),
     }
 }
 
@@ -215,7 +208,7 @@ pub(super) const WORD_CHARS_MAX: usize = 32;
 fn check_category(text: &str) -> Result<(), Fault> {
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let what = match text.chars().find(|&c| !allowed(c)) {
-        Some(found) => format!("a category cannot hold {found:?}"),
+        Some(found) => format!("a category cannot contain {found:?}"),
         None if text.len() > WORD_CHARS_MAX => too_long("category"),
         None => return Ok(()),
     };
@@ -231,9 +224,9 @@ fn check_category(text: &str) -> Result<(), Fault> {
 fn check_tag(text: &str) -> Result<(), Fault> {
     let hint = "write a list of short words: `[\"issues\", \"pull requests\"]`";
     let what = match text.chars().find(|&c| c == ',' || c.is_control()) {
-        Some(found) => format!("a tag cannot hold {found:?}"),
+        Some(found) => format!("a tag cannot contain {found:?}"),
         None if text.chars().count() > WORD_CHARS_MAX => too_long("tag"),
-        None if text != text.trim() => "white space round a tag".to_owned(),
+        None if text != text.trim() => "whitespace around a tag".to_owned(),
         None => return Ok(()),
     };
     Err(Fault::new(what, hint))
@@ -257,8 +250,8 @@ fn check_glob(text: &str) -> Result<(), Fault> {
     match globset::Glob::new(text) {
         Ok(_) => Ok(()),
         Err(error) => Err(Fault::new(
-            format!("no pattern: {}", shown(&error.kind().to_string())),
-            "`*` stands for any text, `?` for one character, `{a,b}` for either",
+            format!("not a pattern: {}", shown(&error.kind().to_string())),
+            "`*` matches any text, `?` one character, `{a,b}` either",
         )),
     }
 }
@@ -270,17 +263,17 @@ fn check_inherited(text: &str) -> Result<(), Fault> {
         return Ok(());
     };
     let hint = match found {
-        '*' => "a `*` stands at the end only, for any rest: `AWS_*`",
-        '$' => "write the name alone, such as `SSH_AUTH_SOCK`",
-        '=' => "write the name alone; a variable with a value of its own belongs in `env`",
-        _ => "write one text a name: `[\"SSH_AUTH_SOCK\", \"AWS_*\"]`",
+        '*' => "`*` is allowed only at the end: `AWS_*`",
+        '$' => "write only the name, such as `SSH_AUTH_SOCK`",
+        '=' => "write only the name; a variable with its own value belongs in `env`",
+        _ => "write one text per name: `[\"SSH_AUTH_SOCK\", \"AWS_*\"]`",
     };
     // The text is not repeated: it may contain a secret after a `=`, and messages end up in logs.
-    let what = format!("the name of a variable cannot hold {found:?}");
+    let what = format!("the name of a variable cannot contain {found:?}");
     Err(Fault::new(what, hint))
 }
 
-fn check_choice(words: &[&'static str], kind: &Kind, text: &str) -> Result<(), Fault> {
+fn check_choice(words: &[&'static str], kind: &ValueKind, text: &str) -> Result<(), Fault> {
     if words.contains(&text) {
         return Ok(());
     }
@@ -299,7 +292,7 @@ pub(super) fn check_limits(timeout_s: u64, timeout_max_s: u64) -> Result<(), Fau
     }
     Err(Fault::new(
         format!("`timeout_max_s` is {timeout_max_s}, less than `timeout_s`, which is {timeout_s}"),
-        format!("make `timeout_max_s` at least {timeout_s}, or leave it out"),
+        format!("make `timeout_max_s` at least {timeout_s}, or remove it"),
     ))
 }
 
@@ -315,29 +308,31 @@ fn bound_hint(hint: &str) -> String {
 }
 
 /// Describes a value of the wrong kind: the expected and the actual kind, and the correct form.
-pub(super) fn explain_misfit(kind: &Kind, written: Written<'_>) -> Fault {
+pub(super) fn explain_misfit(kind: &ValueKind, written: Written<'_>) -> Fault {
     let found = match (kind, written) {
         // It may be a secret, and messages end up in logs.
-        (Kind::Variables | Kind::Headers | Kind::Tokens, Written::Text(_)) => "text".to_owned(),
-        (Kind::Template, Written::Number(_)) => "a number".to_owned(),
+        (ValueKind::Variables | ValueKind::Headers | ValueKind::Tokens, Written::Text(_)) => {
+            "text".to_owned()
+        }
+        (ValueKind::Template, Written::Number(_)) => "a number".to_owned(),
         _ => written.noun(),
     };
     let what = format!("expected {}, found {found}", kind.noun());
     let hint = match (kind, written) {
-        (Kind::Count(_), Written::Text(text)) if text.trim().parse::<u64>().is_ok() => {
+        (ValueKind::Count(_), Written::Text(text)) if text.trim().parse::<u64>().is_ok() => {
             format!("write it without quotes: `{}`", text.trim())
         }
-        (Kind::Switch, Written::Text(text)) if ["true", "false"].contains(&text) => {
+        (ValueKind::Switch, Written::Text(text)) if ["true", "false"].contains(&text) => {
             format!("write it without quotes: `{text}`")
         }
-        (Kind::Command, Written::Other("a list")) => {
+        (ValueKind::Command, Written::Other("a list")) => {
             "write the program in `command` and the rest in `args`".to_owned()
         }
-        (Kind::List(_), Written::Text(text)) => {
+        (ValueKind::List(_), Written::Text(text)) => {
             format!("write a list: `[{:?}]`", shown(text))
         }
         // A number in a table of variables or headers may be a secret as well.
-        (Kind::Template, Written::Number(_)) => "write it in quotes".to_owned(),
+        (ValueKind::Template, Written::Number(_)) => "write it in quotes".to_owned(),
         (_, Written::Number(Ok(number))) if kind.is_text() => {
             format!("write it in quotes: `\"{number}\"`")
         }
@@ -346,7 +341,7 @@ pub(super) fn explain_misfit(kind: &Kind, written: Written<'_>) -> Fault {
     Fault::new(what, hint)
 }
 
-impl Kind {
+impl ValueKind {
     fn is_text(&self) -> bool {
         self.noun() == "text"
     }
@@ -354,16 +349,16 @@ impl Kind {
     /// Describes a value of this kind, with its unit.
     pub(super) fn noun(&self) -> String {
         match self {
-            Kind::Switch => "`true` or `false`".to_owned(),
-            Kind::Count(count) => format!("a whole number of {}", count.unit),
-            Kind::Choice(words) => choices(words),
-            Kind::List(_) => "a list of texts".to_owned(),
-            Kind::Variables => "a table of variables".to_owned(),
-            Kind::Headers => "a table of headers".to_owned(),
-            Kind::Tokens => "a table of tokens".to_owned(),
-            Kind::TokenFiles => "a table of files".to_owned(),
-            Kind::Arguments => "a table of arguments".to_owned(),
-            Kind::Rules => "tables `[[rules]]`".to_owned(),
+            ValueKind::Switch => "`true` or `false`".to_owned(),
+            ValueKind::Count(count) => format!("a whole number of {}", count.unit),
+            ValueKind::Choice(words) => choices(words),
+            ValueKind::List(_) => "a list of texts".to_owned(),
+            ValueKind::Variables => "a table of variables".to_owned(),
+            ValueKind::Headers => "a table of headers".to_owned(),
+            ValueKind::Tokens => "a table of tokens".to_owned(),
+            ValueKind::TokenFiles => "a table of files".to_owned(),
+            ValueKind::Arguments => "a table of arguments".to_owned(),
+            ValueKind::Rules => "tables `[[rules]]`".to_owned(),
             _ => "text".to_owned(),
         }
     }

@@ -14,11 +14,8 @@ pub(super) fn read_traces(raw: &RawTraces) -> Result<Option<TraceSettings>, (&'s
         if raw.headers.is_empty() {
             return Ok(None);
         }
-        let hint = "name the collector: `endpoint = \"http://127.0.0.1:4318\"`";
-        return Err((
-            "headers",
-            Fault::new("mean nothing without `endpoint`", hint),
-        ));
+        let hint = "set the collector: `endpoint = \"http://127.0.0.1:4318\"`";
+        return Err(("headers", Fault::new("requires `endpoint`", hint)));
     };
     Ok(Some(TraceSettings {
         endpoint: read_template(endpoint).map_err(|fault| ("endpoint", fault))?,

@@ -7,12 +7,12 @@ use serde_json::{Map, Value};
 use tool::fold;
 
 use super::{
-    Environment, Mistake, Place,
+    Environment, Mistake, MistakePlace,
     check::Checked,
-    keys::{self, Found, KEYS, Key, Kind},
+    keys::{self, KEYS, KeyMatch, KeySpec, ValueKind},
     layers::Layer,
     mistake::{Fault, shown},
-    paths::here,
+    paths::from_current_folder,
     rules::{self, Written},
 };
 
@@ -32,7 +32,7 @@ pub(super) fn read(env: &Environment, file: &Checked) -> Layer {
         match found {
             Ok((target, value)) => put(&mut layer.values, &target.path, value),
             Err((key, fault)) => {
-                let place = Place::Variable(name.to_owned());
+                let place = MistakePlace::Variable(name.to_owned());
                 layer.mistakes.push(fault.at(place, key));
             }
         }
@@ -55,24 +55,24 @@ fn check_limits(variables: &Map<String, Value>, file: &Map<String, Value>) -> Ve
         let timeout = of("timeout_s").unwrap_or(CALL_TIMEOUT_DEFAULT.as_secs());
         let fault = rules::check_limits(timeout, of("timeout_max_s")?).err()?;
         let path = format!("servers.{server}.{name}");
-        Some(fault.at(Place::Variable(spell(&path)), path))
+        Some(fault.at(MistakePlace::Variable(variable_of(&path)), path))
     };
     servers.iter().filter_map(mistake).collect()
 }
 
 /// Returns the variable that sets a key; `NAME` is left for the reader to fill in.
-pub(super) fn name_of(key: &Key) -> String {
-    spell(key.path)
+pub(super) fn name_of(key: &KeySpec) -> String {
+    variable_of(key.path)
 }
 
-fn spell(path: &str) -> String {
+fn variable_of(path: &str) -> String {
     let name = path.replace('.', DOT).replace('-', "_");
     format!("{PREFIX}{}", name.to_uppercase())
 }
 
 /// The key that a variable sets.
 struct Target {
-    key: &'static Key,
+    key: &'static KeySpec,
     path: Vec<String>,
 }
 
@@ -85,7 +85,7 @@ pub fn is_of_another_program(variable: &str) -> bool {
     let name = name.to_lowercase();
     match name.split_once(DOT) {
         Some((table, _)) => !keys::names("").contains(&table),
-        None => !matches!(keys::find(&name), Some(Found::Value(key)) if key.variable),
+        None => !matches!(keys::find(&name), Some(KeyMatch::Value(key)) if key.variable),
     }
 }
 
@@ -103,10 +103,10 @@ fn find_target(variable: &str, servers: &[String]) -> Result<Option<Target>, Fau
         Err(_) => return Ok(None),
     };
     match keys::find(&pattern) {
-        Some(Found::Value(key)) if key.variable => Ok(Some(Target { key, path })),
+        Some(KeyMatch::Value(key)) if key.variable => Ok(Some(Target { key, path })),
         Some(_) if ours => Err(Fault::new(
-            "no variable can set this",
-            format!("write `{}` in the file", path.join(".")),
+            "no variable sets this key",
+            format!("set `{}` in the file", path.join(".")),
         )),
         None if ours => Err(explain_unknown(&pattern, &parts)),
         _ => Ok(None),
@@ -148,7 +148,7 @@ fn find_server(part: &str, servers: &[String]) -> Result<String, Fault> {
 fn explain_unknown(pattern: &str, parts: &[&str]) -> Fault {
     let table = pattern.rsplit_once('.').map_or("", |(table, _)| table);
     let last = parts.last().copied().unwrap_or_default();
-    let known: Vec<&Key> = KEYS
+    let known: Vec<&KeySpec> = KEYS
         .iter()
         .filter(|key| key.variable && key.table() == table)
         .collect();
@@ -162,7 +162,7 @@ fn explain_unknown(pattern: &str, parts: &[&str]) -> Fault {
             format!("known: {}", known.join(", "))
         }
     };
-    Fault::new("sets no known key", hint)
+    Fault::new("does not set a known key", hint)
 }
 
 fn read_one(target: &Target, value: &OsStr, env: &Environment) -> Result<Value, (String, Fault)> {
@@ -173,17 +173,19 @@ fn read_one(target: &Target, value: &OsStr, env: &Environment) -> Result<Value, 
     let read =
         rules::read(&target.key.kind, read_written(&target.key.kind, text)).map_err(keyed)?;
     match target.key.kind {
-        Kind::StateDir => here(text.as_ref(), env).map(Value::String).map_err(keyed),
+        ValueKind::StateDir => from_current_folder(text.as_ref(), env)
+            .map(Value::String)
+            .map_err(keyed),
         _ => Ok(read),
     }
 }
 
 /// Every variable is text, so the key determines its type.
-fn read_written<'a>(kind: &Kind, text: &'a str) -> Written<'a> {
+fn read_written<'a>(kind: &ValueKind, text: &'a str) -> Written<'a> {
     let trimmed = text.trim();
     match kind {
-        Kind::Switch => trimmed.parse().map_or(Written::Text(text), Written::Switch),
-        Kind::Count(_) => {
+        ValueKind::Switch => trimmed.parse().map_or(Written::Text(text), Written::Switch),
+        ValueKind::Count(_) => {
             let number = trimmed.parse().map(Ok);
             number.map_or(Written::Text(text), Written::Number)
         }

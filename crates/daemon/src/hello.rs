@@ -12,12 +12,12 @@ use tokio::{
 use fleet::Variables;
 use gateway::shell::ShellRequest;
 
-use super::{identity::Build, launch::Report};
+use super::{identity::Build, launch::Report, status::DaemonStatus};
 
 /// The maximum length of a line. Ours are far shorter; a longer one is from another program.
 const LINE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Between two processes of one machine.
+/// The timeout of the first line: both processes run on one machine.
 pub const HELLO_WAIT: Duration = Duration::from_secs(10);
 
 /// The first line of a client of the daemon.
@@ -75,7 +75,7 @@ pub enum Purpose {
 /// The first line of the daemon.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+pub enum DaemonReply {
     /// The session is open.
     Welcome {
         /// True if clients may also connect over HTTP; they cannot start a daemon.
@@ -103,7 +103,7 @@ pub enum Answer {
         version: String,
     },
     /// The connected clients and their servers.
-    Status(serde_json::Value),
+    Status(Box<DaemonStatus>),
     /// The notification was handled.
     Noted,
     /// The daemon ends.
@@ -118,27 +118,30 @@ pub fn is_ours(stream: &UnixStream) -> bool {
 }
 
 /// Writes one line.
-pub async fn say(stream: &mut (impl AsyncWrite + Unpin), what: &impl Serialize) -> io::Result<()> {
+pub async fn send_line(
+    stream: &mut (impl AsyncWrite + Unpin),
+    what: &impl Serialize,
+) -> io::Result<()> {
     let mut line = serde_json::to_vec(what)?;
     line.push(b'\n');
     stream.write_all(&line).await
 }
 
 /// Reads one line and not a byte further; `None` if the other side closed first.
-pub async fn hear<T: DeserializeOwned>(
+pub async fn receive_line<T: DeserializeOwned>(
     stream: &mut (impl AsyncRead + Unpin),
 ) -> io::Result<Option<T>> {
-    let heard = timeout(HELLO_WAIT, hear_later(stream)).await;
+    let heard = timeout(HELLO_WAIT, wait_for_line(stream)).await;
     heard.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
-/// The same, however long the other side takes.
-pub async fn hear_later<T: DeserializeOwned>(
+/// The same, without a timeout.
+pub async fn wait_for_line<T: DeserializeOwned>(
     stream: &mut (impl AsyncRead + Unpin),
 ) -> io::Result<Option<T>> {
     let mut line = Vec::new();
-    // The other side waits for our answer, so nothing follows the line: byte by byte would be
-    // right, and larger pieces are as well.
+    // The other side waits for our answer, so nothing follows the line: reading larger pieces than a
+    // byte is safe.
     let mut piece = [0; 4096];
     loop {
         let count = match stream.read(&mut piece).await {
@@ -160,7 +163,7 @@ pub async fn hear_later<T: DeserializeOwned>(
 pub async fn greet(
     stream: StdStream,
     purpose: Purpose,
-) -> io::Result<Option<(UnixStream, Answer)>> {
+) -> io::Result<Option<(UnixStream, DaemonReply)>> {
     stream.set_nonblocking(true)?;
     let mut stream = UnixStream::from_std(stream)?;
     if !is_ours(&stream) {
@@ -171,9 +174,9 @@ pub async fn greet(
         pid: std::process::id(),
         purpose,
     };
-    if say(&mut stream, &hello).await.is_err() {
+    if send_line(&mut stream, &hello).await.is_err() {
         return Ok(None);
     }
-    let answer = hear(&mut stream).await?;
+    let answer = receive_line(&mut stream).await?;
     Ok(answer.map(|answer| (stream, answer)))
 }

@@ -14,7 +14,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    hello::{Answer, Purpose, hear, hear_later},
+    hello::{DaemonReply, Purpose, receive_line, wait_for_line},
     pass::send_listener,
     reach::{NoDaemon, Reached, Route, reach},
 };
@@ -39,7 +39,7 @@ const BIND_REST: Duration = Duration::from_millis(5);
 const END_WAIT: Duration = Duration::from_secs(3);
 
 /// An address that the daemon holds for us.
-struct Held {
+struct ServedHttp {
     stream: UnixStream,
     url: String,
     /// The daemon listens there for us, and not for the configuration.
@@ -72,10 +72,10 @@ pub async fn hold_http(
             return Ok(());
         };
         if end.is_break() {
-            say("the daemon was stopped: HTTP is not served any more");
+            say("the daemon was stopped: HTTP is no longer served");
             return Ok(());
         }
-        say("the daemon is lost; asking for another");
+        say("the connection to the daemon was lost; connecting again");
         if since.elapsed() >= SHORT_LIFE {
             rest = Duration::ZERO;
         }
@@ -101,7 +101,7 @@ async fn ask_again(
     socket: &mut Option<TcpListener>,
     rest: &mut Duration,
     say: fn(&str),
-) -> Held {
+) -> ServedHttp {
     let mut told = String::new();
     let since = Instant::now();
     loop {
@@ -115,7 +115,7 @@ async fn ask_again(
             Err(none) => {
                 let why = none.to_text();
                 if why != told {
-                    say(&format!("HTTP is not served, and is tried again: {why}"));
+                    say(&format!("HTTP is not served; retrying: {why}"));
                     told = why;
                 }
             }
@@ -141,40 +141,40 @@ async fn ask(
     listen: Option<Listen>,
     socket: Option<&TcpListener>,
     say: fn(&str),
-) -> Result<Held, NoDaemon> {
+) -> Result<ServedHttp, NoDaemon> {
     let purpose = Purpose::Http {
         listen: listen.map(|it| it.to_string()),
         variables: Variables::of_process(),
         has_socket: socket.is_some(),
     };
     let reached = reach(route, &purpose).await?;
-    reached.say_log_comes_late(route, say);
+    reached.warn_of_log_filter(route, say);
     let Reached {
         mut stream,
         mut answer,
         ..
     } = reached;
-    if let (Answer::SendSocket, Some(socket)) = (&answer, socket) {
+    if let (DaemonReply::SendSocket, Some(socket)) = (&answer, socket) {
         send_listener(&stream, socket).await?;
-        let next = hear(&mut stream).await?;
-        answer = next.ok_or_else(|| anyhow!("the daemon left"))?;
+        let next = receive_line(&mut stream).await?;
+        answer = next.ok_or_else(|| anyhow!("the daemon closed the connection"))?;
     }
     match answer {
-        Answer::Listening { url, address } => Ok(Held {
+        DaemonReply::Listening { url, address } => Ok(ServedHttp {
             stream,
             url,
             is_ours: address.is_some(),
             again: address.and_then(|it| it.parse().ok()).or(listen),
         }),
-        Answer::Refused(report) => Err(NoDaemon::Said(report)),
+        DaemonReply::Refused(report) => Err(NoDaemon::Reported(report)),
         other => Err(anyhow!("the daemon answered with {other:?}").into()),
     }
 }
 
 /// Returns when the daemon is gone, with `Break` if it reported that it was stopped.
-async fn wait_for_end(held: &mut Held) -> ControlFlow<()> {
-    match hear_later(&mut held.stream).await {
-        Ok(Some(Answer::Stopping)) => ControlFlow::Break(()),
+async fn wait_for_end(held: &mut ServedHttp) -> ControlFlow<()> {
+    match wait_for_line(&mut held.stream).await {
+        Ok(Some(DaemonReply::Stopping)) => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
     }
 }

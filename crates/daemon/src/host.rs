@@ -27,13 +27,13 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{debug, info, warn};
 
 use super::{
-    Settings,
-    hello::{Answer, Hello, Purpose, hear, is_ours, say},
+    DaemonSettings,
+    hello::{DaemonReply, Hello, Purpose, is_ours, receive_line, send_line},
     identity::Build,
     listeners::{Holder, Listeners, ReadSettings},
     place, shell,
     socket::{BoundSocket, SocketFile},
-    status::{About, status},
+    status::{DaemonFacts, DaemonStatus, read_status},
 };
 
 /// The interval at which a daemon checks that it can still be reached: its folder may have been
@@ -46,14 +46,14 @@ const SESSIONS_END_WAIT: Duration = Duration::from_secs(1);
 /// The wait for the lock of the socket. After it, a daemon that ends does not remove its socket.
 const LEAVE_WAIT: Duration = Duration::from_millis(500);
 
-/// A rest after the system would not give us a connection (too many open files).
+/// The delay after a failed `accept` (too many open files).
 const ACCEPT_REST: Duration = Duration::from_millis(100);
 
 /// The state of the daemon, shared by every connection.
 struct Daemon {
     gateway: Arc<Gateway>,
     config: PathBuf,
-    settings: watch::Receiver<Settings>,
+    settings: watch::Receiver<DaemonSettings>,
     build: Build,
     since: SystemTime,
     socket: SocketFile,
@@ -68,7 +68,7 @@ struct Daemon {
 }
 
 /// The opened configuration that a daemon serves.
-pub struct Opened {
+pub struct DaemonParts {
     /// The gateway that all sessions share.
     pub gateway: Arc<Gateway>,
     /// The background work besides the sessions.
@@ -76,16 +76,16 @@ pub struct Opened {
     /// The configuration file, for messages to people.
     pub config: PathBuf,
     /// The current settings: they follow the file.
-    pub settings: watch::Receiver<Settings>,
+    pub settings: watch::Receiver<DaemonSettings>,
     /// The settings at the start: changes take effect at the next start.
-    pub http: http_server::Settings,
+    pub http: http_server::HttpSettings,
     /// Reads the settings whenever a `serve --http` asks.
     pub read_http: ReadSettings,
 }
 
-impl std::fmt::Debug for Opened {
+impl std::fmt::Debug for DaemonParts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Opened")
+        f.debug_struct("DaemonParts")
             .field("config", &self.config)
             .finish_non_exhaustive()
     }
@@ -108,7 +108,11 @@ impl std::fmt::Debug for Host {
 
 impl Host {
     /// Creates a daemon for an opened configuration. Needs a runtime.
-    pub fn new(opened: Opened, socket: BoundSocket, stop: CancellationToken) -> io::Result<Self> {
+    pub fn new(
+        opened: DaemonParts,
+        socket: BoundSocket,
+        stop: CancellationToken,
+    ) -> io::Result<Self> {
         let listener = UnixListener::from_std(socket.listener)?;
         let daemon = Arc::new(Daemon {
             http: Listeners::new(
@@ -152,26 +156,26 @@ impl Host {
         let _ = timeout(SESSIONS_END_WAIT, tasks.wait()).await;
         self.upkeep.end().await;
         info!("the daemon ends");
-        daemon.let_wait()
+        daemon.take_waiting()
     }
 }
 
 impl Daemon {
     async fn accept(self: &Arc<Self>, mut listener: UnixListener, tasks: &TaskTracker) {
-        let mut looks = interval(LOOK_EVERY);
+        let mut checks = interval(LOOK_EVERY);
         // Kept across iterations: a new future would restart the wait.
-        let mut lonely = std::pin::pin!(self.wait_until_lonely());
+        let mut idle = std::pin::pin!(self.wait_until_idle());
         loop {
             tokio::select! {
                 biased;
                 () = self.stop.cancelled() => break,
                 () = self.leaving.cancelled() => break,
-                () = &mut lonely => {
-                    info!("no client for long");
+                () = &mut idle => {
+                    info!("no client for the linger time");
                     break;
                 }
-                _ = looks.tick() => {
-                    if let Some(again) = self.look() {
+                _ = checks.tick() => {
+                    if let Some(again) = self.check_socket() {
                         listener = again;
                     }
                 }
@@ -187,7 +191,7 @@ impl Daemon {
                 }
             }
         }
-        self.leave_place().await;
+        self.remove_socket().await;
         // Clients that wait in the socket look for another daemon. No more come after them.
         while let Some(Ok(_)) = listener.accept().now_or_never() {}
         drop(listener);
@@ -202,7 +206,7 @@ impl Daemon {
 
     /// Returns when no client was served for the configured time; never while clients may connect over
     /// HTTP at an address of the configuration, because they could not start us again.
-    async fn wait_until_lonely(&self) {
+    async fn wait_until_idle(&self) {
         if self.http.is_configured() {
             return std::future::pending().await;
         }
@@ -221,7 +225,7 @@ impl Daemon {
 
     /// Binds the socket again if it was removed. If another daemon has the path, or it cannot be bound,
     /// the daemon ends with its last client.
-    fn look(&self) -> Option<UnixListener> {
+    fn check_socket(&self) -> Option<UnixListener> {
         if self.socket.is_unchanged() {
             return None;
         }
@@ -230,12 +234,12 @@ impl Daemon {
         let again = again.and_then(|it| it.map(UnixListener::from_std).transpose());
         match again {
             Ok(Some(listener)) => {
-                warn!(%socket, "the socket was gone and is bound again");
+                warn!(%socket, "the socket was removed and is bound again");
                 return Some(listener);
             }
             // A process that starts or removes a daemon holds the lock; the next look comes soon.
             Err(error) if error.kind() == io::ErrorKind::TimedOut => return None,
-            Ok(None) => warn!(%socket, "another daemon has our place"),
+            Ok(None) => warn!(%socket, "another daemon has taken over the socket"),
             Err(error) => warn!(%socket, %error, "the socket is gone"),
         }
         self.leaving.cancel();
@@ -244,7 +248,7 @@ impl Daemon {
 
     /// Removes our socket for another daemon. Takes the lock, so that no socket but ours is removed; if
     /// the lock cannot be taken the socket stays, and the next daemon replaces it.
-    async fn leave_place(self: &Arc<Self>) {
+    async fn remove_socket(self: &Arc<Self>) {
         let daemon = Arc::clone(self);
         let leaving = tokio::task::spawn_blocking(move || {
             let Ok(_lock) = place::lock(&daemon.socket.path, LEAVE_WAIT) else {
@@ -262,40 +266,37 @@ impl Daemon {
             warn!("a connection from another user was refused");
             return;
         }
-        let hello: Hello = match hear(&mut stream).await {
+        let hello: Hello = match receive_line(&mut stream).await {
             Ok(Some(hello)) => hello,
             Ok(None) => return,
             Err(error) => {
-                debug!(%error, "somebody connected and said nothing that we know");
+                debug!(%error, "a connection sent no valid hello");
                 return;
             }
         };
         let answered = match hello.purpose {
+            Purpose::Session { .. } | Purpose::Shell { .. } if hello.build != self.build => {
+                let answer = self.answer_other_build(&hello.build).await;
+                send_line(&mut stream, &answer).await
+            }
             Purpose::Session { cwd, variables } => {
-                if hello.build == self.build {
-                    let connection = connection_of(cwd, variables, hello.pid, "stdio");
-                    return self.serve(stream, connection).await;
-                }
-                let answer = self.yield_to(&hello.build).await;
-                say(&mut stream, &answer).await
+                let connection = connection_of(cwd, variables, hello.pid, "stdio");
+                return self.serve(stream, connection).await;
             }
             Purpose::Shell {
                 cwd,
                 variables,
                 request,
             } => {
-                if hello.build == self.build {
-                    let connection = connection_of(cwd, variables, hello.pid, "shell");
-                    self.run_shell(stream, connection, request).await
-                } else {
-                    let answer = self.yield_to(&hello.build).await;
-                    say(&mut stream, &answer).await
-                }
+                let connection = connection_of(cwd, variables, hello.pid, "shell");
+                self.run_shell(stream, connection, request).await
             }
-            Purpose::Status => say(&mut stream, &Answer::Status(self.status().await)).await,
+            Purpose::Status => {
+                send_line(&mut stream, &DaemonReply::Status(self.status().await)).await
+            }
             Purpose::LookAgain => {
                 let mended = self.gateway.servers.list_mended();
-                let told = say(&mut stream, &Answer::Noted).await;
+                let told = send_line(&mut stream, &DaemonReply::Noted).await;
                 survey::get_to_know(Arc::clone(&self.gateway.catalog), mended).await;
                 told
             }
@@ -316,16 +317,16 @@ impl Daemon {
                 if matches!(stop, Purpose::Stop) {
                     self.http.note_stopped();
                 }
-                self.leave_place().await;
-                let told = say(&mut stream, &Answer::Stopping).await;
+                self.remove_socket().await;
+                let told = send_line(&mut stream, &DaemonReply::Stopping).await;
                 self.stop.cancel();
                 // Held open until our process has exited, with all servers.
-                self.take_stop(stream);
+                self.waiting.lock().push(stream);
                 told
             }
         };
         if let Err(error) = answered {
-            debug!(%error, "an answer was not heard");
+            debug!(%error, "a response could not be sent");
         }
     }
 
@@ -337,44 +338,43 @@ impl Daemon {
         holder: Holder,
     ) -> io::Result<()> {
         if build.is_newer_than(&self.build) {
-            return say(&mut stream, &self.yield_to(build).await).await;
+            return send_line(&mut stream, &self.answer_other_build(build).await).await;
         }
-        let _present = self.enter();
+        let _present = self.count_session();
         self.http.hold(stream, holder).await
     }
 
-    fn take_stop(&self, stream: UnixStream) {
-        let mut waiting = self.waiting.lock();
-        waiting.push(stream);
-    }
-
-    /// Out of the event loop, which ends before our process does.
-    fn let_wait(&self) -> Vec<StdStream> {
+    /// Converts the connections of waiting clients for use after the event loop, which ends before our
+    /// process does.
+    fn take_waiting(&self) -> Vec<StdStream> {
         let mut waiting = self.waiting.lock();
         let streams = waiting.drain(..).map(UnixStream::into_std);
         streams.filter_map(Result::ok).collect()
     }
 
-    /// A client of another build came: we make room for a newer one.
-    async fn yield_to(self: &Arc<Self>, other: &Build) -> Answer {
+    /// Answers a client of another build. If it is newer, this daemon makes room for another.
+    async fn answer_other_build(self: &Arc<Self>, other: &Build) -> DaemonReply {
         let leaves = other.is_newer_than(&self.build);
         if leaves {
-            info!(version = other.version, "a newer version takes our place");
-            self.leave_place().await;
+            info!(
+                version = other.version,
+                "a newer version replaces this daemon"
+            );
+            self.remove_socket().await;
             self.leaving.cancel();
         }
-        Answer::OtherBuild {
+        DaemonReply::OtherBuild {
             leaves,
             version: self.build.version.clone(),
         }
     }
 
     async fn serve(&self, mut stream: UnixStream, connection: Connection) {
-        let _session = self.enter();
-        let welcome = Answer::Welcome {
+        let _session = self.count_session();
+        let welcome = DaemonReply::Welcome {
             serves_http: self.http.is_configured(),
         };
-        if say(&mut stream, &welcome).await.is_err() {
+        if send_line(&mut stream, &welcome).await.is_err() {
             return;
         }
         let Ok((input, output)) = stream.into_std().and_then(split_socket) else {
@@ -391,13 +391,13 @@ impl Daemon {
         connection: Connection,
         request: ShellRequest,
     ) -> io::Result<()> {
-        let _present = self.enter();
+        let _present = self.count_session();
         let new = self.gateway.never_asked();
         let run = async |gone: CancellationToken| {
             let running = self.gateway.run_shell(connection, request, gone.clone());
             let answered = self.stop.run_until_cancelled(running).await;
             let reply = answered.unwrap_or_else(|| ShellReply {
-                told: "error: the daemon is being stopped; what was asked may have been done"
+                told: "error: the daemon is stopping; the command may have been executed"
                     .to_owned(),
                 ..ShellReply::default()
             });
@@ -407,15 +407,15 @@ impl Daemon {
     }
 
     /// One more session, until the guard is dropped.
-    fn enter(&self) -> Presence {
+    fn count_session(&self) -> SessionGuard {
         self.sessions.send_modify(|count| *count += 1);
-        Presence(self.sessions.clone())
+        SessionGuard(self.sessions.clone())
     }
 
-    async fn status(self: &Arc<Self>) -> serde_json::Value {
+    async fn status(self: &Arc<Self>) -> Box<DaemonStatus> {
         let daemon = Arc::clone(self);
         let looking = tokio::task::spawn_blocking(move || {
-            let about = About {
+            let facts = DaemonFacts {
                 build: &daemon.build,
                 config: &daemon.config,
                 socket: &daemon.socket.path,
@@ -423,15 +423,15 @@ impl Daemon {
                 http: daemon.http.describe(),
                 is_leaving: daemon.leaving.is_cancelled(),
             };
-            status(&daemon.gateway, &about)
+            read_status(&daemon.gateway, facts)
         });
-        looking.await.unwrap_or_default()
+        Box::new(looking.await.unwrap_or_default())
     }
 }
 
-struct Presence(watch::Sender<usize>);
+struct SessionGuard(watch::Sender<usize>);
 
-impl Drop for Presence {
+impl Drop for SessionGuard {
     fn drop(&mut self) {
         self.0.send_modify(|count| *count -= 1);
     }

@@ -11,18 +11,18 @@ use std::{
 use serde::{Deserialize, Serialize};
 use tool::Digest;
 
-/// The parts that a configuration is made of, as far as it is known before the file is read. Two
-/// clients with the same identity mean the same daemon.
+/// The identity of a configuration, as far as it is known before its file is read. Two clients with
+/// the same identity share a daemon.
 #[derive(Debug, Clone)]
 pub struct Identity {
-    /// The configuration that the daemon is to be started with.
-    pub wanted: Wanted,
+    /// The options with which the daemon is started.
+    pub wanted: LaunchOptions,
     id: String,
 }
 
 /// The part of the configuration that is known before its file is read.
 #[derive(Debug, Clone, Default)]
-pub struct Wanted {
+pub struct LaunchOptions {
     /// Absolute.
     pub config: PathBuf,
     /// The absolute path given by a flag or a variable; the file may set it as well.
@@ -35,7 +35,7 @@ pub struct Wanted {
 /// short, because the path of a socket has 107 bytes at most.
 const ID_DIGITS: usize = 12;
 
-/// Variables of ours that change nothing a client could notice: the path of the file is known
+/// Variables of ours that do not affect the service of a client: the path of the file is known
 /// already, and the log is the daemon's own.
 const INDIFFERENT: [&str; 4] = [
     "PROXY_CONFIG",
@@ -47,7 +47,7 @@ const INDIFFERENT: [&str; 4] = [
 impl Identity {
     /// `variables` are those of our environment, without empty ones.
     pub fn of<'v>(
-        wanted: Wanted,
+        wanted: LaunchOptions,
         variables: impl IntoIterator<Item = (&'v str, &'v OsStr)>,
     ) -> Self {
         let mut text = Vec::new();
@@ -70,7 +70,7 @@ impl Identity {
         Self { wanted, id }
     }
 
-    /// Names the daemon's folder.
+    /// Returns the name of the daemon's folder.
     pub fn id(&self) -> &str {
         &self.id
     }
@@ -81,13 +81,13 @@ impl Identity {
 pub struct Build {
     /// The version of the package.
     pub version: String,
-    /// Of the file, since 1970.
+    /// The modification time of the program's file, since 1970.
     modified_ns: i128,
     bytes: u64,
 }
 
 impl Build {
-    /// Our own, also after an upgrade has replaced the file.
+    /// Returns our own build, also after an upgrade has replaced the file.
     pub fn ours() -> Self {
         let about = fs::metadata("/proc/self/exe").or_else(|_| {
             let program = std::env::current_exe()?;
@@ -118,9 +118,9 @@ fn numbers(version: &str) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
 
-    use super::{Build, Identity, Wanted};
+    use super::{Build, Identity, LaunchOptions};
 
-    fn id(wanted: &Wanted, variables: &[(&str, &str)]) -> String {
+    fn id(wanted: &LaunchOptions, variables: &[(&str, &str)]) -> String {
         let variables = variables
             .iter()
             .map(|(name, value)| (*name, value.as_ref()));
@@ -130,9 +130,9 @@ mod tests {
     #[test]
     fn what_changes_the_configuration_changes_the_daemon_and_nothing_else_does() {
         let home = ("HOME", "/home/ada");
-        let wanted = Wanted {
+        let wanted = LaunchOptions {
             config: "/home/ada/.config/proxy/config.toml".into(),
-            ..Wanted::default()
+            ..LaunchOptions::default()
         };
         let plain = id(&wanted, &[home]);
         for indifferent in [
@@ -142,7 +142,7 @@ mod tests {
         ] {
             assert_eq!(plain, id(&wanted, &[home, indifferent]), "{indifferent:?}");
         }
-        let loud = Wanted {
+        let loud = LaunchOptions {
             log: Some("debug".to_owned()),
             ..wanted.clone()
         };
@@ -154,12 +154,12 @@ mod tests {
             assert_ne!(plain, id(&wanted, &[home, other]), "{other:?}");
         }
         assert_ne!(plain, id(&wanted, &[("HOME", "/home/bob")]));
-        let elsewhere = Wanted {
+        let elsewhere = LaunchOptions {
             config: "/elsewhere.toml".into(),
-            ..Wanted::default()
+            ..LaunchOptions::default()
         };
         assert_ne!(plain, id(&elsewhere, &[home]));
-        let stateful = Wanted {
+        let stateful = LaunchOptions {
             state_dir: Some("/elsewhere".into()),
             ..wanted
         };

@@ -19,7 +19,7 @@ use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    identity::{Identity, Wanted},
+    identity::{Identity, LaunchOptions},
     place,
 };
 
@@ -42,7 +42,7 @@ pub struct Connection {
 
 impl Connection {
     /// Returns true if we started the daemon.
-    pub fn is_of_a_new_daemon(&self) -> bool {
+    pub fn has_started_daemon(&self) -> bool {
         self.report.is_some()
     }
 
@@ -123,18 +123,17 @@ fn spawn(identity: &Identity, listener: UnixListener) -> io::Result<ChildStdout>
     Ok(report)
 }
 
-/// For the system's allocator, where it is glibc's (`man 3 mallopt`): a daemon lives for days, and each of the
-/// 8 arenas a processor that glibc makes for its threads would keep some megabytes of what large
-/// results took. Whoever sets these variables is obeyed; no server inherits them.
+/// Settings of glibc's allocator (`man 3 mallopt`): a daemon lives for days, and each of the 8 arenas per
+/// processor that glibc creates for threads would keep some megabytes after large results. Variables
+/// that are already set take precedence; no server inherits them.
 const ALLOCATOR: [(&str, &str); 3] = [
     ("MALLOC_ARENA_MAX", "2"),
     ("MALLOC_TRIM_THRESHOLD_", "1048576"),
     ("MALLOC_MMAP_THRESHOLD_", "4194304"),
 ];
 
-/// Does what the process between has to do: its stdin is the socket, its stdout the way for a
-/// report.
-pub fn launch(wanted: &Wanted) -> anyhow::Result<()> {
+/// Runs the intermediate process: its stdin is the socket, its stdout the pipe for a report.
+pub fn launch(wanted: &LaunchOptions) -> anyhow::Result<()> {
     let mut daemon = command(wanted, &["run", "--launched"]);
     let unset = ALLOCATOR
         .into_iter()
@@ -144,7 +143,7 @@ pub fn launch(wanted: &Wanted) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn command(wanted: &Wanted, verb: &[&str]) -> Command {
+fn command(wanted: &LaunchOptions, verb: &[&str]) -> Command {
     let mut command =
         Command::new(processes::own_program().unwrap_or_else(|| PathBuf::from("proxy")));
     command.arg0("proxy");

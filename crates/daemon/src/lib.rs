@@ -1,9 +1,9 @@
 //! One process for every client of a configuration.
 //!
-//! `proxy serve` is a [`relay`]: it finds the daemon's socket ([`place`], [`reach`]), starts the
-//! daemon where there is none ([`launch`]), says who it is ([`hello`]) and passes lines. The daemon ([`host`])
-//! has the one [`Gateway`](gateway::Gateway) that all sessions share.
-//! `proxy serve --http` ([`hold`]) has it serve HTTP too (`listeners`).
+//! `proxy serve` is a [`relay`]: it finds the daemon's socket ([`place`], [`reach`]), starts the daemon
+//! if none runs ([`launch`]), identifies itself ([`hello`]) and passes lines. The daemon ([`host`]) has
+//! the [`Gateway`](gateway::Gateway) that all sessions share. For `proxy serve --http` ([`hold`]) it
+//! also serves HTTP (`listeners`).
 //!
 //! This crate depends neither on the command line nor on the terminal.
 
@@ -29,7 +29,7 @@ use std::time::Duration;
 
 /// The settings of the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Settings {
+pub struct DaemonSettings {
     /// The time that it keeps running without a client; none: for ever.
     pub linger: Option<Duration>,
 }

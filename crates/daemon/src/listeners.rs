@@ -5,18 +5,18 @@ use std::{fmt, io, net::TcpListener, sync::Arc, time::Duration};
 
 use fleet::Variables;
 use gateway::Gateway;
-use http_server::{Bound, Endpoint, Listen, Settings};
+use http_server::{Bound, Endpoint, HttpSettings, Listen};
 use parking_lot::Mutex;
 use secrets::Resolver;
-use serde_json::{Value, json};
 use tokio::{io::AsyncReadExt as _, net::UnixStream, sync::watch, time::interval};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::{
-    hello::{Answer, say},
+    hello::{DaemonReply, send_line},
     launch::Report,
     pass::receive_listener,
+    status::{HeldAddress, HttpStatus},
 };
 
 /// The interval at which a starting daemon tries to bind the address of `[http]`, and the number of
@@ -25,17 +25,17 @@ const TRY_EVERY: Duration = Duration::from_millis(250);
 const TRIES: usize = 32;
 
 /// Reads `[http]` of the configuration as it is now. The error is for people.
-pub(crate) type ReadSettings = Arc<dyn Fn() -> Result<Settings, String> + Send + Sync>;
+pub(crate) type ReadSettings = Arc<dyn Fn() -> Result<HttpSettings, String> + Send + Sync>;
 
 /// Everything that is served over HTTP.
 pub(crate) struct Listeners {
     gateway: Arc<Gateway>,
     /// The settings at the start of the daemon.
-    configured: Settings,
+    configured: HttpSettings,
     read: ReadSettings,
     /// The URL at which the configured address is served, or the error; none until that is known.
     outcome: watch::Sender<Option<Result<String, String>>>,
-    held: Mutex<Vec<Arc<Held>>>,
+    held: Mutex<Vec<Arc<ServedAddress>>>,
     /// Cancelled when a person stops the daemon: holders of an address are notified, and request no other.
     is_stopped: CancellationToken,
     /// Ends every listener.
@@ -44,7 +44,7 @@ pub(crate) struct Listeners {
 
 /// An address that is served for a `serve --http`.
 #[derive(Debug)]
-struct Held {
+struct ServedAddress {
     listen: Listen,
     url: String,
     pid: u32,
@@ -60,7 +60,7 @@ pub(crate) struct Holder {
     pub(crate) pid: u32,
 }
 
-enum Opened {
+enum OpenedAddress {
     /// It is served anyway, at this address.
     Configured(String),
     New(Box<Bound>),
@@ -75,7 +75,7 @@ impl fmt::Debug for Listeners {
 impl Listeners {
     pub(crate) fn new(
         gateway: Arc<Gateway>,
-        configured: Settings,
+        configured: HttpSettings,
         read: ReadSettings,
         stop: CancellationToken,
     ) -> Self {
@@ -106,13 +106,21 @@ impl Listeners {
     }
 
     /// Returns the state of the configured address, and of the others.
-    pub(crate) fn describe(&self) -> (Option<Result<String, String>>, Vec<Value>) {
+    pub(crate) fn describe(&self) -> (Option<HttpStatus>, Vec<HeldAddress>) {
         let held = self.held.lock();
         let held = held
             .iter()
-            .map(|it| json!({"url": it.url, "pid": it.pid}))
+            .map(|it| HeldAddress {
+                url: it.url.clone(),
+                pid: it.pid,
+            })
             .collect();
-        (self.outcome.borrow().clone(), held)
+        let configured = self.outcome.borrow().clone();
+        let configured = configured.map(|outcome| match outcome {
+            Ok(url) => HttpStatus::Url(url),
+            Err(why) => HttpStatus::Error(why),
+        });
+        (configured, held)
     }
 
     /// Serves `[http]` until the daemon ends.
@@ -120,7 +128,7 @@ impl Listeners {
         match self.bind_configured().await {
             Ok(bound) => {
                 let url = bound.url();
-                info!(url, "the daemon serves HTTP");
+                info!(url, "serving HTTP");
                 self.outcome.send_replace(Some(Ok(url)));
                 bound
                     .serve(Arc::clone(&self.gateway), self.stop.clone())
@@ -155,29 +163,29 @@ impl Listeners {
     /// Serves an address until its holder is gone, and reports the outcome to the holder.
     pub(crate) async fn hold(&self, mut stream: UnixStream, holder: Holder) -> io::Result<()> {
         let socket = if holder.has_socket {
-            say(&mut stream, &Answer::SendSocket).await?;
+            send_line(&mut stream, &DaemonReply::SendSocket).await?;
             Some(receive_listener(&stream).await?)
         } else {
             None
         };
         match self.open(&holder, socket).await {
-            Err(report) => return say(&mut stream, &Answer::Refused(report)).await,
-            Ok(Opened::Configured(url)) => {
-                let answer = Answer::Listening { url, address: None };
-                say(&mut stream, &answer).await?;
+            Err(report) => return send_line(&mut stream, &DaemonReply::Refused(report)).await,
+            Ok(OpenedAddress::Configured(url)) => {
+                let answer = DaemonReply::Listening { url, address: None };
+                send_line(&mut stream, &answer).await?;
                 self.wait_for_end(&mut stream).await;
             }
-            Ok(Opened::New(bound)) => {
-                let held = Arc::new(Held {
+            Ok(OpenedAddress::New(bound)) => {
+                let held = Arc::new(ServedAddress {
                     listen: bound.listen(),
                     url: bound.url(),
                     pid: holder.pid,
                 });
-                let answer = Answer::Listening {
+                let answer = DaemonReply::Listening {
                     url: held.url.clone(),
                     address: Some(held.listen.to_string()),
                 };
-                say(&mut stream, &answer).await?;
+                send_line(&mut stream, &answer).await?;
                 info!(
                     url = held.url,
                     pid = held.pid,
@@ -196,7 +204,7 @@ impl Listeners {
             }
         }
         if self.is_stopped.is_cancelled() {
-            say(&mut stream, &Answer::Stopping).await?;
+            send_line(&mut stream, &DaemonReply::Stopping).await?;
         }
         Ok(())
     }
@@ -208,7 +216,11 @@ impl Listeners {
         let _ = self.stop.run_until_cancelled(closed).await;
     }
 
-    async fn open(&self, holder: &Holder, socket: Option<TcpListener>) -> Result<Opened, Report> {
+    async fn open(
+        &self,
+        holder: &Holder,
+        socket: Option<TcpListener>,
+    ) -> Result<OpenedAddress, Report> {
         let asked = holder.listen.as_deref().map(str::parse::<Listen>);
         let asked = asked.transpose().map_err(|error| refuse(true, error))?;
         let read = Arc::clone(&self.read);
@@ -227,27 +239,29 @@ impl Listeners {
             let known = outcome.wait_for(Option::is_some).await;
             // If it failed, binding again returns the error to this caller.
             if let Some(Ok(url)) = known.ok().and_then(|it| it.clone()) {
-                return Ok(Opened::Configured(url));
+                return Ok(OpenedAddress::Configured(url));
             }
         }
         let bound = match socket {
-            Some(socket) => http_server::take_over(socket, &endpoint),
+            Some(socket) => http_server::bind_inherited(socket, &endpoint),
             None => http_server::bind(&endpoint).await,
         };
-        bound.map(|it| Opened::New(Box::new(it))).map_err(|error| {
-            let held = self.held.lock();
-            let other = held.iter().find(|it| Some(it.listen) == wanted);
-            match other {
-                Some(other) => refuse(
-                    false,
-                    format!(
-                        "{} is served already, for the `proxy serve --http` with pid {}",
-                        other.url, other.pid
+        bound
+            .map(|it| OpenedAddress::New(Box::new(it)))
+            .map_err(|error| {
+                let held = self.held.lock();
+                let other = held.iter().find(|it| Some(it.listen) == wanted);
+                match other {
+                    Some(other) => refuse(
+                        false,
+                        format!(
+                            "{} is already served, for the `proxy serve --http` with pid {}",
+                            other.url, other.pid
+                        ),
                     ),
-                ),
-                None => refuse(false, format!("{error:#}")),
-            }
-        })
+                    None => refuse(false, format!("{error:#}")),
+                }
+            })
     }
 }
 

@@ -11,21 +11,21 @@ use rustix::process::geteuid;
 
 use super::identity::Identity;
 
-/// The longest path that the address of a socket holds, its end mark left out.
+/// The longest path in the address of a socket, without its final zero byte.
 const SOCKET_PATH_BYTES_MAX: usize = 107;
 
 const SOCKET: &str = "sock";
 
 /// The folder of the daemons of one configuration: usually one, more while an older one is busy.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct DaemonFolder {
     folder: PathBuf,
 }
 
-impl Place {
-    /// The first of the usual folders that can be ours alone: `runtime_dir` (`$XDG_RUNTIME_DIR`),
-    /// what it would be (clients like to start programs with few variables), and the folder for
-    /// temporary files.
+impl DaemonFolder {
+    /// Returns the first of the usual folders that can be private: `runtime_dir` (`$XDG_RUNTIME_DIR`),
+    /// its usual value (some clients start programs with few variables), and the folder for temporary
+    /// files.
     pub fn of(identity: &Identity, runtime_dir: Option<PathBuf>) -> io::Result<Self> {
         let user = geteuid().as_raw();
         let set = runtime_dir.filter(|it| it.is_absolute());
@@ -66,7 +66,7 @@ impl Place {
         })
     }
 
-    /// The sockets that are there, the main one first.
+    /// Returns the existing sockets, the main one first.
     pub fn sockets(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let names = entries.map(|entry| entry.path());
@@ -96,13 +96,13 @@ mod tests {
         os::unix::fs::{MetadataExt as _, PermissionsExt as _},
     };
 
-    use super::{Place, START_WAIT, lock};
+    use super::{DaemonFolder, START_WAIT, lock};
 
     #[test]
     fn a_place_is_ours_alone_and_short_enough() {
         let folder = tempfile::tempdir().unwrap();
         let base = folder.path().join("run");
-        let place = Place::at(&base, "0123456789ab").unwrap();
+        let place = DaemonFolder::at(&base, "0123456789ab").unwrap();
         let socket = place.socket(None);
         let mode = fs::metadata(socket.parent().unwrap()).unwrap().mode();
         assert_eq!(mode & 0o777, 0o700);
@@ -110,9 +110,9 @@ mod tests {
         assert!(place.sockets().is_empty());
 
         fs::set_permissions(&base, fs::Permissions::from_mode(0o755)).unwrap();
-        assert!(Place::at(&base, "0123456789ab").is_err());
+        assert!(DaemonFolder::at(&base, "0123456789ab").is_err());
         let deep = folder.path().join("x".repeat(100));
-        assert!(Place::at(&deep, "0123456789ab").is_err());
+        assert!(DaemonFolder::at(&deep, "0123456789ab").is_err());
     }
 
     #[test]
@@ -120,6 +120,6 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let link = folder.path().join("link");
         std::os::unix::fs::symlink("/tmp", &link).unwrap();
-        assert!(Place::at(&link, "0123456789ab").is_err());
+        assert!(DaemonFolder::at(&link, "0123456789ab").is_err());
     }
 }

@@ -5,10 +5,10 @@ use tokio::net::UnixStream;
 use tool::Digest;
 
 use crate::{
-    hello::{Answer, Purpose, greet},
+    hello::{DaemonReply, Purpose, greet},
     identity::{Build, Identity},
     launch::{Report, connect_or_start},
-    place::Place,
+    place::DaemonFolder,
 };
 
 /// The number of attempts to reach another daemon after one has just exited.
@@ -20,14 +20,14 @@ pub struct Route {
     /// The daemon's configuration and build.
     pub identity: Identity,
     /// The folder of its socket.
-    pub place: Place,
+    pub place: DaemonFolder,
 }
 
 /// The reason why there is no daemon.
 #[derive(Debug)]
 pub enum NoDaemon {
-    /// It said so itself.
-    Said(Report),
+    /// The daemon reported an error.
+    Reported(Report),
     /// It could not be started or reached.
     Failed(anyhow::Error),
 }
@@ -42,7 +42,7 @@ impl NoDaemon {
     /// Returns the error message, for people.
     pub fn to_text(&self) -> String {
         match self {
-            Self::Said(report) => report.text.clone(),
+            Self::Reported(report) => report.text.clone(),
             Self::Failed(error) => format!("{error:#}"),
         }
     }
@@ -54,22 +54,22 @@ pub struct Reached {
     /// The stream after the answer.
     pub stream: UnixStream,
     /// The answer of the daemon.
-    pub answer: Answer,
+    pub answer: DaemonReply,
     /// True if we started it.
     pub is_new: bool,
 }
 
 impl Reached {
     /// Prints a note if a log filter was given but the daemon already runs.
-    pub(crate) fn say_log_comes_late(&self, route: &Route, say: fn(&str)) {
+    pub(crate) fn warn_of_log_filter(&self, route: &Route, say: fn(&str)) {
         if route.identity.wanted.log.is_some() && !self.is_new {
-            say(LOG_COMES_LATE);
+            say(LOG_FILTER_IGNORED);
         }
     }
 }
 
-const LOG_COMES_LATE: &str = "the daemon runs already and logs as it was told to; for another log: \
-                              `proxy daemon restart --log FILTER`, or `serve --standalone`";
+const LOG_FILTER_IGNORED: &str = "the running daemon keeps its log filter; to change it: `proxy daemon \
+    restart --log FILTER`, or `serve --standalone`";
 
 /// Sends our purpose to the daemon of our configuration and build, which is started if there is
 /// none.
@@ -83,26 +83,26 @@ pub async fn reach(route: &Route, purpose: &Purpose) -> Result<Reached, NoDaemon
         match greet(stream, purpose.clone()).await? {
             None => {
                 if let Some(report) = connection.report() {
-                    return Err(NoDaemon::Said(report));
+                    return Err(NoDaemon::Reported(report));
                 }
             }
-            Some((_, Answer::OtherBuild { leaves: true, .. })) => {}
-            Some((_, Answer::OtherBuild { leaves: false, .. })) => {
+            Some((_, DaemonReply::OtherBuild { leaves: true, .. })) => {}
+            Some((_, DaemonReply::OtherBuild { leaves: false, .. })) => {
                 variant = Some(variant_of_build(variant.as_deref()));
             }
             Some((stream, answer)) => {
                 return Ok(Reached {
                     stream,
                     answer,
-                    is_new: connection.is_of_a_new_daemon(),
+                    is_new: connection.has_started_daemon(),
                 });
             }
         }
     }
-    Err(anyhow!("no daemon of ours stayed in {TRIES} tries; see `proxy daemon logs`").into())
+    Err(anyhow!("every daemon ended in {TRIES} attempts; see `proxy daemon logs`").into())
 }
 
-/// A newer daemon holds our place: we meet ours at another.
+/// Returns the name of another socket for our build: a newer daemon has the usual one.
 fn variant_of_build(variant: Option<&str>) -> String {
     let build = format!("{:?} {variant:?}", Build::ours());
     Digest::of_bytes(build.as_bytes()).short(8)

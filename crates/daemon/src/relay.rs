@@ -24,7 +24,7 @@ use self::{
     pending::{Pending, error_answer},
 };
 use super::{
-    hello::{Answer, Purpose},
+    hello::{DaemonReply, Purpose},
     reach::{NoDaemon, Route, reach},
 };
 
@@ -120,9 +120,9 @@ impl Relay {
     async fn run(&mut self) {
         loop {
             match self.next().await {
-                Event::FromDaemon(Some(line)) => self.pass_down(line),
-                Event::FromDaemon(None) => self.lose().await,
-                Event::FromClient(Some(line)) => self.pass_up(line).await,
+                Event::FromDaemon(Some(line)) => self.pass_to_client(line),
+                Event::FromDaemon(None) => self.handle_loss().await,
+                Event::FromClient(Some(line)) => self.pass_to_daemon(line).await,
                 Event::FromClient(None) => return self.finish().await,
                 Event::ClientLeft => return,
             }
@@ -147,7 +147,7 @@ impl Relay {
                 return std::future::pending().await;
             };
             output.room().await;
-            // A connection that breaks is one that ends.
+            // A broken connection counts as its end.
             lines.next().await.unwrap_or(None)
         };
         let from_client = async {
@@ -164,30 +164,30 @@ impl Relay {
         }
     }
 
-    fn pass_down(&mut self, line: Line) {
-        self.deaths.note_life();
+    fn pass_to_client(&mut self, line: Line) {
+        self.deaths.record_message();
         match line {
             Line::Whole(line) => {
-                if self.pending.note_heard(&line) {
-                    self.tell(&[line, Bytes::from_static(b"\n")]);
+                if self.pending.record_daemon_line(&line) {
+                    self.send_to_client(&[line, Bytes::from_static(b"\n")]);
                 }
             }
             Line::TooLong { head, bytes } => {
-                self.pending.note_heard(&head);
+                self.pending.record_daemon_line(&head);
                 if let Some(id) = answered_id(&head) {
                     let why = format!("the answer has {bytes} bytes in one line, over the cap");
-                    self.tell(&[error_answer(id, &why)]);
+                    self.send_to_client(&[error_answer(id, &why)]);
                 }
             }
         }
     }
 
-    async fn pass_up(&mut self, line: Line) {
+    async fn pass_to_daemon(&mut self, line: Line) {
         let line = match line {
             Line::Whole(line) => line,
             Line::TooLong { bytes, .. } => {
                 let why = format!("Parse error: a line of {bytes} bytes is too long");
-                return self.tell(&[error_answer("null", &why)]);
+                return self.send_to_client(&[error_answer("null", &why)]);
             }
         };
         self.restarts = 0;
@@ -195,20 +195,20 @@ impl Relay {
             Some(_) => Ok(()),
             None => self.reopen().await,
         };
-        self.pending.note_said(&line);
+        self.pending.record_client_line(&line);
         if let Err(why) = opened {
             self.refuse(&why);
         } else if let Some(link) = &self.link {
-            // A link that is broken shows at its reading end.
+            // A broken link is detected by its reader.
             let _ = link.outbox.put(&[line, Bytes::from_static(b"\n")]);
         }
     }
 
     /// Handles the loss of the daemon. Running calls are answered; a new daemon is started if a request
     /// is pending, or if HTTP clients, which cannot start one, need it.
-    async fn lose(&mut self) {
+    async fn handle_loss(&mut self) {
         let link = self.link.take();
-        self.deaths.note_death();
+        self.deaths.record_death();
         if link
             .as_ref()
             .is_some_and(|link| link.since.elapsed() > LONG_LIFE)
@@ -217,13 +217,13 @@ impl Relay {
         }
         let is_missed = self.restarts < RESTARTS_MAX && link.is_some_and(|link| link.is_missed());
         self.restarts += u32::from(is_missed);
-        for line in self.pending.take_back_questions() {
-            self.tell(&[line]);
+        for line in self.pending.cancel_daemon_requests() {
+            self.send_to_client(&[line]);
         }
-        for answer in self.pending.take_lost() {
-            self.tell(&[answer]);
+        for answer in self.pending.answer_lost() {
+            self.send_to_client(&[answer]);
         }
-        if (self.pending.has_questions() || is_missed)
+        if (self.pending.has_open_requests() || is_missed)
             && let Err(why) = self.reopen().await
         {
             self.refuse(&why);
@@ -240,8 +240,8 @@ impl Relay {
             let _ = link.outbox.put(&[line, Bytes::from_static(b"\n")]);
         }
         self.link = Some(link);
-        for line in self.pending.tell_of_resources() {
-            self.tell(&[line]);
+        for line in self.pending.notify_resources() {
+            self.send_to_client(&[line]);
         }
         Ok(())
     }
@@ -249,12 +249,12 @@ impl Relay {
     fn refuse(&mut self, why: &str) {
         let why = format!("error server_unavailable: the proxy's daemon cannot be started: {why}");
         for answer in self.pending.refuse_all(&why) {
-            self.tell(&[answer]);
+            self.send_to_client(&[answer]);
         }
     }
 
     /// There was room before the line was read.
-    fn tell(&self, parts: &[Bytes]) {
+    fn send_to_client(&self, parts: &[Bytes]) {
         let _ = self.output.put(parts);
     }
 
@@ -267,7 +267,7 @@ impl Relay {
         let _ = link.socket.shutdown(Shutdown::Write);
         let _ = timeout(END_WAIT, async {
             while let Event::FromDaemon(Some(line)) = self.next_of_daemon().await {
-                self.pass_down(line);
+                self.pass_to_client(line);
             }
         })
         .await;
@@ -290,9 +290,9 @@ async fn open(route: &Route, say: fn(&str)) -> Result<Link, NoDaemon> {
         variables: Variables::of_process(),
     };
     let reached = reach(route, &purpose).await?;
-    reached.say_log_comes_late(route, say);
+    reached.warn_of_log_filter(route, say);
     match reached.answer {
-        Answer::Welcome { serves_http } => Ok(Link::new(reached.stream, serves_http)?),
+        DaemonReply::Welcome { serves_http } => Ok(Link::new(reached.stream, serves_http)?),
         other => Err(anyhow!("the daemon answered with {other:?}").into()),
     }
 }

@@ -12,13 +12,13 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    hello::{Answer, HELLO_WAIT, Purpose, say},
+    hello::{DaemonReply, HELLO_WAIT, Purpose, send_line},
     reach::{NoDaemon, Route, reach},
 };
 
 /// The outcome of a command.
 #[derive(Debug)]
-pub enum Outcome {
+pub enum ShellOutcome {
     /// The daemon answered.
     Answered(ShellReply),
     /// The daemon ended before it answered.
@@ -27,18 +27,18 @@ pub enum Outcome {
 
 /// The line before the texts of an answer, which may be long and hold anything.
 #[derive(Debug, Serialize, Deserialize)]
-struct Head {
+struct ReplyHead {
     data_bytes: usize,
     told_bytes: usize,
     is_hit: bool,
 }
 
-/// The signal to run a command. A client that reads [`Answer::Running`] may read past that line, so
+/// The signal to run a command. A client that reads [`DaemonReply::Running`] may read past that line, so
 /// no data may follow it before this.
 const GO: &[u8] = b"\n";
 
 /// Has the daemon of this route answer a command; it is started if there is none.
-pub async fn run_in_daemon(route: &Route, request: ShellRequest) -> Result<Outcome, NoDaemon> {
+pub async fn run_in_daemon(route: &Route, request: ShellRequest) -> Result<ShellOutcome, NoDaemon> {
     let purpose = Purpose::Shell {
         cwd: std::env::current_dir().ok(),
         variables: fleet::Variables::of_process(),
@@ -46,22 +46,22 @@ pub async fn run_in_daemon(route: &Route, request: ShellRequest) -> Result<Outco
     };
     let reached = reach(route, &purpose).await?;
     match reached.answer {
-        Answer::Running => {}
-        Answer::Refused(report) => return Err(NoDaemon::Said(report)),
+        DaemonReply::Running => {}
+        DaemonReply::Refused(report) => return Err(NoDaemon::Reported(report)),
         answer => return Err(anyhow::anyhow!("the daemon answered with {answer:?}").into()),
     }
-    Ok(match hear_reply(reached.stream).await {
-        Ok(reply) => Outcome::Answered(reply),
-        Err(_) => Outcome::Lost,
+    Ok(match receive_reply(reached.stream).await {
+        Ok(reply) => ShellOutcome::Answered(reply),
+        Err(_) => ShellOutcome::Lost,
     })
 }
 
-async fn hear_reply(mut stream: UnixStream) -> io::Result<ShellReply> {
+async fn receive_reply(mut stream: UnixStream) -> io::Result<ShellReply> {
     stream.write_all(GO).await?;
     let mut stream = BufReader::new(stream);
     let mut line = String::new();
     stream.read_line(&mut line).await?;
-    let head: Head = serde_json::from_str(&line)?;
+    let head: ReplyHead = serde_json::from_str(&line)?;
     let mut text = async |bytes: usize| {
         let mut text = Vec::new();
         (&mut stream)
@@ -87,7 +87,7 @@ pub(crate) async fn answer(
     mut stream: UnixStream,
     run: impl AsyncFnOnce(CancellationToken) -> ShellReply,
 ) -> io::Result<()> {
-    say(&mut stream, &Answer::Running).await?;
+    send_line(&mut stream, &DaemonReply::Running).await?;
     let mut go = [0; GO.len()];
     timeout(HELLO_WAIT, stream.read_exact(&mut go)).await??;
     let gone = CancellationToken::new();
@@ -103,12 +103,12 @@ pub(crate) async fn answer(
             }
         }
     };
-    let head = Head {
+    let head = ReplyHead {
         data_bytes: reply.data.len(),
         told_bytes: reply.told.len(),
         is_hit: reply.is_hit,
     };
-    say(&mut stream, &head).await?;
+    send_line(&mut stream, &head).await?;
     stream.write_all(reply.data.as_bytes()).await?;
     stream.write_all(reply.told.as_bytes()).await
 }
@@ -118,8 +118,8 @@ mod tests {
     use gateway::shell::ShellReply;
     use tokio::net::UnixStream;
 
-    use super::{GO, answer, hear_reply};
-    use crate::hello::{Answer, hear};
+    use super::{GO, answer, receive_reply};
+    use crate::hello::{DaemonReply, receive_line};
 
     fn reply() -> ShellReply {
         ShellReply {
@@ -133,9 +133,9 @@ mod tests {
     async fn an_answer_arrives_as_it_was_given() {
         let (here, mut there) = UnixStream::pair().unwrap();
         let answering = tokio::spawn(answer(here, async |_| reply()));
-        let heard: Option<Answer> = hear(&mut there).await.unwrap();
-        assert!(matches!(heard, Some(Answer::Running)));
-        assert_eq!(hear_reply(there).await.unwrap(), reply());
+        let heard: Option<DaemonReply> = receive_line(&mut there).await.unwrap();
+        assert!(matches!(heard, Some(DaemonReply::Running)));
+        assert_eq!(receive_reply(there).await.unwrap(), reply());
         answering.await.unwrap().unwrap();
     }
 
@@ -163,6 +163,6 @@ mod tests {
         .await
         .unwrap();
         drop(there);
-        assert!(hear_reply(here).await.is_err());
+        assert!(receive_reply(here).await.is_err());
     }
 }

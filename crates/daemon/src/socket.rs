@@ -26,13 +26,13 @@ pub struct BoundSocket {
 #[derive(Debug)]
 pub(crate) struct SocketFile {
     pub(crate) path: PathBuf,
-    /// Device and number: another daemon's socket has our path, but not these. None where there was
-    /// no file any more.
+    /// Device and inode: another daemon's socket may have our path, but not these. None if the file
+    /// was already removed.
     id: Mutex<Option<(u64, u64)>>,
 }
 
 impl BoundSocket {
-    /// A socket that is bound; its path is its own until another daemon takes it.
+    /// Wraps a bound socket; another daemon may take its path later.
     pub fn new(listener: UnixListener) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
@@ -44,7 +44,7 @@ impl BoundSocket {
     }
 
     /// Returns the socket that our parent process passed as stdin; none if stdin does not listen.
-    pub fn on_stdin() -> Option<Self> {
+    pub fn from_stdin() -> Option<Self> {
         let stdin = io::stdin();
         let listens = rustix::net::sockopt::socket_acceptconn(&stdin).unwrap_or(false);
         let socket = stdin

@@ -1,110 +1,342 @@
 //! The report of a daemon on itself, its clients and its servers.
 
 use files::clock::to_s;
-use std::{collections::BTreeSet, path::Path, sync::Arc, time::SystemTime};
-
-use fleet::{ServerState, Sharing, State, WaitingQuestion};
-use gateway::{
-    Gateway, Weight, clients::ConnectedClient, describe_login, find_idle_rules, list_known_names,
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::SystemTime,
 };
-use serde_json::{Value, json};
+
+pub use fleet::RunState;
+use fleet::{ServerState, Sharing, WaitingQuestion};
+use gateway::{
+    Gateway, LoginStatus, Weight, clients::ConnectedClient, describe_login, find_idle_rules,
+    list_known_names,
+};
+use serde::{Deserialize, Serialize};
 
 use super::{identity::Build, log};
 
-/// The part of the status that only the daemon knows.
-#[derive(Debug)]
-pub struct About<'a> {
-    /// The build of its program.
-    pub build: &'a Build,
-    /// The configuration file.
-    pub config: &'a Path,
-    /// The socket at which it is reached.
-    pub socket: &'a Path,
-    /// The time at which it started.
-    pub since: SystemTime,
-    /// The URL of the configured HTTP address, or the error; and the addresses served for `serve --http`.
-    pub http: (Option<Result<String, String>>, Vec<Value>),
+/// The status of a daemon. A daemon of another build may omit fields.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DaemonStatus {
+    /// The version of its program.
+    pub version: String,
+    /// Its process id.
+    pub pid: u32,
+    /// The time at which it started, in seconds since 1970.
+    pub started_at: u64,
+    /// The time since then, in seconds.
+    pub uptime_s: u64,
+    /// The memory of the process.
+    pub memory_bytes: Option<u64>,
     /// True if it accepts no new clients, and ends when the last one disconnects.
     pub is_leaving: bool,
+    /// The configuration file.
+    pub config: PathBuf,
+    /// The mistakes of the file; the previous configuration is in effect.
+    pub config_mistakes: Option<String>,
+    /// The reason why nothing counts as accepted, if so.
+    pub pins: Option<String>,
+    /// Rules that restrict access and match nothing.
+    pub idle_rules: Vec<IdleRuleStatus>,
+    /// The state folder.
+    pub state_dir: PathBuf,
+    /// The socket at which it is reached.
+    pub socket: PathBuf,
+    /// The configured HTTP address; none if there is none.
+    pub http: Option<HttpStatus>,
+    /// The addresses served for `serve --http`.
+    pub http_held: Vec<HeldAddress>,
+    /// Its log.
+    pub log: PathBuf,
+    /// None before the first search, or if there are no embeddings.
+    pub meaning: Option<EmbeddingStatus>,
+    /// The delivery of spans; none if the configuration names no collector.
+    pub traces: Option<TraceStatus>,
+    /// The connected clients.
+    pub clients: Vec<ClientStatus>,
+    /// The saved scripts; none if there is no such folder.
+    pub scripts: Option<ScriptsStatus>,
+    /// One entry for each process or connection.
+    pub servers: Vec<ServerStatus>,
+    /// The servers that differ for a client, because its variables do.
+    pub sharing: Vec<SharingStatus>,
 }
 
-/// Returns the status as JSON. Reads `/proc`, and so blocks for a moment.
-pub fn status(gateway: &Gateway, about: &About<'_>) -> Value {
+/// A rule that restricts access and matches nothing.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct IdleRuleStatus {
+    /// Its place in the configuration.
+    pub about: String,
+    /// The rule as it is in the file, and what it does not match.
+    pub found: String,
+    /// The next step for a person.
+    pub next: String,
+}
+
+/// The state of the configured HTTP address.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HttpStatus {
+    /// Served at this URL.
+    Url(String),
+    /// Not served, for this reason.
+    Error(String),
+}
+
+/// An address that is served for a `serve --http`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct HeldAddress {
+    /// The URL of the address.
+    pub url: String,
+    /// The process of the `serve --http`.
+    pub pid: u32,
+}
+
+/// The number of tools that have an embedding.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct EmbeddingStatus {
+    /// Tools with an embedding.
+    pub understood: usize,
+    /// All tools.
+    pub tools: usize,
+}
+
+/// The delivery of spans to a collector.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TraceStatus {
+    /// The origin of the collector; none before the first span is sent.
+    pub to: Option<String>,
+    /// The number of spans that the collector accepted.
+    pub sent: u64,
+    /// The number of spans that were dropped.
+    pub dropped: u64,
+    /// The time of the last attempt, in seconds since 1970.
+    pub last_at: Option<u64>,
+    /// The error of that attempt.
+    pub failure: Option<String>,
+}
+
+/// A connected client.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ClientStatus {
+    /// Its number, unique within the daemon.
+    pub number: u64,
+    /// The name that it announced.
+    pub name: Option<String>,
+    /// The version that it announced.
+    pub version: Option<String>,
+    /// Such as `stdio`.
+    pub transport: String,
+    /// Its process id.
+    pub pid: Option<u32>,
+    /// Its working directory.
+    pub cwd: Option<PathBuf>,
+    /// The time at which it connected, in seconds since 1970.
+    pub since: u64,
+    /// The number of its calls.
+    pub calls: u64,
+}
+
+/// The saved scripts.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ScriptsStatus {
+    /// Their folder.
+    pub folder: Option<PathBuf>,
+    /// The number of scripts that are tools.
+    pub tools: usize,
+    /// Files that are not tools.
+    pub mistakes: Vec<ScriptMistake>,
+}
+
+/// A file of the scripts folder that is not a tool.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ScriptMistake {
+    /// Its name in the folder.
+    pub file: String,
+    /// The reason.
+    pub why: String,
+}
+
+/// A server's process or connection.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ServerStatus {
+    /// Its name in the configuration.
+    pub name: String,
+    /// The client that it belongs to; none if all clients share it.
+    pub client: Option<u64>,
+    /// The names of the clients that it belongs to.
+    pub client_name: Option<String>,
+    /// The state.
+    pub state: RunState,
+    /// The revision of the protocol that it speaks, if known.
+    pub protocol: Option<String>,
+    /// Its process id; none for a remote server.
+    pub pid: Option<u32>,
+    /// The memory of the process and of all that it started.
+    pub memory_bytes: Option<u64>,
+    /// The number of its tools.
+    pub tools: usize,
+    /// The reason why its tools are from an earlier survey, if so.
+    pub stale: Option<String>,
+    /// Definitions that are not in its lists.
+    pub left_out: Option<LeftOutStatus>,
+    /// Its login.
+    pub login: Option<LoginStatus>,
+    /// True if it needs a login that it does not have.
+    pub login_required: bool,
+    /// The number of successful starts.
+    pub starts: u32,
+    /// The number of calls.
+    pub calls: u64,
+    /// The number of calls without a result.
+    pub errors: u64,
+    /// The last of these errors.
+    pub last_error: Option<String>,
+    /// The time of that error, in seconds since 1970.
+    pub last_error_at: Option<u64>,
+    /// Questions that clients have not answered.
+    pub questions: Vec<QuestionStatus>,
+}
+
+/// Definitions that are not in a server's lists.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LeftOutStatus {
+    /// The number of reasons.
+    pub count: usize,
+    /// One of them.
+    pub why: String,
+}
+
+/// A question that a client has not answered.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct QuestionStatus {
+    /// The name of the client.
+    pub client: String,
+    /// Such as `elicitation/create`.
+    pub method: String,
+    /// The time at which it was asked, in seconds since 1970.
+    pub since: u64,
+    /// True if calls of other clients wait for the answer.
+    pub holds_up_others: bool,
+}
+
+/// A server that differs for a client. Names of variables, and no value.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SharingStatus {
+    /// The name of the server.
+    pub server: String,
+    /// The number of the client.
+    pub client: u64,
+    /// The name and process of the client; none if it left.
+    pub client_name: Option<String>,
+    /// Variables with other values than those of the other clients.
+    pub differing: Vec<String>,
+    /// Required variables that the client does not set.
+    pub lacking: Vec<String>,
+}
+
+/// The part of the status that only the daemon knows.
+#[derive(Debug)]
+pub(crate) struct DaemonFacts<'a> {
+    /// The build of its program.
+    pub(crate) build: &'a Build,
+    /// The configuration file.
+    pub(crate) config: &'a Path,
+    /// The socket at which it is reached.
+    pub(crate) socket: &'a Path,
+    /// The time at which it started.
+    pub(crate) since: SystemTime,
+    /// The configured HTTP address, and the addresses served for `serve --http`.
+    pub(crate) http: (Option<HttpStatus>, Vec<HeldAddress>),
+    /// True if it accepts no new clients.
+    pub(crate) is_leaving: bool,
+}
+
+/// Returns the status. Reads `/proc`, and so blocks for a moment.
+pub(crate) fn read_status(gateway: &Gateway, facts: DaemonFacts<'_>) -> DaemonStatus {
     let settings = gateway.settings();
     let clients = gateway.clients.list();
     let names: Vec<(u64, String)> = clients.iter().map(|it| (it.number, name(it))).collect();
     let states = gateway.servers.states().into_iter();
-    let servers: Vec<Value> = states
-        .map(|state| server(gateway, &state, &names))
-        .collect();
     let sharing = gateway.servers.sharing().into_iter();
-    let sharing: Vec<Value> = sharing.map(|it| describe_sharing(&it, &clients)).collect();
-    let clients: Vec<Value> = clients.iter().map(client).collect();
-    json!({
-        "version": about.build.version,
-        "pid": std::process::id(),
-        "started_at": to_s(about.since),
-        "uptime_s": about.since.elapsed().unwrap_or_default().as_secs(),
-        "memory_bytes": processes::own_memory(),
-        "is_leaving": about.is_leaving,
-        "config": about.config,
-        "config_mistakes": gateway.config_mistakes(),
-        "pins": gateway.catalog.registry.pin_trouble().map(|it| it.to_string()),
-        "idle_rules": idle_rules(gateway),
-        "state_dir": settings.state_dir,
-        "socket": about.socket,
-        "http": about.http.0.as_ref().map(|http| match http {
-            Ok(url) => json!({"url": url}),
-            Err(error) => json!({"error": error}),
-        }),
-        "http_held": about.http.1,
-        "log": log::path(&settings.state_dir),
-        "meaning": meaning(gateway),
-        "traces": traces(gateway),
-        "clients": clients,
-        "scripts": scripts(gateway),
-        "servers": servers,
-        "sharing": sharing,
-    })
+    let (http, http_held) = facts.http;
+    let pins = gateway.catalog.registry.pin_trouble();
+    DaemonStatus {
+        version: facts.build.version.clone(),
+        pid: std::process::id(),
+        started_at: to_s(facts.since),
+        uptime_s: facts.since.elapsed().unwrap_or_default().as_secs(),
+        memory_bytes: processes::own_memory(),
+        is_leaving: facts.is_leaving,
+        config: facts.config.to_owned(),
+        config_mistakes: gateway.config_mistakes(),
+        pins: pins.map(|it| it.to_string()),
+        idle_rules: list_idle_rules(gateway),
+        state_dir: settings.state_dir.clone(),
+        socket: facts.socket.to_owned(),
+        http,
+        http_held,
+        log: log::path(&settings.state_dir),
+        meaning: count_embedded(gateway),
+        traces: describe_traces(gateway),
+        clients: clients.iter().map(describe_client).collect(),
+        scripts: describe_scripts(gateway),
+        servers: states
+            .map(|state| describe_server(gateway, state, &names))
+            .collect(),
+        sharing: sharing.map(|it| describe_sharing(it, &clients)).collect(),
+    }
 }
 
-/// Rules that were meant to keep something out, and match nothing.
-fn idle_rules(gateway: &Gateway) -> Vec<Value> {
+fn list_idle_rules(gateway: &Gateway) -> Vec<IdleRuleStatus> {
     let settings = gateway.settings();
     let known = list_known_names(&gateway.catalog.registry, &settings);
     let found = find_idle_rules(&settings, known, &[], &BTreeSet::new());
     let idle = found.idle.into_iter();
     let idle = idle.filter(|rule| rule.weight == Weight::Safety);
-    idle.map(|rule| json!({"about": rule.about, "found": rule.found, "next": rule.next}))
-        .collect()
+    idle.map(|rule| IdleRuleStatus {
+        about: rule.about,
+        found: rule.found,
+        next: rule.next,
+    })
+    .collect()
 }
 
-/// The number of tools that have a vector; `null` before the first search, or if there are none.
-fn meaning(gateway: &Gateway) -> Option<Value> {
-    let (known, tools) = gateway.catalog.registry.loaded()?.embedded()?;
-    Some(json!({"understood": known, "tools": tools}))
+fn count_embedded(gateway: &Gateway) -> Option<EmbeddingStatus> {
+    let (understood, tools) = gateway.catalog.registry.loaded()?.embedded()?;
+    Some(EmbeddingStatus { understood, tools })
 }
 
-/// The saved scripts, and the files that are not scripts; `null` if there is no such folder.
-fn scripts(gateway: &Gateway) -> Option<Value> {
+fn describe_scripts(gateway: &Gateway) -> Option<ScriptsStatus> {
     let saved = gateway.catalog.saved_scripts();
-    let mistakes = saved.mistakes.iter();
-    let mistakes = mistakes.map(|it| json!({"file": it.file, "why": it.why}));
-    let folder = &gateway.settings().scripts;
-    let told = || json!({"folder": folder, "tools": saved.count(), "mistakes": mistakes.collect::<Vec<_>>()});
-    (saved.has_folder || !saved.mistakes.is_empty()).then(told)
+    let mistakes = saved.mistakes.iter().map(|it| ScriptMistake {
+        file: it.file.clone(),
+        why: it.why.clone(),
+    });
+    (saved.has_folder || !saved.mistakes.is_empty()).then(|| ScriptsStatus {
+        folder: gateway.settings().scripts.clone(),
+        tools: saved.count(),
+        mistakes: mistakes.collect(),
+    })
 }
 
-/// The delivery of spans; `null` if the configuration names no collector.
-fn traces(gateway: &Gateway) -> Option<Value> {
+fn describe_traces(gateway: &Gateway) -> Option<TraceStatus> {
     let delivery = gateway.trace_delivery()?;
-    Some(json!({
-        "to": delivery.to,
-        "sent": delivery.sent,
-        "dropped": delivery.dropped,
-        "last_at": delivery.last.map(to_s),
-        "failure": delivery.failure,
-    }))
+    Some(TraceStatus {
+        to: delivery.to,
+        sent: delivery.sent,
+        dropped: delivery.dropped,
+        last_at: delivery.last.map(to_s),
+        failure: delivery.failure,
+    })
 }
 
 fn name(client: &Arc<ConnectedClient>) -> String {
@@ -112,78 +344,81 @@ fn name(client: &Arc<ConnectedClient>) -> String {
     named.unwrap_or_else(|| "unnamed".to_owned())
 }
 
-fn client(client: &Arc<ConnectedClient>) -> Value {
-    json!({
-        "number": client.number,
-        "name": client.info().map(|info| &info.name),
-        "version": client.info().and_then(|info| info.version.as_ref()),
-        "transport": client.connection.transport,
-        "pid": client.connection.pid,
-        "cwd": client.connection.cwd,
-        "since": to_s(client.since),
-        "calls": client.calls(),
-    })
+fn describe_client(client: &Arc<ConnectedClient>) -> ClientStatus {
+    let info = client.info();
+    ClientStatus {
+        number: client.number,
+        name: info.map(|info| info.name.clone()),
+        version: info.and_then(|info| info.version.clone()),
+        transport: client.connection.transport.to_owned(),
+        pid: client.connection.pid,
+        cwd: client.connection.cwd.clone(),
+        since: to_s(client.since),
+        calls: client.calls(),
+    }
 }
 
-/// Describes how a server differs for a client. Names of variables, and no value.
-fn describe_sharing(sharing: &Sharing, clients: &[Arc<ConnectedClient>]) -> Value {
+fn describe_sharing(sharing: Sharing, clients: &[Arc<ConnectedClient>]) -> SharingStatus {
     let client = clients.iter().find(|it| it.number == sharing.client);
-    let client = client.map(|it| match it.connection.pid {
-        Some(pid) => format!("{} (pid {pid})", name(it)),
-        None => name(it),
-    });
-    json!({
-        "server": sharing.server.as_str(),
-        "client": sharing.client,
-        "client_name": client,
-        "differing": sharing.differing,
-        "lacking": sharing.lacking,
-    })
+    SharingStatus {
+        server: sharing.server.to_string(),
+        client: sharing.client,
+        client_name: client.map(|it| match it.connection.pid {
+            Some(pid) => format!("{} (pid {pid})", name(it)),
+            None => name(it),
+        }),
+        differing: sharing.differing,
+        lacking: sharing.lacking,
+    }
 }
 
-fn server(gateway: &Gateway, state: &ServerState, clients: &[(u64, String)]) -> Value {
+fn describe_server(
+    gateway: &Gateway,
+    state: ServerState,
+    clients: &[(u64, String)],
+) -> ServerStatus {
     let catalog = gateway.catalog.registry.catalog();
     let known = catalog.servers.iter().find(|it| it.name == state.name);
+    let survey_failure = known.and_then(|it| it.stale.as_ref());
     let own = clients
         .iter()
         .filter(|(number, _)| state.clients.contains(number));
     let own: Vec<&str> = own.map(|(_, name)| name.as_str()).collect();
     let settings = gateway.settings();
     let login = settings.server(&state.name);
-    let login = login.map(|it| describe_login(it, &settings.private_files()));
-    json!({
-        "name": state.name.as_str(),
-        "client": state.clients.first(),
-        "client_name": (!own.is_empty()).then(|| own.join(", ")),
-        "state": match state.state {
-            State::Stopped => "stopped",
-            State::Starting => "starting",
-            State::Ready => "ready",
-            State::Resting => "resting",
-        },
-        "protocol": state.revision.as_ref().map(jsonrpc::mcp::Revision::as_str),
-        "pid": state.pid,
-        "memory_bytes": state.memory_bytes,
-        "tools": known.map_or(0, |it| it.tools),
-        "stale": known.and_then(|it| it.stale.as_ref()).map(ToString::to_string),
-        "left_out": gateway.catalog.left_out(&state.name).map(|it| json!({"count": it.count, "why": it.why})),
-        "login": login,
-        "login_required": gateway.catalog.needs_login(&state.name, known.is_some_and(|it| it.stale.is_some())),
-        "starts": state.starts,
-        "calls": state.calls,
-        "errors": state.errors,
-        "last_error": state.last_error.as_ref().map(|(_, why)| why),
-        "last_error_at": state.last_error.as_ref().map(|(at, _)| to_s(*at)),
-        "questions": state.questions.iter().map(question).collect::<Vec<_>>(),
-    })
+    let left_out = gateway.catalog.left_out(&state.name);
+    ServerStatus {
+        name: state.name.to_string(),
+        client: state.clients.first().copied(),
+        client_name: (!own.is_empty()).then(|| own.join(", ")),
+        state: state.state,
+        protocol: state.revision.map(|it| it.as_str().to_owned()),
+        pid: state.pid,
+        memory_bytes: state.memory_bytes,
+        tools: known.map_or(0, |it| it.tools),
+        stale: survey_failure.map(ToString::to_string),
+        left_out: left_out.map(|it| LeftOutStatus {
+            count: it.count,
+            why: it.why,
+        }),
+        login: login.and_then(|it| describe_login(it, &settings.private_files())),
+        login_required: gateway
+            .catalog
+            .needs_login(&state.name, survey_failure.is_some()),
+        starts: state.starts,
+        calls: state.calls,
+        errors: state.errors,
+        last_error_at: state.last_error.as_ref().map(|(at, _)| to_s(*at)),
+        last_error: state.last_error.map(|(_, why)| why),
+        questions: state.questions.into_iter().map(describe_question).collect(),
+    }
 }
 
-/// A question that a client has not answered yet.
-fn question(question: &WaitingQuestion) -> Value {
-    json!({
-        "client": question.client,
-        "method": question.method,
-        "since": to_s(question.since),
-        "holds_up_others": question.holds_up_others,
-    })
+fn describe_question(question: WaitingQuestion) -> QuestionStatus {
+    QuestionStatus {
+        client: question.client,
+        method: question.method.to_owned(),
+        since: to_s(question.since),
+        holds_up_others: question.holds_up_others,
+    }
 }

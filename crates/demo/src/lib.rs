@@ -1,7 +1,7 @@
-//! `proxy demo`: a session a person can follow, on servers of our own.
+//! `proxy demo`: a session on built-in servers, for a person to follow.
 //!
-//! Nothing in it is staged: the servers are child processes like any other, and every answer is
-//! the one that a client would get.
+//! Nothing in it is faked: the servers are child processes like any other, and every result is the one
+//! that a client would get.
 #![warn(missing_docs)]
 
 pub mod servers;
@@ -12,7 +12,7 @@ use anyhow::Context as _;
 use excerpt::tokens;
 use futures::StreamExt as _;
 use gateway::{
-    CallContext, DESCRIBE, EXECUTE, Gateway, Reply, SEARCH, instructions, policy::ClientPolicy,
+    CallContext, DESCRIBE, EXECUTE, Gateway, SEARCH, ToolReply, instructions, policy::ClientPolicy,
     survey,
 };
 use printable::group_digits;
@@ -52,38 +52,38 @@ struct Play {
 impl Play {
     async fn run(&self) -> anyhow::Result<()> {
         self.reindex().await?;
-        self.title("A model that needs something asks for it in its own words");
+        self.title("A model searches for a tool in its own words");
         self.show(SEARCH, json!({"query": "write down a new note"}))
             .await?;
-        self.title("The signature is often enough; when it is not, there is the whole schema");
+        self.title("The signature is often enough; `describe_tool` returns the whole schema");
         self.show(DESCRIBE, json!({"name": "notes/add_note"}))
             .await?;
-        self.title("It calls the tool by its name; the server starts at its first call");
+        self.title("The model calls the tool by its name; the server starts with the first call");
         let note = json!({"title": "Milk", "body": "Buy two litres of oat milk"});
         self.show(
             EXECUTE,
             json!({"tool_name": "notes/add_note", "tool_input": note}),
         )
         .await?;
-        self.title("Models make mistakes. This one wrote the arguments as a string: repaired");
+        self.title("Arguments written as a string are repaired");
         let stringified = json!({"query": "milk"}).to_string();
         let call = json!({"tool_name": "notes/search_notes", "tool_input": stringified});
         self.show(EXECUTE, call).await?;
-        self.title("This one guessed a name: corrected");
+        self.title("A guessed name is corrected");
         let call = json!({"tool_name": "notes/find_notes", "tool_input": {"query": "milk"}});
         self.show(EXECUTE, call).await?;
-        self.title("This one forgot an argument: told before the server is bothered");
+        self.title("A missing argument is reported before the server is called");
         let call = json!({"tool_name": "notes/add_note", "tool_input": {"body": "Oat milk"}});
         self.show(EXECUTE, call).await?;
         self.rest().await
     }
 
     async fn rest(&self) -> anyhow::Result<()> {
-        self.title("A long answer is cut, and nothing is lost");
+        self.title("A long result is cut and stored; the rest is read by its handle");
         let call = json!({"tool_name": "notes/list_examples", "tool_input": {"count": 400}});
         let reply = self.show(EXECUTE, call).await?;
         self.read_on(&reply.printable()).await?;
-        self.title("A server that dies says how; the others go on");
+        self.title("The crash of a server is reported; the other servers keep running");
         self.show(
             EXECUTE,
             json!({"tool_name": "flaky/crash", "tool_input": {}}),
@@ -91,7 +91,7 @@ impl Play {
         .await?;
         let call = json!({"tool_name": "notes/search_notes", "tool_input": {"query": "milk"}});
         self.show(EXECUTE, call).await?;
-        self.title("And when no tool fits, it says so");
+        self.title("A search without a matching tool reports that");
         self.show(SEARCH, json!({"query": "book a flight to Tokyo"}))
             .await?;
         self.saving().await
@@ -126,7 +126,7 @@ impl Play {
         (self.say)(&format!("\n# {text}"));
     }
 
-    async fn show(&self, tool: &str, arguments: Value) -> anyhow::Result<Reply> {
+    async fn show(&self, tool: &str, arguments: Value) -> anyhow::Result<ToolReply> {
         (self.say)(&format!("> {tool} {arguments}"));
         let raw = RawValue::from_string(arguments.to_string())?;
         let reply = self
@@ -149,7 +149,7 @@ impl Play {
     }
 
     async fn saving(&self) -> anyhow::Result<()> {
-        self.title("What it saves: proxy tokens");
+        self.title("The tokens that this saves: proxy servers --tokens");
         let generation = self.gateway.catalog.generation().await?;
         let theirs: usize = gateway::Catalog::offered(&generation)
             .map(|entry| gateway::count_definition(entry.tool.json()))
@@ -160,7 +160,7 @@ impl Play {
         (self.say)(&format!(
             "{} tools loaded up front cost {} tokens in every session;\n\
              the three tools of proxy cost {}.\n\
-             With real servers the first number is tens of thousands, the second stays.",
+             With real servers the first number is tens of thousands; the second stays the same.",
             gateway::Catalog::offered(&generation).count(),
             group_digits(theirs),
             group_digits(ours),

@@ -1,8 +1,8 @@
 //! The network: its input is rows of words, its output one vector per text.
 //!
-//! Every product with weights is one of 8 bits by 7 over the rows of all texts of a batch at once;
-//! only in the attention is each text by itself. A row is rounded by a scale of its own, so a text's
-//! vector is the same whatever else is in its batch.
+//! Products with weights multiply 8-bit by 7-bit numbers, for the rows of all texts of a batch at once;
+//! only attention is computed for each text separately. Each row is rounded with its own scale, so the
+//! vector of a text does not depend on the other texts of its batch.
 
 use rten_gemm::{GemmError, GemmExecutor, GemmInputA, GemmInputB, GemmOptions, PackedBMatrix};
 use rten_simd::SimdOp as _;
@@ -14,14 +14,14 @@ use crate::words::DIMENSIONS;
 
 const LAYERS: usize = 6;
 const HEADS: usize = 12;
-/// Numbers of a row that one head looks at.
+/// The numbers of a row for one head.
 const HEAD: usize = DIMENSIONS / HEADS;
 /// Query, key and value side by side.
 const ATTENTION: usize = 3 * DIMENSIONS;
-/// Numbers of a row between the two products behind the attention.
+/// The numbers of a row between the two products after the attention.
 const WIDE: usize = 4 * DIMENSIONS;
 
-/// Outputs and inputs of a layer's four matrices, in the file's order.
+/// The outputs and inputs of a layer's four matrices, in the order of the file.
 const SHAPES: [[usize; 2]; 4] = [
     [ATTENTION, DIMENSIONS],
     [DIMENSIONS, DIMENSIONS],
@@ -29,14 +29,14 @@ const SHAPES: [[usize; 2]; 4] = [
     [DIMENSIONS, WIDE],
 ];
 
-/// Numbers of a layer's matrices.
+/// The numbers of a layer's matrices.
 const MATRICES: usize = (ATTENTION + DIMENSIONS + 2 * WIDE) * DIMENSIONS;
-/// A norm's gain and shift.
+/// The gain and shift of a norm.
 const DIMENSIONS_OF_NORM: usize = 2 * DIMENSIONS;
-/// All others of a layer: a scale and a bias an output, and two norms.
+/// The other numbers of a layer: a scale and a bias for each output, and two norms.
 const NUMBERS: usize = 2 * (ATTENTION + DIMENSIONS + WIDE + DIMENSIONS) + 2 * DIMENSIONS_OF_NORM;
 
-/// The weights, packed as this processor multiplies them: 11 MB.
+/// The weights, packed for this processor: 11 MB.
 pub(crate) struct Layers {
     first: Norm,
     layers: Vec<Layer>,
@@ -72,7 +72,7 @@ impl Layers {
     /// Reads the file written by `registry/encoder/make.py`; `None` if it has another size. Packing takes
     /// time, so half of it runs on another core.
     pub(crate) fn of(bytes: &'static [u8]) -> Option<Self> {
-        let mut file = File::of(bytes)?;
+        let mut file = WeightsReader::of(bytes)?;
         let first = file.norm()?;
         let mut second_half = file.skip(LAYERS / 2)?;
         let (mut layers, more) = std::thread::scope(|scope| {
@@ -87,8 +87,8 @@ impl Layers {
         })
     }
 
-    /// The mean of each text's rows behind the last layer. `rows` has the rows of all texts, `lengths`
-    /// how many are each one's.
+    /// Returns the mean of each text's rows after the last layer. `rows` has the rows of all texts,
+    /// `lengths` the number of rows of each text.
     pub(crate) fn vectors(
         &self,
         rows: &mut [f32],
@@ -107,7 +107,7 @@ impl Layers {
             Add(rows, &room.narrow).dispatch();
             layer.behind_attention.apply(rows);
             layer.up.times(rows, &mut room.product, &mut room.wide)?;
-            rows::bend(&mut room.wide);
+            rows::gelu(&mut room.wide);
             layer
                 .down
                 .times(&room.wide, &mut room.product, &mut room.narrow)?;
@@ -146,7 +146,7 @@ struct ProductRoom {
 }
 
 impl Product {
-    /// Every row's product.
+    /// Multiplies every row with the matrix.
     fn times(
         &self,
         rows: &[f32],
@@ -220,7 +220,7 @@ fn look(
     let value = matrix([length, HEAD], part(2), [ATTENTION, 1]);
     multiply(whole, shares, query, key)?;
     for row in shares.chunks_exact_mut(length) {
-        rows::to_shares(row);
+        rows::softmax(row);
     }
     multiply(
         whole,
@@ -244,12 +244,12 @@ impl Norm {
 }
 
 /// The part of the file that is not read yet.
-struct File {
+struct WeightsReader {
     matrices: &'static [i8],
     numbers: &'static [u8],
 }
 
-impl File {
+impl WeightsReader {
     fn of(bytes: &'static [u8]) -> Option<Self> {
         let sizes = [LAYERS * MATRICES, DIMENSIONS_OF_NORM + LAYERS * NUMBERS];
         let (matrices, numbers) = bytes.split_at_checked(sizes[0])?;

@@ -1,8 +1,9 @@
-//! Vectors of texts: texts of similar meaning have vectors of similar direction, whatever their words.
+//! Encodes texts as vectors: texts of similar meaning have vectors of similar direction, even with
+//! different words.
 //!
-//! The model (all-MiniLM-L6-v2, taught which tool serves a request; `registry/encoder/README.md` says
-//! where it comes from, how it was taught and made small) is part of the program: nothing is downloaded, nothing is asked for. This
-//! room knows no tools and no queries.
+//! The model (all-MiniLM-L6-v2, trained to match requests with tools; see `registry/encoder/README.md`
+//! for its origin, training and quantization) is embedded in the program, and nothing is downloaded. This
+//! crate uses no tools and no queries.
 #![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -24,23 +25,23 @@ use crate::words::{PLACES, Words};
 
 pub use crate::words::DIMENSIONS;
 
-/// Names the model and how it was made small; vectors of another one do not compare.
+/// The name of the model and its quantization. Vectors of different models are not comparable.
 pub const MODEL: &str = "all-MiniLM-L6-v2/tools 1/i7 rows";
 
 /// The maximum number of bytes of a text that are read; the model's 256 words are far fewer.
 const TEXT_BYTES_MAX: usize = 4_096;
 
-/// The rows that are computed at once: the values between two products fit in a core's cache.
+/// The rows of a batch: the values between two products fit into a core's cache.
 const ROWS_A_BATCH: usize = 128;
 
-/// A model that cannot be used; only a broken build has one.
+/// The embedded model cannot be used, which only happens in a broken build.
 #[derive(Debug, thiserror::Error)]
 pub enum EncoderError {
     /// The network cannot be run.
     #[error("the encoder's model: {0}")]
     Model(String),
     /// One of its files cannot be read.
-    #[error("the encoder's {0} is not what it should be")]
+    #[error("the encoder's {0} is invalid")]
     File(&'static str),
 }
 
@@ -50,12 +51,12 @@ impl EncoderError {
     }
 }
 
-/// The loaded model. One serves every thread.
+/// The loaded model, which all threads share.
 pub struct Encoder {
     pieces: Pieces,
     words: Words,
     layers: Layers,
-    /// One thread: a request is too short to be shared out.
+    /// A pool of one thread: a request is too short to be divided.
     thread: ThreadPool,
 }
 
@@ -68,7 +69,7 @@ impl std::fmt::Debug for Encoder {
 }
 
 impl Encoder {
-    /// The encoder, read from the program itself.
+    /// Loads the encoder from the program itself.
     pub fn load() -> Result<Self, EncoderError> {
         let (pieces, layers) = std::thread::scope(|scope| {
             let pieces = scope.spawn(|| Pieces::of(VOCABULARY));
@@ -83,7 +84,7 @@ impl Encoder {
         })
     }
 
-    /// The vector of a text's beginning (some 250 words), of length one. Takes one to two
+    /// Encodes the beginning of a text (about 250 words) as a vector of length one. Takes one to two
     /// milliseconds for a request.
     pub fn encode(&self, text: &str) -> Result<Vec<f32>, EncoderError> {
         let vectors = {
@@ -97,8 +98,8 @@ impl Encoder {
             .ok_or_else(|| EncoderError::of(&"it gave no vector"))
     }
 
-    /// The vector of each text's first pieces of words, 256 at most, of length one: the same as alone,
-    /// faster. Takes one core; the time grows with the pieces.
+    /// Encodes the first word pieces of each text, 256 at most, as vectors of length one: the same as
+    /// [`Encoder::encode`], but faster. Uses one core; the time is proportional to the pieces.
     pub fn encode_all(
         &self,
         texts: &[String],
@@ -140,7 +141,7 @@ impl Encoder {
     }
 }
 
-/// Products are shared out among the threads of the pool that they are begun in: none, in this one.
+/// Makes a pool of one thread, in which products are not divided among threads.
 fn one_thread() -> Result<ThreadPool, EncoderError> {
     let pool = ThreadPoolBuilder::new()
         .num_threads(1)
@@ -148,13 +149,13 @@ fn one_thread() -> Result<ThreadPool, EncoderError> {
     pool.build().map_err(|error| EncoderError::of(&error))
 }
 
-/// The product of each row with one more, by the widest vector instructions of this processor: some 20 ns
-/// a row.
+/// Multiplies each row with another one, by the widest vector instructions of this processor: about 20 ns
+/// per row.
 pub fn products(rows: &[[i8; DIMENSIONS]], with: &[i8; DIMENSIONS]) -> Vec<i32> {
     Products { rows, with }.dispatch()
 }
 
-/// A vector that points the same way; nothing stays nothing.
+/// Scales a vector to length one; a zero vector is unchanged.
 pub fn of_length_one(mut vector: Vec<f32>) -> Vec<f32> {
     let length = vector.iter().map(|it| it * it).sum::<f32>().sqrt();
     if length > 0.0 {

@@ -1,6 +1,6 @@
-//! Numbers as the files have them, and counts as numbers.
+//! Conversion of numbers in the files, and of counts.
 
-/// The little-endian number at the start of some bytes.
+/// Reads the little-endian number at the start of some bytes.
 pub(crate) fn number(bytes: &[u8]) -> f32 {
     let first = bytes.first_chunk().expect("the file's size was checked");
     f32::from_le_bytes(*first)

@@ -15,7 +15,7 @@ pub(crate) struct Pieces {
 }
 
 impl Pieces {
-    /// `vocabulary` has a piece a line; its number is the line's.
+    /// `vocabulary` has one piece per line; its id is the line number.
     pub(crate) fn of(vocabulary: &'static str) -> Option<Self> {
         let ids: FxHashMap<&str, u32> = vocabulary.lines().zip(0..).collect();
         Some(Self {
@@ -26,7 +26,7 @@ impl Pieces {
         })
     }
 
-    /// The ids of a text's pieces between the two that mark its ends, `most` in all.
+    /// Returns the ids of a text's pieces between the two end marks, `most` ids in total.
     pub(crate) fn ids(&self, text: &str, most: usize) -> Vec<u32> {
         let mut ids = vec![self.begin];
         for word in words(text) {
@@ -40,13 +40,14 @@ impl Pieces {
         ids
     }
 
-    /// Adds the longest known beginning, then the longest known piece of the rest; all pieces or none.
+    /// Adds the pieces of a word: always the longest known beginning of the rest. If a part is unknown,
+    /// the whole word is.
     fn add_word(&self, word: &str, ids: &mut Vec<u32>) {
         let before = ids.len();
         let mut rest = word.to_owned();
         let mut is_known = word.chars().count() <= WORD_CHARS_MAX;
         while is_known && !rest.is_empty() && rest != CONTINUED {
-            // Behind the first piece `rest` begins with the mark, which is no piece by itself.
+            // After the first piece, `rest` begins with the mark, which alone is not a piece.
             let least = if ids.len() > before {
                 CONTINUED.len()
             } else {
@@ -73,7 +74,8 @@ impl Pieces {
 /// Marks a piece that does not begin its word.
 const CONTINUED: &str = "##";
 
-/// Lower case without accents; signs and Chinese characters are words of their own.
+/// Splits a text into words in lower case without accents; signs and Chinese characters are separate
+/// words.
 fn words(text: &str) -> impl Iterator<Item = String> {
     let plain = text.nfd().filter(|c| !is_combining_mark(*c));
     let mut spaced = String::with_capacity(text.len());

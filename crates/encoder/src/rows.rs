@@ -11,7 +11,7 @@ use rten_vecmath::{Gelu, MinMax, Normalize, NormalizeOptions, Softmax, Sum, SumS
 
 use crate::numbers;
 
-/// Keeps a deviation from being zero: the model was taught with it.
+/// Prevents a deviation of zero; the model was trained with this value.
 const EPSILON: f32 = 1e-12;
 
 /// The rounding of one row: `number = (small - zero) * scale`.
@@ -21,8 +21,8 @@ pub(crate) struct Rounding {
     pub(crate) zero: u8,
 }
 
-/// Rounds a row to 8 bits, by a scale of its own. Its numbers are a multiple of 64, which every
-/// processor's vectors divide.
+/// Rounds a row to 8 bits, with its own scale. The length is a multiple of 64, and so of the vector
+/// length of every processor.
 pub(crate) fn round(row: &[f32], small: &mut [u8]) -> Rounding {
     Round { row, small }.dispatch()
 }
@@ -100,7 +100,7 @@ impl SimdOp for Restore<'_> {
     }
 }
 
-/// Adds one to the other.
+/// Adds the second row to the first.
 pub(crate) struct Add<'a>(pub(crate) &'a mut [f32], pub(crate) &'a [f32]);
 
 impl SimdOp for Add<'_> {
@@ -114,7 +114,7 @@ impl SimdOp for Add<'_> {
     }
 }
 
-/// One row of mean zero and deviation one, then stretched and shifted as was taught.
+/// Normalizes a row to mean zero and deviation one, then applies the trained gain and shift.
 pub(crate) fn normalize(row: &mut [f32], gain: &[f32], shift: &[f32]) {
     let count = numbers::count(row.len());
     let mean = Sum::new(row).dispatch() / count;
@@ -129,17 +129,17 @@ pub(crate) fn normalize(row: &mut [f32], gain: &[f32], shift: &[f32]) {
     Normalize::new_mut(row, options).dispatch();
 }
 
-/// Shares of one that grow with `e` to the number.
-pub(crate) fn to_shares(row: &mut [f32]) {
+/// Applies the softmax function.
+pub(crate) fn softmax(row: &mut [f32]) {
     Softmax::new_mut(row).dispatch();
 }
 
-/// The network's bend between its two widest products.
-pub(crate) fn bend(numbers: &mut [f32]) {
+/// Applies the activation function between the two widest products.
+pub(crate) fn gelu(numbers: &mut [f32]) {
     rten_simd::SimdUnaryOp::map_mut(&Gelu {}, numbers);
 }
 
-/// The product of every row with one more, in whole numbers.
+/// Multiplies every row with another one, in integers.
 pub(crate) struct Products<'a, const N: usize> {
     pub(crate) rows: &'a [[i8; N]],
     pub(crate) with: &'a [i8; N],

@@ -1,17 +1,17 @@
-//! The rows of words and places that go into the first layer.
+//! The embeddings of words and positions, the input of the first layer.
 
 use crate::numbers::number;
 
-/// Numbers of a vector.
+/// The numbers of a vector.
 pub const DIMENSIONS: usize = 384;
 
-/// Words of the vocabulary.
+/// The words of the vocabulary.
 const COUNT: usize = 30_522;
 
-/// Words of one text, with the two that mark its ends.
+/// The most words of one text, including the two end marks.
 pub(crate) const PLACES: usize = 256;
 
-/// Read in place from the program: only the rows of a text's words are accessed.
+/// The embeddings, read in place from the program: only the rows of a text's words are accessed.
 pub(crate) struct Words {
     small: &'static [u8],
     scales: &'static [u8],
@@ -30,7 +30,7 @@ impl Words {
         })
     }
 
-    /// Adds a row for each id: its word's and its place's, added up.
+    /// Appends a row for each id: the sum of the rows of its word and its position.
     pub(crate) fn add_rows(&self, ids: &[u32], rows: &mut Vec<f32>) {
         let places = self.places.chunks_exact(DIMENSIONS * size_of::<f32>());
         for (id, place) in ids.iter().zip(places) {

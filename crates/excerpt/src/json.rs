@@ -1,10 +1,10 @@
-//! Reads JSON byte by byte around a cut.
+//! Scans JSON around a cut.
 
 use serde::de::IgnoredAny;
 
 use crate::mark::{Mark, RANKS};
 
-/// The place behind each comma, ranked by depth: outer items are whole before inner ones are.
+/// The positions after each comma, ranked by depth: a cut between outer items is better.
 pub(crate) struct JsonMarks<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -53,13 +53,13 @@ fn string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
-/// An array or object that is open at a place.
+/// An array or object that is open at a position.
 #[derive(Debug)]
 struct Open {
     is_object: bool,
-    /// Commas of its own that were passed.
+    /// The number of its own commas so far.
     commas: usize,
-    /// The text of the key whose value is being read, quotes included.
+    /// The range of the current key, including its quotes.
     key: (usize, usize),
 }
 
@@ -126,10 +126,9 @@ pub fn close(beginning: &str) -> Option<String> {
     Some(text)
 }
 
-/// The place in JSON where a cut fell: in the array or object with the most items of those that it
-/// broke.
+/// The position of a cut in JSON: in the array or object with the most items of those that are open.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct CutPosition {
     /// A JSON pointer; empty for the whole.
     pub pointer: String,
     /// Items before the cut.
@@ -138,21 +137,21 @@ pub struct Place {
     pub items: usize,
 }
 
-/// Returns the place of a cut in JSON; none if nothing is open there.
-pub fn locate(text: &str, cut: usize) -> Option<Place> {
+/// Returns the position of a cut in JSON; `None` if nothing is open there.
+pub fn locate(text: &str, cut: usize) -> Option<CutPosition> {
     let read = read_beginning(&text[..cut]);
     let totals = totals(&text.as_bytes()[cut..], &read);
     let open = read.open;
     let widest = (0..open.len()).rev().max_by_key(|at| totals[*at])?;
     let steps = open[..widest].iter().map(|it| step(text, it));
-    Some(Place {
+    Some(CutPosition {
         pointer: steps.collect(),
         shown: open[widest].commas,
         items: totals[widest],
     })
 }
 
-/// `/key` or `/3`, as a pointer has it.
+/// Returns `/key` or `/3`, a step of a JSON pointer.
 fn step(text: &str, open: &Open) -> String {
     if !open.is_object {
         return format!("/{}", open.commas);
@@ -162,7 +161,7 @@ fn step(text: &str, open: &Open) -> String {
     format!("/{}", key.replace('~', "~0").replace('/', "~1"))
 }
 
-/// The number of items that each of the open ones has in all.
+/// Counts all items of each open array or object.
 fn totals(rest: &[u8], read: &Beginning) -> Vec<usize> {
     let mut totals: Vec<usize> = read.open.iter().map(|it| it.commas + 1).collect();
     let (mut still_open, mut depth) = (totals.len(), totals.len());
@@ -187,7 +186,7 @@ fn totals(rest: &[u8], read: &Beginning) -> Vec<usize> {
     totals
 }
 
-/// The place at or before `at` where no escape of a JSON string is torn.
+/// Returns the last position at or before `at` that is not within an escape of a JSON string.
 pub(crate) fn outside_escape(text: &str, at: usize) -> usize {
     let bytes = text.as_bytes();
     for back in 1..=6.min(at) {
@@ -202,7 +201,7 @@ pub(crate) fn outside_escape(text: &str, at: usize) -> usize {
     at
 }
 
-/// Two escapes that are one character stay together.
+/// Returns a position that is not between the two escapes of one character.
 fn outside_pair(text: &str, at: usize) -> usize {
     let is_half = |from: usize, digits: &[u8]| {
         let escape = text.as_bytes().get(from..from + 4);

@@ -1,14 +1,14 @@
-//! The kind of a text, as far as that decides where to cut it.
+//! The kind of a text, which decides where it is cut.
 
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 
 /// The kind of a text, which decides where it is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum TextKind {
     /// An array or an object.
     Json,
-    /// Several of them, one a line.
+    /// Several arrays or objects, one per line.
     JsonLines,
     /// Records with this byte between their fields.
     Table(u8),
@@ -20,19 +20,19 @@ pub enum Kind {
     Search,
     /// Source of a program.
     Code,
-    /// Bytes written as text, or not written as text at all.
+    /// Bytes, encoded as text or not.
     Binary,
-    /// Anything else: paragraphs, lines, sentences, words.
+    /// Any other text, with paragraphs, lines, sentences and words.
     Text,
 }
 
 /// The number of lines that are examined to detect the kind.
 const LINES_SEEN: usize = 60;
 
-/// Of these, how many bytes at the most.
+/// The number of bytes that are examined.
 const HEAD_BYTES: usize = 16 * 1024;
 
-impl Kind {
+impl TextKind {
     /// Detects the kind of a text by its beginning; JSON by the whole text.
     pub fn of(text: &str) -> Self {
         let trimmed = text.trim_start();
@@ -86,7 +86,7 @@ impl Kind {
     }
 }
 
-/// The beginning of a text, at whole characters.
+/// Returns the beginning of a text, up to a character boundary.
 fn head(text: &str) -> &str {
     let mut end = text.len().min(HEAD_BYTES);
     while !text.is_char_boundary(end) {
@@ -104,7 +104,7 @@ fn is_json_lines(text: &str) -> bool {
     seen.len() > 1 && seen.iter().all(|is_one| *is_one)
 }
 
-/// Base64 or the like in one long word or in lines of one length; or signs no text has.
+/// Returns true for base64 in long lines, and for text with many control characters.
 fn is_binary(head: &str) -> bool {
     let odd = head
         .chars()
@@ -148,7 +148,7 @@ pub(crate) fn is_log_line(line: &str) -> bool {
     date || time || is_syslog(line) || level(line).is_some_and(|(_, at)| at == 0)
 }
 
-/// `Jan  2 03:04:05`
+/// Returns true for a time such as `Jan  2 03:04:05`.
 fn is_syslog(line: &str) -> bool {
     const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
     let mut words = line.split_ascii_whitespace();
@@ -159,7 +159,7 @@ fn is_syslog(line: &str) -> bool {
     month && day && words.next().is_some_and(|word| word.contains(':'))
 }
 
-/// The first level that a line names as a word of capitals, and where.
+/// Returns the first log level in a line, as a word in capitals, and its position.
 pub(crate) fn level(line: &str) -> Option<(&'static str, usize)> {
     let mut at = 0;
     for word in line.split(|c: char| !c.is_ascii_alphabetic()) {
@@ -174,7 +174,7 @@ pub(crate) fn level(line: &str) -> Option<(&'static str, usize)> {
     None
 }
 
-/// The path of a line such as `src/main.rs:12: fn main`.
+/// Returns the path in a line such as `src/main.rs:12: fn main`.
 pub(crate) fn found_in(line: &str) -> Option<&str> {
     let mut fields = line.splitn(3, ':');
     let (path, number) = (fields.next()?, fields.next()?);
@@ -183,7 +183,7 @@ pub(crate) fn found_in(line: &str) -> Option<&str> {
     (is_path && is_number && fields.next().is_some()).then_some(path)
 }
 
-/// The byte between fields, where every record seen has as many of it.
+/// Returns the byte between fields, if all examined records contain the same number of it.
 fn delimiter(head: &str) -> Option<u8> {
     let is_cut = head.len() >= HEAD_BYTES - 4;
     let even = |delimiter: &u8| {
@@ -197,7 +197,7 @@ fn delimiter(head: &str) -> Option<u8> {
     [b'\t', b',', b';', b'|'].into_iter().find(even)
 }
 
-/// The number of delimiters outside quotes in each record.
+/// Counts the delimiters outside quotes in each record.
 fn records(text: &str, delimiter: u8) -> Vec<usize> {
     let (mut counts, mut count, mut quoted) = (Vec::new(), 0, false);
     let mut is_empty = true;
@@ -222,7 +222,7 @@ fn records(text: &str, delimiter: u8) -> Vec<usize> {
     counts
 }
 
-/// The rank of a Markdown heading, 1 to 6.
+/// Returns the rank of a Markdown heading, 1 to 6.
 pub(crate) fn heading(line: &str) -> Option<usize> {
     let signs = line.bytes().take_while(|byte| *byte == b'#').count();
     let is_one = (1..=6).contains(&signs) && line[signs..].starts_with(' ');

@@ -2,7 +2,9 @@
 
 use serde::de::IgnoredAny;
 
-use crate::{Piece, Rooms, close, describe_shape, find_first_cut, locate, split, tokens::Pieces};
+use crate::{
+    Rooms, TextPiece, close, describe_shape, find_first_cut, locate, split, tokens::Pieces,
+};
 
 /// Texts and rooms from bytes: two bytes choose the rooms, a zero byte ends a text.
 fn read(input: &[u8]) -> (Vec<String>, Rooms) {
@@ -24,7 +26,7 @@ fn read(input: &[u8]) -> (Vec<String>, Rooms) {
 /// Panics if the property does not hold.
 pub fn parts_joined_are_the_whole(input: &[u8]) {
     let (texts, rooms) = read(input);
-    let pieces: Vec<Piece<'_>> = texts.iter().map(|text| Piece::of(text)).collect();
+    let pieces: Vec<TextPiece<'_>> = texts.iter().map(|text| TextPiece::of(text)).collect();
     let whole = texts.concat();
     let mut start = 0;
     for cut in split(&pieces, rooms) {
@@ -45,7 +47,7 @@ pub fn parts_joined_are_the_whole(input: &[u8]) {
 pub fn a_beginning_is_closed_or_left(input: &[u8]) {
     let (texts, rooms) = read(input);
     for text in &texts {
-        let piece = Piece::of(text);
+        let piece = TextPiece::of(text);
         let cut = find_first_cut(&piece, rooms.first);
         if let Some(closed) = close(&text[..cut.end]) {
             assert!(

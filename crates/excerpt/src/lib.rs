@@ -1,5 +1,4 @@
-//! The cost of a text for a model, and where it may be cut: at items, records, paragraphs, lines,
-//! sentences or words.
+//! Counts the tokens of texts, and cuts texts at items, records, paragraphs, lines, sentences or words.
 //!
 //! Pure functions: they take texts and return positions and numbers. Each part ends where the next
 //! one begins, so all of them joined are the text, whatever it contains. This crate uses no protocol
@@ -18,8 +17,8 @@ mod shape;
 mod splitter;
 pub mod tokens;
 
-pub use json::{Place, close, locate};
-pub use kind::Kind;
+pub use json::{CutPosition, close, locate};
+pub use kind::TextKind;
 pub use shape::{count_lines, describe_shape, find_columns};
 pub use splitter::{Cut, Rooms, find_first_cut, split};
 
@@ -28,27 +27,27 @@ mod tests;
 
 /// A text and its kind.
 #[derive(Debug, Clone, Copy)]
-pub struct Piece<'a> {
+pub struct TextPiece<'a> {
     /// The text.
     pub text: &'a str,
     /// Its kind.
-    pub kind: Kind,
+    pub kind: TextKind,
 }
 
-impl<'a> Piece<'a> {
+impl<'a> TextPiece<'a> {
     /// Creates a piece of a text, and detects its kind.
     pub fn of(text: &'a str) -> Self {
         Self {
             text,
-            kind: Kind::of(text),
+            kind: TextKind::of(text),
         }
     }
 
-    /// Text to be cut at lines, sentences or words, whatever it is.
+    /// Creates a piece of plain text, which is cut at lines, sentences or words.
     pub fn plain(text: &'a str) -> Self {
         Self {
             text,
-            kind: Kind::Text,
+            kind: TextKind::Text,
         }
     }
 }

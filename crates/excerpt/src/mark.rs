@@ -1,9 +1,9 @@
-//! A place to cut.
+//! A possible cut.
 
-/// Ranks go from 0, the best place, up to here.
+/// The number of ranks, from 0, the best.
 pub(crate) const RANKS: usize = 5;
 
-/// A place to cut, and how good it is.
+/// A possible cut, and its rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark {
     pub(crate) at: usize,

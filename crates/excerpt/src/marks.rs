@@ -1,31 +1,31 @@
-//! The places of a text where a cut does least harm.
+//! The positions at which a text is best cut.
 
 use crate::{
-    Kind, Piece,
+    TextKind, TextPiece,
     json::JsonMarks,
     kind::{found_in, heading, is_log_line},
     mark::Mark,
 };
 
-/// The marks of a text, in order.
-pub(crate) fn marks<'a>(piece: &Piece<'a>) -> Box<dyn Iterator<Item = Mark> + 'a> {
+/// Returns the marks of a text, in order.
+pub(crate) fn marks<'a>(piece: &TextPiece<'a>) -> Box<dyn Iterator<Item = Mark> + 'a> {
     match piece.kind {
-        Kind::Json => Box::new(JsonMarks::of(piece.text)),
+        TextKind::Json => Box::new(JsonMarks::of(piece.text)),
         kind => Box::new(LineMarks::new(piece.text, kind)),
     }
 }
 
-/// The end of each line, ranked by what follows.
+/// The ends of lines, ranked by the next line.
 struct LineMarks<'a> {
     text: &'a str,
-    kind: Kind,
+    kind: TextKind,
     at: usize,
-    /// In a quoted field of a table, or in a fence of Markdown.
+    /// True within a quoted field of a table, or a fence of Markdown.
     inside: bool,
 }
 
 impl<'a> LineMarks<'a> {
-    fn new(text: &'a str, kind: Kind) -> Self {
+    fn new(text: &'a str, kind: TextKind) -> Self {
         Self {
             text,
             kind,
@@ -37,12 +37,12 @@ impl<'a> LineMarks<'a> {
     fn rank(&mut self, line: &str, next: &str) -> usize {
         let is_blank = line.trim().is_empty();
         match self.kind {
-            Kind::Table(_) => {
+            TextKind::Table(_) => {
                 let quotes = line.bytes().filter(|byte| *byte == b'"').count();
                 self.inside ^= quotes % 2 == 1;
                 if self.inside { 4 } else { 3 }
             }
-            Kind::Markdown => {
+            TextKind::Markdown => {
                 self.inside ^= line.starts_with("```");
                 match heading(next) {
                     _ if self.inside => 4,
@@ -52,13 +52,13 @@ impl<'a> LineMarks<'a> {
                     None => 3,
                 }
             }
-            Kind::Log if !is_log_line(next) => 4,
-            Kind::Search => match (found_in(line), found_in(next)) {
+            TextKind::Log if !is_log_line(next) => 4,
+            TextKind::Search => match (found_in(line), found_in(next)) {
                 (Some(path), Some(other)) if path != other => 2,
                 _ if line == "--" => 2,
                 _ => 3,
             },
-            Kind::Code if is_blank && next.starts_with(|c: char| !c.is_whitespace()) => 1,
+            TextKind::Code if is_blank && next.starts_with(|c: char| !c.is_whitespace()) => 1,
             _ if is_blank => 2,
             _ => 3,
         }

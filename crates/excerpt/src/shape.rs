@@ -1,8 +1,8 @@
-//! A long text in one line.
+//! Describes a long text in one line.
 
 use std::collections::BTreeMap;
 
-use printable::group_digits;
+use printable::{count_of, group_digits};
 use serde::{
     Deserialize, Deserializer,
     de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
@@ -10,34 +10,34 @@ use serde::{
 use serde_json::value::RawValue;
 
 use crate::{
-    Kind, Piece,
+    TextKind, TextPiece,
     kind::{found_in, heading, level},
 };
 
-/// Keys, columns, headings or files that are named.
+/// The most keys, columns, headings or files that are listed.
 const NAMES_MAX: usize = 12;
 
 /// The longest name, in characters.
 const NAME_CHARS_MAX: usize = 40;
 
-/// Items of an array that are looked at for their keys.
+/// The items of an array whose keys are read.
 const ITEMS_SEEN: usize = 50;
 
 /// Describes the kind and the amount of the text: `847 items of {id, title, labels[]}`.
-pub fn describe_shape(piece: &Piece<'_>) -> String {
+pub fn describe_shape(piece: &TextPiece<'_>) -> String {
     let text = piece.text;
-    let lines = || format_count(count_lines(text), "line");
+    let lines = || count_of(count_lines(text), "line");
     match piece.kind {
-        Kind::Json => of_json(text).unwrap_or_else(|| "JSON".to_owned()),
-        Kind::JsonLines => of_json_lines(text),
-        Kind::Table(delimiter) => of_table(text, delimiter),
-        Kind::Markdown => format!("{} of Markdown{}", lines(), headings(text)),
-        Kind::Log => format!("{} of log{}", lines(), levels(text)),
-        Kind::Search => of_search(text),
-        Kind::Code => format!("{} of code", lines()),
-        Kind::Binary => of_binary(text),
-        Kind::Text if text.contains('\n') => lines(),
-        Kind::Text => format!(
+        TextKind::Json => of_json(text).unwrap_or_else(|| "JSON".to_owned()),
+        TextKind::JsonLines => of_json_lines(text),
+        TextKind::Table(delimiter) => of_table(text, delimiter),
+        TextKind::Markdown => format!("{} of Markdown{}", lines(), headings(text)),
+        TextKind::Log => format!("{} of log{}", lines(), levels(text)),
+        TextKind::Search => of_search(text),
+        TextKind::Code => format!("{} of code", lines()),
+        TextKind::Binary => of_binary(text),
+        TextKind::Text if text.contains('\n') => lines(),
+        TextKind::Text => format!(
             "1 line of {} characters",
             group_digits(text.chars().count())
         ),
@@ -50,16 +50,11 @@ pub fn count_lines(text: &str) -> usize {
     ends + usize::from(!text.is_empty() && !text.ends_with('\n'))
 }
 
-fn format_count(count: usize, what: &str) -> String {
-    let s = if count == 1 { "" } else { "s" };
-    format!("{} {what}{s}", group_digits(count))
-}
-
 fn name(name: &str) -> String {
     printable::one_line_of(name, NAME_CHARS_MAX)
 }
 
-/// The first names, and that there are more.
+/// Lists the first names, with `…` if there are more.
 fn list(mut names: impl Iterator<Item = String>) -> String {
     let mut first: Vec<String> = names.by_ref().take(NAMES_MAX).collect();
     if names.next().is_some() {
@@ -74,7 +69,7 @@ struct Value {
     /// `[]` for an array, `{}` for an object.
     mark: &'static str,
     items: Option<usize>,
-    /// Of the items that are objects, in the order they came.
+    /// The keys of the items that are objects, in order.
     keys: Vec<(String, &'static str)>,
 }
 
@@ -108,7 +103,7 @@ impl Value {
     fn items_of(&self) -> Option<String> {
         Some(format!(
             "{}{}",
-            format_count(self.items?, "item"),
+            count_of(self.items?, "item"),
             self.of_keys()
         ))
     }
@@ -262,10 +257,10 @@ fn of_json_lines(text: &str) -> String {
     let first: Vec<&str> = items.take(ITEMS_SEEN).collect();
     let value = serde_json::from_str::<Value>(&format!("[{}]", first.join(",")));
     let keys = value.map(|value| value.of_keys()).unwrap_or_default();
-    format!("{} of JSON{keys}", format_count(count_lines(text), "line"))
+    format!("{} of JSON{keys}", count_of(count_lines(text), "line"))
 }
 
-/// The first record of a table, which most often names the columns.
+/// Returns the first record of a table, which usually contains the column names.
 pub fn find_columns(text: &str) -> &str {
     let end = memchr::memchr(b'\n', text.as_bytes()).unwrap_or(text.len());
     text[..end].trim_end()
@@ -276,7 +271,7 @@ fn of_table(text: &str, delimiter: u8) -> String {
     let names = first.split(char::from(delimiter));
     let columns = names.clone().count();
     let names = list(names.map(|it| name(it.trim_matches('"'))));
-    let rows = format_count(count_lines(text), "line");
+    let rows = count_of(count_lines(text), "line");
     format!("{rows} of a table with {columns} columns: {names}")
 }
 
@@ -321,8 +316,8 @@ fn of_search(text: &str) -> String {
             _ => files.push((path, 1)),
         }
     }
-    let places = format_count(files.len(), "file");
-    let matches = format_count(total, "line");
+    let places = count_of(files.len(), "file");
+    let matches = count_of(total, "line");
     let named = files
         .iter()
         .map(|(path, count)| format!("{} {}", name(path), group_digits(*count)));
@@ -339,8 +334,11 @@ fn of_binary(text: &str) -> String {
         .bytes()
         .filter(|byte| !byte.is_ascii_whitespace() && *byte != b'=');
     let bytes = group_digits(digits.count() * 3 / 4);
-    let told = head.rsplit("data:").next().filter(|told| !told.is_empty());
-    let kind = told.map_or_else(|| magic(body).to_owned(), name);
+    let shown = head
+        .rsplit("data:")
+        .next()
+        .filter(|shown| !shown.is_empty());
+    let kind = shown.map_or_else(|| magic(body).to_owned(), name);
     format!("base64 of {kind}, {chars} characters, {bytes} bytes")
 }
 

@@ -1,37 +1,37 @@
-//! Puts the cuts of a text where each part keeps to its room and breaks as little as possible.
+//! Cuts a text into parts that fit their room, at the best positions.
 
 use crate::{
-    Kind, Piece,
+    TextKind, TextPiece,
     json::outside_escape,
     mark::{Mark, RANKS},
     marks::marks,
     tokens::{Counter, Pieces},
 };
 
-/// The smallest room, in tokens: no piece of a text is larger.
+/// The smallest room, in tokens, which every piece of a text fits.
 const ROOM_MIN: usize = 64;
 
-/// The tokens that a part may have. The first may have no more than the others: the rest of its room
-/// goes to the second.
+/// The room of parts, in tokens. The first part may not have more than the others, because the rest of
+/// its room is used by the second.
 #[derive(Debug, Clone, Copy)]
 pub struct Rooms {
-    /// Of the first part.
+    /// The room of the first part.
     pub first: usize,
-    /// Of each later part.
+    /// The room of each later part.
     pub others: usize,
 }
 
 /// The end of a part, in bytes from the beginning of the whole, and the tokens of the part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
-    /// In bytes.
+    /// The end, in bytes.
     pub end: usize,
-    /// Of the part that ends here.
+    /// The tokens of the part.
     pub tokens: usize,
 }
 
 /// Cuts texts, one after the other as if they were one, into parts. The last cut is the end.
-pub fn split(pieces: &[Piece<'_>], rooms: Rooms) -> Vec<Cut> {
+pub fn split(pieces: &[TextPiece<'_>], rooms: Rooms) -> Vec<Cut> {
     Counter::with(|counter| {
         let mut splitter = Splitter::new(counter, rooms, usize::MAX);
         for piece in pieces {
@@ -42,7 +42,7 @@ pub fn split(pieces: &[Piece<'_>], rooms: Rooms) -> Vec<Cut> {
 }
 
 /// Finds the end of the first part of one text.
-pub fn find_first_cut(piece: &Piece<'_>, room: usize) -> Cut {
+pub fn find_first_cut(piece: &TextPiece<'_>, room: usize) -> Cut {
     let rooms = Rooms {
         first: room,
         others: room,
@@ -54,13 +54,13 @@ pub fn find_first_cut(piece: &Piece<'_>, room: usize) -> Cut {
     })
 }
 
-/// A place where a part may end. Tokens are counted from the beginning of all.
+/// A position at which a part may end. Tokens are counted from the beginning of all texts.
 #[derive(Debug, Clone, Copy)]
 struct Candidate {
     at: usize,
-    /// Up to the place, at the most.
+    /// An upper bound of the tokens before it.
     before: usize,
-    /// The same, as what comes after is counted from here.
+    /// The count from which the tokens after it are counted.
     after: usize,
 }
 
@@ -69,7 +69,7 @@ struct Splitter<'c> {
     rooms: Rooms,
     cuts_max: usize,
     cuts: Vec<Cut>,
-    /// Bytes of the texts before this one.
+    /// The bytes of the texts before this one.
     base: usize,
     /// The start of the current part, in bytes and in tokens.
     start: usize,
@@ -107,7 +107,7 @@ impl<'c> Splitter<'c> {
         room.max(ROOM_MIN)
     }
 
-    fn feed(&mut self, text: &Piece<'_>) {
+    fn feed(&mut self, text: &TextPiece<'_>) {
         let mut marks = marks(text).peekable();
         let mut from = 0;
         for piece in Pieces::of(text.text) {
@@ -135,7 +135,7 @@ impl<'c> Splitter<'c> {
         self.offer(0, end);
     }
 
-    /// A mark within the piece that ends at `to`, or at its end.
+    /// Considers a mark within the piece that ends at `to`, or at its end.
     fn look_at(&mut self, mark: Mark, to: usize, count: usize) {
         let torn = to - mark.at;
         let at_end = self.tokens + count;
@@ -162,8 +162,8 @@ impl<'c> Splitter<'c> {
         }
     }
 
-    /// A piece that begins with a space begins a word, and after a full stop a sentence.
-    fn look_at_word(&mut self, text: &Piece<'_>, from: usize) {
+    /// Records the beginning of a word, before a space, and of a sentence, after a full stop.
+    fn look_at_word(&mut self, text: &TextPiece<'_>, from: usize) {
         let bytes = text.text.as_bytes();
         if from == 0 || !bytes[from].is_ascii_whitespace() {
             return;
@@ -180,10 +180,10 @@ impl<'c> Splitter<'c> {
     }
 
     /// Ends the part at the best place before the piece at `from`.
-    fn cut(&mut self, text: &Piece<'_>, from: usize) {
+    fn cut(&mut self, text: &TextPiece<'_>, from: usize) {
         let chosen = self.best(text.kind).unwrap_or_else(|| {
             let at = match text.kind {
-                Kind::Json | Kind::JsonLines => outside_escape(text.text, from),
+                TextKind::Json | TextKind::JsonLines => outside_escape(text.text, from),
                 _ => from,
             };
             let at = if self.base + at > self.start {
@@ -212,7 +212,7 @@ impl<'c> Splitter<'c> {
         self.word = self.word.filter(is_ahead);
     }
 
-    fn best(&self, kind: Kind) -> Option<Candidate> {
+    fn best(&self, kind: TextKind) -> Option<Candidate> {
         let room = self.room();
         let fills = |it: &Candidate, quarters: usize| {
             (it.before - self.start_tokens) * 4 >= room * quarters
@@ -236,5 +236,5 @@ impl<'c> Splitter<'c> {
     }
 }
 
-/// The maximum of extra tokens of a piece that is split.
+/// The most extra tokens of a piece that is split.
 const PIECE_TORN: usize = 2;

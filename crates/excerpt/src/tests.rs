@@ -4,19 +4,19 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::{
-    Cut, Kind, Piece, Rooms, close, describe_shape, find_first_cut, json::Place, locate, split,
-    tokens,
+    Cut, Rooms, TextKind, TextPiece, close, describe_shape, find_first_cut, json::CutPosition,
+    locate, split, tokens,
 };
 
 #[track_caller]
-fn check_kind(text: &str, expected: Kind) {
-    assert_eq!(Kind::of(text), expected, "{text}");
+fn check_kind(text: &str, expected: TextKind) {
+    assert_eq!(TextKind::of(text), expected, "{text}");
 }
 
-/// Checks the two laws: joined the parts are the whole, and each keeps to its room, as the
-/// tokenizer itself counts.
+/// Checks two laws: the joined parts are the whole, and each part fits its room by the tokenizer's
+/// own count.
 fn check_laws(texts: &[String], rooms: Rooms) -> Result<Vec<Cut>, TestCaseError> {
-    let pieces: Vec<Piece<'_>> = texts.iter().map(|text| Piece::of(text)).collect();
+    let pieces: Vec<TextPiece<'_>> = texts.iter().map(|text| TextPiece::of(text)).collect();
     let whole = texts.concat();
     let cuts = split(&pieces, rooms);
     let mut start = 0;
@@ -70,7 +70,7 @@ fn any_text() -> impl Strategy<Value = String> {
     ]
 }
 
-/// JSON with every character beyond ASCII written as an escape.
+/// Returns JSON with every non-ASCII character escaped.
 fn escaped(value: &Value) -> String {
     let mut text = String::new();
     for c in value.to_string().chars() {
@@ -79,7 +79,7 @@ fn escaped(value: &Value) -> String {
         } else {
             let mut units = [0; 2];
             for unit in c.encode_utf16(&mut units) {
-                write!(text, "\\u{unit:04x}").expect("a string takes all");
+                write!(text, "\\u{unit:04x}").expect("a string can be written to");
             }
         }
     }
@@ -101,9 +101,9 @@ proptest! {
     #[test]
     fn the_first_part_of_json_can_be_closed(value in any_json(), room in 64_usize..300) {
         for text in [value.to_string(), format!("{value:#}"), escaped(&value)] {
-            let piece = Piece::of(&text);
+            let piece = TextPiece::of(&text);
             let cut = find_first_cut(&piece, room);
-            if piece.kind != Kind::Json || cut.end == text.len() {
+            if piece.kind != TextKind::Json || cut.end == text.len() {
                 continue;
             }
             if let Some(closed) = close(&text[..cut.end]) {
@@ -111,9 +111,9 @@ proptest! {
             }
             let place = locate(&text, cut.end);
             if let Some(place) = place {
-                let whole: Value = serde_json::from_str(&text).expect("it is JSON");
+                let whole: Value = serde_json::from_str(&text).expect("the text is JSON");
                 let broken = whole.pointer(&place.pointer);
-                // A key that comes twice is found once.
+                // A duplicate key is found once.
                 if let Some(Value::Array(items)) = broken {
                     prop_assert_eq!(place.items, items.len());
                 }
@@ -123,38 +123,47 @@ proptest! {
 
     #[test]
     fn anything_has_a_kind_and_a_shape(text in any_text()) {
-        let piece = Piece::of(&text);
+        let piece = TextPiece::of(&text);
         prop_assert!(describe_shape(&piece).chars().count() < 2_000);
     }
 }
 
 #[test]
 fn kinds_are_told_by_what_is_there() {
-    check_kind("[1, 2]", Kind::Json);
-    check_kind("{\"a\": 1}\n{\"a\": 2}\n", Kind::JsonLines);
-    check_kind("[not json]\n[nor this]\n[no]\n", Kind::Text);
-    check_kind("id,name\n1,a\n2,\"b, c\"\n3,\"d\ne\"\n", Kind::Table(b','));
-    check_kind("id\tname\n1\ta\n2\tb\n", Kind::Table(b'\t'));
+    check_kind("[1, 2]", TextKind::Json);
+    check_kind("{\"a\": 1}\n{\"a\": 2}\n", TextKind::JsonLines);
+    check_kind("[not json]\n[nor this]\n[no]\n", TextKind::Text);
+    check_kind(
+        "id,name\n1,a\n2,\"b, c\"\n3,\"d\ne\"\n",
+        TextKind::Table(b','),
+    );
+    check_kind("id\tname\n1\ta\n2\tb\n", TextKind::Table(b'\t'));
     check_kind(
         "# Title\n\nWords.\n\n## Part\n\nMore words.\n",
-        Kind::Markdown,
+        TextKind::Markdown,
     );
-    check_kind(&"2026-01-02T03:04:05Z INFO up\n".repeat(5), Kind::Log);
-    check_kind(&"Jan  2 03:04:05 host sshd[1]: up\n".repeat(5), Kind::Log);
+    check_kind(&"2026-01-02T03:04:05Z INFO up\n".repeat(5), TextKind::Log);
+    check_kind(
+        &"Jan  2 03:04:05 host sshd[1]: up\n".repeat(5),
+        TextKind::Log,
+    );
     check_kind(
         "src/a.rs:1: fn a\nsrc/a.rs:2: fn b\nsrc/b.rs:9: fn c\n",
-        Kind::Search,
+        TextKind::Search,
     );
-    check_kind("fn main() {\n    let x = 1;\n    run(x);\n}\n", Kind::Code);
-    check_kind(&"iVBORw0KGgoAAAANSUhEUg9/".repeat(20), Kind::Binary);
-    check_kind("\u{0}\u{1}\u{fffd}\u{fffd}binary", Kind::Binary);
-    check_kind("One line.\nAnother line.\nA third.\n", Kind::Text);
-    check_kind("", Kind::Text);
+    check_kind(
+        "fn main() {\n    let x = 1;\n    run(x);\n}\n",
+        TextKind::Code,
+    );
+    check_kind(&"iVBORw0KGgoAAAANSUhEUg9/".repeat(20), TextKind::Binary);
+    check_kind("\u{0}\u{1}\u{fffd}\u{fffd}binary", TextKind::Binary);
+    check_kind("One line.\nAnother line.\nA third.\n", TextKind::Text);
+    check_kind("", TextKind::Text);
 }
 
 #[track_caller]
 fn check_shape(text: &str, expected: &str) {
-    assert_eq!(describe_shape(&Piece::of(text)), expected);
+    assert_eq!(describe_shape(&TextPiece::of(text)), expected);
 }
 
 #[test]
@@ -194,9 +203,9 @@ fn a_shape_says_what_the_whole_is() {
     );
 }
 
-/// The first part of a text.
+/// Returns the first part of a text.
 fn first(text: &str, room: usize) -> &str {
-    &text[..find_first_cut(&Piece::of(text), room).end]
+    &text[..find_first_cut(&TextPiece::of(text), room).end]
 }
 
 #[test]
@@ -209,7 +218,7 @@ fn a_cut_falls_where_it_does_least_harm() {
     assert_eq!(kept, items[..kept.len()]);
     assert_eq!(
         locate(&array, part.len()),
-        Some(Place {
+        Some(CutPosition {
             pointer: String::new(),
             shown: kept.len(),
             items: 100
@@ -218,7 +227,7 @@ fn a_cut_falls_where_it_does_least_harm() {
 
     let deep = json!({"a": 1, "data": {"x/y": items}}).to_string();
     let part = first(&deep, 200);
-    let place = locate(&deep, part.len()).expect("it is within");
+    let place = locate(&deep, part.len()).expect("the cut is inside a value");
     assert_eq!((&*place.pointer, place.items), ("/data/x~1y", 100));
 
     let paragraph = "Some words stand here.\n".repeat(12) + "\n";

@@ -1,4 +1,4 @@
-//! The tokens that a text costs a model: exactly with a tokenizer, or quickly without one.
+//! The tokens of a text: counted exactly by a tokenizer, or estimated quickly.
 
 mod bound;
 mod counter;
@@ -10,7 +10,7 @@ pub use bound::{token_upper_bound, token_upper_bound_to};
 pub use counter::Counter;
 pub use pieces::Pieces;
 
-/// Counts with the `o200k` encoding, some 10 MB a second.
+/// Counts the tokens of the `o200k` encoding, about 10 MB per second.
 pub fn count(text: &str) -> usize {
     encoding::count(text)
 }
@@ -21,14 +21,14 @@ fn tokenizer() -> &'static tiktoken_rs::CoreBPE {
     tiktoken_rs::o200k_base_singleton()
 }
 
-/// About what `count` would say, and quicker: measured texts have 4 bytes a token
-/// where they are ASCII, and about one token a character elsewhere.
+/// Estimates the result of `count` quickly: measured texts have 4 bytes per token in ASCII, and about one
+/// token per other character.
 pub fn estimate(text: &str) -> usize {
     let (ascii, other) = mix(text);
     ascii.div_ceil(4) + other
 }
 
-/// An upper bound of `count` for short lists of words and numbers.
+/// Returns an upper bound of `count` for short lists of words and numbers.
 pub fn upper_bound(text: &str) -> usize {
     let (ascii, other) = mix(text);
     ascii.div_ceil(3) + 2 * other

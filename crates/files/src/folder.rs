@@ -15,7 +15,7 @@ use crate::{note, whole::sync_folder};
 /// Mode bits that give the group and others any access.
 const OF_OTHERS: u32 = 0o077;
 
-/// Those of them that allow others to replace our files with theirs.
+/// Mode bits that allow others to replace our files.
 const WRITE_OF_OTHERS: u32 = 0o022;
 
 const ROOT: u32 = 0;
@@ -29,13 +29,13 @@ pub enum FolderError {
     Unusable(io::Error),
 }
 
-/// Creates a folder that no other user can enter. An existing one must be ours, no link, and closed to
+/// Creates a folder that no other user can enter. An existing one must be ours, not a link, and closed to
 /// all others. Its parent must exist.
 pub fn private_folder(path: &Path) -> Result<(), FolderError> {
     make(DirBuilder::new().recursive(false), path)?;
     let about = fs::symlink_metadata(path)?;
     if about.is_symlink() {
-        return Err(refuse(path, "is a link"));
+        return Err(refuse(path, "is a symbolic link"));
     }
     check_owner(path, &about, &[geteuid().as_raw()])?;
     check_mode(path, &about, OF_OTHERS)
@@ -78,7 +78,7 @@ fn check_owner(path: &Path, about: &Metadata, trusted: &[u32]) -> Result<(), Fol
         return Ok(());
     }
     let us = geteuid().as_raw();
-    let why = format!("belongs to user {owner} and we are user {us}; name a folder of ours");
+    let why = format!("belongs to user {owner}, not to user {us}; choose a folder of your own");
     Err(refuse(path, &why))
 }
 

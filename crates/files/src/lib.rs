@@ -21,7 +21,7 @@ mod whole;
 macro_rules! note {
     ($step:ident($($path:expr),+)) => {
         #[cfg(any(test, feature = "power-loss"))]
-        crate::power_loss::note(|| crate::power_loss::Step::$step($($path.to_owned()),+));
+        crate::power_loss::note(|| crate::power_loss::FileOperation::$step($($path.to_owned()),+));
     };
 }
 use note;

@@ -26,7 +26,7 @@ pub fn open_to_read(path: &Path) -> io::Result<File> {
         _ if kind.is_char_device() || kind.is_block_device() => "it is a device",
         _ => "it is a socket",
     };
-    Err(io::Error::other(format!("{what}, no file")))
+    Err(io::Error::other(format!("{what}, not a file")))
 }
 
 /// Opens a file for appending; creates it if it is missing.
@@ -59,9 +59,9 @@ mod tests {
         assert!(open_to_read(&file).is_ok());
         rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
         let why = |path: &std::path::Path| open_to_read(path).unwrap_err().to_string();
-        assert_eq!(why(&pipe), "it is a pipe, no file");
-        assert_eq!(why(folder.path()), "it is a folder, no file");
-        assert_eq!(why("/dev/zero".as_ref()), "it is a device, no file");
+        assert_eq!(why(&pipe), "it is a pipe, not a file");
+        assert_eq!(why(folder.path()), "it is a folder, not a file");
+        assert_eq!(why("/dev/zero".as_ref()), "it is a device, not a file");
     }
 
     #[test]

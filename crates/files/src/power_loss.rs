@@ -13,12 +13,12 @@ use std::{
 };
 
 thread_local! {
-    static RECORD: RefCell<Option<Vec<Step>>> = const { RefCell::new(None) };
+    static RECORD: RefCell<Option<Vec<FileOperation>>> = const { RefCell::new(None) };
 }
 
 /// One recorded operation.
 #[derive(Debug, Clone)]
-pub(crate) enum Step {
+pub(crate) enum FileOperation {
     CreateFolder(PathBuf),
     Create(PathBuf),
     Append(PathBuf, Vec<u8>),
@@ -29,7 +29,7 @@ pub(crate) enum Step {
     SyncFolder(PathBuf),
 }
 
-pub(crate) fn note(step: impl FnOnce() -> Step) {
+pub(crate) fn note(step: impl FnOnce() -> FileOperation) {
     RECORD.with_borrow_mut(|record| {
         if let Some(steps) = record {
             steps.push(step());
@@ -39,7 +39,7 @@ pub(crate) fn note(step: impl FnOnce() -> Step) {
 
 /// One state after a power loss.
 #[derive(Debug)]
-pub struct State<'a> {
+pub struct DiskState<'a> {
     /// A folder in this state.
     pub folder: &'a Path,
     /// True if the power was lost after all operations.
@@ -48,7 +48,7 @@ pub struct State<'a> {
 
 /// Runs `act`, which writes files in `folder`, and calls `look` for every state that a power loss may
 /// leave there. Returns the number of states.
-pub fn check(folder: &Path, act: impl FnOnce(), mut look: impl FnMut(State<'_>)) -> usize {
+pub fn check(folder: &Path, act: impl FnOnce(), mut look: impl FnMut(DiskState<'_>)) -> usize {
     let mut disk = Disk::read(folder).expect("the folder can be read");
     RECORD.set(Some(Vec::new()));
     act();
@@ -60,7 +60,7 @@ pub fn check(folder: &Path, act: impl FnOnce(), mut look: impl FnMut(State<'_>))
             if seen.insert((is_after_all, state.clone())) {
                 count += 1;
                 let place = write(&state, folder).expect("a temporary folder takes files");
-                look(State {
+                look(DiskState {
                     folder: place.path(),
                     is_after_all,
                 });
@@ -80,12 +80,12 @@ struct Inode {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Node {
+enum DiskNode {
     Folder,
     File(usize),
 }
 
-type Names = BTreeMap<PathBuf, Node>;
+type DiskNames = BTreeMap<PathBuf, DiskNode>;
 
 /// The bytes of each file; `None` for a folder.
 type Tree = BTreeMap<PathBuf, Option<Vec<u8>>>;
@@ -95,10 +95,10 @@ type Tree = BTreeMap<PathBuf, Option<Vec<u8>>>;
 struct Disk {
     inodes: Vec<Inode>,
     /// The names as programs see them.
-    names: Names,
-    synced_names: Names,
+    names: DiskNames,
+    synced_names: DiskNames,
     /// Unsynced changes of names, each with its folders and the names after it.
-    unsynced_names: Vec<(PathBuf, Names)>,
+    unsynced_names: Vec<(PathBuf, DiskNames)>,
 }
 
 /// The state of unsynced bytes after a power loss.
@@ -120,13 +120,13 @@ impl Disk {
                 let path = entry?.path();
                 let node = if path.is_dir() {
                     folders.push(path.clone());
-                    Node::Folder
+                    DiskNode::Folder
                 } else {
                     disk.inodes.push(Inode {
                         synced: fs::read(&path)?,
                         unsynced: Vec::new(),
                     });
-                    Node::File(disk.inodes.len() - 1)
+                    DiskNode::File(disk.inodes.len() - 1)
                 };
                 disk.names.insert(path, node);
             }
@@ -135,38 +135,38 @@ impl Disk {
         Ok(disk)
     }
 
-    fn apply(&mut self, step: &Step) {
+    fn apply(&mut self, step: &FileOperation) {
         match step {
-            Step::CreateFolder(path) => {
-                self.names.insert(path.clone(), Node::Folder);
+            FileOperation::CreateFolder(path) => {
+                self.names.insert(path.clone(), DiskNode::Folder);
                 self.note_names(path);
             }
-            Step::Create(path) => {
+            FileOperation::Create(path) => {
                 self.inodes.push(Inode::default());
-                let node = Node::File(self.inodes.len() - 1);
+                let node = DiskNode::File(self.inodes.len() - 1);
                 self.names.insert(path.clone(), node);
                 self.note_names(path);
             }
-            Step::Append(path, bytes) => self.inode(path).unsynced.extend(bytes),
-            Step::SyncFile(path) => {
+            FileOperation::Append(path, bytes) => self.inode(path).unsynced.extend(bytes),
+            FileOperation::SyncFile(path) => {
                 let inode = self.inode(path);
                 inode.synced.append(&mut inode.unsynced);
             }
-            Step::Rename(from, to) => {
+            FileOperation::Rename(from, to) => {
                 let node = self.names.remove(from).expect("it was created");
                 self.names.insert(to.clone(), node);
                 self.note_names(to);
             }
-            Step::Exchange(one, other) => {
+            FileOperation::Exchange(one, other) => {
                 let [a, b] = [one, other].map(|path| self.names[path]);
                 self.names.extend([(one.clone(), b), (other.clone(), a)]);
                 self.note_names(one);
             }
-            Step::Remove(path) => {
+            FileOperation::Remove(path) => {
                 self.names.remove(path);
                 self.note_names(path);
             }
-            Step::SyncFolder(folder) => {
+            FileOperation::SyncFolder(folder) => {
                 let last = self.unsynced_names.iter().rposition(|it| it.0 == *folder);
                 if let Some((_, names)) =
                     last.and_then(|it| self.unsynced_names.drain(..=it).next_back())
@@ -184,7 +184,7 @@ impl Disk {
 
     fn inode(&mut self, path: &Path) -> &mut Inode {
         match self.names.get(path) {
-            Some(Node::File(at)) => &mut self.inodes[*at],
+            Some(DiskNode::File(at)) => &mut self.inodes[*at],
             _ => panic!("{} is written and was not created", path.display()),
         }
     }
@@ -197,10 +197,10 @@ impl Disk {
             .collect()
     }
 
-    fn tree(&self, names: &Names, fate: Fate) -> Tree {
-        let bytes = |node: &Node| match node {
-            Node::Folder => None,
-            Node::File(at) => {
+    fn tree(&self, names: &DiskNames, fate: Fate) -> Tree {
+        let bytes = |node: &DiskNode| match node {
+            DiskNode::Folder => None,
+            DiskNode::File(at) => {
                 let inode = &self.inodes[*at];
                 Some([inode.synced.clone(), fate(&inode.unsynced)].concat())
             }

@@ -2,19 +2,19 @@
 
 use std::{sync::Arc, time::Duration};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::{sync::Notify, time::Instant};
 
 /// Counts the users of one connection. The keeper closes it only between two uses, so no call is
 /// ever sent into a connection that is being stopped for idleness.
 #[derive(Debug)]
 pub(crate) struct Activity {
-    state: Mutex<State>,
+    state: Mutex<UseState>,
     unused: Notify,
 }
 
 #[derive(Debug)]
-struct State {
+struct UseState {
     users: usize,
     idle_since: Instant,
     is_closed: bool,
@@ -31,7 +31,7 @@ pub(crate) struct Lease(Arc<Activity>);
 
 impl Activity {
     pub(crate) fn new() -> Arc<Self> {
-        let state = State {
+        let state = UseState {
             users: 0,
             idle_since: Instant::now(),
             is_closed: false,
@@ -47,7 +47,7 @@ impl Activity {
 
     /// `None` once the connection was closed.
     pub(crate) fn begin(self: &Arc<Self>) -> Option<Lease> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.is_closed {
             return None;
         }
@@ -57,7 +57,7 @@ impl Activity {
 
     /// The earliest moment at which it can have been idle for so long.
     pub(crate) fn idle_at(&self, idle: Duration) -> Instant {
-        let state = self.lock();
+        let state = self.state.lock();
         let since = if state.users > 0 {
             Instant::now()
         } else {
@@ -68,7 +68,7 @@ impl Activity {
 
     /// Closes it if it was unused for this time.
     pub(crate) fn close_if_idle(&self, idle: Duration) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.is_closed = state.users == 0 && state.idle_since.elapsed() >= idle;
         state.is_closed
     }
@@ -86,22 +86,22 @@ impl Activity {
 
     /// Takes note of a call, which may leave something behind in the server; surveys do not.
     pub(crate) fn note_call(&self) {
-        self.lock().was_called = true;
+        self.state.lock().was_called = true;
     }
 
     /// Takes note of the answer to a call.
     pub(crate) fn note_answer(&self) {
-        self.lock().answered = Some(Instant::now());
+        self.state.lock().answered = Some(Instant::now());
     }
 
     /// The time since it last answered a call; none if it never has.
     pub(crate) fn answered_ago(&self) -> Option<Duration> {
-        Some(self.lock().answered?.elapsed())
+        Some(self.state.lock().answered?.elapsed())
     }
 
     /// Marks it to be closed as soon as it is unused, unless a call was made or is made before that.
     pub(crate) fn set_spare(&self) {
-        self.lock().is_spare = true;
+        self.state.lock().is_spare = true;
         self.unused.notify_waiters();
     }
 
@@ -110,7 +110,7 @@ impl Activity {
         loop {
             let unused = self.unused.notified();
             {
-                let mut state = self.lock();
+                let mut state = self.state.lock();
                 if state.is_spare && !state.was_called && state.users == 0 {
                     state.is_closed = true;
                     return;
@@ -119,15 +119,11 @@ impl Activity {
             unused.await;
         }
     }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
-    }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
+        let mut state = self.0.state.lock();
         state.users -= 1;
         state.idle_since = Instant::now();
         drop(state);

@@ -8,7 +8,7 @@ use std::sync::{
 
 use futures::{FutureExt as _, future::BoxFuture};
 use jsonrpc::{Fields, Json, text_of};
-use oauth::{Login, LoginError, Person, Way, log_in};
+use oauth::{Login, LoginError, LoginMethod, Person, log_in};
 use parking_lot::Mutex;
 use reqwest::Url;
 use serde_json::json;
@@ -17,7 +17,8 @@ use tracing::{debug, info};
 
 use crate::{
     LoginPlace, Surroundings,
-    question::{Answer, Asks, Question, QuestionKind},
+    asking::COMPLETE,
+    question::{Asks, ClientAnswer, QuestionKind, ServerQuestion},
     secrets_named::with_secrets,
     server::Server,
     taken::templates,
@@ -25,8 +26,6 @@ use crate::{
 
 /// Numbers the questions.
 static ASKED: AtomicU64 = AtomicU64::new(1);
-
-const COMPLETE: &str = "notifications/elicitation/complete";
 
 /// Returns true if the client can ask its user to visit a URL.
 pub(crate) fn takes_addresses(asks: &Arc<dyn Asks>) -> bool {
@@ -76,14 +75,14 @@ pub(crate) async fn log_in_by_asking(
 
 async fn ask(place: &LoginPlace, name: &str, asks: &Arc<dyn Asks>) -> Result<bool, LoginError> {
     let (sender, address) = oneshot::channel();
-    let person = Shown(Mutex::new(Some(sender)));
+    let person = ShownAddress(Mutex::new(Some(sender)));
     let login = Login {
         file: &place.file,
         url: &place.url,
         headers: place.headers.clone(),
         settings: &place.settings,
         scopes: &[],
-        way: Way::Browser,
+        way: LoginMethod::Browser,
     };
     let mut logging_in = Box::pin(log_in(login, &person));
     let url = tokio::select! {
@@ -103,7 +102,7 @@ async fn ask(place: &LoginPlace, name: &str, asks: &Arc<dyn Asks>) -> Result<boo
         "url": url.as_str(),
         "elicitationId": id,
     });
-    let question = Question {
+    let question = ServerQuestion {
         kind: QuestionKind::Elicitation,
         params: Json::of_built(params.to_string()),
     };
@@ -128,8 +127,8 @@ fn complete(asks: &Arc<dyn Asks>, id: &str) -> bool {
     true
 }
 
-fn is_accepted(answer: &Answer) -> bool {
-    let Answer::Result(result) = answer else {
+fn is_accepted(answer: &ClientAnswer) -> bool {
+    let ClientAnswer::Result(result) = answer else {
         return false;
     };
     let fields = Fields::of(result.as_str());
@@ -138,9 +137,9 @@ fn is_accepted(answer: &Answer) -> bool {
 }
 
 /// A user to whom another program shows a URL.
-struct Shown(Mutex<Option<oneshot::Sender<Url>>>);
+struct ShownAddress(Mutex<Option<oneshot::Sender<Url>>>);
 
-impl Person for Shown {
+impl Person for ShownAddress {
     fn visit(&self, url: &Url) {
         if let Some(sender) = self.0.lock().take() {
             // No caller waits for it any more: the call was abandoned.

@@ -26,15 +26,16 @@ use crate::{
     HeldUp, Request,
     changes::Changes,
     limits::{ELICITATIONS_MAX, QUESTION_TIMEOUT, QUESTION_UNDISTURBED, QUESTIONS_MAX},
-    question::{Answer, Asks, Question, QuestionKind},
+    question::{Asks, ClientAnswer, QuestionKind, ServerQuestion},
     roots::Roots,
-    session_turns::{Asked, Entrant, SessionTurns, Turn},
+    session_turns::{AskedSession, Entrant, SessionTurn, SessionTurns},
     vitals::WaitingQuestion,
 };
 
 mod habits;
 
-const COMPLETE: &str = "notifications/elicitation/complete";
+/// The notification that a requested visit is complete.
+pub(crate) const COMPLETE: &str = "notifications/elicitation/complete";
 
 /// The requests that a server sends to clients, over all its processes.
 #[derive(Debug)]
@@ -195,7 +196,7 @@ impl Asking {
 
     /// Returns the roots, requested over a call of the client if there is one: some clients accept no
     /// request without.
-    async fn list_roots(&self) -> Answer {
+    async fn list_roots(&self) -> ClientAnswer {
         let caller = self.under_way.iter().find_map(|it| it.caller.clone());
         self.roots.list(caller).await
     }
@@ -247,7 +248,7 @@ pub(crate) struct CallTurn {
     asking: Arc<Asking>,
     number: u64,
     is_answered: bool,
-    _turn: Turn,
+    _turn: SessionTurn,
 }
 
 impl CallTurn {
@@ -273,7 +274,7 @@ impl Drop for CallTurn {
 struct BegunQuestion {
     asking: Arc<Asking>,
     number: u64,
-    _asked: Asked,
+    _asked: AskedSession,
 }
 
 impl Drop for BegunQuestion {
@@ -321,7 +322,7 @@ impl Questions {
                     || Json::of_built("{}".to_owned()),
                     |params| Json::part_of(line, params),
                 );
-                self.begin(id.get(), Question { kind, params }, own, all);
+                self.begin(id.get(), ServerQuestion { kind, params }, own, all);
                 true
             }
             (None, None) if method == COMPLETE => {
@@ -346,14 +347,15 @@ impl Questions {
     fn begin(
         &self,
         id: &str,
-        question: Question,
+        question: ServerQuestion,
         own: Option<Asker>,
         all: impl FnOnce() -> Vec<Asker>,
     ) {
         let id = id.to_owned();
         let (questions, send) = (self.clone(), Arc::clone(&self.send));
         if self.open.len() >= QUESTIONS_MAX {
-            let refusal = Answer::refuse(&format!("more than {QUESTIONS_MAX} questions are open"));
+            let refusal =
+                ClientAnswer::refuse(&format!("more than {QUESTIONS_MAX} questions are open"));
             tokio::spawn(async move { send(refusal.frame(&id)).await });
             return;
         }
@@ -373,7 +375,7 @@ impl Questions {
         });
     }
 
-    async fn answer(&self, question: Question, askers: Vec<Asker>) -> Answer {
+    async fn answer(&self, question: ServerQuestion, askers: Vec<Asker>) -> ClientAnswer {
         if question.kind == QuestionKind::Roots {
             return self.asking.list_roots().await;
         }
@@ -382,7 +384,7 @@ impl Questions {
             Ok(asks) => asks,
             Err(why) => {
                 info!(method, why, "a question of the server is refused");
-                return Answer::refuse(&format!("{method}: {why}"));
+                return ClientAnswer::refuse(&format!("{method}: {why}"));
             }
         };
         self.asking
@@ -394,16 +396,16 @@ impl Questions {
         let over = join_all(askers.iter().map(|asker| asker.ended.cancelled()));
         tokio::select! {
             biased;
-            _ = over => Answer::refuse(&format!("{method}: the call is over that this was asked for")),
+            _ = over => ClientAnswer::refuse(&format!("{method}: the call is over that this was asked for")),
             () = self.until_in_the_way(&asks) => {
                 let client = asks.client();
                 info!(method, client, "a question is taken back, since other clients wait");
                 let why = "the client has not answered, and others wait for this server";
-                Answer::refuse(&format!("{method}: {why}"))
+                ClientAnswer::refuse(&format!("{method}: {why}"))
             }
             answer = timeout(QUESTION_TIMEOUT, asks.ask(question)) => answer.unwrap_or_else(|_| {
                 let minutes = QUESTION_TIMEOUT.as_secs() / 60;
-                Answer::refuse(&format!("{method}: no answer within {minutes} min"))
+                ClientAnswer::refuse(&format!("{method}: no answer within {minutes} min"))
             }),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tool::ServerName;
 
@@ -19,21 +19,17 @@ pub(crate) struct Changes {
 
 impl Changes {
     pub(crate) fn note(&self, server: &ServerName) {
-        self.lock().insert(server.clone());
+        self.names.lock().insert(server.clone());
         self.news.notify_one();
     }
 
     /// Waits for the next server; each note is answered once.
     pub(crate) async fn next(&self) -> ServerName {
         loop {
-            if let Some(server) = self.lock().pop_first() {
+            if let Some(server) = self.names.lock().pop_first() {
                 return server;
             }
             self.news.notified().await;
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeSet<ServerName>> {
-        self.names.lock()
     }
 }

@@ -5,38 +5,38 @@
 //! own requests, and progress of our own calls; the other messages are passed to rmcp.
 
 mod length;
-mod pending;
 #[cfg(test)]
 mod tests;
 
 use std::sync::{
-    Arc,
+    Arc, OnceLock,
     atomic::{AtomicU64, Ordering},
 };
 
 use bytes::Bytes;
 use futures::FutureExt as _;
-use jsonrpc::{Closed, Json, Line, LineReader, Message, Outbox, ProtocolError, frame};
-use tokio::{sync::oneshot, time::sleep};
-use tokio_util::sync::CancellationToken;
+use jsonrpc::{Closed, Json, Line, LineReader, Message, Outbox, frame};
+use tokio::time::sleep;
 use tracing::debug;
 
-pub(crate) use self::{length::cap, pending::PendingRequests};
-use self::{
-    length::refuse_too_long,
-    pending::{Answer, FIRST_ID, IDS, PendingRequest},
-};
+pub(crate) use self::length::cap;
+use self::length::refuse_too_long;
 use crate::{
     asking::{AnswerSink, Asking, Questions},
     error::RequestError,
     limits::{LAST_LINES_WAIT, LIST_BYTES_MAX},
     mask::Mask,
-    request::{Listeners, bytes_max},
+    pending::{CHANNEL_IDS, PendingRequest, PendingRequests, Routed},
+    request::Listeners,
     updates::Updates,
 };
 
 /// The number of characters shown of a line that is not a message.
 const STRAY_CHARS_MAX: usize = 120;
+
+/// The number of bytes kept of a line that is not a message: more than is shown, so that a secret
+/// in it is complete when it is masked.
+const STRAY_BYTES_MAX: usize = 4096;
 
 /// Receives the messages that the channel leaves.
 pub(crate) trait MessageSink: Send + 'static {
@@ -50,31 +50,20 @@ pub(crate) struct CallChannel {
     /// Takes secrets out of the server's errors; results are its own affair.
     mask: Arc<Mask>,
     pending: Arc<PendingRequests>,
+    stray: Arc<StrayLine>,
     next: AtomicU64,
 }
 
-/// Why a request on the channel has no result.
-#[derive(Debug)]
-pub(crate) enum ChannelError {
-    /// The server has ended and no longer reads: the request did not reach it.
-    Unsent,
-    /// The server has ended. This many bytes were sent to it before the request.
-    Lost(u64),
-    Protocol(ProtocolError),
-    TooLong {
-        bytes: usize,
-    },
-}
+/// The first line of a server that is not a message, truncated.
+#[derive(Debug, Default)]
+struct StrayLine(OnceLock<String>);
 
-impl From<ChannelError> for RequestError {
-    fn from(error: ChannelError) -> Self {
-        match error {
-            ChannelError::Unsent => Self::Unsent,
-            ChannelError::Lost(before) => Self::Lost(Some(before)),
-            ChannelError::Protocol(error) => Self::Protocol(error),
-            ChannelError::TooLong { bytes } => Self::Failed(format!(
-                "its answer was one line of {bytes} bytes, over the cap"
-            )),
+impl StrayLine {
+    fn note(&self, line: &[u8]) {
+        if line.iter().any(|byte| !byte.is_ascii_whitespace()) {
+            let start = &line[..line.len().min(STRAY_BYTES_MAX)];
+            self.0
+                .get_or_init(|| String::from_utf8_lossy(start).into_owned());
         }
     }
 }
@@ -101,12 +90,19 @@ impl CallChannel {
         asking: Arc<Asking>,
     ) -> Self {
         let lines = lines.capped(LIST_BYTES_MAX, cap(&pending));
-        let questions = Questions::new(asking, answer_over(&outbox));
-        tokio::spawn(read(lines, Arc::clone(&pending), questions, others));
+        let stray = Arc::<StrayLine>::default();
+        let reader = Reader {
+            pending: Arc::clone(&pending),
+            stray: Arc::clone(&stray),
+            questions: Questions::new(asking, answer_over(&outbox)),
+            others,
+        };
+        tokio::spawn(reader.read(lines));
         Self {
             outbox,
             mask,
             pending,
+            stray,
             next: AtomicU64::new(0),
         }
     }
@@ -117,15 +113,10 @@ impl CallChannel {
         method: &str,
         params: impl FnOnce(u64) -> Vec<Bytes>,
         listeners: Listeners,
-    ) -> Result<Json, ChannelError> {
-        let id = FIRST_ID + self.next.fetch_add(1, Ordering::Relaxed) % IDS;
-        let (answer, answered) = oneshot::channel();
-        let request = PendingRequest {
-            answer,
-            bytes_max: bytes_max(method),
-            listeners,
-            over: CancellationToken::new().drop_guard(),
-        };
+    ) -> Result<Json, RequestError> {
+        let count = CHANNEL_IDS.end - CHANNEL_IDS.start;
+        let id = CHANNEL_IDS.start + self.next.fetch_add(1, Ordering::Relaxed) % count;
+        let (request, response) = PendingRequest::new(method, listeners);
         self.pending.by_id.insert(id, request);
         let mut abandoned = Abandoned {
             channel: self,
@@ -134,19 +125,16 @@ impl CallChannel {
         };
         if self.has_ended() {
             abandoned.armed = false;
-            return Err(ChannelError::Unsent);
+            return Err(RequestError::Unsent);
         }
         let line = frame::request(id, method, params(id));
         let sent = self.outbox.send_after(&line).await;
-        let before = sent.map_err(|Closed| ChannelError::Unsent)?;
-        let answer = answered.await;
+        let before = sent.map_err(|Closed| RequestError::Unsent)?;
+        let response = response.await;
         abandoned.armed = false;
-        match answer {
-            Ok(Answer::Result(json)) => Ok(json),
-            Ok(Answer::Error(error)) => Err(ChannelError::Protocol(self.mask.error(error))),
-            Ok(Answer::TooLong { bytes }) => Err(ChannelError::TooLong { bytes }),
-            Err(_) => Err(ChannelError::Lost(before)),
-        }
+        response
+            .unwrap_or(Err(RequestError::Lost(Some(before))))
+            .map_err(|error| error.mask(&self.mask))
     }
 
     /// Returns true if it is certain that the server, which has ended, did not read the request that
@@ -181,7 +169,7 @@ impl CallChannel {
 
     /// Returns the first line of the server that is not a message, if there is one, shortened.
     pub(crate) fn stray_line(&self) -> Option<String> {
-        let line = self.pending.stray.get()?;
+        let line = self.stray.0.get()?;
         Some(printable::one_line_of(
             &self.mask.apply(line),
             STRAY_CHARS_MAX,
@@ -197,6 +185,13 @@ impl CallChannel {
     pub(crate) fn give_up(&self) {
         self.pending.end();
         self.outbox.give_up();
+    }
+}
+
+/// The outbox must not outlive a channel that was not closed.
+impl Drop for CallChannel {
+    fn drop(&mut self) {
+        self.outbox.close();
     }
 }
 
@@ -228,59 +223,50 @@ fn answer_over(outbox: &Arc<Outbox>) -> AnswerSink {
     })
 }
 
-async fn read(
-    mut lines: LineReader,
+/// Reads the lines of a server.
+struct Reader<S> {
     pending: Arc<PendingRequests>,
+    stray: Arc<StrayLine>,
     questions: Questions,
-    mut others: impl MessageSink,
-) {
-    let ended = pending.ended.clone();
-    let mut given_up = std::pin::pin!(ended.cancelled());
-    loop {
-        let line = tokio::select! {
-            biased;
-            line = lines.next() => line,
-            // A process other than the server may hold the other end for ever.
-            () = &mut given_up => break,
-        };
-        match line {
-            Ok(Some(Line::Whole(line))) => route(&line, &pending, &questions, &mut others),
-            Ok(Some(Line::TooLong { head, bytes })) => refuse_too_long(&pending, &head, bytes),
-            Ok(None) => break,
-            Err(error) => {
-                debug!(%error, "reading from the server failed");
-                break;
-            }
-        }
-    }
-    pending.end();
+    others: S,
 }
 
-fn route(
-    line: &Bytes,
-    pending: &PendingRequests,
-    questions: &Questions,
-    others: &mut impl MessageSink,
-) {
-    let Some(message) = Message::parse(line) else {
-        debug!(
-            bytes = line.len(),
-            "the server wrote a line that is no message"
-        );
-        pending.note_stray(line);
-        return;
-    };
-    let is_handled = match message.method.as_deref() {
-        None => pending.take_answer(line, &message),
-        Some("notifications/progress") => pending.pass_progress(&message),
-        Some("notifications/message") => pending.pass_log(&message),
-        Some("notifications/resources/updated") => {
-            pending.updates.pass(&message);
-            true
+impl<S: MessageSink> Reader<S> {
+    async fn read(mut self, mut lines: LineReader) {
+        let ended = self.pending.ended.clone();
+        let mut given_up = std::pin::pin!(ended.cancelled());
+        loop {
+            let line = tokio::select! {
+                biased;
+                line = lines.next() => line,
+                // A process other than the server may hold the other end for ever.
+                () = &mut given_up => break,
+            };
+            match line {
+                Ok(Some(Line::Whole(line))) => self.route(&line),
+                Ok(Some(Line::TooLong { head, bytes })) => {
+                    refuse_too_long(&self.pending, &head, bytes);
+                }
+                Ok(None) => break,
+                Err(error) => {
+                    debug!(%error, "reading from the server failed");
+                    break;
+                }
+            }
         }
-        Some(_) => questions.take(line, &message, None, || pending.askers()),
-    };
-    if !is_handled {
-        others.take(line, &message);
+        self.pending.end();
+    }
+
+    fn route(&mut self, line: &Bytes) {
+        let Some(message) = Message::parse(line) else {
+            let bytes = line.len();
+            debug!(bytes, "the server wrote a line that is not a message");
+            self.stray.note(line);
+            return;
+        };
+        let routed = self.pending.route(line, &message, None, &self.questions);
+        if routed == Routed::Other {
+            self.others.take(line, &message);
+        }
     }
 }

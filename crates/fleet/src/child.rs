@@ -24,7 +24,7 @@ mod tests;
 use self::{
     isolation::{Contained, Container, Limits, find_engine},
     missing::{describe_not_found, describe_refused_start},
-    stderr::{Kept, Tail, drain},
+    stderr::{StderrSinks, Tail, drain},
 };
 use crate::{
     Launch, ServerSpec, Template, Variables,
@@ -110,13 +110,13 @@ impl Running {
     }
 
     fn drain_stderr(&mut self, log: Option<Log>) {
-        let kept = Kept {
+        let sinks = StderrSinks {
             tail: Arc::clone(&self.stderr),
             mask: Arc::clone(&self.mask),
             log,
         };
         let output = self.tree.take_stderr();
-        self.drain = output.map(|output| tokio::spawn(drain(output, kept)));
+        self.drain = output.map(|output| tokio::spawn(drain(output, sinks)));
     }
 
     pub(crate) fn id(&self) -> Option<u32> {
@@ -142,7 +142,7 @@ impl Running {
         }
     }
 
-    /// Why the child left, when its stdout closed.
+    /// Returns why the child exited, after its stdout was closed.
     pub(crate) async fn exit_reason(&mut self) -> Failure {
         let why = match timeout(EXIT_STATUS_WAIT, self.tree.wait_for_exit()).await {
             Ok(Ok(status)) => describe_exit(status),

@@ -22,10 +22,10 @@ pub(crate) enum Era {
 
 /// The known eras of one server. All of its processes share this state.
 #[derive(Debug, Default)]
-pub(crate) struct Eras(Mutex<Known>);
+pub(crate) struct Eras(Mutex<KnownRevisions>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownRevisions {
     /// The revision that the server speaks in [`Era::Newest`].
     newest: Option<Spoken>,
     /// A start with this guess failed: the server may speak something else by now.
@@ -46,9 +46,9 @@ impl Eras {
     /// Creates the state of a server that replaces `before`, if there was one.
     pub(crate) fn of(spec: &ServerSpec, before: Option<&Self>) -> Self {
         let newest = before.and_then(Self::newest);
-        Self(Mutex::new(Known {
+        Self(Mutex::new(KnownRevisions {
             newest: newest.or_else(|| spec.spoken.clone()),
-            ..Known::default()
+            ..KnownRevisions::default()
         }))
     }
 

@@ -1,22 +1,22 @@
-//! Errors between us and a server, by the caller's reaction to them.
+//! Errors of requests to a server, by the caller's reaction to them.
 
 use std::{error::Error, fmt, time::Duration};
 
 use jsonrpc::ProtocolError;
 use tool::ServerName;
 
-use crate::{awaited::Awaited, login_needed::LoginNeeded, wire::Obstacle};
+use crate::{awaited::Awaited, login_needed::LoginNeeded, mask::Mask, wire::Obstacle};
 
 /// Tells if a call that failed may have been executed. Only `No` is safe to retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ran {
     /// It did not reach the server.
     No,
-    /// It was on its way, and nothing came back.
+    /// It was sent, and has no response.
     Maybe,
 }
 
-/// Why a server is not there. Texts are masked: no secret of the configuration is in them.
+/// The reason why a server is not available. Its texts are masked: they contain no secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// A sentence without a full stop.
@@ -29,12 +29,12 @@ pub struct Failure {
     pub is_lasting: bool,
     /// True if the server denied access.
     pub is_denied: bool,
-    /// A change by a person after which a try is worth its while at once.
+    /// A change by a person after which a restart may succeed at once.
     pub awaited: Option<Box<Awaited>>,
 }
 
 impl Failure {
-    /// A failure of which no more is known; it may go away.
+    /// Creates a failure that may be temporary.
     pub fn new(why: impl Into<String>) -> Self {
         let why = why.into();
         Self {
@@ -47,12 +47,12 @@ impl Failure {
         }
     }
 
-    /// Of a server that is ended because we end.
+    /// Creates the failure of a server that ends with the program.
     pub(crate) fn stopping() -> Self {
         Self::new("the proxy is stopping")
     }
 
-    /// The login that a person has to make, if it is that.
+    /// Returns the login that is needed, if the failure is a missing login.
     pub fn login(&self) -> Option<&LoginNeeded> {
         self.awaited.as_ref()?.login.as_ref()
     }
@@ -66,7 +66,7 @@ impl Failure {
     /// Creates the failure of an unreachable remote server; `place` is its host and port, if its URL
     /// contains no secret.
     pub(crate) fn unreachable(why: &str, obstacle: Obstacle, place: Option<&str>) -> Self {
-        // reqwest's own words in front of every cause.
+        // reqwest writes this before every cause.
         let why = why.replace("error sending request: client error (Connect): ", "");
         let there = place.map_or_else(|| "there".to_owned(), |place| format!("at {place}"));
         let (what, hint) = match obstacle {
@@ -76,8 +76,8 @@ impl Failure {
             ),
             Obstacle::UnknownHost => (
                 match place.and_then(|place| place.rsplit_once(':')) {
-                    Some((host, _)) => format!("no host has this name: {host}: "),
-                    None => "no host has this name: ".to_owned(),
+                    Some((host, _)) => format!("no host has the name {host}: "),
+                    None => "the host is unknown: ".to_owned(),
                 },
                 "look at `url`, and at the network",
             ),
@@ -86,7 +86,7 @@ impl Failure {
                 "name your authority's file in `SSL_CERT_FILE`, or look at the clock",
             ),
             Obstacle::NotTls => (
-                format!("no TLS is spoken {there}: "),
+                format!("the server does not speak TLS {there}: "),
                 "write `http://` in `url`, or the port of `https://`",
             ),
             Obstacle::NoEndpoint => (
@@ -98,10 +98,7 @@ impl Failure {
                 String::new(),
                 "write that address in `url`, if it is trusted with the headers",
             ),
-            Obstacle::ServerFails => (
-                String::new(),
-                "it is the server's own trouble: ask again later",
-            ),
+            Obstacle::ServerFails => (String::new(), "the server itself failed: try again later"),
         };
         Self::new(what + &why).hint(hint)
     }
@@ -133,21 +130,37 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Why a request over a connection brought no result.
-#[derive(Debug)]
+/// The reason why a request over a connection has no result.
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum RequestError {
     /// The connection was lost; the request did not reach the server.
+    #[error("the connection ended")]
     Unsent,
     /// The connection was lost; the request may have been executed. The number is that of the bytes sent
     /// before it, if known.
+    #[error("the connection ended")]
     Lost(Option<u64>),
     /// The connection to the server failed: the request did not reach it.
+    #[error("{0}")]
     Unreached(String),
     /// The request failed although the connection may live.
+    #[error("{0}")]
     Failed(String),
     /// The server requires authentication, or more permissions: nothing was executed.
+    #[error("{}", .0.why)]
     Denied(Denied),
+    #[error("{} (error {})", .0.message, .0.code)]
     Protocol(ProtocolError),
+}
+
+impl RequestError {
+    /// Masks the secrets in an error that the server wrote.
+    pub(crate) fn mask(self, mask: &Mask) -> Self {
+        match self {
+            Self::Protocol(error) => Self::Protocol(mask.error(error)),
+            other => other,
+        }
+    }
 }
 
 /// A request that the server refused for lack of authentication or permission.
@@ -173,21 +186,21 @@ pub(crate) fn describe(error: &dyn Error) -> String {
     text
 }
 
-/// Why a call gave no result.
+/// The reason why a call has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     /// The configuration has no server of this name.
     #[error("no server `{0}`")]
     UnknownServer(ServerName),
 
-    /// The server did not start, or died under the call.
+    /// The server did not start, or ended during the call.
     #[error("server `{server}` is not available: {failure}")]
     Unavailable {
         /// The server that was called.
         server: ServerName,
-        /// Why it is not there.
+        /// Why it is not available.
         failure: Failure,
-        /// Starts that failed in a row; 0 when the server died under the call.
+        /// Failed starts in a row; 0 if the server ended during the call.
         tries: u32,
         /// `No` when it was never ready.
         ran: Ran,
@@ -239,7 +252,7 @@ fn explain_delay(held_up: Option<&HeldUp>) -> String {
     held_up.map_or_else(String::new, |why| format!(": it {why}"))
 }
 
-/// Why a survey brought no list of tools.
+/// The reason why a survey has no list of tools.
 #[derive(Debug, thiserror::Error)]
 #[error("{failure}{}", failure.hint.as_ref().map(|hint| format!(" (hint: {hint})")).unwrap_or_default())]
 pub struct SurveyError {

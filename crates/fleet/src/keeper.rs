@@ -8,7 +8,7 @@ use std::{ops::ControlFlow, sync::Arc, time::Duration};
 use futures::FutureExt as _;
 use processes::Pace;
 use tokio::{
-    sync::{Notify, watch},
+    sync::watch,
     time::{Instant, sleep_until},
 };
 use tokio_util::sync::CancellationToken;
@@ -16,11 +16,10 @@ use tracing::{info, warn};
 
 use crate::{
     ServerSpec,
-    asking::Asking,
     changes::{Changes, OnListChanged},
     child::{Running, Surroundings},
     ending::Ending,
-    eras::{Era, Eras},
+    eras::Era,
     error::Failure,
     limits::{
         HEALTHY_AFTER, IN_USE_WITHIN, LAUNCHED_ANSWER_WAIT, ORPHAN_ANSWER_WAIT, REST_MAX, REST_MIN,
@@ -28,67 +27,46 @@ use crate::{
     link::{Link, OpenError, Opening},
     roots::Roots,
     secrets_named::{forget_printed, have_printed, with_secrets},
-    server::{Place, Server, Stage},
-    taken::{Taken, templates},
-    vitals::Vitals,
+    server::{Server, Siblings, Stage},
+    taken::{TakenVariables, templates},
 };
 
 pub(crate) struct Keeper {
-    spec: Arc<ServerSpec>,
-    taken: Arc<Taken>,
+    server: Server,
     surroundings: Arc<Surroundings>,
     changes: Arc<Changes>,
     stage: watch::Sender<Stage>,
-    wanted: Arc<Notify>,
-    rested: Arc<Notify>,
-    vitals: Arc<Vitals>,
-    asking: Arc<Asking>,
     ending: Ending,
-    /// Its calls may finish; then it ends.
-    retired: CancellationToken,
-    /// Whose place it takes: it starts nothing before that one has ended.
+    /// The server that this one replaces. Nothing is started before it has ended.
     before: Option<watch::Receiver<Stage>>,
     /// Failures in a row.
     tries: u32,
-    era: Era,
-    eras: Arc<Eras>,
-    /// The same server in its newest revision, where this one is spoken to otherwise.
-    newest: Option<watch::Receiver<Stage>>,
 }
 
 impl Keeper {
     pub(crate) fn new(
         spec: ServerSpec,
-        taken: Taken,
+        taken: TakenVariables,
         surroundings: Arc<Surroundings>,
         changes: Arc<Changes>,
         ending: Ending,
-        place: &Place<'_>,
+        siblings: &Siblings<'_>,
         roots: Roots,
     ) -> (Self, Server) {
-        let (server, stage) = Server::new(spec, taken, place, roots, &changes);
+        let (server, stage) = Server::new(spec, taken, siblings, roots, &changes);
         let keeper = Self {
-            spec: Arc::clone(&server.spec),
-            taken: Arc::clone(&server.taken),
+            server: server.clone(),
             surroundings,
             changes,
             stage,
-            wanted: Arc::clone(&server.wanted),
-            rested: Arc::clone(&server.rested),
-            vitals: Arc::clone(&server.vitals),
-            asking: Arc::clone(&server.asking),
             ending,
-            retired: server.retired.clone(),
-            before: place.before.map(|it| it.stage.clone()),
+            before: siblings.before.map(|it| it.stage.clone()),
             tries: 0,
-            era: server.era,
-            newest: server.newest.clone(),
-            eras: Arc::clone(&server.eras),
         };
         (keeper, server)
     }
 
-    /// Runs until told to stop. Each line is one stage of the server's life.
+    /// Runs until the fleet stops or the server is retired. Each line is one stage of its life.
     pub(crate) async fn run(mut self) {
         self.await_predecessor().await;
         while self.stopped().await.is_continue() {
@@ -114,8 +92,8 @@ impl Keeper {
         tokio::select! {
             biased;
             () = self.ending.begun() => ControlFlow::Break(()),
-            () = self.retired.cancelled() => ControlFlow::Break(()),
-            () = self.wanted.notified() => ControlFlow::Continue(()),
+            () = self.server.retired.cancelled() => ControlFlow::Break(()),
+            () = self.server.wanted.notified() => ControlFlow::Continue(()),
         }
     }
 
@@ -123,7 +101,7 @@ impl Keeper {
         self.stage.send_replace(Stage::Starting);
         let began = Instant::now();
         let on_list_changed: OnListChanged = {
-            let (changes, name) = (Arc::clone(&self.changes), self.spec.name.clone());
+            let (changes, name) = (Arc::clone(&self.changes), self.server.spec.name.clone());
             Arc::new(move || changes.note(&name))
         };
         let opened = {
@@ -134,25 +112,27 @@ impl Keeper {
                 opened = opening => opened,
             }
         };
-        let server = self.spec.name.as_str();
+        let server = self.server.spec.name.as_str();
         match opened {
             Ok((link, running)) => {
                 let pid = running.as_ref().and_then(Running::id);
-                let starts = self.vitals.started(pid);
+                let starts = self.server.vitals.started(pid);
                 let ms = began.elapsed().as_millis();
                 info!(server, pid, starts, ms, "ready");
-                self.eras.note_start(self.era, &link.about().spoken);
-                // Its tools may have changed since it last ran.
-                self.changes.note(&self.spec.name);
+                self.server
+                    .eras
+                    .note_start(self.server.era, &link.about().spoken);
+                // Its tools may have changed since its last run.
+                self.changes.note(&self.server.spec.name);
                 Some((Arc::new(link), running))
             }
             Err(error) => {
                 if self.is_refused(&error) {
-                    info!(server, "takes no handshake");
-                    // Its callers go to the one that speaks the newest revision.
-                    self.retired.cancel();
-                } else if self.era == Era::Newest {
-                    self.eras.note_failed_start();
+                    info!(server, "refused the handshake");
+                    // Its callers use the process that speaks the newest revision.
+                    self.server.retired.cancel();
+                } else if self.server.era == Era::Newest {
+                    self.server.eras.note_failed_start();
                 }
                 let failure = error.into_failure();
                 warn!(server, %failure, "did not start");
@@ -165,7 +145,7 @@ impl Keeper {
     /// Returns true if a start failed because the server rejects the handshake. If the server may be
     /// down, a missing response does not count as a rejection.
     fn is_refused(&self, error: &OpenError) -> bool {
-        let newest = self.newest.as_ref().map(|it| it.borrow().clone());
+        let newest = self.server.newest.as_ref().map(|it| it.borrow().clone());
         let is_down = matches!(
             newest,
             Some(Stage::Resting { .. } | Stage::Stopped { last: Some(_) })
@@ -175,7 +155,7 @@ impl Keeper {
             OpenError::Unanswered(_) | OpenError::Silent(_) => !is_down,
             OpenError::Failed(_) => false,
         };
-        self.era == Era::Handshake && may_refuse && self.eras.note_refusal()
+        self.server.era == Era::Handshake && may_refuse && self.server.eras.note_refusal()
     }
 
     /// Opens the connection; retries once if the server rejects a secret that a command printed for an
@@ -185,7 +165,7 @@ impl Keeper {
         on_list_changed: &OnListChanged,
     ) -> Result<(Link, Option<Running>), OpenError> {
         let resolver = self.surroundings.secrets.as_deref();
-        let has_printed = have_printed(templates(&self.spec), resolver);
+        let has_printed = have_printed(templates(&self.server.spec), resolver);
         let opened = self.open_once(on_list_changed).await;
         let is_denied = matches!(&opened, Err(OpenError::Failed(failure)) if failure.is_denied);
         if is_denied && self.forget_printed() && has_printed {
@@ -197,7 +177,7 @@ impl Keeper {
     /// Makes commands that print secrets of the server run again. Returns true if there are any.
     fn forget_printed(&self) -> bool {
         let resolver = self.surroundings.secrets.as_deref();
-        forget_printed(templates(&self.spec), resolver)
+        forget_printed(templates(&self.server.spec), resolver)
     }
 
     async fn open_once(
@@ -205,17 +185,17 @@ impl Keeper {
         on_list_changed: &OnListChanged,
     ) -> Result<(Link, Option<Running>), OpenError> {
         let resolver = self.surroundings.secrets.as_deref();
-        let named = templates(&self.spec);
-        let variables = with_secrets(named, &self.taken.values, resolver).await?;
+        let named = templates(&self.server.spec);
+        let variables = with_secrets(named, &self.server.taken.values, resolver).await?;
         let opening = Opening {
-            spec: &self.spec,
+            spec: &self.server.spec,
             variables: &variables,
             surroundings: &self.surroundings,
             on_list_changed,
-            asking: &self.asking,
+            asking: &self.server.asking,
         };
-        let guess = self.eras.guess(self.era);
-        match self.era {
+        let guess = self.server.eras.guess(self.server.era);
+        match self.server.era {
             Era::Newest => opening
                 .open(guess.as_ref())
                 .await
@@ -225,7 +205,7 @@ impl Keeper {
     }
 
     async fn ready(&mut self, link: Arc<Link>, mut running: Option<Running>) {
-        // Asked now: a child that was waited for has no number any more.
+        // Read now: a child has no process id after it was reaped.
         let pid = running.as_ref().and_then(Running::id);
         let began = Instant::now();
         self.stage.send_replace(Stage::Ready(Arc::clone(&link)));
@@ -233,10 +213,10 @@ impl Keeper {
             biased;
             () = self.ending.begun() => End::Stop,
             () = link.ended() => End::ByItself,
-            () = close_when_idle(&link, self.spec.idle_timeout) => End::Idle,
-            () = close_when_retired(&link, &self.retired) => End::Retired,
+            () = close_when_idle(&link, self.server.spec.idle_timeout) => End::Idle,
+            () = close_when_retired(&link, &self.server.retired) => End::Retired,
             () = link.activity().close_when_spare() => End::Spare,
-            () = be_orphaned(&link, running.as_mut()) => End::ByItself,
+            () = wait_until_orphaned(&link, running.as_mut()) => End::ByItself,
         };
         let mut failure = None;
         if matches!(end, End::ByItself) {
@@ -248,38 +228,38 @@ impl Keeper {
             if why.is_denied && self.forget_printed() {
                 why.is_lasting = false;
             }
-            let (server, starts) = (self.spec.name.as_str(), self.vitals.starts());
-            warn!(server, pid, starts, failure = %why, "ended by itself");
+            let (server, starts) = (self.server.spec.name.as_str(), self.server.vitals.starts());
+            warn!(server, pid, starts, failure = %why, "ended unexpectedly");
             if began.elapsed() >= HEALTHY_AFTER {
                 self.tries = 0;
             }
-            link.tell_end(why.clone());
+            link.set_end(why.clone());
             link.give_up();
             failure = self.rest_unless_it_answered(&link, why);
         }
-        link.tell_end(Failure::stopping());
+        link.set_end(Failure::stopping());
         link.close().await;
         if let Some(running) = running {
             self.stop_child(running, &end).await;
         }
         link.give_up();
-        self.vitals.ended();
+        self.server.vitals.ended();
         if failure.is_some() {
-            self.begin_anew(&link, failure);
+            self.restart(&link, failure);
         }
         if let End::Idle | End::Spare = end {
             let why = match end {
-                End::Idle => "nobody called for long",
-                _ => "those who call are spoken to with a handshake",
+                End::Idle => "it was idle",
+                _ => "its callers use the process with a handshake",
             };
-            info!(server = %self.spec.name, why, "stopped");
+            info!(server = %self.server.spec.name, why, "stopped");
             self.tries = 0;
-            self.forget_wishes();
+            self.discard_wanted();
             self.stage.send_replace(Stage::Stopped { last: None });
         }
     }
 
-    /// Ends the child and all it started, at the pace of those who wait for that.
+    /// Ends the child and its descendants, faster if the fleet is stopping.
     async fn stop_child(&self, mut running: Running, end: &End) {
         if let End::Idle | End::Spare = end {
             tokio::select! {
@@ -294,8 +274,8 @@ impl Keeper {
         running.stop(Pace::Hurried).await;
     }
 
-    /// A server that had answered may be started again at once; one that had not rests first. Why
-    /// it ended, if it may.
+    /// Returns the failure of a server that had answered a call: it may restart at once. Any other
+    /// server rests first.
     fn rest_unless_it_answered(&mut self, link: &Link, why: Failure) -> Option<Failure> {
         if link.activity().answered_ago().is_some() && !why.is_lasting {
             self.tries = 0;
@@ -305,17 +285,17 @@ impl Keeper {
         None
     }
 
-    /// Leaves the server to its next call, or starts it ahead of that if it is in use. It starts so
-    /// once at most for each call that it answered.
-    fn begin_anew(&self, link: &Link, failure: Option<Failure>) {
-        self.forget_wishes();
+    /// Waits for the next call, or restarts the server at once if it is in use: at most once for each
+    /// call that it answered.
+    fn restart(&self, link: &Link, failure: Option<Failure>) {
+        self.discard_wanted();
         self.stage.send_replace(Stage::Stopped { last: failure });
         if link
             .activity()
             .answered_ago()
             .is_some_and(|ago| ago < IN_USE_WITHIN)
         {
-            self.wanted.notify_one();
+            self.server.wanted.notify_one();
         }
     }
 
@@ -339,15 +319,15 @@ impl Keeper {
         let Stage::Resting { failure, until, .. } = self.stage.borrow().clone() else {
             return;
         };
-        // Said of an earlier rest.
-        let _ = self.rested.notified().now_or_never();
+        // A notification of an earlier rest does not count.
+        let _ = self.server.rested.notified().now_or_never();
         tokio::select! {
             () = self.ending.begun() => {}
-            () = self.retired.cancelled() => {}
-            () = self.rested.notified() => {}
+            () = self.server.retired.cancelled() => {}
+            () = self.server.rested.notified() => {}
             () = sleep_until(until) => {}
         }
-        self.forget_wishes();
+        self.discard_wanted();
         self.stage.send_replace(Stage::Stopped {
             last: Some(failure),
         });
@@ -355,11 +335,11 @@ impl Keeper {
 }
 
 impl Keeper {
-    /// Discards requests that came while the server was starting: that start has answered them, and
-    /// they would start the server again without a caller.
-    fn forget_wishes(&self) {
-        let mut wish = std::pin::pin!(self.wanted.notified());
-        let _ = wish.as_mut().enable();
+    /// Discards requests for a start that came while the server was starting: they would start it again
+    /// without a caller.
+    fn discard_wanted(&self) {
+        let mut wanted = std::pin::pin!(self.server.wanted.notified());
+        let _ = wanted.as_mut().enable();
     }
 }
 
@@ -373,10 +353,10 @@ enum End {
     Spare,
 }
 
-/// Returns when the child has exited and no other process answers in its place. A server whose
+/// Returns when the child has exited and no other process answers in its siblings. A server whose
 /// launcher exited continues and is called; a process that merely holds the pipes of a dead server
 /// does not answer. The child is reaped, so that it is not a zombie.
-async fn be_orphaned(link: &Link, running: Option<&mut Running>) {
+async fn wait_until_orphaned(link: &Link, running: Option<&mut Running>) {
     if let Some(running) = running {
         let wait = if running.has_left() {
             LAUNCHED_ANSWER_WAIT
@@ -391,7 +371,7 @@ async fn be_orphaned(link: &Link, running: Option<&mut Running>) {
     std::future::pending::<()>().await;
 }
 
-/// Returns when the connection was idle for this time, and closes it for further uses.
+/// Waits until the connection was idle for this time, and closes it to further uses.
 async fn close_when_idle(link: &Link, timeout: Option<Duration>) {
     let Some(timeout) = timeout else {
         return std::future::pending().await;
@@ -401,20 +381,20 @@ async fn close_when_idle(link: &Link, timeout: Option<Duration>) {
     }
 }
 
-/// Returns when the server has no place any more and its calls are done.
+/// Waits until the server is retired and its calls have ended.
 async fn close_when_retired(link: &Link, retired: &CancellationToken) {
     retired.cancelled().await;
     link.activity().close_when_unused().await;
 }
 
-/// Doubles with each failure, and varies by a quarter so that servers that failed together do
-/// not start together.
+/// Returns the rest before the next start. It doubles with each failure and varies by up to a quarter,
+/// so that servers that failed together do not start together.
 pub(crate) fn choose_rest(tries: u32) -> Duration {
     let doubled = REST_MIN
         .saturating_mul(1 << (tries - 1).min(16))
         .min(REST_MAX);
     let mut byte = [0];
-    // Without randomness the rest is merely not varied.
+    // Without random bytes the rest does not vary.
     let _ = getrandom::fill(&mut byte);
     doubled.mul_f64(1.0 - f64::from(byte[0]) / 255.0 / 4.0)
 }

@@ -6,7 +6,6 @@
 #![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-mod about;
 mod activity;
 mod asked_login;
 mod asking;
@@ -15,6 +14,7 @@ mod calling;
 mod changes;
 mod channel;
 mod child;
+mod connection;
 mod ending;
 mod environment;
 mod eras;
@@ -31,6 +31,7 @@ mod login_spec;
 mod mask;
 mod params;
 mod patience;
+mod pending;
 mod proxies;
 mod question;
 mod request;
@@ -38,6 +39,8 @@ mod roots;
 mod roster;
 mod secrets_named;
 mod server;
+mod server_info;
+mod servers;
 mod session_turns;
 mod spec;
 mod survey;
@@ -49,7 +52,6 @@ mod vitals;
 mod watch;
 mod wire;
 
-pub use about::About;
 pub use awaited::Awaited;
 pub use child::{Surroundings, find_by_word, find_command};
 pub use error::{CallError, Failure, HeldUp, Ran, SurveyError};
@@ -59,18 +61,20 @@ pub use login::LoginPlace;
 pub use login_needed::LoginNeeded;
 pub use login_spec::{IdentityProviderSpec, LoginSpec};
 pub use mask::Mask;
-pub use question::{Answer, Asks, ClockStop, Question, QuestionKind};
+pub use question::{Asks, ClientAnswer, ClockStop, QuestionKind, ServerQuestion};
 pub use request::{LogSink, ProgressSink, Request};
 pub use roster::Applied;
 pub use secrets_named::with_secrets;
+pub use server_info::ServerInfo;
+pub use servers::Servers;
 pub use spec::{
-    CALL_TIMEOUT_DEFAULT, IDLE_TIMEOUT_DEFAULT, Launch, START_TIMEOUT_DEFAULT, Sandbox, Scope,
-    ServerSpec, Spoken, Start,
+    CALL_TIMEOUT_DEFAULT, IDLE_TIMEOUT_DEFAULT, Launch, START_TIMEOUT_DEFAULT, Sandbox,
+    ServerScope, ServerSpec, Spoken, Start,
 };
 pub use survey::Survey;
 pub use taken::Sharing;
 pub use template::{Template, TemplateError, Unset};
 pub use updates::UpdateSink;
 pub use variables::Variables;
-pub use vitals::{ServerState, State, WaitingQuestion};
-pub use watch::{Subscriber, Watch};
+pub use vitals::{RunState, ServerState, WaitingQuestion};
+pub use watch::{Subscriber, WatchGuard};

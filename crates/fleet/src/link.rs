@@ -1,8 +1,7 @@
-//! An open connection to one server, of either kind.
+//! An open connection to one server, and the ways to open one.
 
-use std::{sync::Arc, time::Duration};
+use std::{ops::Deref, sync::Arc, time::Duration};
 
-use jsonrpc::Json;
 use jsonrpc::mcp::Transport;
 use oauth::Credential;
 use processes::Pace;
@@ -12,58 +11,53 @@ use tokio::{
 };
 
 use crate::{
-    About, Launch, Request, ServerSpec, Spoken, Surroundings, Template, Variables,
+    Launch, Request, ServerInfo, ServerSpec, Spoken, Surroundings, Template, Variables,
     activity::Activity,
     asking::Asking,
     changes::OnListChanged,
     channel::CallChannel,
     child::{Pipes, Running},
+    connection::Connection,
     error::{Denied, Failure, RequestError},
     limits::{EXIT_REASON_WAIT, ORPHAN_ANSWER_WAIT},
     login::{LoginPlace, denial},
-    params::{write_list, write_params},
-    request::Listeners,
-    updates::Updates,
     wire::{
-        HandshakeError, OwnMeta, PipeTransport, Remote, Service, Site, open_session, probe_session,
+        HandshakeError, LineConnection, PipeTransport, Site, open_remote, open_session,
+        probe_session,
     },
 };
 
-/// A remote server that does not answer the newest revision for so long is asked in an older one.
+/// The time for a remote server to respond in the newest revision, before an older one is tried.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// An open connection, and who uses it.
+/// An open connection to one server, and its users.
 #[derive(Debug)]
 pub(crate) struct Link {
-    about: About,
+    about: ServerInfo,
     activity: Arc<Activity>,
-    kind: Kind,
+    connection: Box<dyn Connection>,
     /// The login of a remote server, where there may be one.
     credential: Option<Arc<Credential>>,
-    /// It is sent headers of the configuration.
+    /// True if the configuration has headers for the server.
     has_headers: bool,
     /// Why it ended, once its keeper knows.
     end: SetOnce<Failure>,
 }
 
-#[derive(Debug)]
-enum Kind {
-    Child {
-        channel: CallChannel,
-        /// Members that the revision has each request carry in its `_meta`.
-        own_meta: OwnMeta,
-        service: Service,
-    },
-    Remote(Remote),
+impl Deref for Link {
+    type Target = dyn Connection;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.connection
+    }
 }
 
 impl Link {
-    fn new(about: About, kind: Kind) -> Self {
-        let activity = Activity::new();
+    fn new(about: ServerInfo, connection: Box<dyn Connection>) -> Self {
         Self {
             about,
-            activity,
-            kind,
+            activity: Activity::new(),
+            connection,
             credential: None,
             has_headers: false,
             end: SetOnce::new(),
@@ -74,98 +68,11 @@ impl Link {
         &self.activity
     }
 
-    pub(crate) fn about(&self) -> &About {
+    pub(crate) fn about(&self) -> &ServerInfo {
         &self.about
     }
 
-    pub(crate) async fn call(&self, request: &Request) -> Result<Json, RequestError> {
-        match &self.kind {
-            Kind::Child {
-                channel, own_meta, ..
-            } => {
-                let own_meta = own_meta.of_call(request);
-                let params = |id| write_params(request, &own_meta, id);
-                let listeners = Listeners::of(request);
-                Ok(channel.request(request.method, params, listeners).await?)
-            }
-            Kind::Remote(remote) => remote.call(request).await,
-        }
-    }
-
-    /// A request of our own, of which nobody else hears.
-    pub(crate) async fn ask(&self, request: &Request) -> Result<Json, RequestError> {
-        match &self.kind {
-            Kind::Child {
-                channel, own_meta, ..
-            } => {
-                let own_meta = own_meta.of_survey();
-                let params = |id| write_params(request, &own_meta, id);
-                let listeners = Listeners::default();
-                Ok(channel.request(request.method, params, listeners).await?)
-            }
-            Kind::Remote(remote) => remote.ask(request).await,
-        }
-    }
-
-    /// The subscribers to changes of resources.
-    pub(crate) fn updates(&self) -> &Updates {
-        match &self.kind {
-            Kind::Child { channel, .. } => channel.updates(),
-            Kind::Remote(remote) => remote.updates(),
-        }
-    }
-
-    /// One page of a list, such as `tools/list`.
-    pub(crate) async fn list(
-        &self,
-        method: &'static str,
-        cursor: Option<&str>,
-    ) -> Result<Json, RequestError> {
-        match &self.kind {
-            Kind::Child {
-                channel, own_meta, ..
-            } => {
-                let own_meta = own_meta.of_survey();
-                let params = |_| write_list(cursor, &own_meta);
-                let listeners = Listeners::default();
-                Ok(channel.request(method, params, listeners).await?)
-            }
-            Kind::Remote(remote) => remote.list(method, cursor).await,
-        }
-    }
-
-    pub(crate) fn has_ended(&self) -> bool {
-        match &self.kind {
-            Kind::Child { channel, .. } => channel.has_ended(),
-            Kind::Remote(remote) => remote.has_ended(),
-        }
-    }
-
-    pub(crate) async fn ended(&self) {
-        match &self.kind {
-            Kind::Child { channel, .. } => channel.ended().await,
-            Kind::Remote(remote) => remote.ended().await,
-        }
-    }
-
-    /// Tells the server that its roots may be others now.
-    pub(crate) async fn tell_roots_changed(&self) {
-        match &self.kind {
-            Kind::Child { service, .. } => service.tell_roots_changed().await,
-            Kind::Remote(remote) => remote.tell_roots_changed().await,
-        }
-    }
-
-    /// Returns true if it is certain that the server, which has ended, did not read the request that
-    /// was sent after this many bytes.
-    pub(crate) fn is_unread(&self, before: u64) -> bool {
-        match &self.kind {
-            Kind::Child { channel, .. } => channel.is_unread(before),
-            Kind::Remote(_) => false,
-        }
-    }
-
-    /// Returns true if the server sends any answer within this time, including an error.
+    /// Returns true if the server sends any response within this time, including an error.
     pub(crate) async fn answers_within(&self, wait: Duration) -> bool {
         let ping = Request::new("ping", Vec::new());
         let answered = timeout(wait, self.ask(&ping)).await;
@@ -173,11 +80,11 @@ impl Link {
     }
 
     /// Reports why the connection ended to the callers that wait for its end.
-    pub(crate) fn tell_end(&self, failure: Failure) {
+    pub(crate) fn set_end(&self, failure: Failure) {
         let _ = self.end.set(failure);
     }
 
-    /// Why the server that was ready a moment ago is gone.
+    /// Waits for the reason why the server that was ready a moment ago has ended.
     pub(crate) async fn why_ended(&self) -> Failure {
         match timeout(EXIT_REASON_WAIT, self.end.wait()).await {
             Ok(failure) => failure.clone(),
@@ -185,39 +92,21 @@ impl Link {
         }
     }
 
-    /// Why a connection without a process ended by itself.
+    /// Returns why a connection without a process ended by itself.
     pub(crate) fn exit_reason(&self) -> Failure {
-        match &self.kind {
-            Kind::Child { .. } => Failure::new("the connection ended"),
-            Kind::Remote(remote) => match remote.denied() {
-                Some(denied) => self.denial(denied),
-                None => Failure::new("the connection ended"),
-            },
+        match self.denied() {
+            Some(denied) => self.denial(denied),
+            None => Failure::new("the connection ended"),
         }
     }
 
-    /// The failure of a request that the server denied.
+    /// Returns the failure of a request that the server denied.
     pub(crate) fn denial(&self, denied: Denied) -> Failure {
         denial(denied, self.credential.as_ref(), self.has_headers)
     }
-
-    /// Ends the requests under way: nobody is left to answer them, whoever holds the pipes.
-    pub(crate) fn give_up(&self) {
-        if let Kind::Child { channel, .. } = &self.kind {
-            channel.give_up();
-        }
-    }
-
-    /// Asks the server to end: closes a child's stdin, ends a remote session.
-    pub(crate) async fn close(&self) {
-        match &self.kind {
-            Kind::Child { channel, .. } => channel.close(),
-            Kind::Remote(remote) => remote.close().await,
-        }
-    }
 }
 
-/// All that it takes to open a connection to one server.
+/// The inputs of a connection to one server.
 #[derive(Clone, Copy)]
 pub(crate) struct Opening<'a> {
     pub(crate) spec: &'a ServerSpec,
@@ -228,9 +117,9 @@ pub(crate) struct Opening<'a> {
 }
 
 impl Opening<'_> {
-    /// Starts or connects a server; with it comes its process, if it has one. What it spoke last is
-    /// a guess: where the server refuses it, the alternative is tried on a fresh connection. One of
-    /// which nothing is known is asked in the newest revision first.
+    /// Starts or connects a server. Returns its process as well, if it has one. The protocol of the last
+    /// connection is the first guess: if the server refuses it, the alternative is tried on a new
+    /// connection. Without a guess, the newest revision is tried first.
     pub(crate) async fn open(
         self,
         guess: Option<&Spoken>,
@@ -251,7 +140,7 @@ impl Opening<'_> {
         })
     }
 
-    /// The same in this revision and no other.
+    /// Starts or connects a server in this revision only.
     pub(crate) async fn open_with(
         self,
         guess: Option<Spoken>,
@@ -286,10 +175,10 @@ impl Opening<'_> {
         let guess = guess.unwrap_or_else(|| Spoken::default().alternative());
         let site = site.with_login(credential.clone());
         let on_list_changed = Arc::clone(self.on_list_changed);
-        let opening = Remote::open(site, &guess, on_list_changed, self.asking);
+        let opening = open_remote(site, &guess, on_list_changed, self.asking);
         let opened = timeout(patience, opening).await;
         let opened = opened.map_err(|_| OpenError::Unanswered(describe_silence(spec, None)))?;
-        let (remote, about) = opened.map_err(|error| match error {
+        let (connection, about) = opened.map_err(|error| match error {
             HandshakeError::WrongRevision(why) => OpenError::WrongRevision(why),
             HandshakeError::Closed => {
                 OpenError::Unanswered(Failure::new("it closed the connection"))
@@ -306,7 +195,7 @@ impl Opening<'_> {
         Ok(Link {
             has_headers: !headers.is_empty(),
             credential,
-            ..Link::new(about, Kind::Remote(remote))
+            ..Link::new(about, connection)
         })
     }
 
@@ -325,17 +214,12 @@ impl Opening<'_> {
         };
         let opened = tokio::select! {
             opened = timeout(spec.start_timeout, opening) => opened,
-            () = be_lost(&mut running) => Ok(Err(HandshakeError::Closed)),
+            () = wait_for_failure(&mut running) => Ok(Err(HandshakeError::Closed)),
         };
         let error = match opened {
             Ok(Ok((service, about))) => {
-                let own_meta = OwnMeta::of(&about.spoken.revision);
-                let kind = Kind::Child {
-                    channel,
-                    own_meta,
-                    service,
-                };
-                return Ok((Link::new(about, kind), running));
+                let connection = LineConnection::to_child(channel, service, &about);
+                return Ok((Link::new(about, Box::new(connection)), running));
             }
             Ok(Err(HandshakeError::WrongRevision(why))) => OpenError::WrongRevision(why),
             Ok(Err(HandshakeError::Closed)) => {
@@ -358,9 +242,9 @@ impl Opening<'_> {
     }
 }
 
-/// Returns when the child has failed and what it wrote before was read, whoever holds its pipes. A
-/// child that exits without an error may have launched the server.
-async fn be_lost(running: &mut Running) {
+/// Waits until the child has failed and its last output was read, even if another process holds its
+/// pipes. A child that exits without an error may have launched the server.
+async fn wait_for_failure(running: &mut Running) {
     running.fail().await;
     sleep(ORPHAN_ANSWER_WAIT).await;
 }
@@ -381,9 +265,9 @@ fn find_credential(
 #[derive(Debug)]
 pub(crate) enum OpenError {
     WrongRevision(String),
-    /// It did not go on with the handshake, which another one may have done.
+    /// The server did not continue the handshake. It may do so in another revision.
     Unanswered(Failure),
-    /// A child that runs said nothing in all its time; another handshake would take as long.
+    /// A running child sent nothing until the timeout. Another handshake would take as long.
     Silent(Failure),
     Failed(Failure),
 }
@@ -405,7 +289,7 @@ impl From<Failure> for OpenError {
     }
 }
 
-/// Host and port of an address in which no secret is.
+/// Returns the host and port of an address that contains no secret.
 fn place_of(url: &Template) -> Option<String> {
     let url = reqwest::Url::parse(&url.plain()?).ok()?;
     let port = url.port_or_known_default()?;
@@ -430,7 +314,7 @@ fn describe_silence(spec: &ServerSpec, stray: Option<String>) -> Failure {
     }
 }
 
-/// A program that serves HTTP says mostly where.
+/// Adds a hint if the program seems to serve HTTP: such programs mostly print their address.
 fn suspect_http(failure: Failure) -> Failure {
     let told = failure
         .stderr
@@ -448,8 +332,8 @@ fn suspect_http(failure: Failure) -> Failure {
 const SERVES_HTTP: &str = "it seems to serve HTTP: have it speak over stdin and stdout (often \
                            `--stdio` in `args`), or connect to it by `url`";
 
-/// A program that writes to stdout what is no message, or ends at once and has nothing to say,
-/// may be no server at all.
+/// Adds a hint if the program may not be a server: it printed something else than messages, or exited
+/// without a word.
 fn suspect_no_server(failure: Failure, stray: Option<String>) -> Failure {
     match stray {
         Some(line) => add_stray(failure, &line),
@@ -459,7 +343,10 @@ fn suspect_no_server(failure: Failure, stray: Option<String>) -> Failure {
 }
 
 fn add_stray(failure: Failure, line: &str) -> Failure {
-    let why = format!("{}; no message, but on stdout: `{line}`", failure.why);
+    let why = format!(
+        "{}; stdout has a line that is not a message: `{line}`",
+        failure.why
+    );
     let hint = failure.hint.or_else(|| Some(NO_SERVER.to_owned()));
     Failure {
         why,

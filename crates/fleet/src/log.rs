@@ -1,4 +1,4 @@
-//! The stderr of a server, kept in a file.
+//! The log file of a server's stderr.
 
 use files::clock::{show_time, to_ms};
 use std::{
@@ -17,30 +17,30 @@ use tracing::debug;
 
 use crate::limits::{LOG_BATCH_LINES, LOG_WAITING_LINES_MAX};
 
-/// The file in which the stderr of a server is kept. What was written before stands beside it, in a
-/// file with `.1` after the name.
+/// Returns the log file of a server's stderr. Older lines are in a file beside it whose name ends with
+/// `.1`.
 pub fn log_path(folder: &Path, server: &ServerName) -> PathBuf {
     folder.join(format!("{server}.log"))
 }
 
-/// The way to a log. Lines wait here for the disk; when it is too slow for the server, lines are
-/// left out and counted, since a server whose stderr is not read stands still.
+/// A log whose lines wait for the disk. If the disk is too slow, lines are left out and counted,
+/// because a server blocks while its stderr is not read.
 #[derive(Debug)]
 pub(crate) struct Log {
-    lines: Sender<Line>,
+    lines: Sender<LogLine>,
     writer: JoinHandle<()>,
     left_out: usize,
 }
 
 #[derive(Debug)]
-struct Line {
+struct LogLine {
     at: SystemTime,
     text: String,
     left_out_before: usize,
 }
 
 impl Log {
-    /// Opens nothing yet: a server that writes nothing has no log.
+    /// Opens no file yet: a server that writes nothing has no log.
     pub(crate) fn new(path: PathBuf) -> Self {
         let (lines, waiting) = mpsc::channel(LOG_WAITING_LINES_MAX);
         Self {
@@ -50,9 +50,9 @@ impl Log {
         }
     }
 
-    /// Takes a line, or counts it as left out. Never waits.
+    /// Queues a line, or counts it as left out. Never waits.
     pub(crate) fn push(&mut self, text: String) {
-        let line = Line {
+        let line = LogLine {
             at: SystemTime::now(),
             text,
             left_out_before: self.left_out,
@@ -63,10 +63,10 @@ impl Log {
         };
     }
 
-    /// Waits until everything is written.
+    /// Waits until all lines are written.
     pub(crate) async fn end(self) {
         if self.left_out > 0 {
-            let last = Line {
+            let last = LogLine {
                 at: SystemTime::now(),
                 text: String::new(),
                 left_out_before: self.left_out,
@@ -78,8 +78,8 @@ impl Log {
     }
 }
 
-/// The disk may be slow, so it is never waited for on the event loop.
-async fn write(mut waiting: Receiver<Line>, mut log: BoundedLog) {
+/// Writes the lines off the event loop, because the disk may be slow.
+async fn write(mut waiting: Receiver<LogLine>, mut log: BoundedLog) {
     let mut batch = Vec::new();
     while waiting.recv_many(&mut batch, LOG_BATCH_LINES).await > 0 {
         let lines = mem::take(&mut batch);
@@ -95,14 +95,14 @@ async fn write(mut waiting: Receiver<Line>, mut log: BoundedLog) {
     }
 }
 
-fn write_lines(log: &mut BoundedLog, lines: &[Line]) {
-    let text: String = lines.iter().map(Line::text).collect();
+fn write_lines(log: &mut BoundedLog, lines: &[LogLine]) {
+    let text: String = lines.iter().map(LogLine::text).collect();
     if let Err(error) = log.append(text.as_bytes()) {
         debug!(path = %log.path().display(), %error, "lines of stderr were not kept");
     }
 }
 
-impl Line {
+impl LogLine {
     fn text(&self) -> String {
         let at = show_time(to_ms(self.at));
         let text = &self.text;
@@ -126,7 +126,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = log_path(folder.path(), &"notes".parse().unwrap());
         let mut log = Log::new(path.clone());
-        // On one thread the writer cannot run before we wait.
+        // On one thread the writer cannot run before this test waits.
         for number in 0..LOG_WAITING_LINES_MAX + 7 {
             log.push(number.to_string());
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::FutureExt as _;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
-use oauth::{Assertion, Credential, RecordFile, Settings};
+use oauth::{Assertion, Credential, LoginSettings, RecordFile};
 use secrets::{PrivateFiles, Resolver, Secret};
 
 use crate::{
@@ -24,14 +24,14 @@ pub struct LoginPlace {
     /// The address of the server.
     pub url: String,
     /// The settings of the configuration, with variables and secrets filled in.
-    pub settings: Settings,
+    pub settings: LoginSettings,
     /// Headers that each of its requests carries.
     pub headers: HeaderMap,
 }
 
 impl LoginPlace {
-    /// Returns the place of this server's login among these files. None where there can be none: it is
-    /// a child, or it gets an `Authorization` of its own.
+    /// Returns the place of this server's login among these files. Returns `None` for a child, and for a
+    /// server with a configured `Authorization` header.
     pub fn of(
         spec: &ServerSpec,
         variables: &Variables,
@@ -42,7 +42,7 @@ impl LoginPlace {
             return Ok(None);
         };
         let url = expand(url, variables)?;
-        let settings = Settings {
+        let settings = LoginSettings {
             assertion: spec.login.assertion.as_ref().map(|template| {
                 let (template, variables) = (template.clone(), variables.clone());
                 read_again(template, variables, resolver.cloned())
@@ -62,7 +62,7 @@ impl LoginPlace {
         }))
     }
 
-    /// The file alone, for which no secret of the client's is read.
+    /// Returns the file alone, without reading a secret of the client.
     pub fn find_file(
         spec: &ServerSpec,
         variables: &Variables,
@@ -73,7 +73,7 @@ impl LoginPlace {
         Some(RecordFile::of(files, spec.name.as_str(), &url))
     }
 
-    /// The same, filled in from our own variables and secrets.
+    /// Returns the place of the login, with variables and secrets of this process.
     pub async fn find(
         spec: &ServerSpec,
         secrets: &Arc<Resolver>,
@@ -100,7 +100,7 @@ fn login_url(spec: &ServerSpec) -> Option<&Template> {
     (!has_own).then_some(url)
 }
 
-/// A text that is filled in anew each time: what it refers to is replaced before it ends.
+/// Returns an assertion that is filled in for each use: its source is replaced before it expires.
 fn read_again(
     template: Template,
     variables: Variables,
@@ -118,11 +118,11 @@ fn read_again(
     })
 }
 
-/// The failure of a server that denied us. Where a login may help it says so, and the server's rest
-/// ends when there is another one.
+/// Returns the failure of a server that denied access. If a login may help, the failure says so, and the
+/// server's rest ends when the login changes.
 ///
-/// A server that is sent headers of the configuration, and does not ask for a token, wants another
-/// key: a login would not help.
+/// A login does not help at a server that gets configured headers and does not ask for a token: its
+/// key is wrong.
 pub(crate) fn denial(
     Denied { why, is_unknown }: Denied,
     credential: Option<&Arc<Credential>>,
@@ -174,7 +174,7 @@ mod tests {
             Credential::new(
                 file,
                 "https://x.example/mcp".to_owned(),
-                Settings::default(),
+                LoginSettings::default(),
             )
         };
         let refused = |has_headers| {
@@ -192,7 +192,7 @@ mod tests {
         assert!(failure.login().is_some_and(|it| !it.again));
         let awaited = failure.awaited.unwrap();
         assert!(!awaited.has_come());
-        // Its own words do not decide what it means.
+        // The text of a response does not decide its meaning.
         let forbid = || Denied {
             why: "HTTP 403 Forbidden: no HTTP 401".to_owned(),
             is_unknown: false,

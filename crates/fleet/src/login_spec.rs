@@ -1,6 +1,6 @@
 //! The configuration of a login.
 
-use oauth::{IdentityProvider, Settings};
+use oauth::{IdentityProvider, LoginSettings};
 use secrets::Secret;
 
 use crate::Template;
@@ -19,7 +19,7 @@ pub struct LoginSpec {
     /// The identity provider of an employee.
     pub identity_provider: Option<IdentityProviderSpec>,
     /// Everything else.
-    pub settings: Settings,
+    pub settings: LoginSettings,
 }
 
 /// The configuration of a company's identity provider.
@@ -48,11 +48,11 @@ impl LoginSpec {
         .chain(of_provider.flatten())
     }
 
-    /// The settings with these texts filled in; `fill` says why one cannot be.
+    /// Returns the settings with these templates filled in.
     pub(crate) fn fill<E>(
         &self,
         fill: impl Fn(&Template) -> Result<String, E>,
-    ) -> Result<Settings, E> {
+    ) -> Result<LoginSettings, E> {
         let filled = |template: &Option<Template>| template.as_ref().map(&fill).transpose();
         let secret = |template: &Option<Template>| Ok(filled(template)?.map(Secret::new));
         let provider = self.identity_provider.as_ref().map(|it| {
@@ -62,7 +62,7 @@ impl LoginSpec {
                 client_secret: secret(&it.client_secret)?,
             })
         });
-        Ok(Settings {
+        Ok(LoginSettings {
             client_id: filled(&self.client_id)?,
             client_secret: secret(&self.client_secret)?,
             private_key: secret(&self.private_key)?,

@@ -1,4 +1,4 @@
-//! Secrets taken out of texts that people and models read.
+//! Masks secrets in texts that people and models read.
 
 use jsonrpc::ProtocolError;
 use std::{cmp::Reverse, collections::VecDeque, ops::Range, sync::Arc};
@@ -7,38 +7,38 @@ use parking_lot::RwLock;
 
 use crate::forms;
 
-/// A value of so many bytes is masked wherever it stands, in every form.
+/// A value of at least this many bytes is masked everywhere, in every form.
 const SECRET_BYTES_MIN: usize = 8;
 
-/// A shorter one is, if it is no word: letters alone would tear holes into ordinary text.
+/// A shorter value is masked everywhere unless it has letters only: words occur in ordinary text.
 const SECRET_BYTES_MIN_OF_NO_WORD: usize = 6;
 
-/// A still shorter one, and a word, is masked only where it stands as a value: `KEY=test`, `"test"`.
-/// Of those that are even shorter nothing is a secret worth the name.
+/// An even shorter value, and a word, is masked only in the position of a value: `KEY=test`, `"test"`.
+/// Values below this size are not masked.
 const SECRET_BYTES_MIN_AS_VALUE: usize = 4;
 
-/// Tokens that are renewed: so many of the last ones are still hidden.
+/// The number of renewed tokens that are still masked.
 const SENT_MAX: usize = 4;
 
-/// The text in the place of a secret.
+/// The text that replaces a secret.
 const HIDDEN: &str = "***";
 
 /// The values that must not appear in a server's messages, in any form that programs commonly
-/// print: as they are, as JSON, in hexadecimal, base64, or encoded for an address.
+/// print: plain, as JSON, in hexadecimal, base64 or percent-encoded.
 #[derive(Debug, Clone, Default)]
 pub struct Mask {
-    /// As they were given.
+    /// The original values.
     secrets: Vec<String>,
-    /// Those and their other forms, the longest first.
+    /// The values and their other forms, the longest first.
     forms: Vec<String>,
-    /// Short values and words, which are masked only where they stand as values.
+    /// Short values and words, which are masked only in the position of a value.
     words: Vec<String>,
-    /// Tokens that were sent since.
+    /// The last tokens that were sent.
     sent: Arc<RwLock<VecDeque<Mask>>>,
 }
 
 impl Mask {
-    /// Hides these values, unless they are too short to be secrets.
+    /// Masks these values, unless they are too short to be secrets.
     pub fn new(values: impl IntoIterator<Item = String>) -> Self {
         let values = values
             .into_iter()
@@ -51,7 +51,7 @@ impl Mask {
         sort_longest_first(&mut secrets);
         sort_longest_first(&mut words);
         let mut forms: Vec<String> = secrets.iter().flat_map(|it| forms::of(it)).collect();
-        // So that a secret which holds another one goes whole.
+        // A secret that contains another one is masked as a whole.
         sort_longest_first(&mut forms);
         Self {
             secrets,
@@ -61,7 +61,7 @@ impl Mask {
         }
     }
 
-    /// Hides a token that is sent from now on, and the few before it.
+    /// Masks a token that is sent from now on, and the last few before it.
     pub(crate) fn add_sent(&self, token: &str) {
         let is_last = |mask: &Self| mask.secrets.first().is_some_and(|it| it == token);
         if self.sent.read().back().is_some_and(is_last) {
@@ -74,12 +74,12 @@ impl Mask {
         sent.push_back(Self::new([token.to_owned()]));
     }
 
-    /// An error of a server without secrets: its texts go to the model.
+    /// Masks the secrets in an error of a server, whose texts go to the model.
     pub(crate) fn error(&self, error: ProtocolError) -> ProtocolError {
         error.map(|text| self.apply(text))
     }
 
-    /// The text without the values.
+    /// Masks the values in a text.
     pub fn apply(&self, text: &str) -> String {
         let hide = |text: String, form: &String| {
             if text.contains(form.as_str()) {
@@ -100,7 +100,7 @@ impl Mask {
         text
     }
 
-    /// For a text whose end was cut off, and with it perhaps the end of a secret.
+    /// Masks the values in a text whose end was cut off, perhaps within a secret.
     pub(crate) fn apply_to_cut(&self, text: &str) -> String {
         let text = self.apply(text);
         let begun = |secret: &String| count_begun(&text, secret);
@@ -111,7 +111,7 @@ impl Mask {
     }
 }
 
-/// Takes a short secret or a word out where it stands alone behind a sign that a value follows.
+/// Masks a short secret or a word in the position of a value.
 fn hide_as_value(text: String, word: &str) -> String {
     let mut shown = String::new();
     let mut at = 0;
@@ -132,7 +132,7 @@ fn sort_longest_first(texts: &mut Vec<String>) {
     texts.dedup();
 }
 
-/// Takes a secret out where any of its bytes is encoded as in an address.
+/// Masks a secret some of whose bytes are percent-encoded.
 fn hide_encoded(text: String, secret: &String) -> String {
     let mut found: Vec<Range<usize>> = Vec::new();
     let mut at = 0;
@@ -152,7 +152,7 @@ fn hide_encoded(text: String, secret: &String) -> String {
     text
 }
 
-/// The number of bytes at the end of the text that are the beginning of the secret.
+/// Counts the bytes at the end of a text that are the beginning of a secret.
 fn count_begun(text: &str, secret: &str) -> usize {
     let starts = secret.char_indices().map(|(at, _)| at).rev();
     let mut starts = starts.filter(|at| text.ends_with(&secret[..*at]));
@@ -197,7 +197,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever stands around it, and however it is written.
+        /// Holds for any surrounding text, and for every form of the secret.
         #[test]
         fn no_secret_of_eight_bytes_survives(
             secret in "\\PC{8,40}",

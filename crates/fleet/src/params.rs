@@ -1,4 +1,4 @@
-//! The `params` of our requests, and what we read of those of notifications, as JSON text.
+//! Writes the `params` of requests, and reads those of notifications, as JSON text.
 
 use bytes::Bytes;
 use serde::Deserialize;
@@ -6,11 +6,11 @@ use serde_json::{Value, value::RawValue};
 
 use crate::request::Request;
 
-/// Members that a request carries in its `_meta`, keys and JSON texts; none before the revision
-/// 2026-07-28.
+/// The members that the proxy adds to the `_meta` of a request, as keys and JSON texts; none before
+/// revision 2026-07-28.
 pub(crate) type OwnMembers = [(String, String)];
 
-/// The `params` of a client's request, each member byte for byte as it came.
+/// Writes the `params` of a request. Members of the client stay byte for byte the same.
 pub(crate) fn write_params(request: &Request, own: &OwnMembers, id: u64) -> Vec<Bytes> {
     let mut parts = Vec::with_capacity(2 * request.params.len() + 1);
     let mut before = "{";
@@ -33,15 +33,6 @@ pub(crate) fn write_params(request: &Request, own: &OwnMembers, id: u64) -> Vec<
         },
     ));
     parts
-}
-
-/// The `params` of one page of a list.
-pub(crate) fn write_list(cursor: Option<&str>, own: &OwnMembers) -> Vec<Bytes> {
-    let meta = write_members(texts(own));
-    let cursor = cursor.map(|cursor| format!(r#""cursor":{}"#, Value::from(cursor)));
-    let meta = (!meta.is_empty()).then(|| format!(r#""_meta":{{{meta}}}"#));
-    let params: Vec<String> = cursor.into_iter().chain(meta).collect();
-    vec![Bytes::from(format!("{{{}}}", params.join(",")))]
 }
 
 fn texts(own: &OwnMembers) -> impl Iterator<Item = (&str, &str)> {

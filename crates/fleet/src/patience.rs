@@ -12,14 +12,14 @@ use tokio::{
 
 use crate::{
     Request, ServerSpec,
-    question::{Answer, Asks, ClockStop, Question},
+    question::{Asks, ClientAnswer, ClockStop, ServerQuestion},
 };
 
 /// The limits of waiting for a call.
 pub(crate) struct Patience {
     began: Instant,
     limit: Duration,
-    /// The hard limit, where progress extends the other.
+    /// The hard limit, if progress extends the other.
     limit_max: Option<Duration>,
     clock: Arc<Clock>,
 }
@@ -35,7 +35,7 @@ struct Time {
     /// The number of open questions, and since when there are any.
     questions: usize,
     standing_since: Instant,
-    /// The time for which it was paused, in total and since `heard`.
+    /// The time for which the clock was stopped, in total and since `heard`.
     stood: Duration,
     stood_since_heard: Duration,
 }
@@ -61,7 +61,8 @@ impl Patience {
         }
     }
 
-    /// The request, its progress heard by us too where that counts, and its questions always.
+    /// Returns the request with a watch on its progress, if progress extends the limit, and on its
+    /// questions.
     pub(crate) fn watch(&self, request: &Request) -> Request {
         let mut request = request.clone();
         if self.limit_max.is_some() {
@@ -76,12 +77,12 @@ impl Patience {
         }
         request.asks = request.asks.map(|client| {
             let clock = Arc::clone(&self.clock);
-            Arc::new(Watched { client, clock }) as Arc<dyn Asks>
+            Arc::new(TimedClient { client, clock }) as Arc<dyn Asks>
         });
         request
     }
 
-    /// The limit does not run until this is dropped.
+    /// Stops the clock until the returned value is dropped.
     pub(crate) fn halt(&self) -> impl Drop + use<> {
         self.clock.halt()
     }
@@ -105,7 +106,7 @@ impl Patience {
         }
     }
 
-    /// The moment at which the limit is reached as things are; none while the clock stands.
+    /// Returns the current end of the limit; `None` while the clock is stopped.
     fn end(&self) -> Option<Instant> {
         let time = self.clock.time.lock();
         if time.questions > 0 {
@@ -136,7 +137,7 @@ impl Clock {
     }
 }
 
-/// The clock stands until this is dropped.
+/// Stops the clock until it is dropped.
 struct Halt(Arc<Clock>);
 
 impl Drop for Halt {
@@ -154,13 +155,13 @@ impl Drop for Halt {
     }
 }
 
-/// A client whose call's clock stands while it is asked.
-struct Watched {
+/// A client whose questions stop the clock of its call.
+struct TimedClient {
     client: Arc<dyn Asks>,
     clock: Arc<Clock>,
 }
 
-impl Asks for Watched {
+impl Asks for TimedClient {
     fn session(&self) -> u64 {
         self.client.session()
     }
@@ -189,7 +190,7 @@ impl Asks for Watched {
         self.client.in_session()
     }
 
-    fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
+    fn ask(&self, question: ServerQuestion) -> BoxFuture<'_, ClientAnswer> {
         async move {
             let _halt = self.clock.halt();
             self.client.ask(question).await
@@ -233,11 +234,11 @@ mod tests {
             false
         }
 
-        fn ask(&self, _: Question) -> BoxFuture<'_, Answer> {
+        fn ask(&self, _: ServerQuestion) -> BoxFuture<'_, ClientAnswer> {
             let answered = self.0.lock().take().expect("it is asked once");
             async move {
                 let _ = answered.await;
-                Answer::refuse("no")
+                ClientAnswer::refuse("no")
             }
             .boxed()
         }
@@ -312,7 +313,7 @@ mod tests {
             async move { patience.wait_for_end().await }
         });
         advance(Duration::from_secs(9)).await;
-        let question = Question {
+        let question = ServerQuestion {
             kind: QuestionKind::Elicitation,
             params: json("{}"),
         };

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::forms::decode;
 
-/// Without these a child behind a company's proxy cannot connect.
+/// The variables that a child behind a company's proxy needs to connect.
 pub(crate) const VARIABLES: [&str; 6] = [
     "ALL_PROXY",
     "HTTPS_PROXY",
@@ -14,8 +14,8 @@ pub(crate) const VARIABLES: [&str; 6] = [
     "http_proxy",
 ];
 
-/// The address of a proxy as a server gets it that was not given the variable: where the proxy
-/// is, and not the name and password of whoever may use it.
+/// Removes the name and password from the address of a proxy, for a server to which the variable was
+/// not configured.
 pub(crate) fn without_login(address: &str) -> String {
     match login(address) {
         Some(login) => {
@@ -27,7 +27,7 @@ pub(crate) fn without_login(address: &str) -> String {
     }
 }
 
-/// The secrets of our own proxies: name and password together, and the password alone.
+/// Returns the secrets of this process's proxies: each name with its password, and the password alone.
 pub(crate) fn secrets() -> Vec<String> {
     let values = VARIABLES.iter().filter_map(|name| std::env::var(name).ok());
     values.flat_map(|value| secrets_of(&value)).collect()
@@ -42,8 +42,8 @@ fn secrets_of(address: &str) -> Vec<String> {
     given.flat_map(|it| [it.to_owned(), decode(it)]).collect()
 }
 
-/// The place of `name:password`; an `@` follows. Everything up to the last `@` is taken for it,
-/// since people write passwords as they are.
+/// Finds the range of `name:password`, before an `@`. It extends to the last `@`, because people write
+/// passwords without encoding them.
 fn login(address: &str) -> Option<Range<usize>> {
     let begin = address.find("://").map_or(0, |at| at + 3);
     let end = address[begin..].rfind('@')? + begin;

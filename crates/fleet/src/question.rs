@@ -1,4 +1,4 @@
-//! Questions: what a server asks of the client for whom it works (elicitation, sampling, roots).
+//! Questions of a server to a client: elicitation, sampling and roots.
 
 use std::{fmt, sync::Arc};
 
@@ -10,19 +10,19 @@ use serde_json::{Value, json};
 /// The kinds of questions that MCP knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum QuestionKind {
-    /// Something is asked of the person: a form, or a visit to an address.
+    /// The person fills in a form, or visits a URL.
     Elicitation,
-    /// The client's model is to write something.
+    /// The client's model writes something.
     Sampling,
-    /// The folders that the client works in.
+    /// The client reports its folders.
     Roots,
 }
 
 impl QuestionKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 3] = [Self::Elicitation, Self::Sampling, Self::Roots];
 
-    /// The method by which it is asked.
+    /// Returns the method of the request.
     pub fn method(self) -> &'static str {
         match self {
             Self::Elicitation => "elicitation/create",
@@ -31,7 +31,7 @@ impl QuestionKind {
         }
     }
 
-    /// Reads a method; `None` for one that asks the client nothing.
+    /// Returns the kind of a method, if it is a question.
     pub fn of(method: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.method() == method)
     }
@@ -39,7 +39,7 @@ impl QuestionKind {
 
 /// One question, as the server wrote it.
 #[derive(Debug, Clone)]
-pub struct Question {
+pub struct ServerQuestion {
     /// The kind of the question.
     pub kind: QuestionKind,
     /// Its `params`, a JSON object.
@@ -48,31 +48,31 @@ pub struct Question {
 
 /// The answer to a question, as JSON text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum ClientAnswer {
     /// The `result`.
     Result(Json),
-    /// The `error`: the client's own, or why there is no other answer.
+    /// The `error`, from the client or from the proxy.
     Error(Json),
 }
 
-impl Answer {
-    /// A refusal with its reason: nobody was asked.
+impl ClientAnswer {
+    /// Refuses a question without asking anybody.
     pub fn refuse(why: &str) -> Self {
         Self::error(frame::METHOD_NOT_FOUND, why)
     }
 
-    /// An error that ends a question that was asked.
+    /// Ends a question with an error.
     pub fn error(code: i32, why: &str) -> Self {
         let error = json!({"code": code, "message": why});
         Self::Error(Json::of_built(error.to_string()))
     }
 
-    /// A result that we know ourselves.
+    /// Answers a question without the client.
     pub fn result(result: &Value) -> Self {
         Self::Result(Json::of_built(result.to_string()))
     }
 
-    /// The message that answers the request of this id.
+    /// Writes the response to the request of this id.
     pub(crate) fn frame(&self, id: &str) -> Vec<Bytes> {
         match self {
             Self::Result(result) => frame::result(id, [result.bytes()]),
@@ -81,48 +81,48 @@ impl Answer {
     }
 }
 
-/// A client that can be asked, for as long as one call of it lasts.
+/// A client that can be asked during one of its calls.
 pub trait Asks: Send + Sync {
-    /// Tells sessions apart: their questions never mix.
+    /// Returns the number of the session. Questions of different sessions never mix.
     fn session(&self) -> u64;
 
-    /// The name that the client gave itself, on one line, for people who wait for its answer.
+    /// Returns the client's name for itself, on one line, for other users who wait for its answer.
     fn client(&self) -> String {
         "a client".to_owned()
     }
 
-    /// The capabilities that the client announced: the JSON object of the protocol.
+    /// Returns the capabilities that the client announced, as the JSON object of the protocol.
     fn capabilities(&self) -> Json;
 
-    /// Returns true if the client is asked in the response to its call: then it is not known whether
-    /// the client comes back.
+    /// Returns true if the client is asked in the response to its call. Such a client may never send
+    /// the answer.
     fn takes_rounds(&self) -> bool;
 
-    /// Asks, and waits for the answer. A question that the client does not support is refused at once.
+    /// Asks and waits for the answer. A question that the client does not support is refused at once.
     /// Dropping the future cancels the question.
-    fn ask(&self, question: Question) -> BoxFuture<'_, Answer>;
+    fn ask(&self, question: ServerQuestion) -> BoxFuture<'_, ClientAnswer>;
 
-    /// Returns when the client has been away for so long that it may not come back: it does not read
-    /// the questions that it was asked. Never returns for a client for which this cannot be detected.
+    /// Waits until the client has not read its questions for a long time and may not return. Never
+    /// returns for a client for which this cannot be detected.
     fn until_away(&self) -> BoxFuture<'_, ()> {
         std::future::pending().boxed()
     }
 
-    /// Pauses the clock of the call until the returned value is dropped.
+    /// Stops the clock of the call until the returned value is dropped.
     fn stop_clock(&self) -> ClockStop {
         ClockStop::default()
     }
 
-    /// The same client for a question of which nobody knows to which of its calls it belongs; none:
-    /// as for its call.
+    /// Returns the same client for a question that may belong to any of its calls; `None` if that makes
+    /// no difference.
     fn in_session(&self) -> Option<Arc<dyn Asks>> {
         None
     }
 
-    /// Tells the client something that belongs to a question of before.
+    /// Sends the client a notification about an earlier question.
     fn tell(&self, method: &str, params: &str);
 
-    /// The same client where no call is under way.
+    /// Returns the same client outside of a call.
     fn without_call(&self) -> Arc<dyn Asks>;
 }
 
@@ -131,7 +131,7 @@ pub trait Asks: Send + Sync {
 pub struct ClockStop(Vec<Box<dyn Send>>);
 
 impl ClockStop {
-    /// One more clock that stands as long as this guard is kept.
+    /// Adds a clock, which is stopped as long as this guard is kept.
     #[must_use]
     pub fn and(mut self, guard: impl Send + 'static) -> Self {
         self.0.push(Box::new(guard));
@@ -155,16 +155,16 @@ impl fmt::Debug for dyn Asks {
 pub(crate) mod fake {
     use super::*;
 
-    struct Client {
+    struct FakeClient {
         takes_rounds: bool,
     }
 
     /// A client that announces nothing and refuses every question.
     pub(crate) fn client(takes_rounds: bool) -> Arc<dyn Asks> {
-        Arc::new(Client { takes_rounds })
+        Arc::new(FakeClient { takes_rounds })
     }
 
-    impl Asks for Client {
+    impl Asks for FakeClient {
         fn session(&self) -> u64 {
             u64::from(self.takes_rounds)
         }
@@ -177,8 +177,8 @@ pub(crate) mod fake {
             self.takes_rounds
         }
 
-        fn ask(&self, _: Question) -> BoxFuture<'_, Answer> {
-            std::future::ready(Answer::refuse("no")).boxed()
+        fn ask(&self, _: ServerQuestion) -> BoxFuture<'_, ClientAnswer> {
+            std::future::ready(ClientAnswer::refuse("no")).boxed()
         }
 
         fn tell(&self, _: &str, _: &str) {}

@@ -1,4 +1,4 @@
-//! A request to a server: what a call carries, and who hears what besides its answer.
+//! A request to a server, and the sinks for its progress and log.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -8,39 +8,39 @@ use tool::ClientId;
 
 use crate::{limits::LIST_BYTES_MAX, question::Asks};
 
-/// One request of a client, and all that it carries.
+/// One request to a server.
 #[derive(Clone)]
 pub struct Request {
-    /// Such as `tools/call`.
+    /// The method, such as `tools/call`.
     pub method: &'static str,
     /// The members of its `params` but for `_meta`, each as the client wrote it.
     pub params: Vec<(String, Json)>,
-    /// Members of the client's `_meta` that travel on; the keys of the protocol itself do not,
-    /// they belong to one hop.
+    /// The members of the client's `_meta`, without the keys of the protocol itself, which belong to one
+    /// hop.
     pub meta: Vec<(String, Json)>,
-    /// Asked for when the client asked for progress.
+    /// Receives progress, if the client requested it.
     pub progress: Option<ProgressSink>,
-    /// Receives the server's log meanwhile.
+    /// Receives the log messages of the server during the call.
     pub log: Option<LogSink>,
-    /// The client that calls, where it can be asked on the server's behalf.
+    /// The client, if the server can ask it questions.
     pub asks: Option<Arc<dyn Asks>>,
-    /// The time that the caller waits; the server's own limit when it does not say.
+    /// The timeout; `None` for the server's own.
     pub limit: Option<Duration>,
-    /// The caller named the limit itself: progress does not extend it.
+    /// True if the caller set the limit: progress does not extend it.
     pub limit_is_final: bool,
-    /// A second call does what one does: the tool is read-only or idempotent.
+    /// True if the tool is read-only or idempotent, so that a second call does no harm.
     pub is_safe: bool,
-    /// The arguments that travel as headers too, where the revision says so (`x-mcp-header` in the
-    /// tool's schema): names of the schema, and values.
+    /// The arguments that are sent as headers as well (`x-mcp-header` in the tool's schema): names of
+    /// the schema, and values.
     pub header_arguments: Vec<(String, String)>,
-    /// The client that calls; its connection may have servers of its own.
+    /// The client, whose connection may have servers of its own.
     pub client: Option<ClientId>,
-    /// The person of that client may be asked to log in: a browser there comes back to this machine.
+    /// True if the client's user may be asked to log in: a browser there can redirect to this machine.
     pub may_log_in: bool,
 }
 
 impl Request {
-    /// A request with the limits of its server, of which nobody hears anything but its answer.
+    /// Creates a request with the limits of its server and without sinks.
     pub fn new(method: &'static str, params: Vec<(String, Json)>) -> Self {
         Self {
             method,
@@ -58,7 +58,7 @@ impl Request {
         }
     }
 
-    /// The call of a tool by its own name, with a JSON object as arguments.
+    /// Creates the call of a tool by its own name, with a JSON object as arguments.
     pub fn call_tool(name: &str, arguments: Json) -> Self {
         let name = Json::of_built(Value::from(name).to_string());
         Self::new(
@@ -70,7 +70,27 @@ impl Request {
         )
     }
 
-    /// A member of its `params`.
+    /// Creates the request of one page of a list, such as `tools/list`.
+    pub(crate) fn list(method: &'static str, cursor: Option<&str>) -> Self {
+        let cursor = cursor.map(|it| Json::of_built(Value::from(it).to_string()));
+        let params = cursor.map(|it| ("cursor".to_owned(), it));
+        Self::new(method, params.into_iter().collect())
+    }
+
+    /// Returns the sinks for messages that belong to this request. Only clients have some.
+    pub(crate) fn listeners(&self, origin: Origin) -> Listeners {
+        match origin {
+            Origin::Proxy => Listeners::default(),
+            Origin::Client => Listeners {
+                is_of_client: true,
+                progress: self.progress.clone(),
+                log: self.log.clone(),
+                asks: self.asks.clone(),
+            },
+        }
+    }
+
+    /// Returns a member of the `params`.
     pub fn param(&self, key: &str) -> Option<&Json> {
         let mut params = self.params.iter();
         params.find(|(name, _)| name == key).map(|(_, value)| value)
@@ -88,15 +108,15 @@ impl fmt::Debug for Request {
 /// Receives the `params` of each progress notification of one call.
 pub type ProgressSink = Arc<dyn Fn(&RawValue) + Send + Sync>;
 
-/// Receives the `params` of log messages that a server writes because of a call. MCP does not tie a
-/// message to a call: it is the call's on whose own stream it comes (HTTP), or the only session's
-/// that has calls under way there. Any other is nobody's.
+/// Receives the `params` of log messages that a server writes because of a call. MCP does not assign a
+/// message to a call: it belongs to the call whose own stream carries it (HTTP), or to the only session
+/// with running calls. Other messages are dropped.
 #[derive(Clone)]
 pub struct LogSink {
-    /// Tells sessions apart.
+    /// The number of the session.
     pub session: u64,
-    /// The least severe level that is heard; told to servers that log for a request that says it
-    /// (from 2026-07-28 on).
+    /// The least severe level. It is sent to servers that log only for requests with a level (from
+    /// 2026-07-28 on).
     pub level: &'static str,
     /// Called on the task that reads from the server, so it must not block.
     pub send: Arc<dyn Fn(&RawValue) + Send + Sync>,
@@ -113,25 +133,21 @@ impl fmt::Debug for LogSink {
 /// The sinks of one request.
 #[derive(Clone, Default)]
 pub(crate) struct Listeners {
-    /// It is a client's: what the server logs may be because of it.
+    /// True for a request of a client: log messages and questions may belong to it.
     pub(crate) is_of_client: bool,
     pub(crate) progress: Option<ProgressSink>,
     pub(crate) log: Option<LogSink>,
     pub(crate) asks: Option<Arc<dyn Asks>>,
 }
 
-impl Listeners {
-    pub(crate) fn of(request: &Request) -> Self {
-        Self {
-            is_of_client: true,
-            progress: request.progress.clone(),
-            log: request.log.clone(),
-            asks: request.asks.clone(),
-        }
-    }
+/// The origin of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Client,
+    Proxy,
 }
 
-/// The sink of the one session whose calls are under way, of all these requests.
+/// Returns the sink of the only session that has a call among these requests.
 pub(crate) fn find_sole_log(requests: impl IntoIterator<Item = Listeners>) -> Option<LogSink> {
     let mut calls = requests.into_iter().filter(|it| it.is_of_client);
     let first = calls.next()?.log?;
@@ -139,8 +155,8 @@ pub(crate) fn find_sole_log(requests: impl IntoIterator<Item = Listeners>) -> Op
     calls.all(is_same).then_some(first)
 }
 
-/// The bound on the answer to a request. What a list says is kept, sent on and indexed; a
-/// result is cut.
+/// Returns the limit of the response to a request. Lists have a lower one, because they are stored and
+/// indexed.
 pub(crate) fn bytes_max(method: &str) -> usize {
     if method.ends_with("/list") {
         LIST_BYTES_MAX

@@ -1,4 +1,4 @@
-//! The roots that a server is told: of the configuration, or of the client that it works for.
+//! The roots that are reported to a server: those of the configuration or of its client.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -9,24 +9,24 @@ use tokio::time::timeout;
 use tracing::warn;
 
 use crate::{
-    Scope, ServerSpec, Template, Variables,
+    ServerScope, ServerSpec, Template, Variables,
     limits::ROOTS_TIMEOUT,
-    question::{Answer, Asks, Question, QuestionKind},
+    question::{Asks, ClientAnswer, QuestionKind, ServerQuestion},
 };
 
 /// The source of the answer to `roots/list`. The default announces none.
 #[derive(Debug, Default)]
 pub(crate) struct Roots {
-    /// Folders that the configuration names.
+    /// The folders of the configuration.
     configured: Option<Vec<PathBuf>>,
-    /// The folder of the one client that the server works for.
+    /// The folder of the only client of the server.
     folder: Option<PathBuf>,
-    /// That client, where it has roots of its own.
+    /// That client, if it has roots of its own.
     client: Option<Arc<dyn Asks>>,
 }
 
 impl Roots {
-    /// Those that the configuration names, else those of the one client that the server works for.
+    /// Returns the roots of the configuration, or else those of the server's only client.
     pub(crate) fn of(
         spec: &ServerSpec,
         variables: &Variables,
@@ -39,8 +39,8 @@ impl Roots {
                 ..Self::default()
             };
         }
-        // One that is only asked what it has: some servers show tools to clients with roots alone.
-        if spec.scope == Scope::Client && client.is_none() && spec.client_folder.is_none() {
+        // For a survey: some servers show tools only to clients with roots.
+        if spec.scope == ServerScope::Client && client.is_none() && spec.client_folder.is_none() {
             return Self {
                 configured: Some(Vec::new()),
                 ..Self::default()
@@ -67,31 +67,34 @@ impl Roots {
         self.client.is_some()
     }
 
-    /// Returns the answer to `roots/list`. A client is asked over the call of this `caller`, or else over
-    /// an open connection; for one that does not answer, its folder is used.
-    pub(crate) async fn list(&self, caller: Option<Arc<dyn Asks>>) -> Answer {
+    /// Returns the answer to `roots/list`. The client is asked over the call of this `caller`, or else
+    /// over an open connection; if it does not answer, its folder is used.
+    pub(crate) async fn list(&self, caller: Option<Arc<dyn Asks>>) -> ClientAnswer {
         if let Some(client) = &self.client
             && let Ok(Some(roots)) = timeout(ROOTS_TIMEOUT, ask_for_roots(caller, client)).await
         {
             return roots;
         }
         if !self.are_announced() {
-            return Answer::refuse("roots/list: no roots were announced");
+            return ClientAnswer::refuse("roots/list: no roots were announced");
         }
         let folders = self.configured.iter().flatten().chain(&self.folder);
         let roots: Vec<Value> = folders.filter_map(|it| root_at(it)).collect();
-        Answer::result(&json!({"roots": roots}))
+        ClientAnswer::result(&json!({"roots": roots}))
     }
 }
 
-async fn ask_for_roots(caller: Option<Arc<dyn Asks>>, home: &Arc<dyn Asks>) -> Option<Answer> {
+async fn ask_for_roots(
+    caller: Option<Arc<dyn Asks>>,
+    home: &Arc<dyn Asks>,
+) -> Option<ClientAnswer> {
     for client in caller.iter().chain([home]) {
-        let question = Question {
+        let question = ServerQuestion {
             kind: QuestionKind::Roots,
             params: Json::of_built("{}".to_owned()),
         };
         let answer = client.ask(question).await;
-        if matches!(answer, Answer::Result(_)) {
+        if matches!(answer, ClientAnswer::Result(_)) {
             return Some(answer);
         }
     }
@@ -112,7 +115,7 @@ fn root_at(folder: &std::path::Path) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::Roots;
-    use crate::{Launch, Scope, ServerSpec, Template, Variables, question::Answer};
+    use crate::{Launch, ServerScope, ServerSpec, Template, Variables, question::ClientAnswer};
 
     #[tokio::test]
     async fn a_server_of_one_client_each_is_asked_what_it_has_as_by_a_client_with_roots() {
@@ -125,15 +128,18 @@ mod tests {
         let mut spec = ServerSpec::new("any".parse().unwrap(), launch);
         let roots = |spec: &ServerSpec| Roots::of(spec, &Variables::default(), None);
         assert!(!roots(&spec).are_announced());
-        assert!(matches!(roots(&spec).list(None).await, Answer::Error(_)));
-        spec.scope = Scope::Client;
+        assert!(matches!(
+            roots(&spec).list(None).await,
+            ClientAnswer::Error(_)
+        ));
+        spec.scope = ServerScope::Client;
         assert!(roots(&spec).are_announced() && !roots(&spec).can_change());
-        let Answer::Result(listed) = roots(&spec).list(None).await else {
+        let ClientAnswer::Result(listed) = roots(&spec).list(None).await else {
             panic!("it is refused");
         };
         assert_eq!(listed.as_str(), r#"{"roots":[]}"#);
         spec.client_folder = Some("/a".into());
-        let Answer::Result(listed) = roots(&spec).list(None).await else {
+        let ClientAnswer::Result(listed) = roots(&spec).list(None).await else {
             panic!("it is refused");
         };
         assert_eq!(listed.as_str(), r#"{"roots":[{"uri":"file:///a"}]}"#);

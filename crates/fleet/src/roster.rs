@@ -1,17 +1,17 @@
-//! The servers that there are: added, replaced and taken away while calls are under way.
+//! The current servers. They are added, replaced and removed while calls are running.
 
 use std::{
     collections::{BTreeMap, HashMap},
     sync::Arc,
 };
 
-use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use parking_lot::RwLock;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 use tool::{ClientId, Digest, ServerName};
 
 use crate::{
-    CallError, Failure, Launch, Scope, ServerSpec, Start, Surroundings, Template, Variables,
+    CallError, Failure, Launch, ServerScope, ServerSpec, Start, Surroundings, Template, Variables,
     changes::Changes,
     ending::Ending,
     eras::Era,
@@ -20,23 +20,23 @@ use crate::{
     question::Asks,
     roots::Roots,
     secrets_named::forget_printed,
-    server::{LeasedLink, Place, Server},
-    taken::{Environments, Sharing, Taken, templates},
+    server::{LeasedLink, Server, Siblings},
+    taken::{Environments, Sharing, TakenVariables, templates},
 };
 
 /// The effect of a change of the specifications.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Applied {
-    /// New ones; nothing is started yet.
+    /// New servers. They are not started yet.
     pub added: Vec<ServerName>,
-    /// Replaced; `true` where it may have other tools now, for it is started in another way.
+    /// Replaced servers; `true` if the server is started in another way, so that its tools may differ.
     pub changed: Vec<(ServerName, bool)>,
-    /// Those that are no more; they finish the calls they have.
+    /// Removed servers. They finish their running calls.
     pub removed: Vec<ServerName>,
 }
 
 impl Applied {
-    /// Nothing changed.
+    /// Returns true if nothing changed.
     pub fn is_empty(&self) -> bool {
         self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty()
     }
@@ -44,25 +44,26 @@ impl Applied {
 
 #[derive(Debug)]
 pub(crate) struct Roster {
-    surroundings: Arc<Surroundings>,
-    changes: Arc<Changes>,
-    ending: Ending,
-    keepers: TaskTracker,
-    servers: RwLock<Servers>,
+    pub(crate) surroundings: Arc<Surroundings>,
+    pub(crate) changes: Arc<Changes>,
+    pub(crate) ending: Ending,
+    /// The tasks of all servers.
+    pub(crate) keepers: TaskTracker,
+    servers: RwLock<Instances>,
 }
 
 #[derive(Debug)]
-struct Servers {
-    /// One of each; of a server with a scope of clients the one that answers surveys.
+struct Instances {
+    /// The shared instance of each server. If each client has its own instance, this one is surveyed.
     shared: BTreeMap<ServerName, Server>,
-    /// Servers that get other variables than the shared one, or that use another era.
+    /// Instances with other variables than the shared one, or of another era.
     apart: HashMap<ProcessKey, Server>,
-    /// The server that each client uses where they may differ: its own, one of `apart`, or the shared.
+    /// The instance that a client uses, if clients may use different ones.
     of_clients: HashMap<(ServerName, u64, Era), Server>,
-    /// Shared servers of the other era that were retired, until others replace them.
+    /// Retired shared instances of the other era, until others replace them.
     leaving: HashMap<ServerName, Server>,
     environments: Environments,
-    /// The calls that each client may still make of each server.
+    /// The permits of each client for calls of each server.
     turns: HashMap<(ServerName, u64), Arc<Semaphore>>,
 }
 
@@ -76,29 +77,28 @@ struct ProcessKey {
 }
 
 impl ProcessKey {
-    /// Of the shared server, spoken to with a handshake although it speaks a newer revision too.
-    fn of_twin(shared: &Server) -> Self {
+    fn new(shared: &Server, variables: Digest, era: Era) -> Self {
         Self {
             server: shared.spec.name.clone(),
-            variables: shared.taken.key,
-            era: Era::Handshake,
+            variables,
+            era,
         }
+    }
+
+    /// The key of the process with a handshake beside a shared server that speaks a newer revision too.
+    fn of_twin(shared: &Server) -> Self {
+        Self::new(shared, shared.taken.key, Era::Handshake)
     }
 }
 
 impl Roster {
-    pub(crate) fn new(
-        surroundings: Surroundings,
-        changes: Arc<Changes>,
-        ending: Ending,
-        keepers: TaskTracker,
-    ) -> Self {
+    pub(crate) fn new(surroundings: Surroundings) -> Self {
         Self {
             surroundings: Arc::new(surroundings),
-            changes,
-            ending,
-            keepers,
-            servers: RwLock::new(Servers {
+            changes: Arc::default(),
+            ending: Ending::new(),
+            keepers: TaskTracker::new(),
+            servers: RwLock::new(Instances {
                 shared: BTreeMap::new(),
                 apart: HashMap::new(),
                 of_clients: HashMap::new(),
@@ -109,18 +109,9 @@ impl Roster {
         }
     }
 
-    /// The environment that every server is started with.
-    pub(crate) fn surroundings(&self) -> &Surroundings {
-        &self.surroundings
-    }
-
-    pub(crate) fn is_stopping(&self) -> bool {
-        self.ending.has_begun()
-    }
-
-    /// All of them, with the clients whose own they are; those behind the others.
+    /// Lists all servers with the clients that have them for themselves; the shared ones come first.
     pub(crate) fn all(&self) -> Vec<(Vec<u64>, Server)> {
-        let servers = self.read();
+        let servers = self.servers.read();
         let shared = servers.shared.values();
         let mut own: Vec<(Vec<u64>, Server)> = servers
             .apart
@@ -147,26 +138,27 @@ impl Roster {
         shared.chain(own).collect()
     }
 
-    /// A server of this name that somebody has open, the shared one first.
+    /// Returns an open server of this name, the shared one if possible.
     pub(crate) fn get_open(&self, name: &ServerName) -> Option<(Server, LeasedLink)> {
         let all = self.all().into_iter().map(|(_, server)| server);
-        let mut named = all.filter(|it| it.spec.name == *name && it.spec.scope == Scope::Shared);
+        let mut named =
+            all.filter(|it| it.spec.name == *name && it.spec.scope == ServerScope::Shared);
         named.find_map(|it| it.open_now().map(|open| (it, open)))
     }
 
-    /// The server as this client has it: one of its own where its scope is the client, and one
-    /// apart where the client's variables or the era in which it speaks make it another.
+    /// Returns the server that this client uses: its own if the scope is the client, or a separate one if
+    /// the client's variables or its era differ.
     pub(crate) fn find(
         &self,
         name: &ServerName,
         client: Option<&ClientId>,
         asks: Option<&Arc<dyn Asks>>,
     ) -> Result<Server, CallError> {
-        if let Some(known) = self.read().find(name, client, asks)? {
+        if let Some(known) = self.servers.read().find(name, client, asks)? {
             return Ok(known);
         }
-        let servers = &mut *self.write();
-        // It may have come before we held the lock.
+        let servers = &mut *self.servers.write();
+        // Another task may have added it before the lock was taken.
         if let Some(known) = servers.find(name, client, asks)? {
             return Ok(known);
         }
@@ -177,14 +169,15 @@ impl Roster {
             Some(_) => servers.environments.take(&shared.spec, connection),
             None => (*shared.taken).clone(),
         };
-        let own = client.filter(|_| connection.is_some() && shared.spec.scope == Scope::Client);
+        let own =
+            client.filter(|_| connection.is_some() && shared.spec.scope == ServerScope::Client);
         let server = if let Some(client) = own {
-            let place = Place {
+            let siblings = Siblings {
                 era,
                 beside: Some(&shared),
-                ..Place::default()
+                ..Siblings::default()
             };
-            self.begin(in_folder_of(&shared.spec, client), taken, &place, asks)
+            self.begin(in_folder_of(&shared.spec, client), taken, &siblings, asks)
         } else if era == Era::Newest && taken.key == shared.taken.key {
             shared
         } else {
@@ -197,10 +190,10 @@ impl Roster {
         Ok(server)
     }
 
-    /// The server that is asked for its tools: the shared one; where that lacks a variable, the one
-    /// of the first client that has all.
+    /// Returns the server to survey: the shared one, or, if that lacks a variable, the one of the first
+    /// client that has all variables.
     pub(crate) fn find_for_survey(&self, name: &ServerName) -> Result<Server, CallError> {
-        let servers = &mut *self.write();
+        let servers = &mut *self.servers.write();
         let shared = servers.get_shared(name)?.clone();
         if let Some(taken) = servers.take_for(&shared) {
             let era = servers.era_that_runs(&shared, taken.key);
@@ -210,42 +203,40 @@ impl Roster {
         Ok(known.unwrap_or(shared))
     }
 
-    /// A server beside the shared one, for all clients whose variables and era are these.
-    fn get_apart(&self, servers: &mut Servers, shared: &Server, taken: Taken, era: Era) -> Server {
+    /// Returns the server beside the shared one for all clients with these variables and this era.
+    fn get_apart(
+        &self,
+        servers: &mut Instances,
+        shared: &Server,
+        taken: TakenVariables,
+        era: Era,
+    ) -> Server {
         let name = &shared.spec.name;
-        let key = ProcessKey {
-            server: name.clone(),
-            variables: taken.key,
-            era,
-        };
+        let key = ProcessKey::new(shared, taken.key, era);
         let known = servers.apart.get(&key).filter(|it| !it.is_retired());
         known.cloned().unwrap_or_else(|| {
             let is_twin = key == ProcessKey::of_twin(shared);
             let before = is_twin.then(|| servers.leaving.remove(name)).flatten();
-            let place = Place {
+            let siblings = Siblings {
                 era,
                 before: before.as_ref(),
                 beside: Some(shared),
                 is_twin,
             };
-            let server = self.begin((*shared.spec).clone(), taken, &place, None);
+            let server = self.begin((*shared.spec).clone(), taken, &siblings, None);
             servers.apart.insert(key, server.clone());
             server
         })
     }
 
-    /// Why the server is down for those who share it, if it is; one that is open in either era is
-    /// not.
+    /// Returns the failure of the shared server, if it is down. A server that is open in either era is
+    /// not down.
     pub(crate) fn last_failure(&self, name: &ServerName) -> Option<Failure> {
-        let servers = self.read();
+        let servers = self.servers.read();
         let shared = servers.shared.get(name)?;
         if let Some(taken) = servers.take_for(shared) {
             let era = servers.era_that_runs(shared, taken.key);
-            let key = ProcessKey {
-                server: name.clone(),
-                variables: taken.key,
-                era,
-            };
+            let key = ProcessKey::new(shared, taken.key, era);
             return servers.apart.get(&key)?.last_failure();
         }
         let twin = servers.apart.get(&ProcessKey::of_twin(shared));
@@ -257,12 +248,12 @@ impl Roster {
         both.find_map(Server::last_failure)
     }
 
-    /// Takes in the variables of a client. Returns the servers that could not start for want of a
-    /// variable, and can be asked for their tools now.
+    /// Adds the variables of a client. Returns the servers that lacked a variable until now and can be
+    /// surveyed.
     pub(crate) fn admit_client(&self, client: u64, variables: Arc<Variables>) -> Vec<ServerName> {
-        let servers = &mut *self.write();
+        let servers = &mut *self.servers.write();
         let all: Vec<Server> = servers.shared.values().cloned().collect();
-        let lack = |servers: &Servers, it: &Server| {
+        let lack = |servers: &Instances, it: &Server| {
             it.taken.is_incomplete() && servers.take_for(it).is_none()
         };
         let lacked: Vec<Server> = all.into_iter().filter(|it| lack(servers, it)).collect();
@@ -280,16 +271,16 @@ impl Roster {
         completed
     }
 
-    /// Returns how servers differ for each client, if they do.
+    /// Returns how servers differ between clients, if they do.
     pub(crate) fn sharing(&self) -> Vec<Sharing> {
-        let servers = self.read();
+        let servers = self.servers.read();
         let mut all = Vec::new();
         for client in servers.environments.clients() {
             for shared in servers.shared.values().filter(|it| it.is_personal) {
                 let taken = servers.environments.take(&shared.spec, Some(client));
                 let of_others = servers.take_for(shared);
                 let of_others = of_others.as_ref().unwrap_or(&shared.taken);
-                let is_apart = shared.spec.scope == Scope::Shared
+                let is_apart = shared.spec.scope == ServerScope::Shared
                     && !taken.is_incomplete()
                     && taken.key != of_others.key;
                 let differing = is_apart.then(|| taken.values.differing(&of_others.values));
@@ -308,28 +299,28 @@ impl Roster {
         all
     }
 
-    /// The permits for which calls over this connection wait before they wait for the server.
+    /// Returns the permits of this connection's calls, which come before the permits of the server.
     pub(crate) fn turns(&self, name: &ServerName, connection: u64) -> Arc<Semaphore> {
         let key = (name.clone(), connection);
-        if let Some(turns) = self.read().turns.get(&key) {
+        if let Some(turns) = self.servers.read().turns.get(&key) {
             return Arc::clone(turns);
         }
         let new = || Arc::new(Semaphore::new(CALLS_OF_CLIENT_MAX));
-        Arc::clone(self.write().turns.entry(key).or_insert_with(new))
+        Arc::clone(self.servers.write().turns.entry(key).or_insert_with(new))
     }
 
-    /// The client is gone, and with it the servers that were its own.
+    /// Retires the servers that belong to this client alone.
     pub(crate) fn forget_client(&self, client: u64) {
-        let mut servers = self.write();
+        let mut servers = self.servers.write();
         servers.turns.retain(|(_, of), _| *of != client);
         servers.environments.forget(client);
         servers.of_clients.retain(|(_, of, _), server| {
-            if *of == client && server.spec.scope == Scope::Client {
+            if *of == client && server.spec.scope == ServerScope::Client {
                 server.retire();
             }
             *of != client
         });
-        let Servers {
+        let Instances {
             shared,
             apart,
             environments,
@@ -347,21 +338,21 @@ impl Roster {
         });
     }
 
-    /// The servers that are this client's own.
+    /// Lists the servers that belong to this client alone.
     pub(crate) fn of_client(&self, client: u64) -> Vec<Server> {
-        let servers = self.read();
+        let servers = self.servers.read();
         let own = servers
             .of_clients
             .iter()
-            .filter(|((_, of, _), it)| *of == client && it.spec.scope == Scope::Client);
+            .filter(|((_, of, _), it)| *of == client && it.spec.scope == ServerScope::Client);
         own.map(|(_, server)| server.clone()).collect()
     }
 
-    /// Makes the servers those of `specs`. One that changed is replaced when its calls are done,
-    /// and calls that come meanwhile wait for the new one; one that is no more finishes its calls.
+    /// Replaces the servers by those of `specs`. A changed server is replaced after its running calls, and
+    /// new calls wait for its replacement. A removed server finishes its running calls.
     pub(crate) fn apply(&self, specs: Vec<ServerSpec>) -> Applied {
         let mut applied = Applied::default();
-        let mut servers = self.write();
+        let mut servers = self.servers.write();
         if self.ending.has_begun() {
             return applied;
         }
@@ -392,7 +383,7 @@ impl Roster {
             let taken = servers.environments.take(&spec, None);
             let server = match &old {
                 Some(old) => self.replace(old, spec, taken),
-                None => self.begin(spec, taken, &Place::default(), None),
+                None => self.begin(spec, taken, &Siblings::default(), None),
             };
             if old.is_some() && server.spec.start == Start::Eager {
                 server.want();
@@ -402,16 +393,16 @@ impl Roster {
         applied
     }
 
-    /// Replaces a server by one of the same, for which commands that print its secrets run again, as [`Roster::apply`] replaces one that changed, and with
-    /// it those of single clients. Whether there is such a server.
+    /// Restarts a server in all its instances as [`Roster::apply`] does for a changed one. Commands that
+    /// print its secrets run again. Returns true if there is such a server.
     pub(crate) fn restart(&self, name: &ServerName) -> bool {
-        let mut servers = self.write();
+        let mut servers = self.servers.write();
         let Some(old) = servers.shared.get(name).cloned() else {
             return false;
         };
         if !self.ending.has_begun() {
             servers.retire(name);
-            // The person who restarts a server may have renewed the value that a command prints.
+            // A person may have renewed the value that a command prints.
             let resolver = self.surroundings.secrets.as_deref();
             forget_printed(templates(&old.spec), resolver);
             let spec = (*old.spec).clone();
@@ -422,20 +413,20 @@ impl Roster {
         true
     }
 
-    /// A shared server in the place of this one.
-    fn replace(&self, old: &Server, spec: ServerSpec, taken: Taken) -> Server {
-        let place = Place {
+    /// Starts the keeper of a shared server that replaces this one.
+    fn replace(&self, old: &Server, spec: ServerSpec, taken: TakenVariables) -> Server {
+        let siblings = Siblings {
             before: Some(old),
-            ..Place::default()
+            ..Siblings::default()
         };
-        self.begin(spec, taken, &place, None)
+        self.begin(spec, taken, &siblings, None)
     }
 
     fn begin(
         &self,
         spec: ServerSpec,
-        taken: Taken,
-        place: &Place<'_>,
+        taken: TakenVariables,
+        siblings: &Siblings<'_>,
         client: Option<&Arc<dyn Asks>>,
     ) -> Server {
         let roots = Roots::of(&spec, &taken.values, client);
@@ -445,29 +436,21 @@ impl Roster {
             Arc::clone(&self.surroundings),
             Arc::clone(&self.changes),
             self.ending.clone(),
-            place,
+            siblings,
             roots,
         );
         self.keepers.spawn(keeper.run());
         server
     }
-
-    fn read(&self) -> RwLockReadGuard<'_, Servers> {
-        self.servers.read()
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, Servers> {
-        self.servers.write()
-    }
 }
 
-impl Servers {
+impl Instances {
     fn get_shared(&self, name: &ServerName) -> Result<&Server, CallError> {
         let shared = self.shared.get(name);
         shared.ok_or_else(|| CallError::UnknownServer(name.clone()))
     }
 
-    /// The server as this client has it, where that has begun.
+    /// Returns the server that this client uses, if it exists.
     fn find(
         &self,
         name: &ServerName,
@@ -497,7 +480,7 @@ impl Servers {
         }
     }
 
-    /// The era of the process that works for a client. Whoever is no client has the one that runs.
+    /// Returns the era of the process that serves a client. A caller without a client uses a running one.
     fn era_of(
         &self,
         shared: &Server,
@@ -510,20 +493,14 @@ impl Servers {
         choose_open(|era| self.get(shared, connection, era))
     }
 
-    /// The era of the process with these variables that runs.
+    /// Returns the era of the running process with these variables.
     fn era_that_runs(&self, shared: &Server, variables: Digest) -> Era {
-        choose_open(|era| {
-            self.apart.get(&ProcessKey {
-                server: shared.spec.name.clone(),
-                variables,
-                era,
-            })
-        })
+        choose_open(|era| self.apart.get(&ProcessKey::new(shared, variables, era)))
     }
 
-    /// The variables with which a server is asked for its tools, where it lacks some of our own:
-    /// those of the first client that has all.
-    fn take_for(&self, shared: &Server) -> Option<Taken> {
+    /// Returns the variables for the survey of a server that lacks some of the proxy's own: those of the
+    /// first client that has all.
+    fn take_for(&self, shared: &Server) -> Option<TakenVariables> {
         let is_incomplete = shared.taken.is_incomplete();
         is_incomplete.then(|| self.environments.take_complete(&shared.spec))?
     }
@@ -546,7 +523,7 @@ impl Servers {
     }
 }
 
-/// The era in which a server runs; the newest where it runs in none or in both.
+/// Returns the era in which a server runs; the newest if it runs in none or in both.
 fn choose_open<'a>(get: impl Fn(Era) -> Option<&'a Server>) -> Era {
     let is_open = |era| get(era).is_some_and(Server::is_open);
     if !is_open(Era::Newest) && is_open(Era::Handshake) {
@@ -556,12 +533,12 @@ fn choose_open<'a>(get: impl Fn(Era) -> Option<&'a Server>) -> Era {
     }
 }
 
-/// The connection of this client, where clients of the server may have one each or apart.
+/// Returns the connection of this client, if clients may use different instances of the server.
 fn connection_at(shared: &Server, client: Option<&ClientId>) -> Option<u64> {
     client.filter(|_| shared.is_personal)?.connection
 }
 
-/// Tells whether both say the same. What was learned of it was not written by anybody.
+/// Returns true if both have the same configuration. Learned fields do not count.
 fn is_same(old: &ServerSpec, new: &ServerSpec) -> bool {
     let new = ServerSpec {
         spoken: old.spoken.clone(),
@@ -575,7 +552,7 @@ fn starts_alike(old: &ServerSpec, new: &ServerSpec) -> bool {
     old.launch == new.launch && old.login == new.login && old.inherit_env == new.inherit_env
 }
 
-/// A child works in the folder of its client, unless the configuration names one.
+/// Sets the folder of a child to that of its client, unless the configuration sets one.
 fn in_folder_of(spec: &ServerSpec, client: &ClientId) -> ServerSpec {
     let mut spec = spec.clone();
     spec.client_folder.clone_from(&client.folder);

@@ -1,11 +1,11 @@
-//! The secrets that templates name, read when they are to be filled in.
+//! The secrets that templates refer to, resolved when a server starts.
 
 use secrets::{ResolveError, Resolver};
 
 use crate::{Template, Variables, awaited::Awaited, error::Failure};
 
-/// The variables with every secret among them that the templates name. A client cannot bring one:
-/// whatever it has of that name is replaced.
+/// Returns the variables with every secret that the templates refer to. A variable of a client with the
+/// same name is replaced.
 pub async fn with_secrets<'a>(
     templates: impl IntoIterator<Item = &'a Template>,
     variables: &Variables,
@@ -24,8 +24,8 @@ pub async fn with_secrets<'a>(
     Ok(filled)
 }
 
-/// Has the commands run again that these templates name and that have printed a secret. Whether there
-/// is one.
+/// Makes the commands of these templates that have printed a secret run again. Returns true if there is
+/// such a command.
 pub(crate) fn forget_printed<'a>(
     templates: impl IntoIterator<Item = &'a Template>,
     resolver: Option<&Resolver>,

@@ -1,4 +1,4 @@
-//! The handle on a server: what stage it is in, and a way to have it ready.
+//! The handle on a server: its stage, and the way to an open connection.
 
 use std::{
     collections::HashMap,
@@ -13,7 +13,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Scope, ServerSpec, ServerState, State,
+    RunState, ServerScope, ServerSpec, ServerState,
     activity::Lease,
     asking::Asking,
     changes::Changes,
@@ -22,20 +22,20 @@ use crate::{
     limits::REST_WAIT_MAX,
     link::Link,
     roots::Roots,
-    taken::{Taken, takes_variables},
+    taken::{TakenVariables, takes_variables},
     vitals::Vitals,
 };
 
 /// The stage of a server's life.
 #[derive(Debug, Clone)]
 pub(crate) enum Stage {
-    /// No process, no connection; it starts when it is wanted.
+    /// It has no process and no connection. A request for a start starts it.
     Stopped {
         last: Option<Failure>,
     },
     Starting,
     Ready(Arc<Link>),
-    /// It failed; it is not started again before `until`.
+    /// It failed, and is not started before `until`.
     Resting {
         failure: Failure,
         tries: u32,
@@ -45,41 +45,41 @@ pub(crate) enum Stage {
     Ended,
 }
 
-/// The handle on a server that everybody but the keeper holds.
+/// The handle on a server, which its callers and its keeper share.
 #[derive(Debug, Clone)]
 pub(crate) struct Server {
     pub(crate) spec: Arc<ServerSpec>,
-    /// The values that it gets when it is started.
-    pub(crate) taken: Arc<Taken>,
-    /// True if clients may have one process each, or one separate from others.
+    /// The variables that it gets at its start.
+    pub(crate) taken: Arc<TakenVariables>,
+    /// True if clients may use different processes.
     pub(crate) is_personal: bool,
-    /// One permit for each call that may run at one time.
+    /// The permits of concurrent calls.
     pub(crate) places: Arc<Semaphore>,
     pub(crate) vitals: Arc<Vitals>,
     pub(crate) asking: Arc<Asking>,
     pub(crate) era: Era,
     pub(crate) eras: Arc<Eras>,
-    /// The stage of the process that speaks the newest revision, where this is the same server
-    /// spoken to with a handshake.
+    /// The stage of the process of the newest revision, if this is the process of the same server with a
+    /// handshake.
     pub(crate) newest: Option<watch::Receiver<Stage>>,
     pub(crate) stage: watch::Receiver<Stage>,
     pub(crate) wanted: Arc<Notify>,
-    /// Ends its rest: what it waits for has come.
+    /// Ends its rest: the awaited change has been made.
     pub(crate) rested: Arc<Notify>,
-    /// Held by whoever has a person log in.
+    /// Held while a person is asked to log in.
     pub(crate) login_turn: Arc<Mutex<()>>,
     pub(crate) retired: CancellationToken,
 }
 
-/// The place of a new server among the others of its name.
+/// The relations of a new instance to the others of the same server.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Place<'a> {
+pub(crate) struct Siblings<'a> {
     pub(crate) era: Era,
-    /// The server whose place it takes: it is counted on, and waited for.
+    /// The instance that it replaces. Its counts go on, and the new one starts after its end.
     pub(crate) before: Option<&'a Server>,
-    /// The shared one, beside which it runs for some of the clients.
+    /// The shared instance, beside which it runs for some of the clients.
     pub(crate) beside: Option<&'a Server>,
-    /// It is the same as that one, but for its era.
+    /// True if it differs from the shared instance in its era only.
     pub(crate) is_twin: bool,
 }
 
@@ -98,28 +98,28 @@ pub(crate) struct LeasedLink {
 }
 
 impl LeasedLink {
-    /// Keeps the connection open no longer.
+    /// Ends the lease.
     pub(crate) fn release(self) -> Arc<Link> {
         self.link
     }
 }
 
 impl Server {
-    /// The handle, and the sender of its stages, which is the keeper's.
+    /// Creates a handle, and the sender of its stages for the keeper.
     pub(crate) fn new(
         spec: ServerSpec,
-        taken: Taken,
-        place: &Place<'_>,
+        taken: TakenVariables,
+        siblings: &Siblings<'_>,
         roots: Roots,
         changes: &Arc<Changes>,
     ) -> (Self, watch::Sender<Stage>) {
         let (sender, stage) = watch::channel(Stage::Stopped { last: None });
-        let (before, beside) = (place.before, place.beside);
-        let twin = beside.filter(|_| place.is_twin);
+        let (before, beside) = (siblings.before, siblings.beside);
+        let twin = beside.filter(|_| siblings.is_twin);
         let calls_max = spec.calls_max;
         let calls_max = calls_max.map_or(Semaphore::MAX_PERMITS, NonZeroUsize::get);
         let places = || Arc::new(Semaphore::new(calls_max.min(Semaphore::MAX_PERMITS)));
-        let is_personal = spec.scope == Scope::Client || takes_variables(&spec);
+        let is_personal = spec.scope == ServerScope::Client || takes_variables(&spec);
         let names_no_call = beside.map(|it| it.asking.share_names_no_call());
         let names_no_call = names_no_call.unwrap_or_else(|| {
             let did = before.is_some_and(|it| it.asking.names_no_call());
@@ -133,7 +133,7 @@ impl Server {
             places: twin.map_or_else(places, |it| Arc::clone(&it.places)),
             vitals: before.map_or_else(Arc::default, |it| Arc::clone(&it.vitals)),
             asking: Arc::new(asking),
-            era: place.era,
+            era: siblings.era,
             eras: beside.map_or_else(eras, |it| Arc::clone(&it.eras)),
             newest: twin.map(|it| it.stage.clone()),
             login_turn: twin.map_or_else(Arc::default, |it| Arc::clone(&it.login_turn)),
@@ -146,8 +146,8 @@ impl Server {
         (server, sender)
     }
 
-    /// The open connection, started if need be. A caller that comes in a short rest waits for
-    /// its end; a start that fails while we wait is the answer.
+    /// Returns the open connection, and starts the server if necessary. Waits for the end of a short
+    /// rest. Fails if a start fails meanwhile.
     pub(crate) async fn ready(&self) -> Result<LeasedLink, NotReady> {
         let mut stage = self.stage.clone();
         let mut asked = false;
@@ -155,7 +155,7 @@ impl Server {
             let now = stage.borrow_and_update().clone();
             match now {
                 Stage::Ready(link) => {
-                    // One that has ended or is being stopped is replaced in a moment.
+                    // A connection that has ended or is being stopped is replaced soon.
                     if let Some(lease) = link.activity().begin()
                         && !link.has_ended()
                     {
@@ -196,8 +196,8 @@ impl Server {
         }
     }
 
-    /// The same for a call. A process of the newest revision that was only surveyed ends, where
-    /// those who call have one with a handshake.
+    /// Returns the open connection for a call. If its process has a handshake, the process of the newest
+    /// revision ends if it was only surveyed.
     pub(crate) async fn ready_for_call(&self) -> Result<LeasedLink, NotReady> {
         let leased = self.ready().await?;
         leased.link.activity().note_call();
@@ -212,7 +212,7 @@ impl Server {
         matches!(&*self.stage.borrow(), Stage::Ready(link) if !link.has_ended())
     }
 
-    /// The connection, if it is open now; nothing is started.
+    /// Returns the connection if it is open. Starts nothing.
     pub(crate) fn open_now(&self) -> Option<LeasedLink> {
         let Stage::Ready(link) = self.stage.borrow().clone() else {
             return None;
@@ -224,7 +224,7 @@ impl Server {
         })
     }
 
-    /// Has it started, whether or not anybody calls.
+    /// Starts the server without a call.
     pub(crate) fn want(&self) {
         self.wanted.notify_one();
     }
@@ -234,7 +234,7 @@ impl Server {
         Arc::ptr_eq(&self.spec, &other.spec)
     }
 
-    /// Lets the server finish its running calls, and accepts no new ones.
+    /// Ends the server after its running calls; it accepts no new ones.
     pub(crate) fn retire(&self) {
         self.retired.cancel();
     }
@@ -245,10 +245,10 @@ impl Server {
 
     pub(crate) fn state(&self, clients: Vec<u64>, memory: &HashMap<i32, u64>) -> ServerState {
         let state = match &*self.stage.borrow() {
-            Stage::Stopped { .. } | Stage::Ended => State::Stopped,
-            Stage::Starting => State::Starting,
-            Stage::Ready(_) => State::Ready,
-            Stage::Resting { .. } => State::Resting,
+            Stage::Stopped { .. } | Stage::Ended => RunState::Stopped,
+            Stage::Starting => RunState::Starting,
+            Stage::Ready(_) => RunState::Ready,
+            Stage::Resting { .. } => RunState::Resting,
         };
         let questions = self.asking.list_open();
         let revision = self.eras.revision(self.era);
@@ -256,7 +256,7 @@ impl Server {
             .state(&self.spec, state, revision, clients, memory, questions)
     }
 
-    /// The last failure, when the server is not ready because of one.
+    /// Returns the failure because of which the server is not ready.
     pub(crate) fn last_failure(&self) -> Option<Failure> {
         match &*self.stage.borrow() {
             Stage::Stopped { last } => last.clone(),

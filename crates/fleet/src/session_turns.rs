@@ -1,5 +1,5 @@
-//! Turns of sessions: calls of one session at a time, in the order in which they came. Calls that
-//! ask their client nothing go together, whichever session makes them.
+//! Turns of sessions: calls of one session at a time, in the order of their arrival. Calls without
+//! questions of different sessions run together.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -9,40 +9,40 @@ use std::{
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 
-/// A session; none is a caller without one.
+/// A session; `None` is a caller without one.
 pub(crate) type Session = Option<u64>;
 
-/// Counts the calls under way by session, and lets in those of another session when they are over.
-/// A call waits behind those that wait already, so no session keeps the others out.
+/// Counts the running calls by session, and admits those of another session after them. Calls queue in
+/// order, so no session keeps the others out.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct SessionTurns {
-    state: Arc<Mutex<State>>,
-    /// A call has begun to wait.
+    state: Arc<Mutex<TurnQueue>>,
+    /// Notified when a call begins to wait.
     wanted: Arc<Notify>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct TurnQueue {
     under_way: HashMap<Session, UnderWay>,
-    /// Sessions whose clients are being asked, and how often.
+    /// The number of open questions of each session.
     asked: HashMap<Session, usize>,
     waiting: VecDeque<Waiting>,
     next: u64,
 }
 
-/// The calls of one session that are under way.
+/// The running calls of one session.
 #[derive(Debug, Default)]
 struct UnderWay {
-    /// Calls that may ask.
+    /// Calls that may cause a question.
     asking: usize,
     quiet: usize,
 }
 
-/// One call, as far as its turn depends on it.
+/// The properties of a call on which its turn depends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entrant {
     pub(crate) session: Session,
-    /// It asks nothing, as far as is known: it may go with quiet calls of other sessions.
+    /// True if it causes no question, as far as is known: it may run beside quiet calls of other sessions.
     pub(crate) is_quiet: bool,
 }
 
@@ -50,34 +50,34 @@ pub(crate) struct Entrant {
 struct Waiting {
     number: u64,
     entrant: Entrant,
-    turn: oneshot::Sender<Turn>,
+    turn: oneshot::Sender<SessionTurn>,
 }
 
-/// A call under way, until it is dropped.
+/// A running call, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Turn {
+pub(crate) struct SessionTurn {
     turns: SessionTurns,
     entrant: Entrant,
 }
 
-/// A place in the queue; dropped before its turn, it is given up.
-struct Place<'a> {
+/// A place in the queue. It is given up when it is dropped.
+struct QueuePlace<'a> {
     turns: &'a SessionTurns,
     number: u64,
-    turn: oneshot::Receiver<Turn>,
+    turn: oneshot::Receiver<SessionTurn>,
 }
 
-/// The client of a session is being asked, until this is dropped.
+/// An open question to the client of a session, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct AskedSession {
     turns: SessionTurns,
     session: Session,
 }
 
 impl SessionTurns {
-    /// Waits for the turn of a call. `waits`: it matters which calls of other sessions are under
-    /// way. Dropping the future gives the place in the queue up.
-    pub(crate) async fn enter(&self, entrant: Entrant, waits: bool) -> Turn {
+    /// Waits for the turn of a call; `waits` is false if it may run beside any other call. Dropping the
+    /// future gives up the place in the queue.
+    pub(crate) async fn enter(&self, entrant: Entrant, waits: bool) -> SessionTurn {
         let mut place = {
             let mut state = self.state.lock();
             let is_next = state.waiting.is_empty() || state.is_asked(entrant.session);
@@ -91,7 +91,7 @@ impl SessionTurns {
                 entrant,
                 turn: sender,
             });
-            Place {
+            QueuePlace {
                 turns: self,
                 number,
                 turn,
@@ -120,27 +120,27 @@ impl SessionTurns {
         waiting.any(|it| it.entrant.session != session)
     }
 
-    /// Notes that the client of a session is being asked: its further calls wait behind nobody, for
-    /// its answer may need them, and those who wait need the answer.
-    pub(crate) fn note_asked(&self, session: Session) -> Asked {
+    /// Records an open question to the client of a session. Its further calls do not queue: the answer may
+    /// need them, and the waiting calls need the answer.
+    pub(crate) fn note_asked(&self, session: Session) -> AskedSession {
         *self.state.lock().asked.entry(session).or_default() += 1;
         self.admit_waiting();
-        Asked {
+        AskedSession {
             turns: self.clone(),
             session,
         }
     }
 
-    fn admit(&self, state: &mut State, entrant: Entrant) -> Turn {
+    fn admit(&self, state: &mut TurnQueue, entrant: Entrant) -> SessionTurn {
         let under_way = state.under_way.entry(entrant.session).or_default();
         *under_way.count(entrant) += 1;
-        Turn {
+        SessionTurn {
             turns: self.clone(),
             entrant,
         }
     }
 
-    /// Lets in those at the head of the queue, and those of sessions that are asked.
+    /// Admits the calls at the head of the queue, and those of sessions with an open question.
     fn admit_waiting(&self) {
         loop {
             let (sender, turn) = {
@@ -155,13 +155,13 @@ impl SessionTurns {
                 };
                 (next.turn, self.admit(&mut state, next.entrant))
             };
-            // One that gave its place up meanwhile gives its turn back here.
+            // A call that gave up its place meanwhile returns its turn here.
             let _ = sender.send(turn);
         }
     }
 }
 
-impl State {
+impl TurnQueue {
     fn is_asked(&self, session: Session) -> bool {
         self.asked.contains_key(&session)
     }
@@ -184,7 +184,7 @@ impl UnderWay {
     }
 }
 
-impl Drop for Turn {
+impl Drop for SessionTurn {
     fn drop(&mut self) {
         let mut state = self.turns.state.lock();
         if let Some(calls) = state.under_way.get_mut(&self.entrant.session) {
@@ -198,7 +198,7 @@ impl Drop for Turn {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for QueuePlace<'_> {
     fn drop(&mut self) {
         let mut state = self.turns.state.lock();
         state.waiting.retain(|it| it.number != self.number);
@@ -207,7 +207,7 @@ impl Drop for Place<'_> {
     }
 }
 
-impl Drop for Asked {
+impl Drop for AskedSession {
     fn drop(&mut self) {
         let mut state = self.turns.state.lock();
         if let Some(count) = state.asked.get_mut(&self.session) {
@@ -242,7 +242,7 @@ mod tests {
     }
 
     /// The turn of a call that waits; none: it has begun to.
-    fn now<F: Future<Output = Turn>>(entering: &mut Pin<Box<F>>) -> Option<Turn> {
+    fn now<F: Future<Output = SessionTurn>>(entering: &mut Pin<Box<F>>) -> Option<SessionTurn> {
         entering.as_mut().now_or_never()
     }
 

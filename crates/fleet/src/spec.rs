@@ -1,5 +1,4 @@
-//! Specifications of servers: all that it takes to start one. Holding a [`ServerSpec`] means that
-//! it was checked.
+//! Specifications of servers, which have all inputs of a start. A [`ServerSpec`] is always checked.
 
 use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 
@@ -19,10 +18,10 @@ pub struct ServerSpec {
     /// The time at which it is started.
     pub start: Start,
     /// The scope in which clients share it.
-    pub scope: Scope,
+    pub scope: ServerScope,
     /// The folder of the one client that it is started for; used as its root if the client reports none.
     pub client_folder: Option<PathBuf>,
-    /// The roots that are reported to it; none: those of the one client that it is started for, if any.
+    /// The roots that are reported to it; `None`: those of the one client that it is started for, if any.
     pub roots: Option<Vec<Template>>,
     /// The timeout from spawn or connect to the end of the handshake.
     pub start_timeout: Duration,
@@ -33,10 +32,10 @@ pub struct ServerSpec {
     pub call_timeout_max: Option<Duration>,
     /// The time without a call after which a server is stopped. `None`: never.
     pub idle_timeout: Option<Duration>,
-    /// Calls under way at one time; further ones wait within their own limit. `None`: no limit.
+    /// The most concurrent calls; further ones wait within their own limit. `None`: no limit.
     pub calls_max: Option<NonZeroUsize>,
-    /// A call of a tool annotated read-only or idempotent is made once more when the server dies
-    /// under it.
+    /// True if a call of a tool annotated read-only or idempotent is repeated once when the server ends
+    /// during the call.
     pub retries_safe_calls: bool,
     /// The permissions of its process, if they are restricted.
     pub sandbox: Option<Sandbox>,
@@ -44,13 +43,13 @@ pub struct ServerSpec {
     pub image: Option<Template>,
     /// The configuration of the login, for a remote server that asks for one.
     pub login: LoginSpec,
-    /// Variables of our own environment that the child gets besides the usual few: names, where a `*` at
-    /// the end matches any suffix.
+    /// The variables that the child inherits besides the usual few: names, where a `*` at the end matches
+    /// any suffix.
     pub inherit_env: Vec<String>,
     /// The revision and transport of the last connection, if known: the first guess.
     pub spoken: Option<Spoken>,
-    /// The server was seen to send its clients requests that name no call: calls of different sessions
-    /// run one after another from the first one on.
+    /// True if the server has sent requests to clients that name no call: from the start, calls of
+    /// different sessions run one after another.
     pub asks_clients: bool,
 }
 
@@ -59,7 +58,7 @@ pub struct ServerSpec {
 pub struct Spoken {
     /// The revision of the protocol.
     pub revision: Revision,
-    /// The way of messages; of a guess it counts for remote servers only.
+    /// The transport; a guess of it counts for remote servers only.
     pub transport: Transport,
 }
 
@@ -72,7 +71,7 @@ impl Spoken {
         }
     }
 
-    /// The next guess where this one is refused: with a handshake if it had none, else without.
+    /// Returns the next guess after a refusal: with a handshake if this one has none, or else without.
     pub(crate) fn alternative(&self) -> Self {
         let revision = if self.revision.is_stateless() {
             Revision::LAST_WITH_HANDSHAKE
@@ -90,28 +89,28 @@ impl Spoken {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Start {
-    /// By the first call that wants it.
+    /// With the first call.
     #[default]
     OnCall,
-    /// With the program, where that serves a client.
+    /// With the program, if it serves a client.
     Eager,
 }
 
 /// The clients that share a server's process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Scope {
+pub enum ServerScope {
     /// All clients.
     #[default]
     Shared,
-    /// No others: each client has its own, in its own folder.
+    /// One client: each has its own process, in its own folder.
     Client,
 }
 
-/// The permissions of a confined process besides reading files and talking to us.
+/// The permissions of a confined process besides reading files and its pipes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sandbox {
-    /// It may open sockets; otherwise none of any kind.
+    /// True if it may open sockets.
     pub network: bool,
     /// The folders that it may write to.
     pub write: Vec<Template>,
@@ -126,13 +125,13 @@ pub const CALL_TIMEOUT_DEFAULT: Duration = Duration::from_mins(1);
 pub const IDLE_TIMEOUT_DEFAULT: Duration = Duration::from_mins(5);
 
 impl ServerSpec {
-    /// A server with every default.
+    /// Creates a server with every default.
     pub fn new(name: ServerName, launch: Launch) -> Self {
         Self {
             name,
             launch,
             start: Start::default(),
-            scope: Scope::default(),
+            scope: ServerScope::default(),
             client_folder: None,
             roots: None,
             start_timeout: START_TIMEOUT_DEFAULT,
@@ -151,32 +150,32 @@ impl ServerSpec {
     }
 }
 
-/// The two ways to reach a server. The texts are templates: they are expanded each time the
-/// server starts, so a variable may be set or changed while we run.
+/// The two ways to reach a server. The texts are templates, expanded at each start of the server, so a
+/// variable may be set or changed while the program runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Launch {
-    /// A child process that speaks over its stdin and stdout.
+    /// A child process that communicates over its stdin and stdout.
     Child {
         /// A program by its path, or by its name in the child's `PATH`.
         command: Template,
-        /// Its arguments; no shell reads them.
+        /// Its arguments, without a shell.
         args: Vec<Template>,
-        /// Variables on top of the inherited ones.
+        /// Variables in addition to the inherited ones.
         env: Vec<(String, Template)>,
-        /// The folder it works in; without one, ours or its client's.
+        /// Its working folder; `None`: that of its client or of this process.
         cwd: Option<Template>,
     },
-    /// A server over streamable HTTP, or over HTTP+SSE where it speaks only that.
+    /// A server over streamable HTTP, or over HTTP+SSE if it speaks only that.
     Remote {
-        /// The address to which messages are posted.
+        /// The URL to which messages are posted.
         url: Template,
-        /// Headers of every request; they are secrets.
+        /// The headers of every request. They are secrets.
         headers: Vec<(String, Template)>,
     },
 }
 
 impl Launch {
-    /// The texts that a start is made of, each under the key of the configuration that holds it.
+    /// Lists the templates, each with its configuration key.
     pub fn texts(&self) -> Vec<(String, &Template)> {
         match self {
             Self::Child {

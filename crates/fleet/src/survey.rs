@@ -1,5 +1,5 @@
-//! Surveys: a server's whole `tools/list` and its other lists, page by page, each thing in them
-//! within its bound.
+//! Surveys: a server's whole `tools/list` and its other lists, page by page, with a limit on every
+//! element.
 
 mod offer;
 
@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use tool::{Capability, Offer, Tool};
 
 use crate::{
-    About, Failure, SurveyError,
+    Failure, ServerInfo, SurveyError,
     error::RequestError,
     limits::{
         DROPPED_REASONS_MAX, LIST_BYTES_MAX, PAGES_MAX, SURVEY_TIMEOUT, TOOL_BYTES_MAX, TOOLS_MAX,
@@ -24,22 +24,22 @@ use crate::{
     server::{LeasedLink, Server},
 };
 
-/// The answer of a server to `tools/list` just now.
+/// The tools and other items of a server, as it lists them now.
 #[derive(Debug)]
 pub struct Survey {
     /// In the server's order, each name once.
     pub tools: Vec<Tool>,
     /// The prompts, resources and templates that it offers besides tools.
     pub offer: Offer,
-    /// Why each element that is not here was left out; of very many, that there are more.
+    /// The reasons why elements were left out, up to a limit.
     pub dropped: Vec<String>,
-    /// From the handshake of the connection that was asked.
-    pub about: About,
-    /// The time for which the server says that its list stays as it is (revision 2026-07-28).
+    /// From the handshake of the connection.
+    pub about: ServerInfo,
+    /// The time for which the server declares its list valid (revision 2026-07-28).
     pub time_to_live: Option<Duration>,
-    /// The server was seen to send its clients requests that name no call.
+    /// True if the server has sent requests to clients that name no call.
     pub asks_clients: bool,
-    /// When the server was asked for its tools.
+    /// The time of the request.
     pub asked_at: SystemTime,
 }
 
@@ -53,7 +53,7 @@ pub(crate) async fn survey_leased(
         Ok(Ok(mut survey)) => {
             let (offer, dropped) = offer::read(&leased.link).await;
             survey.offer = offer;
-            // With some clients it speaks otherwise.
+            // This connection may be the one with a handshake.
             if let Some(newest) = server.eras.newest() {
                 survey.about.spoken = newest;
             }
@@ -66,12 +66,11 @@ pub(crate) async fn survey_leased(
             return Ok(survey);
         }
         Ok(Err(RequestError::Lost(_) | RequestError::Unsent)) => leased.release().why_ended().await,
-        Ok(Err(RequestError::Failed(why) | RequestError::Unreached(why))) => Failure::new(why),
         Ok(Err(RequestError::Denied(denied))) => leased.link.denial(denied),
-        Ok(Err(RequestError::Protocol(error))) => Failure::new(format!(
-            "`tools/list` failed: {} (error {})",
-            error.message, error.code
-        )),
+        Ok(Err(error @ RequestError::Protocol(_))) => {
+            Failure::new(format!("`tools/list` failed: {error}"))
+        }
+        Ok(Err(error)) => Failure::new(error.to_string()),
         Err(_) => Failure::new(format!(
             "`tools/list` took longer than {} s",
             SURVEY_TIMEOUT.as_secs()
@@ -91,7 +90,7 @@ struct Page<'a> {
 }
 
 async fn read_pages(link: &Arc<Link>) -> Result<Survey, RequestError> {
-    let mut reading = Reading::new(link.about().clone());
+    let mut reading = SurveyReader::new(link.about().clone());
     let mut cursors: Vec<String> = Vec::new();
     for _ in 0..PAGES_MAX {
         let answer = match link
@@ -116,7 +115,7 @@ async fn read_pages(link: &Arc<Link>) -> Result<Survey, RequestError> {
             return Ok(reading.end(Some(why)));
         }
         if cursors.contains(&cursor) {
-            let why = "the list repeats a page for ever".to_owned();
+            let why = "the list repeats a page".to_owned();
             return Ok(reading.end(Some(why)));
         }
         cursors.push(cursor);
@@ -125,18 +124,18 @@ async fn read_pages(link: &Arc<Link>) -> Result<Survey, RequestError> {
     Ok(reading.end(Some(why)))
 }
 
-/// A survey while its pages come.
-struct Reading {
+/// A survey whose pages are being read.
+struct SurveyReader {
     survey: Survey,
     names: HashSet<String>,
-    /// Of all pages so far.
+    /// The size of all pages so far.
     bytes: usize,
-    /// Reasons that were not kept.
+    /// The number of reasons that were not kept.
     untold: usize,
 }
 
-impl Reading {
-    fn new(about: About) -> Self {
+impl SurveyReader {
+    fn new(about: ServerInfo) -> Self {
         Self {
             survey: Survey {
                 tools: Vec::new(),
@@ -184,7 +183,7 @@ impl Reading {
         Ok(tool)
     }
 
-    /// Why no further page is read.
+    /// Returns the reason why no further page is read, if there is one.
     fn is_full(&self) -> Option<String> {
         if self.survey.tools.len() >= TOOLS_MAX {
             return Some(format!("the list goes on after {TOOLS_MAX} tools"));
@@ -208,8 +207,8 @@ mod tests {
 
     use super::*;
 
-    fn read(pages: &[Vec<Value>]) -> Reading {
-        let mut reading = Reading::new(About::default());
+    fn read(pages: &[Vec<Value>]) -> SurveyReader {
+        let mut reading = SurveyReader::new(ServerInfo::default());
         for page in pages {
             let raws: Vec<_> = page.iter().map(|it| to_raw_value(it).unwrap()).collect();
             let raws: Vec<&RawValue> = raws.iter().map(AsRef::as_ref).collect();

@@ -1,4 +1,4 @@
-//! The variables that a server takes of the client that calls it.
+//! The variables that a server gets from the client that calls it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -8,11 +8,11 @@ use std::{
 use tool::{Digest, ServerName};
 
 use crate::{
-    Launch, ServerSpec, Template, Variables,
+    ServerSpec, Template, Variables,
     environment::{is_named, is_usual},
 };
 
-/// These differ from terminal to terminal; who writes `inherit_env = ["*"]` does not mean them.
+/// Variables that differ between terminals. `inherit_env = ["*"]` does not include them.
 const OF_A_TERMINAL: [&str; 12] = [
     "PWD",
     "OLDPWD",
@@ -28,14 +28,14 @@ const OF_A_TERMINAL: [&str; 12] = [
     "PROXY_CHILD",
 ];
 
-/// The part of a client's variables that a server's specification names, as the server gets it
-/// when it is started.
+/// The variables of a client that a server's specification refers to, as the server gets them at its
+/// start.
 #[derive(Debug, Clone)]
-pub(crate) struct Taken {
+pub(crate) struct TakenVariables {
     pub(crate) values: Variables,
-    /// The same for two clients where the server gets the same of both.
+    /// Equal for two clients if the server gets the same values from both.
     pub(crate) key: Digest,
-    /// Required variables that the client lacks: the server does not start.
+    /// Required variables that the client lacks. The server does not start without them.
     pub(crate) lacking: Vec<String>,
 }
 
@@ -46,21 +46,20 @@ pub struct Sharing {
     pub server: ServerName,
     /// The client.
     pub client: u64,
-    /// The variables for which the client has the server apart from the others.
+    /// The variables because of which the client has another instance of the server.
     pub differing: Vec<String>,
     /// Required variables that the client lacks. It cannot call the server.
     pub lacking: Vec<String>,
 }
 
-/// Our own variables, and those of every client that is served. No client gets the value of
-/// another.
+/// The variables of this process and of every client. No client gets the value of another.
 #[derive(Debug)]
 pub(crate) struct Environments {
     own: Variables,
     clients: BTreeMap<u64, Arc<Variables>>,
 }
 
-impl Taken {
+impl TakenVariables {
     pub(crate) fn is_incomplete(&self) -> bool {
         !self.lacking.is_empty()
     }
@@ -82,17 +81,17 @@ impl Environments {
         self.clients.remove(&client);
     }
 
-    /// The clients that sent their variables, in the order in which they came.
+    /// Lists the clients that sent their variables, in the order of their arrival.
     pub(crate) fn clients(&self) -> impl Iterator<Item = u64> {
         self.clients.keys().copied()
     }
 
-    /// The values that a server gets when it is started for this client; our own where there is no
-    /// client, or it sent no variables.
-    pub(crate) fn take(&self, spec: &ServerSpec, client: Option<u64>) -> Taken {
+    /// Returns the variables of a server for this client; those of this process if there is no client, or
+    /// if it sent none.
+    pub(crate) fn take(&self, spec: &ServerSpec, client: Option<u64>) -> TakenVariables {
         let client = client.and_then(|it| self.clients.get(&it));
         let source = client.map_or(&self.own, |it| &**it);
-        // A child gets ours of these anyway.
+        // A child inherits these from this process anyway.
         let get = |name: &str| {
             let usual = || self.own.get(name).filter(|_| is_usual(name));
             source.get(name).or_else(usual)
@@ -110,15 +109,15 @@ impl Environments {
                 None => {}
             }
         }
-        Taken {
+        TakenVariables {
             key: key(spec, &values),
             values,
             lacking: lacking.into_iter().collect(),
         }
     }
 
-    /// The same for the first client that lacks nothing.
-    pub(crate) fn take_complete(&self, spec: &ServerSpec) -> Option<Taken> {
+    /// Returns the variables for the first client that lacks none.
+    pub(crate) fn take_complete(&self, spec: &ServerSpec) -> Option<TakenVariables> {
         let mut all = self.clients().map(|client| self.take(spec, Some(client)));
         all.find(|it| !it.is_incomplete())
     }
@@ -130,31 +129,21 @@ pub(crate) fn takes_variables(spec: &ServerSpec) -> bool {
     !spec.inherit_env.is_empty() || needs.next().is_some()
 }
 
+/// Returns every template of a server's specification.
 pub(crate) fn templates(spec: &ServerSpec) -> Vec<&Template> {
-    let mut templates: Vec<&Template> = match &spec.launch {
-        Launch::Child {
-            command,
-            args,
-            env,
-            cwd,
-        } => {
-            let env = env.iter().map(|(_, value)| value);
-            let texts = [command].into_iter().chain(args).chain(env);
-            texts.chain(cwd).collect()
-        }
-        Launch::Remote { url, headers } => {
-            let headers = headers.iter().map(|(_, value)| value);
-            let login = spec.login.templates();
-            [url].into_iter().chain(headers).chain(login).collect()
-        }
-    };
-    templates.extend(spec.roots.iter().flatten());
-    templates.extend(&spec.image);
-    templates.extend(spec.sandbox.iter().flat_map(|it| &it.write));
-    templates
+    let texts = spec.launch.texts().into_iter().map(|(_, text)| text);
+    let login = spec.login.templates();
+    let roots = spec.roots.iter().flatten();
+    let write = spec.sandbox.iter().flat_map(|it| &it.write);
+    texts
+        .chain(login)
+        .chain(roots)
+        .chain(&spec.image)
+        .chain(write)
+        .collect()
 }
 
-/// Names what a server gets: its texts with these values in them, and what it inherits.
+/// Returns a digest of the inputs of a server: its texts with these values, and its inherited variables.
 fn key(spec: &ServerSpec, values: &Variables) -> Digest {
     let mut text = String::new();
     let mut add = |part: &str| {
@@ -163,7 +152,7 @@ fn key(spec: &ServerSpec, values: &Variables) -> Digest {
         text.push_str(part);
     };
     for template in templates(spec) {
-        // A secret is the same for all, whatever it is.
+        // A secret is the same for all clients.
         let secrets: Vec<&str> = template.references().map(|(text, _)| text).collect();
         let lookup = |name: &str| match values.get(name) {
             _ if secrets.contains(&name) => Some(format!("${{{name}}}")),
@@ -189,10 +178,10 @@ fn key(spec: &ServerSpec, values: &Variables) -> Digest {
 mod tests {
     use std::sync::Arc;
 
-    use super::{Environments, Taken};
+    use super::{Environments, TakenVariables};
     use crate::{Launch, ServerSpec, Template, Variables};
 
-    /// A server that takes this in a variable of its own, and inherits these.
+    /// A server with this text in a variable, which inherits these.
     fn spec(text: &str, inherit_env: &[&str]) -> ServerSpec {
         let launch = Launch::Child {
             command: Template::parse("program").unwrap(),
@@ -212,7 +201,7 @@ mod tests {
         Arc::new(all.collect())
     }
 
-    fn take(spec: &ServerSpec, clients: [&[(&str, &str)]; 2]) -> [Taken; 2] {
+    fn take(spec: &ServerSpec, clients: [&[(&str, &str)]; 2]) -> [TakenVariables; 2] {
         let mut all = Environments::new(Variables::default());
         all.admit(1, variables(clients[0]));
         all.admit(2, variables(clients[1]));

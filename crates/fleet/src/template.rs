@@ -1,4 +1,4 @@
-//! Text with `${VAR}`, `${VAR:-default}` and references to secrets in it.
+//! Templates: texts with `${VAR}`, `${VAR:-default}` and references to secrets.
 
 use std::fmt;
 
@@ -6,33 +6,34 @@ use secrets::{Reference, ReferenceError};
 
 /// A configured text whose variables and secrets are filled in when a server starts.
 ///
-/// `${secret:NAME}`, `${file:PATH}` and `${command:WORDS}` are [`Reference`]s. `$$` stands for one `$`; a `$` that opens no `${` stands for itself.
+/// `${secret:NAME}`, `${file:PATH}` and `${command:WORDS}` are [`Reference`]s. `$$` is one `$`; a `$`
+/// without a following `{` is literal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
-    parts: Vec<Part>,
+    parts: Vec<TemplatePart>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum TemplatePart {
     Text(String),
     Variable {
         name: String,
         default: Option<String>,
     },
     Reference {
-        /// As it is written between `${` and `}`.
+        /// The text between `${` and `}`.
         text: String,
         reference: Reference,
     },
 }
 
-/// Why a text is no template.
+/// The reason why a text is not a template.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
-    /// A variable was begun and not ended.
+    /// A `${` is not closed.
     #[error("`${{` without a closing `}}`")]
     Unclosed,
-    /// A variable has this for its name.
+    /// The name of a variable is invalid.
     #[error("`{0}` is no name of a variable")]
     Name(String),
     /// A reference to a secret is malformed.
@@ -45,7 +46,7 @@ pub enum TemplateError {
 #[error("{noun} `{0}` is not set", noun = noun_of(.0))]
 pub struct Unset(pub String);
 
-/// A name of a variable holds no `:`, what a reference is asked for by always does.
+/// Returns the kind of a name: only references contain a `:`.
 fn noun_of(name: &str) -> &'static str {
     if name.contains(':') {
         "secret"
@@ -54,21 +55,21 @@ fn noun_of(name: &str) -> &'static str {
     }
 }
 
-/// As it could be written in the configuration.
+/// Writes the template as the configuration has it.
 impl fmt::Display for Template {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for part in &self.parts {
             match part {
-                Part::Text(text) => f.write_str(&text.replace('$', "$$"))?,
-                Part::Variable {
+                TemplatePart::Text(text) => f.write_str(&text.replace('$', "$$"))?,
+                TemplatePart::Variable {
                     name,
                     default: None,
                 } => write!(f, "${{{name}}}")?,
-                Part::Variable {
+                TemplatePart::Variable {
                     name,
                     default: Some(default),
                 } => write!(f, "${{{name}:-{default}}}")?,
-                Part::Reference { text, .. } => write!(f, "${{{text}}}")?,
+                TemplatePart::Reference { text, .. } => write!(f, "${{{text}}}")?,
             }
         }
         Ok(())
@@ -76,7 +77,7 @@ impl fmt::Display for Template {
 }
 
 impl Template {
-    /// Reads a text as it is configured. No variable is looked up yet.
+    /// Parses a configured text. Looks up no variable.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
         let mut parts = Vec::new();
         let mut plain = String::new();
@@ -89,7 +90,7 @@ impl Template {
                 rest = after;
             } else if let Some(after) = rest.strip_prefix('{') {
                 let end = after.find('}').ok_or(TemplateError::Unclosed)?;
-                parts.push(Part::Text(std::mem::take(&mut plain)));
+                parts.push(TemplatePart::Text(std::mem::take(&mut plain)));
                 parts.push(variable(&after[..end])?);
                 rest = &after[end + 1..];
             } else {
@@ -97,28 +98,28 @@ impl Template {
             }
         }
         plain.push_str(rest);
-        parts.push(Part::Text(plain));
+        parts.push(TemplatePart::Text(plain));
         Ok(Self { parts })
     }
 
-    /// A text that is what it is, `$` included.
+    /// Creates a template of a literal text, which may contain `$`.
     pub(crate) fn literal(text: &str) -> Self {
         Self {
-            parts: vec![Part::Text(text.to_owned())],
+            parts: vec![TemplatePart::Text(text.to_owned())],
         }
     }
 
-    /// The text with its variables filled in. An empty variable takes the default, as in a shell.
-    /// A reference is asked for by its whole text, such as `secret:NAME`.
+    /// Returns the text with its variables filled in. An empty variable gets the default, as in a shell. A
+    /// reference is looked up by its whole text, such as `secret:NAME`.
     pub fn expand(&self, lookup: impl Fn(&str) -> Option<String>) -> Result<String, Unset> {
         let mut text = String::new();
         for part in &self.parts {
             match part {
-                Part::Text(plain) => text.push_str(plain),
-                Part::Variable { name, default } => {
+                TemplatePart::Text(plain) => text.push_str(plain),
+                TemplatePart::Variable { name, default } => {
                     text.push_str(&value(name, default.as_deref(), &lookup)?);
                 }
-                Part::Reference { text: name, .. } => {
+                TemplatePart::Reference { text: name, .. } => {
                     text.push_str(&value(name, None, &lookup)?);
                 }
             }
@@ -126,7 +127,7 @@ impl Template {
         Ok(text)
     }
 
-    /// The text, if it takes nothing from elsewhere.
+    /// Returns the text, if it has no variables and references.
     pub fn plain(&self) -> Option<String> {
         match self.names().next() {
             None => self.expand(|_| None).ok(),
@@ -134,40 +135,39 @@ impl Template {
         }
     }
 
-    /// The names of the variables this text needs, for messages and checks.
+    /// Lists the names of the variables.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
         self.needs().map(|(name, _)| name)
     }
 
-    /// The same, and whether each is required: it has no default.
+    /// Lists the names of the variables; `true` for those that are required because they have no default.
     pub(crate) fn needs(&self) -> impl Iterator<Item = (&str, bool)> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Variable { name, default } => Some((name.as_str(), default.is_none())),
-            Part::Text(_) | Part::Reference { .. } => None,
+            TemplatePart::Variable { name, default } => Some((name.as_str(), default.is_none())),
+            TemplatePart::Text(_) | TemplatePart::Reference { .. } => None,
         })
     }
 
-    /// The secrets it stands for: the text by which [`Template::expand`] asks for each, and what it
-    /// means.
+    /// Lists the references to secrets, each with the text by which [`Template::expand`] looks it up.
     pub fn references(&self) -> impl Iterator<Item = (&str, &Reference)> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Reference { text, reference } => Some((text.as_str(), reference)),
-            Part::Text(_) | Part::Variable { .. } => None,
+            TemplatePart::Reference { text, reference } => Some((text.as_str(), reference)),
+            TemplatePart::Text(_) | TemplatePart::Variable { .. } => None,
         })
     }
 
-    /// Everything that is filled in: the names of variables and the texts of references.
+    /// Lists the names of variables and the texts of references.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         let references = self.references().map(|(text, _)| text);
         self.variables().chain(references)
     }
 }
 
-fn variable(inner: &str) -> Result<Part, TemplateError> {
+fn variable(inner: &str) -> Result<TemplatePart, TemplateError> {
     if let Some(reference) = Reference::parse(inner) {
         let text = inner.to_owned();
         let reference = reference?;
-        return Ok(Part::Reference { text, reference });
+        return Ok(TemplatePart::Reference { text, reference });
     }
     let (name, default) = match inner.split_once(":-") {
         Some((name, default)) => (name, Some(default.to_owned())),
@@ -178,10 +178,11 @@ fn variable(inner: &str) -> Result<Part, TemplateError> {
         return Err(TemplateError::Name(cut_to_name(name)));
     }
     let name = name.to_owned();
-    Ok(Part::Variable { name, default })
+    Ok(TemplatePart::Variable { name, default })
 }
 
-/// The beginning of a text that could be one of a name: the text may be a piece of a password.
+/// Returns the beginning of an invalid name up to the invalid character: the rest may be a part of a
+/// password.
 fn cut_to_name(text: &str) -> String {
     let is_other = |c: char| !c.is_ascii_alphanumeric() && !"_-.".contains(c);
     match text.find(is_other) {

@@ -17,30 +17,30 @@ use tokio::sync::Mutex;
 /// it must not block.
 pub type UpdateSink = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// The resources that somebody hears of.
+/// The subscribers of one connection.
 #[derive(Default)]
 pub(crate) struct Updates {
-    watched: Lock<Vec<Watched>>,
+    watched: Lock<Vec<SubscribedSink>>,
     next: AtomicU64,
-    /// Held while the server is told of the first or of the last who hears of a resource.
+    /// Held while the server is sent the first subscription of a resource, or the end of the last.
     pub(crate) turn: Mutex<()>,
-    /// By URI, held by whoever listens to a server without subscriptions: of several streams for
-    /// one resource, each would tell every sink of each change.
+    /// By URI; held by the subscriber that listens to a server without subscriptions. With several streams
+    /// for one resource, every sink would get each change several times.
     listening: Lock<HashMap<String, Arc<Mutex<()>>>>,
 }
 
-struct Watched {
+struct SubscribedSink {
     id: u64,
     uri: String,
     sink: UpdateSink,
 }
 
 impl Updates {
-    /// The sink hears of this resource from now on; answers by what to take it away again.
+    /// Adds a subscriber of this resource. Returns the id with which to remove it.
     pub(crate) fn add(&self, uri: &str, sink: UpdateSink) -> u64 {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let uri = uri.to_owned();
-        self.watched.lock().push(Watched { id, uri, sink });
+        self.watched.lock().push(SubscribedSink { id, uri, sink });
         id
     }
 
@@ -61,7 +61,7 @@ impl Updates {
         Arc::clone(listening.entry(uri.to_owned()).or_default())
     }
 
-    /// Passes a notification to those who hear of its resource, or of one that it is a part of.
+    /// Passes a notification to the subscribers of its resource, and of resources that contain it.
     pub(crate) fn pass(&self, message: &Message<'_>) {
         let params = message.params.and_then(|params| Fields::of(params.get()));
         let Some(told) = params
@@ -70,7 +70,7 @@ impl Updates {
         else {
             return;
         };
-        let hears = |it: &&Watched| told == it.uri || told.starts_with(&it.uri);
+        let hears = |it: &&SubscribedSink| told == it.uri || told.starts_with(&it.uri);
         let sinks: Vec<UpdateSink> = {
             let watched = self.watched.lock();
             watched

@@ -1,17 +1,16 @@
-//! The variables of a process, from which templates are filled in.
+//! The environment variables of a process, which fill in templates.
 
 use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Serialize};
 
-/// The environment of a process, ours or a client's, or a part of it. What prints it shows no
-/// value.
+/// The environment of this process or of a client, or a part of it. Its debug output has no values.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Variables(BTreeMap<String, String>);
 
 impl Variables {
-    /// Those of our own process. What is no text is left out.
+    /// Returns the variables of this process whose names and values are UTF-8.
     pub fn of_process() -> Self {
         let all = std::env::vars_os();
         let texts = all.filter_map(|(name, value)| {
@@ -20,7 +19,7 @@ impl Variables {
         texts.collect()
     }
 
-    /// The value of one.
+    /// Returns the value of a variable.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
@@ -33,7 +32,7 @@ impl Variables {
         self.0.insert(name.to_owned(), value.to_owned());
     }
 
-    /// The names whose values are not the same in both.
+    /// Lists the names whose values differ.
     pub(crate) fn differing(&self, other: &Self) -> Vec<String> {
         let names: std::collections::BTreeSet<&String> =
             self.0.keys().chain(other.0.keys()).collect();

@@ -1,4 +1,4 @@
-//! Counts of a server, over all its processes.
+//! The counts of a server over all its processes.
 
 use std::{
     collections::HashMap,
@@ -7,59 +7,73 @@ use std::{
 };
 
 use jsonrpc::mcp::Revision;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tool::ServerName;
 
 use crate::{CallError, ServerSpec};
 
-/// The state of a server, as a person looks at it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+/// The run state of a server.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunState {
     /// No process and no connection; its next call starts it.
+    #[default]
     Stopped,
     /// Its process was started or its connection is being opened; calls wait.
     Starting,
-    /// It takes calls.
+    /// It accepts calls.
     Ready,
-    /// It failed, and is not started again for a while.
+    /// It failed, and is not started for a while.
     Resting,
 }
 
-/// A server as a person looks at it.
+impl RunState {
+    /// Returns the name in JSON and tables.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Stopped => "stopped",
+            Self::Starting => "starting",
+            Self::Ready => "ready",
+            Self::Resting => "resting",
+        }
+    }
+}
+
+/// The state of a server, for people.
 #[derive(Debug, Clone)]
 pub struct ServerState {
     /// Its key in the configuration.
     pub name: ServerName,
-    /// The clients whose own it is; none if it is everybody's.
+    /// The clients that have it for themselves; empty if it is shared.
     pub clients: Vec<u64>,
     /// The current state.
-    pub state: State,
-    /// The revision of the protocol that this process speaks, as far as is known.
+    pub state: RunState,
+    /// The protocol revision of this process, if it is known.
     pub revision: Option<Revision>,
-    /// None for a remote server, and for one that does not run.
+    /// The process id; `None` for a remote server, and for one that is not running.
     pub pid: Option<u32>,
-    /// Of the process and all that it started.
+    /// The memory of the process and its descendants.
     pub memory_bytes: Option<u64>,
-    /// Starts that ended ready.
+    /// The number of successful starts.
     pub starts: u32,
-    /// Calls, those without a result too.
+    /// The number of calls, failed ones included.
     pub calls: u64,
-    /// Calls that brought no result; a tool that says no has answered.
+    /// The number of calls without a result. A tool error is a result.
     pub errors: u64,
-    /// The last of these errors, and when it was.
+    /// The last of these errors and its time.
     pub last_error: Option<(SystemTime, String)>,
-    /// The questions of the server that clients have not answered, the oldest first.
+    /// The open questions of the server, the oldest first.
     pub questions: Vec<WaitingQuestion>,
 }
 
-/// A question of a server that waits for its client's answer.
+/// An open question of a server.
 #[derive(Debug, Clone)]
 pub struct WaitingQuestion {
-    /// The name that the client gave itself, on one line.
+    /// The client's name for itself, on one line.
     pub client: String,
-    /// Such as `elicitation/create`.
+    /// The method, such as `elicitation/create`.
     pub method: &'static str,
-    /// When it was asked.
+    /// The time of the question.
     pub since: SystemTime,
     /// True if calls of other clients wait for the answer.
     pub holds_up_others: bool,
@@ -67,7 +81,7 @@ pub struct WaitingQuestion {
 
 #[derive(Debug, Default)]
 pub(crate) struct Vitals {
-    /// 0: none.
+    /// Zero if there is no process.
     pid: AtomicU32,
     starts: AtomicU32,
     calls: AtomicU64,
@@ -76,7 +90,7 @@ pub(crate) struct Vitals {
 }
 
 impl Vitals {
-    /// Counts a start; answers how many there were, this one included.
+    /// Counts a start. Returns the number of starts, this one included.
     pub(crate) fn started(&self, pid: Option<u32>) -> u32 {
         self.pid.store(pid.unwrap_or(0), Ordering::Relaxed);
         self.starts.fetch_add(1, Ordering::Relaxed) + 1
@@ -90,26 +104,26 @@ impl Vitals {
         self.pid.store(0, Ordering::Relaxed);
     }
 
-    /// Counts a call; one that its client took back is no error.
+    /// Counts a call. A cancelled call is not an error.
     pub(crate) fn count(&self, error: Option<&CallError>) {
         self.calls.fetch_add(1, Ordering::Relaxed);
         if let Some(error) = error.filter(|it| !matches!(it, CallError::Cancelled)) {
             self.errors.fetch_add(1, Ordering::Relaxed);
-            *self.last_error() = Some((SystemTime::now(), error.to_string()));
+            *self.last_error.lock() = Some((SystemTime::now(), error.to_string()));
         }
     }
 
     pub(crate) fn state(
         &self,
         spec: &ServerSpec,
-        state: State,
+        state: RunState,
         revision: Option<Revision>,
         clients: Vec<u64>,
         memory: &HashMap<i32, u64>,
         questions: Vec<WaitingQuestion>,
     ) -> ServerState {
         let pid = Some(self.pid.load(Ordering::Relaxed)).filter(|pid| *pid > 0);
-        // It leads a group of its own.
+        // Each child leads a process group.
         let group = pid.and_then(|pid| i32::try_from(pid).ok());
         ServerState {
             name: spec.name.clone(),
@@ -121,12 +135,8 @@ impl Vitals {
             starts: self.starts(),
             calls: self.calls.load(Ordering::Relaxed),
             errors: self.errors.load(Ordering::Relaxed),
-            last_error: self.last_error().clone(),
+            last_error: self.last_error.lock().clone(),
             questions,
         }
-    }
-
-    fn last_error(&self) -> MutexGuard<'_, Option<(SystemTime, String)>> {
-        self.last_error.lock()
     }
 }

@@ -1,5 +1,4 @@
-//! Resources that somebody wants to hear of: watched for as long as he wants, whatever becomes of
-//! the server meanwhile.
+//! Subscription resources. A watch outlives restarts of its server.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -10,21 +9,19 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use tool::{ClientId, ServerName};
 
 use crate::{
-    Asks, CallError, Failure, Fleet, Ran, Request, UpdateSink,
-    error::{Denied, RequestError},
-    keeper::choose_rest,
-    limits::HEALTHY_AFTER,
-    link::Link,
-    roster::Roster,
-    server::LeasedLink,
+    Asks, CallError, Failure, Ran, Request, UpdateSink, error::RequestError, keeper::choose_rest,
+    limits::HEALTHY_AFTER, link::Link, roster::Roster, server::LeasedLink,
 };
+
+/// A watched resource: the watch ends when this is dropped.
+pub type WatchGuard = Box<dyn Send + Sync>;
 
 /// A subscriber to changes of a resource.
 #[derive(Clone)]
 pub struct Subscriber {
     /// The client; its connection may have servers of its own.
     pub client: Option<ClientId>,
-    /// Answers the requests that a server of its own sends when it starts.
+    /// Answers the requests of the server, if the server belongs to the client alone.
     pub asks: Option<Arc<dyn Asks>>,
     /// Called on each change.
     pub sink: UpdateSink,
@@ -36,34 +33,25 @@ impl fmt::Debug for Subscriber {
     }
 }
 
-/// A resource is watched until this is dropped.
-#[derive(Debug)]
-pub struct Watch(#[expect(dead_code, reason = "held for its end")] AbortOnDropHandle<()>);
-
-impl Fleet {
-    /// Calls the sink on every change of a resource. The server is started if need be, and is not
-    /// stopped for idleness meanwhile; when it ended, the subscription is renewed and the resource
-    /// counts as changed. The error is that of the first attempt.
-    pub async fn watch(
-        &self,
-        server: &ServerName,
-        uri: &str,
-        subscriber: Subscriber,
-    ) -> Result<Watch, CallError> {
-        let wish = Wish {
-            roster: self.roster(),
-            server: server.clone(),
-            uri: uri.to_owned(),
-            subscriber,
-        };
-        let watched = wish.begin().await?;
-        Ok(Watch(AbortOnDropHandle::new(tokio::spawn(
-            wish.keep(watched),
-        ))))
-    }
+/// The implementation of [`Servers::watch`](crate::Servers::watch).
+pub(crate) async fn watch(
+    roster: Arc<Roster>,
+    server: &ServerName,
+    uri: &str,
+    subscriber: Subscriber,
+) -> Result<WatchGuard, CallError> {
+    let wish = Wish {
+        roster,
+        server: server.clone(),
+        uri: uri.to_owned(),
+        subscriber,
+    };
+    let watched = wish.begin().await?;
+    let watching = tokio::spawn(wish.keep(watched));
+    Ok(Box::new(AbortOnDropHandle::new(watching)))
 }
 
-/// A subscription that is to be kept.
+/// A watch: the subscription is renewed whenever it ends.
 struct Wish {
     roster: Arc<Roster>,
     server: ServerName,
@@ -72,15 +60,15 @@ struct Wish {
 }
 
 /// A subscription over one connection.
-struct Watched {
-    /// Before the lease: it asks for the connection when it goes.
-    place: Place,
+struct Subscription {
+    /// Dropped before the lease, because its drop uses the connection.
+    place: ResourceSubscriber,
     _leased: LeasedLink,
     retired: CancellationToken,
 }
 
 impl Wish {
-    async fn keep(self, mut watched: Watched) {
+    async fn keep(self, mut watched: Subscription) {
         let mut rests = Rests::default();
         loop {
             let began = Instant::now();
@@ -97,15 +85,15 @@ impl Wish {
         }
     }
 
-    async fn begin(&self) -> Result<Watched, CallError> {
+    async fn begin(&self) -> Result<Subscription, CallError> {
         let Subscriber { client, asks, .. } = &self.subscriber;
         let (server, leased) = loop {
             let (client, asks) = (client.as_ref(), asks.as_ref());
             let server = self.roster.find(&self.server, client, asks)?;
             match server.ready().await {
                 Ok(leased) => break (server, leased),
-                // Another has its place.
-                Err(_) if server.is_retired() && !self.roster.is_stopping() => {}
+                // It was replaced.
+                Err(_) if server.is_retired() && !self.roster.ending.has_begun() => {}
                 Err(not_ready) => {
                     return Err(CallError::Unavailable {
                         server: self.server.clone(),
@@ -126,20 +114,20 @@ impl Wish {
                 held_up: None,
             })
         })?;
-        Ok(Watched {
+        Ok(Subscription {
             place,
             _leased: leased,
             retired: server.retired.clone(),
         })
     }
 
-    /// The server is asked by the first who wants to hear of this resource.
-    async fn ask(&self, link: &Arc<Link>) -> Result<Place, CallError> {
+    /// Adds the subscriber. The first one of a resource subscribes at the server.
+    async fn ask(&self, link: &Arc<Link>) -> Result<ResourceSubscriber, CallError> {
         let _turn = link.updates().turn.lock().await;
         let id = link
             .updates()
             .add(&self.uri, Arc::clone(&self.subscriber.sink));
-        let place = Place {
+        let place = ResourceSubscriber {
             link: Arc::clone(link),
             uri: self.uri.clone(),
             id,
@@ -153,15 +141,10 @@ impl Wish {
 
     fn explain(&self, error: RequestError) -> CallError {
         let server = self.server.clone();
-        let failure = match error {
-            RequestError::Protocol(error) => return CallError::Protocol { server, error },
-            RequestError::Lost(_) | RequestError::Unsent => {
-                Failure::new("it ended under the request")
-            }
-            RequestError::Failed(why)
-            | RequestError::Unreached(why)
-            | RequestError::Denied(Denied { why, .. }) => Failure::new(why),
-        };
+        if let RequestError::Protocol(error) = error {
+            return CallError::Protocol { server, error };
+        }
+        let failure = Failure::new(error.to_string());
         CallError::Unavailable {
             server,
             failure,
@@ -174,7 +157,7 @@ impl Wish {
 /// The rests between attempts to watch a resource again.
 #[derive(Default)]
 struct Rests {
-    /// Attempts since the resource was last watched for long.
+    /// The number of attempts since the last long subscription.
     tries: u32,
 }
 
@@ -184,7 +167,7 @@ impl Rests {
         choose_rest(self.tries)
     }
 
-    /// A resource that was watched for so long is watched again soon.
+    /// Records the duration of a subscription. After a long one, the next attempt is soon.
     fn note_held(&mut self, held: Duration) {
         if held >= HEALTHY_AFTER {
             self.tries = 0;
@@ -192,8 +175,8 @@ impl Rests {
     }
 }
 
-impl Watched {
-    /// Returns when nothing more will be heard over this connection.
+impl Subscription {
+    /// Waits until this connection sends no more changes.
     async fn ended(&self, uri: &str, sink: &UpdateSink) {
         let link = &self.place.link;
         tokio::select! {
@@ -204,8 +187,9 @@ impl Watched {
     }
 }
 
-/// Listens, where there are no subscriptions: with one stream for all who watch the resource. When
-/// whoever has the stream goes, the next one listens, and the resource may have changed meanwhile.
+/// Listens to a server without subscriptions, over one stream for all subscribers of the resource. When
+/// the subscriber with the stream leaves, the next one listens, and the resource may have changed
+/// meanwhile.
 async fn listen(link: &Link, uri: &str, sink: &UpdateSink) {
     if !is_stateless(link) {
         return std::future::pending().await;
@@ -235,17 +219,17 @@ fn request(method: &'static str, uri: &str) -> Request {
     Request::new(method, vec![("uri".to_owned(), uri)])
 }
 
-/// A place among those who hear of a resource. When the last is given up the server is told.
-struct Place {
+/// A subscriber of a resource. When the last one is dropped, the server gets an unsubscription.
+struct ResourceSubscriber {
     link: Arc<Link>,
     uri: String,
     id: u64,
 }
 
-/// The server need not answer that nobody listens any more for long.
+/// The timeout of an unsubscription.
 const UNSUBSCRIBE_WAIT: Duration = Duration::from_secs(5);
 
-impl Drop for Place {
+impl Drop for ResourceSubscriber {
     fn drop(&mut self) {
         self.link.updates().remove(self.id);
         let is_last = self.link.updates().count(&self.uri) == 0;
@@ -261,7 +245,7 @@ impl Drop for Place {
                 let _ = timeout(UNSUBSCRIBE_WAIT, link.ask(&asking)).await;
             }
         };
-        // Without a runtime everything ends.
+        // Without a runtime, the whole program is ending.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(telling);
         }

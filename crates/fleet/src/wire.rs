@@ -1,8 +1,9 @@
-//! The protocol as rmcp speaks it to a server: handshake, pings, whatever the server asks of us.
-//! The files below are the only ones of this room that name its message types.
+//! The protocol parts that rmcp implements: the handshake, pings, and requests of the server. Only the
+//! modules below use the message types of rmcp.
 
 mod handshake;
 mod http;
+mod line_connection;
 mod listen;
 mod obstacle;
 mod pipes;
@@ -10,8 +11,9 @@ mod remote;
 mod sse;
 mod streamable;
 
-pub(crate) use handshake::{HandshakeError, OwnMeta, Service, open_session, probe_session};
+pub(crate) use handshake::{HandshakeError, open_session, probe_session};
 pub(crate) use http::Site;
+pub(crate) use line_connection::LineConnection;
 pub(crate) use obstacle::Obstacle;
 pub(crate) use pipes::PipeTransport;
-pub(crate) use remote::Remote;
+pub(crate) use remote::open_remote;

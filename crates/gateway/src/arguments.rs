@@ -43,9 +43,12 @@ pub(super) async fn check_arguments(
     }
 }
 
-type Verdict = Result<Option<Map<String, Value>>, Vec<Violation>>;
+type CheckResult = Result<Option<Map<String, Value>>, Vec<Violation>>;
 
-async fn beside_the_loop(entry: Arc<Entry>, map: Map<String, Value>) -> Result<Verdict, ToolError> {
+async fn beside_the_loop(
+    entry: Arc<Entry>,
+    map: Map<String, Value>,
+) -> Result<CheckResult, ToolError> {
     let turn = CHECKS.acquire().await;
     let checking = spawn_blocking(move || {
         // Held until the thread is done, also if no caller waits for it any more.
@@ -82,7 +85,7 @@ fn is_quick(entry: &Entry, map: &Map<String, Value>) -> bool {
     checker.is_quick(map) && sole_object(map).is_none_or(|inner| checker.is_quick(&inner))
 }
 
-fn verdict(entry: &Entry, map: &Map<String, Value>) -> Verdict {
+fn verdict(entry: &Entry, map: &Map<String, Value>) -> CheckResult {
     let violations = match entry.checker().check(map) {
         Err(violations) => violations,
         fine => return fine,

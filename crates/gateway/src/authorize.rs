@@ -1,10 +1,16 @@
 //! The single place in which a call of a tool, a prompt or a resource is allowed, asked about or
 //! refused, for every kind of client.
 
+pub(crate) mod permissions;
+mod question;
+pub(crate) mod refusal;
+
 use std::sync::{Arc, OnceLock};
 
-use ::policy::{Allowance, Decision, Effects, Kind, NotAllowable, Policy, Subject, Verdict};
-use fleet::{Answer, Asks as _, Question, QuestionKind};
+use ::policy::{
+    Allowance, Decision, Effects, NotAllowable, Policy, PolicyVerdict, RequestKind, Subject,
+};
+use fleet::{Asks as _, ClientAnswer, QuestionKind, ServerQuestion};
 use jsonrpc::{Fields, Json, text_of};
 use registry::{Entry, KnownServer};
 use serde_json::json;
@@ -13,16 +19,16 @@ use tool::{ServerName, ToolRef};
 use tracing::warn;
 
 use crate::{
-    allowed::{OnAlways, Turn},
-    asks::CallAsker,
+    authorize::permissions::{OnAlways, QuestionTurn},
+    authorize::question::{SHOWN_CHARS_MAX, show_call, show_name},
+    authorize::refusal::{CallRefusal, RefusalReason},
     built_in::is_own,
     call_context::CallContext,
-    call_note::CallNote,
     catalog::Catalog,
+    dispatcher::record::CallNote,
+    elicitation::CallAsker,
     error::ToolError,
-    permission::{SHOWN_CHARS_MAX, show_call, show_name},
     policy::ClientPolicy,
-    refused::{Refused, Why},
     traces::Traces,
 };
 
@@ -35,8 +41,8 @@ const ALWAYS: &str = "always";
 const NO: &str = "no";
 
 /// A call before it is decided.
-pub(crate) struct Asked<'a> {
-    kind: Kind,
+pub(crate) struct AuthorizationRequest<'a> {
+    kind: RequestKind,
     server: &'a ServerName,
     name: &'a str,
     category: &'a str,
@@ -47,10 +53,10 @@ pub(crate) struct Asked<'a> {
     is_own: bool,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> AuthorizationRequest<'a> {
     pub(crate) fn tool(entry: &'a Entry, arguments: &'a str) -> Self {
         Self {
-            kind: Kind::Tool,
+            kind: RequestKind::Tool,
             server: &entry.at.server,
             name: &entry.at.tool,
             category: &entry.category,
@@ -67,7 +73,7 @@ impl<'a> Asked<'a> {
     /// A request for a prompt, or a completion of its argument.
     pub(crate) fn prompt(server: &'a KnownServer, name: &'a str, arguments: &'a str) -> Self {
         Self {
-            kind: Kind::Prompt,
+            kind: RequestKind::Prompt,
             arguments: arguments.into(),
             ..Self::resource(server, name)
         }
@@ -75,7 +81,7 @@ impl<'a> Asked<'a> {
 
     pub(crate) fn resource(server: &'a KnownServer, uri: &'a str) -> Self {
         Self {
-            kind: Kind::Resource,
+            kind: RequestKind::Resource,
             server: &server.name,
             name: uri,
             category: &server.category,
@@ -108,9 +114,9 @@ impl<'a> Asked<'a> {
 
     fn called(&self, name: &str) -> String {
         match self.kind {
-            Kind::Tool => format!("{}/{name}", self.server),
-            Kind::Prompt => format!("prompt {name} of {}", self.server),
-            Kind::Resource => format!("resource {name} of {}", self.server),
+            RequestKind::Tool => format!("{}/{name}", self.server),
+            RequestKind::Prompt => format!("prompt {name} of {}", self.server),
+            RequestKind::Resource => format!("resource {name} of {}", self.server),
         }
     }
 
@@ -161,39 +167,39 @@ impl Authorizer {
     /// Lets a call through, or returns why not; asks the person if a rule requires it.
     pub(crate) async fn authorize(
         &self,
-        asked: &Asked<'_>,
+        asked: &AuthorizationRequest<'_>,
         context: &CallContext,
         note: &mut CallNote,
     ) -> Result<(), ToolError> {
-        note.is_for(asked.server, asked.name);
+        note.set_target(asked.server, asked.name);
         let decided = self.decide(asked, context);
-        note.is_decided(&decided.decision);
+        note.set_decision(&decided.decision);
         let allowed = match decided.decision.verdict {
-            Verdict::Allow => Ok(()),
-            Verdict::Deny => Err(refuse(asked, &decided.decision, Why::Denied)),
-            Verdict::Ask => {
+            PolicyVerdict::Allow => Ok(()),
+            PolicyVerdict::Deny => Err(refuse(asked, &decided.decision, RefusalReason::Denied)),
+            PolicyVerdict::Ask => {
                 let asking = self.ask_unless_allowed(asked, &decided, context);
                 let asking = context.cancel.run_until_cancelled(asking).await;
                 let said = asking.unwrap_or(Err(ToolError::Cancelled));
                 said.and_then(|()| self.refuse_if_denied_meanwhile(asked, context, note))
             }
         };
-        allowed.inspect_err(|error| note.fails(error.code()))
+        allowed.inspect_err(|error| note.set_failure(error.code()))
     }
 
     /// Rules may have changed while the person was asked.
     fn refuse_if_denied_meanwhile(
         &self,
-        asked: &Asked<'_>,
+        asked: &AuthorizationRequest<'_>,
         context: &CallContext,
         note: &mut CallNote,
     ) -> Result<(), ToolError> {
         let Decided { decision, .. } = self.decide(asked, context);
-        if decision.verdict != Verdict::Deny {
+        if decision.verdict != PolicyVerdict::Deny {
             return Ok(());
         }
-        note.is_decided(&decision);
-        Err(refuse(asked, &decision, Why::Denied))
+        note.set_decision(&decision);
+        Err(refuse(asked, &decision, RefusalReason::Denied))
     }
 
     /// Begins the record of a call; it is written when the note is dropped.
@@ -204,15 +210,15 @@ impl Authorizer {
     /// A line on the decision about a call; nobody is asked.
     pub(crate) fn explain_call(
         &self,
-        asked: &Asked<'_>,
+        asked: &AuthorizationRequest<'_>,
         context: &CallContext,
     ) -> Result<String, ToolError> {
         let Decided { decision, .. } = self.decide(asked, context);
         let call = format!("{}/{} {}", asked.server, asked.name, asked.arguments);
         match decision.verdict {
-            Verdict::Allow => Ok(format!("would call {call}")),
-            Verdict::Deny => Err(refuse(asked, &decision, Why::Denied)),
-            Verdict::Ask => {
+            PolicyVerdict::Allow => Ok(format!("would call {call}")),
+            PolicyVerdict::Deny => Err(refuse(asked, &decision, RefusalReason::Denied)),
+            PolicyVerdict::Ask => {
                 let by = decision.by();
                 Ok(format!("would ask a person, by {by}, and then call {call}"))
             }
@@ -234,7 +240,8 @@ impl Authorizer {
             policy: policy.into(),
             ..CallContext::default()
         };
-        let Decided { decision, .. } = self.decide(&Asked::tool(&entry, arguments), &context);
+        let Decided { decision, .. } =
+            self.decide(&AuthorizationRequest::tool(&entry, arguments), &context);
         Ok((entry.at.clone(), decision))
     }
 
@@ -246,18 +253,18 @@ impl Authorizer {
         client: Option<&str>,
     ) -> Result<Result<Allowance, NotAllowable>, ToolError> {
         let policy = &self.catalog.settings().policy;
-        let find = |asked: &Asked<'_>| find_allowance(asked, policy, client);
+        let find = |asked: &AuthorizationRequest<'_>| find_allowance(asked, policy, client);
         Ok(match thing {
             Thing::Tool(name) => {
                 let entry = self.catalog.resolve(name, &ClientPolicy::default()).await?;
-                find(&Asked::tool(&entry, "{}"))
+                find(&AuthorizationRequest::tool(&entry, "{}"))
             }
-            Thing::Prompt(server, own) => find(&Asked::prompt(server, own, "{}")),
-            Thing::Resource(server, uri) => find(&Asked::resource(server, uri)),
+            Thing::Prompt(server, own) => find(&AuthorizationRequest::prompt(server, own, "{}")),
+            Thing::Resource(server, uri) => find(&AuthorizationRequest::resource(server, uri)),
         })
     }
 
-    fn decide(&self, asked: &Asked<'_>, context: &CallContext) -> Decided {
+    fn decide(&self, asked: &AuthorizationRequest<'_>, context: &CallContext) -> Decided {
         let policy = Arc::clone(&self.catalog.settings().policy);
         let subject = asked.subject(context);
         let mut decision = policy.decide(&subject);
@@ -269,7 +276,7 @@ impl Authorizer {
 
     async fn ask_unless_allowed(
         &self,
-        asked: &Asked<'_>,
+        asked: &AuthorizationRequest<'_>,
         decided: &Decided,
         context: &CallContext,
     ) -> Result<(), ToolError> {
@@ -287,21 +294,21 @@ impl Authorizer {
         let turn = arrival.take_turn(key).await;
         match turn.find_answer() {
             Some(true) => Ok(()),
-            Some(false) => Err(refuse(asked, &decided.decision, Why::SaidNo)),
+            Some(false) => Err(refuse(asked, &decided.decision, RefusalReason::Declined)),
             None => self.ask_person(asked, decided, context, Some(turn)).await,
         }
     }
 
     async fn ask_person(
         &self,
-        asked: &Asked<'_>,
+        asked: &AuthorizationRequest<'_>,
         decided: &Decided,
         context: &CallContext,
-        turn: Option<Turn<'_>>,
+        turn: Option<QuestionTurn<'_>>,
     ) -> Result<(), ToolError> {
         let Decided { decision, policy } = decided;
         let nobody = |lacks: &str| {
-            let why = Why::NobodyToAsk {
+            let why = RefusalReason::CannotAsk {
                 lacks: lacks.to_owned(),
                 allow: find_command(asked, policy, context),
             };
@@ -316,8 +323,8 @@ impl Authorizer {
         let question = question(asked, decision, context, always.is_some());
         let client = client.for_server(&ServerName::built_in());
         let answer = match client.ask(question?).await {
-            Answer::Result(answer) => answer,
-            Answer::Error(_) => return Err(nobody("this client cannot ask its person")),
+            ClientAnswer::Result(answer) => answer,
+            ClientAnswer::Error(_) => return Err(nobody("this client cannot ask its person")),
         };
         let is_remembered = match (read_answer(&answer).as_deref(), always) {
             (Some(ONCE), _) => false,
@@ -328,7 +335,7 @@ impl Authorizer {
                 if let Some(turn) = turn {
                     turn.refuse();
                 }
-                return Err(refuse(asked, decision, Why::SaidNo));
+                return Err(refuse(asked, decision, RefusalReason::Declined));
             }
         };
         if let Some(turn) = turn.filter(|_| is_remembered) {
@@ -351,7 +358,7 @@ pub enum Thing<'a> {
 
 /// `client`: none for every client.
 fn find_allowance(
-    asked: &Asked<'_>,
+    asked: &AuthorizationRequest<'_>,
     policy: &Policy,
     client: Option<&str>,
 ) -> Result<Allowance, NotAllowable> {
@@ -386,8 +393,8 @@ async fn write_down(on_always: &OnAlways, allowance: Allowance) -> bool {
     written.is_ok()
 }
 
-fn refuse(asked: &Asked<'_>, decision: &Decision, why: Why) -> ToolError {
-    ToolError::Refused(Box::new(Refused {
+fn refuse(asked: &AuthorizationRequest<'_>, decision: &Decision, why: RefusalReason) -> ToolError {
+    ToolError::Refused(Box::new(CallRefusal {
         called: asked.shown(),
         by: decision.by().to_string(),
         reason: decision.reason.clone(),
@@ -397,16 +404,16 @@ fn refuse(asked: &Asked<'_>, decision: &Decision, why: Why) -> ToolError {
 
 /// The question about a call; fails if the call is too long to be shown whole.
 fn question(
-    asked: &Asked<'_>,
+    asked: &AuthorizationRequest<'_>,
     decision: &Decision,
     context: &CallContext,
     has_always: bool,
-) -> Result<Question, ToolError> {
+) -> Result<ServerQuestion, ToolError> {
     let reason = decision.reason.as_deref().unwrap_or("a rule asks for it");
     let called = asked.called(&show_name(asked.name));
     let shown = show_call(&called, &asked.arguments).map_err(|chars| {
         let chars_max = SHOWN_CHARS_MAX;
-        refuse(asked, decision, Why::TooLong { chars, chars_max })
+        refuse(asked, decision, RefusalReason::TooLong { chars, chars_max })
     })?;
     let message = format!("{shown}\nwhy you are asked: {reason} ({})", decision.by());
     let arrival = context.arrival.as_ref();
@@ -424,7 +431,7 @@ fn question(
             "required": ["allow"],
         },
     });
-    Ok(Question {
+    Ok(ServerQuestion {
         kind: QuestionKind::Elicitation,
         params: Json::of_built(params.to_string()),
     })
@@ -442,7 +449,11 @@ fn read_answer(answer: &Json) -> Option<String> {
 }
 
 /// The command by which a person allows the call; `None` if there is no such command.
-fn find_command(asked: &Asked<'_>, policy: &Policy, context: &CallContext) -> Option<String> {
+fn find_command(
+    asked: &AuthorizationRequest<'_>,
+    policy: &Policy,
+    context: &CallContext,
+) -> Option<String> {
     let client = &context.policy.name;
     let client = match find_allowance(asked, policy, None) {
         Ok(_) => None,
@@ -453,12 +464,12 @@ fn find_command(asked: &Asked<'_>, policy: &Policy, context: &CallContext) -> Op
         }
     };
     let switch = match asked.kind {
-        Kind::Tool => "",
-        Kind::Prompt => "--prompt ",
-        Kind::Resource => "--resource ",
+        RequestKind::Tool => "",
+        RequestKind::Prompt => "--prompt ",
+        RequestKind::Resource => "--resource ",
     };
     let name = quote(&format!("{}/{}", asked.server, asked.name))?;
-    let mut command = format!("proxy allow {switch}{name}");
+    let mut command = format!("proxy policy allow {switch}{name}");
     if let Some(client) = client {
         command.push_str(&format!(" --client {}", quote(client)?));
     }

@@ -18,11 +18,11 @@ use tool::{Capability, ServerName, Tool};
 
 use crate::{
     call_context::CallContext,
-    called::Called,
+    dispatcher::outcome::CallOutcome,
     envelope::{ExecuteRequest, Options},
     error::ToolError,
     policy::ClientPolicy,
-    reply::Reply,
+    reply::ToolReply,
 };
 
 pub(crate) use call_many::CallMany;
@@ -32,7 +32,7 @@ pub(crate) use resources::{GetPrompt, ListResources, ReadResource};
 #[cfg(test)]
 pub(crate) use run_script::reach::Reach;
 pub(crate) use run_script::{RunScript, reach::Parts};
-pub(crate) use types::{Types, declare_all};
+pub(crate) use types::{DeclareTypes, declare_all};
 
 /// A tool of ours, or the saved scripts.
 pub(crate) trait BuiltInTool: fmt::Debug + Send + Sync {
@@ -41,7 +41,7 @@ pub(crate) trait BuiltInTool: fmt::Debug + Send + Sync {
         &'a self,
         call: OwnCall<'a>,
         tools: &'a dyn Tools,
-    ) -> BoxFuture<'a, Result<Reply, ToolError>>;
+    ) -> BoxFuture<'a, Result<ToolReply, ToolError>>;
 }
 
 /// A call of a tool of ours, with arguments that fit its schema.
@@ -67,7 +67,7 @@ pub(crate) trait Tools: Send + Sync {
         &self,
         request: ExecuteRequest,
         context: CallContext,
-    ) -> BoxFuture<'_, Result<Called, ToolError>>;
+    ) -> BoxFuture<'_, Result<CallOutcome, ToolError>>;
 
     /// The largest part of a result that is sent to its caller, in tokens.
     fn max_tokens(&self, entry: &Entry, options: &Options, policy: &ClientPolicy) -> u64;

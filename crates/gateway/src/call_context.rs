@@ -9,9 +9,9 @@ use tokio_util::sync::CancellationToken;
 use tool::{ClientId, ServerName};
 
 use crate::{
-    allowed::Arrival, asks::CallAsker, caller::Caller, error::Audience, forward::UriLedger,
-    instructions_told::InstructionsTold, policy::ClientPolicy, recent_searches::RecentSearches,
-    script_caller::ScriptCaller, trace_parent::with_parent,
+    authorize::permissions::Arrival, caller::Caller, elicitation::CallAsker, error::Audience,
+    forward::UriLedger, policy::ClientPolicy, recent_searches::RecentSearches,
+    script_caller::ScriptCaller, sent_instructions::SentInstructions, trace_parent::with_parent,
 };
 
 /// Everything that a call carries besides its tool and arguments. The default is that of a person.
@@ -47,7 +47,7 @@ pub struct CallContext {
     pub searches: Option<Arc<RecentSearches>>,
     /// The servers whose instructions this session's model has received; `None`: instructions are
     /// not sent.
-    pub(crate) told: Option<Arc<InstructionsTold>>,
+    pub(crate) sent_instructions: Option<Arc<SentInstructions>>,
     /// The arrival of the call, and the answers of its person so far; `None`: the person is not
     /// asked.
     pub(crate) arrival: Option<Arc<Arrival>>,

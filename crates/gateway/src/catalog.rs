@@ -3,6 +3,8 @@
 mod resolve;
 mod search;
 
+pub use search::SearchAnswer;
+
 use std::{
     collections::BTreeSet,
     sync::{Arc, Weak, atomic::AtomicBool},
@@ -11,7 +13,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use files::clock::now_s;
-use fleet::{Survey, Variables};
+use fleet::{Servers, Survey, Variables};
 use parking_lot::Mutex;
 use registry::{
     CatalogServer, Entry, Generation, Learned, Pin, Registry, RelevanceFeedback, Rules,
@@ -29,7 +31,6 @@ use crate::{
     policy::ClientPolicy,
     recent_searches::{self, RecentSearches},
     saved_scripts::SavedScripts,
-    servers::Servers,
     settings::Settings,
     surveys::{LeftOut, SurveyNote, Surveys},
 };
@@ -45,6 +46,29 @@ pub(crate) struct DamagedSnapshots {
     known: BTreeSet<(ServerName, Option<u64>)>,
     /// The generation that was last searched for damages.
     looked_at: Weak<Generation>,
+}
+
+/// The servers to survey in the background.
+#[derive(Debug, Default)]
+pub(crate) struct DueSurveys {
+    /// Servers that lacked a variable until now; they may never have sent their tools.
+    pub(crate) completed: Mutex<Vec<(ServerName, SurveyNote)>>,
+    /// Servers whose snapshots are damaged.
+    pub(crate) damaged: Mutex<DamagedSnapshots>,
+    /// Notified when either has servers.
+    pub(crate) added: Notify,
+}
+
+/// The state of the embedding of new tools.
+#[derive(Debug, Default)]
+pub(crate) struct EmbeddingQueue {
+    /// Notified when there may be tools without an embedding.
+    pub(crate) added: Notify,
+    /// Held while tools are embedded: one run serves all that wait for it.
+    pub(crate) running: Arc<tokio::sync::Mutex<()>>,
+    /// A search waited for embeddings in vain, and no run has finished since: another process may
+    /// hold the lock.
+    pub(crate) is_late: AtomicBool,
 }
 
 /// The registry, and everything that keeps it up to date. It knows servers by their lists and calls
@@ -63,21 +87,11 @@ pub struct Catalog {
     project: String,
     /// Servers that are being asked for their tools right now.
     pub(crate) surveys: Surveys,
-    /// Servers that lacked a variable until now; they may never have sent their tools.
-    pub(crate) completed: Mutex<Vec<(ServerName, SurveyNote)>>,
-    /// Notified when `completed` has servers.
-    pub(crate) has_completed: Notify,
-    /// Servers whose snapshots are damaged.
-    pub(crate) damaged: Mutex<DamagedSnapshots>,
+    /// Servers to survey in the background.
+    pub(crate) due: DueSurveys,
     /// Notified when the lists of servers may have changed.
     pub(crate) lists_changed: watch::Sender<()>,
-    /// Notified when there may be tools without an embedding.
-    pub(crate) to_embed: Notify,
-    /// Held while tools are embedded: one run serves all that wait for it.
-    pub(crate) embedding: Arc<tokio::sync::Mutex<()>>,
-    /// A search waited for embeddings in vain, and no run has finished since: another process may
-    /// hold the lock.
-    pub(crate) embeddings_are_late: AtomicBool,
+    pub(crate) embeddings: EmbeddingQueue,
     /// The folder of saved scripts, as it was read last.
     saved: ArcSwap<SavedScripts>,
 }
@@ -110,13 +124,9 @@ impl Catalog {
             feedback: Arc::new(RelevanceFeedback::open(&state_dir)),
             project: recent_searches::project(),
             surveys: Surveys::default(),
-            completed: Mutex::default(),
-            has_completed: Notify::new(),
-            damaged: Mutex::default(),
+            due: DueSurveys::default(),
             lists_changed: watch::Sender::new(()),
-            to_embed: Notify::new(),
-            embedding: Arc::default(),
-            embeddings_are_late: AtomicBool::new(false),
+            embeddings: EmbeddingQueue::default(),
             saved: ArcSwap::from_pointee(saved),
         }
     }
@@ -168,8 +178,8 @@ impl Catalog {
                 let note = self.surveys.begin(&server, is_known);
                 (server, note)
             });
-            self.completed.lock().extend(noted);
-            self.has_completed.notify_one();
+            self.due.completed.lock().extend(noted);
+            self.due.added.notify_one();
         }
     }
 
@@ -196,18 +206,18 @@ impl Catalog {
     /// Enables the repair of damaged snapshots; the caller runs the task that surveys the servers in
     /// `due`.
     pub(crate) fn begin_mending(&self) {
-        self.damaged.lock().is_mended = true;
+        self.due.damaged.lock().is_mended = true;
     }
 
     /// Returns true if a task of this process surveys servers with damaged snapshots.
     pub(crate) fn is_mending(&self) -> bool {
-        self.damaged.lock().is_mended
+        self.due.damaged.lock().is_mended
     }
 
     /// Schedules a new survey of servers with damaged snapshots, in a process that serves: once for
     /// each damage, so that a disk that keeps failing does not start servers without end.
     fn mend(&self, generation: &Arc<Generation>) {
-        let mut damaged = self.damaged.lock();
+        let mut damaged = self.due.damaged.lock();
         let is_looked_at = std::ptr::eq(damaged.looked_at.as_ptr(), Arc::as_ptr(generation));
         if !damaged.is_mended || is_looked_at {
             return;
@@ -225,7 +235,7 @@ impl Catalog {
             {
                 let note = self.surveys.begin(&server.name, false);
                 damaged.due.push((server.name.clone(), note));
-                self.has_completed.notify_one();
+                self.due.added.notify_one();
             }
         }
     }
@@ -346,7 +356,7 @@ impl Catalog {
             warn!(%error, "usage was not written");
         }
         if let Err(error) = self.feedback.flush(wait) {
-            warn!(%error, "what was learned was not written");
+            warn!(%error, "search feedback was not written");
         }
     }
 }
@@ -374,7 +384,7 @@ fn log_mistakes(saved: &SavedScripts) {
         warn!(
             file = mistake.file,
             why = mistake.why,
-            "a saved script is no tool"
+            "a saved script is not a tool"
         );
     }
 }

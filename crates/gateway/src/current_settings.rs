@@ -9,17 +9,17 @@ use crate::settings::Settings;
 
 /// A handle to the settings; all clones see the same.
 #[derive(Debug, Clone)]
-pub(crate) struct CurrentSettings(Arc<State>);
+pub(crate) struct CurrentSettings(Arc<SettingsState>);
 
 #[derive(Debug)]
-struct State {
+struct SettingsState {
     settings: ArcSwap<Settings>,
     mistakes: Mutex<Option<String>>,
 }
 
 impl CurrentSettings {
     pub(crate) fn new(settings: Settings) -> Self {
-        Self(Arc::new(State {
+        Self(Arc::new(SettingsState {
             settings: ArcSwap::from_pointee(settings),
             mistakes: Mutex::default(),
         }))

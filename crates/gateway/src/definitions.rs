@@ -1,11 +1,12 @@
 //! The responses to `tools/list` and `initialize`: the same bytes for any set of servers.
 
-use excerpt::tokens;
-use registry::{Catalog, CatalogServer};
+use excerpt::tokens::{self, count, estimate};
+use jsonrpc::Fields;
+use registry::{CatalogServer, ServerCatalog};
 use serde_json::value::RawValue;
 use tool::ServerName;
 
-use crate::{cost::count_definition, policy::ClientPolicy};
+use crate::policy::ClientPolicy;
 
 /// The name of the tool that finds tools.
 pub const SEARCH: &str = "search_tools";
@@ -17,7 +18,7 @@ pub const EXECUTE: &str = "execute_dynamic_tool";
 /// The three tools, literally (interface, section 3).
 pub const TOOLS: &str = concat!(
     r#"[{"name":"search_tools","#,
-    r#""description":"Find tools on the connected servers. Query by action, e.g. \"create github issue\". Hits read name(arguments) - purpose; when the arguments are clear, call execute_dynamic_tool next.","#,
+    r#""description":"Find tools on the connected servers. Query by action in English, e.g. \"create github issue\". Hits read name(arguments) - purpose; when the arguments are clear, call execute_dynamic_tool next.","#,
     r#""inputSchema":{"type":"object","properties":{"#,
     r#""query":{"type":"string"},"#,
     r#""category":{"type":"string","description":"category or server name"},"#,
@@ -43,6 +44,29 @@ pub const TOOLS: &str = concat!(
 pub fn count_ours() -> usize {
     let tools: Vec<&RawValue> = serde_json::from_str(TOOLS).expect("a list of three");
     tools.iter().map(|tool| count_definition(tool.get())).sum()
+}
+
+/// Counts the tokens of one tool's definition as sent to a model: its name, description and input
+/// schema. Clients do not show a model the rest (annotations, `_meta`, output schema).
+pub fn count_definition(json: &str) -> usize {
+    count(&visible_part(json))
+}
+
+/// Estimates the same tokens.
+pub fn estimate_definition(json: &str) -> usize {
+    estimate(&visible_part(json))
+}
+
+fn visible_part(json: &str) -> String {
+    let Some(fields) = Fields::of(json) else {
+        return json.to_owned();
+    };
+    let members = ["name", "description", "inputSchema"].into_iter();
+    let members = members.filter_map(|key| {
+        let value = tool::minified(fields.get(key)?.get());
+        Some(format!("\"{key}\":{value}"))
+    });
+    format!("{{{}}}", members.collect::<Vec<_>>().join(","))
 }
 
 /// Tokens that the definitions and the instructions may take together (interface, section 3).
@@ -72,7 +96,7 @@ const APART_LIST_TOKENS_MAX: usize = 12;
 /// tools is listed as being asked if it has not failed, or is in `asked`. Servers in `apart` are not
 /// shared with other clients.
 pub fn instructions(
-    catalog: &Catalog,
+    catalog: &ServerCatalog,
     client: &ClientPolicy,
     apart: &[ServerName],
     asked: &[ServerName],
@@ -100,7 +124,7 @@ pub fn instructions(
 }
 
 /// Tokens of the definitions; a test counts them.
-const OUR_TOKENS: usize = 218;
+const OUR_TOKENS: usize = 220;
 
 fn write(
     seen: &[&CatalogServer],
@@ -206,16 +230,16 @@ fn write_list(counts: &[(&str, usize)]) -> String {
 #[cfg(test)]
 mod tests {
     use excerpt::tokens;
-    use registry::{Catalog, CatalogServer};
+    use registry::{CatalogServer, ServerCatalog};
     use tool::ServerName;
 
     use crate::policy::ClientPolicy;
 
-    fn instructions(catalog: &Catalog) -> String {
+    fn instructions(catalog: &ServerCatalog) -> String {
         super::instructions(catalog, &ClientPolicy::default(), &[], &[])
     }
 
-    fn catalog(servers: usize, tools: usize) -> Catalog {
+    fn catalog(servers: usize, tools: usize) -> ServerCatalog {
         let server = |at: usize| CatalogServer {
             name: format!("some-server-{at}").parse().expect("a good name"),
             category: format!("category-{}", at % 12),
@@ -229,7 +253,7 @@ mod tests {
             asks_clients: false,
             offer: None,
         };
-        Catalog {
+        ServerCatalog {
             servers: (0..servers).map(server).collect(),
         }
     }

@@ -1,7 +1,8 @@
 //! One call of a tool: read, resolved, checked, authorized, sent, recorded. Every call of a client,
 //! a script or the command line passes here.
-//! client, a script or the command line.
 
+pub(crate) mod outcome;
+pub(crate) mod record;
 mod resolve;
 mod send;
 
@@ -13,16 +14,16 @@ use tracing::debug;
 
 use crate::{
     arguments::check_arguments,
-    authorize::{Asked, Authorizer},
+    authorize::{AuthorizationRequest, Authorizer},
     built_in::{BuiltInTools, RUN_SCRIPT, Tools, is_own},
     call_context::CallContext,
-    call_note::CallNote,
-    called::Called,
     catalog::Catalog,
+    dispatcher::outcome::CallOutcome,
+    dispatcher::record::CallNote,
     envelope::{ExecuteRequest, Options},
     error::ToolError,
     policy::ClientPolicy,
-    reply::Reply,
+    reply::ToolReply,
 };
 
 /// Makes every call of a tool, from a client, a script or the command line.
@@ -52,9 +53,9 @@ impl Dispatcher {
         &self,
         request: ExecuteRequest,
         context: CallContext,
-    ) -> Result<Called, ToolError> {
+    ) -> Result<CallOutcome, ToolError> {
         let mut note = self.authorizer.begin_note("tool", &context);
-        note.is_named(&request.tool_name);
+        note.set_name(&request.tool_name);
         if !request.repairs.is_empty() {
             debug!(tool = request.tool_name, repairs = ?request.repairs, "repaired the envelope");
         }
@@ -69,9 +70,9 @@ impl Dispatcher {
             ..context
         };
         match self.run(request, context, &mut note).await {
-            Ok(called) => Ok(called.noted(note)),
+            Ok(called) => Ok(called.with_record(note)),
             Err(error) => {
-                note.fails(error.code());
+                note.set_failure(error.code());
                 Err(error)
             }
         }
@@ -83,19 +84,19 @@ impl Dispatcher {
         request: ExecuteRequest,
         context: CallContext,
         note: &mut CallNote,
-    ) -> Result<Called, ToolError> {
+    ) -> Result<CallOutcome, ToolError> {
         let (name, options) = (request.tool_name, request.options);
         let entry = &self.resolve(&name, &context, note).await?;
         let settings = self.catalog.settings();
         let limit = settings.call_limit(entry, &options);
         let limit = limit.or_else(|| settings.usual_limit(entry));
         let arguments = check_arguments(entry, request.input, limit).await?;
-        let call = Asked::tool(entry, arguments.as_str());
-        note.takes(&arguments, settings.audit.arguments);
+        let call = AuthorizationRequest::tool(entry, arguments.as_str());
+        note.set_arguments(&arguments, settings.audit.arguments);
         if options.dry_run && (context.script.is_some() || !is_script(entry)) {
-            note.is_nothing();
+            note.discard();
             let text = self.authorizer.explain_call(&call, &context)?;
-            return Ok(Called::Own(Reply::text(&text)));
+            return Ok(CallOutcome::Own(ToolReply::text(&text)));
         }
         self.authorizer.authorize(&call, &context, note).await?;
         if is_own(entry) || entry.at.server.is_scripts() {
@@ -111,7 +112,7 @@ impl Tools for Dispatcher {
         &self,
         request: ExecuteRequest,
         context: CallContext,
-    ) -> BoxFuture<'_, Result<Called, ToolError>> {
+    ) -> BoxFuture<'_, Result<CallOutcome, ToolError>> {
         self.dispatch(request, context).boxed()
     }
 

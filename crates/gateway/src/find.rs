@@ -8,10 +8,10 @@ use tokio::task::spawn_blocking;
 use tool::{ServerName, ToolRef};
 
 use crate::{
+    authorize::refusal::{CallRefusal, RefusalReason},
     definitions::{DESCRIBE, EXECUTE, SEARCH},
     error::{OtherThing, Signed, ToolError},
     policy::ClientPolicy,
-    refused::{Refused, Why},
 };
 
 /// Resolves a name once; everything after uses the one result. A client is told of no tool that
@@ -115,11 +115,11 @@ pub(crate) fn held(called: String, server: &ServerName, by: HeldBy) -> ToolError
         HeldBy::Pin => ("pin = \"hold\"", "it is not as it was accepted"),
         HeldBy::Refusal => ("a review", "a person refused it as it is"),
     };
-    ToolError::Refused(Box::new(Refused {
+    ToolError::Refused(Box::new(CallRefusal {
         called,
         by: by.to_owned(),
         reason: Some(reason.to_owned()),
-        why: Why::Held {
+        why: RefusalReason::Held {
             review: format!("proxy review {server}"),
         },
     }))
@@ -307,7 +307,7 @@ mod tests {
         let error = told(false);
         assert!(error.starts_with("error server_unavailable: "), "{error}");
         assert!(
-            error.contains("A person can mend it: look at `url`"),
+            error.contains("A person can fix it: look at `url`"),
             "{error}"
         );
     }

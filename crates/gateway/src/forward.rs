@@ -6,7 +6,7 @@
 
 mod announced;
 mod completion;
-mod explicit;
+mod error;
 mod forwarder;
 mod ledger;
 mod matching;
@@ -14,10 +14,10 @@ mod owner;
 mod page;
 mod prompt_names;
 mod prompts;
-mod refusal;
 mod request;
 mod resources;
 mod seen;
+mod server_uri;
 mod template;
 
 use bytes::Bytes;
@@ -25,10 +25,11 @@ use jsonrpc::Json;
 
 pub use announced::announces_resources;
 pub(super) use announced::{Announced, ListState};
+pub(super) use error::ForwardError;
 pub(super) use forwarder::Forwarder;
 pub(super) use ledger::{Ledgers, UriLedger};
-pub(super) use matching::{Wanted, lines as matching_lines};
-pub(super) use refusal::Refusal;
+pub(super) use matching::{ItemKinds, lines as matching_lines};
+
 pub(super) use request::{Method, Params, json_text, text};
 pub(super) use resources::UpdateSink;
 pub(super) use seen::seen;
@@ -37,7 +38,7 @@ use crate::call_context::CallContext;
 
 /// The answer to such a request.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct ForwardedResult {
     result: Json,
     /// Members that the revisions from 2026-07-28 on want in a result of this kind.
     stateless: &'static [(&'static str, &'static str)],
@@ -54,7 +55,7 @@ const OF_READ: &[(&str, &str)] = &[COMPLETE, ("ttlMs", "0"), ("cacheScope", r#""
 
 const OF_OTHER: &[(&str, &str)] = &[COMPLETE];
 
-impl Answer {
+impl ForwardedResult {
     /// The result in pieces of bytes, in the form of the revision.
     pub(super) fn parts(&self, is_stateless: bool) -> Vec<Bytes> {
         let members = if is_stateless { self.stateless } else { &[] };
@@ -69,7 +70,7 @@ impl Forwarder {
         method: Method,
         params: &Params,
         context: &CallContext,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<ForwardedResult, ForwardError> {
         let generation = self.known().await?;
         let is_list = matches!(
             method,
@@ -94,6 +95,6 @@ impl Forwarder {
                 OF_OTHER,
             ),
         };
-        Ok(Answer { result, stateless })
+        Ok(ForwardedResult { result, stateless })
     }
 }

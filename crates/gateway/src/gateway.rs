@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use fleet::{Applied, Fleet, ServerSpec, Surroundings};
+use fleet::{Applied, Fleet, ServerSpec, Servers, Surroundings};
 use futures::future::BoxFuture;
 use processes::{Reaper, Spawner, own_program};
 use results::ResultStore;
@@ -13,22 +13,21 @@ use tracing::warn;
 use crate::{
     authorize::Authorizer,
     built_in::{
-        BuiltInTool, BuiltInTools, CALL_MANY, CallMany, GET_PROMPT, GetPrompt, LIST,
+        BuiltInTool, BuiltInTools, CALL_MANY, CallMany, DeclareTypes, GET_PROMPT, GetPrompt, LIST,
         LIST_RESOURCES, List, ListResources, Parts, READ_RESOURCE, READ_RESULT, RUN_SCRIPT,
-        ReadResource, ReadResult, RunScript, TYPES, Types,
+        ReadResource, ReadResult, RunScript, TYPES,
     },
     catalog::Catalog,
+    clients::Connection,
     clients::{ConnectedClient, ConnectedClients},
-    connection::Connection,
     current_settings::CurrentSettings,
     dispatcher::Dispatcher,
+    elicitation::parked_calls::ParkedCalls,
     forward::{Forwarder, Ledgers},
     kept_secrets::hide_kept_secrets,
     last_spoken::with_last_spoken,
-    parked::ParkedCalls,
     scrapes::Scrapes,
     script_turns::ScriptTurns,
-    servers::Servers,
     settings::Settings,
     state_dir::{self, logs, marker},
     traces::Traces,
@@ -83,7 +82,7 @@ impl Gateway {
         let opened = Catalog::open(&settings)?;
         let results = ResultStore::new(&settings.state_dir, &settings.results);
         let servers = servers(with_last_spoken(settings.specs(), &opened.0.catalog()));
-        let recorder = Arc::new(Recorder::new(telemetry::Settings {
+        let recorder = Arc::new(Recorder::new(telemetry::RecorderSettings {
             folder: settings.state_dir.clone(),
             audit_bytes_max: settings.audit.bytes_max,
             hide: hide_kept_secrets(&settings.private_files()),
@@ -214,7 +213,7 @@ fn built_in_tools(
         forwarder: forwarder(),
         results: results(),
     };
-    let types = Types {
+    let types = DeclareTypes {
         catalog: catalog(),
         results: results(),
     };
@@ -256,7 +255,7 @@ pub fn resolver(files: &PrivateFiles) -> Arc<Resolver> {
 fn spawner(state_dir: &Path) -> Spawner {
     let reaper = own_program().map(|program| Reaper::new(program, vec!["reaper".into()]));
     if reaper.is_none() {
-        warn!("no reaper: were we killed, servers could stay");
+        warn!("no reaper: servers may keep running if the proxy is killed");
     }
     Spawner::new(reaper, marker(state_dir))
 }

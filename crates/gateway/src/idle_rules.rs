@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ::policy::{IdlePattern, KnownNames as PolicyNames, PatternKey, Verdict};
+use ::policy::{IdlePattern, KnownNames as PolicyNames, PatternKey, PolicyVerdict};
 use registry::{KnownNames, News, Registry, View, find_idle};
 use tool::{ServerName, near};
 
@@ -186,7 +186,7 @@ fn describe_pattern(pattern: &IdlePattern, names: PolicyNames<'_>) -> IdleRule {
             (
                 "category",
                 list(near(written, all, NEAR_MAX)),
-                "proxy categories",
+                "proxy list --categories",
             )
         }
         PatternKey::Client => {
@@ -215,7 +215,7 @@ fn describe_pattern(pattern: &IdlePattern, names: PolicyNames<'_>) -> IdleRule {
         },
         next: advise(&near, all),
         weight: match pattern.verdict {
-            Verdict::Ask | Verdict::Deny if !is_client => Weight::Safety,
+            PolicyVerdict::Ask | PolicyVerdict::Deny if !is_client => Weight::Safety,
             _ => Weight::Remark,
         },
     }
@@ -283,7 +283,7 @@ fn find_in_clients(
                 found.idle.push(IdleRule {
                     about: about.clone(),
                     found: format!("`{key} = {glob:?}` matches no known server and no category"),
-                    next: advise(&near, "proxy servers, proxy categories"),
+                    next: advise(&near, "proxy servers, proxy list --categories"),
                     weight: Weight::Safety,
                 });
             }
@@ -380,7 +380,7 @@ mod tests {
             ),
             (
                 json!({"decision": "deny", "category": "finnance"}),
-                "Safety rule 1: `category = \"finnance\"` matches no known category (did you mean finance? All: proxy categories)",
+                "Safety rule 1: `category = \"finnance\"` matches no known category (did you mean finance? All: proxy list --categories)",
             ),
             (
                 json!({"decision": "deny", "prompt": "time/plan_dya"}),

@@ -2,11 +2,14 @@
 
 use fleet::{ServerSpec, Spoken};
 use jsonrpc::mcp::{Revision, Transport};
-use registry::Catalog;
+use registry::ServerCatalog;
 
 /// Adds to the specifications the protocol that each server used last time, and whether it asks
 /// questions, so that a wrong guess is not repeated.
-pub(crate) fn with_last_spoken(mut specs: Vec<ServerSpec>, catalog: &Catalog) -> Vec<ServerSpec> {
+pub(crate) fn with_last_spoken(
+    mut specs: Vec<ServerSpec>,
+    catalog: &ServerCatalog,
+) -> Vec<ServerSpec> {
     for spec in &mut specs {
         let known = catalog
             .servers

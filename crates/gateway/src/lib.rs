@@ -6,54 +6,40 @@
 
 #![warn(missing_docs)]
 
-mod allowed;
 mod arguments;
-mod asks;
 mod authorize;
 mod built_in;
 mod call_context;
-mod call_note;
-mod called;
 mod caller;
 mod catalog;
 pub mod clients;
-mod connection;
-mod cost;
 mod current_settings;
 mod definitions;
-mod describe_tool;
 mod dispatcher;
+mod elicitation;
 mod envelope;
 mod error;
 mod find;
 mod forward;
 mod gateway;
 mod idle_rules;
-mod instructions_told;
 mod kept_secrets;
 mod last_spoken;
 #[cfg(any(test, fuzzing))]
 pub mod laws;
 mod log_level;
 mod logins;
-mod loose;
-mod lost;
 mod metrics;
 mod out;
-mod parked;
-mod permission;
 pub mod policy;
 mod recent_searches;
-mod refused;
 mod render;
 mod reply;
-mod rounds;
 mod saved_scripts;
 mod scrapes;
 mod script_caller;
 mod script_turns;
-mod search_tools;
-mod servers;
+mod sent_instructions;
 mod session;
 mod settings;
 pub mod shell;
@@ -61,7 +47,7 @@ pub mod state_dir;
 pub mod stdio;
 pub mod survey;
 mod surveys;
-mod tools_call;
+mod tools;
 mod trace_parent;
 mod traces;
 pub mod upkeep;
@@ -70,30 +56,28 @@ mod wire;
 #[cfg(test)]
 mod tests;
 
-pub use allowed::OnAlways;
-pub use asks::CallAsker;
+pub use authorize::permissions::OnAlways;
+pub use authorize::refusal::{CallRefusal, RefusalReason};
 pub use authorize::{Authorizer, Thing};
 pub use call_context::CallContext;
-pub use catalog::Catalog;
-pub use connection::Connection;
-pub use cost::{count_definition, estimate_definition};
+pub use catalog::{Catalog, SearchAnswer};
+pub use clients::Connection;
 pub use definitions::{DESCRIBE, EXECUTE, SEARCH, TOOLS, count_ours, instructions};
+pub use definitions::{count_definition, estimate_definition};
+pub use elicitation::CallAsker;
 pub use error::{Audience, OtherThing, ToolError};
 pub use forward::announces_resources;
 pub use gateway::{Gateway, resolver};
 pub use idle_rules::{IdleRule, IdleRules, Weight, find_idle_rules, list_known_names};
-pub use logins::{describe_login, login_of};
-pub use lost::{LOST_CALL, answer_lost_call};
+pub use logins::{LoginStatus, describe_login};
 pub use out::{
     Out, ResponseSender, ResponseStream, ServerEvent, StreamRouter, response_stream,
     single_response,
 };
 pub use recent_searches::RecentSearches;
-pub use refused::{Refused, Why};
-pub use reply::Reply;
+pub use reply::ToolReply;
+pub use reply::{LOST_CALL, answer_lost_call};
 pub use saved_scripts::{FileMistake, SavedScripts};
-pub use search_tools::{SearchAnswer, search_json, search_text};
-pub use servers::{Servers, Watched};
 pub use session::{
     Announcement, Ended, Session, explain_not_served, is_gone_in_stateless, refuse, serve,
 };
@@ -103,4 +87,5 @@ pub use settings::{
 };
 pub use state_dir::{logs, marker};
 pub use surveys::LeftOut;
+pub use tools::{search_json, search_text};
 pub use wire::Opening;

@@ -3,16 +3,9 @@
 use fleet::{LoginPlace, Variables};
 use oauth::Record;
 use secrets::PrivateFiles;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
 use crate::settings::ServerSettings;
-
-/// The stored login of a server; `None` if the server has no login, or nobody has ever logged in.
-/// Secrets in the server's address are not read for this.
-pub fn login_of(server: &ServerSettings, files: &PrivateFiles) -> Option<Record> {
-    let record = record_of(server, files)?;
-    record.grant.is_some().then_some(record)
-}
 
 /// The login record of a server that people log in to; machines log in by themselves.
 pub(crate) fn record_of(server: &ServerSettings, files: &PrivateFiles) -> Option<Record> {
@@ -20,18 +13,33 @@ pub(crate) fn record_of(server: &ServerSettings, files: &PrivateFiles) -> Option
     file.read().ok()
 }
 
-/// The login as JSON, without tokens.
-pub fn describe_login(server: &ServerSettings, files: &PrivateFiles) -> Value {
-    let record = login_of(server, files);
-    let Some(grant) = record.as_ref().and_then(|record| record.grant.as_ref()) else {
-        return Value::Null;
-    };
-    json!({
-        "issuer": grant.issuer,
-        "scopes": grant.scopes,
-        "obtained_at": grant.obtained_at,
-        "expires_at": grant.expires_at,
-        "is_renewable": grant.is_renewable(),
-        "ended": grant.ended,
+/// A login without its tokens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoginStatus {
+    /// The issuer of the token.
+    pub issuer: String,
+    /// The scopes of the token, as far as they are known.
+    pub scopes: Vec<String>,
+    /// The time when the token was issued or last renewed, in seconds since 1970.
+    pub obtained_at: u64,
+    /// The time when the token expires, if known.
+    pub expires_at: Option<u64>,
+    /// True if the token can be renewed without a person.
+    pub is_renewable: bool,
+    /// The reason why the token cannot be renewed any more, if so.
+    pub ended: Option<String>,
+}
+
+/// Returns the stored login of a server; `None` if the server has no login, or nobody ever logged in.
+/// Secrets in the server's address are not read for this.
+pub fn describe_login(server: &ServerSettings, files: &PrivateFiles) -> Option<LoginStatus> {
+    let grant = record_of(server, files)?.grant?;
+    Some(LoginStatus {
+        is_renewable: grant.is_renewable(),
+        issuer: grant.issuer,
+        scopes: grant.scopes,
+        obtained_at: grant.obtained_at,
+        expires_at: grant.expires_at,
+        ended: grant.ended,
     })
 }

@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeMap, time::UNIX_EPOCH};
 
-use fleet::State;
-use telemetry::{CONTENT_TYPE, Exposition, Kind};
+use fleet::RunState;
+use telemetry::{CONTENT_TYPE, Exposition, MetricKind};
 use tool::ServerName;
 
 use crate::{gateway::Gateway, scrapes::Starts};
@@ -17,11 +17,11 @@ struct OfServer {
     memory_bytes: u64,
 }
 
-const STATES: [(State, &str); 4] = [
-    (State::Stopped, "stopped"),
-    (State::Starting, "starting"),
-    (State::Ready, "ready"),
-    (State::Resting, "resting"),
+const STATES: [(RunState, &str); 4] = [
+    (RunState::Stopped, "stopped"),
+    (RunState::Starting, "starting"),
+    (RunState::Ready, "ready"),
+    (RunState::Resting, "resting"),
 ];
 
 impl Gateway {
@@ -50,20 +50,24 @@ impl Gateway {
             of.memory_bytes += state.memory_bytes.unwrap_or(0);
         }
         let help = "Processes of servers by state; one for each client and protocol revision that has its own.";
-        let mut family = text.family("proxy_servers", Kind::Gauge, help);
+        let mut family = text.family("proxy_servers", MetricKind::Gauge, help);
         for (server, of) in &servers {
             for ((_, state), count) in STATES.iter().zip(of.states) {
                 family.sample(&[("server", server.as_str()), ("state", state)], count);
             }
         }
         let help = "Starts of a server that ended ready; what is more than one was a restart.";
-        let mut family = text.family("proxy_server_starts_total", Kind::Counter, help);
+        let mut family = text.family("proxy_server_starts_total", MetricKind::Counter, help);
         for (server, of) in &servers {
             let starts = starts.entry(server.clone()).or_default();
             family.sample(&[("server", server.as_str())], starts.count(of.starts));
         }
         let help = "Memory of a server's process and of all that it started.";
-        let mut family = text.family("proxy_server_resident_memory_bytes", Kind::Gauge, help);
+        let mut family = text.family(
+            "proxy_server_resident_memory_bytes",
+            MetricKind::Gauge,
+            help,
+        );
         for (server, of) in &servers {
             family.sample(&[("server", server.as_str())], of.memory_bytes);
         }
@@ -99,24 +103,38 @@ impl Gateway {
             ),
         ];
         for (name, help, value) in gauges {
-            text.single(name, Kind::Gauge, help, value);
+            text.single(name, MetricKind::Gauge, help, value);
         }
         if let Some(memory) = processes::own_memory() {
             let help = "Memory of this process, without its servers.";
-            text.single("process_resident_memory_bytes", Kind::Gauge, help, memory);
+            text.single(
+                "process_resident_memory_bytes",
+                MetricKind::Gauge,
+                help,
+                memory,
+            );
         }
         if let Some(traces) = self.trace_delivery() {
             let help = "Spans that the collector took.";
-            text.single("proxy_spans_sent_total", Kind::Counter, help, traces.sent);
+            text.single(
+                "proxy_spans_sent_total",
+                MetricKind::Counter,
+                help,
+                traces.sent,
+            );
             let help = "Spans that it did not take, or that found no room while it was away.";
             text.single(
                 "proxy_spans_dropped_total",
-                Kind::Counter,
+                MetricKind::Counter,
                 help,
                 traces.dropped,
             );
         }
-        let mut family = text.family("proxy_build_info", Kind::Gauge, "This program; always 1.");
+        let mut family = text.family(
+            "proxy_build_info",
+            MetricKind::Gauge,
+            "This program; always 1.",
+        );
         family.sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
     }
 }

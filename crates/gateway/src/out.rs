@@ -110,14 +110,14 @@ const NOTIFICATION_BYTES_MAX: usize = 256 * 1024;
 #[derive(Debug)]
 pub struct ResponseSender {
     sender: mpsc::Sender<ServerEvent>,
-    shared: Arc<Shared>,
+    shared: Arc<ResponseState>,
     /// The client accepts the response and no other message.
     is_single: bool,
 }
 
 /// The state of a response, shared by both ends.
 #[derive(Debug)]
-struct Shared {
+struct ResponseState {
     /// The bytes of notifications that were not read yet.
     waiting_bytes: AtomicUsize,
     /// The response was read, and so was every message before it.
@@ -145,7 +145,7 @@ pub enum ServerEvent {
 #[derive(Debug)]
 pub struct ResponseStream {
     receiver: mpsc::Receiver<ServerEvent>,
-    shared: Arc<Shared>,
+    shared: Arc<ResponseState>,
 }
 
 /// Both ends of a stream.
@@ -160,7 +160,7 @@ pub fn single_response() -> (Arc<ResponseSender>, ResponseStream) {
 
 fn open_response(is_single: bool) -> (Arc<ResponseSender>, ResponseStream) {
     let (sender, receiver) = mpsc::channel(MESSAGES_MAX);
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(ResponseState {
         waiting_bytes: AtomicUsize::new(0),
         is_answered: AtomicBool::new(false),
         is_read: watch::Sender::new(true),

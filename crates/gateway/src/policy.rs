@@ -8,10 +8,10 @@ use tool::ServerName;
 
 /// All tables, the exact names first, then the longest patterns.
 #[derive(Debug, Clone, Default)]
-pub struct ClientPolicies(Vec<Table>);
+pub struct ClientPolicies(Vec<ClientTable>);
 
 #[derive(Debug, Clone)]
-struct Table {
+struct ClientTable {
     name: String,
     written: ClientRule,
     pattern: Option<GlobMatcher>,
@@ -67,7 +67,7 @@ impl ClientPolicies {
         rules: impl IntoIterator<Item = (String, ClientRule)>,
     ) -> Result<Self, (String, String)> {
         let tables = rules.into_iter().map(|(name, rule)| {
-            Table::new(&name, &rule)
+            ClientTable::new(&name, &rule)
                 .map_err(|error| (name, format!("no pattern: {}", error.kind())))
         });
         let mut tables = tables.collect::<Result<Vec<_>, _>>()?;
@@ -114,7 +114,7 @@ impl ClientPolicies {
     }
 }
 
-impl Table {
+impl ClientTable {
     fn new(name: &str, rule: &ClientRule) -> Result<Self, globset::Error> {
         let is_pattern = name.contains(['*', '?', '{', '[']);
         let lower = name.to_lowercase();

@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, path::Path, sync::OnceLock};
 
 use parking_lot::{Mutex, MutexGuard};
-use registry::{Asked, Found, Generation, Query};
+use registry::{Generation, Query, QueryText, SearchResult};
 use tool::{Digest, ToolRef};
 
 /// The number of searches of one session from which a call may follow.
@@ -57,11 +57,11 @@ impl RecentSearches {
     }
 
     /// Adds a search and its hits.
-    pub(super) fn push(&self, generation: &Generation, query: &Query, found: &Found) {
+    pub(super) fn push(&self, generation: &Generation, query: &Query, found: &SearchResult) {
         let texts: Vec<&str> = match &query.asked {
-            Asked::Words(text) if found.parts.is_empty() => vec![text],
-            Asked::Words(_) => found.parts.iter().map(String::as_str).collect(),
-            Asked::Steps(steps) => steps.iter().map(String::as_str).collect(),
+            QueryText::Words(text) if found.parts.is_empty() => vec![text],
+            QueryText::Words(_) => found.parts.iter().map(String::as_str).collect(),
+            QueryText::Steps(steps) => steps.iter().map(String::as_str).collect(),
         };
         let mut searches = self.searches();
         for (step, text) in texts.into_iter().enumerate() {

@@ -12,7 +12,7 @@ use crate::error::{Audience, ToolError};
 
 /// A result, ready to send.
 #[derive(Debug, Clone)]
-pub struct Reply {
+pub struct ToolReply {
     result: Json,
     is_error: bool,
     /// Replaces the result: an error for the client, not for its model.
@@ -21,7 +21,7 @@ pub struct Reply {
     handle: Option<String>,
 }
 
-impl Reply {
+impl ToolReply {
     /// A result of one text.
     pub fn text(text: &str) -> Self {
         Self::of_value(&json!({"content": [{"type": "text", "text": text}]}), false)
@@ -29,7 +29,7 @@ impl Reply {
 
     /// A tool error with its text.
     pub fn error(error: &ToolError, audience: Audience) -> Self {
-        let text = error.told_to(audience);
+        let text = error.text_for(audience);
         let result = json!({"content": [{"type": "text", "text": text}], "isError": true});
         Self::of_value(&result, true)
     }
@@ -219,7 +219,7 @@ pub(super) fn with_members(result: &Json, members: &[(&str, &str)]) -> Vec<Bytes
     vec![Bytes::from(format!("{{{}{comma}", missing.join(","))), rest]
 }
 
-impl From<Fitted> for Reply {
+impl From<Fitted> for ToolReply {
     fn from(fitted: Fitted) -> Self {
         Self {
             handle: fitted.handle,
@@ -257,16 +257,33 @@ fn printable(block: &RawValue) -> String {
     }
 }
 
+/// The text for a call whose daemon ended before it answered.
+pub const LOST_CALL: &str = "error server_unavailable: the proxy's daemon ended while this call was \
+                             under way, so it may have run. Look whether it did before you call \
+                             again.";
+
+/// Returns a tool error, as a model reads it, for a call that has no other answer.
+/// `names_revision`: the call was made in the modern era, whose results say that they are complete.
+pub fn answer_lost_call(id: &str, names_revision: bool, why: &str) -> Bytes {
+    let mut result = json!({"content": [{"type": "text", "text": why}], "isError": true});
+    if names_revision {
+        result["resultType"] = json!("complete");
+    }
+    frame::result(id, [Bytes::from(result.to_string())])
+        .concat()
+        .into()
+}
+
 #[cfg(test)]
 mod tests {
     use jsonrpc::mcp::Revision;
 
-    use super::Reply;
+    use super::ToolReply;
 
     #[track_caller]
     fn check(result: &str, is_stateless: bool, expected: &str) {
         let json = jsonrpc::json(result.to_owned()).expect("the case is JSON");
-        let parts = Reply::of_server(json, false).parts(is_stateless);
+        let parts = ToolReply::of_server(json, false).parts(is_stateless);
         let sent: Vec<u8> = parts.concat();
         assert_eq!(String::from_utf8(sent).expect("JSON is UTF-8"), expected);
     }
@@ -276,7 +293,7 @@ mod tests {
         const RESULT: &str = r#"{"isError":false,"content":[{"type":"text","text":"a"},{"type":"audio","data":"AAAA","mimeType":"audio/wav"},{"type":"resource_link","uri":"a:1","name":"one"}],"structuredContent":{}}"#;
         let kinds = |revision: &str| {
             let json = jsonrpc::json(RESULT.to_owned()).unwrap();
-            let reply = Reply::of_server(json, false).for_revision(&Revision::named(revision));
+            let reply = ToolReply::of_server(json, false).for_revision(&Revision::named(revision));
             let reply: serde_json::Value = serde_json::from_str(reply.json().as_str()).unwrap();
             assert_eq!(reply["isError"], false);
             assert!(reply["structuredContent"].is_object(), "{reply}");

@@ -8,7 +8,7 @@ use std::{
     time::SystemTime,
 };
 
-use fleet::{About, Spoken, Survey};
+use fleet::{ServerInfo, Spoken, Survey};
 use script::{Interface, SCRIPT_BYTES_MAX};
 use serde_json::{Value, json};
 use tool::{Offer, Tool};
@@ -91,7 +91,7 @@ impl SavedScripts {
             tools: tools.collect(),
             offer: Offer::default(),
             dropped: Vec::new(),
-            about: About {
+            about: ServerInfo {
                 name: Some("scripts".to_owned()),
                 version: None,
                 instructions: None,
@@ -221,7 +221,7 @@ mod tests {
             .map(|it| format!("{}: {}", it.file, it.why))
             .collect();
         let expected = [
-            "broken.js: line 1, column 9: this is no TypeScript",
+            "broken.js: line 1, column 9: this is not valid TypeScript",
             "long.ts: length: a script has at most 256 KiB",
             "odd name.ts: a tool has no such name",
             "report.ts: `report.js` is the tool `report` already",

@@ -5,10 +5,12 @@
 
 mod calls;
 mod changes;
+mod memory;
 mod meta;
 mod methods;
 mod refuse;
 mod request;
+mod request_tasks;
 mod rounds;
 mod subscriptions;
 
@@ -34,12 +36,12 @@ use tracing::debug;
 
 use crate::{
     clients::ClientInfo,
-    connection::Connection,
+    clients::Connection,
     definitions::instructions,
     forward::Announced,
     gateway::Gateway,
     out::Out,
-    wire::{Engine, Face, Opening, Refused},
+    wire::{Engine, Face, LineError, Opening},
 };
 
 pub use meta::Announcement;
@@ -227,8 +229,8 @@ impl Session {
         }
         match self.engine().take(line).await {
             Ok(()) => Ok(()),
-            Err(Refused::Ended) => Err(Ended),
-            Err(Refused::Malformed(why)) => {
+            Err(LineError::Ended) => Err(Ended),
+            Err(LineError::Malformed(why)) => {
                 if let Some(id) = message.id {
                     let why = format!("Invalid params: {why}");
                     refuse(out, id.get(), frame::INVALID_PARAMS, &why).await;
@@ -304,7 +306,7 @@ impl Session {
             .params
             .and_then(|params| Fields::of(params.get())?.get("requestId"));
         let Some(id) = id else { return false };
-        if self.calls.cancel(id.get()) {
+        if self.calls.tasks.cancel(id.get()) {
             return true;
         }
         if let Out::Router(router) = &self.out {
@@ -315,15 +317,14 @@ impl Session {
 
     /// Lets calls in progress finish if the client merely closed its input, then ends them.
     pub async fn end(&self, may_answer: bool) {
-        self.calls.tasks.close();
-        if may_answer {
-            let _ = timeout(GRACE_AFTER_EOF, self.calls.tasks.wait()).await;
-        }
-        self.calls.gone.cancel();
-        self.calls.tasks.wait().await;
+        let grace = if may_answer {
+            GRACE_AFTER_EOF
+        } else {
+            Duration::ZERO
+        };
+        self.calls.tasks.end_calls(grace).await;
         self.calls.subscriptions.end_all();
-        self.calls.listening.close();
-        let _ = timeout(DRAIN_WAIT, self.calls.listening.wait()).await;
+        self.calls.tasks.end_listeners(DRAIN_WAIT).await;
         let running = {
             let mut running = self.engine.lock();
             running.take()
@@ -336,12 +337,12 @@ impl Session {
 
     /// Ends all calls in progress at once, and waits for nothing.
     pub fn abandon(&self) {
-        self.calls.gone.cancel();
+        self.calls.tasks.gone.cancel();
     }
 
     /// Returns true if a call is in progress.
     pub fn is_busy(&self) -> bool {
-        !self.calls.tasks.is_empty()
+        self.calls.tasks.is_busy()
     }
 }
 

@@ -27,7 +27,7 @@ pub struct Settings {
     /// The storage of secrets and logins in that folder.
     pub secrets: Keeping,
     /// The size of a result that is sent, and the time for which it is kept.
-    pub results: results::Settings,
+    pub results: results::ResultSettings,
     /// The features that searches may use.
     pub search: SearchSettings,
     /// The number of servers that are asked for their tools at one time.
@@ -119,7 +119,7 @@ pub struct ServerSettings {
     pub rules: ServerRules,
     /// Advice for the model, shown with each of its tools.
     pub notes: Option<String>,
-    /// The limit of one result, in tokens; `None`: that of [`results::Settings`].
+    /// The limit of one result, in tokens; `None`: that of [`results::ResultSettings`].
     pub max_tokens: Option<u64>,
     /// The limits of tools, by the tool's own name; only tools with limits other than those of their
     /// server.
@@ -148,7 +148,7 @@ impl Settings {
         Self {
             state_dir,
             secrets: Keeping::default(),
-            results: results::Settings::default(),
+            results: results::ResultSettings::default(),
             search: SearchSettings {
                 learns: true,
                 embeds: true,

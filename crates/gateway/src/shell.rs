@@ -11,15 +11,17 @@ use tool::{ClientId, ServerName};
 use crate::{
     built_in::declare_all,
     call_context::CallContext,
-    connection::Connection,
+    clients::Connection,
     definitions::EXECUTE,
-    describe_tool::describe_json,
     error::Audience,
     gateway::Gateway,
     policy::ClientPolicy,
-    render::marks_of_definition,
-    search_tools::{search_json, search_text},
+    render::hit::marks_of_definition,
     survey,
+    tools::{
+        describe_tool::describe_json,
+        search_tools::{search_json, search_text},
+    },
 };
 
 mod describe;
@@ -60,11 +62,11 @@ pub enum Verb {
     },
     /// `proxy call`: the arguments of `execute_dynamic_tool`.
     Call(Box<RawValue>),
-    /// `proxy restart`: servers that restart at their next call.
+    /// `proxy servers restart`: servers that restart at their next call.
     Restart(Vec<String>),
     /// `proxy list`: the tools of a server or category, or all.
     List(Option<String>),
-    /// `proxy types`: the declarations for scripts, of one server or of all.
+    /// `proxy run --types`: the declarations for scripts, of one server or of all.
     Types(Option<String>),
 }
 
@@ -256,12 +258,12 @@ impl Gateway {
                 Ok(entry) => entries.push(entry),
                 Err(error) => match generation.servers_named(name).first() {
                     Some(server) => return self.shell_list(Some(server.name.as_str()), json).await,
-                    None => return Ok(ShellReply::nothing(error.told_to(Audience::Person))),
+                    None => return Ok(ShellReply::nothing(error.text_for(Audience::Person))),
                 },
             }
         }
         let described = entries.iter();
-        let described = described.map(|entry| describe_json(&self.catalog, &generation, entry));
+        let described = described.map(|entry| describe_json(&self.catalog, entry));
         let mut described: Vec<Value> = described.collect();
         Ok(ShellReply::hit(if !json {
             let pages = entries.iter().zip(&described);
@@ -336,7 +338,7 @@ impl Gateway {
             let unknown = list(&unknown);
             told.push(format!(
                 "error: no server `{unknown}`\nhint: `proxy servers` lists them; one that is switched \
-                 off is switched on by `proxy enable`"
+                 off is switched on by `proxy servers enable`"
             ));
         }
         ShellReply {

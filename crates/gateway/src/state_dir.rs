@@ -14,7 +14,7 @@ pub fn make(path: &Path) -> anyhow::Result<()> {
         Ok(()) => Ok(()),
         Err(FolderError::NotOurs(why)) => bail!("the state folder cannot be used: {why}"),
         Err(FolderError::Unusable(error)) => {
-            tracing::warn!(folder = %path.display(), %error, "the state folder cannot be made: nothing is kept");
+            tracing::warn!(folder = %path.display(), %error, "the state folder cannot be created; nothing is stored");
             Ok(())
         }
     }

@@ -27,53 +27,53 @@ pub type Input = Box<dyn AsyncRead + Send + Unpin>;
 /// as a file or a terminal, is read through a thread.
 pub fn input() -> Input {
     match kind(io::stdin()) {
-        Kind::Pipe(file) => match pipe::Receiver::from_file(file) {
+        StreamKind::Pipe(file) => match pipe::Receiver::from_file(file) {
             Ok(pipe) => Box::new(pipe),
             Err(_) => Box::new(tokio::io::stdin()),
         },
-        Kind::Socket(socket) => match split_socket(socket) {
+        StreamKind::Socket(socket) => match split_socket(socket) {
             Ok((input, _)) => Box::new(input),
             Err(_) => Box::new(tokio::io::stdin()),
         },
-        Kind::Other => Box::new(tokio::io::stdin()),
+        StreamKind::Other => Box::new(tokio::io::stdin()),
     }
 }
 
 /// The way back, likewise.
 pub fn output() -> Sink {
     match kind(io::stdout()) {
-        Kind::Pipe(file) => {
+        StreamKind::Pipe(file) => {
             let _ = rustix::pipe::fcntl_setpipe_size(&file, PIPE_BYTES);
             match pipe::Sender::from_file(file) {
                 Ok(pipe) => Sink::Pipe(pipe),
                 Err(_) => Sink::stream(tokio::io::stdout()),
             }
         }
-        Kind::Socket(socket) => Sink::Socket(socket),
-        Kind::Other => Sink::stream(tokio::io::stdout()),
+        StreamKind::Socket(socket) => Sink::Socket(socket),
+        StreamKind::Other => Sink::stream(tokio::io::stdout()),
     }
 }
 
-enum Kind {
+enum StreamKind {
     Pipe(File),
     Socket(UnixStream),
     Other,
 }
 
-fn kind(stream: impl AsFd) -> Kind {
+fn kind(stream: impl AsFd) -> StreamKind {
     let Ok(copy) = stream.as_fd().try_clone_to_owned() else {
-        return Kind::Other;
+        return StreamKind::Other;
     };
     let file = File::from(copy);
     let Ok(about) = file.metadata() else {
-        return Kind::Other;
+        return StreamKind::Other;
     };
     if about.file_type().is_fifo() {
-        reopened(&stream).map_or(Kind::Other, Kind::Pipe)
+        reopened(&stream).map_or(StreamKind::Other, StreamKind::Pipe)
     } else if about.file_type().is_socket() {
-        socket(file).map_or(Kind::Other, Kind::Socket)
+        socket(file).map_or(StreamKind::Other, StreamKind::Socket)
     } else {
-        Kind::Other
+        StreamKind::Other
     }
 }
 

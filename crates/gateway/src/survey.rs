@@ -1,5 +1,5 @@
-//! Asks servers for their tools and imports the answers into the registry: `reindex` does so for
-//! many servers, and `serve` in the background for unknown ones.
+//! Surveys servers and imports their lists into the registry: `reindex` surveys many servers, and `serve`
+//! surveys unknown ones in the background.
 
 use files::clock::{now_ms, now_s, to_ms};
 use std::{
@@ -20,11 +20,11 @@ use tokio_util::sync::CancellationToken;
 use tool::ServerName;
 use tracing::{info, warn};
 
-use crate::{catalog::Catalog, cost::estimate_definition, surveys::SurveyNote};
+use crate::{catalog::Catalog, definitions::estimate_definition, surveys::SurveyNote};
 
-/// The outcome of asking one server.
+/// The outcome of the survey of one server.
 #[derive(Debug)]
-pub struct Asked {
+pub struct SurveyOutcome {
     /// The survey, or its failure, to import into the registry.
     pub news: News,
     /// The reason for each tool that was left out.
@@ -35,16 +35,16 @@ pub struct Asked {
     pub note: SurveyNote,
 }
 
-/// A way to count the tokens of a definition.
+/// A function that counts the tokens of a definition.
 pub type Count = fn(&str) -> usize;
 
-/// Surveys the named servers, as many at one time as configured, in the order in which they
-/// answer. From this call on they are known to be asked, those that wait for their turn too.
+/// Surveys the named servers, as many at one time as configured, and yields the outcomes as they arrive.
+/// From this call on all of them count as being surveyed, also those that wait.
 pub fn survey(
     catalog: &Arc<Catalog>,
     servers: Vec<ServerName>,
     count: Count,
-) -> impl Stream<Item = Asked> + use<> {
+) -> impl Stream<Item = SurveyOutcome> + use<> {
     let parallel = catalog.settings().survey_parallel.max(1);
     let catalog = Arc::clone(catalog);
     let records = catalog.registry.catalog();
@@ -63,7 +63,12 @@ pub fn survey(
     stream::iter(notes).map(ask).buffer_unordered(parallel)
 }
 
-async fn ask(catalog: Arc<Catalog>, server: ServerName, note: SurveyNote, count: Count) -> Asked {
+async fn ask(
+    catalog: Arc<Catalog>,
+    server: ServerName,
+    note: SurveyNote,
+    count: Count,
+) -> SurveyOutcome {
     let began = Instant::now();
     let asked_ms = now_ms();
     let surveyed = if server.is_scripts() {
@@ -75,7 +80,7 @@ async fn ask(catalog: Arc<Catalog>, server: ServerName, note: SurveyNote, count:
         surveyed.map_err(|error| explain(&error.failure))
     };
     let (news, dropped) = read_news(&catalog, server, asked_ms, surveyed, count).await;
-    Asked {
+    SurveyOutcome {
         news,
         dropped,
         seconds: began.elapsed().as_secs_f64(),
@@ -91,7 +96,7 @@ fn explain(failure: &Failure) -> SurveyFailure {
     }
 }
 
-/// The news of a survey, and why each tool that was left out was left out.
+/// The news of a survey, and the reason for each tool that was left out.
 async fn read_news(
     catalog: &Catalog,
     server: ServerName,
@@ -120,25 +125,21 @@ async fn read_news(
 }
 
 /// Surveys one server, and imports its answer.
-pub(crate) async fn survey_now(catalog: &Catalog, server: &ServerName) {
-    let _note = catalog.surveys.begin(server, false);
-    let asked_ms = now_ms();
-    let surveyed = catalog.servers.survey(server).await;
-    let surveyed = surveyed.map_err(|error| explain(&error.failure));
-    let (news, _) = read_news(
-        catalog,
+pub(crate) async fn survey_now(catalog: &Arc<Catalog>, server: &ServerName) {
+    let note = catalog.surveys.begin(server, false);
+    let outcome = ask(
+        Arc::clone(catalog),
         server.clone(),
-        asked_ms,
-        surveyed,
+        note,
         estimate_definition,
     )
     .await;
-    if let Err(error) = commit_when_free(catalog, news).await {
-        warn!(%server, %error, "its tools were not taken in");
+    if let Err(error) = commit_when_free(catalog, outcome.news).await {
+        warn!(%server, %error, "its tools were not imported");
     }
 }
 
-/// Counts tokens on a thread of its own, since that may take a while.
+/// Makes the snapshot of a survey; tokens are counted on a blocking thread.
 async fn snapshot(server: &ServerName, survey: Survey, count: Count) -> Snapshot {
     let tools = survey.tools;
     let counting = tokio::task::spawn_blocking(move || {
@@ -147,7 +148,7 @@ async fn snapshot(server: &ServerName, survey: Survey, count: Count) -> Snapshot
     });
     let (tools, tokens) = counting.await.expect("counting tokens does not panic");
     let spoken = survey.about.spoken;
-    // Which of the others it is, the configuration says.
+    // The other transports follow from the configuration.
     let transport = Some(spoken.transport).filter(|it| *it == Transport::Sse);
     Snapshot {
         server: server.clone(),
@@ -174,7 +175,7 @@ pub async fn commit(
     let committing =
         tokio::task::spawn_blocking(move || registry.commit(news, keep_others, now_s()));
     let planned = committing.await??;
-    catalog.to_embed.notify_one();
+    catalog.embeddings.added.notify_one();
     catalog.lists_changed.send_replace(());
     Ok(planned)
 }
@@ -183,7 +184,9 @@ pub async fn commit(
 async fn commit_when_free(catalog: &Catalog, news: News) -> anyhow::Result<Vec<Planned>> {
     loop {
         match commit(catalog, vec![news.clone()], true).await {
-            Err(error) if is_busy(&error) => warn!(server = %news.server, %error, "tried again"),
+            Err(error) if is_busy(&error) => {
+                warn!(server = %news.server, %error, "the commit is retried");
+            }
             done => return done,
         }
     }
@@ -194,21 +197,21 @@ fn is_busy(error: &anyhow::Error) -> bool {
     error.is_some_and(RegistryError::is_busy)
 }
 
-/// Embeds tools as they come, beside everything else and at the pace of one core. Runs until it is
-/// dropped; the tool under way is finished then.
+/// Embeds new tools in the background, on one core, until the future is dropped; the current tool is
+/// finished then.
 pub async fn keep_embedding(catalog: Arc<Catalog>) {
     let dropped = CancellationToken::new();
     let _on_drop = dropped.clone().drop_guard();
     loop {
-        catalog.to_embed.notified().await;
+        catalog.embeddings.added.notified().await;
         embed_tools(&catalog, &dropped).await;
     }
 }
 
-/// Embeds the tools that have no embedding yet, after a run under way, until `dropped` is cancelled. It
-/// goes on when the future is dropped.
+/// Embeds the tools without an embedding, after a run in progress, until `dropped` is cancelled. The run
+/// continues if the future is dropped.
 pub(crate) async fn embed_tools(catalog: &Catalog, dropped: &CancellationToken) {
-    let turn = Arc::clone(&catalog.embedding).lock_owned().await;
+    let turn = Arc::clone(&catalog.embeddings.running).lock_owned().await;
     let (registry, dropped) = (catalog.registry.clone(), dropped.clone());
     let making = tokio::task::spawn_blocking(move || {
         let _turn = turn;
@@ -216,60 +219,59 @@ pub(crate) async fn embed_tools(catalog: &Catalog, dropped: &CancellationToken) 
     });
     let made = making.await;
     if matches!(made, Ok(Ok(_))) {
-        catalog.embeddings_are_late.store(false, Ordering::Relaxed);
+        catalog.embeddings.is_late.store(false, Ordering::Relaxed);
     }
     match made {
         Ok(Ok(0)) => {}
         Ok(Ok(tools)) => info!(tools, "embedded"),
-        Ok(Err(error)) => warn!(%error, "new tools are found by their words only"),
-        Err(error) => warn!(%error, "new tools are found by their words only"),
+        Ok(Err(error)) => warn!(%error, "new tools are matched by words only"),
+        Err(error) => warn!(%error, "new tools are matched by words only"),
     }
 }
 
-/// Servers that were never surveyed with success, or by an earlier version that asked for tools
-/// alone.
-pub fn unknown(catalog: &registry::Catalog) -> Vec<ServerName> {
+/// Servers without a successful survey, or surveyed by an earlier version that only listed tools.
+pub fn unknown(catalog: &registry::ServerCatalog) -> Vec<ServerName> {
     let unknown = catalog.servers.iter();
     let unknown = unknown.filter(|server| server.surveyed_at.is_none() || server.offer.is_none());
     unknown.map(|server| server.name.clone()).collect()
 }
 
-/// Surveys servers and commits each as it answers: the next search finds its tools. They are known
-/// to be asked from this call on, before the future is polled.
+/// Surveys servers and commits the tools of each as it answers, so that the next search finds them. They
+/// count as being surveyed from this call on, before the future is polled.
 pub fn get_to_know(
     catalog: Arc<Catalog>,
     servers: Vec<ServerName>,
 ) -> impl Future<Output = ()> + Send {
-    // `serve` lives long: the tokenizer's tables would stay in its memory for ever.
+    // The tokenizer's tables would stay in the memory of `serve`.
     let answers = survey(&catalog, servers, estimate_definition);
     async move {
         let mut answers = std::pin::pin!(answers);
-        while let Some(Asked { news, note, .. }) = answers.next().await {
+        while let Some(SurveyOutcome { news, note, .. }) = answers.next().await {
             let server = news.server.clone();
             match &news.outcome {
                 Ok(snapshot) => info!(%server, tools = snapshot.tools.len(), "surveyed"),
                 Err(why) => info!(%server, %why, "not surveyed"),
             }
             if let Err(error) = commit_when_free(&catalog, news).await {
-                warn!(%server, %error, "its tools were not taken in");
+                warn!(%server, %error, "its tools were not imported");
             }
             drop(note);
         }
     }
 }
 
-/// Gets to know servers that lacked a variable when they were to be asked first, and have it since
-/// a client came, and again those whose snapshots are damaged. Runs until it is dropped.
+/// Surveys servers whose missing variable a client has provided, and servers with damaged snapshots. Runs
+/// until it is dropped.
 pub async fn know_completed(catalog: Arc<Catalog>) {
     loop {
-        catalog.has_completed.notified().await;
-        let mut completed = std::mem::take(&mut *catalog.completed.lock());
+        catalog.due.added.notified().await;
+        let mut completed = std::mem::take(&mut *catalog.due.completed.lock());
         let unknown = unknown(&catalog.registry.catalog());
         completed.retain(|(it, _)| unknown.contains(it));
         let mut servers: Vec<ServerName> = completed.iter().map(|(it, _)| it.clone()).collect();
-        let damaged = std::mem::take(&mut catalog.damaged.lock().due);
+        let damaged = std::mem::take(&mut catalog.due.damaged.lock().due);
         for (server, _) in &damaged {
-            warn!(%server, "its snapshot is damaged, asking it for its tools again");
+            warn!(%server, "its snapshot is damaged; it is surveyed again");
         }
         servers.extend(damaged.iter().map(|(server, _)| server.clone()));
         let surveying = get_to_know(Arc::clone(&catalog), servers);
@@ -278,16 +280,15 @@ pub async fn know_completed(catalog: Arc<Catalog>) {
     }
 }
 
-/// Keeps the registry up with servers that change while they run: each that says so, was started
-/// anew, or whose list is past its time is asked again, and what is new is taken in. Runs until
-/// it is dropped.
+/// Keeps the registry up to date with running servers: a server that announces a change, was restarted, or
+/// whose list has expired is surveyed again, and its changes are imported. Runs until it is dropped.
 ///
-/// Each server is looked at in a task of its own, one look at a time: a slow one delays no other,
-/// and no older list is taken in after a newer one. What it tells before a look that is due has
-/// begun makes no further look.
+/// Each server is refreshed in its own task, one refresh at a time: a slow server delays no other, and an
+/// older list is never imported after a newer one. A notification that arrives before a due refresh has
+/// begun causes no further refresh.
 pub async fn keep_fresh(catalog: Arc<Catalog>) {
     let mut looks = JoinSet::new();
-    let mut turns: BTreeMap<ServerName, Arc<Turn>> = BTreeMap::new();
+    let mut turns: BTreeMap<ServerName, Arc<RefreshState>> = BTreeMap::new();
     loop {
         let server = catalog.servers.changed().await;
         let turn = Arc::clone(turns.entry(server.clone()).or_default());
@@ -299,13 +300,13 @@ pub async fn keep_fresh(catalog: Arc<Catalog>) {
         looks.spawn(async move {
             let _note = note;
             let _turn = turn.looking.lock().await;
-            // What follows at once is looked at once.
+            // Changes in quick succession are surveyed once.
             tokio::time::sleep(GATHER).await;
             turn.is_due.store(false, Ordering::Release);
             match refresh(&catalog, &server).await {
                 Ok(()) => turn.failures.store(0, Ordering::Release),
                 Err(error) => {
-                    warn!(%server, %error, "its changed tools were not taken in");
+                    warn!(%server, %error, "its changed tools were not imported");
                     let failures = turn.failures.fetch_add(1, Ordering::AcqRel);
                     catalog.servers.look_again(&server, choose_wait(failures));
                 }
@@ -315,25 +316,25 @@ pub async fn keep_fresh(catalog: Arc<Catalog>) {
     }
 }
 
-/// The looks at one server.
+/// The refreshes of one server.
 #[derive(Default)]
-struct Turn {
+struct RefreshState {
     looking: Mutex<()>,
-    /// A look is to come that has not begun.
+    /// A refresh is due and has not begun.
     is_due: AtomicBool,
-    /// Looks in a row that failed.
+    /// The number of consecutive failed refreshes.
     failures: AtomicU32,
 }
 
-/// Servers were seen to tell of every single tool they add.
+/// The delay that combines notifications: some servers send one for every tool that they add.
 const GATHER: Duration = Duration::from_millis(100);
 
-/// A server whose list cannot be read is asked again after so long; after twice as long by each
-/// further failure, up to the maximum.
+/// The delay before a server whose list could not be read is asked again; each further failure doubles it,
+/// up to the maximum.
 const ASK_AGAIN_MIN: Duration = Duration::from_secs(2);
 const ASK_AGAIN_MAX: Duration = Duration::from_mins(5);
 
-/// A list whose time to live is shorter than this is not looked at more often.
+/// The minimum time to live of a list; shorter ones are refreshed no more often.
 const TIME_TO_LIVE_MIN: Duration = Duration::from_mins(1);
 
 fn choose_wait(failures: u32) -> Duration {
@@ -341,7 +342,7 @@ fn choose_wait(failures: u32) -> Duration {
     doubled.min(ASK_AGAIN_MAX)
 }
 
-/// Surveys a running server. If it does not answer with a list, the known one is marked as stale.
+/// Surveys a running server. If it does not respond with a list, the known one is marked as stale.
 async fn refresh(catalog: &Arc<Catalog>, server: &ServerName) -> anyhow::Result<()> {
     let asked_ms = now_ms();
     let Some(surveyed) = catalog.servers.survey_running(server).await else {
@@ -382,11 +383,11 @@ pub async fn take_in_scripts(catalog: &Arc<Catalog>) {
         }
     };
     if let Err(error) = taking.await {
-        warn!(%error, "saved scripts were not taken in");
+        warn!(%error, "saved scripts were not imported");
     }
 }
 
-/// Commits a list, if it differs from the known one.
+/// Commits a list if it differs from the known one.
 async fn take_in(
     catalog: &Arc<Catalog>,
     server: &ServerName,
@@ -407,14 +408,14 @@ async fn take_in(
         let (added, changed, removed) = (plan.added.len(), plan.changed.len(), plan.removed.len());
         info!(%server, added, changed, removed, "its tools changed");
     }
-    // The next search finds it loaded.
+    // Loads the list for the next search.
     let registry = catalog.registry.clone();
     tokio::task::spawn_blocking(move || registry.generation()).await??;
     Ok(())
 }
 
-/// The names to survey: all enabled servers, or the asked ones. The error is every name that is
-/// no server.
+/// Returns the names to survey: all enabled servers, or the requested ones. The error is every name
+/// of no configured server.
 pub fn choose(catalog: &Catalog, asked: &[String]) -> Result<Vec<ServerName>, Vec<String>> {
     let settings = catalog.settings();
     let mut known: Vec<ServerName> = settings.enabled().map(|it| it.spec.name.clone()).collect();

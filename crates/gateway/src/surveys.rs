@@ -1,4 +1,4 @@
-//! Tracks the servers that are being asked for their tools, and waits for them.
+//! Tracks the surveys in progress, and waits for them.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -10,56 +10,56 @@ use tokio::{
 use tool::ServerName;
 use tracing::warn;
 
-/// The time that searches and unknown names wait for a server that is being asked, all of them
-/// together and once for each time that it is asked (interface, section 4): a server that hangs
-/// delays one answer, and not every answer until its start is given up.
+/// The time that searches and unknown names wait for a survey, all of them together and once per
+/// survey (interface, section 4): a server that hangs delays one response, and not every response
+/// until its start times out.
 pub(crate) const ANSWER_WAIT: Duration = Duration::from_secs(3);
 
 /// Surveys that have started, or wait for their turn, and were not imported yet.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Surveys(Arc<Shared>);
+pub(crate) struct Surveys(Arc<SurveysState>);
 
 #[derive(Debug, Default)]
-struct Shared {
+struct SurveysState {
     under_way: Mutex<BTreeMap<ServerName, UnderWay>>,
     /// The elements that the last survey of a server left out.
     left_out: Mutex<BTreeMap<ServerName, LeftOut>>,
     ended: Notify,
 }
 
-/// Elements of a server's lists that are not known, since they are malformed or over a limit.
+/// Elements of a server's lists that were left out because they are malformed or over a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
     /// The number of reasons.
     pub count: usize,
-    /// One of them.
+    /// One of the reasons.
     pub why: String,
 }
 
 #[derive(Debug)]
 struct UnderWay {
     count: usize,
-    /// Its tools are known from before: only unknown names wait for the news.
+    /// True if its tools are known already: only unknown names wait for the news.
     is_known: bool,
     since: Instant,
-    /// The end of the wait that all callers share; none before somebody waits.
+    /// The end of the wait that all callers share; none before the first caller waits.
     waited_until: Option<Instant>,
 }
 
-/// The answers for which a caller waits.
+/// The surveys for which a caller waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WaitsFor {
-    /// Of servers that have never told their tools.
+    /// The first lists of servers that were never surveyed.
     FirstTools,
-    /// The same, and what changed of those whose tools are known.
+    /// The same, and the changes of known servers.
     AnyTools,
 }
 
-/// A survey under way, until this is dropped: after what it brought was taken in.
+/// A survey in progress, until this is dropped after its news was imported.
 #[derive(Debug)]
 pub struct SurveyNote {
     server: ServerName,
-    shared: Arc<Shared>,
+    shared: Arc<SurveysState>,
 }
 
 impl Surveys {
@@ -80,13 +80,13 @@ impl Surveys {
         }
     }
 
-    /// Notes why elements of a server's lists were left out, and logs it.
+    /// Records and logs the reasons why elements of a server's lists were left out.
     pub(crate) fn note_left_out(&self, server: &ServerName, dropped: &[String]) {
         for why in dropped {
             warn!(%server, why, "left out of its lists");
         }
         let mut all = self.0.left_out.lock();
-        // The last one says why a list was read no further.
+        // The last reason explains why the list was not read to its end.
         match dropped.last() {
             Some(why) => {
                 let (count, why) = (dropped.len(), why.clone());
@@ -100,14 +100,14 @@ impl Surveys {
         self.0.left_out.lock().get(server).cloned()
     }
 
-    /// Servers that are being asked for the first time.
+    /// Servers that are being surveyed for the first time.
     pub(crate) fn list_first(&self) -> Vec<ServerName> {
         let under_way = self.0.under_way.lock();
         let first = under_way.iter().filter(|(_, it)| !it.is_known);
         first.map(|(name, _)| name.clone()).collect()
     }
 
-    /// Servers whose tools an answer now may lack, of those that `concerns` says yes to.
+    /// Servers accepted by `concerns` whose tools an answer may lack now.
     pub(crate) fn missing(&self, concerns: impl Fn(&ServerName) -> bool) -> Vec<ServerName> {
         let under_way = self.0.under_way.lock();
         let missing = under_way.iter().filter(|(name, it)| {
@@ -117,13 +117,13 @@ impl Surveys {
         missing.map(|(name, _)| name.clone()).collect()
     }
 
-    /// The next end of a survey from now on.
+    /// Returns a future for the next end of a survey.
     pub(crate) fn next_end(&self) -> Notified<'_> {
         self.0.ended.notified()
     }
 
-    /// Waits for this end of a survey, if a server that `concerns` accepts is being asked and its
-    /// wait has time left. Returns true if the end came.
+    /// Waits for this end of a survey, if a server that `concerns` accepts is being surveyed and its wait
+    /// has time left. Returns true if the survey ended.
     pub(crate) async fn wait_for(
         &self,
         end: Notified<'_>,
@@ -136,8 +136,7 @@ impl Surveys {
         timeout_at(until, end).await.is_ok()
     }
 
-    /// The moment up to which such a caller waits; begins the wait for servers that nobody waited
-    /// for.
+    /// The time until which the caller waits; begins the wait for servers without one.
     fn find_end_of_wait(
         &self,
         waits_for: WaitsFor,
@@ -204,7 +203,7 @@ mod tests {
             std::slice::from_ref(&slow)
         );
         drop(note);
-        // The next start is waited for anew, and its end ends the wait.
+        // The next survey is waited for again, and its end ends the wait.
         let note = surveys.begin(&slow, false);
         let ending = async {
             tokio::time::sleep(Duration::from_millis(10)).await;

@@ -1,4 +1,4 @@
-//! The gateway before servers that live in memory: what needs no process is tested here.
+//! The gateway with in-memory servers, for tests that need no process.
 
 mod forward;
 mod logins;
@@ -17,10 +17,10 @@ use std::{
 use fleet::{CallError, Failure, Ran};
 use serde_json::{Value, json, value::RawValue};
 
-use self::memory::{Memory, Scene};
-use crate::{CallContext, DESCRIBE, EXECUTE, Reply, SEARCH, surveys};
+use self::memory::{Memory, TestGateway};
+use crate::{CallContext, DESCRIBE, EXECUTE, SEARCH, ToolReply, surveys};
 
-async fn ask(scene: &Scene, tool: &str, arguments: &Value) -> Reply {
+async fn ask(scene: &TestGateway, tool: &str, arguments: &Value) -> ToolReply {
     let arguments = RawValue::from_string(arguments.to_string()).unwrap();
     let context = CallContext::default();
     let reply = scene
@@ -31,7 +31,7 @@ async fn ask(scene: &Scene, tool: &str, arguments: &Value) -> Reply {
 }
 
 /// Calls a tool; what a model reads.
-async fn execute(scene: &Scene, tool: &str, input: &Value) -> String {
+async fn execute(scene: &TestGateway, tool: &str, input: &Value) -> String {
     let call = json!({"tool_name": tool, "tool_input": input});
     ask(scene, EXECUTE, &call).await.printable()
 }
@@ -86,13 +86,13 @@ async fn the_first_search_without_a_sure_hit_waits_for_the_embeddings_of_a_few_t
         servers = servers.tool(server, &tool, said);
     }
     let scene = servers.open().await;
-    // After a wait in vain, no search waits until a run has finished.
+    // While a run is known to be late, a search does not wait for it.
     let catalog = &scene.gateway.catalog;
-    catalog.embeddings_are_late.store(true, Ordering::Relaxed);
+    catalog.embeddings.is_late.store(true, Ordering::Relaxed);
     let query = json!({"query": "make the music stronger"});
     let early = ask(&scene, SEARCH, &query).await.printable();
     assert!(early.contains("no tool surely"), "{early}");
-    catalog.embeddings_are_late.store(false, Ordering::Relaxed);
+    catalog.embeddings.is_late.store(false, Ordering::Relaxed);
     let searches = ["make the music stronger", "upload what I committed"];
     let searches = searches.map(|query| {
         let scene = &scene;
@@ -132,7 +132,8 @@ async fn a_sure_hit_waits_for_no_server_that_never_told_its_tools() {
         assert_eq!(found.contains(names), !is_exact, "{found}");
     }
     assert_eq!(began.elapsed(), Duration::ZERO);
-    // Without one it waits, and so does the name of a tool that is not known; all of them once.
+    // Without a certain hit a search waits, and so does an unknown name of a tool; all of them
+    // once.
     let found = ask(&scene, SEARCH, &json!({"query": "frobnicate"})).await;
     assert!(
         found

@@ -1,18 +1,18 @@
-//! `traceparent` in the `_meta` of a request: the span that it belongs to.
+//! `traceparent` in the `_meta` of a request: its parent span.
 
 use jsonrpc::Json;
 use telemetry::otlp::TraceContext;
 
 const PARENT: &str = "traceparent";
 
-/// The members of `_meta` for a server, whose spans are below this one.
+/// The members of `_meta` for a server, with this span as the parent of its spans.
 pub(crate) fn with_parent(meta: &[(String, Json)], parent: TraceContext) -> Vec<(String, Json)> {
     let others = meta.iter().filter(|(key, _)| key != PARENT).cloned();
     let parent = Json::of_built(format!("\"{parent}\""));
     others.chain([(PARENT.to_owned(), parent)]).collect()
 }
 
-/// The span that a client's request belongs to; none where it names none.
+/// The parent span that a client's request names, if any.
 pub(crate) fn parent_in(meta: &[(String, Json)]) -> Option<TraceContext> {
     let (_, parent) = meta.iter().find(|(key, _)| key == PARENT)?;
     let parent: String = serde_json::from_str(parent.as_str()).ok()?;

@@ -1,24 +1,24 @@
-//! Spans of requests and calls, as the conventions of OpenTelemetry for MCP name them.
+//! Spans of requests and calls, named by the OpenTelemetry conventions for MCP.
 //!
-//! No argument, no result, no URI and no id of a session is in one: each may be a secret.
+//! A span contains no argument, result, URI or session id: each may be a secret.
 
 use std::sync::Arc;
 
 use fleet::{Template, Variables, with_secrets};
 use secrets::Resolver;
-use telemetry::otlp::{Collector, Delivery, Exporter, Kind, OpenSpan, Prepare};
+use telemetry::otlp::{Collector, Delivery, Exporter, OpenSpan, Prepare, SpanKind};
 use telemetry::{CallRecord, estimate_tokens};
 use tool::ServerName;
 
 use crate::{call_context::CallContext, settings::TraceSettings, trace_parent::parent_in};
 
-/// Of a request that its client took back, or left; as of its call.
-const TAKEN_BACK: &str = "cancelled";
+/// The outcome of a request that its client cancelled, or whose client disconnected.
+const CANCELLED: &str = "cancelled";
 
-/// The longest name of a tool or prompt in a span, in characters.
+/// The maximum length of a tool's or prompt's name in a span, in characters.
 const NAME_CHARS_MAX: usize = 200;
 
-/// The way to the collector; none where the configuration names none.
+/// Sends spans to the collector, if the configuration names one.
 #[derive(Debug, Default)]
 pub(crate) struct Traces(Option<Arc<Exporter>>);
 
@@ -31,22 +31,22 @@ impl Traces {
         Self(settings.cloned().map(exporter))
     }
 
-    /// A span below that of the context, else below that which its client's request names. None
-    /// where there is no collector, or the client's trace is not to be kept.
+    /// Begins a span with the parent of the context, or else the parent that the client's request names.
+    /// Returns `None` without a collector, or if the client's trace is not sampled.
     pub(crate) fn begin(&self, context: &CallContext) -> Option<OpenSpan> {
         let exporter = self.0.as_ref()?;
         OpenSpan::begin(exporter, context.trace.or_else(|| parent_in(&context.meta)))
     }
 
-    /// The span of a request for one of our three tools; what it calls is below it.
+    /// Begins the span of a request for one of our three tools; it is the parent of the calls within it.
     pub(crate) fn begin_request(&self, tool: &str, context: &mut CallContext) -> Option<OpenSpan> {
         let mut span = self.begin(context)?;
-        span.is_named(format!("tools/call {tool}"), Kind::Server);
-        span.has("mcp.method.name", "tools/call");
-        span.has("gen_ai.operation.name", "execute_tool");
-        span.has("gen_ai.tool.name", tool);
+        span.set_name(format!("tools/call {tool}"), SpanKind::Server);
+        span.set_attribute("mcp.method.name", "tools/call");
+        span.set_attribute("gen_ai.operation.name", "execute_tool");
+        span.set_attribute("gen_ai.tool.name", tool);
         has_client(&mut span, &context.policy.name);
-        span.fails_unless_it_ends(TAKEN_BACK);
+        span.fail_if_dropped(CANCELLED);
         context.trace = span.context();
         Some(span)
     }
@@ -56,7 +56,7 @@ impl Traces {
         self.0.as_ref().map(|exporter| exporter.delivery())
     }
 
-    /// Sends what is left, within the limit that the exporter has for it.
+    /// Sends the remaining spans, within the time limit of the exporter.
     pub(crate) async fn finish(&self) {
         if let Some(exporter) = &self.0 {
             exporter.finish().await;
@@ -64,7 +64,7 @@ impl Traces {
     }
 }
 
-/// Says of a span what was written down of its call.
+/// Copies the record of a call to its span.
 pub(crate) fn describe_call(span: &mut OpenSpan, call: &CallRecord) {
     let method = match call.kind {
         "tool" => "tools/call",
@@ -73,12 +73,12 @@ pub(crate) fn describe_call(span: &mut OpenSpan, call: &CallRecord) {
         "completion" => "completion/complete",
         _ => "resources/subscribe",
     };
-    span.has("mcp.method.name", method);
-    // A name that means nothing is a text of whoever called.
+    span.set_attribute("mcp.method.name", method);
+    // An unknown name is text from the client.
     let name = printable::one_line_of(&call.name, NAME_CHARS_MAX);
     let target = match call.kind {
         "tool" if !call.server.is_empty() => {
-            span.has("gen_ai.operation.name", "execute_tool");
+            span.set_attribute("gen_ai.operation.name", "execute_tool");
             Some("gen_ai.tool.name")
         }
         "prompt" if !call.server.is_empty() => Some("gen_ai.prompt.name"),
@@ -87,46 +87,46 @@ pub(crate) fn describe_call(span: &mut OpenSpan, call: &CallRecord) {
     let is_ours = [ServerName::built_in(), ServerName::scripts()];
     let is_ours = call.server.is_empty() || is_ours.iter().any(|it| it.as_str() == call.server);
     let kind = if is_ours {
-        Kind::Internal
+        SpanKind::Internal
     } else {
-        Kind::Client
+        SpanKind::Client
     };
     match target {
         Some(key) => {
-            span.is_named(format!("{method} {name}"), kind);
-            span.has(key, &*name);
+            span.set_name(format!("{method} {name}"), kind);
+            span.set_attribute(key, &*name);
         }
-        None => span.is_named(method.to_owned(), kind),
+        None => span.set_name(method.to_owned(), kind),
     }
     if !call.server.is_empty() {
-        span.has("proxy.server", &*call.server);
+        span.set_attribute("proxy.server", &*call.server);
     }
     has_client(span, &call.client);
     if let Some(session) = call.session {
-        span.has("proxy.session", session);
+        span.set_attribute("proxy.session", session);
     }
     if !call.decision.is_empty() {
-        span.has("proxy.decision", call.decision);
+        span.set_attribute("proxy.decision", call.decision);
     }
     if let Some(rule) = call.rule {
-        span.has("proxy.rule", rule as u64);
+        span.set_attribute("proxy.rule", rule as u64);
     }
-    span.has("proxy.outcome", &*call.outcome);
-    span.has("proxy.arguments.bytes", call.bytes_in);
-    span.has("proxy.arguments.tokens", estimate_tokens(call.bytes_in));
-    span.has("proxy.result.bytes", call.bytes);
-    span.has("proxy.answer.bytes", call.bytes_sent);
-    span.has("proxy.answer.tokens", estimate_tokens(call.bytes_sent));
-    span.has("proxy.answer.is_cut", call.is_cut);
+    span.set_attribute("proxy.outcome", &*call.outcome);
+    span.set_attribute("proxy.arguments.bytes", call.bytes_in);
+    span.set_attribute("proxy.arguments.tokens", estimate_tokens(call.bytes_in));
+    span.set_attribute("proxy.result.bytes", call.bytes);
+    span.set_attribute("proxy.answer.bytes", call.bytes_sent);
+    span.set_attribute("proxy.answer.tokens", estimate_tokens(call.bytes_sent));
+    span.set_attribute("proxy.answer.is_cut", call.is_cut);
     if call.outcome != "ok" {
-        span.fails(&call.outcome);
+        span.fail(&call.outcome);
     }
 }
 
-/// A person at the command line has no name.
+/// A user of the command line has no client name.
 fn has_client(span: &mut OpenSpan, client: &str) {
     if !client.is_empty() {
-        span.has("proxy.client", client);
+        span.set_attribute("proxy.client", client);
     }
 }
 
@@ -138,7 +138,7 @@ fn prepare(settings: TraceSettings, secrets: Arc<Resolver>) -> Prepare {
     })
 }
 
-/// Fills in the address and the headers, from the variables of this process.
+/// Fills in the address and the headers from the variables of this process.
 async fn find_collector(settings: &TraceSettings, secrets: &Resolver) -> Result<Collector, String> {
     let templates: Vec<&Template> = settings.templates().collect();
     let variables = Variables::of_process();
@@ -151,7 +151,7 @@ async fn find_collector(settings: &TraceSettings, secrets: &Resolver) -> Result<
     let header = |(name, value): &(String, Template)| Ok((name.clone(), fill(value)?));
     let headers: Result<Vec<_>, String> = settings.headers.iter().map(header).collect();
     let (endpoint, headers) = (fill(&settings.endpoint)?, headers?);
-    // It reads the certificates that this machine trusts.
+    // Reads the certificates that this machine trusts.
     let opening = tokio::task::spawn_blocking(move || Collector::new(&endpoint, &headers));
     opening.await.map_err(|error| error.to_string())?
 }

@@ -1,8 +1,8 @@
-//! rmcp on the client's side: handshake of both eras, discovery, the list
-//! of our tools, pings, refusals. The only file of this room that names rmcp's message
-//! types; calls of tools do not pass through here (`docs/decisions/0002`).
+//! rmcp as a server: the handshake of both eras, discovery, the list of our tools, pings and protocol
+//! errors. This is the only file of the crate that names rmcp's message types; tool calls do not pass
+//! through it (`docs/decisions/0002`).
 
-// Logging is deprecated in the newest revision, and asked for by clients of all others.
+// Logging is deprecated in the newest revision, but clients of all others request it.
 #![expect(deprecated)]
 
 use std::{future::ready, sync::LazyLock};
@@ -23,20 +23,19 @@ use tokio::sync::mpsc;
 
 use crate::{definitions::TOOLS, forward::Announced, log_level::LogLevel, out::Out};
 
-/// The time that a modern client may keep our list, in milliseconds: a day, for it never changes.
+/// The time for which a modern client may cache our list, in milliseconds: a day, since it never changes.
 const LIST_TTL_MS: u64 = 24 * 60 * 60 * 1_000;
 
-/// The messages that come before a client's first call.
+/// The messages before a client's first call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opening {
     /// `initialize`, or metadata of the modern kind in each request.
     Handshake,
-    /// Nothing: the session is one request over HTTP, or one that was begun before and is taken up
-    /// again.
+    /// Nothing: the session is a single request over HTTP, or a resumed one.
     None,
 }
 
-/// We, as a client sees us.
+/// The server that a client sees.
 #[derive(Debug, Clone)]
 pub(super) struct Face {
     instructions: String,
@@ -44,7 +43,7 @@ pub(super) struct Face {
     level: LogLevel,
 }
 
-/// The same for every session.
+/// The list of tools, which is the same for every session.
 static TOOL_LIST: LazyLock<Vec<Tool>> =
     LazyLock::new(|| serde_json::from_str(TOOLS).expect("the three definitions are tools"));
 
@@ -109,8 +108,8 @@ impl ServerHandler for Face {
     }
 }
 
-/// rmcp's end of a session: what the session leaves to it comes in, and what it says goes
-/// to the session's outbox.
+/// rmcp's end of a session: it receives the messages that the session passes on, and sends to the
+/// session's outbox.
 pub(super) struct EngineTransport {
     out: Out,
     inbox: mpsc::Receiver<BoxedMessage>,
@@ -120,22 +119,22 @@ pub(super) struct EngineTransport {
 #[derive(Debug, Clone)]
 pub(super) struct Engine(mpsc::Sender<BoxedMessage>);
 
-/// Boxed, for a queue has room for 32 of them from the beginning, of every session.
+/// Boxed, because the queue of every session allocates room for 32 messages.
 type BoxedMessage = Box<RxJsonRpcMessage<RoleServer>>;
 
-/// Messages of one client waiting for rmcp. A client that sends more waits: it delays
-/// nobody but itself.
+/// The most messages of one client that wait for rmcp. A client that sends more waits, and delays only
+/// itself.
 const ENGINE_MESSAGES_MAX: usize = 64;
 
-/// The reason why a line was not taken.
-pub(super) enum Refused {
-    /// It is no message of the protocol; why.
+/// The reason why a line was not accepted.
+pub(super) enum LineError {
+    /// The line is not a message of the protocol; the reason.
     Malformed(String),
     Ended,
 }
 
 impl Engine {
-    /// Starts rmcp of one session; it ends when the session drops its end.
+    /// Starts rmcp for one session; it ends when the session drops its end.
     pub(super) fn start(
         face: Face,
         out: Out,
@@ -152,17 +151,17 @@ impl Engine {
                 Ok(service) => {
                     let _ = service.waiting().await;
                 }
-                Err(error) => tracing::debug!(%error, "the session ended before it began"),
+                Err(error) => tracing::debug!(%error, "the session ended before its handshake"),
             }
         });
         (Self(sender), task)
     }
 
-    pub(super) async fn take(&self, line: &Bytes) -> Result<(), Refused> {
+    pub(super) async fn take(&self, line: &Bytes) -> Result<(), LineError> {
         let message = serde_json::from_slice(line);
-        let message = message.map_err(|error| Refused::Malformed(error.to_string()))?;
+        let message = message.map_err(|error| LineError::Malformed(error.to_string()))?;
         let sent = self.0.send(Box::new(message)).await;
-        sent.map_err(|_| Refused::Ended)
+        sent.map_err(|_| LineError::Ended)
     }
 }
 

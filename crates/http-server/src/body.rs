@@ -1,4 +1,4 @@
-//! The body of an answer: bytes as they are, or a stream of server-sent events.
+//! The body of a response: bytes, or a stream of server-sent events.
 
 use std::{
     collections::VecDeque,
@@ -27,8 +27,8 @@ use super::{
 /// is also how we detect that the client is gone.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// The same while a client is asked a question: others may wait for its answer, and so for its
-/// disconnect to be detected.
+/// The interval while the client is asked a question: callers may wait for its answer, so a disconnect
+/// has to be detected soon.
 const KEEP_ALIVE_ASKED: Duration = Duration::from_secs(1);
 
 /// The body of a response. Each part is sent before the next one is read; only short events are
@@ -37,32 +37,32 @@ const KEEP_ALIVE_ASKED: Duration = Duration::from_secs(1);
 pub(super) struct Body {
     parts: VecDeque<Bytes>,
     events: Option<Events>,
-    /// Kept until everything is sent.
+    /// The ended stream, which is kept until everything is sent.
     ended: Option<Events>,
-    /// The lease that the request holds until its answer is sent.
+    /// The lease that the request holds until its response is sent.
     _lease: Option<RequestLease>,
     serving: Option<Serving>,
 }
 
 #[derive(Debug)]
 struct Events {
-    said: Said,
-    /// The request that waits for its answer here, by its id as it came; none is a stream for
-    /// what belongs to no request.
+    source: MessageSource,
+    /// The id of the request that waits for its response here, as it was received; `None` for the
+    /// stream of messages that belong to no request.
     request: Option<String>,
     keep_alive: Interval,
 }
 
 /// The messages of a session.
 #[derive(Debug)]
-enum Said {
-    /// A stream that is read once.
+enum MessageSource {
+    /// A stream that cannot be resumed.
     Once(ResponseStream),
     /// A stream that can be resumed.
     Kept(StreamReader),
 }
 
-impl Said {
+impl MessageSource {
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<ServerEvent>> {
         match self {
             Self::Once(stream) => stream.poll_next(context),
@@ -80,7 +80,7 @@ impl Body {
         Self::of_parts(vec![bytes], None)
     }
 
-    /// One message, as the session put it together.
+    /// Creates the body of one message, in the parts that the session built.
     pub(super) fn of_parts(parts: Vec<Bytes>, lease: Option<RequestLease>) -> Self {
         let filled = parts.into_iter().filter(|part| !part.is_empty());
         Self {
@@ -94,11 +94,11 @@ impl Body {
 
     /// Creates the body of all events up to the response.
     pub(super) fn of_events(stream: ResponseStream, request: String, lease: RequestLease) -> Self {
-        Self::events(Said::Once(stream), Some(request), lease)
+        Self::events(MessageSource::Once(stream), Some(request), lease)
     }
 
-    /// The same, or the stream for messages that belong to no request, resumable by the client.
-    /// `primes`: the first event tells the client at once how to resume.
+    /// Creates a body that the client can resume, also for messages that belong to no request.
+    /// `primes`: the first event has only an id, with which the client can resume at once.
     pub(super) fn of_kept(
         reader: StreamReader,
         request: Option<String>,
@@ -106,20 +106,20 @@ impl Body {
         lease: RequestLease,
     ) -> Self {
         let first = primes.then(|| reader.first_event());
-        let mut body = Self::events(Said::Kept(reader), request, lease);
+        let mut body = Self::events(MessageSource::Kept(reader), request, lease);
         body.parts.extend(first);
         body
     }
 
-    /// A stream that its client takes up again.
+    /// Creates the body of a resumed stream.
     pub(super) fn of_resumed(resumed: Resumed, lease: RequestLease) -> Self {
-        let said = Said::Kept(resumed.reader);
-        let mut body = Self::events(said, resumed.request, lease);
+        let source = MessageSource::Kept(resumed.reader);
+        let mut body = Self::events(source, resumed.request, lease);
         body.parts.extend(resumed.missed);
         body
     }
 
-    /// Sends an event that was read already first.
+    /// Queues an event that was already read before the others.
     pub(super) fn with_first(mut self, first: Option<ServerEvent>) -> Self {
         if let Some(first) = first {
             self.queue(first);
@@ -127,11 +127,11 @@ impl Body {
         self
     }
 
-    fn events(said: Said, request: Option<String>, lease: RequestLease) -> Self {
+    fn events(source: MessageSource, request: Option<String>, lease: RequestLease) -> Self {
         Self {
             parts: VecDeque::new(),
             events: Some(Events {
-                said,
+                source,
                 request,
                 keep_alive: tick_every(KEEP_ALIVE),
             }),
@@ -144,7 +144,7 @@ impl Body {
     /// Reports to the caller that waits for an answer here that there is none, unless the client
     /// continues to read in another response.
     fn give_up(&mut self) {
-        let is_elsewhere = matches!(&self.events, Some(Events { said: Said::Kept(reader), .. })
+        let is_elsewhere = matches!(&self.events, Some(Events { source: MessageSource::Kept(reader), .. })
             if !reader.is_current());
         let request = self
             .events
@@ -179,7 +179,7 @@ impl Body {
     fn write(&mut self, message: Vec<Bytes>, is_last: bool) {
         let event = write_event(message);
         if let Some(Events {
-            said: Said::Kept(reader),
+            source: MessageSource::Kept(reader),
             ..
         }) = &self.events
         {
@@ -199,10 +199,10 @@ fn tick_every(period: Duration) -> Interval {
 }
 
 /// The message of an error to a request that ends without an answer.
-const UNANSWERED: &str = "the proxy is stopping and gave up on this request, so it may have run. \
+const UNANSWERED: &str = "the proxy is stopping and abandoned this request, so it may have run. \
                           Look whether it did before you send it again";
 
-/// An error in place of an answer that will not come: one line, as a session would have said it.
+/// Builds the error response to a request that gets no answer.
 pub(super) fn unanswered(id: &str) -> Vec<Bytes> {
     vec![frame::error(id, frame::INTERNAL_ERROR, UNANSWERED)]
 }
@@ -222,7 +222,7 @@ impl http_body::Body for Body {
             let Some(events) = &mut self.events else {
                 return Poll::Ready(None);
             };
-            match events.said.poll_next(context) {
+            match events.source.poll_next(context) {
                 Poll::Ready(Some(event)) => {
                     if events.keep_alive.period() == KEEP_ALIVE_ASKED {
                         events.keep_alive = tick_every(KEEP_ALIVE);

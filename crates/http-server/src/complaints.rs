@@ -1,13 +1,13 @@
-//! Refusals are logged once and then counted, so that no client can fill the log with them.
+//! Refused requests are logged once and then counted, so that no client can fill the log.
 
 use std::{io, time::Duration};
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::refusal::{Refusal, Why};
+use super::http_error::{HttpError, Why};
 
-/// After a line about one kind of refusal, the next of the kind are only counted for so long.
+/// The time after a log line in which further refusals of that kind are only counted.
 const QUIET: Duration = Duration::from_mins(10);
 
 #[derive(Debug, Default)]
@@ -16,46 +16,46 @@ pub(super) struct Complaints(Mutex<Vec<Complaint>>);
 #[derive(Debug)]
 struct Complaint {
     about: &'static str,
-    said_at: Instant,
-    /// Refused since then.
-    unsaid: u64,
+    logged_at: Instant,
+    /// The number of refusals since then.
+    unlogged: u64,
 }
 
 impl Complaints {
-    pub(super) fn of(&self, refusal: &Refusal) {
-        match refusal.why {
-            Why::Abuse(about) => self.say(about, &refusal.message),
-            Why::Mistake => tracing::debug!(why = refusal.message, "refused a request"),
+    pub(super) fn log_error(&self, error: &HttpError) {
+        match error.why {
+            Why::Abuse(about) => self.log(about, &error.message),
+            Why::Mistake => tracing::debug!(why = error.message, "refused a request"),
         }
     }
 
-    pub(super) fn of_connections(&self, max: usize) {
+    pub(super) fn log_connections(&self, max: usize) {
         let why = format!(
-            "{max} are open, or half as many of one address (http.max_connections); those that \
-             wait for a request are closed first"
+            "{max} are open, or half as many from one address (http.max_connections); idle ones \
+             are closed first"
         );
-        self.say("connections", &why);
+        self.log("connections", &why);
     }
 
-    pub(super) fn of_sessions(&self, max: usize) {
+    pub(super) fn log_sessions(&self, max: usize) {
         let why = format!(
             "{max} are open, or half as many of one client (http.max_sessions); those that were \
              not used after `initialize` are ended first"
         );
-        self.say("sessions", &why);
+        self.log("sessions", &why);
     }
 
-    pub(super) fn of_accept(&self, error: &io::Error) {
-        self.say("accept", &error.to_string());
+    pub(super) fn log_accept(&self, error: &io::Error) {
+        self.log("accept", &error.to_string());
     }
 
-    fn say(&self, about: &'static str, why: &str) {
-        if let Some(unsaid) = self.count(about) {
+    fn log(&self, about: &'static str, why: &str) {
+        if let Some(unlogged) = self.count(about) {
             tracing::warn!(
                 about,
                 why,
-                unsaid,
-                "refused over HTTP; more of the kind in the next 10 minutes are only counted"
+                unlogged,
+                "refused over HTTP; further refusals of this kind are only counted for 10 minutes"
             );
         }
     }
@@ -67,17 +67,17 @@ impl Complaints {
         let Some(known) = complaints.iter_mut().find(|it| it.about == about) else {
             complaints.push(Complaint {
                 about,
-                said_at: now,
-                unsaid: 0,
+                logged_at: now,
+                unlogged: 0,
             });
             return Some(0);
         };
-        if now.duration_since(known.said_at) < QUIET {
-            known.unsaid += 1;
+        if now.duration_since(known.logged_at) < QUIET {
+            known.unlogged += 1;
             return None;
         }
-        known.said_at = now;
-        Some(std::mem::take(&mut known.unsaid))
+        known.logged_at = now;
+        Some(std::mem::take(&mut known.unlogged))
     }
 }
 

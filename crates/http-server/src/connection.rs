@@ -5,7 +5,7 @@ use std::{convert::Infallible, net::IpAddr, pin::pin, sync::Arc};
 use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
-    io::{AsyncRead, AsyncWrite},
+    io::{AsyncRead, AsyncWrite, join, split},
     net::{TcpListener, TcpStream},
     time::{sleep, timeout},
 };
@@ -15,19 +15,19 @@ use super::{
     half_close::HalfClosing,
     limits::{ACCEPT_REST, STOP_WAIT},
     peer::Arrival,
-    places::{Entered, Place, Serving, State, Who},
+    places::{Entered, HeldPlace, HolderState, PlaceOwner, Serving},
     service::Service,
     stall::Stalling,
 };
 
 impl Service {
-    /// Accepts connections, without end.
+    /// Accepts connections in an endless loop.
     pub(super) async fn accept(self: &Arc<Self>, listener: &TcpListener, stop: &CancellationToken) {
         loop {
             let (stream, peer) = match listener.accept().await {
                 Ok(accepted) => accepted,
                 Err(error) => {
-                    self.complaints.of_accept(&error);
+                    self.complaints.log_accept(&error);
                     sleep(ACCEPT_REST).await;
                     continue;
                 }
@@ -43,10 +43,12 @@ impl Service {
         }
     }
 
-    fn connection_place(&self, from: IpAddr) -> Option<Arc<Place>> {
-        let entered = self.connection_places.enter(Who::at(from), State::New);
-        if !matches!(entered, Ok(Entered { gone: None, .. })) {
-            self.complaints.of_connections(self.limits.connections_max);
+    fn connection_place(&self, from: IpAddr) -> Option<Arc<HeldPlace>> {
+        let entered = self
+            .connection_places
+            .enter(PlaceOwner::at(from), HolderState::New);
+        if !matches!(entered, Ok(Entered { evicted: None, .. })) {
+            self.complaints.log_connections(self.limits.connections_max);
         }
         entered.ok().map(|entered| Arc::new(entered.place))
     }
@@ -56,7 +58,7 @@ impl Service {
         self: &Arc<Self>,
         stream: TcpStream,
         from: IpAddr,
-        place: &Arc<Place>,
+        place: &Arc<HeldPlace>,
         stop: CancellationToken,
     ) {
         let Ok(local) = stream.local_addr() else {
@@ -75,7 +77,9 @@ impl Service {
         let greeting = timeout(self.limits.receive_timeout, tls.accept(stream));
         match stop.run_until_cancelled(greeting).await {
             Some(Ok(Ok(stream))) => self.serve_requests(stream, arrival, stop).await,
-            Some(Ok(Err(error))) => tracing::debug!(%error, "no TLS with a client"),
+            Some(Ok(Err(error))) => {
+                tracing::debug!(%error, "the TLS handshake with a client failed");
+            }
             Some(Err(_)) | None => {}
         }
     }
@@ -86,10 +90,11 @@ impl Service {
         arrival: Arrival,
         stop: CancellationToken,
     ) {
-        let stream = HalfClosing::new(stream, Arc::clone(&arrival.place));
+        let (input, output) = split(stream);
+        let stream = join(HalfClosing::new(input, Arc::clone(&arrival.place)), output);
         let answer = service_fn(move |request: Request<Incoming>| {
             let (service, arrival) = (Arc::clone(self), arrival.clone());
-            // Served from its header on: the input may end before anything else is done.
+            // The connection counts as served from here on: its input may end at any moment.
             let serving = Serving::of(&arrival.place);
             async move { Ok::<_, Infallible>(service.answer(request, arrival, serving).await) }
         });
@@ -109,7 +114,7 @@ impl Service {
             }
         };
         if let Ok(Err(error)) = ended {
-            tracing::debug!(%error, "a connection ended badly");
+            tracing::debug!(%error, "a connection ended with an error");
         }
     }
 }

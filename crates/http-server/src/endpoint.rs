@@ -1,4 +1,4 @@
-//! The endpoint with its secrets: tokens read, the certificate loaded.
+//! The endpoint with resolved secrets: tokens and certificate.
 
 use std::{path::Path, sync::Arc};
 
@@ -13,11 +13,11 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::{
     guarding::Guarding,
-    settings::{Limits, Listen, Settings, TOKEN_HINT, Tls},
+    settings::{HttpSettings, Limits, Listen, TOKEN_HINT, Tls},
     tokens::Tokens,
 };
 
-/// Everything that is needed to listen. Holding one means that it may be done.
+/// The resolved settings of the endpoint. They were checked: it may listen at its address.
 #[derive(Clone)]
 pub struct Endpoint {
     pub(super) listen: Listen,
@@ -41,16 +41,16 @@ impl std::fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// Reads the configured values, with templates filled in from `variables` and `secrets`. `listen`
-    /// overrides the configured address. The error is for people, with the next step.
+    /// Resolves the configured values: templates are expanded from `variables` and `secrets`. `listen`
+    /// overrides the configured address. The error contains the next step.
     pub async fn new(
-        http: &Settings,
+        http: &HttpSettings,
         listen: Option<Listen>,
         variables: &Variables,
         secrets: &Resolver,
     ) -> Result<Self, String> {
         let listen = listen.or(http.listen).ok_or(
-            "no address to listen on: write `proxy serve --http 127.0.0.1:7331`, or `listen` under \
+            "not an address to listen on: write `proxy serve --http 127.0.0.1:7331`, or `listen` under \
              `[http]`",
         )?;
         http.admits(listen)
@@ -61,7 +61,7 @@ impl Endpoint {
         let tls = http.tls.as_ref();
         let tls = tls.map(|tls| acceptor(tls, variables)).transpose()?;
         if tls.is_none() && !listen.is_loopback() {
-            tracing::warn!(%listen, "tokens travel in the clear: set `http.tls_cert` and `http.tls_key`");
+            tracing::warn!(%listen, "tokens are sent unencrypted: set `http.tls_cert` and `http.tls_key`");
         }
         Ok(Self {
             listen,
@@ -82,7 +82,7 @@ fn explain(failure: &Failure) -> String {
     format!("http: {failure}\n    hint: {hint}")
 }
 
-fn guarding(http: &Settings, variables: &Variables) -> Result<Option<Arc<Guarding>>, String> {
+fn guarding(http: &HttpSettings, variables: &Variables) -> Result<Option<Arc<Guarding>>, String> {
     let Some(guard) = &http.oauth else {
         return Ok(None);
     };
@@ -97,7 +97,7 @@ fn guarding(http: &Settings, variables: &Variables) -> Result<Option<Arc<Guardin
     Ok(Some(Arc::new(guarding)))
 }
 
-fn tokens(http: &Settings, variables: &Variables) -> Result<Tokens, String> {
+fn tokens(http: &HttpSettings, variables: &Variables) -> Result<Tokens, String> {
     let mut tokens = Tokens::default();
     for (name, template) in &http.tokens {
         let token = filled(template, &format!("http.tokens.{name}"), variables)?;
@@ -121,7 +121,7 @@ fn read(path: &Path, key: &str) -> Result<String, String> {
         .map_err(|error| format!("{key}: cannot read `{}`: {error}", path.display()))
 }
 
-/// TLS 1.2 and newer with the person's certificate, HTTP/1.1 on top.
+/// Makes an acceptor for TLS 1.2 and newer with the configured certificate, and HTTP/1.1.
 fn acceptor(files: &Tls, variables: &Variables) -> Result<TlsAcceptor, String> {
     let bad = |key: &str, why: String| format!("http.{key}: {why}\n    hint: name a PEM file");
     let cert = filled(&files.cert, "http.tls_cert", variables)?;

@@ -41,24 +41,24 @@ pub(super) struct EventId {
     process: u64,
     pub(super) stream: StreamNumber,
     pub(super) event: u64,
-    /// None once the stream has its answer.
+    /// `None` after the response was sent.
     request: Option<WaitingRequest>,
 }
 
 /// A request that waits for its answer on a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct WaitingRequest {
-    /// As it came.
+    /// The id as it was received.
     pub(super) id: String,
-    /// It may have run when its answer is lost.
+    /// True for a call, which may have run although its response is lost.
     pub(super) is_call: bool,
 }
 
-/// A request whose answer is lost with the stream that would have brought it.
+/// A request whose response is lost together with its stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct LostRequest {
     request: WaitingRequest,
-    /// The process that sent the event has ended.
+    /// True if another process sent the event.
     is_of_another_process: bool,
 }
 
@@ -79,7 +79,7 @@ impl EventId {
         }
     }
 
-    /// Reads an id that a client sends back; none if it is not one of our ids.
+    /// Parses an id that a client sent; `None` if it does not have the form of ours.
     pub(super) fn read(text: &str) -> Option<Self> {
         let mut parts = text.splitn(4, '-');
         let process = u64::from_str_radix(parts.next()?, 16).ok()?;
@@ -157,11 +157,11 @@ const ASK_AGAIN: &str = "the response to this request is lost: the proxy's daemo
                          stayed away too long. Send the request again";
 
 impl LostRequest {
-    /// Returns the answer in place of the lost one.
+    /// Builds the response in place of the lost one.
     pub(super) fn answer(&self) -> Bytes {
         let id = &self.request.id;
         match (self.request.is_call, self.is_of_another_process) {
-            // Streams are resumed in sessions alone, which the modern era has not.
+            // Streams are resumed only in sessions, which the modern era does not have.
             (true, true) => answer_lost_call(id, false, LOST_CALL),
             (true, false) => answer_lost_call(id, false, NOT_KEPT),
             (false, _) => frame::error(id, frame::INTERNAL_ERROR, ASK_AGAIN),

@@ -13,7 +13,8 @@ use hyper::{
     HeaderMap, Response, StatusCode,
     header::{
         ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-        ACCESS_CONTROL_EXPOSE_HEADERS, AUTHORIZATION, HOST, HeaderName, HeaderValue, ORIGIN, VARY,
+        ACCESS_CONTROL_EXPOSE_HEADERS, AUTHORIZATION, AsHeaderName, HOST, HeaderValue, ORIGIN,
+        VARY,
     },
     http::{request::Parts, uri::Authority},
 };
@@ -24,7 +25,7 @@ use super::{
     body::Body,
     endpoint::Endpoint,
     guarding::{Admitted, Guarding},
-    refusal::Refusal,
+    http_error::HttpError,
     tokens::Tokens,
 };
 
@@ -53,19 +54,19 @@ impl Gate {
     }
 
     /// `local` is the address at which the request came in.
-    pub(super) fn check_names(&self, head: &Parts, local: SocketAddr) -> Result<(), Refusal> {
-        let host = get_once(&head.headers, &HOST).map_err(Refusal::host)?;
+    pub(super) fn check_names(&self, head: &Parts, local: SocketAddr) -> Result<(), HttpError> {
+        let host = get_once(&head.headers, &HOST).map_err(HttpError::host)?;
         let host = host.unwrap_or_default().to_lowercase();
         let is_named = |authority: &str| self.is_ours(authority, local);
         // A request for a proxy names its host a second time.
         let other = head.uri.authority().map(|it| it.as_str().to_lowercase());
         if !is_named(&host) || other.is_some_and(|other| !is_named(&other)) {
-            return Err(Refusal::host(first_chars(&host, NAME_CHARS_MAX)));
+            return Err(HttpError::host(first_chars(&host, NAME_CHARS_MAX)));
         }
-        let origin = get_once(&head.headers, &ORIGIN).map_err(Refusal::origin)?;
+        let origin = get_once(&head.headers, &ORIGIN).map_err(HttpError::origin)?;
         match origin.map(str::to_lowercase) {
             Some(origin) if !self.may_call(&origin, &host, local) => {
-                Err(Refusal::origin(first_chars(&origin, NAME_CHARS_MAX)))
+                Err(HttpError::origin(first_chars(&origin, NAME_CHARS_MAX)))
             }
             _ => Ok(()),
         }
@@ -98,7 +99,7 @@ impl Gate {
     }
 
     /// Returns the client that the token belongs to, if a token is required.
-    pub(super) async fn check_token(&self, head: &Parts) -> Result<Option<Admitted>, Refusal> {
+    pub(super) async fn check_token(&self, head: &Parts) -> Result<Option<Admitted>, HttpError> {
         if self.tokens.is_empty() && self.guarding.is_none() {
             return Ok(None);
         }
@@ -117,22 +118,22 @@ impl Gate {
         }
         match &self.guarding {
             Some(guarding) => guarding.admit(given).await.map(Some),
-            None => Err(Refusal::wrong_token()),
+            None => Err(HttpError::wrong_token()),
         }
     }
 
-    fn ask_for_token(&self) -> Refusal {
+    fn ask_for_token(&self) -> HttpError {
         let guarding = self.guarding.as_ref();
-        guarding.map_or_else(Refusal::no_token, |it| it.refuse(None))
+        guarding.map_or_else(HttpError::no_token, |it| it.refuse(None))
     }
 
-    fn refuse_token(&self) -> Refusal {
-        let several = Some("there are several");
+    fn refuse_token(&self) -> HttpError {
+        let several = Some("there are several `Authorization` headers");
         let guarding = self.guarding.as_ref();
-        guarding.map_or_else(Refusal::wrong_token, |it| it.refuse(several))
+        guarding.map_or_else(HttpError::wrong_token, |it| it.refuse(several))
     }
 
-    /// Lets a listed page read the answer.
+    /// Allows a listed page to read the response.
     pub(super) fn open_to_page(&self, head: &Parts, headers: &mut HeaderMap) {
         if self.origins.is_empty() {
             return;
@@ -178,23 +179,23 @@ fn is_address(name: &str, local: IpAddr) -> bool {
     ip.is_ok_and(|ip| ip == local || (ip.is_loopback() && local.is_loopback()))
 }
 
-/// Returns the single value of a header; none if it is missing. The error says that there are several
-/// values, or that it is not text.
-fn get_once<'a>(
-    headers: &'a HeaderMap,
-    name: &HeaderName,
-) -> Result<Option<&'a str>, &'static str> {
+/// Returns the value of a header that may be sent only once; `None` if it is missing. Fails if it has
+/// several values, or is not text.
+pub(super) fn get_once(
+    headers: &HeaderMap,
+    name: impl AsHeaderName,
+) -> Result<Option<&str>, &'static str> {
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else {
         return Ok(None);
     };
     if values.next().is_some() {
-        return Err("several at once");
+        return Err("several values");
     }
-    value.to_str().map(Some).map_err(|_| "no text")
+    value.to_str().map(Some).map_err(|_| "not ASCII text")
 }
 
-/// The longest name of a stranger that a refusal repeats, in characters.
+/// The longest untrusted name that an error repeats, in characters.
 const NAME_CHARS_MAX: usize = 100;
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use oauth::{IntrospectionClient, Verifier, VerifyError};
 use serde_json::{Value, json};
 
-use crate::{refusal::Refusal, settings::Guard};
+use crate::{http_error::HttpError, settings::Guard};
 
 /// The path of the description of this resource (RFC 9728).
 pub(super) const METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
@@ -35,18 +35,18 @@ impl Guarding {
         Self { guard, verifier }
     }
 
-    /// Lets a client in that shows a good token with one of the scopes.
-    pub(super) async fn admit(&self, token: &str) -> Result<Admitted, Refusal> {
+    /// Admits a client with a valid token that has one of the scopes.
+    pub(super) async fn admit(&self, token: &str) -> Result<Admitted, HttpError> {
         let verified = match self.verifier.verify(token).await {
             Ok(verified) => verified,
             Err(VerifyError::Bad(why)) => return Err(self.refuse(Some(why))),
-            Err(VerifyError::NoKeys(why)) => return Err(Refusal::no_keys(&why)),
+            Err(VerifyError::NoKeys(why)) => return Err(HttpError::no_keys(&why)),
         };
         let mut scopes = self.guard.scopes.iter();
         let rule = scopes.find(|scope| verified.scopes.contains(scope));
         if rule.is_none() && !self.guard.scopes.is_empty() {
             let challenge = self.challenge(Some("insufficient_scope"));
-            return Err(Refusal::scope_needed(challenge));
+            return Err(HttpError::scope_needed(challenge));
         }
         let scope = rule.map_or("", String::as_str);
         Ok(Admitted {
@@ -57,13 +57,13 @@ impl Guarding {
         })
     }
 
-    /// The refusal of a client without a token, or with one that is not taken.
-    pub(super) fn refuse(&self, why: Option<&str>) -> Refusal {
+    /// Returns the error for a client without a token, or with a rejected one.
+    pub(super) fn refuse(&self, why: Option<&str>) -> HttpError {
         let error = why.map(|_| "invalid_token");
-        Refusal::login_needed(self.challenge(error), why)
+        HttpError::login_needed(self.challenge(error), why)
     }
 
-    /// Returns the challenge for a client that has no token, or not the right one.
+    /// Returns the challenge for a client without a valid token.
     fn challenge(&self, error: Option<&str>) -> String {
         let mut text = format!("Bearer resource_metadata=\"{}\"", self.metadata_url());
         if !self.guard.scopes.is_empty() {
@@ -88,7 +88,7 @@ impl Guarding {
         metadata
     }
 
-    /// The description's place stands between the host and the path.
+    /// Returns the URL of the description: its path is inserted between the host and the path.
     fn metadata_url(&self) -> String {
         let audience = &self.guard.audience;
         let (scheme, rest) = audience.split_once("://").unwrap_or(("https", audience));

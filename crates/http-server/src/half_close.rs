@@ -9,27 +9,27 @@ use std::{
 };
 
 use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
+    io::{AsyncRead, ReadBuf},
     time::{Sleep, sleep},
 };
 
-use super::places::Place;
+use super::places::HeldPlace;
 
 /// The time that a response may take after its client has closed its side. A disconnected client looks
 /// the same until data is written to it: its call is cancelled after this time.
 const HALF_CLOSED_WAIT: Duration = Duration::from_secs(5);
 
-/// A stream whose end of input is hidden while its connection is being served.
+/// The input of a connection, whose end is hidden while the connection is being served.
 #[derive(Debug)]
 pub(super) struct HalfClosing<S> {
     stream: S,
-    place: Arc<Place>,
+    place: Arc<HeldPlace>,
     /// Runs once the input has ended.
     ended: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> HalfClosing<S> {
-    pub(super) fn new(stream: S, place: Arc<Place>) -> Self {
+    pub(super) fn new(stream: S, place: Arc<HeldPlace>) -> Self {
         Self {
             stream,
             place,
@@ -61,36 +61,6 @@ impl<S: AsyncRead + Unpin> AsyncRead for HalfClosing<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for HalfClosing<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        slices: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use tokio::{
@@ -99,13 +69,13 @@ mod tests {
     };
 
     use super::*;
-    use crate::places::{Places, State, Who};
+    use crate::places::{HolderState, PlaceOwner, Places};
 
     #[tokio::test(start_paused = true)]
     async fn the_end_of_input_waits_for_an_answer_under_way_and_not_for_ever() {
         let places = Places::new(2);
         let waited = async |state| {
-            let place = places.enter(Who::Here, state).unwrap().place;
+            let place = places.enter(PlaceOwner::Here, state).unwrap().place;
             let (ours, theirs) = duplex(8);
             drop(theirs);
             let began = Instant::now();
@@ -113,7 +83,7 @@ mod tests {
             assert_eq!(ours.read(&mut [0; 4]).await.unwrap(), 0);
             began.elapsed()
         };
-        assert_eq!(waited(State::Idle).await, Duration::ZERO);
-        assert_eq!(waited(State::Busy).await, HALF_CLOSED_WAIT);
+        assert_eq!(waited(HolderState::Idle).await, Duration::ZERO);
+        assert_eq!(waited(HolderState::Busy).await, HALF_CLOSED_WAIT);
     }
 }

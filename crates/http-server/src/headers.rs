@@ -1,5 +1,5 @@
-//! The head of a request: what it takes, what it brings, and, in the modern era,
-//! the same as the body.
+//! The headers of a request: accepted forms of the response, content type, and, in the modern era,
+//! values that must match the body.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use gateway::{explain_not_served, is_gone_in_stateless};
@@ -10,7 +10,7 @@ use hyper::{
 use jsonrpc::mcp::{Revision, meta};
 use jsonrpc::{Fields, Message, text_of};
 
-use super::refusal::Refusal;
+use super::{gate, http_error::HttpError};
 
 pub(super) const SESSION: &str = "mcp-session-id";
 pub(super) const LAST_EVENT: &str = "last-event-id";
@@ -18,7 +18,7 @@ const VERSION: &str = "mcp-protocol-version";
 const METHOD: &str = "mcp-method";
 const NAME: &str = "mcp-name";
 
-/// The forms of an answer that the client takes.
+/// The forms of a response that the client accepts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Accepts {
     pub(super) json: bool,
@@ -26,7 +26,7 @@ pub(super) struct Accepts {
 }
 
 impl Accepts {
-    pub(super) fn of(headers: &HeaderMap) -> Result<Self, Refusal> {
+    pub(super) fn of(headers: &HeaderMap) -> Result<Self, HttpError> {
         let mut json = Form::new(["*/*", "application/*", "application/json"]);
         let mut events = Form::new(["*/*", "text/*", "text/event-stream"]);
         let values = headers.get_all(ACCEPT).iter();
@@ -46,16 +46,16 @@ impl Accepts {
         if accepts.json || accepts.events {
             return Ok(accepts);
         }
-        Err(Refusal::mistake(
+        Err(HttpError::mistake(
             StatusCode::NOT_ACCEPTABLE,
             "send `Accept: application/json, text/event-stream`",
         ))
     }
 }
 
-/// One form of an answer, as the ranges of `Accept` speak of it.
+/// One form of a response, and its match in `Accept`.
 struct Form {
-    /// The ranges that it is in, the widest first: of those that are said the narrowest counts.
+    /// The media ranges that include it, the widest first: the narrowest one in the header counts.
     ranges: [&'static str; 3],
     narrowest: usize,
     is_taken: bool,
@@ -70,7 +70,7 @@ impl Form {
         }
     }
 
-    /// Takes note of one range with its parameters; a weight of 0 refuses it.
+    /// Reads one range with its parameters; a weight of 0 excludes it.
     fn note(&mut self, said: &str) {
         let mut parts = said.split(';').map(str::trim);
         let range = parts.next().unwrap_or_default();
@@ -93,30 +93,25 @@ impl Form {
     }
 }
 
-pub(super) fn check_is_json(headers: &HeaderMap) -> Result<(), Refusal> {
+pub(super) fn check_is_json(headers: &HeaderMap) -> Result<(), HttpError> {
     let kind = headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
     let kind = kind.and_then(|kind| kind.split(';').next());
     if kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json")) {
         return Ok(());
     }
-    Err(Refusal::mistake(
+    Err(HttpError::mistake(
         StatusCode::UNSUPPORTED_MEDIA_TYPE,
         "send `Content-Type: application/json`",
     ))
 }
 
-/// The value of a header that may stand once.
-pub(super) fn get_once<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Refusal> {
-    let mut values = headers.get_all(name).iter();
-    let Some(value) = values.next() else {
-        return Ok(None);
-    };
-    if values.next().is_some() {
-        return Err(Refusal::mismatch(format!("{name} stands twice")));
-    }
-    let text = value.to_str();
-    text.map(Some)
-        .map_err(|_| Refusal::mismatch(format!("{name} is no text")))
+/// Returns the value of a header that may be sent only once.
+pub(super) fn get_once<'a>(
+    headers: &'a HeaderMap,
+    name: &str,
+) -> Result<Option<&'a str>, HttpError> {
+    let value = gate::get_once(headers, name);
+    value.map_err(|why| HttpError::mismatch(format!("{name}: {why}")))
 }
 
 /// Returns true if the client supports events without data: clients from before 2025-11-25 were seen
@@ -135,7 +130,7 @@ pub(super) struct Spoken {
 }
 
 /// Reads the revision of a message; fails if header and body contradict each other.
-pub(super) fn read_spoken(headers: &HeaderMap, message: &Message<'_>) -> Result<Spoken, Refusal> {
+pub(super) fn read_spoken(headers: &HeaderMap, message: &Message<'_>) -> Result<Spoken, HttpError> {
     let version = get_once(headers, VERSION)?;
     let params = message.params.and_then(|params| Fields::of(params.get()));
     let own = params
@@ -150,7 +145,7 @@ pub(super) fn read_spoken(headers: &HeaderMap, message: &Message<'_>) -> Result<
     let method = message.method.as_deref().unwrap_or_default();
     let is_stateless = version.is_some_and(|it| Revision::named(it).is_stateless());
     if message.id.is_some() && is_gone_in_stateless(method) && is_stateless {
-        return Err(Refusal::no_method(explain_not_served(method, true)));
+        return Err(HttpError::no_method(explain_not_served(method, true)));
     }
     if method == "initialize" {
         return Ok(with_handshake(Revision::LAST_WITH_HANDSHAKE));
@@ -158,12 +153,12 @@ pub(super) fn read_spoken(headers: &HeaderMap, message: &Message<'_>) -> Result<
     let has_whole_meta = said.is_some() && get(meta::CLIENT_CAPABILITIES).is_some();
     let named = version.map(Revision::named);
     match (named, said) {
-        (Some(named), Some(said)) if named.as_str() != said => Err(Refusal::mismatch(format!(
-            "MCP-Protocol-Version is {:?}, and the body's _meta says {said:?}",
+        (Some(named), Some(said)) if named.as_str() != said => Err(HttpError::mismatch(format!(
+            "MCP-Protocol-Version is {:?}, but the body's _meta says {said:?}",
             named.as_str()
         ))),
-        (None, Some(_)) => Err(Refusal::mismatch(
-            "MCP-Protocol-Version is missing, and the body's _meta names one",
+        (None, Some(_)) => Err(HttpError::mismatch(
+            "MCP-Protocol-Version is missing, but the body's _meta names one",
         )),
         (Some(revision), _) if revision.is_stateless() => {
             check_routing(headers, message, params.as_ref())?;
@@ -172,9 +167,9 @@ pub(super) fn read_spoken(headers: &HeaderMap, message: &Message<'_>) -> Result<
                 has_whole_meta,
             })
         }
-        (Some(named), _) if !named.is_known() => Err(Refusal::mistake(
+        (Some(named), _) if !named.is_known() => Err(HttpError::mistake(
             StatusCode::BAD_REQUEST,
-            format!("MCP-Protocol-Version {:?} is not served", named.as_str()),
+            format!("MCP-Protocol-Version {:?} is not supported", named.as_str()),
         )),
         (named, _) => Ok(with_handshake(named.unwrap_or(Revision::UNNAMED))),
     }
@@ -185,7 +180,7 @@ fn check_routing(
     headers: &HeaderMap,
     message: &Message<'_>,
     params: Option<&Fields<'_>>,
-) -> Result<(), Refusal> {
+) -> Result<(), HttpError> {
     let Some(method) = message.method.as_deref() else {
         return Ok(());
     };
@@ -202,16 +197,16 @@ fn check_routing(
     }
 }
 
-fn check_same(header: &str, value: Option<&str>, body: &str) -> Result<(), Refusal> {
+fn check_same(header: &str, value: Option<&str>, body: &str) -> Result<(), HttpError> {
     let value = value.ok_or_else(|| {
-        Refusal::mismatch(format!(
-            "{header} is missing: write {body:?}, as the body says"
+        HttpError::mismatch(format!(
+            "{header} is missing: send {body:?}, as in the body"
         ))
     })?;
     match decode(value) {
         Some(value) if value == body => Ok(()),
-        _ => Err(Refusal::mismatch(format!(
-            "{header} is {value:?}, and the body says {body:?}"
+        _ => Err(HttpError::mismatch(format!(
+            "{header} is {value:?}, but the body says {body:?}"
         ))),
     }
 }
@@ -290,7 +285,11 @@ mod tests {
         );
         let coded = ("mcp-name", "=?base64?YSBi?=");
         check(&[version, method, coded], &call, Ok(true));
-        check(&[version, method, coded, coded], &call, Err("twice"));
+        check(
+            &[version, method, coded, coded],
+            &call,
+            Err("several values"),
+        );
     }
 
     #[test]

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use gateway::Session;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::{entry::SessionUse, places::Place};
+use super::{open_session::SessionUse, places::HeldPlace};
 
 /// The places and the session that a request holds until its response is sent; all are released
 /// when it is dropped.
 #[derive(Debug, Default)]
 pub(super) struct RequestLease {
-    pub(super) _place: Option<Place>,
+    pub(super) _place: Option<HeldPlace>,
     pub(super) _in_session: Option<OwnedSemaphorePermit>,
     pub(super) _session: Option<SessionUse>,
     pub(super) _stateless: Option<StatelessSession>,

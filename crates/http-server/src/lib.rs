@@ -1,7 +1,7 @@
 //! MCP over streamable HTTP: many clients, both protocol eras, with sessions and without.
 //!
-//! `/mcp` is for clients, `/healthz`, `/readyz` and, where the configuration says so, `/metrics` for
-//! what watches over us. A request passes the gate (`Host`, `Origin`, token), then `mcp.rs` makes of it a message for a
+//! `/mcp` is for clients; `/healthz`, `/readyz` and, if configured, `/metrics` are for monitoring. A
+//! request passes the gate (`Host`, `Origin`, token), then `mcp.rs` passes its message to a
 //! [`Session`](gateway::Session), which answers in bytes as it does on stdio.
 
 #![warn(missing_docs)]
@@ -10,18 +10,18 @@ mod body;
 mod complaints;
 mod connection;
 mod endpoint;
-mod entry;
 mod event_id;
 mod gate;
 mod guarding;
 mod half_close;
 mod headers;
+mod http_error;
 mod lease;
 mod limits;
 mod mcp;
+mod open_session;
 mod peer;
 mod places;
-mod refusal;
 mod reply;
 mod resume;
 mod routes;
@@ -43,9 +43,11 @@ use tokio::{net::TcpListener, time::timeout};
 use tokio_util::sync::CancellationToken;
 
 pub use endpoint::Endpoint;
-pub use settings::{Guard, Introspection, Limits, Listen, NoAddress, Settings, TOKEN_HINT, Tls};
+pub use settings::{
+    Guard, HttpSettings, Introspection, Limits, Listen, NoAddress, TOKEN_HINT, Tls,
+};
 
-/// A socket that is bound: clients may connect, and wait until [`Bound::serve`].
+/// A bound socket: clients may connect, and wait until [`Bound::serve`] is called.
 #[derive(Debug)]
 pub struct Bound {
     listener: TcpListener,
@@ -65,12 +67,12 @@ pub async fn bind(settings: &Endpoint) -> anyhow::Result<Bound> {
     })
 }
 
-/// Takes over a socket that listens at the address already.
-pub fn take_over(socket: std::net::TcpListener, settings: &Endpoint) -> anyhow::Result<Bound> {
-    let listener = TcpListener::from_std(socket).context("cannot take over a socket")?;
+/// Uses a socket that already listens at the address.
+pub fn bind_inherited(socket: std::net::TcpListener, settings: &Endpoint) -> anyhow::Result<Bound> {
+    let listener = TcpListener::from_std(socket).context("cannot use an inherited socket")?;
     let (address, listen) = (listener.local_addr()?, settings.listen);
     if (address.ip(), address.port()) != (listen.ip, listen.port) {
-        anyhow::bail!("{address} is listened at, and not {listen}");
+        anyhow::bail!("the socket listens on {address}, not on {listen}");
     }
     Ok(Bound {
         listener,
@@ -98,7 +100,7 @@ impl Bound {
         format!("{scheme}://{}/mcp", self.address)
     }
 
-    /// Answers until `stop`, then ends every session; servers are the caller's to end.
+    /// Serves until `stop`, then ends every session. The caller stops the servers.
     pub async fn serve(self, gateway: Arc<Gateway>, stop: CancellationToken) {
         let service = Arc::new(Service::new(gateway, self.settings, stop.clone()));
         let watching = tokio::spawn(sessions::expire(Arc::clone(&service.sessions)));

@@ -1,8 +1,8 @@
-//! Waits that no configuration sets.
+//! Time limits that are not configurable.
 
 use std::time::Duration;
 
-/// After a failure to accept, such as too many open files, so long is waited.
+/// The pause after a failure to accept, such as too many open files.
 pub(super) const ACCEPT_REST: Duration = Duration::from_millis(100);
 
 /// Requests in flight may take this long to end when we stop.

@@ -1,4 +1,4 @@
-//! `/mcp`: POST brings a message, GET opens a stream, DELETE ends a session.
+//! `/mcp`: POST sends a message, GET opens a stream, DELETE ends a session.
 
 use std::sync::Arc;
 
@@ -19,15 +19,15 @@ use tokio::time::{Duration, timeout};
 
 use super::{
     body::Body,
-    entry::SessionUse,
     event_id::LostRequest,
     headers::{self, Accepts, Spoken},
+    http_error::HttpError,
     lease::{RequestLease, StatelessSession},
-    peer::Peer,
-    places::{Place, Places, State},
-    refusal::Refusal,
-    reply::{self, Errors, Exchange, Kept},
-    resume::TakenUp,
+    open_session::SessionUse,
+    peer::ClientIdentity,
+    places::{HeldPlace, HolderState, Places},
+    reply::{self, Errors, Exchange, KeptStream},
+    resume::ResumeOutcome,
     service::Service,
     sessions::Opened,
 };
@@ -37,20 +37,20 @@ impl Service {
         self: &Arc<Self>,
         head: &Parts,
         body: Incoming,
-        peer: Peer,
-    ) -> Result<Response<Body>, Refusal> {
-        let reading = self.take_place(&self.reading_places, &peer, State::New)?;
+        peer: ClientIdentity,
+    ) -> Result<Response<Body>, HttpError> {
+        let reading = self.take_place(&self.reading_places, &peer, HolderState::New)?;
         let accepts = Accepts::of(&head.headers)?;
         headers::check_is_json(&head.headers)?;
         let read = reading.unless_needed(self.read(head, body)).await;
-        let line = read.ok_or_else(Refusal::too_slow)??;
+        let line = read.ok_or_else(HttpError::too_slow)??;
         // A message that is not a request does not wait for requests: it may cancel one.
         drop(reading);
         let message = Message::parse(&line).ok_or_else(|| refuse_unreadable(&line))?;
         let id = message.id.map(|id| id.get().to_owned());
-        let about = |refusal: Refusal| refusal.about(id.as_deref());
+        let about = |error: HttpError| error.about(id.as_deref());
         let spoken = headers::read_spoken(&head.headers, &message).map_err(about)?;
-        let asked = Asked {
+        let request = McpRequest {
             primes: headers::takes_empty_events(&head.headers),
             method: message.method.as_deref().unwrap_or_default(),
             is_request: message.id.is_some() && message.method.is_some(),
@@ -61,39 +61,43 @@ impl Service {
         };
         let session = headers::get_once(&head.headers, headers::SESSION)?;
         match session {
-            _ if asked.method == "initialize" && asked.is_request => {
+            _ if request.method == "initialize" && request.is_request => {
                 let announced = Announcement::read(&message);
-                self.initialize(asked, &announced, &peer).await
+                self.initialize(request, &announced, &peer).await
             }
-            Some(session) if !asked.spoken.revision.is_stateless() => {
+            Some(session) if !request.spoken.revision.is_stateless() => {
                 let used = self.find_session(session, &peer).map_err(about)?;
-                self.in_session(asked, used, &peer).await
+                self.in_session(request, used, &peer).await
             }
-            _ => self.answer_stateless(asked, &peer).await,
+            _ => self.answer_stateless(request, &peer).await,
         }
     }
 
     /// Opens the stream for messages of a session that belong to no request, or resumes a broken one.
-    pub(super) fn get(&self, head: &Parts, peer: &Peer) -> Result<Response<Body>, Refusal> {
+    pub(super) fn get(
+        &self,
+        head: &Parts,
+        peer: &ClientIdentity,
+    ) -> Result<Response<Body>, HttpError> {
         if !Accepts::of(&head.headers)?.events {
-            return Err(Refusal::mistake(
+            return Err(HttpError::mistake(
                 StatusCode::NOT_ACCEPTABLE,
                 "send `Accept: text/event-stream`",
             ));
         }
         let session = headers::get_once(&head.headers, headers::SESSION)?;
         let Some(session) = session else {
-            return Err(Refusal::method("POST; a stream belongs to a session"));
+            return Err(HttpError::method("POST; a stream belongs to a session"));
         };
         let used = self.find_session(session, peer)?;
         let last_event = headers::get_once(&head.headers, headers::LAST_EVENT)?;
-        let taken_up = last_event.and_then(|id| used.0.resumable.take_up(id));
-        match taken_up {
-            Some(TakenUp::GoesOn(resumed)) => {
+        let outcome = last_event.and_then(|id| used.0.resumable.resume(id));
+        match outcome {
+            Some(ResumeOutcome::Resumed(resumed)) => {
                 let body = Body::of_resumed(resumed, RequestLease::of_stream(used));
                 return Ok(reply::stream(body));
             }
-            Some(TakenUp::Lost(request)) => return Ok(answer_lost(&request, used)),
+            Some(ResumeOutcome::Lost(request)) => return Ok(answer_lost(&request, used)),
             None => {}
         }
         let (responses, stream) = response_stream();
@@ -104,25 +108,29 @@ impl Service {
         Ok(reply::stream(Body::of_kept(reader, None, primes, lease)))
     }
 
-    pub(super) fn delete(&self, head: &Parts, peer: &Peer) -> Result<Response<Body>, Refusal> {
+    pub(super) fn delete(
+        &self,
+        head: &Parts,
+        peer: &ClientIdentity,
+    ) -> Result<Response<Body>, HttpError> {
         let session = headers::get_once(&head.headers, headers::SESSION)?;
-        let session = session.ok_or_else(Refusal::session_needed)?;
+        let session = session.ok_or_else(HttpError::session_needed)?;
         self.sessions.close(session, peer)?;
         Ok(reply::empty(StatusCode::NO_CONTENT))
     }
 
     async fn initialize(
         self: &Arc<Self>,
-        asked: Asked<'_>,
+        request: McpRequest<'_>,
         announced: &Announcement,
-        peer: &Peer,
-    ) -> Result<Response<Body>, Refusal> {
+        peer: &ClientIdentity,
+    ) -> Result<Response<Body>, HttpError> {
         if !self.gives_sessions {
-            return self.answer_stateless(asked, peer).await;
+            return self.answer_stateless(request, peer).await;
         }
         let (id, opened) = self.sessions.begin(announced, peer)?;
         let used = self.use_session(opened);
-        let answer = self.in_session(asked, used, peer).await;
+        let answer = self.in_session(request, used, peer).await;
         match answer {
             Ok(mut response) if response.status().is_success() => {
                 let value = HeaderValue::from_str(&id).expect("it is base64url and dots");
@@ -138,26 +146,26 @@ impl Service {
 
     async fn in_session(
         &self,
-        asked: Asked<'_>,
+        request: McpRequest<'_>,
         used: SessionUse,
-        peer: &Peer,
-    ) -> Result<Response<Body>, Refusal> {
+        peer: &ClientIdentity,
+    ) -> Result<Response<Body>, HttpError> {
         let mut held = None;
-        if asked.is_request {
+        if request.is_request {
             let in_session = Arc::clone(&used.0.requests).try_acquire_owned();
             let in_session = in_session.map_err(|_| self.too_many_requests())?;
-            let of_all = self.take_place(&self.request_places, peer, State::Busy)?;
+            let of_all = self.take_place(&self.request_places, peer, HolderState::Busy)?;
             held = Some((in_session, of_all));
         }
-        let (responses, stream) = open_response(&asked);
+        let (responses, stream) = open_response(&request);
         let out = Out::Reply(responses);
-        let is_first = asked.method == "initialize";
-        let taken = used.0.session.take(asked.line, &out).await;
+        let is_first = request.method == "initialize";
+        let taken = used.0.session.take(request.line, &out).await;
         drop(out);
-        taken.map_err(|_| Refusal::no_session())?;
-        let kept = Kept {
+        taken.map_err(|_| HttpError::no_session())?;
+        let kept = KeptStream {
             streams: Arc::clone(&used.0.resumable),
-            primes: asked.primes,
+            primes: request.primes,
         };
         let (in_session, place) = held.unzip();
         let lease = RequestLease {
@@ -166,47 +174,47 @@ impl Service {
             _session: Some(used),
             _stateless: None,
         };
-        if !asked.is_request {
+        if !request.is_request {
             return Ok(reply::empty(StatusCode::ACCEPTED));
         }
         let exchange = Exchange {
-            id: asked.id.to_owned(),
+            id: request.id.to_owned(),
             stream,
-            accepts: asked.accepts,
+            accepts: request.accepts,
             errors: if is_first {
                 Errors::All
             } else {
                 Errors::InBand
             },
-            is_call: asked.method == "tools/call",
+            is_call: request.method == "tools/call",
             kept: Some(kept),
         };
         Ok(exchange.respond(lease).await)
     }
 
-    /// A request that belongs to no session: everything it needs it brings, or does without.
+    /// Answers a request that belongs to no session.
     async fn answer_stateless(
         &self,
-        asked: Asked<'_>,
-        peer: &Peer,
-    ) -> Result<Response<Body>, Refusal> {
-        if !asked.is_request {
+        request: McpRequest<'_>,
+        peer: &ClientIdentity,
+    ) -> Result<Response<Body>, HttpError> {
+        if !request.is_request {
             return Ok(reply::empty(StatusCode::ACCEPTED));
         }
         let Spoken {
             revision,
             has_whole_meta,
-        } = &asked.spoken;
+        } = &request.spoken;
         let (opening, errors) = if revision.is_stateless() {
             let has_whole_meta = *has_whole_meta;
             (Opening::Handshake, Errors::Modern { has_whole_meta })
-        } else if asked.method == "initialize" {
+        } else if request.method == "initialize" {
             (Opening::Handshake, Errors::All)
         } else {
             (Opening::None, Errors::InBand)
         };
-        let place = self.take_place(&self.request_places, peer, State::Busy)?;
-        let (stream, session) = self.start_stateless(&asked, peer, opening).await;
+        let place = self.take_place(&self.request_places, peer, HolderState::Busy)?;
+        let (stream, session) = self.start_stateless(&request, peer, opening).await;
         let lease = RequestLease {
             _place: Some(place),
             _in_session: None,
@@ -214,11 +222,11 @@ impl Service {
             _stateless: Some(StatelessSession(session)),
         };
         let exchange = Exchange {
-            id: asked.id.to_owned(),
+            id: request.id.to_owned(),
             stream,
-            accepts: asked.accepts,
+            accepts: request.accepts,
             errors,
-            is_call: asked.method == "tools/call",
+            is_call: request.method == "tools/call",
             kept: None,
         };
         Ok(exchange.respond(lease).await)
@@ -227,37 +235,37 @@ impl Service {
     fn take_place(
         &self,
         places: &Arc<Places>,
-        peer: &Peer,
-        state: State,
-    ) -> Result<Place, Refusal> {
+        peer: &ClientIdentity,
+        state: HolderState,
+    ) -> Result<HeldPlace, HttpError> {
         let entered = places.enter(peer.who(), state);
         let place = entered.map(|entered| entered.place);
         place.map_err(|_| self.too_many_requests())
     }
 
-    fn too_many_requests(&self) -> Refusal {
-        Refusal::too_many_requests(self.limits.requests_max)
+    fn too_many_requests(&self) -> HttpError {
+        HttpError::too_many_requests(self.limits.requests_max)
     }
 
-    fn find_session(&self, id: &str, peer: &Peer) -> Result<SessionUse, Refusal> {
+    fn find_session(&self, id: &str, peer: &ClientIdentity) -> Result<SessionUse, HttpError> {
         let opened = self.sessions.find(id, peer)?;
         Ok(self.use_session(opened))
     }
 
     fn use_session(&self, opened: Opened) -> SessionUse {
         if opened.has_replaced {
-            self.complaints.of_sessions(self.limits.sessions_max);
+            self.complaints.log_sessions(self.limits.sessions_max);
         }
         opened.used
     }
 
     async fn start_stateless(
         &self,
-        asked: &Asked<'_>,
-        peer: &Peer,
+        request: &McpRequest<'_>,
+        peer: &ClientIdentity,
         opening: Opening,
     ) -> (ResponseStream, Arc<Session>) {
-        let (responses, stream) = open_response(asked);
+        let (responses, stream) = open_response(request);
         let out = Out::Reply(responses);
         let connection = Connection {
             transport: "http",
@@ -271,13 +279,13 @@ impl Service {
         let gone = self.stopping.child_token();
         let gateway = Arc::clone(&self.gateway);
         let session = Session::until(gone, gateway, connection, out.clone(), opening);
-        // An rmcp that has ended has closed the stream; there the exchange finds out.
-        let _ = session.take(asked.line, &out).await;
+        // If rmcp has ended, it has closed the stream, which the exchange notices.
+        let _ = session.take(request.line, &out).await;
         (stream, session)
     }
 
-    /// One message on one line, of bounded size, in bounded time.
-    async fn read(&self, head: &Parts, body: Incoming) -> Result<Bytes, Refusal> {
+    /// Reads one message, limited in size and time, and puts it on one line.
+    async fn read(&self, head: &Parts, body: Incoming) -> Result<Bytes, HttpError> {
         let max = self.limits.body_bytes_max;
         let announced = head.headers.get(CONTENT_LENGTH);
         let announced = announced.and_then(|it| it.to_str().ok()?.parse::<usize>().ok());
@@ -285,40 +293,40 @@ impl Service {
             if !head.headers.contains_key(EXPECT) {
                 linger(body).await;
             }
-            return Err(Refusal::too_large(max));
+            return Err(HttpError::too_large(max));
         }
         let read = timeout(
             self.limits.receive_timeout,
             Limited::new(body, max).collect(),
         );
         match read.await {
-            Err(_) => Err(Refusal::too_slow()),
+            Err(_) => Err(HttpError::too_slow()),
             Ok(Ok(read)) => Ok(on_one_line(read.to_bytes())),
-            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Refusal::too_large(max)),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(HttpError::too_large(max)),
             Ok(Err(error)) => {
                 let why = format!("the body ended early: {error}");
-                Err(Refusal::mistake(StatusCode::BAD_REQUEST, why))
+                Err(HttpError::mistake(StatusCode::BAD_REQUEST, why))
             }
         }
     }
 }
 
-/// A message, and how it came.
-struct Asked<'a> {
+/// A received message, with the facts from its headers.
+struct McpRequest<'a> {
     /// True if a stream begins with an event that has only an id.
     primes: bool,
     method: &'a str,
     is_request: bool,
-    /// As it came.
+    /// The id as it was received.
     id: &'a str,
     accepts: Accepts,
     spoken: Spoken,
     line: &'a Bytes,
 }
 
-/// The stream of a request whose answer is lost: it has nothing but the answer in place of that.
+/// Returns the stream of a request whose response is lost: an error in place of that response.
 fn answer_lost(request: &LostRequest, used: SessionUse) -> Response<Body> {
-    tracing::debug!("a client came back for an answer that is lost");
+    tracing::debug!("a client reconnected for an answer that is lost");
     let (_, stream) = response_stream();
     let reader = used.0.resumable.begin(stream, None);
     let body = Body::of_kept(reader, None, false, RequestLease::of_stream(used));
@@ -326,16 +334,16 @@ fn answer_lost(request: &LostRequest, used: SessionUse) -> Response<Body> {
     reply::stream(body.with_first(Some(answer)))
 }
 
-fn open_response(asked: &Asked<'_>) -> (Arc<ResponseSender>, ResponseStream) {
-    if asked.accepts.events {
+fn open_response(request: &McpRequest<'_>) -> (Arc<ResponseSender>, ResponseStream) {
+    if request.accepts.events {
         response_stream()
     } else {
         single_response()
     }
 }
 
-/// The time for which a body that is refused may go on arriving. A client that still writes when
-/// the connection closes may never see why.
+/// The time for which the rest of a refused body is read. A client that is still writing when the
+/// connection closes may never read the response.
 const LINGER: Duration = Duration::from_secs(1);
 
 async fn linger(mut body: Incoming) {
@@ -343,8 +351,8 @@ async fn linger(mut body: Incoming) {
     let _ = timeout(LINGER, rest).await;
 }
 
-/// Servers get messages line by line. Between its values JSON may hold line ends, in its texts
-/// it cannot.
+/// Replaces line ends by spaces, since servers read messages line by line. JSON has line ends only
+/// between its values, not in its strings.
 fn on_one_line(body: Bytes) -> Bytes {
     if memchr::memchr2(b'\n', b'\r', &body).is_none() {
         return body;
@@ -356,9 +364,9 @@ fn on_one_line(body: Bytes) -> Bytes {
     flat.collect()
 }
 
-fn refuse_unreadable(line: &Bytes) -> Refusal {
+fn refuse_unreadable(line: &Bytes) -> HttpError {
     match serde_json::from_slice::<serde::de::IgnoredAny>(line) {
-        Ok(_) => Refusal::unreadable(-32_600, "Invalid Request: expected one object"),
-        Err(error) => Refusal::unreadable(-32_700, format!("Parse error: {error}")),
+        Ok(_) => HttpError::unreadable(-32_600, "Invalid Request: expected one object"),
+        Err(error) => HttpError::unreadable(-32_700, format!("Parse error: {error}")),
     }
 }

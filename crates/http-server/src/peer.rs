@@ -1,4 +1,4 @@
-//! The other end of a connection.
+//! The identity of a client that sent a request.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -7,11 +7,11 @@ use std::{
 
 use hyper::{HeaderMap, header::HOST, http::uri::Authority};
 
-use super::places::{Place, Who};
+use super::places::{HeldPlace, PlaceOwner};
 
 /// The client that sent a request, as far as the gate can identify it.
 #[derive(Debug, Clone)]
-pub(super) struct Peer {
+pub(super) struct ClientIdentity {
     /// The name of the token that admitted it; none if no token is required.
     pub(super) token: Option<Arc<str>>,
     /// The name of the token in the audit log: its name in the configuration, or its subject.
@@ -24,11 +24,11 @@ pub(super) struct Peer {
     pub(super) is_here: bool,
 }
 
-impl Peer {
-    /// Those with whom its places are counted.
-    pub(super) fn who(&self) -> Who {
-        let token = self.token.clone().map(Who::Token);
-        token.unwrap_or_else(|| Who::at(self.address))
+impl ClientIdentity {
+    /// Returns the owner of its places.
+    pub(super) fn who(&self) -> PlaceOwner {
+        let token = self.token.clone().map(PlaceOwner::Token);
+        token.unwrap_or_else(|| PlaceOwner::at(self.address))
     }
 }
 
@@ -37,7 +37,7 @@ impl Peer {
 pub(super) struct Arrival {
     pub(super) local: SocketAddr,
     pub(super) from: IpAddr,
-    pub(super) place: Arc<Place>,
+    pub(super) place: Arc<HeldPlace>,
 }
 
 /// The headers that a proxy in front of us adds to forwarded requests.

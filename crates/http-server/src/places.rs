@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Clients whose places are counted together.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Who {
+pub(super) enum PlaceOwner {
     /// By the name of the token that let it in.
     Token(Arc<str>),
     Address(IpAddr),
@@ -19,7 +19,7 @@ pub(super) enum Who {
     Here,
 }
 
-impl Who {
+impl PlaceOwner {
     pub(super) fn at(address: IpAddr) -> Self {
         let address = address.to_canonical();
         if address.is_loopback() {
@@ -33,11 +33,11 @@ impl Who {
 #[derive(Debug)]
 pub(super) struct Places {
     max: usize,
-    taken: Mutex<Taken>,
+    taken: Mutex<PlaceTable>,
 }
 
 #[derive(Debug, Default)]
-struct Taken {
+struct PlaceTable {
     next: u64,
     holders: Vec<Holder>,
 }
@@ -45,36 +45,36 @@ struct Taken {
 #[derive(Debug)]
 struct Holder {
     number: u64,
-    who: Who,
-    state: State,
+    who: PlaceOwner,
+    state: HolderState,
     since: Instant,
     left: CancellationToken,
 }
 
-/// Those that go first come first.
+/// The state of a place. In this order, holders give up their places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum State {
-    /// It has shown nothing yet.
+pub(super) enum HolderState {
+    /// The holder has sent nothing yet.
     New,
-    /// It was served, and waits again.
+    /// The holder was served, and waits again.
     Idle,
-    /// It is being served, and keeps its place.
+    /// The holder is being served, and keeps its place.
     Busy,
 }
 
-/// One place; given back when dropped.
+/// A place, which is released when this is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct HeldPlace {
     places: Arc<Places>,
     pub(super) number: u64,
     left: CancellationToken,
 }
 
-/// A place, and the number of the one that had to go for it.
+/// A new place, and the number of the place that was taken away for it.
 #[derive(Debug)]
 pub(super) struct Entered {
-    pub(super) place: Place,
-    pub(super) gone: Option<u64>,
+    pub(super) place: HeldPlace,
+    pub(super) evicted: Option<u64>,
 }
 
 /// There is no free place, and no holder that merely waits.
@@ -99,19 +99,23 @@ impl Places {
         taken.holders.len() >= self.max && taken.waiting(|_| true).is_none()
     }
 
-    pub(super) fn enter(self: &Arc<Self>, who: Who, state: State) -> Result<Entered, Full> {
+    pub(super) fn enter(
+        self: &Arc<Self>,
+        who: PlaceOwner,
+        state: HolderState,
+    ) -> Result<Entered, Full> {
         let mut taken = self.taken.lock();
         let is_own = |holder: &Holder| holder.who == who;
         let own = taken.holders.iter().filter(|it| is_own(it)).count();
         let share = match who {
-            Who::Here => self.max,
-            Who::Token(_) | Who::Address(_) => self.max.div_ceil(2),
+            PlaceOwner::Here => self.max,
+            PlaceOwner::Token(_) | PlaceOwner::Address(_) => self.max.div_ceil(2),
         };
-        let mut gone = None;
+        let mut evicted = None;
         if own >= share {
-            gone = Some(taken.turn_out(is_own)?);
+            evicted = Some(taken.evict(is_own)?);
         } else if taken.holders.len() >= self.max {
-            gone = Some(taken.turn_out(|_| true)?);
+            evicted = Some(taken.evict(|_| true)?);
         }
         let (number, left) = (taken.next, CancellationToken::new());
         taken.next += 1;
@@ -122,25 +126,26 @@ impl Places {
             since: Instant::now(),
             left: left.clone(),
         });
-        let place = Place {
+        let place = HeldPlace {
             places: Arc::clone(self),
             number,
             left,
         };
-        Ok(Entered { place, gone })
+        Ok(Entered { place, evicted })
     }
 }
 
-impl Taken {
-    /// The one to go of those.
+impl PlaceTable {
+    /// Returns the index of the holder to evict, of those that match.
     fn waiting(&self, of: impl Fn(&Holder) -> bool) -> Option<usize> {
-        let waits = |(_, holder): &(usize, &Holder)| holder.state != State::Busy && of(holder);
+        let waits =
+            |(_, holder): &(usize, &Holder)| holder.state != HolderState::Busy && of(holder);
         let waiting = self.holders.iter().enumerate().filter(waits);
         let first = waiting.min_by_key(|(_, holder)| (holder.state, holder.since));
         first.map(|(at, _)| at)
     }
 
-    fn turn_out(&mut self, of: impl Fn(&Holder) -> bool) -> Result<u64, Full> {
+    fn evict(&mut self, of: impl Fn(&Holder) -> bool) -> Result<u64, Full> {
         let at = self.waiting(of).ok_or(Full)?;
         let holder = self.holders.remove(at);
         holder.left.cancel();
@@ -148,8 +153,8 @@ impl Taken {
     }
 }
 
-impl Place {
-    pub(super) fn set(&self, state: State) {
+impl HeldPlace {
+    pub(super) fn set(&self, state: HolderState) {
         let mut taken = self.places.taken.lock();
         let mut holders = taken.holders.iter_mut();
         if let Some(holder) = holders.find(|it| it.number == self.number) {
@@ -161,16 +166,16 @@ impl Place {
     pub(super) fn is_busy(&self) -> bool {
         let taken = self.places.taken.lock();
         let holder = taken.holders.iter().find(|it| it.number == self.number);
-        holder.is_some_and(|holder| holder.state == State::Busy)
+        holder.is_some_and(|holder| holder.state == HolderState::Busy)
     }
 
-    /// Does this, unless the place is needed for another; then there is nothing.
+    /// Runs this until the place is taken away; then returns `None`.
     pub(super) async fn unless_needed<F: Future>(&self, work: F) -> Option<F::Output> {
         self.left.run_until_cancelled(work).await
     }
 }
 
-impl Drop for Place {
+impl Drop for HeldPlace {
     fn drop(&mut self) {
         let mut taken = self.places.taken.lock();
         taken.holders.retain(|it| it.number != self.number);
@@ -180,23 +185,23 @@ impl Drop for Place {
 /// A connection is being served until this is dropped.
 #[derive(Debug)]
 pub(super) struct Serving {
-    place: Arc<Place>,
+    place: Arc<HeldPlace>,
     /// The state afterwards.
-    then: State,
+    then: HolderState,
 }
 
 impl Serving {
-    pub(super) fn of(place: &Arc<Place>) -> Self {
-        place.set(State::Busy);
+    pub(super) fn of(place: &Arc<HeldPlace>) -> Self {
+        place.set(HolderState::Busy);
         Self {
             place: Arc::clone(place),
-            then: State::New,
+            then: HolderState::New,
         }
     }
 
-    /// It was let in.
-    pub(super) fn let_in(&mut self) {
-        self.then = State::Idle;
+    /// Records that the request was admitted.
+    pub(super) fn admit(&mut self) {
+        self.then = HolderState::Idle;
     }
 }
 
@@ -210,8 +215,8 @@ impl Drop for Serving {
 mod tests {
     use super::*;
 
-    fn far(last: u8) -> Who {
-        Who::at(IpAddr::from([192, 0, 2, last]))
+    fn far(last: u8) -> PlaceOwner {
+        PlaceOwner::at(IpAddr::from([192, 0, 2, last]))
     }
 
     fn numbers(places: &[Result<Entered, Full>]) -> Vec<Option<u64>> {
@@ -222,14 +227,14 @@ mod tests {
     #[test]
     fn one_client_takes_half_and_this_machine_all() {
         let places = Places::new(4);
-        let enter = |who| places.enter(who, State::Busy);
+        let enter = |who| places.enter(who, HolderState::Busy);
         let far_places = [enter(far(1)), enter(far(1)), enter(far(1)), enter(far(2))];
         assert_eq!(numbers(&far_places), [Some(0), Some(1), None, Some(2)]);
-        let tokens = ["a", "b"].map(|name| enter(Who::Token(name.into())));
+        let tokens = ["a", "b"].map(|name| enter(PlaceOwner::Token(name.into())));
         assert_eq!(numbers(&tokens), [Some(3), None]);
         assert!(places.is_full());
         drop((far_places, tokens));
-        let here = Who::at("::ffff:127.0.0.1".parse().unwrap());
+        let here = PlaceOwner::at("::ffff:127.0.0.1".parse().unwrap());
         let all: Vec<_> = (0..5).map(|_| enter(here.clone())).collect();
         assert_eq!(all.iter().filter(|it| it.is_ok()).count(), 4);
     }
@@ -239,19 +244,19 @@ mod tests {
         let places = Places::new(3);
         let enter = async || {
             tokio::time::advance(std::time::Duration::from_millis(1)).await;
-            places.enter(Who::Here, State::New)
+            places.enter(PlaceOwner::Here, HolderState::New)
         };
         let [first, second, third] = [enter().await, enter().await, enter().await];
         let [first, second, third] = [first, second, third].map(|it| Arc::new(it.unwrap().place));
         let mut served = Serving::of(&first);
-        served.let_in();
+        served.admit();
         let serving = Serving::of(&second);
         drop(served);
         // The third has shown nothing; the first was served, and waits.
         for expected in [third.number, first.number] {
             let next = enter().await.unwrap();
-            assert_eq!(next.gone, Some(expected));
-            next.place.set(State::Busy);
+            assert_eq!(next.evicted, Some(expected));
+            next.place.set(HolderState::Busy);
             std::mem::forget(next);
         }
         assert!(
@@ -262,6 +267,6 @@ mod tests {
         );
         assert!(enter().await.is_err() && places.is_full());
         drop(serving);
-        assert_eq!(enter().await.unwrap().gone, Some(second.number));
+        assert_eq!(enter().await.unwrap().evicted, Some(second.number));
     }
 }

@@ -20,13 +20,13 @@ use super::{
     body::{Body, unanswered},
     event_id::WaitingRequest,
     headers::Accepts,
+    http_error::HttpError,
     lease::RequestLease,
-    refusal::Refusal,
     resume::ResumableStreams,
 };
 
-/// The time without a message after which the response begins as a stream: some clients time out on
-/// one that does not begin.
+/// The time without a message after which the response begins as a stream: some clients time out if
+/// the response does not begin.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The same for a call of the modern era. The Python SDK ends a whole client whose request has no
@@ -36,19 +36,19 @@ const MODERN_PATIENCE: Duration = Duration::from_millis(250);
 
 /// One request and the messages that belong to it.
 pub(super) struct Exchange {
-    /// Of the request, as it came.
+    /// The id of the request, as it was received.
     pub(super) id: String,
     pub(super) stream: ResponseStream,
     pub(super) accepts: Accepts,
     pub(super) errors: Errors,
-    /// It may have run when its answer is lost.
+    /// True for a call, which may have run although its response is lost.
     pub(super) is_call: bool,
-    /// Of a session: streams are kept for its client.
-    pub(super) kept: Option<Kept>,
+    /// The resumable streams, if the request belongs to a session.
+    pub(super) kept: Option<KeptStream>,
 }
 
 /// A stream that is kept for its client.
-pub(super) struct Kept {
+pub(super) struct KeptStream {
     /// The streams of its session.
     pub(super) streams: Arc<ResumableStreams>,
     /// True if the client gets the data to resume the stream at once. A client that can resume needs it
@@ -57,19 +57,19 @@ pub(super) struct Kept {
     pub(super) primes: bool,
 }
 
-/// The protocol errors that are errors of HTTP too.
+/// The protocol errors that are also sent as an HTTP status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Errors {
     /// None, as in the older revisions.
     InBand,
-    /// Any: a session did not begin.
+    /// All, since no session begins.
     All,
     /// Errors as defined by the modern revision.
     Modern { has_whole_meta: bool },
 }
 
 impl Exchange {
-    /// The response to the request, once it is known whether a stream is needed.
+    /// Waits until it is known if a stream is needed, and returns the response.
     pub(super) async fn respond(mut self, lease: RequestLease) -> Response<Body> {
         if !self.accepts.events {
             return self.json(lease).await;
@@ -95,7 +95,7 @@ impl Exchange {
 
     fn stream(self, first: Option<ServerEvent>, lease: RequestLease) -> Response<Body> {
         let body = match self.kept {
-            Some(Kept { streams, primes }) => {
+            Some(KeptStream { streams, primes }) => {
                 let request = WaitingRequest {
                     id: self.id.clone(),
                     is_call: self.is_call,
@@ -155,28 +155,28 @@ pub(super) fn empty(status: StatusCode) -> Response<Body> {
     response
 }
 
-/// The response to a request that is refused.
-pub(super) fn refuse(refusal: Refusal) -> Response<Body> {
-    let id = refusal.id.as_deref().unwrap_or("null");
-    let body = frame::error(id, refusal.code, &refusal.message);
+/// Builds the response to a refused request.
+pub(super) fn refuse(error: HttpError) -> Response<Body> {
+    let id = error.id.as_deref().unwrap_or("null");
+    let body = frame::error(id, error.code, &error.message);
     let mut response = Response::new(Body::whole(body));
-    *response.status_mut() = refusal.status;
+    *response.status_mut() = error.status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    if let Some(header) = refusal.header {
+    if let Some(header) = error.header {
         let (name, value) = *header;
         // A value built from the configuration was checked to be a valid header.
         if let Ok(value) = HeaderValue::from_str(&value) {
             headers.insert(name, value);
         }
     }
-    if refusal.closes {
+    if error.closes {
         headers.insert(CONNECTION, HeaderValue::from_static("close"));
     }
     response
 }
 
-/// An error is never this long; a result that is longer is not read again.
+/// The longest message that is parsed to find an error: a longer one is a result.
 const ERROR_BYTES_MAX: usize = 64 * 1024;
 
 impl Errors {
@@ -203,7 +203,7 @@ const INVALID_PARAMS: i64 = -32_602;
 /// A header that does not fit the body, a capability that is missing, a revision not served.
 const OF_THE_HEAD: [i64; 3] = [-32_020, -32_021, -32_022];
 
-/// The code of a protocol error.
+/// Returns the code of a protocol error.
 fn code(parts: &[Bytes]) -> Option<i64> {
     let whole = parts.concat();
     let text = std::str::from_utf8(&whole).unwrap_or_default();
@@ -294,7 +294,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_call_begins_as_a_stream_before_its_client_would_end_over_no_response() {
-        let kept = |primes| Kept {
+        let kept = |primes| KeptStream {
             streams: Arc::default(),
             primes,
         };

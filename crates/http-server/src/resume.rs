@@ -14,18 +14,19 @@ use tokio::time::{Instant, sleep};
 
 use super::event_id::{EventId, LostRequest, StreamNumber, WaitingRequest};
 
-/// The time for which a broken stream is kept. Meanwhile a client that is asked on it is awaited, and
-/// messages are buffered in it.
+/// The time for which a broken stream is kept. Until then, questions on it stay open and messages are
+/// buffered.
 const RESUME_WAIT: Duration = Duration::from_secs(30);
 
 /// The number of resumable streams of one session; beyond it, the oldest cannot be resumed.
 const STREAMS_MAX: usize = 16;
 
-/// So many of them may have their answer: each call has a stream, and quick ones must not push out a
-/// long one.
+/// The number of these streams that may be complete: each call has a stream, and quick calls must not
+/// evict the stream of a long one.
 const ANSWERED_MAX: usize = 4;
 
-/// The last events of a stream are kept, so many and so large at most; a larger one is sent once.
+/// The most recent events of a stream that are kept: their number, and their total size. A larger event
+/// is sent but not kept.
 const EVENTS_MAX: usize = 64;
 const EVENT_BYTES_MAX: usize = 1024 * 1024;
 
@@ -51,11 +52,11 @@ struct Streams {
 pub(super) struct ResumableStream {
     number: StreamNumber,
     home: Weak<ResumableStreams>,
-    state: Mutex<State>,
+    state: Mutex<StreamState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct StreamState {
     /// The events still to come; none at the end.
     rest: Option<ResponseStream>,
     /// The request that waits for its response here.
@@ -87,7 +88,7 @@ impl ResumableStreams {
         let stream = Arc::new(ResumableStream {
             number: StreamNumber::next(),
             home: Arc::downgrade(self),
-            state: Mutex::new(State {
+            state: Mutex::new(StreamState {
                 rest: Some(rest),
                 request,
                 ended_at: None,
@@ -102,11 +103,11 @@ impl ResumableStreams {
     }
 
     /// Resumes a stream after the event of this id; none if there is no such stream.
-    pub(super) fn take_up(&self, last_event: &str) -> Option<TakenUp> {
+    pub(super) fn resume(&self, last_event: &str) -> Option<ResumeOutcome> {
         let id = EventId::read(last_event)?;
         match self.find(&id) {
-            Some(resumed) => Some(TakenUp::GoesOn(resumed)),
-            None => id.into_lost().map(TakenUp::Lost),
+            Some(resumed) => Some(ResumeOutcome::Resumed(resumed)),
+            None => id.into_lost().map(ResumeOutcome::Lost),
         }
     }
 
@@ -128,13 +129,13 @@ impl ResumableStreams {
         })
     }
 
-    /// Forgets the streams whose clients have had their answer for long.
+    /// Removes the streams whose clients received the response a while ago.
     pub(super) fn forget_answered(&self) {
         let mut streams = self.streams.lock();
         streams.kept.retain(|it| !it.is_over());
     }
 
-    /// Nothing is kept from here on.
+    /// Removes all streams.
     pub(super) fn close(&self) {
         self.streams.lock().kept.clear();
     }
@@ -176,11 +177,11 @@ impl ResumableStream {
     }
 }
 
-/// The stream that a client asks for.
+/// The outcome of a client's request to resume a stream.
 #[derive(Debug)]
-pub(super) enum TakenUp {
-    GoesOn(Resumed),
-    /// It is not kept, and a request waited on it.
+pub(super) enum ResumeOutcome {
+    Resumed(Resumed),
+    /// The stream is not kept, and a request waited on it.
     Lost(LostRequest),
 }
 
@@ -193,7 +194,7 @@ pub(super) struct Resumed {
     pub(super) reader: StreamReader,
 }
 
-impl State {
+impl StreamState {
     /// Records if the stream is read: while others wait, a client that is asked on it is awaited only as
     /// long as it reads.
     fn note_read(&self, is_read: bool) {
@@ -325,16 +326,19 @@ mod tests {
     }
 
     fn resumed(streams: &ResumableStreams, last_event: &str) -> Option<Resumed> {
-        match streams.take_up(last_event) {
-            Some(TakenUp::GoesOn(resumed)) => Some(resumed),
+        match streams.resume(last_event) {
+            Some(ResumeOutcome::Resumed(resumed)) => Some(resumed),
             _ => None,
         }
     }
 
     #[track_caller]
     fn check_lost(streams: &ResumableStreams, last_event: &str) {
-        let taken_up = streams.take_up(last_event);
-        assert!(matches!(taken_up, Some(TakenUp::Lost(_))), "{taken_up:?}");
+        let outcome = streams.resume(last_event);
+        assert!(
+            matches!(outcome, Some(ResumeOutcome::Lost(_))),
+            "{outcome:?}"
+        );
     }
 
     #[tokio::test(start_paused = true)]
@@ -353,12 +357,12 @@ mod tests {
         let next = poll_fn(|context| resumed.reader.poll_next(context)).await;
         assert!(matches!(next, Some(ServerEvent::Answer(_))));
         for unknown in ["2-1", "1", "", "1-x", "-", "1-1-1"] {
-            assert!(streams.take_up(unknown).is_none(), "{unknown}");
+            assert!(streams.resume(unknown).is_none(), "{unknown}");
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn no_two_events_share_an_id_when_a_session_is_taken_up_again() {
+    async fn no_two_events_share_an_id_when_a_session_is_outcome_again() {
         let mut seen = std::collections::HashSet::new();
         let mut last: Option<String> = None;
         // Each time the session was closed, and the next request opens it again.
@@ -391,7 +395,7 @@ mod tests {
         sleep(RESUME_WAIT * 2).await;
         streams.forget_answered();
         check_lost(&streams, &before);
-        let behind = streams.take_up(&answer);
+        let behind = streams.resume(&answer);
         assert!(behind.is_none(), "the client has the answer: {behind:?}");
         drop(sender);
     }
@@ -431,6 +435,6 @@ mod tests {
         let (_, rest) = response_stream();
         let last = streams.begin(rest, None);
         streams.close();
-        assert!(streams.take_up(&first_id(&last)).is_none());
+        assert!(streams.resume(&first_id(&last)).is_none());
     }
 }

@@ -14,9 +14,9 @@ use super::{
     body::Body,
     gate,
     guarding::METADATA_PATH,
-    peer::{Arrival, Peer, is_here},
+    http_error::HttpError,
+    peer::{Arrival, ClientIdentity, is_here},
     places::Serving,
-    refusal::Refusal,
     reply::refuse,
     service::Service,
 };
@@ -32,12 +32,12 @@ impl Service {
         let (head, body) = request.into_parts();
         let mut response = match self.route(&head, body, &arrival).await {
             Ok(response) => {
-                serving.let_in();
+                serving.admit();
                 response
             }
-            Err(refusal) => {
-                self.complaints.of(&refusal);
-                refuse(refusal)
+            Err(error) => {
+                self.complaints.log_error(&error);
+                refuse(error)
             }
         };
         response.body_mut().keep(serving);
@@ -50,17 +50,17 @@ impl Service {
         head: &Parts,
         body: Incoming,
         arrival: &Arrival,
-    ) -> Result<Response<Body>, Refusal> {
+    ) -> Result<Response<Body>, HttpError> {
         self.gate.check_names(head, arrival.local)?;
         match (head.uri.path(), &head.method) {
             ("/healthz", &Method::GET | &Method::HEAD) => Ok(text(StatusCode::OK, "ok\n")),
             ("/readyz", &Method::GET | &Method::HEAD) => Ok(self.ready().await),
-            ("/healthz" | "/readyz", _) => Err(Refusal::method("GET, HEAD")),
+            ("/healthz" | "/readyz", _) => Err(HttpError::method("GET, HEAD")),
             ("/mcp" | "/mcp/", &Method::OPTIONS) => Ok(gate::preflight()),
             ("/mcp" | "/mcp/", method) => {
                 let admitted = self.gate.check_token(head).await?;
                 let address = arrival.from;
-                let peer = Peer {
+                let peer = ClientIdentity {
                     token: admitted.as_ref().map(|it| Arc::clone(&it.name)),
                     caller: admitted.as_ref().map(|it| Arc::clone(&it.caller)),
                     rule: admitted.and_then(|it| it.rule),
@@ -71,27 +71,27 @@ impl Service {
                     Method::POST => self.post(head, body, peer).await,
                     Method::GET => self.get(head, &peer),
                     Method::DELETE => self.delete(head, &peer),
-                    _ => Err(Refusal::method("POST, GET, DELETE")),
+                    _ => Err(HttpError::method("POST, GET, DELETE")),
                 }
             }
             ("/metrics", method) if self.gives_metrics => {
                 self.gate.check_token(head).await?;
                 match *method {
                     Method::GET | Method::HEAD => Ok(self.metrics().await),
-                    _ => Err(Refusal::method("GET, HEAD")),
+                    _ => Err(HttpError::method("GET, HEAD")),
                 }
             }
             (path, &Method::GET | &Method::HEAD) if path.starts_with(METADATA_PATH) => {
                 self.describe_resource()
             }
-            _ => Err(Refusal::nowhere()),
+            _ => Err(HttpError::nowhere()),
         }
     }
 
     /// Returns the metadata of the protected resource, for clients that have no token yet.
-    fn describe_resource(&self) -> Result<Response<Body>, Refusal> {
+    fn describe_resource(&self) -> Result<Response<Body>, HttpError> {
         let guarding = self.gate.guarding.as_ref();
-        let guarding = guarding.ok_or_else(Refusal::nowhere)?;
+        let guarding = guarding.ok_or_else(HttpError::nowhere)?;
         let mut response = text(StatusCode::OK, &guarding.metadata().to_string());
         let json = HeaderValue::from_static("application/json");
         response.headers_mut().insert(CONTENT_TYPE, json);

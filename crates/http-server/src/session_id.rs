@@ -1,9 +1,9 @@
 //! The ids of sessions: random, with the announcement of their client, and signed, so that the next
 //! process can verify the ids of this one.
 //!
-//! `RANDOM.NAME.TAG`, or `RANDOM.NAME.CAPABILITIES.TAG` of a client that can be asked something, each
-//! in base64url. The tag covers the name of the token that the session was begun with, which is not
-//! told.
+//! `RANDOM.NAME.TAG`, or `RANDOM.NAME.CAPABILITIES.TAG` for a client that can be asked questions, each
+//! in base64url. The tag also covers the name of the token that began the session, which the id does
+//! not contain.
 
 use aws_lc_rs::hmac::{self, Context, HMAC_SHA256, Key};
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD as BASE64};
@@ -17,14 +17,14 @@ const RANDOM_BYTES: usize = 16;
 /// The length to which HMAC-SHA256 is truncated; the rest cannot be guessed.
 const TAG_BYTES: usize = 16;
 
-/// The longest id that is looked into: a name has 100 characters of up to 4 bytes.
+/// The longest id that is parsed: a name has 100 characters of up to 4 bytes.
 const ID_CHARS_MAX: usize = 1_024;
 
 /// The prefix of the signed data: the same key signs nothing else.
 const PURPOSE: &[u8] = b"session 1\0";
 const PURPOSE_WITH_CAPABILITIES: &[u8] = b"session 2\0";
 
-/// A session's signature, which is another for each id.
+/// The signature of an id.
 pub(super) type Tag = [u8; TAG_BYTES];
 
 /// Creates ids, and verifies those that were made with its key.
@@ -58,7 +58,7 @@ impl Signer {
         parts.join(".")
     }
 
-    /// Reads an id; none where we did not make it as it stands, for a client of this token.
+    /// Verifies an id; `None` if we did not make it for a client with this token.
     pub(super) fn read(&self, id: &str, token: Option<&str>) -> Option<Signed> {
         if id.len() > ID_CHARS_MAX {
             return None;

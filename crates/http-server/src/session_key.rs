@@ -1,5 +1,5 @@
-//! The key by which the ids of sessions are signed: a file of the state folder, so that the next
-//! process signs as this one does.
+//! The key that signs the ids of sessions: a file in the state folder, so that the next process has the
+//! same key.
 
 use std::{
     fs::{self, File},
@@ -21,7 +21,7 @@ const OF_OTHERS: u32 = 0o077;
 pub(super) fn load_key(state_dir: &Path) -> [u8; KEY_BYTES] {
     load_or_make(&state_dir.join(FILE)).unwrap_or_else(|error| {
         let file = state_dir.join(FILE);
-        tracing::warn!(%error, file = %file.display(), "no key for sessions over HTTP can be kept: \
+        tracing::warn!(%error, file = %file.display(), "the key for sessions over HTTP cannot be stored: \
              they end with this process");
         make_key()
     })
@@ -39,7 +39,7 @@ fn load_or_make(place: &Path) -> io::Result<[u8; KEY_BYTES]> {
         Ok(Some(key)) => Ok(key),
         Ok(None) => {
             let file = place.display();
-            tracing::warn!(%file, "no key of ours alone: made anew, so sessions over HTTP begin anew");
+            tracing::warn!(%file, "the key is invalid or readable by others: it was replaced, so sessions over HTTP start again");
             let key = make_key();
             write_durable(place, &key)?;
             Ok(key)
@@ -49,7 +49,7 @@ fn load_or_make(place: &Path) -> io::Result<[u8; KEY_BYTES]> {
     }
 }
 
-/// Writes the first key of a folder, or takes the one that another process wrote meanwhile.
+/// Writes the first key of a folder, or reads the one that another process wrote meanwhile.
 fn write_new(place: &Path) -> io::Result<[u8; KEY_BYTES]> {
     let key = make_key();
     match write_new_durable(place, &key) {

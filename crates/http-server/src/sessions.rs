@@ -10,42 +10,42 @@ use tokio::time::{sleep, timeout};
 use tokio_util::task::TaskTracker;
 
 use super::{
-    entry::{Entry, SessionUse},
+    http_error::HttpError,
     limits::STOP_WAIT,
-    peer::Peer,
-    places::{Entered, Places, State},
-    refusal::Refusal,
+    open_session::{OpenSession, SessionUse},
+    peer::ClientIdentity,
+    places::{Entered, HolderState, Places},
     session_id::{Signed, Signer, Tag},
 };
 use crate::settings::Limits;
 
-/// The interval at which idle sessions are looked for.
+/// The interval between checks for idle sessions.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 
-/// The number of ended sessions that are remembered; one that ended before these is resumed if its
-/// client comes back after all.
+/// The number of ended sessions that are remembered; an older one is resumed if its client sends another
+/// request.
 const ENDED_MAX: usize = 4_096;
 
 #[derive(Debug)]
 pub(super) struct Sessions {
     gateway: Arc<Gateway>,
     signer: Signer,
-    open: DashMap<String, Arc<Entry>>,
+    open: DashMap<String, Arc<OpenSession>>,
     /// Locked while a session is resumed, so that this happens once.
     closed: Mutex<Closed>,
     places: Arc<Places>,
     idle: Duration,
-    /// Requests that one session may have in flight.
+    /// The limit of concurrent requests of one session.
     requests_max: usize,
-    /// Sessions that are coming to their end.
+    /// The sessions that are ending.
     ending: TaskTracker,
 }
 
-/// A session that may be used.
+/// An open session that the client may use.
 #[derive(Debug)]
 pub(super) struct Opened {
     pub(super) used: SessionUse,
-    /// Another one had to go for it.
+    /// True if another session was ended to make room.
     pub(super) has_replaced: bool,
 }
 
@@ -76,45 +76,45 @@ impl Sessions {
         self.places.is_full()
     }
 
-    /// Begins a session of a client that announces this of itself; also answers its id.
+    /// Begins a session of a client with this announcement, and returns it with its id.
     pub(super) fn begin(
         &self,
         announced: &Announcement,
-        peer: &Peer,
-    ) -> Result<(String, Opened), Refusal> {
+        peer: &ClientIdentity,
+    ) -> Result<(String, Opened), HttpError> {
         let id = self.signer.make_id(announced, peer.token.as_deref());
         let opened = self.open(&id, peer, None)?;
         Ok((id, opened))
     }
 
-    /// The session of this id, if this peer may use it.
-    pub(super) fn find(&self, id: &str, peer: &Peer) -> Result<Opened, Refusal> {
+    /// Returns the session with this id, if this client may use it.
+    pub(super) fn find(&self, id: &str, peer: &ClientIdentity) -> Result<Opened, HttpError> {
         if let Some(opened) = self.find_open(id, peer)? {
             return Ok(opened);
         }
         let signed = self.read(id, peer)?;
         let closed = self.closed.lock();
-        // Another request may have been faster.
+        // Another request may have resumed it meanwhile.
         if let Some(opened) = self.find_open(id, peer)? {
             return Ok(opened);
         }
         if closed.ended.contains(&signed.tag) {
-            return Err(Refusal::no_session());
+            return Err(HttpError::no_session());
         }
         if closed.all {
-            return Err(Refusal::stopping());
+            return Err(HttpError::stopping());
         }
         let opened = self.open(id, peer, Some(&signed))?;
-        tracing::debug!(client = signed.announced.name, "took up a session again");
+        tracing::debug!(client = signed.announced.name, "resumed a session");
         Ok(opened)
     }
 
-    fn find_open(&self, id: &str, peer: &Peer) -> Result<Option<Opened>, Refusal> {
+    fn find_open(&self, id: &str, peer: &ClientIdentity) -> Result<Option<Opened>, HttpError> {
         let Some(entry) = self.open.get(id).map(|entry| Arc::clone(&entry)) else {
             return Ok(None);
         };
         if !entry.is_of(peer) {
-            return Err(Refusal::no_session());
+            return Err(HttpError::no_session());
         }
         entry.confirm();
         Ok(Some(Opened {
@@ -123,41 +123,46 @@ impl Sessions {
         }))
     }
 
-    /// Returns the content of the id, if we gave it to this peer.
-    fn read(&self, id: &str, peer: &Peer) -> Result<Signed, Refusal> {
+    /// Returns the content of the id, if we issued it to this client.
+    fn read(&self, id: &str, peer: &ClientIdentity) -> Result<Signed, HttpError> {
         let signed = self.signer.read(id, peer.token.as_deref());
-        signed.ok_or_else(Refusal::no_session)
+        signed.ok_or_else(HttpError::no_session)
     }
 
-    /// Opens a session; without a handshake for a client that came back with a signed id.
-    fn open(&self, id: &str, peer: &Peer, signed: Option<&Signed>) -> Result<Opened, Refusal> {
+    /// Opens a session; without a handshake if its client sent a signed id.
+    fn open(
+        &self,
+        id: &str,
+        peer: &ClientIdentity,
+        signed: Option<&Signed>,
+    ) -> Result<Opened, HttpError> {
         let (opening, state) = match signed {
-            None => (Opening::Handshake, State::New),
-            Some(_) => (Opening::None, State::Busy),
+            None => (Opening::Handshake, HolderState::New),
+            Some(_) => (Opening::None, HolderState::Busy),
         };
         let entered = self.places.enter(peer.who(), state);
-        let full = |_| Refusal::too_many_sessions(self.places.max());
-        let Entered { place, gone } = entered.map_err(full)?;
-        if let Some(number) = gone {
+        let full = |_| HttpError::too_many_sessions(self.places.max());
+        let Entered { place, evicted } = entered.map_err(full)?;
+        if let Some(number) = evicted {
             self.end_holder_of(number);
         }
-        let entry = Entry::new(&self.gateway, peer, opening, self.requests_max, place);
+        let entry = OpenSession::new(&self.gateway, peer, opening, self.requests_max, place);
         if let Some(signed) = signed {
             entry.session.recall(&signed.announced);
         }
         self.open.insert(id.to_owned(), Arc::clone(&entry));
         Ok(Opened {
             used: SessionUse::of(entry),
-            has_replaced: gone.is_some(),
+            has_replaced: evicted.is_some(),
         })
     }
 
     /// Ends a session permanently at its client's request, whether it is open or not.
-    pub(super) fn close(&self, id: &str, peer: &Peer) -> Result<(), Refusal> {
+    pub(super) fn close(&self, id: &str, peer: &ClientIdentity) -> Result<(), HttpError> {
         let signed = self.read(id, peer)?;
         let mut closed = self.closed.lock();
         if closed.ended.contains(&signed.tag) {
-            return Err(Refusal::no_session());
+            return Err(HttpError::no_session());
         }
         if closed.ended.len() >= ENDED_MAX {
             closed.ended.pop_front();
@@ -217,7 +222,7 @@ pub(super) async fn expire(sessions: Arc<Sessions>) {
 mod tests {
 
     use super::*;
-    use crate::entry::HALF_OPEN;
+    use crate::open_session::HALF_OPEN;
 
     /// A gateway without servers, and the folder it lives in.
     fn gateway() -> (tempfile::TempDir, Arc<Gateway>) {
@@ -256,8 +261,8 @@ mod tests {
         Arc::new(Sessions::new(Arc::clone(gateway), signer, &LIMITS))
     }
 
-    fn peer(token: Option<&str>) -> Peer {
-        Peer {
+    fn peer(token: Option<&str>) -> ClientIdentity {
+        ClientIdentity {
             token: token.map(Arc::from),
             caller: None,
             rule: None,
@@ -267,7 +272,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_refused<T: std::fmt::Debug>(answer: Result<T, Refusal>, status: u16) {
+    fn check_refused<T: std::fmt::Debug>(answer: Result<T, HttpError>, status: u16) {
         assert_eq!(answer.unwrap_err().status.as_u16(), status);
     }
 

@@ -20,7 +20,7 @@ pub struct Listen {
 
 /// The configuration of HTTP; secrets are not read yet.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
+pub struct HttpSettings {
     /// The address to listen on; none if the configuration does not set it.
     pub listen: Option<Listen>,
     /// Tokens, by the name that the configuration gives to their holder.
@@ -43,7 +43,7 @@ pub struct Settings {
     pub limits: Limits,
 }
 
-impl Settings {
+impl HttpSettings {
     /// Returns every template that is filled in before we listen.
     pub(crate) fn templates(&self) -> impl Iterator<Item = &Template> {
         let named = self.tokens.iter().chain(&self.token_files);
@@ -61,8 +61,8 @@ pub struct Guard {
     pub issuer: String,
     /// Our own public URL: tokens for other audiences are rejected.
     pub audience: String,
-    /// A token needs one of these; the first that it has is the name of the client's rules. Empty:
-    /// any token of the issuer will do.
+    /// A token needs one of these; the first that it has is the name of the client's rules. If empty,
+    /// every token of the issuer is accepted.
     pub scopes: Vec<String>,
     /// The client credentials for introspection of tokens that are not JWTs.
     pub introspection: Option<Introspection>,
@@ -71,7 +71,7 @@ pub struct Guard {
 /// A client of an authorization server, and its secret.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Introspection {
-    /// As it is registered there.
+    /// Its id at that server.
     pub client_id: Template,
     /// Its secret.
     pub client_secret: Template,
@@ -89,21 +89,21 @@ pub struct Tls {
 /// The limits of clients; one client gets half of the places at most.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// Of one message.
+    /// The largest message.
     pub body_bytes_max: usize,
-    /// Of the head of a request.
+    /// The largest head of a request.
     pub header_bytes_max: usize,
-    /// Open at one time.
+    /// The most open connections.
     pub connections_max: usize,
-    /// Open at one time.
+    /// The most open sessions.
     pub sessions_max: usize,
-    /// In flight at one time.
+    /// The most concurrent requests.
     pub requests_max: usize,
-    /// A session that is not used for so long ends.
+    /// The time after which an unused session ends.
     pub session_idle: Duration,
-    /// A head or a body must have arrived by then.
+    /// The time limit for receiving a head or a body.
     pub receive_timeout: Duration,
-    /// A client that takes nothing of its answer for so long is cut off.
+    /// The time after which a client that does not read its response is disconnected.
     pub stall_timeout: Duration,
 }
 
@@ -134,7 +134,7 @@ impl fmt::Display for NoAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "no address to listen on: `{}`; {}",
+            "not an address to listen on: `{}`; {}",
             self.0.escape_debug(),
             Self::HINT
         )
@@ -158,7 +158,7 @@ impl FromStr for Listen {
     }
 }
 
-/// Host and port; the host is empty where only a port is written.
+/// Splits host and port; the host is empty if there is only a port.
 fn parts(text: &str) -> Option<(&str, u16)> {
     let (host, port) = text.rsplit_once(':').unwrap_or(("", text));
     Some((host, port.parse().ok()?))
@@ -173,11 +173,11 @@ fn ip(host: &str) -> Option<IpAddr> {
     }
 }
 
-/// The next step where a token is missing.
+/// The next step if a token is missing.
 pub const TOKEN_HINT: &str = "add `[http.tokens]` with a line such as `laptop = \"${LAPTOP_TOKEN}\"` \
                               (`openssl rand -hex 32` makes one), or listen on `127.0.0.1`";
 
-impl Settings {
+impl HttpSettings {
     /// Checks that this address may be served: one that other machines can reach needs a token.
     pub fn admits(&self, listen: Listen) -> Result<(), String> {
         let has_tokens = !self.tokens.is_empty() || !self.token_files.is_empty();

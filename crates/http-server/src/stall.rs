@@ -12,8 +12,8 @@ use tokio::{
     time::{Instant, Sleep, sleep},
 };
 
-/// Fails a write that made no headway for so long. A stream to which nothing is written may rest
-/// as long as it likes.
+/// Fails a write that made no progress within the limit. A stream to which nothing is written has no
+/// limit.
 #[derive(Debug)]
 pub(super) struct Stalling<S> {
     stream: S,
@@ -44,7 +44,7 @@ impl<S> Stalling<S> {
         let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(limit)));
         ready!(waiting.as_mut().poll(context));
         waiting.as_mut().reset(Instant::now() + limit);
-        let why = "the client takes nothing of its answer";
+        let why = "the client does not read its response";
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, why)))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-/// The shortest token that is taken, in characters: one that can be guessed is none.
+/// The shortest accepted token, in characters: a shorter one could be guessed.
 const TOKEN_CHARS_MIN: usize = 16;
 
 /// The known tokens, as digests: all of one length, and without the secrets themselves.
@@ -36,14 +36,14 @@ impl Tokens {
         }
         if !token.chars().all(|c| c.is_ascii_graphic()) {
             return Err(format!(
-                "the token `{name}` holds what no header can: use ASCII without spaces"
+                "the token `{name}` contains characters that a header cannot contain: use ASCII without spaces"
             ));
         }
         self.0.push((name.into(), digest(token)));
         Ok(())
     }
 
-    /// The name of this token. Every known one is compared, to its last byte.
+    /// Returns the name of this token. Every known token is compared to its last byte.
     pub(super) fn holder(&self, given: &str) -> Option<Arc<str>> {
         let given = digest(given);
         let mut holder = None;

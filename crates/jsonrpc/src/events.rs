@@ -1,7 +1,7 @@
-//! Server-sent events, read from chunks of bytes and written around messages.
+//! Server-sent events, parsed from chunks of bytes and written around messages.
 //!
 //! `sse-stream`, which rmcp uses, ends a stream at an unknown field, and buffers events of any length.
-//! This reader ignores whatever the standard says is to be ignored, and bounds each event.
+//! This reader ignores unknown fields, as the standard requires, and limits the length of each event.
 
 #[cfg(any(test, fuzzing))]
 pub(crate) mod laws;
@@ -28,11 +28,11 @@ pub struct Event {
     pub retry_ms: Option<u64>,
 }
 
-/// An event exceeded its bound. The rest of the stream cannot be read.
+/// An event exceeded its limit. The rest of the stream cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("one event of more than {bytes_max} bytes")]
 pub struct EventTooLong {
-    /// The bound.
+    /// The limit.
     pub bytes_max: usize,
 }
 
@@ -45,17 +45,17 @@ pub struct EventReader {
     is_first_line: bool,
     /// A line ended with `\r`; a `\n` that comes next belongs to it.
     ended_with_cr: bool,
-    /// The length from which on the callback decides how long an event may be.
+    /// The length above which the callback decides the limit of an event.
     cap: (usize, Cap),
 }
 
-/// An event whose empty line has not come yet.
+/// An incomplete event.
 #[derive(Debug, Default)]
 struct Begun {
     event: Event,
     data: Option<BytesMut>,
     has_fields: bool,
-    /// Of all its lines, comments included.
+    /// The bytes of all its lines, including comments.
     bytes: usize,
 }
 
@@ -80,19 +80,20 @@ impl EventReader {
         }
     }
 
-    /// The same with another bound.
+    /// Sets another limit.
     #[must_use]
     pub fn capped(self, bytes: usize, cap: Cap) -> Self {
         let cap = (bytes, cap);
         Self { cap, ..self }
     }
 
-    /// The next event that has ended.
+    /// Returns the next complete event.
     pub fn next_event(&mut self) -> Option<Event> {
         self.ready.pop_front()
     }
 
-    /// Takes the next bytes of the stream. An error leaves the events that ended before it.
+    /// Reads the next bytes of the stream. After an error, the complete events before it are still
+    /// available.
     pub fn take(&mut self, chunk: &[u8]) -> Result<(), EventTooLong> {
         let mut rest = chunk;
         if mem::take(&mut self.ended_with_cr) {

@@ -1,4 +1,4 @@
-//! The members of a JSON object, each still as text.
+//! The members of a JSON object, as unparsed text.
 
 use std::{borrow::Cow, fmt};
 
@@ -8,7 +8,7 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-/// A JSON object read one level deep, in its own order.
+/// A JSON object, parsed one level deep, in its order.
 #[derive(Debug)]
 pub struct Fields<'a>(pub Vec<(Cow<'a, str>, &'a RawValue)>);
 
@@ -18,7 +18,7 @@ impl<'a> Fields<'a> {
         serde_json::from_str(text).ok()
     }
 
-    /// The first member of this name.
+    /// Returns the first member with this name.
     pub fn get(&self, key: &str) -> Option<&'a RawValue> {
         self.0
             .iter()
@@ -31,25 +31,25 @@ impl<'a> Fields<'a> {
         self.get(key).is_some()
     }
 
-    /// The member, unless it is absent or `null`.
+    /// Returns the member, unless it is absent or `null`.
     pub fn filled(&self, key: &str) -> Option<&'a RawValue> {
         self.get(key).filter(|value| value.get() != "null")
     }
 
-    /// The blocks of a tool's result.
+    /// Returns the blocks of a tool's result.
     pub fn content(&self) -> Option<Vec<&'a RawValue>> {
         serde_json::from_str(self.get("content")?.get()).ok()
     }
 }
 
-/// Text of a JSON string, `None` for anything else.
+/// Returns the text of a JSON string; `None` for any other value.
 pub fn text_of(raw: &RawValue) -> Option<Cow<'_, str>> {
     #[derive(Deserialize)]
-    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+    struct BorrowedText<'a>(#[serde(borrow)] Cow<'a, str>);
     if !raw.get().starts_with('"') {
         return None;
     }
-    serde_json::from_str::<Text<'_>>(raw.get())
+    serde_json::from_str::<BorrowedText<'_>>(raw.get())
         .ok()
         .map(|text| text.0)
 }
@@ -71,9 +71,11 @@ impl<'de> Visitor<'de> for FieldsVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
         #[derive(Deserialize)]
-        struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+        struct BorrowedKey<'a>(#[serde(borrow)] Cow<'a, str>);
         let mut fields = Vec::new();
-        while let Some((Key(key), value)) = map.next_entry::<Key<'de>, &'de RawValue>()? {
+        while let Some((BorrowedKey(key), value)) =
+            map.next_entry::<BorrowedKey<'de>, &'de RawValue>()?
+        {
             fields.push((key, value));
         }
         Ok(Fields(fields))

@@ -1,24 +1,24 @@
-//! Messages put together from text that is JSON already: one line each, its line end included.
+//! Builds messages from JSON text: one line each, including its line end.
 //!
-//! An `id` is JSON text too, as the peer wrote it: a number, a string or `null`.
+//! An `id` is JSON text as well, as the peer wrote it: a number, a string or `null`.
 
 use std::fmt::Display;
 
 use bytes::Bytes;
 use serde_json::Value;
 
-/// A request was read, and its method is not one that we have.
+/// The method of a request does not exist.
 pub const METHOD_NOT_FOUND: i32 = -32_601;
-/// The parameters are not those of the method.
+/// The parameters are invalid for the method.
 pub const INVALID_PARAMS: i32 = -32_602;
 /// A line is not JSON.
 pub const PARSE_ERROR: i32 = -32_700;
-/// A line is JSON and no message.
+/// A line is JSON but not a message.
 pub const INVALID_REQUEST: i32 = -32_600;
-/// The fault is ours.
+/// An internal error.
 pub const INTERNAL_ERROR: i32 = -32_603;
 
-/// A request; `params` stays in the pieces that it comes in.
+/// Builds a request; the pieces of `params` are not copied.
 pub fn request(
     id: impl Display,
     method: &str,
@@ -28,28 +28,28 @@ pub fn request(
     enclose(head, params)
 }
 
-/// A successful answer; `result` stays in the pieces that it comes in.
+/// Builds a successful response; the pieces of `result` are not copied.
 pub fn result(id: &str, result: impl IntoIterator<Item = Bytes>) -> Vec<Bytes> {
     enclose(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":"#), result)
 }
 
-/// A notification; `params` is JSON text.
+/// Builds a notification; `params` is JSON text.
 pub fn notification(method: &str, params: &str) -> Bytes {
     let line = format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#);
     Bytes::from(line + "\n")
 }
 
-/// An error answer; `error` is JSON text in the pieces that it comes in.
+/// Builds an error response; the pieces of `error`, which is JSON text, are not copied.
 pub fn error_of(id: &str, error: impl IntoIterator<Item = Bytes>) -> Vec<Bytes> {
     enclose(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":"#), error)
 }
 
-/// An error answer. `code` is what prints as a JSON number.
+/// Builds an error response. `code` must print as a JSON number.
 pub fn error(id: &str, code: impl Display, message: &str) -> Bytes {
     error_with(id, code, message, None)
 }
 
-/// The same with `data`, which is JSON text.
+/// Builds an error response with `data`, which is JSON text.
 pub fn error_with(id: &str, code: impl Display, message: &str, data: Option<&str>) -> Bytes {
     let message = Value::from(message);
     let data = data

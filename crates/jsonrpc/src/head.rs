@@ -8,13 +8,13 @@ use serde::{
 };
 use serde_json::{Value, value::RawValue};
 
-/// The id of the request that `line` answers, as the peer wrote it; `None` for a request, a
-/// notification, or anything else.
+/// Returns the id of the request that `line` answers, as the peer wrote it; `None` if the line is not a
+/// response.
 ///
-/// Reading stops where both the id and a `result` or `error` were seen, so a long answer whose id
-/// comes first costs nothing, and the head of a line that was cut off is enough.
+/// Parsing stops after the id and a `result` or `error`, so a long response whose id comes first costs
+/// nothing, and the head of a discarded line is enough.
 pub fn answered_id(line: &[u8]) -> Option<&str> {
-    let mut head = Head::default();
+    let mut head = LineHead::default();
     let mut text = serde_json::Deserializer::from_slice(line);
     // An early stop is an error to the parser; the fields read before it are used.
     let _ = text.deserialize_map(HeadVisitor(&mut head));
@@ -28,12 +28,12 @@ pub fn canonical_id(id: &str) -> Option<String> {
 }
 
 #[derive(Default)]
-struct Head<'a> {
+struct LineHead<'a> {
     id: Option<&'a str>,
     is_answer: bool,
 }
 
-struct HeadVisitor<'h, 'a>(&'h mut Head<'a>);
+struct HeadVisitor<'h, 'a>(&'h mut LineHead<'a>);
 
 impl<'de> Visitor<'de> for HeadVisitor<'_, 'de> {
     type Value = ();
@@ -44,8 +44,8 @@ impl<'de> Visitor<'de> for HeadVisitor<'_, 'de> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
         #[derive(Deserialize)]
-        struct Key<'k>(#[serde(borrow)] Cow<'k, str>);
-        while let Some(Key(key)) = members.next_key::<Key<'de>>()? {
+        struct BorrowedKey<'k>(#[serde(borrow)] Cow<'k, str>);
+        while let Some(BorrowedKey(key)) = members.next_key::<BorrowedKey<'de>>()? {
             match &*key {
                 "id" => self.0.id = Some(members.next_value::<&RawValue>()?.get()),
                 "method" => {

@@ -1,25 +1,26 @@
-//! Every bound of this room, with its unit and its reason.
+//! The limits of this crate.
 
-/// A line longer than this is not kept: its call fails, the connection lives on. Servers were
-/// seen to answer with 2 MB in one line; some hundred times that is a fault, not an answer.
+/// The longest line, in bytes. A longer one is discarded: its call fails, and the connection continues.
+/// Real servers send up to 2 MB in one line.
 pub const LINE_BYTES_MAX: usize = 256 * 1024 * 1024;
 
-/// The room that a reader has for short lines. A longer one gets more for as long as it is read.
+/// The buffer of a reader, in bytes. It grows while a longer line is read.
 pub(crate) const READ_BYTES: usize = 16 * 1024;
 
-/// With less free room than this a reader gets more. Far less than a read, since lines that were read
-/// and are still in use keep their room: it would get more for every line.
+/// The free room, in bytes, below which the buffer grows. It is less than a read, because lines that are
+/// still in use occupy the buffer: otherwise it would grow for every line.
 pub(crate) const ROOM_BYTES_MIN: usize = 8 * 1024;
 
-/// Bytes waiting for a peer that does not read. A sender waits past this, within its deadline.
+/// The most bytes that are queued for a peer that does not read. Beyond it, senders wait until their
+/// deadline.
 pub(crate) const OUTBOX_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Bytes kept of an over-long line, to find out which request it answers.
+/// The bytes that are kept of a discarded line, to find the id of its request.
 pub(crate) const HEAD_BYTES: usize = 4 * 1024;
 
-/// A line shorter than this is put together before it is written: the reader is woken once, by
-/// the whole of it.
+/// A line of at most this many bytes is concatenated before it is written, so that the reader is woken
+/// only once.
 pub(crate) const JOINED_BYTES_MAX: usize = 16 * 1024;
 
-/// Characters of an answer that is no JSON-RPC error, shown in its place.
+/// The most characters that are shown of an invalid JSON-RPC error.
 pub(crate) const UNREADABLE_CHARS_MAX: usize = 500;

@@ -1,7 +1,7 @@
 //! Lines read from a byte stream without a copy.
 //!
-//! `tokio`'s and `tokio-util`'s readers copy each line, fail for good on one over their bound, or
-//! lose what was read when they are dropped between two polls; this one does none of these.
+//! The readers of `tokio` and `tokio-util` copy each line, cannot continue after a line that is too
+//! long, or lose data if they are dropped between two polls. This reader does none of these.
 
 use std::{fmt, io, sync::Arc};
 
@@ -13,13 +13,13 @@ use crate::limits::{HEAD_BYTES, LINE_BYTES_MAX, READ_BYTES, ROOM_BYTES_MIN};
 /// One line that a peer sent, without its line end.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line {
-    /// All of it.
+    /// A complete line.
     Whole(Bytes),
-    /// Longer than it may be, and so not kept.
+    /// A line that exceeded the limit and was discarded.
     TooLong {
         /// Its first bytes, 4 KiB at most.
         head: Bytes,
-        /// The length that it had.
+        /// Its length.
         bytes: usize,
     },
 }
@@ -28,18 +28,18 @@ pub enum Line {
 pub struct LineReader {
     input: Box<dyn AsyncRead + Send + Unpin>,
     buffer: BytesMut,
-    /// The room that was got last for the buffer.
+    /// The capacity of the buffer when it last grew.
     room: usize,
-    /// Bytes of `buffer` known to hold no line end.
+    /// The number of bytes of `buffer` that are known to contain no line end.
     searched: usize,
-    /// The head and length so far of a line that is being thrown away.
+    /// The head of a line that is being discarded, and its length so far.
     skipped: Option<(Bytes, usize)>,
     line_bytes_max: usize,
-    /// The length from which on the callback decides how long a line may be.
+    /// The length above which the callback decides the limit of a line.
     cap: Option<(usize, Cap)>,
 }
 
-/// The bound, in bytes, on a line or event that begins with these bytes.
+/// Returns the length limit, in bytes, of a line or event that begins with these bytes.
 pub type Cap = Arc<dyn Fn(&[u8]) -> usize + Send + Sync>;
 
 impl fmt::Debug for LineReader {
@@ -62,28 +62,28 @@ impl LineReader {
         }
     }
 
-    /// The same for lines with different bounds: `cap` returns the bound of a line over `bytes`, given
-    /// its first 4 KiB.
+    /// Sets a limit that depends on the line: for a line over `bytes`, `cap` returns the limit, given its
+    /// first 4 KiB.
     #[must_use]
     pub fn capped(self, bytes: usize, cap: Cap) -> Self {
         let cap = Some((bytes, cap));
         Self { cap, ..self }
     }
 
-    /// Returns true if a line of which this was read is too long already.
+    /// Returns true if a line that begins with these bytes is already too long.
     fn is_too_long(&self, line: &[u8]) -> bool {
         let head = &line[..HEAD_BYTES.min(line.len())];
         let is_over = |(bytes, cap): &(usize, Cap)| line.len() > *bytes && line.len() > cap(head);
         line.len() > self.line_bytes_max || self.cap.as_ref().is_some_and(is_over)
     }
 
-    /// The next line; `None` at the end of the stream. A last line without a line end counts.
+    /// Returns the next line, or `None` at the end of the stream. The last line may lack its line end.
     pub async fn next(&mut self) -> io::Result<Option<Line>> {
         loop {
             if let Some(line) = self.take_line() {
                 return Ok(Some(line));
             }
-            self.shed();
+            self.discard_excess();
             self.make_room();
             if self.input.read_buf(&mut self.buffer).await? == 0 {
                 return Ok(self.take_rest());
@@ -99,7 +99,7 @@ impl LineReader {
         };
         let mut line = self.buffer.split_to(self.searched + at + 1);
         self.searched = 0;
-        self.give_back();
+        self.release_buffer();
         line.truncate(line.len() - 1);
         if line.last() == Some(&b'\r') {
             line.truncate(line.len() - 1);
@@ -128,7 +128,7 @@ impl LineReader {
     }
 
     /// Discards the bytes read of a line that is already too long.
-    fn shed(&mut self) {
+    fn discard_excess(&mut self) {
         // It may be the first half of a line end.
         let line = self.buffer.strip_suffix(b"\r").unwrap_or(&self.buffer);
         if self.skipped.is_none() && !self.is_too_long(line) {
@@ -146,8 +146,7 @@ impl LineReader {
         }
     }
 
-    /// Grows the buffer with the line it holds, so that a long line is copied a few times, not
-    /// once a read.
+    /// Grows the buffer in proportion to its line, so that a long line is copied only a few times.
     fn make_room(&mut self) {
         if self.buffer.capacity() - self.buffer.len() < ROOM_BYTES_MIN {
             self.buffer.reserve(READ_BYTES.max(self.buffer.len()));
@@ -157,7 +156,7 @@ impl LineReader {
 
     /// Releases the buffer of a long line: it is freed together with the line. Otherwise each of hundreds
     /// of peers would keep a buffer of the size of its longest answer.
-    fn give_back(&mut self) {
+    fn release_buffer(&mut self) {
         if self.buffer.is_empty() && self.room > READ_BYTES {
             self.buffer = BytesMut::new();
             self.room = 0;

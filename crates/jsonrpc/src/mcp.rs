@@ -1,5 +1,5 @@
-//! Names of MCP that both sides need, towards clients and towards servers: revisions, transports, keys
-//! of `_meta`, error codes. Nothing here reads a message.
+//! The names of MCP that are used towards clients and towards servers: revisions, transports, keys of
+//! `_meta`, error codes. This module parses no messages.
 
 pub mod meta;
 mod revision;

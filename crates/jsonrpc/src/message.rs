@@ -1,4 +1,4 @@
-//! The outer structure of a JSON-RPC message, read without parsing its payload.
+//! The outer structure of a JSON-RPC message, parsed without its payload.
 
 use std::borrow::Cow;
 
@@ -9,13 +9,13 @@ use serde_json::value::RawValue;
 
 use crate::limits::UNREADABLE_CHARS_MAX;
 
-/// One JSON-RPC message, its parts still as text.
+/// One JSON-RPC message, whose parts are unparsed text.
 #[derive(Debug, Deserialize)]
 pub struct Message<'a> {
-    /// The id of a request, or of the request that is answered; `None` for `null` too.
+    /// The id of a request or a response; also `None` for `null`.
     #[serde(borrow, default)]
     pub id: Option<&'a RawValue>,
-    /// Of a request or a notification; an answer has none.
+    /// The method of a request or a notification; a response has none.
     #[serde(borrow, default)]
     pub method: Option<Cow<'a, str>>,
     /// The parameters of the method.
@@ -46,34 +46,34 @@ impl<'a> Message<'a> {
 pub struct Json(ByteString);
 
 impl Json {
-    /// The piece `part` of `line`, without a copy.
+    /// Returns `part` of `line`, without a copy.
     pub fn part_of(line: &Bytes, part: &RawValue) -> Self {
         let part = line.slice_ref(part.get().as_bytes());
         Self(ByteString::try_from(part).expect("it was a str a moment ago"))
     }
 
-    /// Text that the caller put together from pieces of JSON; it is not read again.
+    /// Wraps text that the caller built from pieces of JSON; it is not parsed again.
     pub fn of_built(text: String) -> Self {
         debug_assert!(serde_json::from_str::<&RawValue>(&text).is_ok(), "{text}");
         Self(text.into())
     }
 
-    /// The text as it came.
+    /// The text as it was received.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The same bytes, shared and not copied.
+    /// Returns the bytes, shared and not copied.
     pub fn bytes(&self) -> Bytes {
         self.0.as_bytes().clone()
     }
 
-    /// In bytes.
+    /// The length in bytes.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Never true of text that was read as JSON.
+    /// Returns true if the text is empty, which JSON never is.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -86,15 +86,15 @@ impl From<Box<RawValue>> for Json {
     }
 }
 
-/// A JSON-RPC error that a server answered with; `code` is text because servers were seen to
-/// send strings and numbers outside every integer type.
+/// The JSON-RPC error of a response; `code` is text because real servers send strings and numbers
+/// outside every integer type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProtocolError {
-    /// The code: a number or a text, without its quotes; `none` if there was none.
+    /// The code: a number or a string without its quotes; `none` if there was none.
     pub code: String,
-    /// The message; a value that does not have the structure of an error is kept here as a whole.
+    /// The message; the whole value if it does not have the structure of an error.
     pub message: String,
-    /// JSON text, or a text without its quotes.
+    /// JSON text, or a string without its quotes.
     pub data: Option<String>,
 }
 
@@ -114,7 +114,7 @@ impl ProtocolError {
         }
     }
 
-    /// The same with each of its texts rewritten.
+    /// Rewrites each of its texts.
     #[must_use]
     pub fn map(self, rewrite: impl Fn(&str) -> String) -> Self {
         Self {
@@ -138,7 +138,7 @@ impl ProtocolError {
 
     /// Returns the error for a response without a result, which is not a success.
     pub fn empty() -> Self {
-        Self::unreadable("its answer has neither a result nor an error")
+        Self::unreadable("the response has neither a result nor an error")
     }
 
     fn unreadable(text: &str) -> Self {
@@ -160,7 +160,7 @@ struct ErrorFields<'a> {
     data: Option<&'a RawValue>,
 }
 
-/// JSON text that a caller built, checked.
+/// Checks JSON text that a caller built.
 pub fn json(text: String) -> Result<Json, serde_json::Error> {
     RawValue::from_string(text).map(Json::from)
 }

@@ -1,4 +1,4 @@
-//! Lines written to a peer, without a wait that could block other senders.
+//! Writes lines to a peer, without blocking other senders.
 
 mod sink;
 #[cfg(test)]
@@ -26,9 +26,9 @@ pub struct Closed;
 
 /// The output queue to one peer, shared by all its senders.
 ///
-/// A line is written at once, in the sender's own task, when nothing waits before it and the
-/// pipe has room; what does not fit is queued and written by a task of the outbox. A line is
-/// sent whole or not at all, also when its sender is dropped.
+/// A line is written at once, in the sender's own task, if the queue is empty and the pipe has room; the
+/// rest is queued and written by a task of the outbox. A line is sent completely or not at all, even if
+/// its sender is dropped.
 #[derive(Debug)]
 pub struct Outbox {
     queue: Mutex<Queue>,
@@ -40,7 +40,7 @@ pub struct Outbox {
 struct Queue {
     parts: VecDeque<Bytes>,
     bytes: usize,
-    /// Bytes of all lines that were ever taken.
+    /// The number of bytes of all lines so far.
     taken: u64,
     /// The number of bytes that the peer read; known for a pipe that has no reader any more.
     read: Option<u64>,
@@ -68,13 +68,14 @@ impl Outbox {
         outbox
     }
 
-    /// Sends one line, given in parts; waits while too much is queued before it. One that is
-    /// refused was not sent, or not to its end.
+    /// Sends one line, given in parts; waits while too much is queued. After an error, the line was not
+    /// sent, or not completely.
     pub async fn send(&self, parts: &[Bytes]) -> Result<(), Closed> {
         self.send_after(parts).await.map(|_| ())
     }
 
-    /// The same, and answers how many bytes were sent before it, for [`Outbox::is_unread`].
+    /// Sends one line, and returns the number of bytes that were sent before it, for
+    /// [`Outbox::is_unread`].
     pub async fn send_after(&self, parts: &[Bytes]) -> Result<u64, Closed> {
         loop {
             let room = self.room.notified();

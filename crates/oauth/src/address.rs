@@ -62,7 +62,7 @@ impl Reach {
             Err(LoginError::Address { url, why })
         };
         if !url.username().is_empty() || url.password().is_some() {
-            return refuse("it holds a name or password");
+            return refuse("it contains a user name or password");
         }
         match url.scheme() {
             "https" => {}
@@ -71,7 +71,7 @@ impl Reach {
             _ => return refuse("it is neither https nor http"),
         }
         match literal(host) {
-            Some(ip) if !self.allows(ip) => refuse("it is in a network that the server is not in"),
+            Some(ip) if !self.allows(ip) => refuse("it is in another network than the server"),
             None if host == "localhost" && self.nearest < Network::Loopback => {
                 refuse("it is on this machine, and the server is not")
             }
@@ -91,6 +91,15 @@ impl Reach {
 /// Returns an address without the parts that may hold secrets.
 pub(crate) fn shown(url: &Url) -> String {
     url.origin().ascii_serialization() + url.path()
+}
+
+/// Returns an address with another path, and without query and fragment.
+pub(crate) fn with_path(url: &Url, path: &str) -> Url {
+    let mut url = url.clone();
+    url.set_path(path);
+    url.set_query(None);
+    url.set_fragment(None);
+    url
 }
 
 /// Returns true if the host is this machine.
@@ -160,7 +169,7 @@ impl Resolve for FilteredResolver {
             let all = lookup_host((name.as_str(), 0)).await?;
             let allowed: Vec<SocketAddr> = all.filter(|it| reach.allows(it.ip())).collect();
             if allowed.is_empty() {
-                let why = "its name leads into a network that the server is not in";
+                let why = "its name resolves to another network than that of the server";
                 return Err(io::Error::new(io::ErrorKind::PermissionDenied, why).into());
             }
             Ok(Box::new(allowed.into_iter()) as Addrs)

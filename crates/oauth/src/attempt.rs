@@ -12,17 +12,17 @@ use crate::{
     discovery::{Guard, discover},
     error::LoginError,
     jwt::SigningKey,
-    listener::{CameBack, Listener},
+    listener::{Listener, Redirect},
     metadata::Issuer,
     person::Person,
     proof::{self, Prover},
     random::random_text,
-    record::{Client, Grant, Record, Registration},
+    record::{Grant, OAuthClient, Record, Registration},
     registration::{known, register},
-    settings::Settings,
+    settings::LoginSettings,
     store::{RecordFile, change},
-    token::{Asker, Given, grant},
-    web::Web,
+    token::{TokenClient, TokenResponse, grant},
+    web::HttpClient,
 };
 
 /// Long enough for a person to find a password and a second factor.
@@ -30,11 +30,11 @@ const WAIT: Duration = Duration::from_mins(5);
 
 /// A login in progress.
 pub(crate) struct Attempt<'a> {
-    pub(crate) settings: &'a Settings,
+    pub(crate) settings: &'a LoginSettings,
     pub(crate) guard: Guard,
     pub(crate) scopes: Vec<String>,
     file: &'a RecordFile,
-    web: Web,
+    web: HttpClient,
     /// The record when the login began.
     record: Record,
     /// The key to which the token will be bound, and its stored form; none if the server does not
@@ -49,12 +49,12 @@ impl<'a> Attempt<'a> {
         file: &'a RecordFile,
         url: &str,
         headers: HeaderMap,
-        settings: &'a Settings,
+        settings: &'a LoginSettings,
         scopes: &[String],
     ) -> Result<Self, LoginError> {
-        let bad = || LoginError::Metadata("`url` is no address".to_owned());
+        let bad = || LoginError::Metadata("`url` is not a valid address".to_owned());
         let server = Url::parse(url).map_err(|_| bad())?;
-        let web = Web::of(&server).await?;
+        let web = HttpClient::of(&server).await?;
         let record = file.read()?;
         let before = record.challenge.as_ref();
         let guard = discover(&web, &server, headers, settings, before).await?;
@@ -74,10 +74,10 @@ impl<'a> Attempt<'a> {
     }
 
     /// Returns what sends requests to this authorization server as this client.
-    fn asker<'b>(&'b self, client: &'b Client) -> Asker<'b> {
-        Asker {
+    fn token_client<'b>(&'b self, client: &'b OAuthClient) -> TokenClient<'b> {
+        TokenClient {
             web: &self.web,
-            issuer: &self.issuer().said.issuer,
+            issuer: &self.issuer().metadata.issuer,
             client,
             resource: self.guard.resource.as_deref(),
             prover: self.proof.as_ref().map(|(prover, _)| prover),
@@ -131,10 +131,14 @@ impl<'a> Attempt<'a> {
 
     fn kept(&self) -> Option<&Registration> {
         let kept = self.record.registration.as_ref();
-        kept.filter(|it| it.issuer == self.issuer().said.issuer)
+        kept.filter(|it| it.issuer == self.issuer().metadata.issuer)
     }
 
-    async fn client(&self, redirect_uri: &str, with_device: bool) -> Result<Client, LoginError> {
+    async fn client(
+        &self,
+        redirect_uri: &str,
+        with_device: bool,
+    ) -> Result<OAuthClient, LoginError> {
         let kept = self.kept();
         if let Some(client) = known(self.issuer(), self.settings, kept, redirect_uri) {
             if kept.is_none_or(|it| it.client != client) {
@@ -158,13 +162,16 @@ impl<'a> Attempt<'a> {
     /// Returns true if the authorization server still knows a client that it registered earlier. To
     /// find out, it sends a refresh token that was never issued: the browser would show the error of an
     /// unknown client and never be redirected back. If the request fails, the client counts as known.
-    async fn is_still_known(&self, client: &Client) -> Result<bool, LoginError> {
+    async fn is_still_known(&self, client: &OAuthClient) -> Result<bool, LoginError> {
         let invented = random_text()?;
         let form = [
             ("grant_type", "refresh_token"),
             ("refresh_token", invented.as_str()),
         ];
-        let answered = self.asker(client).post(&self.issuer().token, &form).await;
+        let answered = self
+            .token_client(client)
+            .post(&self.issuer().token, &form)
+            .await;
         let error = answered.ok().and_then(|answer| answer.error_code());
         let is_unknown = matches!(
             error.as_deref(),
@@ -175,7 +182,7 @@ impl<'a> Attempt<'a> {
 
     /// Records that a login begins with an earlier registration. If that login never finishes, for
     /// whatever reason, the next login registers again.
-    async fn doubt(&self, client: &Client) -> Result<(), LoginError> {
+    async fn doubt(&self, client: &OAuthClient) -> Result<(), LoginError> {
         let id = client.id.clone();
         change(self.file, move |record| {
             let registration = record.registration.as_mut();
@@ -191,21 +198,25 @@ impl<'a> Attempt<'a> {
         // It is never visited, but a registration requires one.
         let redirect_uri = "http://127.0.0.1/device";
         let client = self.client(redirect_uri, true).await?;
-        let (asker, issuer) = (self.asker(&client), self.issuer());
-        let waiting = device::begin(&asker, issuer, &self.scopes).await?;
+        let (token_client, issuer) = (self.token_client(&client), self.issuer());
+        let waiting = device::begin(&token_client, issuer, &self.scopes).await?;
         let url = waiting.url(&self.web)?;
         person.enter(&url, &crate::error::shown(&waiting.user_code));
-        let entered = timeout(WAIT, waiting.wait(&asker, issuer)).await;
+        let entered = timeout(WAIT, waiting.wait(&token_client, issuer)).await;
         let given = entered.map_err(|_| LoginError::TimedOut(WAIT.as_secs() / 60))??;
         self.grant(given, &client)
     }
 
     pub(crate) async fn exchange(
         &self,
-        client: &Client,
+        client: &OAuthClient,
         form: &[(&str, &str)],
     ) -> Result<Grant, LoginError> {
-        match self.asker(client).ask(&self.issuer().token, form).await {
+        match self
+            .token_client(client)
+            .request_token(&self.issuer().token, form)
+            .await
+        {
             Ok(given) => self.grant(given, client),
             Err(LoginError::Ended(why)) => {
                 // The authorization server may no longer know our client: the next login registers
@@ -223,7 +234,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    fn grant(&self, given: Given, client: &Client) -> Result<Grant, LoginError> {
+    fn grant(&self, given: TokenResponse, client: &OAuthClient) -> Result<Grant, LoginError> {
         let resource = self.guard.resource.clone();
         let key = self.proof.as_ref().map(|(_, kept)| kept.as_str());
         let mut grant = grant(given, self.issuer(), client, resource, &self.scopes, key)?;
@@ -237,7 +248,7 @@ impl<'a> Attempt<'a> {
 /// Makes a key for a token that the server requires to be bound, if the authorization server can bind
 /// tokens.
 fn make_proof(guard: &Guard) -> Result<Option<(Prover, String)>, LoginError> {
-    let known = &guard.issuer.said.dpop_signing_alg_values_supported;
+    let known = &guard.issuer.metadata.dpop_signing_alg_values_supported;
     if !guard.is_bound || !known.iter().any(|it| it == proof::ALGORITHM) {
         return Ok(None);
     }
@@ -250,7 +261,7 @@ fn make_proof(guard: &Guard) -> Result<Option<(Prover, String)>, LoginError> {
 /// earlier login. Adds the scope for refresh tokens if the issuer supports it.
 fn choose_scopes(
     guard: &Guard,
-    settings: &Settings,
+    settings: &LoginSettings,
     more: &[String],
     record: &Record,
 ) -> Vec<String> {
@@ -264,7 +275,7 @@ fn choose_scopes(
     let before = before.flat_map(|grant| &grant.scopes);
     scopes.extend(before.chain(&record.wanted_scopes).chain(more).cloned());
     let offline = "offline_access".to_owned();
-    if guard.issuer.said.scopes_supported.contains(&offline) {
+    if guard.issuer.metadata.scopes_supported.contains(&offline) {
         scopes.push(offline);
     }
     let mut seen = std::collections::HashSet::new();
@@ -276,7 +287,7 @@ fn choose_scopes(
 /// that belongs to another login is reported to the person and does not end this login.
 async fn wait_for_code(
     authorization: &Authorization,
-    mut found: mpsc::Receiver<CameBack>,
+    mut found: mpsc::Receiver<Redirect>,
     person: &dyn Person,
 ) -> Result<String, LoginError> {
     loop {
@@ -285,7 +296,7 @@ async fn wait_for_code(
             text = person.pasted() => match read_pasted(&text, authorization) {
                 Some(url) => (url, None),
                 None => {
-                    let why = "paste the whole address to which the browser was sent".to_owned();
+                    let why = "paste the whole address to which the browser was redirected".to_owned();
                     person.reject(&LoginError::Foreign(why));
                     continue;
                 }
@@ -293,7 +304,7 @@ async fn wait_for_code(
         };
         let read = authorization.read(&url);
         if let Some(browser) = browser {
-            browser.tell(read.is_ok()).await;
+            browser.respond(read.is_ok()).await;
         }
         match read {
             Ok(code) => return Ok(code),
@@ -384,9 +395,9 @@ mod tests {
     async fn client_of(state: &Path, origin: &str) -> String {
         let file = RecordFile::of(&PrivateFiles::plain(state), "any", origin);
         let server = Url::parse(origin).unwrap();
-        let web = Web::of(&server).await.unwrap();
+        let web = HttpClient::of(&server).await.unwrap();
         let issuer = Issuer::assume(&web, origin).unwrap();
-        let settings = Settings::default();
+        let settings = LoginSettings::default();
         let attempt = Attempt {
             settings: &settings,
             guard: Guard {
@@ -407,7 +418,7 @@ mod tests {
 
     fn register_before(state: &Path, origin: &str) {
         let file = RecordFile::of(&PrivateFiles::plain(state), "any", origin);
-        let client = Client {
+        let client = OAuthClient {
             id: "old".to_owned(),
             secret: None,
             method: "none".to_owned(),

@@ -6,8 +6,8 @@ use crate::{
     error::{LoginError, shown},
     metadata::Issuer,
     random::{challenge_of, random_text},
-    record::Client,
-    settings::Settings,
+    record::OAuthClient,
+    settings::LoginSettings,
 };
 
 /// A login that waits for its browser.
@@ -34,11 +34,11 @@ pub(crate) enum Rejected {
 impl Authorization {
     pub(crate) fn begin(
         issuer: &Issuer,
-        client: &Client,
+        client: &OAuthClient,
         redirect_uri: &str,
         resource: Option<&str>,
         scopes: &[String],
-        settings: &Settings,
+        settings: &LoginSettings,
     ) -> Result<Self, LoginError> {
         let (state, verifier) = (random_text()?, random_text()?);
         let mut url = issuer.authorization(settings.assumes_pkce)?.clone();
@@ -69,8 +69,10 @@ impl Authorization {
             redirect_uri: redirect_uri.to_owned(),
             verifier,
             state,
-            issuer: issuer.said.issuer.clone(),
-            names_issuer: issuer.said.authorization_response_iss_parameter_supported,
+            issuer: issuer.metadata.issuer.clone(),
+            names_issuer: issuer
+                .metadata
+                .authorization_response_iss_parameter_supported,
         })
     }
 
@@ -85,7 +87,7 @@ impl Authorization {
                 .map(|(_, value)| value.into_owned())
         };
         if get("state").as_deref() != Some(&self.state) {
-            let why = "its `state` is another".to_owned();
+            let why = "its `state` does not match".to_owned();
             return Err(Rejected::Foreign(LoginError::Foreign(why)));
         }
         let is_its_issuer = match get("iss") {
@@ -102,7 +104,7 @@ impl Authorization {
             return Err(Rejected::Final(LoginError::Refused(why)));
         }
         get("code").filter(|code| !code.is_empty()).ok_or_else(|| {
-            let why = "it holds neither a code nor an error".to_owned();
+            let why = "it contains neither a code nor an error".to_owned();
             Rejected::Final(LoginError::Foreign(why))
         })
     }

@@ -21,10 +21,10 @@ use crate::{
     record::{Grant, Record},
     registration::with_secret,
     scopes,
-    settings::{GrantKind, Settings},
+    settings::{GrantKind, LoginSettings},
     store::{LockedRecord, RecordFile, StoreError},
     token,
-    web::Web,
+    web::HttpClient,
 };
 
 /// The longest wait for another process that renews the token; that process's own request ends earlier.
@@ -88,7 +88,7 @@ pub enum CredentialError {
 pub struct Credential {
     file: RecordFile,
     url: String,
-    settings: Settings,
+    settings: LoginSettings,
     renewing: tokio::sync::Mutex<()>,
     /// The record that was read last, and the modification time of the file at that moment.
     cached: Mutex<Option<(Option<SystemTime>, Record)>>,
@@ -113,7 +113,7 @@ struct Unwritten {
 
 impl Credential {
     /// Makes the login in this file, for the server at this address.
-    pub fn new(file: RecordFile, url: String, settings: Settings) -> Arc<Self> {
+    pub fn new(file: RecordFile, url: String, settings: LoginSettings) -> Arc<Self> {
         Arc::new(Self {
             file,
             url,
@@ -248,7 +248,7 @@ impl Credential {
         let changed = changing.await;
         self.cached.lock().take();
         if let Ok(Err(error)) = changed {
-            warn!(%error, "what was learned of a login was not kept");
+            warn!(%error, "the record of a login was not updated");
         }
     }
 
@@ -299,7 +299,7 @@ impl Credential {
             Ok(Ok(locked)) => locked.map_err(|error| fail(&error.into()))?,
             Ok(Err(error)) => return Err(CredentialError::Failed(error.to_string())),
             Err(_) => {
-                let why = "another process does not end its renewal of the login";
+                let why = "another process has not finished renewing the login";
                 return Err(CredentialError::Failed(why.to_owned()));
             }
         };
@@ -372,8 +372,8 @@ impl Credential {
         if let Err(error) = self.write(locked).await {
             warn!(
                 server, %error,
-                "the renewed login cannot be written: this process uses it and tries again; after \
-                 its end a new login is needed"
+                "the renewed login cannot be written: this process uses it and retries; if it ends \
+                 first, a new login is needed"
             );
         }
     }
@@ -411,9 +411,9 @@ impl Credential {
     }
 
     async fn ask_for_renewal(&self, grant: &Grant) -> Result<Grant, LoginError> {
-        let bad = || LoginError::Metadata("`url` is no address".to_owned());
+        let bad = || LoginError::Metadata("`url` is not a valid address".to_owned());
         let server = Url::parse(&self.url).map_err(|_| bad())?;
-        let web = Web::of(&server).await?;
+        let web = HttpClient::of(&server).await?;
         let renewed = token::renew(&web, &with_secret(grant, &self.settings)).await?;
         Ok(Grant {
             client: grant.client.clone(),
@@ -456,8 +456,8 @@ mod tests {
         net::TcpListener,
     };
 
-    use super::{Credential, CredentialError, Grant, RecordFile, Settings};
-    use crate::record::Client;
+    use super::{Credential, CredentialError, Grant, LoginSettings, RecordFile};
+    use crate::record::OAuthClient;
 
     fn ended_grant(token_endpoint: String) -> Grant {
         Grant {
@@ -472,7 +472,7 @@ mod tests {
             token_endpoint,
             revocation_endpoint: None,
             resource: None,
-            client: Client {
+            client: OAuthClient {
                 id: "c".to_owned(),
                 secret: None,
                 method: "none".to_owned(),
@@ -508,7 +508,7 @@ mod tests {
         let file = RecordFile::of(&PrivateFiles::plain(state), "any", &address);
         let grant = ended_grant(format!("{address}/token"));
         file.change(|record| record.grant = Some(grant)).unwrap();
-        let credential = Credential::new(file, address, Settings::default());
+        let credential = Credential::new(file, address, LoginSettings::default());
         let (bearer, ()) = tokio::join!(credential.bearer(), give_once(listener, state));
         assert_eq!(bearer.unwrap().unwrap().expose(), "second");
         fs::rename(state.join("aside"), state.join("auth")).unwrap();

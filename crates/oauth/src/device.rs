@@ -10,8 +10,8 @@ use crate::{
     error::{LoginError, shown},
     metadata::Issuer,
     registration::DEVICE_GRANT,
-    token::{self, Asker, Given},
-    web::Web,
+    token::{self, TokenClient, TokenResponse},
+    web::HttpClient,
 };
 
 /// The polling interval if the authorization server names none.
@@ -35,14 +35,14 @@ pub(crate) struct Waiting {
 
 /// Requests a code.
 pub(crate) async fn begin(
-    asker: &Asker<'_>,
+    token_client: &TokenClient<'_>,
     issuer: &Issuer,
     scopes: &[String],
 ) -> Result<Waiting, LoginError> {
     let Some(endpoint) = &issuer.device else {
         return Err(LoginError::Metadata(format!(
-            "{} has no login by a code (`--device`)",
-            shown(&issuer.said.issuer)
+            "{} does not support device codes (`--device`)",
+            shown(&issuer.metadata.issuer)
         )));
     };
     let scope = scopes.join(" ");
@@ -50,20 +50,20 @@ pub(crate) async fn begin(
         "" => &[],
         scope => &[("scope", scope)],
     };
-    let answer = asker.post(endpoint, form).await?;
+    let answer = token_client.post(endpoint, form).await?;
     if !answer.status.is_success() {
         return Err(LoginError::Refused(answer.explain()));
     }
     let waiting: Option<Waiting> = serde_json::from_slice(&answer.body).ok();
-    waiting.ok_or_else(|| LoginError::Refused("its answer holds no code".to_owned()))
+    waiting.ok_or_else(|| LoginError::Refused("its response contains no code".to_owned()))
 }
 
 impl Waiting {
     /// Returns the address where the person enters the code, checked like any other address.
-    pub(crate) fn url(&self, web: &Web) -> Result<Url, LoginError> {
+    pub(crate) fn url(&self, web: &HttpClient) -> Result<Url, LoginError> {
         let text = self.verification_uri_complete.as_ref();
         let text = text.unwrap_or(&self.verification_uri);
-        let bad = || LoginError::Metadata("its page for codes has no address".to_owned());
+        let bad = || LoginError::Metadata("its verification address is not valid".to_owned());
         let url = Url::parse(text).map_err(|_| bad())?;
         web.check(&url)?;
         Ok(url)
@@ -72,9 +72,9 @@ impl Waiting {
     /// Polls until the person has entered the code.
     pub(crate) async fn wait(
         &self,
-        asker: &Asker<'_>,
+        token_client: &TokenClient<'_>,
         issuer: &Issuer,
-    ) -> Result<Given, LoginError> {
+    ) -> Result<TokenResponse, LoginError> {
         let mut interval_s = self.interval.unwrap_or(INTERVAL_S).clamp(1, INTERVAL_S_MAX);
         let form = [
             ("grant_type", DEVICE_GRANT),
@@ -82,7 +82,7 @@ impl Waiting {
         ];
         loop {
             sleep(Duration::from_secs(interval_s)).await;
-            let answer = match asker.post(&issuer.token, &form).await {
+            let answer = match token_client.post(&issuer.token, &form).await {
                 Ok(answer) => answer,
                 // The network may work again in a moment, and the code is valid for longer than that.
                 Err(error) if error.is_passing() => continue,

@@ -6,12 +6,12 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
-    address::shown,
+    address::{shown, with_path},
     challenge::Challenge,
     error::{self, LoginError},
     metadata::Issuer,
-    settings::{Resource, Settings},
-    web::Web,
+    settings::{LoginSettings, Resource},
+    web::HttpClient,
 };
 
 /// The authorization server of a server, and the parameters of the token request.
@@ -30,7 +30,7 @@ pub(crate) struct Guard {
 
 /// The protected resource metadata of a server (RFC 9728).
 #[derive(Debug, Deserialize)]
-struct Said {
+struct ResourceMetadata {
     resource: Option<String>,
     #[serde(default)]
     authorization_servers: Vec<String>,
@@ -43,27 +43,27 @@ struct Said {
 /// Asks the server for its authorization server, then requests the metadata of that one. `before` is
 /// the server's challenge to an earlier request, for a server that does not challenge `initialize`.
 pub(crate) async fn discover(
-    web: &Web,
+    web: &HttpClient,
     server: &Url,
     headers: HeaderMap,
-    settings: &Settings,
+    settings: &LoginSettings,
     before: Option<&Challenge>,
 ) -> Result<Guard, LoginError> {
     let challenge = ask(web, server, headers).await?;
     let challenge = challenge.or_else(|| before.cloned()).unwrap_or_default();
-    let said = read_resource(web, server, &challenge).await?;
-    let wants_bound = said
+    let metadata = read_resource(web, server, &challenge).await?;
+    let wants_bound = metadata
         .as_ref()
         .is_some_and(|it| it.dpop_bound_access_tokens_required);
-    let (named, offered, issuers) = match said {
-        Some(said) => {
-            if let (Some(named), Resource::Found) = (&said.resource, &settings.resource) {
+    let (named, offered, issuers) = match metadata {
+        Some(metadata) => {
+            if let (Some(named), Resource::Found) = (&metadata.resource, &settings.resource) {
                 check_resource(named, server)?;
             }
             (
-                said.resource,
-                said.scopes_supported,
-                said.authorization_servers,
+                metadata.resource,
+                metadata.scopes_supported,
+                metadata.authorization_servers,
             )
         }
         None => (None, Vec::new(), Vec::new()),
@@ -85,7 +85,11 @@ pub(crate) async fn discover(
 
 /// Sends an `initialize` request, so that the server responds with its challenge. A server that allows
 /// `initialize` to everyone sends none, and its metadata is looked for at the default addresses.
-async fn ask(web: &Web, server: &Url, headers: HeaderMap) -> Result<Option<Challenge>, LoginError> {
+async fn ask(
+    web: &HttpClient,
+    server: &Url,
+    headers: HeaderMap,
+) -> Result<Option<Challenge>, LoginError> {
     let initialize = json!({
         "jsonrpc": "2.0", "id": 1, "method": "initialize",
         "params": {
@@ -100,58 +104,51 @@ async fn ask(web: &Web, server: &Url, headers: HeaderMap) -> Result<Option<Chall
 }
 
 async fn read_resource(
-    web: &Web,
+    web: &HttpClient,
     server: &Url,
     challenge: &Challenge,
-) -> Result<Option<Said>, LoginError> {
+) -> Result<Option<ResourceMetadata>, LoginError> {
     let named = challenge.resource_metadata.as_deref();
     let named = named.and_then(|text| server.join(text).ok());
     if let Some(url) = &named {
         web.check(url)?;
     }
-    for place in named.into_iter().chain(places(server)) {
+    for place in named.into_iter().chain(well_known(server)) {
         let Ok(answer) = web.get(&place).await else {
             continue;
         };
         if !answer.status.is_success() {
             continue;
         }
-        if let Ok(said) = serde_json::from_slice::<Said>(&answer.body) {
-            return Ok(Some(said));
+        if let Ok(metadata) = serde_json::from_slice::<ResourceMetadata>(&answer.body) {
+            return Ok(Some(metadata));
         }
     }
     Ok(None)
 }
 
-fn places(server: &Url) -> Vec<Url> {
+/// Returns the well-known addresses of a server's metadata: with its path, and without.
+fn well_known(server: &Url) -> Vec<Url> {
+    let prefix = "/.well-known/oauth-protected-resource";
     let path = server.path().trim_end_matches('/');
-    let at = |path: &str| {
-        let mut url = server.clone();
-        url.set_path(&format!("/.well-known/oauth-protected-resource{path}"));
-        url.set_query(None);
-        url.set_fragment(None);
-        url
-    };
-    if path.is_empty() {
-        vec![at("")]
-    } else {
-        vec![at(path), at("")]
-    }
+    let mut paths = vec![format!("{prefix}{path}"), prefix.to_owned()];
+    paths.dedup();
+    paths.iter().map(|path| with_path(server, path)).collect()
 }
 
 /// Returns the configured issuer, if the server names it or names none; else the first issuer that
 /// answers. A server of a revision before 2025-06 names none, and is its own issuer.
 async fn choose_issuer(
-    web: &Web,
+    web: &HttpClient,
     server: &Url,
     named: &[String],
-    settings: &Settings,
+    settings: &LoginSettings,
 ) -> Result<Issuer, LoginError> {
     if let Some(pinned) = &settings.issuer {
         if !named.is_empty() && !named.contains(pinned) {
             let others: Vec<String> = named.iter().map(|it| error::shown(it)).collect();
             return Err(LoginError::Metadata(format!(
-                "the server is guarded by {}, and `oauth.issuer` names {pinned}",
+                "the authorization server is {}, but `oauth.issuer` is {pinned}",
                 others.join(", ")
             )));
         }
@@ -197,7 +194,7 @@ fn check_resource(named: &str, server: &Url) -> Result<(), LoginError> {
         return Ok(());
     }
     Err(LoginError::Metadata(format!(
-        "{} calls itself {}: a token for that would be another server's",
+        "{} names {} as its resource: a token for that would be another server's",
         shown(server),
         error::shown(named)
     )))
@@ -206,21 +203,18 @@ fn check_resource(named: &str, server: &Url) -> Result<(), LoginError> {
 /// Returns the address of a server as the audience of a token: without query and fragment, and without
 /// the slash if that is the whole path.
 fn name_of(server: &Url) -> String {
-    let mut url = server.clone();
-    url.set_query(None);
-    url.set_fragment(None);
-    let text = url.to_string();
-    if url.path() == "/" {
-        return text.trim_end_matches('/').to_owned();
+    let text = with_path(server, server.path()).to_string();
+    match server.path() {
+        "/" => text.trim_end_matches('/').to_owned(),
+        _ => text,
     }
-    text
 }
 
 #[cfg(test)]
 mod tests {
     use reqwest::Url;
 
-    use super::{check_resource, name_of, places};
+    use super::{check_resource, name_of, well_known};
 
     fn url(text: &str) -> Url {
         Url::parse(text).unwrap()
@@ -264,7 +258,7 @@ mod tests {
             name_of(&url("https://x.example/mcp#a")),
             "https://x.example/mcp"
         );
-        let paths = places(&url("https://x.example/a/mcp?b"));
+        let paths = well_known(&url("https://x.example/a/mcp?b"));
         let paths: Vec<&str> = paths.iter().map(Url::path).collect();
         let known = "/.well-known/oauth-protected-resource";
         assert_eq!(paths, [format!("{known}/a/mcp"), known.to_owned()]);

@@ -16,7 +16,7 @@ pub enum LoginError {
     #[error("{0}")]
     Metadata(String),
     /// A server names an address to which we must not send requests.
-    #[error("{url} is not asked: {why}")]
+    #[error("no request is sent to {url}: {why}")]
     Address {
         /// The address, without its query.
         url: String,
@@ -33,11 +33,11 @@ pub enum LoginError {
     },
     /// The authorization server does not say that it checks PKCE.
     #[error(
-        "{0} does not say that it checks PKCE with S256, so a code that was stolen would be worth a token"
+        "{0} does not announce PKCE with S256, without which a stolen code could be exchanged for a token"
     )]
     NoPkce(String),
     /// The authorization server does not register clients.
-    #[error("{0} registers no clients by itself")]
+    #[error("{0} does not register clients dynamically")]
     NoRegistration(String),
     /// The authorization server refused to register our client.
     #[error("{issuer} refused to register a client: {why}")]
@@ -48,22 +48,22 @@ pub enum LoginError {
         why: String,
     },
     /// The browser was redirected with a response that does not belong to this login.
-    #[error("the answer does not belong to this login: {0}")]
+    #[error("the response does not belong to this login: {0}")]
     Foreign(String),
     /// The authorization server or the person refused.
     #[error("the login was refused: {0}")]
     Refused(String),
     /// The token request failed.
-    #[error("no token was given: {0}")]
+    #[error("no token was issued: {0}")]
     NoToken(String),
     /// The refresh token or the client is no longer valid: only a new login helps.
     #[error("the login has ended: {0}")]
     Ended(String),
     /// The person did not log in within the time limit.
-    #[error("nobody logged in within {0} minutes")]
+    #[error("no login within {0} minutes")]
     TimedOut(u64),
     /// The port is in use.
-    #[error("port {port} cannot be listened on: {why}")]
+    #[error("cannot listen on port {port}: {why}")]
     Port {
         /// The port.
         port: u16,
@@ -74,7 +74,7 @@ pub enum LoginError {
     #[error("{0}")]
     Store(#[from] crate::store::StoreError),
     /// The system provides no random numbers.
-    #[error("the system gives no random numbers")]
+    #[error("the system provides no random numbers")]
     Randomness,
 }
 
@@ -83,23 +83,25 @@ impl LoginError {
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
             Self::NoAuthorizationServer(_) => {
-                "if it takes a key, set `headers.Authorization`, such as `Bearer ${secret:NAME}`"
+                "if the server accepts an API key, set `headers.Authorization`, such as `Bearer ${secret:NAME}`"
             }
             Self::NoPkce(_) => {
-                "if its documentation says that it does, write `oauth.pkce = \"assumed\"`"
+                "if its documentation says that it supports PKCE, write `oauth.pkce = \"assumed\"`"
             }
             Self::NoRegistration(_) | Self::RegistrationRefused { .. } => {
                 "register a client there by hand, and write `oauth.client_id` (and \
-                 `oauth.client_secret = \"${secret:NAME}\"` if it gave one, `oauth.callback_port` \
-                 if it wants a fixed address)"
+                 `oauth.client_secret = \"${secret:NAME}\"` if it has a secret, \
+                 `oauth.callback_port` if it requires a fixed redirect address)"
             }
             Self::TimedOut(_) => {
-                "if the browser showed an error of the authorization server, log in once more: a \
-                 client that registered by itself registers anew then"
+                "if the browser showed an error of the authorization server, log in again: that \
+                 registers the client again"
             }
-            Self::Port { .. } => "end what listens there, or write another `oauth.callback_port`",
+            Self::Port { .. } => {
+                "stop the program that listens there, or set another `oauth.callback_port`"
+            }
             Self::Address { .. } => {
-                "if it is your own network, the server's `url` has to be there as well"
+                "if that network is yours, the `url` of the server must be in it too"
             }
             _ => return None,
         })

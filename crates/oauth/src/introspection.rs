@@ -14,8 +14,9 @@ use crate::{
     error::{LoginError, shown},
     metadata::Issuer,
     registration::by_hand,
-    token::Asker,
-    web::Web,
+    scopes,
+    token::TokenClient,
+    web::HttpClient,
 };
 
 /// The longest time for which a response is cached, since a token may be revoked.
@@ -34,7 +35,7 @@ pub struct IntrospectionClient {
 }
 
 /// The time of each response, and its content.
-type Answers = HashMap<[u8; 32], (Instant, Option<Told>)>;
+type Answers = HashMap<[u8; 32], (Instant, Option<TokenDescription>)>;
 
 /// Sends introspection requests to one issuer, and caches the responses for a minute.
 #[derive(Debug)]
@@ -46,7 +47,7 @@ pub(crate) struct Introspection {
 
 /// The issuer's description of a valid token.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct TokenDescription {
     pub(crate) subject: String,
     pub(crate) scopes: Vec<String>,
     audiences: Vec<String>,
@@ -61,14 +62,18 @@ impl Introspection {
     }
 
     /// Returns the issuer's description of a token, or `None` if the token is not valid.
-    pub(crate) async fn ask(&self, issuer: &str, token: &str) -> Result<Option<Told>, LoginError> {
+    pub(crate) async fn ask(
+        &self,
+        issuer: &str,
+        token: &str,
+    ) -> Result<Option<TokenDescription>, LoginError> {
         let digest: [u8; 32] = Sha256::digest(token.as_bytes()).into();
-        if let Some((at, told)) = self.answers.lock().get(&digest)
+        if let Some((at, description)) = self.answers.lock().get(&digest)
             && at.elapsed() < AGE_MAX
         {
-            return Ok(told.clone());
+            return Ok(description.clone());
         }
-        let told = self.ask_issuer(issuer, token).await?;
+        let description = self.ask_issuer(issuer, token).await?;
         let mut answers = self.answers.lock();
         answers.retain(|_, (at, _)| at.elapsed() < AGE_MAX);
         while answers.len() >= ANSWERS_MAX
@@ -79,25 +84,29 @@ impl Introspection {
         {
             answers.remove(&oldest);
         }
-        answers.insert(digest, (Instant::now(), told.clone()));
-        Ok(told)
+        answers.insert(digest, (Instant::now(), description.clone()));
+        Ok(description)
     }
 
-    async fn ask_issuer(&self, issuer: &str, token: &str) -> Result<Option<Told>, LoginError> {
-        let bad = || LoginError::Metadata(format!("{} is no issuer", shown(issuer)));
-        let web = Web::of(&Url::parse(issuer).map_err(|_| bad())?).await?;
+    async fn ask_issuer(
+        &self,
+        issuer: &str,
+        token: &str,
+    ) -> Result<Option<TokenDescription>, LoginError> {
+        let bad = || LoginError::Metadata(format!("{} is not a valid issuer", shown(issuer)));
+        let web = HttpClient::of(&Url::parse(issuer).map_err(|_| bad())?).await?;
         let issuer = Issuer::discover(&web, issuer).await?;
         let secret = self.client.secret.expose().to_owned();
         let client = by_hand(&issuer, &self.client.id, Some(secret));
-        let asker = Asker {
+        let token_client = TokenClient {
             web: &web,
-            issuer: &issuer.said.issuer,
+            issuer: &issuer.metadata.issuer,
             client: &client,
             resource: None,
             prover: None,
         };
         let form = [("token", token), ("token_type_hint", "access_token")];
-        let answer = asker.post(issuer.introspection()?, &form).await?;
+        let answer = token_client.post(issuer.introspection()?, &form).await?;
         if !answer.status.is_success() {
             return Err(LoginError::NoToken(answer.explain()));
         }
@@ -105,11 +114,11 @@ impl Introspection {
     }
 }
 
-impl Told {
+impl TokenDescription {
     /// Checks that the token was issued by this issuer for this audience, and has not expired.
-    pub(crate) fn is_for(&self, issuer: &str, audience: &str) -> Result<(), &'static str> {
+    pub(crate) fn check(&self, issuer: &str, audience: &str) -> Result<(), &'static str> {
         if self.issuer.as_ref().is_some_and(|it| it != issuer) {
-            return Err("it is of another issuer");
+            return Err("it is from another issuer");
         }
         if self.audiences.iter().all(|it| it != audience) {
             return Err("it is for another audience");
@@ -122,7 +131,7 @@ impl Told {
 }
 
 /// Returns `None` if the token is not active or has no subject.
-fn read(object: &Value) -> Option<Told> {
+fn read(object: &Value) -> Option<TokenDescription> {
     let text = |key: &str| object.get(key)?.as_str().map(str::to_owned);
     if object.get("active") != Some(&Value::Bool(true)) {
         return None;
@@ -135,12 +144,10 @@ fn read(object: &Value) -> Option<Told> {
         }
         _ => Vec::new(),
     };
-    Some(Told {
+    Some(TokenDescription {
         // The token of a machine has no subject, only a client.
         subject: text("sub").or_else(|| text("client_id"))?,
-        scopes: text("scope").map_or_else(Vec::new, |all| {
-            all.split_whitespace().map(str::to_owned).collect()
-        }),
+        scopes: text("scope").map_or_else(Vec::new, |all| scopes::split(&all)),
         audiences,
         issuer: text("iss"),
         expires_at: object.get("exp").and_then(Value::as_u64),
@@ -160,8 +167,9 @@ mod tests {
             for (key, value) in more.as_object().unwrap() {
                 object[key] = value.clone();
             }
-            let told = read(&object).map(|told| told.is_for("https://as", "https://us"));
-            assert_eq!(told.unwrap_or(Err("none")), expected, "{object}");
+            let description =
+                read(&object).map(|description| description.check("https://as", "https://us"));
+            assert_eq!(description.unwrap_or(Err("none")), expected, "{object}");
         };
         check(json!({"scope": "a b"}), Ok(()));
         check(
@@ -175,7 +183,7 @@ mod tests {
         check(json!({"aud": null}), Err("it is for another audience"));
         check(
             json!({"iss": "https://other"}),
-            Err("it is of another issuer"),
+            Err("it is from another issuer"),
         );
         check(json!({"exp": 1}), Err("it has expired"));
     }

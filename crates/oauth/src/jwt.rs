@@ -35,9 +35,9 @@ impl SigningKey {
         let keys = keys.into_iter();
         let mut keys = keys.filter_map(|(algorithm, key)| Self::new(key.ok()?, algorithm));
         keys.next().ok_or_else(|| {
-            let what = "`oauth.private_key` holds no key that signs: wanted is a PEM text with `BEGIN \
-                        PRIVATE KEY` (PKCS #8), of P-256, P-384, RSA or Ed25519";
-            LoginError::Metadata(what.to_owned())
+            let why = "`oauth.private_key` is not a signing key: use PEM with `BEGIN PRIVATE KEY` \
+                       (PKCS #8), of P-256, P-384, RSA or Ed25519";
+            LoginError::Metadata(why.to_owned())
         })
     }
 

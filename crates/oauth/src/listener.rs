@@ -48,7 +48,7 @@ pub(crate) struct Listener {
 
 /// A browser that was redirected back, and waits for a page.
 #[derive(Debug)]
-pub(crate) struct CameBack {
+pub(crate) struct Redirect {
     pub(crate) url: Url,
     stream: TcpStream,
 }
@@ -88,7 +88,7 @@ impl Listener {
     }
 
     /// Sends every redirected browser to `found`, until its receiver is dropped.
-    pub(crate) async fn listen(self, found: mpsc::Sender<CameBack>) {
+    pub(crate) async fn listen(self, found: mpsc::Sender<Redirect>) {
         let mut readings = JoinSet::new();
         // The oldest first.
         let mut under_way: VecDeque<AbortHandle> = VecDeque::new();
@@ -143,7 +143,7 @@ async fn bind_all(host: CallbackHost, wanted: u16) -> io::Result<(Vec<TcpListene
 }
 
 /// Reads one request. Answers 404 to any request but the expected redirect.
-async fn read(mut stream: TcpStream, authority: &str) -> Option<CameBack> {
+async fn read(mut stream: TcpStream, authority: &str) -> Option<Redirect> {
     let mut head = Vec::new();
     while !head.windows(4).any(|it| it == b"\r\n\r\n") {
         if head.len() > HEAD_BYTES_MAX || stream.read_buf(&mut head).await.ok()? == 0 {
@@ -151,10 +151,10 @@ async fn read(mut stream: TcpStream, authority: &str) -> Option<CameBack> {
         }
     }
     let Some(url) = find_url(&head, authority) else {
-        answer(&mut stream, "404 Not Found", "There is nothing here.").await;
+        answer(&mut stream, "404 Not Found", "Not found.").await;
         return None;
     };
-    Some(CameBack { url, stream })
+    Some(Redirect { url, stream })
 }
 
 /// Returns the requested address if its host and path are ours.
@@ -172,15 +172,15 @@ fn find_url(head: &[u8], authority: &str) -> Option<Url> {
     (url.path() == PATH && url.query().is_some()).then_some(url)
 }
 
-impl CameBack {
+impl Redirect {
     /// Shows the person the result. The page holds no text from a remote server.
-    pub(crate) async fn tell(mut self, is_done: bool) {
+    pub(crate) async fn respond(mut self, is_done: bool) {
         let (status, text) = if is_done {
             ("200 OK", "You are logged in, and can close this page.")
         } else {
             (
                 "400 Bad Request",
-                "This is not the login that is waited for. Look at the terminal.",
+                "This response belongs to another login. See the terminal.",
             )
         };
         answer(&mut self.stream, status, text).await;
@@ -262,7 +262,7 @@ mod tests {
         let came_back = timeout(Duration::from_mins(1), found.recv()).await;
         let came_back = came_back.expect("a browser is heard").unwrap();
         assert_eq!(came_back.url.query(), Some("state=x"));
-        came_back.tell(true).await;
+        came_back.respond(true).await;
         let mut page = String::new();
         browser.read_to_string(&mut page).await.unwrap();
         assert!(

@@ -6,12 +6,12 @@ use reqwest::Url;
 use crate::{
     attempt::Attempt,
     error::LoginError,
-    person::{Person, Way},
+    person::{LoginMethod, Person},
     registration::with_secret,
-    settings::{GrantKind, Settings},
+    settings::{GrantKind, LoginSettings},
     store::{RecordFile, StoreError, change},
     token,
-    web::Web,
+    web::HttpClient,
 };
 
 /// The parameters of a login.
@@ -24,11 +24,11 @@ pub struct Login<'a> {
     /// Further headers of requests to the server.
     pub headers: HeaderMap,
     /// The settings of the server in the configuration.
-    pub settings: &'a Settings,
+    pub settings: &'a LoginSettings,
     /// Scopes in addition to the discovered ones.
     pub scopes: &'a [String],
     /// The way in which the person consents.
-    pub way: Way,
+    pub way: LoginMethod,
 }
 
 /// A login that succeeded.
@@ -56,8 +56,8 @@ pub async fn log_in(login: Login<'_>, person: &dyn Person) -> Result<LoggedIn, L
     )
     .await?;
     let grant = match (login.settings.grant, login.way) {
-        (GrantKind::AuthorizationCode, Way::Browser) => attempt.by_browser(person).await?,
-        (GrantKind::AuthorizationCode, Way::Device) => attempt.by_device(person).await?,
+        (GrantKind::AuthorizationCode, LoginMethod::Browser) => attempt.by_browser(person).await?,
+        (GrantKind::AuthorizationCode, LoginMethod::Device) => attempt.by_device(person).await?,
         _ => attempt.as_machine().await?,
     };
     let logged_in = LoggedIn {
@@ -82,12 +82,12 @@ pub async fn log_in(login: Login<'_>, person: &dyn Person) -> Result<LoggedIn, L
 pub async fn log_out(
     file: &RecordFile,
     url: &str,
-    settings: &Settings,
+    settings: &LoginSettings,
     forgets_registration: bool,
 ) -> Result<Result<bool, LoginError>, StoreError> {
     let grant = file.read()?.grant;
-    let told = match (&grant, Url::parse(url)) {
-        (Some(grant), Ok(server)) => match Web::of(&server).await {
+    let revoked = match (&grant, Url::parse(url)) {
+        (Some(grant), Ok(server)) => match HttpClient::of(&server).await {
             Ok(web) => token::revoke(&web, &with_secret(grant, settings)).await,
             Err(error) => Err(error),
         },
@@ -104,5 +104,5 @@ pub async fn log_out(
         })
         .await?;
     }
-    Ok(told.map(|()| was_there))
+    Ok(revoked.map(|()| was_there))
 }

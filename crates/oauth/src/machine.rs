@@ -7,12 +7,12 @@ use crate::{
     attempt::Attempt,
     error::LoginError,
     metadata::Issuer,
-    record::{Client, Grant},
+    record::{Grant, OAuthClient},
     registration::{by_hand, known},
-    settings::{GrantKind, IdentityProvider, Settings},
+    settings::{GrantKind, IdentityProvider, LoginSettings},
     store::RecordFile,
-    token::Asker,
-    web::Web,
+    token::TokenClient,
+    web::HttpClient,
 };
 
 /// The grant type of assertions (RFC 7523).
@@ -27,7 +27,7 @@ const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 pub(crate) async fn machine_grant(
     file: &RecordFile,
     url: &str,
-    settings: &Settings,
+    settings: &LoginSettings,
 ) -> Result<Grant, LoginError> {
     let headers = http::HeaderMap::new();
     let attempt = Attempt::begin(file, url, headers, settings, &[]).await?;
@@ -73,13 +73,13 @@ impl Attempt<'_> {
         let id_token = self.assertion().await?;
         // The person names the provider, so its addresses are checked against the provider's own
         // network.
-        let bad = || LoginError::Metadata("`oauth.idp_issuer` is no address".to_owned());
-        let web = Web::of(&Url::parse(&provider.issuer).map_err(|_| bad())?).await?;
+        let bad = || LoginError::Metadata("`oauth.idp_issuer` is not a valid address".to_owned());
+        let web = HttpClient::of(&Url::parse(&provider.issuer).map_err(|_| bad())?).await?;
         let issuer = Issuer::discover(&web, &provider.issuer).await?;
         let client = client_at(provider, &issuer);
-        let asker = Asker {
+        let token_client = TokenClient {
             web: &web,
-            issuer: &issuer.said.issuer,
+            issuer: &issuer.metadata.issuer,
             client: &client,
             resource: self.guard.resource.as_deref(),
             prover: None,
@@ -89,14 +89,16 @@ impl Attempt<'_> {
             ("requested_token_type", ID_JAG),
             ("subject_token", id_token.as_str()),
             ("subject_token_type", ID_TOKEN),
-            ("audience", self.issuer().said.issuer.as_str()),
+            ("audience", self.issuer().metadata.issuer.as_str()),
         ];
         form.extend((!scope.is_empty()).then_some(("scope", scope)));
-        asker.exchange_token(&issuer.token, &form, ID_JAG).await
+        token_client
+            .exchange_token(&issuer.token, &form, ID_JAG)
+            .await
     }
 }
 
-fn client_at(provider: &IdentityProvider, issuer: &Issuer) -> Client {
+fn client_at(provider: &IdentityProvider, issuer: &Issuer) -> OAuthClient {
     let secret = provider.client_secret.as_ref();
     by_hand(
         issuer,

@@ -3,13 +3,17 @@
 use reqwest::Url;
 use serde::Deserialize;
 
-use crate::{address::shown, error::LoginError, web::Web};
+use crate::{
+    address::{shown, with_path},
+    error::LoginError,
+    web::HttpClient,
+};
 
 /// The metadata of one authorization server, checked: its issuer is the requested one, and requests may
 /// be sent to its addresses.
 #[derive(Debug, Clone)]
 pub(crate) struct Issuer {
-    pub(crate) said: Said,
+    pub(crate) metadata: ServerMetadata,
     /// None if the issuer serves machines alone.
     pub(crate) authorization: Option<Url>,
     pub(crate) token: Url,
@@ -22,7 +26,7 @@ pub(crate) struct Issuer {
 
 /// The document as it was received.
 #[derive(Debug, Clone, Default, Deserialize)]
-pub(crate) struct Said {
+pub(crate) struct ServerMetadata {
     pub(crate) issuer: String,
     authorization_endpoint: Option<String>,
     token_endpoint: Option<String>,
@@ -45,9 +49,13 @@ pub(crate) struct Said {
 
 impl Issuer {
     /// Requests the metadata of this issuer, at each address where it may be published.
-    pub(crate) async fn discover(web: &Web, issuer: &str) -> Result<Self, LoginError> {
-        let bad =
-            || LoginError::Metadata(format!("`{}` is no issuer", crate::error::shown(issuer)));
+    pub(crate) async fn discover(web: &HttpClient, issuer: &str) -> Result<Self, LoginError> {
+        let bad = || {
+            LoginError::Metadata(format!(
+                "`{}` is not a valid issuer",
+                crate::error::shown(issuer)
+            ))
+        };
         let base = Url::parse(issuer).map_err(|_| bad())?;
         web.check(&base)?;
         let mut failed = None;
@@ -59,9 +67,9 @@ impl Issuer {
                     continue;
                 }
             };
-            let said: Option<Said> = serde_json::from_slice(&answer.body).ok();
-            if let (true, Some(said)) = (answer.status.is_success(), said) {
-                return Self::read(web, issuer, said);
+            let metadata: Option<ServerMetadata> = serde_json::from_slice(&answer.body).ok();
+            if let (true, Some(metadata)) = (answer.status.is_success(), metadata) {
+                return Self::read(web, issuer, metadata);
             }
         }
         Err(failed.unwrap_or_else(|| {
@@ -74,61 +82,63 @@ impl Issuer {
 
     /// Returns the metadata of an issuer of a revision before 2025-06 that publishes none, with the
     /// endpoints at the paths which that revision specifies.
-    pub(crate) fn assume(web: &Web, origin: &str) -> Result<Self, LoginError> {
+    pub(crate) fn assume(web: &HttpClient, origin: &str) -> Result<Self, LoginError> {
         let at = |path: &str| Some(format!("{origin}{path}"));
-        let said = Said {
+        let metadata = ServerMetadata {
             issuer: origin.to_owned(),
             authorization_endpoint: at("/authorize"),
             token_endpoint: at("/token"),
             registration_endpoint: at("/register"),
             code_challenge_methods_supported: Some(vec!["S256".to_owned()]),
-            ..Said::default()
+            ..ServerMetadata::default()
         };
-        Self::read(web, origin, said)
+        Self::read(web, origin, metadata)
     }
 
-    fn read(web: &Web, issuer: &str, said: Said) -> Result<Self, LoginError> {
-        if !is_same_issuer(&said.issuer, issuer) {
+    fn read(web: &HttpClient, issuer: &str, metadata: ServerMetadata) -> Result<Self, LoginError> {
+        if !is_same_issuer(&metadata.issuer, issuer) {
             return Err(LoginError::Metadata(format!(
-                "the metadata of {} is of another issuer, {}",
+                "the metadata of {} names another issuer, {}",
                 crate::error::shown(issuer),
-                crate::error::shown(&said.issuer)
+                crate::error::shown(&metadata.issuer)
             )));
         }
         let endpoint = |name: &str, text: &Option<String>| match text {
             None => Ok::<_, LoginError>(None),
             Some(text) => {
-                let bad = || LoginError::Metadata(format!("its `{name}` is no address"));
+                let bad = || LoginError::Metadata(format!("its `{name}` is not a valid address"));
                 let url = Url::parse(text).map_err(|_| bad())?;
                 web.check(&url)?;
                 Ok(Some(url))
             }
         };
-        let token = endpoint("token_endpoint", &said.token_endpoint)?;
+        let token = endpoint("token_endpoint", &metadata.token_endpoint)?;
         Ok(Self {
-            authorization: endpoint("authorization_endpoint", &said.authorization_endpoint)?,
+            authorization: endpoint("authorization_endpoint", &metadata.authorization_endpoint)?,
             token: token.ok_or_else(|| lacking(issuer, "token_endpoint"))?,
-            registration: endpoint("registration_endpoint", &said.registration_endpoint)?,
-            revocation: endpoint("revocation_endpoint", &said.revocation_endpoint)?,
+            registration: endpoint("registration_endpoint", &metadata.registration_endpoint)?,
+            revocation: endpoint("revocation_endpoint", &metadata.revocation_endpoint)?,
             device: endpoint(
                 "device_authorization_endpoint",
-                &said.device_authorization_endpoint,
+                &metadata.device_authorization_endpoint,
             )?,
-            keys: endpoint("jwks_uri", &said.jwks_uri)?,
-            introspection: endpoint("introspection_endpoint", &said.introspection_endpoint)?,
-            said,
+            keys: endpoint("jwks_uri", &metadata.jwks_uri)?,
+            introspection: endpoint("introspection_endpoint", &metadata.introspection_endpoint)?,
+            metadata,
         })
     }
 
     /// Returns the authorization endpoint. Fails if the issuer has none, or does not say that it checks
     /// PKCE.
     pub(crate) fn authorization(&self, assumes_pkce: bool) -> Result<&Url, LoginError> {
-        let methods = self.said.code_challenge_methods_supported.as_ref();
+        let methods = self.metadata.code_challenge_methods_supported.as_ref();
         let is_checked = methods.map_or(assumes_pkce, |all| all.iter().any(|it| it == "S256"));
         if !is_checked {
-            return Err(LoginError::NoPkce(crate::error::shown(&self.said.issuer)));
+            return Err(LoginError::NoPkce(crate::error::shown(
+                &self.metadata.issuer,
+            )));
         }
-        let issuer = &self.said.issuer;
+        let issuer = &self.metadata.issuer;
         let found = self.authorization.as_ref();
         found.ok_or_else(|| lacking(issuer, "authorization_endpoint"))
     }
@@ -136,19 +146,19 @@ impl Issuer {
     /// Returns the address of its public keys.
     pub(crate) fn keys(&self) -> Result<&Url, LoginError> {
         let found = self.keys.as_ref();
-        found.ok_or_else(|| lacking(&self.said.issuer, "jwks_uri"))
+        found.ok_or_else(|| lacking(&self.metadata.issuer, "jwks_uri"))
     }
 
     /// Returns the introspection endpoint.
     pub(crate) fn introspection(&self) -> Result<&Url, LoginError> {
         let found = self.introspection.as_ref();
-        found.ok_or_else(|| lacking(&self.said.issuer, "introspection_endpoint"))
+        found.ok_or_else(|| lacking(&self.metadata.issuer, "introspection_endpoint"))
     }
 
     /// Returns true if clients may authenticate by this method at its token endpoint. If the metadata
     /// names no methods, the default of the standard applies.
     pub(crate) fn takes(&self, method: &str) -> bool {
-        match &self.said.token_endpoint_auth_methods_supported {
+        match &self.metadata.token_endpoint_auth_methods_supported {
             Some(methods) => methods.iter().any(|it| it == method),
             None => method == "client_secret_basic",
         }
@@ -156,7 +166,9 @@ impl Issuer {
 
     /// Returns true if the metadata names the authentication methods.
     pub(crate) fn says_methods(&self) -> bool {
-        self.said.token_endpoint_auth_methods_supported.is_some()
+        self.metadata
+            .token_endpoint_auth_methods_supported
+            .is_some()
     }
 }
 
@@ -178,31 +190,21 @@ fn is_same_issuer(one: &str, other: &str) -> bool {
 /// Returns the well-known addresses of the metadata, in the order of the specification.
 fn places(issuer: &Url) -> Vec<Url> {
     let path = issuer.path().trim_end_matches('/');
-    let at = |path: String| {
-        let mut url = issuer.clone();
-        url.set_path(&path);
-        url.set_query(None);
-        url.set_fragment(None);
-        url
-    };
-    let oauth = at(format!("/.well-known/oauth-authorization-server{path}"));
-    let openid = at(format!("/.well-known/openid-configuration{path}"));
-    if path.is_empty() {
-        return vec![oauth, openid];
-    }
-    vec![
-        oauth,
-        openid,
-        at(format!("{path}/.well-known/openid-configuration")),
-    ]
+    let mut paths = vec![
+        format!("/.well-known/oauth-authorization-server{path}"),
+        format!("/.well-known/openid-configuration{path}"),
+        format!("{path}/.well-known/openid-configuration"),
+    ];
+    paths.dedup();
+    paths.iter().map(|path| with_path(issuer, path)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use reqwest::Url;
 
-    use super::{Issuer, Said, is_same_issuer, places};
-    use crate::web::Web;
+    use super::{Issuer, ServerMetadata, is_same_issuer, places};
+    use crate::web::HttpClient;
 
     #[test]
     fn metadata_is_looked_for_where_the_standards_put_it() {
@@ -240,28 +242,28 @@ mod tests {
 
     #[tokio::test]
     async fn a_document_of_another_issuer_or_without_pkce_is_refused() {
-        let web = Web::of(&Url::parse("https://1.1.1.1/mcp").unwrap())
+        let web = HttpClient::of(&Url::parse("https://1.1.1.1/mcp").unwrap())
             .await
             .unwrap();
-        let said = Said {
+        let metadata = ServerMetadata {
             issuer: "https://8.8.8.8".to_owned(),
             token_endpoint: Some("https://8.8.8.8/token".to_owned()),
             authorization_endpoint: Some("https://8.8.8.8/authorize".to_owned()),
-            ..Said::default()
+            ..ServerMetadata::default()
         };
-        assert!(Issuer::read(&web, "https://9.9.9.9", said.clone()).is_err());
-        let issuer = Issuer::read(&web, "https://8.8.8.8", said.clone()).unwrap();
+        assert!(Issuer::read(&web, "https://9.9.9.9", metadata.clone()).is_err());
+        let issuer = Issuer::read(&web, "https://8.8.8.8", metadata.clone()).unwrap();
         assert!(issuer.authorization(false).is_err());
         assert!(issuer.authorization(true).is_ok());
-        let plain = Said {
+        let plain = ServerMetadata {
             code_challenge_methods_supported: Some(vec!["plain".to_owned()]),
-            ..said.clone()
+            ..metadata.clone()
         };
         let plain = Issuer::read(&web, "https://8.8.8.8", plain).unwrap();
         assert!(plain.authorization(true).is_err());
-        let inward = Said {
+        let inward = ServerMetadata {
             token_endpoint: Some("https://10.0.0.1/token".to_owned()),
-            ..said
+            ..metadata
         };
         assert!(Issuer::read(&web, "https://8.8.8.8", inward).is_err());
     }

@@ -19,7 +19,7 @@ pub trait Person: Send + Sync {
 
 /// The way in which a person consents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum LoginMethod {
     /// In a browser that is redirected to this machine, or whose last address the person pastes.
     Browser,
     /// With a code, on another device.

@@ -8,6 +8,7 @@ use reqwest::Url;
 use serde_json::json;
 
 use crate::{
+    address::with_path,
     challenge::{BOUND, Challenge},
     error::LoginError,
     jwt::SigningKey,
@@ -47,9 +48,7 @@ impl Prover {
         url: &Url,
         token: Option<&str>,
     ) -> Result<(HeaderName, HeaderValue), LoginError> {
-        let mut place = url.clone();
-        place.set_query(None);
-        place.set_fragment(None);
+        let place = with_path(url, url.path());
         let mut claims = json!({
             "jti": random_text()?, "htm": method.as_str(), "htu": place.as_str(), "iat": now_s(),
         });

@@ -32,7 +32,7 @@ pub struct Record {
 pub(crate) struct Registration {
     /// The registration is valid at this issuer alone.
     pub(crate) issuer: String,
-    pub(crate) client: Client,
+    pub(crate) client: OAuthClient,
     /// The redirect address of the registration. Many authorization servers compare it as text.
     pub(crate) redirect_uri: String,
     /// None: never.
@@ -45,7 +45,7 @@ pub(crate) struct Registration {
 
 /// Our client at an authorization server.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Client {
+pub(crate) struct OAuthClient {
     pub(crate) id: String,
     pub(crate) secret: Option<String>,
     /// The authentication method: `none`, `client_secret_basic`, `client_secret_post`, or
@@ -77,7 +77,7 @@ pub struct Grant {
     pub(crate) token_endpoint: String,
     pub(crate) revocation_endpoint: Option<String>,
     pub(crate) resource: Option<String>,
-    pub(crate) client: Client,
+    pub(crate) client: OAuthClient,
     /// The key to which the access token is bound, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) proof_key: Option<String>,
@@ -132,7 +132,7 @@ impl fmt::Debug for Registration {
     }
 }
 
-impl fmt::Debug for Client {
+impl fmt::Debug for OAuthClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client")
             .field("id", &self.id)

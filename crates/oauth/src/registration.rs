@@ -9,9 +9,9 @@ use serde_json::json;
 use crate::{
     error::LoginError,
     metadata::Issuer,
-    record::{Client, Grant, Registration},
-    settings::Settings,
-    web::Web,
+    record::{Grant, OAuthClient, Registration},
+    settings::LoginSettings,
+    web::HttpClient,
 };
 
 /// The grant type of devices (RFC 8628).
@@ -23,13 +23,13 @@ pub(crate) const PRIVATE_KEY: &str = "private_key_jwt";
 /// Returns our client if it is known without a request, or `None` if we have to register.
 pub(crate) fn known(
     issuer: &Issuer,
-    settings: &Settings,
+    settings: &LoginSettings,
     kept: Option<&Registration>,
     redirect_uri: &str,
-) -> Option<Client> {
+) -> Option<OAuthClient> {
     if let Some(id) = &settings.client_id {
         if let Some(key) = &settings.private_key {
-            return Some(Client {
+            return Some(OAuthClient {
                 id: id.clone(),
                 secret: Some(key.expose().to_owned()),
                 method: PRIVATE_KEY.to_owned(),
@@ -40,8 +40,8 @@ pub(crate) fn known(
         return Some(by_hand(issuer, id, secret.map(|it| it.expose().to_owned())));
     }
     let document = settings.client_metadata_url.as_ref();
-    if let Some(url) = document.filter(|_| issuer.said.client_id_metadata_document_supported) {
-        return Some(Client {
+    if let Some(url) = document.filter(|_| issuer.metadata.client_id_metadata_document_supported) {
+        return Some(OAuthClient {
             id: url.clone(),
             secret: None,
             method: "none".to_owned(),
@@ -49,7 +49,7 @@ pub(crate) fn known(
         });
     }
     let is_good = |it: &&Registration| {
-        it.issuer == issuer.said.issuer
+        it.issuer == issuer.metadata.issuer
             && it.redirect_uri == redirect_uri
             && !it.is_doubtful
             && it.secret_expires_at.is_none_or(|at| now_s() < at)
@@ -58,7 +58,7 @@ pub(crate) fn known(
 }
 
 /// Returns the grant with the secret from the configuration, which is not stored with the grant.
-pub(crate) fn with_secret(grant: &Grant, settings: &Settings) -> Grant {
+pub(crate) fn with_secret(grant: &Grant, settings: &LoginSettings) -> Grant {
     let mut grant = grant.clone();
     if settings.client_id.as_ref() == Some(&grant.client.id) {
         let secret = settings
@@ -71,12 +71,12 @@ pub(crate) fn with_secret(grant: &Grant, settings: &Settings) -> Grant {
 }
 
 /// A client that was registered by hand.
-pub(crate) fn by_hand(issuer: &Issuer, id: &str, secret: Option<String>) -> Client {
+pub(crate) fn by_hand(issuer: &Issuer, id: &str, secret: Option<String>) -> OAuthClient {
     let method = match &secret {
         None => "none",
         Some(_) => method_with_secret(issuer),
     };
-    Client {
+    OAuthClient {
         id: id.to_owned(),
         secret,
         method: method.to_owned(),
@@ -96,12 +96,12 @@ fn method_with_secret(issuer: &Issuer) -> &'static str {
 /// Registers our client (RFC 7591): as a public client if the issuer allows that, else as one with a
 /// secret.
 pub(crate) async fn register(
-    web: &Web,
+    web: &HttpClient,
     issuer: &Issuer,
     redirect_uri: &str,
     with_device: bool,
 ) -> Result<Registration, LoginError> {
-    let shown = crate::error::shown(&issuer.said.issuer);
+    let shown = crate::error::shown(&issuer.metadata.issuer);
     let Some(endpoint) = &issuer.registration else {
         return Err(LoginError::NoRegistration(shown));
     };
@@ -127,23 +127,23 @@ pub(crate) async fn register(
         let why = answer.explain();
         return Err(LoginError::RegistrationRefused { issuer: shown, why });
     }
-    let given: Option<Given> = serde_json::from_slice(&answer.body).ok();
+    let given: Option<RegistrationResponse> = serde_json::from_slice(&answer.body).ok();
     let given = given.ok_or_else(|| LoginError::RegistrationRefused {
         issuer: shown,
-        why: "its answer names no client".to_owned(),
+        why: "its response contains no client".to_owned(),
     })?;
     Ok(given.read(issuer, redirect_uri))
 }
 
 #[derive(Deserialize)]
-struct Given {
+struct RegistrationResponse {
     client_id: String,
     client_secret: Option<String>,
     client_secret_expires_at: Option<u64>,
     token_endpoint_auth_method: Option<String>,
 }
 
-impl Given {
+impl RegistrationResponse {
     fn read(self, issuer: &Issuer, redirect_uri: &str) -> Registration {
         let is_ours = |it: &String| {
             ["none", "client_secret_basic", "client_secret_post"].contains(&it.as_str())
@@ -155,8 +155,8 @@ impl Given {
         let method = self.token_endpoint_auth_method.filter(is_ours);
         let method = method.unwrap_or_else(|| usual.to_owned());
         Registration {
-            issuer: issuer.said.issuer.clone(),
-            client: Client {
+            issuer: issuer.metadata.issuer.clone(),
+            client: OAuthClient {
                 id: self.client_id,
                 secret: self.client_secret.filter(|_| method != "none"),
                 method,

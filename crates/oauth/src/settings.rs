@@ -7,7 +7,7 @@ use secrets::Secret;
 
 /// The settings of one server, resolved. With all defaults, everything is discovered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Settings {
+pub struct LoginSettings {
     /// The id of a client that was registered by hand.
     pub client_id: Option<String>,
     /// The secret of that client; none: a public client, or one with a key.
@@ -104,11 +104,11 @@ pub struct IdentityProvider {
     pub client_secret: Option<Secret>,
 }
 
-type Read = dyn Fn() -> BoxFuture<'static, Result<Secret, String>> + Send + Sync;
+type ReadAssertion = dyn Fn() -> BoxFuture<'static, Result<Secret, String>> + Send + Sync;
 
 /// A JWT that another party signs and replaces from time to time. It is read each time that it is used.
 #[derive(Clone)]
-pub struct Assertion(Arc<Read>);
+pub struct Assertion(Arc<ReadAssertion>);
 
 impl Assertion {
     /// Makes an assertion that `read` reads. The error says why it cannot be read, and holds no part of

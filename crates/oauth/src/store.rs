@@ -34,7 +34,7 @@ pub enum StoreError {
     #[error("the login: {0}")]
     File(#[from] io::Error),
     /// The file was not written by this program.
-    #[error("{0} holds no login of ours; delete it, and log in again")]
+    #[error("{0} is not a login record; delete it, and log in again")]
     Damaged(PathBuf),
 }
 

@@ -13,14 +13,14 @@ use crate::{
     metadata::Issuer,
     proof::{NONCE_WANTED, Prover},
     random::random_text,
-    record::{Client, Grant},
+    record::{Grant, OAuthClient},
     registration::PRIVATE_KEY,
     scopes,
-    web::{Answer, Web},
+    web::{HttpClient, HttpResponse},
 };
 
 /// A token response.
-pub(crate) struct Given {
+pub(crate) struct TokenResponse {
     access_token: String,
     refresh_token: Option<String>,
     expires_at: Option<u64>,
@@ -33,11 +33,11 @@ pub(crate) struct Given {
 const LIFE_S_MAX: u64 = 10 * 365 * 86_400;
 
 /// A client that requests tokens from an authorization server.
-pub(crate) struct Asker<'a> {
-    pub(crate) web: &'a Web,
+pub(crate) struct TokenClient<'a> {
+    pub(crate) web: &'a HttpClient,
     /// The authorization server.
     pub(crate) issuer: &'a str,
-    pub(crate) client: &'a Client,
+    pub(crate) client: &'a OAuthClient,
     pub(crate) resource: Option<&'a str>,
     /// The prover of the key to which tokens are to be bound.
     pub(crate) prover: Option<&'a Prover>,
@@ -48,13 +48,17 @@ const ASSERTION_LIFE_S: u64 = 60;
 
 const ASSERTION_KIND: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
-impl Asker<'_> {
+impl TokenClient<'_> {
     /// Requests a token. `form` holds the parameters of the grant; the client and the resource are
     /// added.
-    pub(crate) async fn ask(&self, url: &Url, form: &[(&str, &str)]) -> Result<Given, LoginError> {
+    pub(crate) async fn request_token(
+        &self,
+        url: &Url,
+        form: &[(&str, &str)],
+    ) -> Result<TokenResponse, LoginError> {
         let given = read(&self.post(url, form).await?)?;
         if given.is_bound && self.prover.is_none() {
-            let why = "it is bound to a key that nobody has".to_owned();
+            let why = "it is bound to an unknown key".to_owned();
             return Err(LoginError::NoToken(why));
         }
         Ok(given)
@@ -66,7 +70,7 @@ impl Asker<'_> {
         &self,
         url: &Url,
         form: &[(&str, &str)],
-    ) -> Result<Answer, LoginError> {
+    ) -> Result<HttpResponse, LoginError> {
         let answer = self.post_once(url, form).await?;
         let is_new = self.prover.is_some_and(|it| it.note_nonce(&answer.headers));
         if is_new && answer.error_code().as_deref() == Some(NONCE_WANTED) {
@@ -75,7 +79,11 @@ impl Asker<'_> {
         Ok(answer)
     }
 
-    async fn post_once(&self, url: &Url, form: &[(&str, &str)]) -> Result<Answer, LoginError> {
+    async fn post_once(
+        &self,
+        url: &Url,
+        form: &[(&str, &str)],
+    ) -> Result<HttpResponse, LoginError> {
         let client = self.client;
         let mut form = form.to_vec();
         form.extend(self.resource.map(|resource| ("resource", resource)));
@@ -142,7 +150,7 @@ impl Asker<'_> {
     }
 }
 
-pub(crate) fn read(answer: &Answer) -> Result<Given, LoginError> {
+pub(crate) fn read(answer: &HttpResponse) -> Result<TokenResponse, LoginError> {
     if !answer.status.is_success() {
         let why = answer.explain();
         // A server error or a rate limit is not a refusal.
@@ -158,18 +166,19 @@ pub(crate) fn read(answer: &Answer) -> Result<Given, LoginError> {
         });
     }
     let object = answer.object();
-    let object = object.ok_or_else(|| LoginError::NoToken("the answer is no JSON".to_owned()))?;
+    let object =
+        object.ok_or_else(|| LoginError::NoToken("the response is not JSON".to_owned()))?;
     read_given(&object).ok_or_else(|| {
         let why = object.get("error").and_then(Value::as_str);
         let why = why.map_or_else(
-            || "there is none in the answer".to_owned(),
+            || "the response contains none".to_owned(),
             crate::error::shown,
         );
         LoginError::NoToken(why)
     })
 }
 
-fn read_given(object: &Value) -> Option<Given> {
+fn read_given(object: &Value) -> Option<TokenResponse> {
     let text = |key: &str| {
         let value = object.get(key)?.as_str()?;
         (!value.is_empty()).then(|| value.to_owned())
@@ -193,7 +202,7 @@ fn read_given(object: &Value) -> Option<Given> {
     let life = object.get("expires_in");
     let life = life.and_then(|it| it.as_u64().or_else(|| it.as_str()?.parse().ok()));
     let life = life.filter(|life| *life > 0);
-    Some(Given {
+    Some(TokenResponse {
         is_bound,
         access_token,
         refresh_token: text("refresh_token"),
@@ -205,9 +214,9 @@ fn read_given(object: &Value) -> Option<Given> {
 /// Makes the grant of a new login. If the response names no scopes, the requested ones apply; the key
 /// is the one that signed the proofs of the request.
 pub(crate) fn grant(
-    given: Given,
+    given: TokenResponse,
     issuer: &Issuer,
-    client: &Client,
+    client: &OAuthClient,
     resource: Option<String>,
     asked: &[String],
     proof_key: Option<&str>,
@@ -216,7 +225,7 @@ pub(crate) fn grant(
     scopes::bound(&mut scopes);
     Ok(Grant {
         id: random_text()?,
-        issuer: issuer.said.issuer.clone(),
+        issuer: issuer.metadata.issuer.clone(),
         scopes,
         expires_at: given.expires_at,
         obtained_at: now_s(),
@@ -231,8 +240,12 @@ pub(crate) fn grant(
     })
 }
 
-fn asker<'a>(web: &'a Web, grant: &'a Grant, prover: Option<&'a Prover>) -> Asker<'a> {
-    Asker {
+fn token_client<'a>(
+    web: &'a HttpClient,
+    grant: &'a Grant,
+    prover: Option<&'a Prover>,
+) -> TokenClient<'a> {
+    TokenClient {
         web,
         issuer: &grant.issuer,
         client: &grant.client,
@@ -242,15 +255,15 @@ fn asker<'a>(web: &'a Web, grant: &'a Grant, prover: Option<&'a Prover>) -> Aske
 }
 
 /// Renews a login: returns the same grant with new tokens.
-pub(crate) async fn renew(web: &Web, grant: &Grant) -> Result<Grant, LoginError> {
-    let bad = || LoginError::Metadata("its token endpoint is no address".to_owned());
+pub(crate) async fn renew(web: &HttpClient, grant: &Grant) -> Result<Grant, LoginError> {
+    let bad = || LoginError::Metadata("its token endpoint is not a valid address".to_owned());
     let endpoint = Url::parse(&grant.token_endpoint).map_err(|_| bad())?;
     let refresh = grant.refresh_token.as_deref();
     let refresh = refresh.ok_or_else(|| LoginError::Ended("it cannot be renewed".to_owned()))?;
     let form = [("grant_type", "refresh_token"), ("refresh_token", refresh)];
     let prover = grant.proof_key.as_deref().and_then(Prover::of_text);
-    let given = asker(web, grant, prover.as_ref())
-        .ask(&endpoint, &form)
+    let given = token_client(web, grant, prover.as_ref())
+        .request_token(&endpoint, &form)
         .await?;
     Ok(Grant {
         scopes: given.scopes.unwrap_or_else(|| grant.scopes.clone()),
@@ -264,20 +277,20 @@ pub(crate) async fn renew(web: &Web, grant: &Grant) -> Result<Grant, LoginError>
 }
 
 /// Revokes a token at the authorization server, if it supports that (RFC 7009).
-pub(crate) async fn revoke(web: &Web, grant: &Grant) -> Result<(), LoginError> {
+pub(crate) async fn revoke(web: &HttpClient, grant: &Grant) -> Result<(), LoginError> {
     let endpoint = grant.revocation_endpoint.as_deref();
     let Some(endpoint) = endpoint.and_then(|it| Url::parse(it).ok()) else {
         return Ok(());
     };
-    let asker = Asker {
+    let token_client = TokenClient {
         resource: None,
-        ..asker(web, grant, None)
+        ..token_client(web, grant, None)
     };
     let refresh = grant.refresh_token.as_deref();
     let tokens = refresh.map(|it| (it, "refresh_token")).into_iter();
     for (token, kind) in tokens.chain([(grant.access_token.as_str(), "access_token")]) {
         let form = [("token", token), ("token_type_hint", kind)];
-        let answer = asker.post(&endpoint, &form).await?;
+        let answer = token_client.post(&endpoint, &form).await?;
         if !answer.status.is_success() {
             return Err(LoginError::NoToken(answer.explain()));
         }
@@ -293,7 +306,7 @@ mod tests {
     use super::{read, read_given};
     use files::clock::now_s;
 
-    use crate::{LoginError, web::Answer};
+    use crate::{LoginError, web::HttpResponse};
 
     #[test]
     fn tokens_are_read_as_servers_write_them() {
@@ -327,7 +340,7 @@ mod tests {
 
     #[test]
     fn a_refusal_that_lasts_is_told_from_one_that_passes() {
-        let answer = |status: u16, code: &str| Answer {
+        let answer = |status: u16, code: &str| HttpResponse {
             status: StatusCode::from_u16(status).unwrap(),
             headers: HeaderMap::new(),
             body: json!({"error": code}).to_string().into_bytes(),

@@ -14,7 +14,8 @@ use crate::{
     error::{LoginError, shown},
     introspection::{Introspection, IntrospectionClient},
     metadata::Issuer,
-    web::Web,
+    scopes,
+    web::HttpClient,
 };
 
 /// The longest time for which keys are cached, since a key may be revoked.
@@ -75,7 +76,7 @@ pub enum VerifyError {
     #[error("{0}")]
     Bad(&'static str),
     /// The token could not be checked.
-    #[error("the issuer cannot be asked: {0}")]
+    #[error("the token cannot be checked: {0}")]
     NoKeys(String),
 }
 
@@ -118,10 +119,10 @@ impl Verifier {
         let head = match (decode_header(token), &self.introspection) {
             (Ok(head), _) => head,
             (Err(_), Some(introspection)) => return self.introspect(introspection, token).await,
-            (Err(_), None) => return Err(VerifyError::Bad("it is no JWT")),
+            (Err(_), None) => return Err(VerifyError::Bad("it is not a JWT")),
         };
         if !ALGORITHMS.contains(&head.alg) {
-            return Err(VerifyError::Bad("its algorithm needs no private key"));
+            return Err(VerifyError::Bad("its algorithm uses no public key"));
         }
         let key = self.find_key(head.kid.as_deref(), head.alg).await?;
         let mut validation = Validation::new(head.alg);
@@ -136,13 +137,17 @@ impl Verifier {
             .claims;
         let listed = match claims.scp {
             Some(Scopes::List(list)) => list,
-            Some(Scopes::Text(text)) => split(&text),
+            Some(Scopes::Text(text)) => scopes::split(&text),
             None => Vec::new(),
         };
-        let told = claims.scope.as_deref().map(split).unwrap_or_default();
+        let claimed = claims
+            .scope
+            .as_deref()
+            .map(scopes::split)
+            .unwrap_or_default();
         Ok(Verified {
             subject: claims.sub,
-            scopes: told.into_iter().chain(listed).collect(),
+            scopes: claimed.into_iter().chain(listed).collect(),
         })
     }
 
@@ -151,14 +156,16 @@ impl Verifier {
         introspection: &Introspection,
         token: &str,
     ) -> Result<Verified, VerifyError> {
-        let told = introspection.ask(&self.issuer, token).await;
-        let told = told.map_err(|error| VerifyError::NoKeys(error.to_string()))?;
-        let told = told.ok_or(VerifyError::Bad("its issuer says that it is not good"))?;
-        told.is_for(&self.issuer, &self.audience)
+        let description = introspection.ask(&self.issuer, token).await;
+        let description = description.map_err(|error| VerifyError::NoKeys(error.to_string()))?;
+        let description =
+            description.ok_or(VerifyError::Bad("its issuer says that it is not active"))?;
+        description
+            .check(&self.issuer, &self.audience)
             .map_err(VerifyError::Bad)?;
         Ok(Verified {
-            subject: told.subject,
-            scopes: told.scopes,
+            subject: description.subject,
+            scopes: description.scopes,
         })
     }
 
@@ -173,7 +180,7 @@ impl Verifier {
         {
             let found = find(&known.set, id, algorithm);
             if found.is_some() || known.read_at.elapsed() < KEYS_REST {
-                return found.ok_or(VerifyError::Bad("it is signed by no key of the issuer"));
+                return found.ok_or(VerifyError::Bad("it is not signed by a key of the issuer"));
             }
         }
         match self.read_keys().await {
@@ -181,7 +188,7 @@ impl Verifier {
                 let found = find(&set, id, algorithm);
                 let read_at = Instant::now();
                 *keys = Some(Keys { set, read_at });
-                found.ok_or(VerifyError::Bad("it is signed by no key of the issuer"))
+                found.ok_or(VerifyError::Bad("it is not signed by a key of the issuer"))
             }
             Err(error) => {
                 // Keys that are out of date are better than none.
@@ -192,13 +199,13 @@ impl Verifier {
     }
 
     async fn read_keys(&self) -> Result<JwkSet, LoginError> {
-        let bad = || LoginError::Metadata(format!("{} is no issuer", shown(&self.issuer)));
+        let bad = || LoginError::Metadata(format!("{} is not a valid issuer", shown(&self.issuer)));
         let base = Url::parse(&self.issuer).map_err(|_| bad())?;
-        let web = Web::of(&base).await?;
+        let web = HttpClient::of(&base).await?;
         let issuer = Issuer::discover(&web, &self.issuer).await?;
         let answer = web.get(issuer.keys()?).await?;
         let set = serde_json::from_slice(&answer.body);
-        set.map_err(|_| LoginError::Metadata("its keys are no JWK set".to_owned()))
+        set.map_err(|_| LoginError::Metadata("its keys are not a JWK set".to_owned()))
     }
 }
 
@@ -224,15 +231,11 @@ fn explain(error: &jsonwebtoken::errors::Error) -> &'static str {
     use jsonwebtoken::errors::ErrorKind;
     match error.kind() {
         ErrorKind::ExpiredSignature => "it has expired",
-        ErrorKind::ImmatureSignature => "it is not good yet",
+        ErrorKind::ImmatureSignature => "it is not valid yet",
         ErrorKind::InvalidAudience => "it is for another audience",
-        ErrorKind::InvalidIssuer => "it is of another issuer",
+        ErrorKind::InvalidIssuer => "it is from another issuer",
         ErrorKind::InvalidSignature => "its signature is wrong",
         ErrorKind::MissingRequiredClaim(_) => "it lacks `exp`, `iss`, `aud` or `sub`",
         _ => "it cannot be read",
     }
-}
-
-fn split(text: &str) -> Vec<String> {
-    text.split_whitespace().map(str::to_owned).collect()
 }

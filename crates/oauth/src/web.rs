@@ -23,20 +23,20 @@ const REDIRECTS_MAX: usize = 3;
 
 /// Sends requests to one server and to those that it names.
 #[derive(Debug, Clone)]
-pub(crate) struct Web {
+pub(crate) struct HttpClient {
     client: Client,
     reach: Reach,
 }
 
 /// A response.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct HttpResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
 }
 
-impl Answer {
+impl HttpResponse {
     /// Returns the JSON object in the body, whatever its content type.
     pub(crate) fn object(&self) -> Option<Value> {
         let value: Value = serde_json::from_slice(&self.body).ok()?;
@@ -63,7 +63,7 @@ impl Answer {
     }
 }
 
-impl Web {
+impl HttpClient {
     /// Makes a client for requests on behalf of the server at this address.
     pub(crate) async fn of(server: &Url) -> Result<Self, LoginError> {
         let reach = Reach::of(server).await;
@@ -84,7 +84,7 @@ impl Web {
     }
 
     /// Requests a document. Follows a redirect if a request may be sent to its target.
-    pub(crate) async fn get(&self, url: &Url) -> Result<Answer, LoginError> {
+    pub(crate) async fn get(&self, url: &Url) -> Result<HttpResponse, LoginError> {
         let mut url = url.clone();
         for _ in 0..=REDIRECTS_MAX {
             let request = self.client.get(url.clone());
@@ -95,13 +95,13 @@ impl Web {
                 None => return Ok(answer),
                 Some(to) => {
                     let to = to.to_str().ok().and_then(|to| url.join(to).ok());
-                    let why = "it redirects to no address".to_owned();
+                    let why = "it redirects to an invalid address".to_owned();
                     let from = shown(&url);
                     url = to.ok_or(LoginError::Http { url: from, why })?;
                 }
             }
         }
-        let (url, why) = (shown(&url), "it redirects again and again".to_owned());
+        let (url, why) = (shown(&url), "it redirects too often".to_owned());
         Err(LoginError::Http { url, why })
     }
 
@@ -112,7 +112,7 @@ impl Web {
         form: &[(&str, &str)],
         login: Option<(&str, &str)>,
         headers: HeaderMap,
-    ) -> Result<Answer, LoginError> {
+    ) -> Result<HttpResponse, LoginError> {
         let mut request = self
             .client
             .post(url.clone())
@@ -132,7 +132,7 @@ impl Web {
         url: &Url,
         body: &Value,
         headers: HeaderMap,
-    ) -> Result<Answer, LoginError> {
+    ) -> Result<HttpResponse, LoginError> {
         let request = self
             .client
             .post(url.clone())
@@ -142,7 +142,7 @@ impl Web {
         self.send(url, request).await
     }
 
-    async fn send(&self, url: &Url, request: RequestBuilder) -> Result<Answer, LoginError> {
+    async fn send(&self, url: &Url, request: RequestBuilder) -> Result<HttpResponse, LoginError> {
         self.check(url)?;
         let response = request.send().await.map_err(|error| fail(url, &error))?;
         let (status, headers) = (response.status(), response.headers().clone());
@@ -150,7 +150,7 @@ impl Web {
             url: shown(url),
             why,
         })?;
-        Ok(Answer {
+        Ok(HttpResponse {
             status,
             headers,
             body,
@@ -170,7 +170,7 @@ async fn read(response: Response) -> Result<Vec<u8>, String> {
     while let Some(chunk) = chunks.next().await {
         let chunk = chunk.map_err(|error| describe(&error.without_url()))?;
         if body.len() + chunk.len() > BODY_BYTES_MAX {
-            return Err(format!("its answer has more than {BODY_BYTES_MAX} bytes"));
+            return Err(format!("its response has more than {BODY_BYTES_MAX} bytes"));
         }
         body.extend_from_slice(&chunk);
     }
@@ -187,7 +187,7 @@ fn fail(url: &Url, error: &reqwest::Error) -> LoginError {
 /// Returns the innermost cause: the outer ones only say "error sending request".
 fn describe(error: &reqwest::Error) -> String {
     if error.is_timeout() {
-        return format!("no answer within {} s", WAIT.as_secs());
+        return format!("no response within {} s", WAIT.as_secs());
     }
     let mut cause: &dyn std::error::Error = error;
     while let Some(next) = cause.source() {

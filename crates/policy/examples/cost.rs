@@ -7,7 +7,7 @@
 
 use std::{hint::black_box, time::Instant};
 
-use policy::{Effects, Kind, Policy, Preset, Rule, Subject};
+use policy::{Effects, Policy, Preset, RequestKind, Rule, Subject};
 use serde_json::{Value, json};
 
 const DECISIONS: u32 = 200_000;
@@ -33,7 +33,7 @@ fn main() {
         let call = Subject {
             client: "claude-code",
             server: "files",
-            kind: Kind::Tool,
+            kind: RequestKind::Tool,
             name: "write_file",
             category: "files",
             effects: Effects::default(),

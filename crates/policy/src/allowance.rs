@@ -4,15 +4,15 @@
 use std::fmt;
 
 use crate::{
-    Decider, Effects, Kind, Policy, Subject, Verdict,
+    Decider, Effects, Policy, PolicyVerdict, RequestKind, Subject,
     matcher::escape,
-    names::{Names, Spellings},
+    names::{CallNames, Spellings},
 };
 
 /// A tool, prompt or resource that a person permanently allows, and the rule that the person saw.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Allowance {
-    kind: Kind,
+    kind: RequestKind,
     server: String,
     name: String,
     category: String,
@@ -45,22 +45,23 @@ impl fmt::Display for NotAllowable {
             Self::ReadsArguments(rule) => write!(
                 f,
                 "rule {rule} decides by its arguments, and a rule that allows every call would override \
-                 that; write a rule with `arguments` into the configuration, where you want it"
+                 that; add a rule with `arguments` to the configuration yourself"
             ),
-            Self::Allowed(by) => write!(f, "allowed already, by {by}"),
+            Self::Allowed(by) => write!(f, "already allowed by {by}"),
             Self::NamesClients(rule) => write!(
                 f,
-                "only rule {rule} restricts it, and for certain clients; name one with `--client NAME`"
+                "only rule {rule} restricts it, and only for certain clients; select one with \
+                `--client NAME`"
             ),
             Self::AmbiguousName(name) => write!(
                 f,
-                "`{name}` begins with the name of its server, so a rule would also allow another tool; \
-                 write the rule that you mean into the configuration"
+                "`{name}` begins with the name of its server, so a rule would also allow another \
+                tool; add the rule to the configuration yourself"
             ),
-            Self::NamelessClient => f.write_str("the client that asks has no name"),
-            Self::Changed => f.write_str(
-                "the rules of the configuration are not those by which the question was asked",
-            ),
+            Self::NamelessClient => f.write_str("the calling client has no name"),
+            Self::Changed => {
+                f.write_str("the rules of the configuration changed since the question was asked")
+            }
         }
     }
 }
@@ -79,7 +80,9 @@ impl Allowance {
         }
         let name = call.name.to_lowercase();
         let below_server = name.strip_prefix(&call.server.to_lowercase());
-        if call.kind != Kind::Resource && below_server.is_some_and(|rest| rest.starts_with('/')) {
+        if call.kind != RequestKind::Resource
+            && below_server.is_some_and(|rest| rest.starts_with('/'))
+        {
             return Err(NotAllowable::AmbiguousName(call.name.to_owned()));
         }
         let mut allowance = Self {
@@ -117,13 +120,13 @@ impl Allowance {
 
     /// Returns the rule as it is written.
     pub fn rule(&self) -> Vec<(&'static str, String)> {
-        let mut rule = vec![("decision", Verdict::Allow.as_str().to_owned())];
+        let mut rule = vec![("decision", PolicyVerdict::Allow.as_str().to_owned())];
         rule.extend(self.client.as_deref().map(|it| ("client", escape(it))));
         rule.push(("server", escape(&self.server)));
         let key = match self.kind {
-            Kind::Tool => "tool",
-            Kind::Prompt => "prompt",
-            Kind::Resource => "resource",
+            RequestKind::Tool => "tool",
+            RequestKind::Prompt => "prompt",
+            RequestKind::Resource => "resource",
         };
         rule.push((key, escape(&self.name)));
         rule
@@ -132,7 +135,7 @@ impl Allowance {
     /// Returns true if these rules allow it, by the rule at this index.
     pub fn is_allowed_by(&self, policy: &Policy, index: usize) -> bool {
         let decision = policy.decide(&self.subject());
-        decision.verdict == Verdict::Allow && decision.rule() == Some(index + 1)
+        decision.verdict == PolicyVerdict::Allow && decision.rule() == Some(index + 1)
     }
 
     fn subject(&self) -> Subject<'_> {
@@ -151,14 +154,14 @@ impl Allowance {
     fn find_decider(&self, policy: &Policy) -> Result<(usize, Decider), NotAllowable> {
         let subject = self.subject();
         let spellings = Spellings::new(&subject);
-        let names = Names::new(&subject, &spellings);
+        let names = CallNames::new(&subject, &spellings);
         let mut for_clients = None;
         for (index, rule) in policy.rules().iter().enumerate() {
             if !rule.fits_any_call(&names) {
                 continue;
             }
-            if self.client.is_none() && !rule.speaks_of_all_clients() {
-                let restricts = rule.verdict != Verdict::Allow;
+            if self.client.is_none() && !rule.is_for_all_clients() {
+                let restricts = rule.verdict != PolicyVerdict::Allow;
                 for_clients = for_clients.or(restricts.then_some(index + 1));
                 continue;
             }
@@ -168,7 +171,7 @@ impl Allowance {
             if rule.has_arguments {
                 return Err(NotAllowable::ReadsArguments(index + 1));
             }
-            if rule.verdict == Verdict::Allow {
+            if rule.verdict == PolicyVerdict::Allow {
                 let by = format!("rule {}", index + 1);
                 return Err(NotAllowable::Allowed(match for_clients {
                     Some(number) => format!("{by}, but for the clients of rule {number}"),
@@ -178,7 +181,7 @@ impl Allowance {
             return Ok((index, Decider::Rule(rule.written.clone())));
         }
         let decision = policy.preset().decide(&subject);
-        if decision.verdict == Verdict::Allow {
+        if decision.verdict == PolicyVerdict::Allow {
             let by = NotAllowable::Allowed(decision.by().to_string());
             return Err(for_clients.map_or(by, NotAllowable::NamesClients));
         }
@@ -203,7 +206,7 @@ mod tests {
         Subject {
             client,
             server: "fs",
-            kind: Kind::Tool,
+            kind: RequestKind::Tool,
             name,
             category: "files",
             effects: Effects {
@@ -314,7 +317,7 @@ mod tests {
             let after = with_allowance(&rules, &allowance);
             for other in ["wipe", "w1", "a", "x", "", "b", "fs/*"] {
                 let decision = after.decide(&call("c", other));
-                assert_eq!(decision.verdict, Verdict::Ask, "{name:?} {other:?}");
+                assert_eq!(decision.verdict, PolicyVerdict::Ask, "{name:?} {other:?}");
             }
         }
         let rules = policy(&json!([{"decision": "ask", "server": "fs"}]));
@@ -324,7 +327,7 @@ mod tests {
             Err(NotAllowable::AmbiguousName("FS/write".to_owned()))
         );
         let resource = Subject {
-            kind: Kind::Resource,
+            kind: RequestKind::Resource,
             ..call("c", "file:///a%20b?x=[1]")
         };
         let found = Allowance::new(&rules, &resource, false).unwrap();

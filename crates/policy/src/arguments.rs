@@ -7,16 +7,16 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
 /// A JSON value with every member that was written, duplicates included.
 #[derive(Debug)]
-pub(crate) enum Node {
+pub(crate) enum JsonNode {
     Null,
     Text(String),
     /// A number or a boolean, as text.
     Plain(String),
-    List(Vec<Node>),
-    Object(Vec<(String, Node)>),
+    List(Vec<JsonNode>),
+    Object(Vec<(String, JsonNode)>),
 }
 
-impl Node {
+impl JsonNode {
     /// Reads JSON. Returns `None` if it is invalid, or nested too deeply.
     pub(crate) fn read(json: &str) -> Option<Self> {
         serde_json::from_str(json).ok()
@@ -25,10 +25,10 @@ impl Node {
 
 /// The place of values in arguments: `/a/b`, with `*` for any one step and `**` for any number.
 #[derive(Debug, Clone)]
-pub(crate) struct Pointer(Vec<Step>);
+pub(crate) struct Pointer(Vec<PointerStep>);
 
 #[derive(Debug, Clone)]
-enum Step {
+enum PointerStep {
     Named(String),
     Any,
     Deep,
@@ -38,34 +38,39 @@ impl Pointer {
     /// Reads a pointer. Returns `None` if it is invalid.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let steps = text.strip_prefix('/')?.split('/').map(|step| match step {
-            "*" => Step::Any,
-            "**" => Step::Deep,
-            name => Step::Named(name.replace("~1", "/").replace("~0", "~")),
+            "*" => PointerStep::Any,
+            "**" => PointerStep::Deep,
+            name => PointerStep::Named(name.replace("~1", "/").replace("~0", "~")),
         });
         Some(Self(steps.collect()))
     }
 
     /// Calls `found` with every text, number and boolean at this place or below it. Member names are
     /// compared without regard to case, as some servers read them. Text that is JSON is searched, too.
-    pub(crate) fn find(&self, node: &Node, found: &mut dyn FnMut(Found<'_>)) {
+    pub(crate) fn find(&self, node: &JsonNode, found: &mut dyn FnMut(FoundValue<'_>)) {
         walk(&self.0, node, true, found);
     }
 }
 
 /// One value at a place.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Found<'a> {
+pub(crate) struct FoundValue<'a> {
     pub(crate) value: &'a str,
     pub(crate) is_text: bool,
     /// True if every server reads this value at this place.
     pub(crate) is_sure: bool,
 }
 
-fn walk(steps: &[Step], node: &Node, is_sure: bool, found: &mut dyn FnMut(Found<'_>)) {
+fn walk(
+    steps: &[PointerStep],
+    node: &JsonNode,
+    is_sure: bool,
+    found: &mut dyn FnMut(FoundValue<'_>),
+) {
     let Some((step, rest)) = steps.split_first() else {
         return tell(node, is_sure, found);
     };
-    let is_deep = matches!(step, Step::Deep);
+    let is_deep = matches!(step, PointerStep::Deep);
     if is_deep {
         walk(rest, node, is_sure, found);
         if rest.is_empty() {
@@ -74,47 +79,47 @@ fn walk(steps: &[Step], node: &Node, is_sure: bool, found: &mut dyn FnMut(Found<
     }
     let next = if is_deep { steps } else { rest };
     match node {
-        Node::Object(members) => {
+        JsonNode::Object(members) => {
             for (name, value) in members {
                 let is_written = match step {
-                    Step::Named(wanted) if wanted == name => true,
-                    Step::Named(wanted) if is_same_folded(wanted, name) => false,
-                    Step::Named(_) => continue,
-                    Step::Any | Step::Deep => true,
+                    PointerStep::Named(wanted) if wanted == name => true,
+                    PointerStep::Named(wanted) if is_same_folded(wanted, name) => false,
+                    PointerStep::Named(_) => continue,
+                    PointerStep::Any | PointerStep::Deep => true,
                 };
                 walk(next, value, is_sure && is_written, found);
             }
         }
-        Node::List(items) => {
+        JsonNode::List(items) => {
             let meant = |at: usize| match step {
-                Step::Named(wanted) => wanted.parse() == Ok(at),
-                Step::Any | Step::Deep => true,
+                PointerStep::Named(wanted) => wanted.parse() == Ok(at),
+                PointerStep::Any | PointerStep::Deep => true,
             };
             let items = items.iter().enumerate().filter(|(at, _)| meant(*at));
             items.for_each(|(_, value)| walk(next, value, is_sure, found));
         }
-        Node::Text(text) => {
+        JsonNode::Text(text) => {
             if let Some(node) = read_within(text) {
                 walk(steps, &node, false, found);
             }
         }
-        Node::Null | Node::Plain(_) => {}
+        JsonNode::Null | JsonNode::Plain(_) => {}
     }
 }
 
-fn tell(node: &Node, is_sure: bool, found: &mut dyn FnMut(Found<'_>)) {
+fn tell(node: &JsonNode, is_sure: bool, found: &mut dyn FnMut(FoundValue<'_>)) {
     let (value, is_text) = match node {
-        Node::Null => return,
-        Node::Text(text) => (text, true),
-        Node::Plain(text) => (text, false),
-        Node::List(items) => return items.iter().for_each(|item| tell(item, is_sure, found)),
-        Node::Object(members) => {
+        JsonNode::Null => return,
+        JsonNode::Text(text) => (text, true),
+        JsonNode::Plain(text) => (text, false),
+        JsonNode::List(items) => return items.iter().for_each(|item| tell(item, is_sure, found)),
+        JsonNode::Object(members) => {
             return members
                 .iter()
                 .for_each(|(_, value)| tell(value, is_sure, found));
         }
     };
-    found(Found {
+    found(FoundValue {
         value,
         is_text,
         is_sure,
@@ -125,10 +130,10 @@ fn tell(node: &Node, is_sure: bool, found: &mut dyn FnMut(Found<'_>)) {
 }
 
 /// Reads an object or a list that is written as text.
-fn read_within(text: &str) -> Option<Node> {
+fn read_within(text: &str) -> Option<JsonNode> {
     let text = text.trim();
     let is_like_json = text.starts_with(['{', '[']) && text.ends_with(['}', ']']);
-    is_like_json.then(|| Node::read(text)).flatten()
+    is_like_json.then(|| JsonNode::read(text)).flatten()
 }
 
 fn is_same_folded(one: &str, other: &str) -> bool {
@@ -140,7 +145,7 @@ fn is_same_folded(one: &str, other: &str) -> bool {
     fold(one) == fold(other)
 }
 
-impl<'de> Deserialize<'de> for Node {
+impl<'de> Deserialize<'de> for JsonNode {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(NodeVisitor)
     }
@@ -149,50 +154,50 @@ impl<'de> Deserialize<'de> for Node {
 struct NodeVisitor;
 
 impl<'de> Visitor<'de> for NodeVisitor {
-    type Value = Node;
+    type Value = JsonNode;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("JSON")
     }
 
-    fn visit_unit<E>(self) -> Result<Node, E> {
-        Ok(Node::Null)
+    fn visit_unit<E>(self) -> Result<JsonNode, E> {
+        Ok(JsonNode::Null)
     }
 
-    fn visit_bool<E>(self, on: bool) -> Result<Node, E> {
-        Ok(Node::Plain(on.to_string()))
+    fn visit_bool<E>(self, on: bool) -> Result<JsonNode, E> {
+        Ok(JsonNode::Plain(on.to_string()))
     }
 
-    fn visit_i64<E>(self, number: i64) -> Result<Node, E> {
-        Ok(Node::Plain(number.to_string()))
+    fn visit_i64<E>(self, number: i64) -> Result<JsonNode, E> {
+        Ok(JsonNode::Plain(number.to_string()))
     }
 
-    fn visit_u64<E>(self, number: u64) -> Result<Node, E> {
-        Ok(Node::Plain(number.to_string()))
+    fn visit_u64<E>(self, number: u64) -> Result<JsonNode, E> {
+        Ok(JsonNode::Plain(number.to_string()))
     }
 
-    fn visit_f64<E>(self, number: f64) -> Result<Node, E> {
-        Ok(Node::Plain(number.to_string()))
+    fn visit_f64<E>(self, number: f64) -> Result<JsonNode, E> {
+        Ok(JsonNode::Plain(number.to_string()))
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Node, E> {
-        Ok(Node::Text(text.to_owned()))
+    fn visit_str<E>(self, text: &str) -> Result<JsonNode, E> {
+        Ok(JsonNode::Text(text.to_owned()))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Node, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<JsonNode, A::Error> {
         let mut list = Vec::new();
         while let Some(item) = items.next_element()? {
             list.push(item);
         }
-        Ok(Node::List(list))
+        Ok(JsonNode::List(list))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Node, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<JsonNode, A::Error> {
         let mut object = Vec::new();
         while let Some(member) = members.next_entry()? {
             object.push(member);
         }
-        Ok(Node::Object(object))
+        Ok(JsonNode::Object(object))
     }
 }
 
@@ -204,7 +209,7 @@ mod tests {
     fn check(pointer: &str, expected: &[&str]) {
         let json =
             r#"{"a":{"b":["x","y"]},"a":{"b":"twice"},"n":5,"on":true,"c/d":"slash","z":null}"#;
-        let node = Node::read(json).expect("JSON");
+        let node = JsonNode::read(json).expect("JSON");
         let mut found = Vec::new();
         let pointer = Pointer::parse(pointer).expect("a pointer");
         pointer.find(&node, &mut |it| found.push(it.value.to_owned()));
@@ -227,7 +232,7 @@ mod tests {
     #[test]
     fn what_only_some_servers_read_is_found_and_not_sure() {
         let json = r#"{"Path":"case","pa\u017fs":"letter","text":"{\"path\":\"in text\"}"}"#;
-        let node = Node::read(json).expect("JSON");
+        let node = JsonNode::read(json).expect("JSON");
         let check = |pointer: &str, expected: &[(&str, bool)]| {
             let mut found = Vec::new();
             let pointer = Pointer::parse(pointer).expect("a pointer");

@@ -1,8 +1,8 @@
 //! Patterns of rules that match no known name.
 
 use crate::{
-    Policy, Verdict,
-    matcher::{Matcher, Text},
+    Policy, PolicyVerdict,
+    matcher::{FoldedText, Matcher},
     rule::Rule,
 };
 
@@ -53,7 +53,7 @@ pub struct IdlePattern {
     /// The place of the rule in the configuration, counted from 1.
     pub rule: usize,
     /// The decision of the rule.
-    pub verdict: Verdict,
+    pub verdict: PolicyVerdict,
     /// The key that contains the pattern.
     pub key: PatternKey,
     /// The pattern as it is written.
@@ -134,7 +134,7 @@ fn find_in(rule: &Rule, number: usize, known: KnownNames<'_>) -> Vec<IdlePattern
 }
 
 fn fits(pattern: &Matcher, name: &str) -> bool {
-    pattern.fits(&Text::new(name))
+    pattern.fits(&FoldedText::new(name))
 }
 
 /// Returns true if the pattern can match a tool or prompt of this server, whatever names the server
@@ -252,6 +252,6 @@ mod tests {
         };
         let idle = Policy::new(Preset::Open, rules).find_idle(known);
         assert_eq!((idle.len(), idle[0].rule), (1, 2));
-        assert_eq!(idle[0].verdict, crate::Verdict::Ask);
+        assert_eq!(idle[0].verdict, crate::PolicyVerdict::Ask);
     }
 }

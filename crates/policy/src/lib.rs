@@ -31,7 +31,7 @@ pub fn escape(text: &str) -> String {
 
 /// The decision about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum PolicyVerdict {
     /// The call is made.
     Allow,
     /// A person is asked.
@@ -40,7 +40,7 @@ pub enum Verdict {
     Deny,
 }
 
-impl Verdict {
+impl PolicyVerdict {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Allow, Self::Ask, Self::Deny];
 
@@ -56,7 +56,7 @@ impl Verdict {
 
 /// The kind of a request to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum RequestKind {
     /// A tool call.
     Tool,
     /// A prompt, or a completion for one.
@@ -84,7 +84,7 @@ pub struct Subject<'a> {
     /// The server's name in the configuration.
     pub server: &'a str,
     /// The kind of the request.
-    pub kind: Kind,
+    pub kind: RequestKind,
     /// The tool's or prompt's name on its server, or the resource's URI.
     pub name: &'a str,
     /// The category of the tool or server.

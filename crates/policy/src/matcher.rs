@@ -61,7 +61,7 @@ impl Matcher {
     }
 
     /// Returns true if it matches exactly this text and no other.
-    pub(crate) fn is(&self, text: &Text<'_>) -> bool {
+    pub(crate) fn is(&self, text: &FoldedText<'_>) -> bool {
         matches!(self.shape, Shape::Whole(_)) && self.fits(text)
     }
 
@@ -70,7 +70,7 @@ impl Matcher {
         &self.written
     }
 
-    pub(crate) fn fits(&self, text: &Text<'_>) -> bool {
+    pub(crate) fn fits(&self, text: &FoldedText<'_>) -> bool {
         let text = if self.ignores_case {
             text.lower.as_str()
         } else {
@@ -122,12 +122,12 @@ fn unescape(pattern: &str) -> Option<String> {
 
 /// A text to be compared, with and without regard to case.
 #[derive(Debug)]
-pub(crate) struct Text<'a> {
+pub(crate) struct FoldedText<'a> {
     pub(crate) written: &'a str,
     lower: String,
 }
 
-impl<'a> Text<'a> {
+impl<'a> FoldedText<'a> {
     pub(crate) fn new(written: &'a str) -> Self {
         Self {
             written,
@@ -145,7 +145,11 @@ mod tests {
     #[track_caller]
     fn check(pattern: &str, text: &str, expected: bool) {
         let matcher = Matcher::new(pattern, true).expect("a pattern");
-        assert_eq!(matcher.fits(&Text::new(text)), expected, "{pattern} {text}");
+        assert_eq!(
+            matcher.fits(&FoldedText::new(text)),
+            expected,
+            "{pattern} {text}"
+        );
     }
 
     proptest! {
@@ -157,10 +161,10 @@ mod tests {
             let matcher = Matcher::new(&escape(&text), false);
             prop_assert!(matcher.is_ok(), "{:?}", matcher);
             let matcher = matcher.unwrap();
-            prop_assert!(matcher.is(&Text::new(&text)));
-            prop_assert_eq!(matcher.fits(&Text::new(&other)), text == other);
+            prop_assert!(matcher.is(&FoldedText::new(&text)));
+            prop_assert_eq!(matcher.fits(&FoldedText::new(&other)), text == other);
             let folded = Matcher::new(&escape(&text), true).unwrap();
-            prop_assert!(folded.fits(&Text::new(&text)));
+            prop_assert!(folded.fits(&FoldedText::new(&text)));
             // Another program reads the file with the patterns in it.
             let glob = GlobBuilder::new(&escape(&text)).build().unwrap();
             prop_assert!(glob.compile_matcher().is_match(&text));

@@ -1,42 +1,42 @@
 //! The names of a call in every spelling that is compared.
 
 use crate::{
-    Effects, Kind, Subject,
-    matcher::Text,
+    Effects, RequestKind, Subject,
+    matcher::FoldedText,
     path::{self, Readings},
 };
 
 /// The names of a call, prepared for comparison.
 #[derive(Debug)]
-pub(crate) struct Names<'a> {
-    pub(crate) client: Text<'a>,
-    pub(crate) server: Text<'a>,
-    pub(crate) name: Text<'a>,
+pub(crate) struct CallNames<'a> {
+    pub(crate) client: FoldedText<'a>,
+    pub(crate) server: FoldedText<'a>,
+    pub(crate) name: FoldedText<'a>,
     /// `server/name`.
-    pub(crate) full: Text<'a>,
+    pub(crate) full: FoldedText<'a>,
     /// Other spellings of a resource's address.
-    pub(crate) spellings: Vec<Text<'a>>,
+    pub(crate) spellings: Vec<FoldedText<'a>>,
     /// True if a resource may be any file.
     pub(crate) may_be_any_file: bool,
-    pub(crate) category: Text<'a>,
-    pub(crate) kind: Kind,
+    pub(crate) category: FoldedText<'a>,
+    pub(crate) kind: RequestKind,
     pub(crate) effects: Effects,
 }
 
-impl<'a> Names<'a> {
+impl<'a> CallNames<'a> {
     pub(crate) fn new(call: &Subject<'a>, spellings: &'a Spellings) -> Self {
         Self {
-            client: Text::new(call.client),
-            server: Text::new(call.server),
-            name: Text::new(call.name),
-            full: Text::new(&spellings.full),
+            client: FoldedText::new(call.client),
+            server: FoldedText::new(call.server),
+            name: FoldedText::new(call.name),
+            full: FoldedText::new(&spellings.full),
             spellings: spellings
                 .of_address
                 .iter()
-                .map(|it| Text::new(it))
+                .map(|it| FoldedText::new(it))
                 .collect(),
             may_be_any_file: spellings.may_be_any_file,
-            category: Text::new(call.category),
+            category: FoldedText::new(call.category),
             kind: call.kind,
             effects: call.effects,
         }
@@ -58,7 +58,7 @@ impl Spellings {
             of_address: Vec::new(),
             may_be_any_file: false,
         };
-        if call.kind == Kind::Resource {
+        if call.kind == RequestKind::Resource {
             let readings = Readings::of(call.name, None);
             spellings.may_be_any_file = readings.may_name_any_file(call.name);
             let files = readings.whole.iter().map(|path| format!("file://{path}"));

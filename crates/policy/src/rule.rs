@@ -5,10 +5,10 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use crate::{
-    Kind, Verdict,
-    arguments::{Node, Pointer},
-    matcher::{Matcher, Text},
-    names::Names,
+    PolicyVerdict, RequestKind,
+    arguments::{JsonNode, Pointer},
+    matcher::{FoldedText, Matcher},
+    names::CallNames,
     path,
     value_pattern::{Doubt, ValuePattern},
 };
@@ -32,7 +32,7 @@ pub const KEYS: [&str; 10] = [
 pub struct Rule {
     /// The rule as in the configuration.
     pub(crate) written: Map<String, Value>,
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: PolicyVerdict,
     pub(crate) reason: Option<String>,
     /// True if it checks argument values, so that another call of the same tool may not match it.
     pub(crate) has_arguments: bool,
@@ -76,7 +76,7 @@ enum Annotation {
 }
 
 const PATTERN_HINT: &str =
-    "`*` stands for any text, `?` for one character, `{a,b}` for either; several go into a list";
+    "`*` matches any text, `?` one character, `{a,b}` either; write several as a list";
 const VALUE_HINT: &str = "write a pattern, or one of `{ regex = \"...\" }`, \
      `{ inside = \"~/projects\" }`, `{ outside = [\"~/projects\", \"/tmp\"] }`";
 
@@ -84,11 +84,11 @@ impl Rule {
     /// Reads a rule as the configuration has it. `home` replaces `~`.
     pub fn read(written: &Map<String, Value>, home: Option<&str>) -> Result<Self, Fault> {
         if let Some(unknown) = written.keys().find(|key| !KEYS.contains(&key.as_str())) {
-            let hint = format!("a rule knows `{}`", KEYS.join("`, `"));
+            let hint = format!("known keys of a rule: `{}`", KEYS.join("`, `"));
             return Err(fault(unknown, "unknown key", &hint));
         }
         let verdict = read_verdict(written)?;
-        let names = |key: &str| read_patterns(written, key, verdict != Verdict::Allow);
+        let names = |key: &str| read_patterns(written, key, verdict != PolicyVerdict::Allow);
         let rule = Self {
             written: written.clone(),
             verdict,
@@ -109,7 +109,11 @@ impl Rule {
 
     /// Returns true if the rule applies to this call. `arguments` is called only if the rule checks
     /// them; it returns none if they cannot be read.
-    pub(crate) fn fits(&self, call: &Names<'_>, arguments: impl FnOnce() -> Arguments) -> bool {
+    pub(crate) fn fits(
+        &self,
+        call: &CallNames<'_>,
+        arguments: impl FnOnce() -> CallArguments,
+    ) -> bool {
         self.fits_client(call)
             && self.fits_any_call(call)
             && (self.arguments.is_empty()
@@ -117,18 +121,18 @@ impl Rule {
     }
 
     /// Returns true if the rule applies to the client of the call.
-    pub(crate) fn fits_client(&self, call: &Names<'_>) -> bool {
+    pub(crate) fn fits_client(&self, call: &CallNames<'_>) -> bool {
         fits_any(&self.client, &call.client)
     }
 
     /// Returns true if the rule applies to calls by any client.
-    pub(crate) fn speaks_of_all_clients(&self) -> bool {
+    pub(crate) fn is_for_all_clients(&self) -> bool {
         let clients = self.client.as_ref();
         clients.is_none_or(|list| list.iter().any(Matcher::fits_all))
     }
 
     /// Returns true if the rule applies to this call, without regard to client and arguments.
-    pub(crate) fn fits_any_call(&self, call: &Names<'_>) -> bool {
+    pub(crate) fn fits_any_call(&self, call: &CallNames<'_>) -> bool {
         fits_any(&self.server, &call.server)
             && fits_any(&self.category, &call.category)
             && self.fits_name(call, Doubt::of(self.verdict))
@@ -137,28 +141,28 @@ impl Rule {
 
     /// Returns true if the name matches. A rule that names tools applies to tools; one without names
     /// applies to everything.
-    fn fits_name(&self, call: &Names<'_>, doubt: Doubt) -> bool {
+    fn fits_name(&self, call: &CallNames<'_>, doubt: Doubt) -> bool {
         let names_any = [&self.tool, &self.prompt, &self.resource];
         if names_any.iter().all(|it| it.is_none()) {
             return true;
         }
         let patterns = match call.kind {
-            Kind::Tool => &self.tool,
-            Kind::Prompt => &self.prompt,
-            Kind::Resource => &self.resource,
+            RequestKind::Tool => &self.tool,
+            RequestKind::Prompt => &self.prompt,
+            RequestKind::Resource => &self.resource,
         };
         let fits = |pattern: &Matcher| {
             let mut spellings = call.spellings.iter();
             match (call.kind, doubt) {
-                (Kind::Tool | Kind::Prompt, _) => {
+                (RequestKind::Tool | RequestKind::Prompt, _) => {
                     pattern.fits(&call.name) || pattern.fits(&call.full)
                 }
-                (Kind::Resource, Doubt::Fits) => {
+                (RequestKind::Resource, Doubt::Fits) => {
                     pattern.fits(&call.name)
                         || spellings.any(|it| pattern.fits(it))
                         || call.may_be_any_file && pattern.is_of_files
                 }
-                (Kind::Resource, Doubt::FitsNot) => {
+                (RequestKind::Resource, Doubt::FitsNot) => {
                     pattern.is(&call.name)
                         || pattern.fits(&call.name) && spellings.all(|it| pattern.fits(it))
                 }
@@ -167,7 +171,7 @@ impl Rule {
         patterns.as_ref().is_some_and(|list| list.iter().any(fits))
     }
 
-    fn fits_annotation(&self, call: &Names<'_>) -> bool {
+    fn fits_annotation(&self, call: &CallNames<'_>) -> bool {
         match self.annotation {
             None => true,
             Some(Annotation::Destructive) => call.effects.is_destructive,
@@ -176,7 +180,7 @@ impl Rule {
         }
     }
 
-    fn fits_arguments(&self, arguments: &Arguments, doubt: Doubt) -> bool {
+    fn fits_arguments(&self, arguments: &CallArguments, doubt: Doubt) -> bool {
         let Some(node) = &**arguments else {
             return doubt == Doubt::Fits;
         };
@@ -198,9 +202,9 @@ impl Rule {
 }
 
 /// The arguments of a call; none if they cannot be read.
-pub(crate) type Arguments = std::rc::Rc<Option<Node>>;
+pub(crate) type CallArguments = std::rc::Rc<Option<JsonNode>>;
 
-fn fits_any(patterns: &Patterns, text: &Text<'_>) -> bool {
+fn fits_any(patterns: &Patterns, text: &FoldedText<'_>) -> bool {
     let patterns = patterns.as_ref();
     patterns.is_none_or(|list| list.iter().any(|it| it.fits(text)))
 }
@@ -220,19 +224,21 @@ fn read_text(written: &Map<String, Value>, key: &str) -> Result<Option<String>, 
         Some(_) => Err(fault(
             key,
             "expected text",
-            "write something in quotes, or leave it out",
+            "write a text in quotes, or remove the key",
         )),
     }
 }
 
-fn read_verdict(written: &Map<String, Value>) -> Result<Verdict, Fault> {
+fn read_verdict(written: &Map<String, Value>) -> Result<PolicyVerdict, Fault> {
     let text = read_text(written, "decision")?;
     let hint = "write `decision = \"allow\"`, `\"ask\"` or `\"deny\"`";
     let Some(text) = text else {
-        return Err(fault("", "a rule without a decision", hint));
+        return Err(fault("", "the rule has no decision", hint));
     };
-    let verdict = Verdict::ALL.into_iter().find(|it| it.as_str() == text);
-    verdict.ok_or_else(|| fault("decision", "no such decision", hint))
+    let verdict = PolicyVerdict::ALL
+        .into_iter()
+        .find(|it| it.as_str() == text);
+    verdict.ok_or_else(|| fault("decision", "unknown decision", hint))
 }
 
 fn read_annotation(written: &Map<String, Value>) -> Result<Option<Annotation>, Fault> {
@@ -242,7 +248,7 @@ fn read_annotation(written: &Map<String, Value>) -> Result<Option<Annotation>, F
         Some("destructive") => Ok(Some(Annotation::Destructive)),
         Some("read-only") => Ok(Some(Annotation::ReadOnly)),
         Some("open-world") => Ok(Some(Annotation::OpenWorld)),
-        Some(_) => Err(fault("annotation", "no such annotation", hint)),
+        Some(_) => Err(fault("annotation", "unknown annotation", hint)),
     }
 }
 
@@ -268,19 +274,20 @@ fn read_patterns(
     let texts = read_texts(value).ok_or_else(|| fault(key, "expected a pattern", PATTERN_HINT))?;
     let read = |text: &str| Matcher::new(text, ignores_case);
     let patterns = texts.into_iter().map(read).collect::<Result<_, _>>();
-    let no_pattern = |why: String| fault(key, &format!("no pattern: {why}"), PATTERN_HINT);
+    let no_pattern = |why: String| fault(key, &format!("not a pattern: {why}"), PATTERN_HINT);
     patterns.map(Some).map_err(no_pattern)
 }
 
 fn read_arguments(
     written: &Map<String, Value>,
-    verdict: Verdict,
+    verdict: PolicyVerdict,
     home: Option<&str>,
 ) -> Result<Vec<(Pointer, ValuePattern)>, Fault> {
     let Some(value) = written.get("arguments") else {
         return Ok(Vec::new());
     };
-    let hint = "write `arguments = { \"/path\" = \"*.key\" }`: where in the arguments, and what";
+    let hint =
+        "write `arguments = { \"/path\" = \"*.key\" }`: a place in the arguments, and a pattern";
     let table = value.as_object().filter(|table| !table.is_empty());
     let table = table.ok_or_else(|| fault("arguments", "expected a table", hint))?;
     let read = |(place, value): (&String, &Value)| {
@@ -288,7 +295,7 @@ fn read_arguments(
         let pointer = Pointer::parse(place).ok_or_else(|| {
             fault(
                 &key,
-                "no JSON pointer",
+                "not a JSON pointer",
                 "begin it with `/`, such as `/path`",
             )
         })?;
@@ -315,7 +322,7 @@ fn read_value_pattern(
     let texts = read_texts(value).ok_or_else(expected)?;
     let folder = |text: &&str| {
         let folder = path::resolve_folder(text, home);
-        folder.ok_or_else(|| format!("`{text}` is no folder from the root or from `~` on"))
+        folder.ok_or_else(|| format!("`{text}` is neither absolute nor begins with `~`"))
     };
     let folders = || texts.iter().map(folder).collect::<Result<Vec<_>, _>>();
     match (kind.as_str(), texts.as_slice()) {

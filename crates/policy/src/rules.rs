@@ -6,9 +6,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::{
-    Subject, Verdict,
-    arguments::Node,
-    names::{Names, Spellings},
+    PolicyVerdict, Subject,
+    arguments::JsonNode,
+    names::{CallNames, Spellings},
     rule::Rule,
 };
 
@@ -38,13 +38,13 @@ impl Preset {
     pub(crate) fn decide(self, call: &Subject<'_>) -> Decision {
         let (verdict, reason) = match self {
             Self::Careful if call.effects.is_destructive => {
-                (Verdict::Ask, Some("it may take something away".to_owned()))
+                (PolicyVerdict::Ask, Some("it may be destructive".to_owned()))
             }
             Self::ReadOnly if !call.effects.is_read_only => {
-                let why = "its server does not say that it changes nothing".to_owned();
-                (Verdict::Deny, Some(why))
+                let why = "its server does not annotate it as read-only".to_owned();
+                (PolicyVerdict::Deny, Some(why))
             }
-            _ => (Verdict::Allow, None),
+            _ => (PolicyVerdict::Allow, None),
         };
         Decision {
             verdict,
@@ -68,7 +68,7 @@ pub enum Decider {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
     /// The verdict.
-    pub verdict: Verdict,
+    pub verdict: PolicyVerdict,
     by: By,
     /// The reason in the words of the rule, or ours; none if the rule gives none.
     pub reason: Option<String>,
@@ -143,9 +143,9 @@ impl Policy {
             return self.preset.decide(call);
         }
         let spellings = Spellings::new(call);
-        let names = Names::new(call, &spellings);
+        let names = CallNames::new(call, &spellings);
         let read = OnceCell::new();
-        let arguments = || Rc::clone(read.get_or_init(|| Rc::new(Node::read(call.arguments))));
+        let arguments = || Rc::clone(read.get_or_init(|| Rc::new(JsonNode::read(call.arguments))));
         let fits = |(_, rule): &(usize, &Rule)| rule.fits(&names, arguments);
         let found = self.rules.iter().enumerate().find(fits);
         found.map_or_else(

@@ -1,8 +1,8 @@
-//! Calls that are checked against one table of rules.
+//! Checks of calls against one table of rules.
 
 use serde_json::{Map, Value, json};
 
-use crate::{Decision, Effects, Kind, Policy, Preset, Rule, Subject, Verdict};
+use crate::{Decision, Effects, Policy, PolicyVerdict, Preset, RequestKind, Rule, Subject};
 
 const HOME: &str = "/home/me";
 
@@ -49,9 +49,9 @@ fn rules() -> Vec<Rule> {
 
 fn decide(preset: Preset, who: &str, what: &str, arguments: &str) -> Decision {
     let (kind, at) = match what.split_once(' ') {
-        Some(("prompt", at)) => (Kind::Prompt, at),
-        Some(("resource", at)) => (Kind::Resource, at),
-        _ => (Kind::Tool, what),
+        Some(("prompt", at)) => (RequestKind::Prompt, at),
+        Some(("resource", at)) => (RequestKind::Resource, at),
+        _ => (RequestKind::Tool, what),
     };
     let (server, name) = at.split_once('/').expect("a server and a name");
     let is_destructive = name.contains("delete") || name.contains("reset");
@@ -67,7 +67,7 @@ fn decide(preset: Preset, who: &str, what: &str, arguments: &str) -> Decision {
         },
         effects: Effects {
             is_destructive,
-            is_read_only: kind != Kind::Tool
+            is_read_only: kind != RequestKind::Tool
                 || name.starts_with("read")
                 || name.starts_with("list"),
             is_open_world: !name.ends_with("_here"),
@@ -78,11 +78,17 @@ fn decide(preset: Preset, who: &str, what: &str, arguments: &str) -> Decision {
 
 /// The client, the call and its arguments; the verdict, and the number of the rule that decided (0: the
 /// preset).
-type Case = (&'static str, &'static str, &'static str, Verdict, usize);
+type Case = (
+    &'static str,
+    &'static str,
+    &'static str,
+    PolicyVerdict,
+    usize,
+);
 
-const ALLOW: Verdict = Verdict::Allow;
-const ASK: Verdict = Verdict::Ask;
-const DENY: Verdict = Verdict::Deny;
+const ALLOW: PolicyVerdict = PolicyVerdict::Allow;
+const ASK: PolicyVerdict = PolicyVerdict::Ask;
+const DENY: PolicyVerdict = PolicyVerdict::Deny;
 
 const CASES: &[Case] = &[
     ("guest", "git/commit", "{}", DENY, 1),
@@ -327,7 +333,7 @@ const CASES: &[Case] = &[
     ("cursor", "any/admin_users", "{}", DENY, 15),
     ("cursor", "shell/run", "{}", DENY, 15),
     ("cursor", "shell/run_tests", "{}", ALLOW, 0),
-    // Servers that read member names in any case, or objects from text.
+    // Servers that match member names in any case, or parse objects from strings.
     (
         "",
         "notes/read",
@@ -464,11 +470,11 @@ fn a_rule_that_means_nothing_is_refused() {
         assert_eq!(fault.key, key);
         assert!(fault.what.contains(what), "{fault}");
     };
-    check(json!({}), "", "without a decision");
+    check(json!({}), "", "has no decision");
     check(
         json!({"decision": "perhaps"}),
         "decision",
-        "no such decision",
+        "unknown decision",
     );
     check(
         json!({"decision": "deny", "tools": "x"}),
@@ -483,27 +489,27 @@ fn a_rule_that_means_nothing_is_refused() {
     check(
         json!({"decision": "deny", "tool": "["}),
         "tool",
-        "no pattern",
+        "not a pattern",
     );
     check(
         json!({"decision": "deny", "annotation": "bad"}),
         "annotation",
-        "no such annotation",
+        "unknown annotation",
     );
     check(
         json!({"decision": "deny", "arguments": {"path": "x"}}),
         "arguments.\"path\"",
-        "no JSON pointer",
+        "not a JSON pointer",
     );
     check(
         json!({"decision": "deny", "arguments": {"/p": {"regex": "("}}}),
         "arguments.\"/p\"",
-        "no regular expression: unclosed group",
+        "invalid regular expression: unclosed group",
     );
     check(
         json!({"decision": "deny", "arguments": {"/p": {"inside": "work"}}}),
         "arguments.\"/p\"",
-        "no folder",
+        "neither absolute",
     );
     check(
         json!({"decision": "deny", "arguments": {"/p": 5}}),

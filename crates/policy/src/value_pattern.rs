@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use regex::{Regex, RegexBuilder};
 
 use crate::{
-    Verdict,
-    matcher::{Matcher, Text, escape},
+    PolicyVerdict,
+    matcher::{FoldedText, Matcher, escape},
     path::{self, Readings},
 };
 
@@ -33,10 +33,10 @@ pub(crate) enum Doubt {
 }
 
 impl Doubt {
-    pub(crate) fn of(verdict: Verdict) -> Self {
+    pub(crate) fn of(verdict: PolicyVerdict) -> Self {
         match verdict {
-            Verdict::Allow => Self::FitsNot,
-            Verdict::Ask | Verdict::Deny => Self::Fits,
+            PolicyVerdict::Allow => Self::FitsNot,
+            PolicyVerdict::Ask | PolicyVerdict::Deny => Self::Fits,
         }
     }
 }
@@ -66,7 +66,7 @@ impl ValuePattern {
             let text = error.to_string();
             let last = text.lines().last().unwrap_or_default();
             let why = last.strip_prefix("error: ").unwrap_or(last);
-            format!("no regular expression: {why}")
+            format!("invalid regular expression: {why}")
         })
     }
 
@@ -80,7 +80,7 @@ impl ValuePattern {
     ) -> bool {
         match self {
             Self::Glob(glob) => {
-                let fits = |text: &str| glob.fits(&Text::new(text));
+                let fits = |text: &str| glob.fits(&FoldedText::new(text));
                 fits_in_readings(value, home, doubt, glob.is_rooted && is_text, fits)
             }
             Self::Regex(regex) => {

@@ -8,7 +8,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use policy::{Effects, Kind, Policy, Preset, Rule, Subject, Verdict, escape};
+use policy::{Effects, Policy, PolicyVerdict, Preset, RequestKind, Rule, Subject, escape};
 use proptest::{
     prelude::*,
     sample::select,
@@ -248,7 +248,12 @@ fn rule(rule: &Value) -> Policy {
     Policy::new(Preset::Open, vec![rule])
 }
 
-fn decide(policy: &Policy, kind: Kind, name: &str, arguments: &str) -> (Verdict, Option<usize>) {
+fn decide(
+    policy: &Policy,
+    kind: RequestKind,
+    name: &str,
+    arguments: &str,
+) -> (PolicyVerdict, Option<usize>) {
     let decision = policy.decide(&Subject {
         client: "",
         server: "fs",
@@ -262,13 +267,13 @@ fn decide(policy: &Policy, kind: Kind, name: &str, arguments: &str) -> (Verdict,
 }
 
 /// A text, and the paths that each parser reads from it.
-struct Read {
+struct ParsedText {
     folder: String,
     text: String,
     paths: Vec<String>,
 }
 
-impl Read {
+impl ParsedText {
     fn is_inside(&self, path: &str) -> bool {
         let below = path.strip_prefix(&self.folder);
         below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
@@ -287,18 +292,20 @@ impl Read {
         let deny_glob = rule(&json!({"decision": "deny", "arguments": pattern}));
         let deny_resource =
             rule(&json!({"decision": "deny", "resource": format!("file://{glob}")}));
-        let tool = |policy: &Policy| decide(policy, Kind::Tool, "read", &arguments);
+        let tool = |policy: &Policy| decide(policy, RequestKind::Tool, "read", &arguments);
         let mut faults = Vec::new();
-        if self.paths.iter().any(|path| self.is_inside(path)) && tool(&deny).0 != Verdict::Deny {
+        if self.paths.iter().any(|path| self.is_inside(path))
+            && tool(&deny).0 != PolicyVerdict::Deny
+        {
             faults.push("deny inside");
         }
         let is_below = |path: &String| self.is_inside(path) && **path != self.folder;
         if self.paths.iter().any(is_below) {
-            if tool(&deny_glob).0 != Verdict::Deny {
+            if tool(&deny_glob).0 != PolicyVerdict::Deny {
                 faults.push("deny by a pattern");
             }
-            let resource = decide(&deny_resource, Kind::Resource, &self.text, "{}");
-            if resource.0 != Verdict::Deny {
+            let resource = decide(&deny_resource, RequestKind::Resource, &self.text, "{}");
+            if resource.0 != PolicyVerdict::Deny {
                 faults.push("deny a resource");
             }
         }
@@ -306,7 +313,7 @@ impl Read {
             if tool(&allow).1.is_some() {
                 faults.push("allow inside");
             }
-            if tool(&ask_outside).0 != Verdict::Ask {
+            if tool(&ask_outside).0 != PolicyVerdict::Ask {
                 faults.push("ask outside");
             }
         }
@@ -314,7 +321,7 @@ impl Read {
     }
 }
 
-fn read_spellings(seed: u64) -> Vec<Read> {
+fn read_spellings(seed: u64) -> Vec<ParsedText> {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     let random = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
@@ -333,7 +340,7 @@ fn read_spellings(seed: u64) -> Vec<Read> {
         .into_iter()
         .zip(texts)
         .zip(by_node.into_iter().zip(by_python));
-    read.map(|((folder, text), (by_node, by_python))| Read {
+    read.map(|((folder, text), (by_node, by_python))| ParsedText {
         folder,
         text,
         paths: [by_node, by_python].concat(),
@@ -347,15 +354,15 @@ fn a_rule_on_files_holds_for_every_path_that_a_parser_makes_of_a_text() {
     let seed = env::var("PARSERS_SEED").ok().and_then(|it| it.parse().ok());
     let seed = seed.unwrap_or_else(|| now.as_secs() ^ u64::from(now.subsec_nanos()));
     let read = read_spellings(seed);
-    let reach = |read: &&Read| read.paths.iter().any(|path| read.is_inside(path));
+    let reach = |read: &&ParsedText| read.paths.iter().any(|path| read.is_inside(path));
     let reached = read.iter().filter(reach).count();
     assert!(
         reached >= SPELLINGS / 8,
         "{reached} of {SPELLINGS} reach the folder"
     );
-    let told = |read: &Read| {
+    let told = |read: &ParsedText| {
         let faults = read.faults();
-        let Read {
+        let ParsedText {
             folder,
             text,
             paths,

@@ -1,7 +1,7 @@
 //! Makes untrusted text readable: invisible characters are removed or escaped.
 //!
-//! Names, descriptions, errors, stderr: all of it reaches a model or a terminal, and none of it may
-//! forge a line, move a cursor, change the writing direction, or contain text that nobody sees.
+//! Names, descriptions, errors and stderr reach a model or a terminal. They must not forge a line, move a
+//! cursor, change the writing direction, or contain invisible text.
 
 use std::{borrow::Cow, iter::Peekable, str::Chars};
 
@@ -18,7 +18,7 @@ pub fn is_hidden(c: char) -> bool {
             | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// An untrusted text on one line: white space is collapsed, hidden characters are removed.
+/// Puts an untrusted text on one line: white space is collapsed, hidden characters are removed.
 pub fn one_line(text: &str) -> String {
     let prose = prose(text);
     let mut line = String::with_capacity(prose.len());
@@ -31,7 +31,7 @@ pub fn one_line(text: &str) -> String {
     line
 }
 
-/// The same of at most so many characters, with `…` for the rest.
+/// Puts an untrusted text on one line of at most `chars_max` characters, with `…` for the rest.
 pub fn one_line_of(text: &str, chars_max: usize) -> String {
     // Reads no more of a long text than can be shown.
     let end = text
@@ -44,10 +44,10 @@ pub fn one_line_of(text: &str, chars_max: usize) -> String {
     }
 }
 
-/// Characters that are read per shown character: blanks and colours take more than they show.
+/// The characters that are read for each shown one: blanks and colour sequences are not all shown.
 const READ_FACTOR: usize = 16;
 
-/// An untrusted text of several lines: line ends and tabs are kept, hidden characters are removed.
+/// Cleans an untrusted text of several lines: line ends and tabs are kept, hidden characters are removed.
 pub fn prose(text: &str) -> Cow<'_, str> {
     let is_kept = |c: char| c == '\n' || c == '\t' || !is_hidden(c);
     if text.chars().all(is_kept) {
@@ -68,7 +68,7 @@ pub fn prose(text: &str) -> Cow<'_, str> {
     Cow::Owned(prose)
 }
 
-/// JSON with the hidden characters in its strings escaped: the same value, and all of it visible.
+/// Escapes the hidden characters in the strings of JSON: the value is the same, and all of it is visible.
 pub fn seen_json(json: &str) -> Cow<'_, str> {
     // Outside its strings JSON has no hidden characters but white space.
     let is_plain = |c: char| matches!(c, '\n' | '\r' | '\t') || !is_hidden(c);
@@ -79,8 +79,8 @@ pub fn seen_json(json: &str) -> Cow<'_, str> {
     })
 }
 
-/// A text for a terminal: hidden characters are escaped like `\u{1b}`, so that they are visible and
-/// have no effect. Joiners are kept: letters of some scripts need them.
+/// Prepares a text for a terminal: hidden characters are escaped like `\u{1b}`, so that they are visible
+/// and have no effect. Joiners are kept, because the letters of some scripts need them.
 pub fn for_terminal(text: &str) -> Cow<'_, str> {
     let is_plain = |c: char| matches!(c, '\n' | '\t' | '\u{200c}' | '\u{200d}') || !is_hidden(c);
     let text = if text.contains("\r\n") {

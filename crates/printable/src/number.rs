@@ -1,6 +1,6 @@
-//! Numbers in the form for people.
+//! Formats numbers for people.
 
-/// `61200` as `61,200`.
+/// Formats `61200` as `61,200`.
 pub fn group_digits(number: usize) -> String {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
@@ -13,7 +13,7 @@ pub fn group_digits(number: usize) -> String {
     grouped
 }
 
-/// `1 tool`, `1,200 tools`.
+/// Formats a number with its noun: `1 tool`, `1,200 tools`.
 pub fn count_of(number: usize, thing: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {thing}{plural}", group_digits(number))

@@ -1,8 +1,8 @@
 //! Finds plain secrets in a text: by the name of their variable or option, by their place in an
 //! address, or by their own form.
 //!
-//! One implementation for every text that may hold one: a variable, a header, an argument, an
-//! address, a line of a configuration file, a value that a message repeats.
+//! The same rules apply to every text: a variable, a header, an argument, an address, a line of a
+//! configuration file, a value that a message repeats.
 
 mod address;
 mod form;
@@ -17,25 +17,25 @@ pub use found::{FoundSecret, HIDDEN};
 pub use line::mask_lines;
 pub use name::names_secret;
 
-/// The secrets in a text, in their order. `name` is the name of the variable or option with this
-/// value, if it is known. References such as `${X}` are no secrets.
+/// Finds the secrets in a text, in order. `name` is the name of the variable or option with this value,
+/// if it is known. References such as `${X}` are not secrets.
 pub fn find_secrets(text: &str, name: Option<&str>) -> Vec<FoundSecret> {
     text::find(text, name)
 }
 
-/// The secrets in each argument of a program: an option's value may be the next argument.
+/// Finds the secrets in each argument of a program. The value of an option may be the next argument.
 pub fn find_secrets_in_arguments<'a>(
     arguments: impl IntoIterator<Item = &'a str>,
 ) -> Vec<Vec<FoundSecret>> {
     text::find_in_arguments(arguments)
 }
 
-/// The text without the secrets in it.
+/// Masks the secrets in a text.
 pub fn mask_secrets(text: &str, name: Option<&str>) -> String {
     hide(text, &find_secrets(text, name))
 }
 
-/// The arguments of a program without the secrets in them.
+/// Masks the secrets in the arguments of a program.
 pub fn mask_arguments<'a>(
     arguments: impl IntoIterator<Item = &'a str, IntoIter: Clone>,
 ) -> Vec<String> {

@@ -1,7 +1,7 @@
-//! Words of a command for a person to paste into a shell.
+//! Quotes words of a command that a person pastes into a shell.
 
-/// Any text as one word of a command line: quoted unless it is plain. The check lists plain
-/// characters, not special ones: shells expand more than quotes, such as `{a,b}` and `!`.
+/// Quotes a text as one word of a command line, unless it is plain. The check lists plain characters
+/// instead of special ones, because shells also expand `{a,b}`, `!` and others.
 pub fn quote_word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:".contains(c);
     if !text.is_empty() && !text.starts_with('-') && text.chars().all(is_plain) {

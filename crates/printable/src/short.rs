@@ -1,8 +1,8 @@
-//! Texts shortened to so many characters.
+//! Shortens texts.
 
 use std::borrow::Cow;
 
-/// The first characters of a text; all of it if it has no more.
+/// Returns the first `chars_max` characters of a text.
 pub fn first_chars(text: &str, chars_max: usize) -> &str {
     match text.char_indices().nth(chars_max) {
         Some((end, _)) => &text[..end],
@@ -10,7 +10,7 @@ pub fn first_chars(text: &str, chars_max: usize) -> &str {
     }
 }
 
-/// A text of at most so many characters, with `…` for the rest.
+/// Shortens a text to `chars_max` characters, with `…` for the rest.
 pub fn shorten(text: &str, chars_max: usize) -> Cow<'_, str> {
     let first = first_chars(text, chars_max);
     if first.len() == text.len() {
@@ -19,8 +19,8 @@ pub fn shorten(text: &str, chars_max: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{first}…"))
 }
 
-/// A text of so many characters with `…` for its middle, if it is longer: the beginning says what
-/// happened, the last quarter what to do.
+/// Shortens a text to `chars_max` characters, with `…` for its middle: the beginning of an error has the
+/// cause, and the last quarter the next step.
 pub fn shorten_middle(text: &str, chars_max: usize) -> Cow<'_, str> {
     if first_chars(text, chars_max).len() == text.len() {
         return Cow::Borrowed(text);

@@ -1,4 +1,4 @@
-//! A process group: a child and what it started, ended together.
+//! A process group: a child and its descendants, ended together.
 
 use std::{
     collections::BTreeSet,
@@ -15,8 +15,8 @@ use crate::{
     proof::Ours,
 };
 
-/// A group that a child of ours began to lead, and the members by whom it is known: as long as
-/// one of them is in a group of this number, it is still that group.
+/// A group that a child of ours created, and members that identify it: while one of them is in a
+/// group with this id, it is the same group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Group {
     id: i32,
@@ -24,7 +24,7 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    /// Returns the group that a child leads which was not reaped.
+    /// Returns the group led by a child that was not reaped.
     pub(crate) fn led_by(child: u32) -> Option<Self> {
         let id = i32::try_from(child).ok()?;
         let known = Identity::of(id).into_iter().collect();
@@ -114,7 +114,7 @@ pub(crate) fn wait_until(limit: Duration, mut is_true: impl FnMut() -> bool) -> 
         }
         #[expect(
             clippy::disallowed_methods,
-            reason = "the reaper has no event loop, and nothing wakes it when a group is gone"
+            reason = "the reaper has no event loop, so the end of a process group does not wake it"
         )]
         std::thread::sleep(rest);
         rest = (rest * 2).min(GROUP_POLL_MAX);

@@ -1,12 +1,12 @@
 //! The watch over process groups that a spawner and its trees share.
 
-use crate::{Reaper, group::Group, proof::Looks};
+use crate::{Reaper, group::Group, proof::SharedScans};
 
-/// The reaper, if there is one, that would end our groups, and the looks for who is in them.
+/// The reaper, if any, that ends our groups after us, and the shared scans of their members.
 #[derive(Debug, Default)]
 pub(crate) struct GroupWatch {
     pub(crate) reaper: Option<Reaper>,
-    pub(crate) looks: Looks,
+    pub(crate) scans: SharedScans,
 }
 
 impl GroupWatch {

@@ -1,4 +1,4 @@
-//! Every bound of this room, with its unit and its reason.
+//! Every limit of this crate, with its unit and its reason.
 
 use std::time::Duration;
 

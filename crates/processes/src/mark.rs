@@ -122,10 +122,10 @@ impl FromStr for Owner {
     }
 }
 
-/// Of most environments.
+/// The size of most environments, in bytes.
 const ENVIRONMENT_BYTES: usize = 8 * 1024;
 
-/// Of a process that begins a program right now, it is empty for a moment.
+/// Reads the environment of a process. During an `exec` it is empty for a moment.
 fn environment(process: &Path) -> Option<Vec<u8>> {
     for _ in 0..ENVIRONMENT_READS {
         let mut environment = Vec::with_capacity(ENVIRONMENT_BYTES);

@@ -43,13 +43,13 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// Of the process that has the number now.
+    /// Returns the identity of the process that has this pid now.
     pub(crate) fn of(pid: i32) -> Option<Self> {
         let stat = Stat::read(&Path::new("/proc").join(pid.to_string()))?;
         Some(stat.identity)
     }
 
-    /// Its state now; `None` once its number is free or another's.
+    /// Returns its current state; `None` once its pid is free or reused.
     pub(crate) fn read(self) -> Option<Stat> {
         Stat::read(&Path::new("/proc").join(self.pid.to_string()))
             .filter(|stat| stat.identity == self)
@@ -78,17 +78,17 @@ impl FromStr for Identity {
 #[derive(Debug)]
 pub(crate) struct Stat {
     pub(crate) identity: Identity,
-    /// It ended, and waits to be waited for.
+    /// True for a zombie.
     pub(crate) is_dead: bool,
     pub(crate) group: i32,
     pub(crate) session: i32,
-    /// A thread of the system's own has none.
+    /// False for a kernel thread.
     pub(crate) has_memory: bool,
-    /// Of memory, in use.
+    /// Resident memory.
     pages: u64,
 }
 
-/// Of `/proc/PID/stat`: 52 numbers, and a name of 64 bytes at most.
+/// The size limit of `/proc/PID/stat`: 52 numbers, and a name of 64 bytes at most.
 const STAT_BYTES_MAX: usize = 2_048;
 
 impl Stat {

@@ -19,7 +19,7 @@ use rustix::{
 use tokio::process::Child;
 use tracing::debug;
 
-pub(crate) use self::table::{Claim, Looks, Meant, Table};
+pub(crate) use self::table::{Claim, ClaimedMarks, ProcessTable, SharedScans};
 use crate::proc::{Identity, Stat};
 
 /// The reason why a signal reaches only our processes.
@@ -43,7 +43,7 @@ pub(crate) fn send(proof: &Proof, signal: Signal) {
         },
     };
     if let Err(error) = sent {
-        debug!(?proof, %error, "nobody was there to be signalled");
+        debug!(?proof, %error, "the signalled process has ended");
     }
 }
 
@@ -71,7 +71,7 @@ impl<'a> Unwaited<'a> {
     }
 }
 
-/// One process that a scan has found to be ours. Only a [`Table`] creates it.
+/// One process that a scan has found to be ours. Only a [`ProcessTable`] creates it.
 #[derive(Debug)]
 pub(crate) struct Ours {
     identity: Identity,

@@ -21,14 +21,14 @@ use crate::{
     group::{Group, end, wait_until},
     limits::REAPER_GRACE,
     mark::Owner,
-    proof::{Claim, Meant, Table},
+    proof::{Claim, ClaimedMarks, ProcessTable},
 };
 
-/// Under this name the reaper is seen. It does not hold ours, so that `pkill -9` with our name
-/// leaves the one process that cleans up after it.
+/// The name of the reaper's process. It does not contain ours, so that `pkill -9` with our name
+/// spares the process that cleans up.
 const NAME: &str = "child-reaper";
 
-/// Our side of the reaper: sends it the process groups that it would have to end. The reaper is
+/// Our side of the reaper: registers the process groups that it ends after us. The reaper is
 /// started with the first child, and restarted whenever it is found dead. Dropping this ends it.
 #[derive(Debug)]
 pub struct Reaper {
@@ -108,11 +108,13 @@ impl Reaper {
                 debug!(pid = process.child.id(), "the reaper runs");
                 watch.process = Some(process);
             }
-            Err(error) => warn!(%error, "no reaper: children may outlive a `kill -9` of us"),
+            Err(error) => {
+                warn!(%error, "no reaper: children may outlive a `kill -9` of this process");
+            }
         }
     }
 
-    /// Its environment is empty: there are secrets in ours, and it needs none of it.
+    /// Its environment is empty: ours contains secrets, and the reaper needs no variable.
     fn spawn(&self) -> io::Result<Process> {
         let mut child = Command::new(&self.program)
             .arg0(NAME)
@@ -131,7 +133,7 @@ impl Reaper {
         Ok(process)
     }
 
-    /// The number of groups that it would have to end.
+    /// The number of registered groups.
     #[cfg(test)]
     pub(crate) fn watched(&self) -> usize {
         self.lock().groups.len()
@@ -158,13 +160,13 @@ impl Process {
     }
 }
 
-/// The end of the reaper's process. Its owner has ended its children (each of them holds the
-/// reaper), or tells the next reaper of them.
+/// Ends the reaper's process. Its owner has ended its children (each of them holds the reaper), or
+/// registers them with the next reaper.
 impl Drop for Process {
     fn drop(&mut self) {
         let ended = self.child.kill().and_then(|()| self.child.wait());
         if let Err(error) = ended {
-            debug!(%error, "the reaper could not be ended");
+            debug!(%error, "the reaper could not be stopped");
         }
     }
 }
@@ -186,9 +188,9 @@ pub fn reap(input: impl BufRead) {
     end(|| {
         let claim = Claim {
             groups: &groups,
-            meant: owner.map_or(Meant::Nobody, Meant::ChildrenOf),
+            marks: owner.map_or(ClaimedMarks::None, ClaimedMarks::ChildrenOf),
         };
-        let found = Table::read(owner.map(|owner| owner.session)).find(&claim);
+        let found = ProcessTable::read(owner.map(|owner| owner.session)).find(&claim);
         for group in &mut groups {
             group.learn(&found);
         }
@@ -196,8 +198,8 @@ pub fn reap(input: impl BufRead) {
     });
 }
 
-/// Our own process, not one that lives, may be looked up by its children: its input has ended
-/// because it did, though the system may not have taken it down yet.
+/// Waits until the owner is gone. The input has ended because the owner exited, but the system may
+/// not have removed it yet.
 fn is_gone(owner: Owner) -> bool {
     wait_until(REAPER_GRACE, || !owner.lives())
 }

@@ -29,7 +29,7 @@ pub use linux::{check, enter};
 
 /// The permissions that a process keeps. It can read whatever it could read before.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Kept {
+pub struct Permissions {
     /// It may open sockets of any kind; otherwise none, unix sockets included.
     pub network: bool,
     /// Folders and files that it may write, with all that is below them. Besides them a few devices
@@ -40,7 +40,7 @@ pub struct Kept {
 /// The reason why a process cannot be confined. Its permissions were not all dropped: it must not
 /// continue.
 #[derive(Debug, thiserror::Error)]
-pub enum Refused {
+pub enum ConfineError {
     /// This system, or this kernel, has no means.
     #[error("this system cannot confine a process: {0}")]
     Unavailable(String),

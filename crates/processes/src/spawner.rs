@@ -52,7 +52,7 @@ impl Spawner {
         Ok(Tree::new(child, group, mark, Arc::clone(&self.groups)))
     }
 
-    /// The number of groups that the reaper would have to end.
+    /// The number of groups registered with the reaper.
     #[cfg(test)]
     pub(crate) fn watched(&self) -> usize {
         self.groups.reaper.as_ref().unwrap().watched()

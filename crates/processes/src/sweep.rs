@@ -2,7 +2,7 @@
 
 use crate::{
     group::end,
-    proof::{Claim, Meant, Table},
+    proof::{Claim, ClaimedMarks, ProcessTable},
 };
 
 /// Ends the processes that a crashed predecessor left: every process that was started under `marker`
@@ -15,9 +15,9 @@ pub fn sweep(marker: &str) -> usize {
     end(|| {
         let claim = Claim {
             groups: &[],
-            meant: Meant::LeftUnder(marker),
+            marks: ClaimedMarks::LeftBy(marker),
         };
-        Table::read(None).find(&claim)
+        ProcessTable::read(None).find(&claim)
     })
 }
 

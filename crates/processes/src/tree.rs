@@ -23,7 +23,7 @@ use crate::{
     limits::{GRACE_AFTER_KILL, GROUP_POLL, GROUP_POLL_MAX},
     mark::Mark,
     pace::Pace,
-    proof::{Claim, Meant, Ours, Proof, Table, Unwaited, send},
+    proof::{Claim, ClaimedMarks, Ours, ProcessTable, Proof, Unwaited, send},
 };
 
 /// A child and all its descendants, except those that moved to a session of their own. The child
@@ -57,12 +57,12 @@ impl Tree {
         }
     }
 
-    /// Of the child, until it was waited for.
+    /// Returns the pid of the child; `None` once it was reaped.
     pub fn id(&self) -> Option<u32> {
         self.child.id()
     }
 
-    /// Once; the caller closes it before [`Tree::stop`].
+    /// Returns the pipe at the first call; the caller closes it before [`Tree::stop`].
     pub fn take_stdin(&mut self) -> Option<ChildStdin> {
         self.child.stdin.take()
     }
@@ -84,7 +84,7 @@ impl Tree {
             let _ = self.child.wait().await;
             return;
         }
-        let table = self.groups.looks.look().await;
+        let table = self.groups.scans.scan().await;
         if let Some(group) = self.group.take() {
             let others = table.led_by(group.id());
             if others.is_empty() {
@@ -160,7 +160,7 @@ impl Tree {
     }
 
     async fn others(&mut self) -> Vec<Ours> {
-        let table = self.groups.looks.look().await;
+        let table = self.groups.scans.scan().await;
         let others = self.find_in(&table);
         if let Some(group) = &mut self.group {
             group.learn(&others);
@@ -169,17 +169,20 @@ impl Tree {
     }
 
     /// Returns the live members of our group, and all processes with our mark in any group.
-    fn find_in(&self, table: &Table) -> Vec<Ours> {
+    fn find_in(&self, table: &ProcessTable) -> Vec<Ours> {
         table.find(&Claim {
             groups: self.group.as_slice(),
-            meant: self.mark.as_ref().map_or(Meant::Nobody, Meant::Child),
+            marks: self
+                .mark
+                .as_ref()
+                .map_or(ClaimedMarks::None, ClaimedMarks::Child),
         })
     }
 
     /// Kills the processes at once. Blocks during one scan. On a busy system, the earlier scans may have
     /// used the whole grace period.
     fn kill_now(&self) {
-        self.signal_all(Signal::KILL, &self.find_in(&Table::near()));
+        self.signal_all(Signal::KILL, &self.find_in(&ProcessTable::near()));
     }
 
     /// Signals the whole group at once if possible, so that no process started meanwhile escapes.

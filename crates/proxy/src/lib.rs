@@ -1,6 +1,6 @@
-//! One MCP server that stands for all of them.
+//! One MCP server that stands in for all of your MCP servers.
 //!
-//! The program: its command line, what people read, and the wiring of the rooms.
+//! The program: the command line, its output, and the wiring of the other crates.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -11,10 +11,13 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 mod allowance;
 mod cli;
 mod commands;
+mod event_loop;
 mod exit;
 mod live;
+mod logging;
 mod report;
 mod scripts_folder;
+mod signals;
 mod table;
 mod time;
 
@@ -24,11 +27,7 @@ pub fn main() -> ExitCode {
     clap_complete::CompleteEnv::with_factory(cli::command)
         .var(cli::complete::VARIABLE)
         .complete();
-    let code = match cli::parse(std::env::args_os()) {
-        Ok(arguments) => commands::run(arguments),
-        Err(code) => code,
-    };
-    code.into()
+    cli::run(std::env::args_os()).into()
 }
 
 /// Tokens and secrets are in memory, and must not be written to a core file. A limit of one byte also

@@ -24,7 +24,7 @@ use tokio::{
 };
 use tracing::{info, warn};
 
-use crate::{allowance, cli::Global, scripts_folder};
+use crate::{allowance, cli::global::Global, scripts_folder};
 
 /// Reads the configuration again, from the same file as the first time.
 pub(crate) type Load = Arc<dyn Fn() -> Result<Config, ConfigError> + Send + Sync>;
@@ -53,7 +53,7 @@ pub(crate) fn open(
     config: Config,
     load: Load,
     nudge: Arc<Notify>,
-    daemon: watch::Sender<daemon::Settings>,
+    daemon: watch::Sender<daemon::DaemonSettings>,
 ) -> anyhow::Result<(Arc<Gateway>, Upkeep)> {
     upkeep::sweep(&config.gateway.state_dir);
     let gateway = Gateway::new(config.gateway.clone())?;
@@ -71,6 +71,13 @@ pub(crate) fn open(
     Ok((gateway, upkeep))
 }
 
+/// Opens the gateway for serving without a daemon: its linger time is not used, and no process requests
+/// a reload.
+pub(crate) fn open_alone(config: Config, load: Load) -> anyhow::Result<(Arc<Gateway>, Upkeep)> {
+    let (daemon, _) = watch::channel(config.daemon);
+    open(config, load, Arc::default(), daemon)
+}
+
 /// Follows the configuration at run time.
 struct Follower {
     gateway: Arc<Gateway>,
@@ -79,7 +86,7 @@ struct Follower {
     load: Load,
     /// Requests a reload although no file changed.
     nudge: Arc<Notify>,
-    daemon: watch::Sender<daemon::Settings>,
+    daemon: watch::Sender<daemon::DaemonSettings>,
 }
 
 impl Follower {
@@ -89,15 +96,15 @@ impl Follower {
         let (sender, mut changes) = mpsc::channel(1);
         // The watcher lives as long as this.
         let _watcher = watch_file(&file, sender)
-            .inspect_err(|error| warn!(%error, "the file is not watched; SIGHUP has it read"));
-        let mut seen = File::read(&file).await;
+            .inspect_err(|error| warn!(%error, "the file is not watched; SIGHUP reloads it"));
+        let mut seen = FileSnapshot::read(&file).await;
         let mut surveys = JoinSet::new();
         loop {
             let is_nudged = tokio::select! {
                 Some(()) = changes.recv() => false,
                 () = self.nudge.notified() => true,
             };
-            let now = File::read_settled(&file, &seen, &mut changes).await;
+            let now = FileSnapshot::read_settled(&file, &seen, &mut changes).await;
             if now.text == seen.text && !is_nudged {
                 continue;
             }
@@ -127,13 +134,13 @@ impl Follower {
             if config.gateway.state_dir != before.gateway.state_dir {
                 let folder = before.gateway.state_dir.display();
                 return Err(format!(
-                    "`state_dir` cannot change while we run in {folder}"
+                    "`state_dir` cannot change while proxy runs in {folder}"
                 ));
             }
             if needs_restart(&config, &before) {
                 warn!(
                     "`log`, `results.keep_hours`, `results.keep_mib`, `search.semantic`, \
-                     `secrets.store`, `[traces]` and `[http]` hold from the next start on"
+                     `secrets.store`, `[traces]` and `[http]` take effect at the next start"
                 );
             }
             let applied = at.apply(config.gateway.clone());
@@ -152,12 +159,12 @@ impl Follower {
                     added,
                     changed,
                     removed = applied.removed.len(),
-                    "the configuration was read anew"
+                    "the configuration was reloaded"
                 );
                 Some(applied)
             }
             Ok(Err(mistakes)) => {
-                warn!(%mistakes, "the configuration has mistakes; what it said before still holds");
+                warn!(%mistakes, "the configuration has mistakes; the previous one stays in effect");
                 self.gateway.note_config_mistakes(Some(mistakes));
                 None
             }
@@ -174,14 +181,14 @@ type Loaded = Result<Result<Config, ConfigError>, JoinError>;
 
 /// The state of a file at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct File {
+struct FileSnapshot {
     /// `None`: there is no file.
     text: Option<Vec<u8>>,
     /// Two writes of the same text have an empty file between them.
     modified: Option<SystemTime>,
 }
 
-impl File {
+impl FileSnapshot {
     async fn read(path: &Path) -> Self {
         let about = tokio::fs::metadata(path).await.ok();
         Self {
@@ -218,18 +225,18 @@ impl File {
 async fn load_whole<T: Send + 'static>(
     load: &Arc<dyn Fn() -> T + Send + Sync>,
     path: &Path,
-    mut seen: File,
+    mut seen: FileSnapshot,
     changes: &mut mpsc::Receiver<()>,
-) -> (File, Result<T, JoinError>) {
+) -> (FileSnapshot, Result<T, JoinError>) {
     let mut loads = 0;
     loop {
         let load = Arc::clone(load);
         let loaded = tokio::task::spawn_blocking(move || load()).await;
         loads += 1;
-        if loads == LOADS_MAX || File::read(path).await == seen {
+        if loads == LOADS_MAX || FileSnapshot::read(path).await == seen {
             return (seen, loaded);
         }
-        seen = File::read_settled(path, &seen, changes).await;
+        seen = FileSnapshot::read_settled(path, &seen, changes).await;
     }
 }
 
@@ -303,10 +310,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config.toml");
         fs::write(&path, "log = \"info\"").unwrap();
-        let before = File::read(&path).await;
+        let before = FileSnapshot::read(&path).await;
         fs::write(&path, "").unwrap();
         let (sender, mut changes) = mpsc::channel(1);
-        let reading = File::read_settled(&path, &before, &mut changes);
+        let reading = FileSnapshot::read_settled(&path, &before, &mut changes);
         let writing = async {
             sleep(BLANK_WAIT / 2).await;
             fs::write(&path, "log = \"debug\"").unwrap();
@@ -316,21 +323,25 @@ mod tests {
         assert_eq!(seen.text.as_deref(), Some(&b"log = \"debug\""[..]));
 
         fs::write(&path, " \n").unwrap();
-        let seen = File::read_settled(&path, &seen, &mut changes).await;
-        assert_eq!(seen.text.as_deref(), Some(&b" \n"[..]), "who means it");
+        let seen = FileSnapshot::read_settled(&path, &seen, &mut changes).await;
+        assert_eq!(
+            seen.text.as_deref(),
+            Some(&b" \n"[..]),
+            "a blank file is applied after the wait"
+        );
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_file_that_was_written_anew_is_another_with_the_same_text() {
+    async fn a_rewritten_file_differs_although_its_text_is_the_same() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config.toml");
         fs::write(&path, "").unwrap();
         let file = fs::File::options().write(true).open(&path).unwrap();
         file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
-        let before = File::read(&path).await;
-        assert_eq!(File::read(&path).await, before);
+        let before = FileSnapshot::read(&path).await;
+        assert_eq!(FileSnapshot::read(&path).await, before);
         fs::write(&path, "").unwrap();
-        assert_ne!(File::read(&path).await, before);
+        assert_ne!(FileSnapshot::read(&path).await, before);
     }
 
     #[tokio::test(start_paused = true)]
@@ -347,7 +358,7 @@ mod tests {
             }
             fs::read_to_string(&written).unwrap()
         });
-        let seen = File::read(&path).await;
+        let seen = FileSnapshot::read(&path).await;
         let (seen, loaded) = load_whole(&load, &path, seen, &mut changes).await;
         assert_eq!(loaded.unwrap(), "newer");
         assert_eq!(seen.text.as_deref(), Some(&b"newer"[..]));

@@ -9,7 +9,7 @@ use std::{
 };
 
 use dialoguer::Password;
-use gateway::survey::Asked;
+use gateway::survey::SurveyOutcome;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use printable::{count_of, group_digits};
 use serde_json::{Value, json};
@@ -151,7 +151,7 @@ pub(crate) struct Reindexed {
 }
 
 impl Reindexed {
-    pub(crate) fn new(planned: &registry::Planned, asked: Option<&Asked>) -> Self {
+    pub(crate) fn new(planned: &registry::Planned, asked: Option<&SurveyOutcome>) -> Self {
         let plan = &planned.plan;
         Self {
             server: planned.server.to_string(),
@@ -294,7 +294,10 @@ fn render_server(server: &Reindexed, widest: usize) -> Vec<String> {
             vec![format!("{name:widest$}  failed ({kept}): {why}")]
         }
     };
-    let dropped = |why: &String| format!("{:widest$}  left out: {why}", "");
+    let dropped = |why: &String| {
+        let why = printable::one_line(why);
+        format!("{:widest$}  left out: {why}", "")
+    };
     lines.extend(server.dropped.iter().map(dropped));
     let changed = |names: &String| format!("{:widest$}  {names}", "");
     lines.extend(server.names.iter().map(changed));
@@ -372,7 +375,7 @@ mod tests {
             Reindexed {
                 tools: 9,
                 tokens: 800,
-                dropped: vec!["a tool without a name".to_owned()],
+                dropped: vec!["a tool\nwithout a name".to_owned()],
                 ..server("memory")
             },
             Reindexed {

@@ -24,7 +24,7 @@ pub(crate) async fn follow(gateway: Arc<Gateway>) {
     };
     let (sender, mut changes) = mpsc::channel(1);
     let mut watcher = watch(&folder, sender)
-        .inspect_err(|error| warn!(%error, "saved scripts are not watched"))
+        .inspect_err(|error| warn!(%error, "the scripts folder is not watched"))
         .ok();
     loop {
         if let Some(watcher) = &mut watcher {

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::recipe::{Parameter, Recipe, Scope, Way};
+use crate::recipe::{Parameter, Recipe, RecipeScope, StartMethod};
 use crate::template::{fill, variables};
 
 /// The values that the user gave when a server was added.
 #[derive(Debug, Clone, Default)]
-pub struct Given {
+pub struct RecipeValues {
     /// The values of parameters.
     pub parameters: BTreeMap<String, String>,
     /// The names of optional variables that have a value, wherever that is stored.
@@ -20,7 +20,7 @@ pub struct Given {
 /// The table `[servers.NAME]`; its keys are those of the configuration, and it is serialised as
 /// such.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct Entry {
+pub struct ServerTable {
     /// The program of a local server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
@@ -65,19 +65,19 @@ impl Recipe {
     ///
     /// A required variable is in the table even if it was not given, so that a start without it
     /// names the variable.
-    pub fn entry(&self, given: &Given) -> Result<Entry, Vec<&Parameter>> {
+    pub fn entry(&self, given: &RecipeValues) -> Result<ServerTable, Vec<&Parameter>> {
         let missing = self.missing(&given.parameters);
         if !missing.is_empty() {
             return Err(missing);
         }
         let values = self.values(given);
-        let mut entry = Entry {
-            scope: (self.scope == Scope::Client).then_some("client"),
+        let mut entry = ServerTable {
+            scope: (self.scope == RecipeScope::Client).then_some("client"),
             start_timeout_s: self.start_timeout_s,
-            ..Entry::default()
+            ..ServerTable::default()
         };
         match &self.way {
-            Way::Command(command) => {
+            StartMethod::Command(command) => {
                 let chosen = self.parameters.iter();
                 let chosen = chosen.filter(|it| values.contains_key(it.name.as_str()));
                 let words = command.iter().chain(chosen.flat_map(|it| &it.args));
@@ -86,7 +86,7 @@ impl Recipe {
                 entry.args = filled.collect();
                 entry.env = self.filled_env(given, &values);
             }
-            Way::Remote { url, headers, .. } => {
+            StartMethod::Remote { url, headers, .. } => {
                 entry.url = Some(fill(url, &values));
                 let counts = |text: &&String| variables(text).all(|name| self.has(name, given));
                 let headers = headers.iter().filter(|(_, text)| counts(text));
@@ -99,7 +99,7 @@ impl Recipe {
 
     /// Returns the arguments of the recipe's example, with parameters replaced as far as they are
     /// given.
-    pub fn example_arguments(&self, given: &Given) -> Option<Map<String, Value>> {
+    pub fn example_arguments(&self, given: &RecipeValues) -> Option<Map<String, Value>> {
         let values = self.values(given);
         let filled = Value::Object(self.example.as_ref()?.arguments.clone());
         match fill_value(filled, &values) {
@@ -108,7 +108,7 @@ impl Recipe {
         }
     }
 
-    fn values<'a>(&'a self, given: &'a Given) -> BTreeMap<&'a str, &'a str> {
+    fn values<'a>(&'a self, given: &'a RecipeValues) -> BTreeMap<&'a str, &'a str> {
         let value = |parameter: &'a Parameter| {
             let said = given.parameters.get(&parameter.name);
             let value = said.or(parameter.default.as_ref())?;
@@ -117,7 +117,11 @@ impl Recipe {
         self.parameters.iter().filter_map(value).collect()
     }
 
-    fn filled_env(&self, given: &Given, values: &BTreeMap<&str, &str>) -> BTreeMap<String, String> {
+    fn filled_env(
+        &self,
+        given: &RecipeValues,
+        values: &BTreeMap<&str, &str>,
+    ) -> BTreeMap<String, String> {
         let known = self.env.iter();
         let known = known.map(|(name, text)| (name.clone(), fill(text, values)));
         let asked = self.variables.iter().map(|variable| &variable.name);
@@ -127,7 +131,7 @@ impl Recipe {
     }
 
     /// Returns true if a variable has a value, or is required.
-    fn has(&self, name: &str, given: &Given) -> bool {
+    fn has(&self, name: &str, given: &RecipeValues) -> bool {
         given.variables.contains(name) || self.required().any(|variable| variable.name == name)
     }
 }

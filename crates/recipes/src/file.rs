@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use crate::raw;
-use crate::recipe::{Known, Recipe};
+use crate::recipe::{Recipe, ServerFacts};
 
 /// The text of the file, for callers that must detect changes to it.
 pub const SOURCE: &str = include_str!("../../../registry/recipes.toml");
@@ -14,12 +14,12 @@ pub fn all() -> &'static [Recipe] {
 }
 
 /// Returns the search data of every server, including those that cannot be added.
-pub fn known() -> impl Iterator<Item = &'static Known> {
+pub fn known() -> impl Iterator<Item = &'static ServerFacts> {
     let of_recipes = FILE.recipes.iter().map(|recipe| &recipe.known);
     FILE.known.iter().chain(of_recipes)
 }
 
 const JSON: &str = include_str!(concat!(env!("OUT_DIR"), "/recipes.json"));
 
-static FILE: LazyLock<raw::File> =
+static FILE: LazyLock<raw::RecipeFile> =
     LazyLock::new(|| raw::parse(JSON).expect("a test reads the same embedded file"));

@@ -12,13 +12,13 @@ mod recipe;
 mod template;
 mod versions;
 
-pub use entry::{Entry, Given};
+pub use entry::{RecipeValues, ServerTable};
 pub use file::{SOURCE, all, known};
 pub use lookup::{find, of_package, recipe_of, replacement, search};
 pub use mend::{Mended, mend, of_arguments};
 pub use recipe::{
-    Alternative, Auth, Example, Kind, Known, Parameter, Pin, Recipe, Scope, Started, Transport,
-    Variable, Way,
+    Alternative, Auth, Distribution, Example, Parameter, Pin, Recipe, RecipeScope, ServerFacts,
+    StartMethod, Started, Transport, Variable,
 };
 pub use versions::fits;
 

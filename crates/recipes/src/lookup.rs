@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use crate::file::all;
-use crate::recipe::{Known, Recipe, Way};
+use crate::recipe::{Recipe, ServerFacts, StartMethod};
 
 /// Returns the recipe with this name: its own name, another name of the server or its package, or a
 /// common alias if only one recipe has it. Case, `_` and words such as `mcp` do not matter.
@@ -24,7 +24,7 @@ pub fn find(name: &str) -> Option<&'static Recipe> {
 }
 
 /// Returns the recipe of a server that search knows, if there is one.
-pub fn recipe_of(known: &Known) -> Option<&'static Recipe> {
+pub fn recipe_of(known: &ServerFacts) -> Option<&'static Recipe> {
     all().iter().find(|recipe| recipe.known.name == known.name)
 }
 
@@ -34,8 +34,8 @@ pub fn of_package(package: &str) -> Option<&'static Recipe> {
     let asked = bare(package);
     only(|recipe| match (&recipe.package, &recipe.way) {
         (Some(package), _) => bare(package) == asked,
-        (None, Way::Remote { url, .. }) => bare(url) == asked,
-        (None, Way::Command(_)) => false,
+        (None, StartMethod::Remote { url, .. }) => bare(url) == asked,
+        (None, StartMethod::Command(_)) => false,
     })
 }
 

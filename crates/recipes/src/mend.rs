@@ -1,7 +1,7 @@
 //! Repair of command lines that another program wrote, by the recipes of their packages.
 
 use crate::lookup::of_package;
-use crate::recipe::{Pin, Recipe, Variable, Way};
+use crate::recipe::{Pin, Recipe, StartMethod, Variable};
 
 /// A repaired command line.
 #[derive(Debug, Clone)]
@@ -74,7 +74,7 @@ impl Recipe {
         names: impl IntoIterator<Item = &'a str>,
         texts: &[String],
     ) -> Vec<&'static Variable> {
-        if !matches!(self.way, Way::Command(_)) {
+        if !matches!(self.way, StartMethod::Command(_)) {
             return Vec::new();
         }
         let names: Vec<&str> = names.into_iter().collect();
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn every_pinned_recipe_holds_back_what_it_says() {
         for recipe in crate::all().iter().filter(|it| !it.pins.is_empty()) {
-            let crate::Way::Command(command) = &recipe.way else {
+            let crate::StartMethod::Command(command) = &recipe.way else {
                 continue;
             };
             assert!(

@@ -5,22 +5,22 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::recipe::{
-    Alternative, Auth, Example, Kind, Known, Parameter, Pin, Recipe, Scope, Started, Transport,
-    Variable, Way,
+    Alternative, Auth, Distribution, Example, Parameter, Pin, Recipe, RecipeScope, ServerFacts,
+    StartMethod, Started, Transport, Variable,
 };
 
 /// The parsed file.
 #[derive(Debug)]
-pub(crate) struct File {
-    pub(crate) known: Vec<Known>,
+pub(crate) struct RecipeFile {
+    pub(crate) known: Vec<ServerFacts>,
     pub(crate) recipes: Vec<Recipe>,
 }
 
 /// Parses the whole file as the build script wrote it. The error names the table.
-pub(crate) fn parse(json: &str) -> Result<File, String> {
+pub(crate) fn parse(json: &str) -> Result<RecipeFile, String> {
     let categories: BTreeMap<String, BTreeMap<String, Raw>> =
         serde_json::from_str(json).map_err(|error| error.to_string())?;
-    let mut file = File {
+    let mut file = RecipeFile {
         known: Vec::new(),
         recipes: Vec::new(),
     };
@@ -69,7 +69,7 @@ struct Raw {
     env: BTreeMap<String, String>,
     auth: Option<Auth>,
     #[serde(default)]
-    scope: Scope,
+    scope: RecipeScope,
     start_timeout_s: Option<u64>,
     #[serde(default)]
     variables: Vec<Variable>,
@@ -97,8 +97,8 @@ struct Raw {
 
 impl Raw {
     /// Splits a server into its search data and the data of its recipe, if it has one.
-    fn split(mut self, name: String, category: String) -> (Known, Option<Self>) {
-        let known = Known {
+    fn split(mut self, name: String, category: String) -> (ServerFacts, Option<Self>) {
+        let known = ServerFacts {
             name,
             category,
             tags: std::mem::take(&mut self.tags),
@@ -111,18 +111,18 @@ impl Raw {
         (known, (can_be_added || self.what.is_some()).then_some(self))
     }
 
-    fn make(self, known: Known) -> Result<Recipe, &'static str> {
+    fn make(self, known: ServerFacts) -> Result<Recipe, &'static str> {
         let packages = [
-            (Kind::Npm, self.npm),
-            (Kind::PyPi, self.pypi),
-            (Kind::Docker, self.docker),
+            (Distribution::Npm, self.npm),
+            (Distribution::PyPi, self.pypi),
+            (Distribution::Docker, self.docker),
         ];
         let mut packages = packages
             .into_iter()
             .filter_map(|(kind, package)| Some((kind, package?)));
         let (kind, package) = match (packages.next(), packages.next(), self.url.is_some()) {
             (Some((kind, package)), None, false) => (kind, Some(package)),
-            (None, None, true) => (Kind::Remote, None),
+            (None, None, true) => (Distribution::Remote, None),
             _ => return Err("one of npm, pypi, docker and url is needed"),
         };
         Ok(Recipe {
@@ -188,10 +188,10 @@ fn make_way(
     url: Option<String>,
     transport: Transport,
     headers: BTreeMap<String, String>,
-) -> Result<Way, &'static str> {
+) -> Result<StartMethod, &'static str> {
     match (command.is_empty(), url) {
-        (false, None) if headers.is_empty() => Ok(Way::Command(command)),
-        (true, Some(url)) => Ok(Way::Remote {
+        (false, None) if headers.is_empty() => Ok(StartMethod::Command(command)),
+        (true, Some(url)) => Ok(StartMethod::Remote {
             url,
             transport,
             headers,

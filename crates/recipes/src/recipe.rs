@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 /// The data that search has of a server before the server is started.
 #[derive(Debug, Clone)]
-pub struct Known {
+pub struct ServerFacts {
     /// Its name here, which is valid in the configuration.
     pub name: String,
     /// One of `registry/categories.toml`. For a server with several kinds of tools, the category of
@@ -29,23 +29,23 @@ pub struct Known {
 #[derive(Debug, Clone)]
 pub struct Recipe {
     /// Its name, and its search data.
-    pub known: Known,
+    pub known: ServerFacts,
     /// A short description that follows its name.
     pub what: String,
     /// Verbs for the tasks that it does.
     pub verbs: Vec<String>,
     /// The kind of its distribution.
-    pub kind: Kind,
+    pub kind: Distribution,
     /// Its package or image; none for a remote server.
     pub package: Option<String>,
     /// The command or address, with `{NAME}` for each parameter.
-    pub way: Way,
+    pub way: StartMethod,
     /// Variables that are set to these texts, which may hold parameters.
     pub env: BTreeMap<String, String>,
     /// The way in which it authenticates its user.
     pub auth: Auth,
     /// Its scope: one process for all clients, or one for each.
-    pub scope: Scope,
+    pub scope: RecipeScope,
     /// The start timeout, if the default is too short.
     pub start_timeout_s: Option<u64>,
     /// Variables that it reads, required ones first.
@@ -96,7 +96,7 @@ impl Recipe {
 
 /// The kind of distribution of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum Distribution {
     /// An npm package, started by `npx`.
     Npm,
     /// A `PyPI` package, started by `uvx`.
@@ -107,7 +107,7 @@ pub enum Kind {
     Remote,
 }
 
-impl Kind {
+impl Distribution {
     /// The word in the file.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -121,7 +121,7 @@ impl Kind {
 
 /// The way to a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Way {
+pub enum StartMethod {
     /// A program and its arguments; the first text is the program. Never empty.
     Command(Vec<String>),
     /// A remote server.
@@ -175,7 +175,7 @@ impl Auth {
 /// The clients that share one process, as in the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Scope {
+pub enum RecipeScope {
     /// One process for all clients.
     #[default]
     Shared,
@@ -244,7 +244,7 @@ pub struct Example {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alternative {
     /// The command or address.
-    pub way: Way,
+    pub way: StartMethod,
     /// Names of the variables that it reads.
     pub variables: Vec<String>,
     /// The reason to choose it.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// A part of a text.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Piece<'a> {
+pub(crate) enum TemplatePart<'a> {
     /// Literal text.
     Text(&'a str),
     /// `{NAME}`.
@@ -14,17 +14,19 @@ pub(crate) enum Piece<'a> {
 }
 
 /// Splits a text into its parts. Braces around anything that is not a name are literal.
-pub(crate) fn pieces(text: &str) -> Vec<Piece<'_>> {
+pub(crate) fn pieces(text: &str) -> Vec<TemplatePart<'_>> {
     let mut pieces = Vec::new();
     let mut rest = text;
     while let Some((before, name, after)) = next_name(rest) {
         match before.strip_suffix('$') {
-            Some(before) => pieces.extend([Piece::Text(before), Piece::Variable(name)]),
-            None => pieces.extend([Piece::Text(before), Piece::Parameter(name)]),
+            Some(before) => {
+                pieces.extend([TemplatePart::Text(before), TemplatePart::Variable(name)]);
+            }
+            None => pieces.extend([TemplatePart::Text(before), TemplatePart::Parameter(name)]),
         }
         rest = after;
     }
-    pieces.push(Piece::Text(rest));
+    pieces.push(TemplatePart::Text(rest));
     pieces
 }
 
@@ -50,9 +52,9 @@ fn is_of_name(c: char) -> bool {
 /// Replaces parameters by their values. A parameter without a value is left unchanged.
 pub(crate) fn fill(text: &str, values: &BTreeMap<&str, &str>) -> String {
     let pieces = pieces(text).into_iter().map(|piece| match piece {
-        Piece::Text(text) => text.to_owned(),
-        Piece::Variable(name) => format!("${{{name}}}"),
-        Piece::Parameter(name) => match values.get(name) {
+        TemplatePart::Text(text) => text.to_owned(),
+        TemplatePart::Variable(name) => format!("${{{name}}}"),
+        TemplatePart::Parameter(name) => match values.get(name) {
             Some(value) => (*value).to_owned(),
             None => format!("{{{name}}}"),
         },
@@ -63,7 +65,7 @@ pub(crate) fn fill(text: &str, values: &BTreeMap<&str, &str>) -> String {
 /// Returns the names of the variables in a text.
 pub(crate) fn variables(text: &str) -> impl Iterator<Item = &str> {
     pieces(text).into_iter().filter_map(|piece| match piece {
-        Piece::Variable(name) => Some(name),
+        TemplatePart::Variable(name) => Some(name),
         _ => None,
     })
 }

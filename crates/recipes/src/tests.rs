@@ -1,4 +1,4 @@
-//! Checks of every recipe against its claims, and of lookups against what people type.
+//! Checks of every recipe against its claims, and of lookups by names that users type.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tool::{Checker, ServerName};
 
 use super::*;
-use crate::template::{Piece, pieces};
+use crate::template::{TemplatePart, pieces};
 
 fn names_of_all() -> Vec<&'static str> {
     all().iter().map(Recipe::name).collect()
@@ -18,8 +18,8 @@ fn names_of_all() -> Vec<&'static str> {
 fn texts(recipe: &Recipe) -> Vec<&str> {
     let env = recipe.env.values().map(String::as_str);
     let way = match &recipe.way {
-        Way::Command(command) => command.iter().map(String::as_str).collect(),
-        Way::Remote { url, headers, .. } => {
+        StartMethod::Command(command) => command.iter().map(String::as_str).collect(),
+        StartMethod::Remote { url, headers, .. } => {
             let headers = headers.values().map(String::as_str);
             headers.chain([url.as_str()]).collect::<Vec<_>>()
         }
@@ -30,12 +30,12 @@ fn texts(recipe: &Recipe) -> Vec<&str> {
 }
 
 /// Returns the names of one kind in all texts of a recipe.
-fn named(recipe: &Recipe, wanted: impl Fn(&Piece) -> bool) -> BTreeSet<String> {
+fn named(recipe: &Recipe, wanted: impl Fn(&TemplatePart) -> bool) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for text in texts(recipe) {
         for piece in pieces(text) {
             match piece {
-                Piece::Parameter(name) | Piece::Variable(name) if wanted(&piece) => {
+                TemplatePart::Parameter(name) | TemplatePart::Variable(name) if wanted(&piece) => {
                     found.insert(name.to_owned());
                 }
                 _ => {}
@@ -52,7 +52,7 @@ fn there_are_recipes_enough_and_each_name_is_one_of_ours() {
     for server in known() {
         assert!(server.name.parse::<ServerName>().is_ok(), "{}", server.name);
         let before = seen.insert(&server.name, &server.category);
-        assert_eq!(before, None, "{} stands twice", server.name);
+        assert_eq!(before, None, "{} is listed twice", server.name);
         assert!(!server.tags.is_empty(), "{} has no tag", server.name);
     }
 }
@@ -86,26 +86,32 @@ fn a_recipe_says_how_the_server_is_reached() {
     for recipe in all() {
         let name = recipe.name();
         match &recipe.way {
-            Way::Command(command) => {
+            StartMethod::Command(command) => {
                 let program = ["npx", "uvx", "docker"];
                 let program = program.iter().find(|program| **program == command[0]);
                 let of_kind = match recipe.kind {
-                    Kind::Npm => "npx",
-                    Kind::PyPi => "uvx",
-                    Kind::Docker => "docker",
-                    Kind::Remote => panic!("{name} has no address"),
+                    Distribution::Npm => "npx",
+                    Distribution::PyPi => "uvx",
+                    Distribution::Docker => "docker",
+                    Distribution::Remote => panic!("{name} has no address"),
                 };
                 assert_eq!(program, Some(&of_kind), "{name}");
                 let package = recipe.package.as_deref().unwrap();
                 let is_named = command.iter().any(|text| text.starts_with(package));
                 assert!(is_named, "{name} starts something else than {package}");
-                assert!(of_package(package).is_some(), "{package} is of two recipes");
+                assert!(
+                    of_package(package).is_some(),
+                    "{package} belongs to two recipes"
+                );
             }
-            Way::Remote { url, .. } => {
+            StartMethod::Remote { url, .. } => {
                 assert!(url.starts_with("https://"), "{name}: {url}");
                 assert!(recipe.env.is_empty() && recipe.pins.is_empty(), "{name}");
-                assert!(recipe.source.is_some(), "{name}: who says so?");
-                assert!(recipe.started.is_none(), "{name}: nobody could reach it");
+                assert!(recipe.source.is_some(), "{name} has no source");
+                assert!(
+                    recipe.started.is_none(),
+                    "{name} is remote, but marked as started"
+                );
             }
         }
         for old in &recipe.replaces {
@@ -123,7 +129,7 @@ fn what_a_recipe_asks_for_stands_in_its_texts_and_the_reverse() {
         let said: BTreeSet<_> = (recipe.parameters.iter())
             .map(|parameter| parameter.name.clone())
             .collect();
-        let used = named(recipe, |piece| matches!(piece, Piece::Parameter(_)));
+        let used = named(recipe, |piece| matches!(piece, TemplatePart::Parameter(_)));
         assert_eq!(said, used, "{name}: parameters");
         let said: BTreeSet<_> = (recipe.variables.iter())
             .map(|variable| variable.name.clone())
@@ -131,9 +137,9 @@ fn what_a_recipe_asks_for_stands_in_its_texts_and_the_reverse() {
         assert_eq!(
             said.len(),
             recipe.variables.len(),
-            "{name}: a variable twice"
+            "{name} has a duplicate variable"
         );
-        for used in named(recipe, |piece| matches!(piece, Piece::Variable(_))) {
+        for used in named(recipe, |piece| matches!(piece, TemplatePart::Variable(_))) {
             assert!(said.contains(&used), "{name}: {used}");
         }
         for variable in &recipe.variables {
@@ -147,7 +153,7 @@ fn what_a_recipe_asks_for_stands_in_its_texts_and_the_reverse() {
             let sounds_secret = sounds_secret.iter().any(|word| text.ends_with(word));
             assert!(
                 variable.secret || !sounds_secret,
-                "{name}: {text} is no secret?"
+                "{name}: {text} is not marked as a secret"
             );
         }
         assert!(
@@ -173,7 +179,7 @@ fn pins_and_days_are_what_they_say() {
             let parts: Vec<_> = day.split('-').map(str::len).collect();
             assert!(parts == [4, 2, 2] && day.as_str() > "2026", "{name}: {day}");
         }
-        if let Way::Command(command) = &recipe.way {
+        if let StartMethod::Command(command) = &recipe.way {
             let with = |text: &str| {
                 let mut pairs = command.windows(2);
                 pairs.any(|pair| pair[0] == "--with" && pair[1] == text)
@@ -185,11 +191,15 @@ fn pins_and_days_are_what_they_say() {
         for range in [&recipe.node, &recipe.python].into_iter().flatten() {
             assert!(fits("1.0.0", range).is_some(), "{name}: {range}");
         }
-        assert_eq!(recipe.node.is_some(), recipe.kind == Kind::Npm, "{name}");
+        assert_eq!(
+            recipe.node.is_some(),
+            recipe.kind == Distribution::Npm,
+            "{name}"
+        );
         let looked = recipe.started.is_some() || recipe.newest.is_none();
-        assert!(looked, "{name}: newer than what?");
+        assert!(looked, "{name} has `newest` without `started`");
         let said = recipe.started.is_none() || recipe.not_started.is_none();
-        assert!(said, "{name}: did it start?");
+        assert!(said, "{name} has both `started` and `not_started`");
         let said = [&recipe.what, &recipe.notes];
         assert!(said.iter().all(|text| !text.is_empty()), "{name}");
         assert!(!recipe.verbs.is_empty(), "{name}");
@@ -198,13 +208,13 @@ fn pins_and_days_are_what_they_say() {
 
 #[test]
 fn an_entry_is_a_table_of_the_configuration() {
-    let given = |parameters: &[(&str, &str)], variables: &[&str]| Given {
+    let given = |parameters: &[(&str, &str)], variables: &[&str]| RecipeValues {
         parameters: (parameters.iter())
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect(),
         variables: variables.iter().map(|name| (*name).to_owned()).collect(),
     };
-    let entry = |name: &str, given: &Given| {
+    let entry = |name: &str, given: &RecipeValues| {
         let entry = find(name).unwrap().entry(given);
         let entry = entry.map_err(|missing| missing[0].name.clone())?;
         Ok::<_, String>(toml::to_string(&entry).unwrap())
@@ -244,7 +254,7 @@ fn an_entry_is_a_table_of_the_configuration() {
 fn every_recipe_makes_an_entry() {
     for recipe in all() {
         let parameters = recipe.parameters.iter();
-        let given = Given {
+        let given = RecipeValues {
             parameters: parameters
                 .map(|parameter| (parameter.name.clone(), "/there".to_owned()))
                 .collect(),
@@ -258,7 +268,7 @@ fn every_recipe_makes_an_entry() {
         let text = toml::to_string(&entry).unwrap().replace("${", "");
         assert!(!text.contains('{'), "{}: {text}", recipe.name());
         let needs_nothing = recipe.needs_nothing();
-        let by_itself = recipe.entry(&Given::default()).is_ok();
+        let by_itself = recipe.entry(&RecipeValues::default()).is_ok();
         assert!(by_itself || !needs_nothing, "{}", recipe.name());
     }
     assert!(find("time").unwrap().needs_nothing());
@@ -296,7 +306,7 @@ fn a_recipe_goes_by_every_name_that_means_it() {
     check_find("ms365", Some("ms-365"));
     check_find("shopify-dev", Some("shopify"));
     check_find("analytics", Some("google-analytics"));
-    // It stands for two of them.
+    // These match several recipes.
     check_find("ci", None);
     check_find("mcp", None);
     check_find("", None);
@@ -342,7 +352,8 @@ fn recipes_are_found_by_what_people_want_done() {
     assert_eq!(search("").len(), names_of_all().len());
 }
 
-/// The snapshots of real servers: those in the repository, and a larger collection outside it.
+/// Returns the snapshots of real servers: those in the repository, and a larger collection outside
+/// it.
 fn catalogues() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let folders = [

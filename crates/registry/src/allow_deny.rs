@@ -1,9 +1,9 @@
-//! Names that are let through and names that are not, by globs.
+//! Allows and denies names by globs.
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
-/// An `allow` and a `deny` of the configuration, compiled. A denied name stays out though it is
-/// allowed; no `allow` at all admits everything.
+/// An `allow` and a `deny` of the configuration, compiled. `deny` overrides
+/// `allow`; without `allow` every name is admitted.
 #[derive(Debug, Clone)]
 pub(crate) struct AllowDeny {
     allow: Option<GlobSet>,
@@ -13,7 +13,7 @@ pub(crate) struct AllowDeny {
 
 /// The rule that keeps a name out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Refusal<'a> {
+pub(crate) enum Exclusion<'a> {
     /// The first glob of `deny` that matches it.
     Denied(&'a str),
     NotAllowed,
@@ -41,21 +41,21 @@ impl AllowDeny {
     }
 
     /// Returns the rule that refuses an item with these names, if there is one.
-    pub(crate) fn refuses(&self, names: &[&str]) -> Option<Refusal<'_>> {
+    pub(crate) fn refuses(&self, names: &[&str]) -> Option<Exclusion<'_>> {
         let denying = names
             .iter()
             .find_map(|name| self.deny.matches(name).first().copied());
         if let Some(at) = denying {
-            return Some(Refusal::Denied(&self.deny_text[at]));
+            return Some(Exclusion::Denied(&self.deny_text[at]));
         }
         let allows = |allow: &GlobSet| names.iter().any(|name| allow.is_match(name));
         let is_allowed = self.allow.as_ref().is_none_or(allows);
-        (!is_allowed).then_some(Refusal::NotAllowed)
+        (!is_allowed).then_some(Exclusion::NotAllowed)
     }
 }
 
-impl Refusal<'_> {
-    /// As a person looks for it in the configuration; `prefix` stands before its two keys.
+impl Exclusion<'_> {
+    /// The rule as it is written in the configuration; `prefix` precedes its two keys.
     pub(crate) fn in_configuration(self, prefix: &str) -> String {
         match self {
             Self::Denied(glob) => format!("{prefix}deny {glob:?}"),

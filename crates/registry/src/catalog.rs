@@ -3,26 +3,26 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use tool::{Capability, Digest, Item, Offer, ServerName, Tool};
+use tool::{Capability, Digest, Offer, OfferItem, ServerName, Tool};
 
 use crate::allow_deny::AllowDeny;
 use crate::categories;
 use crate::disk::{Disk, snapshot_path};
 use crate::guess::Guess;
-use crate::known_servers::Names;
+use crate::known_servers::ServerNames;
 use crate::limits::{CHANGE_KEPT_S, FORMAT};
 use crate::pins::{HeldBy, LegacyPins, Pin, Pins, Subject};
 use crate::server_rules::{Rules, ServerRules};
-use crate::snapshot::{Kept, SurveyFailure, is_false, part_transport, server_in};
+use crate::snapshot::{SnapshotContent, SurveyFailure, is_false, part_transport, server_in};
 
 /// Every configured server in numbers, without opening a single snapshot.
 #[derive(Debug, Clone, Default)]
-pub struct Catalog {
+pub struct ServerCatalog {
     /// In the configuration's order.
     pub servers: Vec<CatalogServer>,
 }
 
-/// One server of the [`Catalog`].
+/// One server of the [`ServerCatalog`].
 #[derive(Debug, Clone)]
 pub struct CatalogServer {
     /// Its key in the configuration.
@@ -65,7 +65,7 @@ pub struct OfferNote {
 pub struct ListNote {
     /// The number of its elements.
     pub count: usize,
-    /// Of all its elements in their order; empty of an empty list.
+    /// The digest of its elements in their order; empty for an empty list.
     pub digest: String,
 }
 
@@ -86,8 +86,8 @@ impl OfferNote {
 }
 
 impl ListNote {
-    fn of<'a>(items: impl Iterator<Item = &'a Item>) -> Self {
-        let texts: Vec<&str> = items.map(Item::json).collect();
+    fn of<'a>(items: impl Iterator<Item = &'a OfferItem>) -> Self {
+        let texts: Vec<&str> = items.map(OfferItem::json).collect();
         let digest = Digest::of_bytes(texts.join("\n").as_bytes()).short(DIGEST_DIGITS);
         Self {
             count: texts.len(),
@@ -103,7 +103,7 @@ impl ListNote {
 /// The digits of a list's digest. It signals clients that a list changed; no check relies on it.
 const DIGEST_DIGITS: usize = 16;
 
-impl Catalog {
+impl ServerCatalog {
     /// All tools a search can find.
     pub fn tools(&self) -> usize {
         self.servers.iter().map(|server| server.tools).sum()
@@ -195,13 +195,13 @@ pub(crate) struct Record {
     /// Its tools have categories of their own.
     #[serde(default)]
     pub(crate) mixed: bool,
-    /// The whole digest of each tool; none where a version before `pins.json` wrote the record.
+    /// The full digest of each tool; `None` if a version before `pins.json` wrote the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) digests: Option<BTreeMap<String, String>>,
-    /// The pins as such a version kept them.
+    /// The pins in the format of such a version.
     #[serde(default, skip_serializing, rename = "pins")]
     pub(crate) legacy_pins: Option<LegacyPins>,
-    /// None where an earlier version asked for tools alone.
+    /// `None` if an earlier version, which only listed tools, wrote the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) offer: Option<OfferNote>,
 }
@@ -222,10 +222,10 @@ impl Record {
     }
 
     /// Reads the snapshot; none if it is missing or damaged.
-    pub(crate) fn read_snapshot(&self, disk: &Disk) -> Option<Kept> {
+    pub(crate) fn read_snapshot(&self, disk: &Disk) -> Option<SnapshotContent> {
         let file_name = self.snapshot.as_deref()?;
         let bytes = disk.read(&snapshot_path(file_name)).ok()?;
-        Kept::read(file_name, &bytes).ok()
+        SnapshotContent::read(file_name, &bytes).ok()
     }
 
     /// The note of the lists as clients see them: its digests change with every decision as well.
@@ -363,8 +363,8 @@ impl Records {
 
 fn salvage(disk: &Disk, server: &str, file_name: &str) -> Option<Record> {
     let bytes = disk.read(&snapshot_path(file_name)).ok()?;
-    let kept = Kept::read(file_name, &bytes).ok()?;
-    let names = Names {
+    let kept = SnapshotContent::read(file_name, &bytes).ok()?;
+    let names = ServerNames {
         configured: server,
         program: "",
         server_name: &kept.head.server_name,

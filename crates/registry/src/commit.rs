@@ -10,12 +10,12 @@ use files::UNFINISHED;
 
 use crate::disk::{Disk, snapshot_path};
 use crate::guess::Guess;
-use crate::known_servers::Names;
+use crate::known_servers::ServerNames;
 use crate::pin_book::PinBook;
 use crate::pins::Pins;
 use crate::plan::{Plan, Planned, plan};
 use crate::server_rules::Rules;
-use crate::snapshot::{Kept, News, Snapshot, SurveyFailure};
+use crate::snapshot::{News, Snapshot, SnapshotContent, SurveyFailure};
 
 #[derive(Debug)]
 pub(crate) struct Commit<'a> {
@@ -116,7 +116,7 @@ impl<'a> Commit<'a> {
             self.disk
                 .write(&snapshot_path(&file_name), text.as_bytes())?;
         }
-        let names = Names {
+        let names = ServerNames {
             configured: snapshot.server.as_str(),
             program: self.rules.program(&snapshot.server),
             server_name: &snapshot.server_name,
@@ -145,10 +145,10 @@ impl<'a> Commit<'a> {
     }
 
     /// Compares the current definitions with the accepted ones.
-    fn follow_pins(&mut self, kept: Option<&Kept>, snapshot: &Snapshot) {
+    fn follow_pins(&mut self, kept: Option<&SnapshotContent>, snapshot: &Snapshot) {
         let server = snapshot.server.as_str();
         let now = snapshot.definitions();
-        let before = kept.map(Kept::definitions).unwrap_or_default();
+        let before = kept.map(SnapshotContent::definitions).unwrap_or_default();
         let known = self.book.get(server).cloned();
         let mut pins = known.unwrap_or_else(|| {
             // A server with a record and without pins has lost them.

@@ -17,7 +17,7 @@ pub(crate) struct Disk {
     folder: PathBuf,
     /// Files that could not be written: the folder is read-only, or the disk full. Each is read instead
     /// of the disk, until it can be written or another process has written it.
-    memory: Mutex<BTreeMap<String, Kept>>,
+    memory: Mutex<BTreeMap<String, UnwrittenFile>>,
     /// The number of writes by this process.
     writes: AtomicU64,
     /// The damaged files that were logged, with their stamps at that time.
@@ -27,7 +27,7 @@ pub(crate) struct Disk {
 }
 
 #[derive(Debug, Clone)]
-struct Kept {
+struct UnwrittenFile {
     bytes: Vec<u8>,
     writes: u64,
     /// The file that it takes the place of.
@@ -51,7 +51,7 @@ pub(crate) enum Stamp {
 
 /// The writers' lock; released when dropped. `None` inside: no other process can write here either.
 #[derive(Debug)]
-pub(crate) struct Turn(#[expect(dead_code, reason = "held for its lock")] Option<Lock>);
+pub(crate) struct WriteLock(#[expect(dead_code, reason = "held for its lock")] Option<Lock>);
 
 impl Disk {
     /// Makes the folder if that is possible; a folder that cannot be made reads as empty.
@@ -66,7 +66,7 @@ impl Disk {
         };
         let made = own_folder(folder).and_then(|()| own_folder(&disk.path(SNAPSHOTS)));
         if let Err(error) = made {
-            tracing::debug!(%error, "registry folder cannot be made, keeping to memory");
+            tracing::debug!(%error, "the registry folder cannot be created; changes stay in memory");
         }
         disk
     }
@@ -84,7 +84,7 @@ impl Disk {
 
     pub(crate) fn stamp(&self, name: &str) -> Stamp {
         match self.get_from_memory(name) {
-            Some(Kept { writes, .. }) => Stamp::InMemory { writes },
+            Some(UnwrittenFile { writes, .. }) => Stamp::InMemory { writes },
             None => self.stamp_on_disk(name),
         }
     }
@@ -127,7 +127,7 @@ impl Disk {
                 Ok(())
             }
             Err(error) if takes_nothing(&error) => {
-                tracing::debug!(name, %error, "kept in memory, since it cannot be written");
+                tracing::debug!(name, %error, "kept in memory because it cannot be written");
                 self.remember(name, bytes);
                 Ok(())
             }
@@ -149,7 +149,7 @@ impl Disk {
     }
 
     /// The bytes in memory of a file, unless another process has written it meanwhile.
-    fn get_from_memory(&self, name: &str) -> Option<Kept> {
+    fn get_from_memory(&self, name: &str) -> Option<UnwrittenFile> {
         let mut memory = self.memory();
         let kept = memory.get(name)?;
         if kept.over == self.stamp_on_disk(name) {
@@ -187,24 +187,24 @@ impl Disk {
     }
 
     /// Waits for the writers' turn for [`LOCK_WAIT`] at most. Blocks.
-    pub(crate) fn take_turn(&self) -> io::Result<Turn> {
+    pub(crate) fn take_turn(&self) -> io::Result<WriteLock> {
         self.take_turn_within(LOCK_WAIT)
     }
 
     /// Waits for the writers' turn for so long at most. Blocks.
-    pub(crate) fn take_turn_within(&self, wait: Duration) -> io::Result<Turn> {
+    pub(crate) fn take_turn_within(&self, wait: Duration) -> io::Result<WriteLock> {
         match Lock::take_within(&self.path(LOCK), wait) {
-            Ok(lock) => Ok(Turn(Some(lock))),
-            Err(error) if takes_nothing(&error) => Ok(Turn(None)),
+            Ok(lock) => Ok(WriteLock(Some(lock))),
+            Err(error) if takes_nothing(&error) => Ok(WriteLock(None)),
             Err(error) => Err(error),
         }
     }
 
     /// Returns the writers' lock if it is free.
-    pub(crate) fn try_turn(&self) -> io::Result<Option<Turn>> {
+    pub(crate) fn try_turn(&self) -> io::Result<Option<WriteLock>> {
         match Lock::try_take(&self.path(LOCK)) {
-            Ok(lock) => Ok(lock.map(|lock| Turn(Some(lock)))),
-            Err(error) if takes_nothing(&error) => Ok(Some(Turn(None))),
+            Ok(lock) => Ok(lock.map(|lock| WriteLock(Some(lock)))),
+            Err(error) if takes_nothing(&error) => Ok(Some(WriteLock(None))),
             Err(error) => Err(error),
         }
     }
@@ -220,7 +220,7 @@ impl Disk {
     fn remember(&self, name: &str, bytes: &[u8]) {
         let mut memory = self.memory();
         let writes = memory.get(name).map_or(0, |kept| kept.writes + 1);
-        let kept = Kept {
+        let kept = UnwrittenFile {
             bytes: bytes.to_vec(),
             writes,
             over: self.stamp_on_disk(name),
@@ -228,7 +228,7 @@ impl Disk {
         memory.insert(name.to_owned(), kept);
     }
 
-    fn memory(&self) -> MutexGuard<'_, BTreeMap<String, Kept>> {
+    fn memory(&self) -> MutexGuard<'_, BTreeMap<String, UnwrittenFile>> {
         self.memory.lock()
     }
 

@@ -3,7 +3,7 @@
 //! The file is derived like the index: a text is identified by its digest, so a changed tool has no
 //! vector until one is computed, and a damaged file reads as an empty one.
 
-mod kept;
+mod stored_vectors;
 mod vector;
 mod vectors;
 mod views;
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use encoder::Encoder;
 use parking_lot::Mutex;
 
-pub(crate) use kept::{FILE, Kept};
+pub(crate) use stored_vectors::{FILE, StoredVectors};
 pub(crate) use vector::Vector;
 pub(crate) use vectors::{Embeddings, Similar};
 pub(crate) use work::Work;

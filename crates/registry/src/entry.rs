@@ -150,7 +150,7 @@ impl Entry {
         self.claims().any(|claims| self.is_destructive_by(claims))
     }
 
-    /// Of now, and of the time when it was accepted: a server does not become harmless by saying so.
+    /// The current annotations and the accepted ones: a server cannot declare itself harmless later.
     fn claims(&self) -> impl Iterator<Item = Annotations> {
         [self.tool.annotations()].into_iter().chain(self.accepted)
     }

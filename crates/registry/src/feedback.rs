@@ -1,7 +1,7 @@
 //! Relevance feedback: words of requests and the tools they led to, for each client and project.
 //!
-//! Of a request only those words are kept that stand in some tool's own text, as stems: a value
-//! or a secret is none of them. Each outcome fades, and can move a tool only so far.
+//! Only the stems of words that some tool's own text contains are stored, so no value and no secret is
+//! stored. Each outcome decays over time and has a bounded effect on a tool's rank.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,30 +23,30 @@ use crate::limits::{FEEDBACK_HALF_LIFE_S, FEEDBACK_MAX};
 pub struct RelevanceFeedback {
     disk: Disk,
     /// Never held across a file operation: calls learn on the event loop.
-    state: Mutex<State>,
+    state: Mutex<FeedbackState>,
     /// Held by the one flush at a time, across its file operations.
     flushing: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    known: Known,
-    fresh: Vec<Outcome>,
+struct FeedbackState {
+    known: LearnedWeights,
+    fresh: Vec<CallOutcome>,
 }
 
 /// By client and project, by word, by tool.
-type Known = BTreeMap<String, BTreeMap<String, BTreeMap<String, Weight>>>;
+type LearnedWeights = BTreeMap<String, BTreeMap<String, BTreeMap<String, Weight>>>;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 struct Weight {
-    /// Calls that succeeded less those that failed, as they counted at the time.
+    /// Successful calls minus failed calls, weighted by their age at the time of writing.
     value: f32,
     /// Unix seconds.
     at: u64,
 }
 
 #[derive(Debug, Clone)]
-struct Outcome {
+struct CallOutcome {
     whose: String,
     words: Vec<String>,
     tool: String,
@@ -70,7 +70,7 @@ impl RelevanceFeedback {
     pub fn open(folder: &Path) -> Self {
         let disk = Disk::new(folder);
         let known = read(&disk);
-        let state = Mutex::new(State {
+        let state = Mutex::new(FeedbackState {
             known,
             fresh: Vec::new(),
         });
@@ -83,7 +83,7 @@ impl RelevanceFeedback {
 
     /// A call after a search for these words.
     pub fn learn(&self, whose: &str, words: &[String], tool: &ToolRef, ok: bool, now: u64) {
-        let outcome = Outcome {
+        let outcome = CallOutcome {
             whose: whose.to_owned(),
             words: words.to_vec(),
             tool: tool.to_string(),
@@ -125,7 +125,7 @@ impl RelevanceFeedback {
         let _flushing = self.flushing.lock();
         let _turn = self.disk.take_turn()?;
         self.disk.write(FILE, b"{}")?;
-        *self.state() = State::default();
+        *self.state() = FeedbackState::default();
         Ok(())
     }
 
@@ -136,7 +136,7 @@ impl RelevanceFeedback {
         words.map(BTreeMap::len).sum()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, FeedbackState> {
         self.state.lock()
     }
 }
@@ -176,7 +176,7 @@ impl Weight {
     }
 }
 
-fn add(known: &mut Known, outcome: &Outcome) {
+fn add(known: &mut LearnedWeights, outcome: &CallOutcome) {
     let words = known.entry(outcome.whose.clone()).or_default();
     for word in &outcome.words {
         let tools = words.entry(word.clone()).or_default();
@@ -190,7 +190,7 @@ fn add(known: &mut Known, outcome: &Outcome) {
 }
 
 /// Keeps the strongest.
-fn bound(known: &mut Known, now: u64) {
+fn bound(known: &mut LearnedWeights, now: u64) {
     let weights = known
         .values()
         .flat_map(BTreeMap::values)
@@ -207,7 +207,7 @@ fn bound(known: &mut Known, now: u64) {
     known.retain(|_, words| !words.is_empty());
 }
 
-fn read(disk: &Disk) -> Known {
+fn read(disk: &Disk) -> LearnedWeights {
     let bytes = disk.read(FILE).unwrap_or_default();
     serde_json::from_slice(&bytes).unwrap_or_default()
 }

@@ -10,26 +10,26 @@ use crate::index::Index;
 use crate::known_servers::is_same;
 use crate::limits::EMBEDDED_TOOLS_MAX;
 use crate::loaded_tools::{DeniedBy, KnownServer, LoadedTools};
-use crate::names::{FindError, Meant, Names};
+use crate::names::{FindError, Meant, NameIndex};
 
 /// The tools as every reader sees them between two commits.
 #[derive(Debug)]
 pub struct Generation {
     tools: LoadedTools,
-    names: Names,
-    denied: Names,
+    names: NameIndex,
+    denied: NameIndex,
     index: Index,
     embeddings: Embeddings,
     encoder: LazyEncoder,
     owners: Owners,
 }
 
-/// Whose each visible tool is.
+/// The server of each visible tool.
 #[derive(Debug, Default)]
 struct Owners {
     /// In the tools' order.
     names: Vec<ServerName>,
-    /// Of each tool, the place of its server in [`Self::names`].
+    /// For each tool, the index of its server in [`Self::names`].
     of: Vec<u32>,
     built_in: Option<u32>,
 }
@@ -52,7 +52,7 @@ impl Generation {
     pub(crate) fn new(
         tools: LoadedTools,
         index: Index,
-        kept: &embedding::Kept,
+        kept: &embedding::StoredVectors,
         encoder: LazyEncoder,
     ) -> Self {
         let refs = tools
@@ -65,8 +65,8 @@ impl Generation {
         let configured = configured.chain(&tools.disabled);
         let servers = || configured.clone().chain(&built_in);
         Self {
-            names: Names::new(refs, servers()),
-            denied: Names::new(tools.denied.iter().map(|(at, _)| at), servers()),
+            names: NameIndex::new(refs, servers()),
+            denied: NameIndex::new(tools.denied.iter().map(|(at, _)| at), servers()),
             embeddings: Embeddings::of(&tools.visible, &tools.servers, kept),
             owners: Owners::of(&tools.visible),
             tools,
@@ -93,8 +93,8 @@ impl Generation {
             .find(|server| server.name == *name)
     }
 
-    /// The servers that `asked` names: the one of this name in any spelling, else those that are
-    /// called so by their program, by themselves or by people (`ripgrep` for `mcp-ripgrep`).
+    /// The servers that `asked` names: the server with this name in any spelling, or else the servers whose
+    /// program, own name or common name it is (`ripgrep` for `mcp-ripgrep`).
     pub fn servers_named(&self, asked: &str) -> Vec<&Arc<KnownServer>> {
         let folded = tool::fold(asked);
         let own = |server: &&Arc<KnownServer>| tool::fold(server.name.as_str()) == folded;

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use tool::{Digest, Tool};
 
 use crate::categories;
-use crate::known_servers::{Names, known};
+use crate::known_servers::{ServerNames, known};
 
 /// Category and tags of one server, by our rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(crate) struct Guess {
 
 impl Guess {
     /// By a recipe for one of its names, else by the words of its tools.
-    pub(crate) fn new(names: Names, tools: &[Tool]) -> Self {
+    pub(crate) fn new(names: ServerNames, tools: &[Tool]) -> Self {
         match known(names) {
             Some(known) => Self {
                 category: known.category.clone(),
@@ -56,7 +56,7 @@ mod tests {
 
     #[track_caller]
     fn check(names: &[&str], expected: &str) {
-        let nobody = Names {
+        let nobody = ServerNames {
             configured: "x",
             program: "",
             server_name: "y",

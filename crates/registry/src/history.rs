@@ -25,11 +25,11 @@ pub struct HistoryEntry {
     pub server: String,
     /// Tools that were not there before.
     pub added: Vec<String>,
-    /// Tools with another definition than before.
+    /// Tools whose definition changed.
     pub changed: Vec<String>,
-    /// Tools that are there no more.
+    /// Tools that were removed.
     pub removed: Vec<String>,
-    /// Of the changed ones: the definition before, and the one from then on.
+    /// The previous and the new definition of each changed tool.
     pub definitions: BTreeMap<String, (String, String)>,
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn note(disk: &Disk, planned: &[Planned], now: u64) {
     }
     let mut log = BoundedLog::new(disk.path(FILE));
     if let Err(error) = log.append(lines.as_bytes()) {
-        tracing::debug!(%error, "what changed is not written down");
+        tracing::debug!(%error, "changes were not recorded");
     }
 }
 

@@ -30,7 +30,7 @@ pub struct KnownNames {
     pub tools: Vec<(ServerName, Option<Vec<String>>)>,
     /// The same for prompts; empty unless [`crate::Registry::known_prompts`] was asked for them.
     pub prompts: Vec<(ServerName, Option<Vec<String>>)>,
-    /// Those of servers and tools, and those that our rules give.
+    /// The categories of servers and tools, and those that our rules assign.
     pub categories: BTreeSet<String>,
 }
 

@@ -80,7 +80,7 @@ impl Index {
     }
 
     fn in_memory(tools: &LoadedTools) -> Result<Self, IndexError> {
-        let index = tantivy::Index::create_in_ram(Fields::schema());
+        let index = tantivy::Index::create_in_ram(SchemaFields::schema());
         write(&index, tools, &Contents::default())?;
         Self::read(&index, tools)
     }
@@ -102,7 +102,7 @@ impl Index {
             .reader_builder()
             .reload_policy(ReloadPolicy::Manual)
             .try_into()?;
-        let fields = Fields::of(&index.schema())?;
+        let fields = SchemaFields::of(&index.schema())?;
         let mut places = places(tools);
         let mut lengths = vec![0.0; tools.visible.len()];
         let mut segments = Vec::new();
@@ -132,12 +132,6 @@ impl Index {
         found
     }
 
-    /// A word stands in some tool's text as it is written.
-    pub(crate) fn holds(&self, word: &str) -> bool {
-        let holds = |segment: &Segment| segment.holds(word).unwrap_or(false);
-        self.segments.iter().any(holds)
-    }
-
     pub(crate) fn vocabulary(&self) -> &[String] {
         self.vocabulary.get_or_init(|| {
             let mut words: Vec<String> = self.segments.iter().flat_map(Segment::words).collect();
@@ -151,7 +145,7 @@ impl Index {
 impl Segment {
     fn read(
         segment: &SegmentReader,
-        fields: Fields,
+        fields: SchemaFields,
         places: &mut HashMap<u64, u32>,
         lengths: &mut [f32],
     ) -> Result<Self, IndexError> {
@@ -201,20 +195,6 @@ impl Segment {
         Ok(())
     }
 
-    /// Some tool that is still there holds the word as it is written.
-    fn holds(&self, word: &str) -> io::Result<bool> {
-        let term = Term::from_field_text(Field::from_field_id(EXACT_ID), word);
-        let postings = self.exact.read_postings(&term, IndexRecordOption::Basic)?;
-        let Some(mut postings) = postings else {
-            return Ok(false);
-        };
-        let mut document = postings.doc();
-        while document != TERMINATED && self.tools[document as usize] == NOBODY {
-            document = postings.advance();
-        }
-        Ok(document != TERMINATED)
-    }
-
     fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
         let Ok(mut stream) = self.exact.terms().stream() else {
@@ -252,7 +232,7 @@ fn existing(folder: &Path) -> Result<tantivy::Index, IndexError> {
         return Err(IndexError::Misfit("there is none"));
     }
     let index = tantivy::Index::open(IndexFolder::open(folder)?)?;
-    if index.schema() != Fields::schema() {
+    if index.schema() != SchemaFields::schema() {
         return Err(IndexError::Misfit("another schema"));
     }
     Ok(index)
@@ -267,12 +247,16 @@ fn fresh(folder: &Path) -> Result<tantivy::Index, IndexError> {
     files::own_folder(folder).map_err(io::Error::from)?;
     let folder = IndexFolder::open(folder)?;
     let settings = IndexSettings::default();
-    Ok(tantivy::Index::create(folder, Fields::schema(), settings)?)
+    Ok(tantivy::Index::create(
+        folder,
+        SchemaFields::schema(),
+        settings,
+    )?)
 }
 
 /// Replaces the documents of servers whose contents differ, with one commit.
 fn write(index: &tantivy::Index, tools: &LoadedTools, before: &Contents) -> Result<(), IndexError> {
-    let fields = Fields::of(&index.schema())?;
+    let fields = SchemaFields::of(&index.schema())?;
     let wanted = Contents::of_tools(tools);
     let mut writer: IndexWriter = index.writer_with_num_threads(1, INDEX_WRITER_BYTES)?;
     let altered = |server: &str| before.0.get(server) != wanted.0.get(server);
@@ -327,14 +311,14 @@ impl Contents {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Fields {
+struct SchemaFields {
     server: Field,
     key: Field,
     stems: Field,
     exact: Field,
 }
 
-impl Fields {
+impl SchemaFields {
     fn schema() -> Schema {
         let words = |record| {
             let indexing = TextFieldIndexing::default()

@@ -2,14 +2,14 @@
 
 use std::sync::LazyLock;
 
-use recipes::Known;
+use recipes::ServerFacts;
 use tool::fold;
 
 use crate::categories::noise;
 
 /// The names of a server, the most reliable first.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Names<'a> {
+pub(crate) struct ServerNames<'a> {
     /// A person gave it.
     pub(crate) configured: &'a str,
     /// The package, program or host that the configuration names.
@@ -20,13 +20,13 @@ pub(crate) struct Names<'a> {
 
 /// Returns the known server that matches a name in full, or else one whose name is contained in it;
 /// of several the longest, which is the most specific (`google-calendar` before `google`).
-pub(crate) fn known(names: Names) -> Option<&'static Known> {
+pub(crate) fn known(names: ServerNames) -> Option<&'static ServerFacts> {
     let names = [names.configured, names.program, names.server_name].map(parts);
-    let whole = |named: &Named, name: &[String]| named.parts == name;
-    let held = |named: &Named, name: &[String]| {
+    let whole = |named: &NamedServer, name: &[String]| named.parts == name;
+    let held = |named: &NamedServer, name: &[String]| {
         !named.known.whole && named.parts.iter().all(|part| name.contains(part))
     };
-    let first = |is_it: fn(&Named, &[String]) -> bool, name: &Vec<String>| {
+    let first = |is_it: fn(&NamedServer, &[String]) -> bool, name: &Vec<String>| {
         let found = NAMED.iter().filter(|named| is_it(named, name));
         found.max_by_key(|named| named.length)
     };
@@ -39,20 +39,20 @@ pub(crate) fn known(names: Names) -> Option<&'static Known> {
 
 /// A known server under one of its names.
 #[derive(Debug)]
-struct Named {
+struct NamedServer {
     parts: Vec<String>,
     /// Of all parts, in bytes.
     length: usize,
-    known: &'static Known,
+    known: &'static ServerFacts,
 }
 
-static NAMED: LazyLock<Vec<Named>> = LazyLock::new(|| {
+static NAMED: LazyLock<Vec<NamedServer>> = LazyLock::new(|| {
     let named = recipes::known().flat_map(|known| {
         let names = std::iter::once(&known.name).chain(&known.names);
         names.map(move |name| {
             let parts = parts(name);
             let length = parts.iter().map(String::len).sum();
-            Named {
+            NamedServer {
                 parts,
                 length,
                 known,
@@ -85,7 +85,7 @@ mod tests {
 
     #[track_caller]
     fn check([configured, program, server_name]: [&str; 3], expected: Option<&str>) {
-        let names = Names {
+        let names = ServerNames {
             configured,
             program,
             server_name,

@@ -97,9 +97,7 @@ pub(crate) const WRITES_MAX: usize = 16;
 /// does so between two batches.
 pub(crate) const EMBEDDINGS_AT_ONCE: usize = 32;
 
-/// The maximum number of pieces of a request that are examined, and of parts that are searched: each
-/// needs a search of its own.
-pub(crate) const PIECES_MAX: usize = 24;
+/// The maximum number of parts of a request that are searched: each needs a search of its own.
 pub(crate) const PARTS_MAX: usize = 5;
 
 /// Pairs of a word and a tool that feedback remembers: a file of a few hundred kilobytes.

@@ -1,5 +1,5 @@
-//! Everything a generation is made of but its index: the tools of every snapshot, sorted into
-//! those that are seen, hidden and denied.
+//! The parts of a generation without its index: the tools of every snapshot, divided into visible, hidden
+//! and denied tools.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -10,12 +10,12 @@ use crate::catalog::{OfferNote, Record, Records};
 use crate::disk::{Disk, snapshot_path};
 use crate::entry::{Context, Entry};
 use crate::guess::rules_digest;
-use crate::known_servers::{self, Names};
+use crate::known_servers::{self, ServerNames};
 use crate::limits::SCHEMA_VERSION;
 use crate::pin_book::PinBook;
 use crate::pins::{HeldBy, Pin, Pins, Subject, digest_of_instructions};
 use crate::server_rules::{Overlay, Rules, ServerRules};
-use crate::snapshot::{Head, Kept, SurveyFailure};
+use crate::snapshot::{SnapshotContent, SnapshotHead, SurveyFailure};
 
 /// Everything a generation is made of but its index.
 #[derive(Debug, Default)]
@@ -259,7 +259,7 @@ impl KnownServer {
         }
     }
 
-    fn describe(&mut self, head: &Head) {
+    fn describe(&mut self, head: &SnapshotHead) {
         self.server_name.clone_from(&head.server_name);
         self.server_version.clone_from(&head.server_version);
         self.protocol.clone_from(&head.protocol);
@@ -301,7 +301,7 @@ impl KnownServer {
     /// Adds the recipe's names and description, if it has a recipe.
     fn know(&mut self, program: &str) {
         self.other_names = vec![program.to_owned(), self.server_name.clone()];
-        let known = known_servers::known(Names {
+        let known = known_servers::known(ServerNames {
             configured: self.name.as_str(),
             program,
             server_name: &self.server_name,
@@ -317,11 +317,11 @@ impl KnownServer {
     }
 }
 
-fn read_kept(disk: &Disk, file_name: &str) -> Result<Kept, String> {
+fn read_kept(disk: &Disk, file_name: &str) -> Result<SnapshotContent, String> {
     let bytes = disk
         .read(&snapshot_path(file_name))
         .map_err(|error| error.to_string())?;
-    Kept::read(file_name, &bytes)
+    SnapshotContent::read(file_name, &bytes)
 }
 
 /// Returns a digest that changes whenever a document of this server would: with its tools, with its

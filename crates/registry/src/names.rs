@@ -49,7 +49,7 @@ pub enum FindError {
 /// A name that begins with a configured server, in any spelling, refers to a tool of that server or
 /// to none: the tool names of another server are untrusted.
 #[derive(Debug, Default)]
-pub(crate) struct Names {
+pub(crate) struct NameIndex {
     /// Every configured server, those without tools included, by its folded name.
     servers: HashMap<String, ServerName>,
     refs: Vec<ToolRef>,
@@ -77,7 +77,7 @@ struct Claim<'n, 't> {
     whole: &'t str,
 }
 
-impl Names {
+impl NameIndex {
     pub(crate) fn new<'a>(
         refs: impl IntoIterator<Item = &'a ToolRef>,
         servers: impl IntoIterator<Item = &'a ServerName>,
@@ -302,7 +302,7 @@ fn interleave(
 mod tests {
     use super::*;
 
-    fn names() -> Names {
+    fn names() -> NameIndex {
         let at = |(server, tool): &(&str, &str)| ToolRef::new(server.parse().unwrap(), *tool);
         let refs: Vec<ToolRef> = [
             ("github", "create_issue"),
@@ -319,7 +319,7 @@ mod tests {
         .map(at)
         .collect();
         let servers = ["github", "files", "my-db", "odd", "two"].map(|name| name.parse().unwrap());
-        Names::new(&refs, &servers)
+        NameIndex::new(&refs, &servers)
     }
 
     #[track_caller]

@@ -13,7 +13,7 @@ use crate::{
     disk::Disk,
     limits::{PINS_FORMAT, REMOVED_SERVERS_PINNED_MAX},
     pins::Pins,
-    snapshot::Kept,
+    snapshot::SnapshotContent,
 };
 
 /// The pins of all servers, including removed ones: a program that is added under an old name is
@@ -71,10 +71,10 @@ impl fmt::Display for PinTrouble {
 
 /// The file.
 #[derive(Debug, Serialize, Deserialize)]
-struct File {
+struct PinFile {
     format: u32,
     servers: BTreeMap<String, Pins>,
-    /// The trouble after which it was begun, until everything was reviewed.
+    /// The reason why the file was recreated, until everything was reviewed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     trouble: Option<PinTrouble>,
 }
@@ -124,7 +124,7 @@ impl PinBook {
         {
             return Err(PinTrouble::Newer(format));
         }
-        let file: File = serde_json::from_slice(bytes).map_err(|_| PinTrouble::Damaged)?;
+        let file: PinFile = serde_json::from_slice(bytes).map_err(|_| PinTrouble::Damaged)?;
         Ok(Self {
             servers: file.servers,
             trouble: file.trouble,
@@ -145,7 +145,10 @@ impl PinBook {
                 continue;
             }
             let kept = record.read_snapshot(disk);
-            let now = kept.as_ref().map(Kept::definitions).unwrap_or_default();
+            let now = kept
+                .as_ref()
+                .map(SnapshotContent::definitions)
+                .unwrap_or_default();
             if self.trouble.is_none() && !self.servers.contains_key(name) {
                 let pins = match &record.legacy_pins {
                     Some(legacy) => Pins::of_legacy(legacy, &now),
@@ -161,7 +164,7 @@ impl PinBook {
         }
     }
 
-    /// The pins of a server; of one that is not known, those that accept nothing.
+    /// The pins of a server; for an unknown server, pins that accept nothing.
     pub(crate) fn of(&self, server: &str) -> &Pins {
         self.servers.get(server).unwrap_or(&self.nothing)
     }
@@ -234,7 +237,7 @@ impl PinBook {
         if !self.is_new {
             return Ok(());
         }
-        let file = File {
+        let file = PinFile {
             format: PINS_FORMAT,
             servers: self.servers.clone(),
             trouble: self.trouble.clone(),
@@ -258,5 +261,5 @@ impl PinBook {
 
 pub(crate) const PINS: &str = "pins.json";
 
-/// Of the digest in the name of a damaged file that was put aside; nothing trusts it.
+/// The digits of the digest in the name of a damaged file that was moved aside; nothing relies on it.
 const ASIDE_DIGITS: usize = 12;

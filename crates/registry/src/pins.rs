@@ -1,4 +1,4 @@
-//! Pins: the definitions of a server that a person accepted, and those that changed since.
+//! Pins: the accepted definitions of a server, and the changes since.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -160,10 +160,10 @@ impl Pins {
         }
     }
 
-    /// Takes over what an earlier version kept in the catalog, with 16 digits of each digest, for
-    /// tools alone. 64 bits do not prove that a definition is the accepted one, but that version has
-    /// compared: what it called open is open, and the rest of the snapshot is what the person accepted.
-    /// Of changed tools the accepted definition itself was kept.
+    /// Imports the pins that an earlier version kept in the catalog: 16 digits of each digest, for tools
+    /// only. 64 bits do not prove that a definition is the accepted one, but that version compared the
+    /// definitions itself: the tools that it marked as open are open, and the rest of the snapshot was
+    /// accepted. For changed tools the accepted definition itself was stored.
     pub(crate) fn of_legacy(legacy: &LegacyPins, now: &[Definition<'_>]) -> Self {
         let is_open = |subject: &Subject| match subject {
             Subject::Tool(name) => legacy.open.contains_key(name),

@@ -13,7 +13,7 @@ use tool::{ServerName, ToolRef};
 use crate::{
     Planned, RegistryError,
     allow_deny::AllowDeny,
-    catalog::{CATALOG, Catalog, Records},
+    catalog::{CATALOG, Records, ServerCatalog},
     commit::Commit,
     disk::{Disk, Stamp},
     embedding::{self, LazyEncoder, Work},
@@ -23,12 +23,12 @@ use crate::{
     idle_rules::KnownNames,
     index,
     limits::{LOADS_MAX, NOTE_WAIT},
+    loaded_servers::{LoadedServer, LoadedServers},
     loaded_tools::{BuiltIn, KnownServer, LoadedTools},
-    parts::{Part, Parts},
     pin_book::{PINS, PinBook},
     pins::Pin,
     server_rules::{Rules, ServerRules},
-    snapshot::{Kept, News, Snapshot},
+    snapshot::{News, Snapshot, SnapshotContent},
 };
 
 /// The choices with which a registry is opened.
@@ -58,7 +58,7 @@ struct Inner {
     /// Held while a generation is loaded, so that it is loaded once.
     generation: Mutex<Option<(Arc<Seen>, Arc<Generation>)>>,
     /// The tools of single servers, until a generation is loaded.
-    parts: Parts<Seen>,
+    parts: LoadedServers<Seen>,
 }
 
 /// The configuration's rules, ready for use.
@@ -71,7 +71,7 @@ struct AppliedRules {
 /// The shortest interval at which consecutive calls check for commits of other processes.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 
-/// Of the catalog, the pins and the file of vectors.
+/// The stamps of the catalog, the pins and the file of vectors.
 type Stamps = [Stamp; 3];
 
 /// The catalog file as of one stamp, under one configuration.
@@ -81,7 +81,7 @@ struct Seen {
     applied: Arc<AppliedRules>,
     records: Arc<Records>,
     book: Arc<PinBook>,
-    catalog: Arc<Catalog>,
+    catalog: Arc<ServerCatalog>,
 }
 
 impl Registry {
@@ -102,7 +102,7 @@ impl Registry {
             seen: ArcSwapOption::empty(),
             glance: Mutex::default(),
             generation: Mutex::default(),
-            parts: Parts::default(),
+            parts: LoadedServers::default(),
         };
         inner.look();
         Ok(Self(Arc::new(inner)))
@@ -116,7 +116,7 @@ impl Registry {
     }
 
     /// The catalog, by its file alone, read again when another process replaced it.
-    pub fn catalog(&self) -> Arc<Catalog> {
+    pub fn catalog(&self) -> Arc<ServerCatalog> {
         Arc::clone(&self.0.look().catalog)
     }
 
@@ -164,8 +164,8 @@ impl Registry {
         Ok(generation)
     }
 
-    /// Returns the generation, if it is loaded and still the newest. Never blocks longer than one check
-    /// of a file's dates. Commits of other processes are seen a millisecond later at most.
+    /// Returns the generation, if it is loaded and still the newest. Blocks no longer than one check
+    /// of file dates. Commits of other processes are visible after at most one millisecond.
     pub fn loaded(&self) -> Option<Arc<Generation>> {
         let seen = self.0.look_lately();
         let held = self.0.generation.try_lock()?;
@@ -201,7 +201,7 @@ impl Registry {
         if !self.0.look().is_same(&seen) {
             return None;
         }
-        let part = Part::new(tools)?;
+        let part = LoadedServer::new(tools)?;
         let entry = part.find(tool);
         self.0.parts.insert(seen, part);
         entry
@@ -306,7 +306,7 @@ impl Registry {
         );
         work.run(&encoder, |made| {
             let _turn = self.0.disk.take_turn()?;
-            let mut kept = embedding::Kept::read(&self.0.disk);
+            let mut kept = embedding::StoredVectors::read(&self.0.disk);
             kept.join(made);
             kept.retain(|key| work.is_used(key));
             Ok(self.0.disk.write(embedding::FILE, &kept.to_bytes())?)
@@ -332,7 +332,7 @@ impl Registry {
                 .get(it.name.as_str())?
                 .snapshot
                 .as_deref()?;
-            let why = Kept::prove(&self.0.disk, file_name).err()?;
+            let why = SnapshotContent::prove(&self.0.disk, file_name).err()?;
             Some((it.name.clone(), why))
         });
         damaged.collect()
@@ -378,7 +378,7 @@ impl Inner {
             return seen;
         }
         let (records, book) = Records::read_with_pins(&self.disk);
-        let catalog = Catalog::new(&applied.rules, &applied.filters, &records, |name| {
+        let catalog = ServerCatalog::new(&applied.rules, &applied.filters, &records, |name| {
             book.of(name)
         });
         let seen = Arc::new(Seen {
@@ -438,9 +438,9 @@ impl Inner {
         let (tools, kept) = std::thread::scope(|scope| {
             let kept = scope.spawn(|| {
                 if self.encoder.is_on() {
-                    embedding::Kept::read(&self.disk)
+                    embedding::StoredVectors::read(&self.disk)
                 } else {
-                    embedding::Kept::default()
+                    embedding::StoredVectors::default()
                 }
             });
             let tools = self.tools(&seen.applied, &seen.records, &seen.book);

@@ -1,4 +1,4 @@
-//! A server that goes on under another name.
+//! Renames a server in the registry.
 
 use std::{collections::BTreeMap, fs, io, path::Path};
 
@@ -17,19 +17,18 @@ use crate::{
 };
 
 impl Registry {
-    /// Makes everything that is kept of the server `from` known of `to` as well: its pins (what was
-    /// accepted and refused), its snapshot and record, its counted calls and what searches learned.
+    /// Copies the data of the server `from` to `to`: its pins, snapshot and record, its call counts and its
+    /// search feedback.
     ///
-    /// A rename takes three steps: `adopt_server`, then the configuration is written, then
-    /// [`Registry::finish_rename`]. A crash between two of them leaves the pins with both names or with
-    /// the old one, never with none, so that no refused or held tool is free under either name; every
-    /// step may be repeated. Pins that `to` had from a removed server of that name are replaced; so
-    /// check before that no server `to` is configured. A server that was never surveyed has nothing to
-    /// adopt, which is no error. Fails without a change where the pins cannot be written
-    /// ([`Registry::pin_trouble`] says why).
+    /// A rename has three steps: `adopt_server`, a write of the configuration, and
+    /// [`Registry::finish_rename`]. After a crash between two steps the pins exist under both names or
+    /// under the old one, so a refused or held tool stays blocked under either name. Every step may be
+    /// repeated. Pins of a removed server named `to` are replaced, so check first that no server `to` is
+    /// configured. For a server that was never surveyed this does nothing. Fails without a change if the
+    /// pins cannot be written ([`Registry::pin_trouble`] says why).
     ///
-    /// Durable when it returns; waits for another writer's turn. Logs, logins and rules of the
-    /// configuration are not the registry's.
+    /// Durable when it returns; waits for other writers. The registry does not own logs, logins and rules
+    /// of the configuration.
     pub fn adopt_server(&self, from: &ServerName, to: &ServerName) -> Result<(), RegistryError> {
         let disk = self.disk();
         let _turn = disk.take_turn()?;
@@ -42,7 +41,8 @@ impl Registry {
         } else {
             book.remove(to.as_str());
         }
-        // Before the record: without pins it would count as a server that has lost them.
+        // Written before the record: without pins the record would count as a server that has lost
+        // them.
         book.write(disk, &records)?;
         copy_counts(disk, from, to)?;
         if let Some(record) = records.servers.get(from.as_str()) {
@@ -50,7 +50,7 @@ impl Registry {
             if let Some(file_name) = record.snapshot.as_deref()
                 && let Some(new) = renamed(file_name, to)
             {
-                // A damaged one is found to be damaged under the new name as well.
+                // A damaged snapshot is also detected under the new name.
                 if let Ok(bytes) = disk.read(&snapshot_path(file_name)) {
                     disk.write(&snapshot_path(&new), &bytes)?;
                 }
@@ -61,11 +61,11 @@ impl Registry {
         Ok(book.write_with(disk, &records)?)
     }
 
-    /// Ends a rename, once the configuration has the new name: forgets what is kept under the old one,
-    /// pins included, and gives its lines of the history to the new one. Does nothing for a server that
-    /// was not adopted, whose pins would be lost.
+    /// Finishes a rename after the configuration was written: removes the data of the old name, including
+    /// pins, and renames its lines in the history. Does nothing for a server that was not adopted, because
+    /// its pins would be lost.
     ///
-    /// Durable when it returns; waits for another writer's turn.
+    /// Durable when it returns; waits for other writers.
     pub fn finish_rename(&self, from: &ServerName, to: &ServerName) -> Result<(), RegistryError> {
         let disk = self.disk();
         let _turn = disk.take_turn()?;
@@ -82,8 +82,8 @@ impl Registry {
     }
 }
 
-/// The old counts stay until the rename is finished; counting twice is no harm where one of the names
-/// is not configured.
+/// The old counts stay until the rename is finished. Duplicate counts are harmless because only one of the
+/// names is configured.
 fn copy_counts(disk: &Disk, from: &ServerName, to: &ServerName) -> io::Result<()> {
     change_tools(disk, |tool| {
         let own = tool.strip_prefix(from.as_str())?.strip_prefix('/')?;
@@ -98,8 +98,8 @@ fn remove_counts(disk: &Disk, from: &ServerName) -> io::Result<()> {
     })
 }
 
-/// Adds to or removes from the files that count by tool, `server/tool`. The answer of `change` is the name
-/// that takes the value over and whether the old one stays; an empty name is nobody's.
+/// Changes the files with counts by tool, `server/tool`. `change` returns the new name of a value and
+/// whether the old name keeps it as well; an empty new name removes it.
 fn change_tools(disk: &Disk, change: impl Fn(&str) -> Option<(String, bool)>) -> io::Result<()> {
     let change_map = |map: &mut serde_json::Map<String, Value>| {
         let all: BTreeMap<String, (String, bool)> = map
@@ -133,7 +133,7 @@ fn change_tools(disk: &Disk, change: impl Fn(&str) -> Option<(String, bool)>) ->
     Ok(())
 }
 
-/// Visits the objects so many levels below; answers whether one was changed.
+/// Visits the objects at this level of nesting; returns true if one was changed.
 fn visit(
     value: &mut Value,
     levels: usize,
@@ -152,7 +152,8 @@ fn visit(
     is_changed
 }
 
-/// The history is for people: a line that another process adds in this moment may be lost.
+/// Changes the name in the history, which is for people: a line that another process adds
+/// concurrently may be lost.
 fn rename_history(path: &Path, from: &ServerName, to: &ServerName) {
     for path in [put_aside(path), path.to_owned()] {
         let Ok(text) = fs::read_to_string(&path) else {

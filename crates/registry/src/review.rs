@@ -1,4 +1,4 @@
-//! The reviews of a person: definitions that are not as they were accepted.
+//! Reviews: definitions that differ from the accepted ones.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -12,39 +12,39 @@ use crate::{
     pin_book::{PinBook, PinTrouble},
     pins::{Definition, Pin, Standing, Subject},
     registry::Registry,
-    snapshot::Kept,
+    snapshot::SnapshotContent,
     steering::find_signs,
 };
 
-/// A definition that a person has not accepted as it is.
+/// A definition that nobody has accepted in its current form.
 #[derive(Debug, Clone)]
 pub struct Review {
     /// The definition to decide on, as it is now.
-    pub shown: Shown,
-    /// The definition that was accepted, where it is known.
+    pub shown: ShownDefinition,
+    /// The accepted definition, if it is known.
     pub before: Option<String>,
-    /// The definition as it is.
+    /// The current definition.
     pub now: String,
-    /// Another definition was accepted under its name; else it is new.
+    /// True if another definition was accepted under its name; false for a new definition.
     pub is_changed: bool,
-    /// It was refused as it is.
+    /// The current definition was refused.
     pub is_refused: bool,
-    /// The parts that may be meant to steer a model.
+    /// The parts that may be intended to steer a model.
     pub signs: Vec<String>,
 }
 
 /// A definition of a server that was shown to a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shown {
+pub struct ShownDefinition {
     /// The server that has it.
     pub server: ServerName,
     /// The tool, prompt or other text.
     pub subject: Subject,
-    /// All 64 digits of its digest.
+    /// The full digest, 64 hexadecimal digits.
     pub digest: String,
 }
 
-impl Shown {
+impl ShownDefinition {
     /// `SERVER/TOOL`; of anything else `SERVER prompt NAME`, `SERVER instructions` and the like.
     pub fn name(&self) -> String {
         let server = &self.server;
@@ -54,7 +54,7 @@ impl Shown {
         }
     }
 
-    /// One digest for a list of definitions.
+    /// Returns one digest for a list of definitions.
     pub fn digest_of_list<'s>(list: impl IntoIterator<Item = &'s Self>) -> String {
         let rows = list.into_iter();
         let rows = rows.map(|it| json!([it.server.as_str(), it.subject.to_string(), it.digest]));
@@ -63,22 +63,22 @@ impl Shown {
     }
 }
 
-/// All that waits for a person.
+/// The definitions that wait for a review.
 #[derive(Debug, Default)]
 pub struct Reviews {
-    /// By server, in the order of their names.
+    /// The reviews, sorted by server name.
     pub list: Vec<Review>,
-    /// Resources that wait as well and are not in the list, which is bounded.
+    /// The number of waiting resources beyond the limit of the list.
     pub more: usize,
 }
 
-/// Why nothing was decided.
+/// The reason why a decision failed.
 #[derive(Debug, thiserror::Error)]
 pub enum DecideError {
-    /// These definitions are no longer as they were shown, or are gone.
+    /// These definitions changed after they were shown, or were removed.
     #[error("changed since it was shown: {}", .0.join(", "))]
     Changed(Vec<String>),
-    /// Decisions cannot be written down.
+    /// Decisions cannot be written.
     #[error("{0}")]
     Pins(PinTrouble),
     /// The registry folder could not be written.
@@ -87,9 +87,9 @@ pub enum DecideError {
 }
 
 impl Registry {
-    /// The definitions that are not as they were accepted, of one server or of all; none of servers that
-    /// are not configured or not compared. Of servers with `pin = "warn"`, resources that are merely new
-    /// are left out: they come and go.
+    /// The definitions that differ from the accepted ones, of one server or of all. Servers that are not
+    /// configured or not pinned are left out, and so are new resources of servers with `pin = "warn"`,
+    /// which change all the time.
     pub fn list_reviews(&self, server: Option<&ServerName>) -> Reviews {
         let (records, book) = Records::read_with_pins(self.disk());
         let wanted = |name: &&String| server.is_none_or(|server| server.as_str() == *name);
@@ -102,7 +102,7 @@ impl Registry {
         reviews
     }
 
-    /// Why nothing counts as accepted, where the pins were lost or cannot be read; none where nothing
+    /// The reason why nothing counts as accepted, if the pins were lost or cannot be read and a definition
     /// waits for a decision.
     pub fn pin_trouble(&self) -> Option<PinTrouble> {
         let trouble = self.book().trouble().cloned()?;
@@ -115,8 +115,8 @@ impl Registry {
         Some(trouble)
     }
 
-    /// The parts of the present definitions that may be meant to steer a model.
-    pub fn list_signs(&self) -> Vec<(Shown, Vec<String>)> {
+    /// The parts of the current definitions that may be intended to steer a model.
+    pub fn list_signs(&self) -> Vec<(ShownDefinition, Vec<String>)> {
         let (records, _) = Records::read_with_pins(self.disk());
         let mut found = Vec::new();
         for (name, record) in &records.servers {
@@ -128,7 +128,7 @@ impl Registry {
             for it in kept.definitions() {
                 let signs = signs_of(&it, &others);
                 if !signs.is_empty() {
-                    let shown = Shown {
+                    let shown = ShownDefinition {
                         server: server.clone(),
                         subject: it.subject,
                         digest: it.digest,
@@ -142,7 +142,7 @@ impl Registry {
 
     /// Accepts or refuses definitions exactly as they were shown: if one of them is something else by
     /// now, nothing is decided. Durable when it returns; waits for another writer's turn.
-    pub fn decide(&self, shown: &[Shown], is_accepted: bool) -> Result<(), DecideError> {
+    pub fn decide(&self, shown: &[ShownDefinition], is_accepted: bool) -> Result<(), DecideError> {
         let disk = self.disk();
         let _turn = disk.take_turn().map_err(RegistryError::from)?;
         let (records, mut book) = Records::read_with_pins(disk);
@@ -151,7 +151,7 @@ impl Registry {
         }
         let now = Current::read(self, &records, shown);
         let changed = shown.iter().filter(|it| !now.has(it));
-        let changed: Vec<String> = changed.map(Shown::name).collect();
+        let changed: Vec<String> = changed.map(ShownDefinition::name).collect();
         if !changed.is_empty() {
             return Err(DecideError::Changed(changed));
         }
@@ -171,7 +171,7 @@ impl Registry {
         let mut reviews = Reviews::default();
         if book.trouble().is_some() {
             for name in records.servers.keys() {
-                // A person cannot decide on an item that `list_reviews` never shows.
+                // A user cannot decide on an item that `list_reviews` never shows.
                 if let Some(pin) = self.pin_of(name).filter(|pin| *pin != Pin::Off) {
                     reviews.add(self, (records, book), name, pin);
                 }
@@ -182,10 +182,10 @@ impl Registry {
 }
 
 /// The definitions of some servers as they are now.
-struct Current(BTreeMap<String, Kept>);
+struct Current(BTreeMap<String, SnapshotContent>);
 
 impl Current {
-    fn read(registry: &Registry, records: &Records, shown: &[Shown]) -> Self {
+    fn read(registry: &Registry, records: &Records, shown: &[ShownDefinition]) -> Self {
         let mut servers = BTreeMap::new();
         for name in shown.iter().map(|it| it.server.as_str()) {
             let record = records.servers.get(name);
@@ -198,9 +198,9 @@ impl Current {
         Self(servers)
     }
 
-    fn has(&self, shown: &Shown) -> bool {
+    fn has(&self, shown: &ShownDefinition) -> bool {
         let kept = self.0.get(shown.server.as_str());
-        let all = kept.map(Kept::definitions).unwrap_or_default();
+        let all = kept.map(SnapshotContent::definitions).unwrap_or_default();
         all.iter()
             .any(|it| it.subject == shown.subject && it.digest == shown.digest)
     }
@@ -241,7 +241,7 @@ impl Reviews {
                 is_changed: is_known,
                 is_refused,
                 signs: signs_of(&it, &others),
-                shown: Shown {
+                shown: ShownDefinition {
                     server: server.clone(),
                     subject: it.subject,
                     digest: it.digest,

@@ -1,4 +1,4 @@
-//! Ranked search: the queries of the model, the command line and the other tools to a generation.
+//! Ranked search of a generation, for the model, the command line and the other tools.
 
 use std::sync::Arc;
 
@@ -6,25 +6,24 @@ use tool::ToolRef;
 
 use crate::generation::Generation;
 use crate::limits::{HITS_MAX, LARGE_CATALOGUE, NEAREST_MAX, SECOND_LOOK, STEPS_MAX};
-use crate::search::asked::{ParsedQuery, Wanted};
 use crate::search::filter::Filter;
-use crate::search::found::categories;
+use crate::search::parsed_query::{ParsedQuery, QueryWords};
 use crate::search::rank::{Fitting, Ranking};
+use crate::search::search_result::categories;
 use crate::search::sums::Scored;
 use crate::{Entry, View};
 
 mod alike;
-mod asked;
 mod compound;
 mod evidence;
 mod filter;
-mod found;
-mod languages;
 mod learned;
-mod parts;
+mod parsed_query;
 mod query;
 mod rank;
+mod search_result;
 mod spelling;
+mod steps;
 mod sums;
 mod synonyms;
 mod term;
@@ -34,20 +33,20 @@ mod weights;
 mod why;
 
 pub use evidence::Evidence;
-pub use found::{Found, Hit, Kind};
-pub use query::{Asked, Query};
+pub use query::{Query, QueryText};
+pub use search_result::{Hit, MatchKind, SearchResult};
 
 impl Generation {
     /// Ranks tools for a query. Never fails: if nothing fits, the result says so.
-    pub fn search(&self, query: &Query) -> Found {
+    pub fn search(&self, query: &Query) -> SearchResult {
         match &query.asked {
-            Asked::Words(text) => answer(self, query, text),
-            Asked::Steps(steps) => answer_steps(self, query, steps),
+            QueryText::Words(text) => answer(self, query, text),
+            QueryText::Steps(steps) => answer_steps(self, query, steps),
         }
     }
 
-    /// The tools that a name may have meant that names none: names that look like it, and the one
-    /// that its words would find. Costs a search.
+    /// Suggestions for a name that no tool has: tools with similar names, and the best hit for its words.
+    /// Costs a search.
     pub fn nearest(&self, asked: &str, view: Option<Arc<View>>) -> Vec<ToolRef> {
         let query = Query {
             limit: 1,
@@ -57,7 +56,10 @@ impl Generation {
         let mut nearest = self.near(asked);
         nearest.retain(|at| query.sees_at(self, at));
         let found = self.search(&query);
-        let hit = found.hits.first().filter(|_| found.kind != Kind::Nearest);
+        let hit = found
+            .hits
+            .first()
+            .filter(|_| found.kind != MatchKind::Nearest);
         let hit = hit.map(|hit| &hit.entry.at);
         if let Some(at) = hit.filter(|at| !nearest.contains(at)) {
             nearest.truncate(NEAREST_MAX - 1);
@@ -67,39 +69,31 @@ impl Generation {
     }
 }
 
-fn answer(generation: &Generation, query: &Query, text: &str) -> Found {
+fn answer(generation: &Generation, query: &Query, text: &str) -> SearchResult {
     if let Some(place) = find_named(generation, query, text) {
-        return Found::of(generation, Kind::Exact, &[Scored::plain(place)], query);
+        return SearchResult::of(generation, MatchKind::Exact, &[Scored::plain(place)], query);
     }
-    let is_known = |word: &str| generation.index().holds(word);
-    let english = languages::to_english(text, is_known);
-    let said = english.as_deref().unwrap_or(text);
-    let mut found = match ParsedQuery::of(said) {
+    let mut found = match ParsedQuery::of(text) {
         ParsedQuery::Browse => return browse(generation, query),
         ParsedQuery::Select(names) => return select(generation, query, &names),
-        ParsedQuery::Words(mut wanted) => {
-            if english.is_some() {
-                wanted.add_known(text, is_known);
-            }
-            compound::compound(generation, query, said)
-                .unwrap_or_else(|| rank_all(generation, query, &wanted, said))
-        }
+        ParsedQuery::Words(wanted) => compound::compound(generation, query, text)
+            .unwrap_or_else(|| rank_all(generation, query, &wanted, text)),
     };
     if query.why {
-        why::explain(generation, query, said, &mut found);
+        why::explain(generation, query, text, &mut found);
     }
     found
 }
 
 /// Hits grouped by step, an equal share of the limit each.
-fn answer_steps(generation: &Generation, query: &Query, steps: &[String]) -> Found {
+fn answer_steps(generation: &Generation, query: &Query, steps: &[String]) -> SearchResult {
     let steps = &steps[..steps.len().min(STEPS_MAX)];
     let limit = query.limit.div_ceil(steps.len().max(1)).max(1);
     let of_step = Query {
         limit,
         ..query.clone()
     };
-    let mut all = Found::empty(Kind::Nothing);
+    let mut all = SearchResult::empty(MatchKind::Nothing);
     for (step, text) in steps.iter().enumerate() {
         let found = answer(generation, &of_step, text);
         all.join(found, step);
@@ -111,8 +105,8 @@ fn answer_steps(generation: &Generation, query: &Query, steps: &[String]) -> Fou
     all
 }
 
-/// The place of the one visible tool whose name the text is. A plain English word counts only
-/// as the whole name: `fetch` may be one, `Search` is a wish.
+/// The place of the visible tool that has the text as its name. A plain English word counts only if it
+/// is the exact name: `fetch` may be a tool, `Search` is a request.
 fn find_named(generation: &Generation, query: &Query, text: &str) -> Option<u32> {
     let text = text.trim();
     if text.contains(char::is_whitespace) {
@@ -125,7 +119,7 @@ fn find_named(generation: &Generation, query: &Query, text: &str) -> Option<u32>
     (is_name && query.sees(entry)).then_some(place_of(place))
 }
 
-fn browse(generation: &Generation, query: &Query) -> Found {
+fn browse(generation: &Generation, query: &Query) -> SearchResult {
     let filter = Filter::of(query);
     let all = || {
         let places = (0..generation.visible().len()).map(|place| Scored::plain(place_of(place)));
@@ -135,15 +129,20 @@ fn browse(generation: &Generation, query: &Query) -> Found {
         .filter(|tool| filter.admits(tool.entry(generation)))
         .collect();
     if kept.is_empty() && filter.is_set() {
-        let mut found = Found::of(generation, Kind::Browse, &all().collect::<Vec<_>>(), query);
+        let mut found = SearchResult::of(
+            generation,
+            MatchKind::Browse,
+            &all().collect::<Vec<_>>(),
+            query,
+        );
         found.without_filter = !found.hits.is_empty();
         found.categories = categories(generation, query);
         return found;
     }
-    Found::of(generation, Kind::Browse, &kept, query)
+    SearchResult::of(generation, MatchKind::Browse, &kept, query)
 }
 
-fn select(generation: &Generation, query: &Query, names: &[String]) -> Found {
+fn select(generation: &Generation, query: &Query, names: &[String]) -> SearchResult {
     let mut places = Vec::new();
     let mut unknown = Vec::new();
     let mut near = Vec::new();
@@ -162,7 +161,7 @@ fn select(generation: &Generation, query: &Query, names: &[String]) -> Found {
         .into_iter()
         .map(|place| Scored::plain(place_of(place)))
         .collect();
-    let mut found = Found::of(generation, Kind::Selected, &tools, query);
+    let mut found = SearchResult::of(generation, MatchKind::Selected, &tools, query);
     found.unknown_words = unknown;
     near.retain(|at| query.sees_at(generation, at));
     near.truncate(NEAREST_MAX);
@@ -170,7 +169,12 @@ fn select(generation: &Generation, query: &Query, names: &[String]) -> Found {
     found
 }
 
-fn rank_all(generation: &Generation, query: &Query, wanted: &Wanted, text: &str) -> Found {
+fn rank_all(
+    generation: &Generation,
+    query: &Query,
+    wanted: &QueryWords,
+    text: &str,
+) -> SearchResult {
     let ranking = Ranking::new(generation, wanted, text);
     let filter = Filter::of(query);
     let shown = query.offset.saturating_add(query.limit.min(HITS_MAX));
@@ -179,7 +183,8 @@ fn rank_all(generation: &Generation, query: &Query, wanted: &Wanted, text: &str)
     let mut without_filter = false;
     if fitting.is_empty() && filter.is_set() {
         let outside = ranking.best(generation, shown, |entry| query.sees(entry));
-        // A guess outside is no better than the most similar tool inside the requested scope.
+        // An uncertain hit outside is no better than the most similar tool inside the requested
+        // scope.
         let is_better = || !outside.is_guess || !generation.entries().any(is_inside);
         if !outside.tools.is_empty() && is_better() {
             (fitting, without_filter) = (outside, true);
@@ -198,9 +203,10 @@ fn rank_all(generation: &Generation, query: &Query, wanted: &Wanted, text: &str)
         put_harmless_first(generation, &mut tools);
     }
     let mut found = if tools.is_empty() {
-        Found::of(generation, Kind::Ranked, &ours, query)
+        SearchResult::of(generation, MatchKind::Ranked, &ours, query)
     } else {
-        Found::of(generation, Kind::Ranked, &tools, query).with_ours(generation, &ours, query)
+        SearchResult::of(generation, MatchKind::Ranked, &tools, query)
+            .with_ours(generation, &ours, query)
     };
     found.unknown_words = ranking.unknown_words;
     found.without_filter = without_filter;
@@ -211,7 +217,7 @@ fn rank_all(generation: &Generation, query: &Query, wanted: &Wanted, text: &str)
     found
 }
 
-/// A guess is not to take anything away: the best tool that does not comes first, however far down it is.
+/// Moves the best tool that is not destructive to the front: a guess must not destroy anything.
 fn put_harmless_first(generation: &Generation, tools: &mut [Scored]) {
     let looked_at = tools.len().min(SECOND_LOOK);
     let mut front = tools[..looked_at].iter();
@@ -221,16 +227,16 @@ fn put_harmless_first(generation: &Generation, tools: &mut [Scored]) {
     }
 }
 
-/// Nothing fits for sure. The nearest tools are shown, for one may be the right one; of a small catalogue
-/// any, where the request shares no word with one and words alone decide. Only in a large catalogue, where
-/// none is near at all, they are no more than named.
+/// The answer if no tool surely fits: the nearest tools, one of which may be the right one. A search by
+/// words alone shows any tools of a small catalogue if none shares a word with the request. In a large
+/// catalogue where no tool is near, the nearest are only named.
 fn answer_nearest(
     generation: &Generation,
     query: &Query,
     ranking: &Ranking,
-    wanted: &Wanted,
+    wanted: &QueryWords,
     text: &str,
-) -> Found {
+) -> SearchResult {
     let filter = Filter::of(query);
     let is_inside = |entry: &Entry| query.sees(entry) && filter.admits(entry);
     let without_filter = !generation.entries().any(is_inside);
@@ -251,15 +257,15 @@ fn answer_nearest(
         .entries()
         .filter(|it| query.sees(it) && !it.at.server.is_built_in());
     let is_small = of_servers.count() < LARGE_CATALOGUE;
-    let is_whole = matches!(query.asked, Asked::Words(_));
+    let is_whole = matches!(query.asked, QueryText::Words(_));
     let is_any = nearest.is_empty() && !is_required && is_small && is_whole;
     if is_any {
         nearest = ranking.any(generation, admits);
     }
     let mut found = if is_near || is_small {
-        Found::nearest(generation, &nearest, query)
+        SearchResult::nearest(generation, &nearest, query)
     } else {
-        Found::empty(Kind::Nothing)
+        SearchResult::empty(MatchKind::Nothing)
     };
     if without_filter || is_any {
         found.categories = categories(generation, query);
@@ -280,5 +286,6 @@ fn place_of(place: usize) -> u32 {
     u32::try_from(place).expect("the index holds fewer than 2^32 tools")
 }
 
-/// Texts up to here may be a misspelt name; comparing pages with every name would be slow.
+/// The maximum length of a possibly misspelt name; comparing long texts with every name would be
+/// slow.
 const NAME_BYTES_MAX: usize = 100;

@@ -22,8 +22,8 @@ pub struct Rules {
 pub struct ServerRules {
     /// Its key in the configuration.
     pub name: ServerName,
-    /// The package, program or host that it is, by which a recipe may know it; nothing else of
-    /// how it is started, and no secret.
+    /// The package, program or host, by which a recipe may recognise it; no other part of its start
+    /// command, and no secret.
     pub program: String,
     /// Overrides the category given by our rules.
     pub category: Option<String>,

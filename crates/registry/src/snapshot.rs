@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use tool::{Capability, Digest, Item, ItemKind, Offer, ServerName, Tool};
+use tool::{Capability, Digest, ItemKind, Offer, OfferItem, ServerName, Tool};
 
 use crate::disk::{Disk, snapshot_path};
 use crate::limits::FORMAT;
@@ -129,7 +129,7 @@ impl Snapshot {
     ///
     /// Costs and times are left to the catalog, so an unchanged server keeps its file.
     pub(crate) fn to_text(&self) -> String {
-        let head = Head {
+        let head = SnapshotHead {
             format: FORMAT,
             server_name: self.server_name.clone(),
             server_version: self.server_version.clone(),
@@ -167,24 +167,24 @@ impl Snapshot {
 const KINDS: [ItemKind; 3] = [ItemKind::Prompt, ItemKind::Resource, ItemKind::Template];
 
 /// Nothing of an empty list.
-fn write_list(kind: ItemKind, items: &[Item]) -> String {
+fn write_list(kind: ItemKind, items: &[OfferItem]) -> String {
     if items.is_empty() {
         return String::new();
     }
-    let items: Vec<&str> = items.iter().map(Item::json).collect();
+    let items: Vec<&str> = items.iter().map(OfferItem::json).collect();
     format!(",\n\"{}\":[\n{}\n]", kind.list_key(), items.join(",\n"))
 }
 
 /// The content of a snapshot file; the rest of a [`Snapshot`] stands in the catalog.
 #[derive(Debug)]
-pub(crate) struct Kept {
-    pub(crate) head: Head,
+pub(crate) struct SnapshotContent {
+    pub(crate) head: SnapshotHead,
     pub(crate) tools: Vec<Tool>,
     pub(crate) offer: Offer,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Head {
+pub(crate) struct SnapshotHead {
     format: u32,
     pub(crate) server_name: String,
     pub(crate) server_version: String,
@@ -194,7 +194,7 @@ pub(crate) struct Head {
     #[serde(default, skip_serializing_if = "is_false")]
     pub(crate) asks_clients: bool,
     pub(crate) instructions: Option<String>,
-    /// None where an earlier version wrote it, which asked for tools alone.
+    /// `None` if an earlier version, which only listed tools, wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) capabilities: Option<BTreeSet<Capability>>,
 }
@@ -204,7 +204,7 @@ pub(crate) fn is_false(it: &bool) -> bool {
     !it
 }
 
-impl Kept {
+impl SnapshotContent {
     /// Everything that has a pin.
     pub(crate) fn definitions(&self) -> Vec<Definition<'_>> {
         definitions(&self.tools, &self.offer, self.head.instructions.as_deref())
@@ -221,14 +221,14 @@ impl Kept {
     /// Reads a snapshot file and proves that it is the one its name promises.
     pub(crate) fn read(file_name: &str, bytes: &[u8]) -> Result<Self, String> {
         check_digest(file_name, bytes)?;
-        let mut file: File<'_> =
+        let mut file: SnapshotFile<'_> =
             serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         part_transport(&mut file.head.protocol, &mut file.head.transport);
         // A proxy of an earlier version took in definitions that are refused by now.
         let parse = |raw: &&RawValue| Tool::parse(raw.get()).ok();
         let tools: Vec<Tool> = file.tools.iter().filter_map(parse).collect();
-        let items = |kind, list: &[&RawValue]| -> Vec<Item> {
-            let parse = |raw: &&RawValue| Item::parse(kind, raw.get()).ok();
+        let items = |kind, list: &[&RawValue]| -> Vec<OfferItem> {
+            let parse = |raw: &&RawValue| OfferItem::parse(kind, raw.get()).ok();
             list.iter().filter_map(parse).collect()
         };
         let offer = Offer {
@@ -263,8 +263,8 @@ pub(crate) fn part_transport(protocol: &mut String, transport: &mut Option<Strin
 }
 
 #[derive(Deserialize)]
-struct File<'a> {
-    head: Head,
+struct SnapshotFile<'a> {
+    head: SnapshotHead,
     #[serde(borrow)]
     tools: Vec<&'a RawValue>,
     #[serde(borrow, default)]
@@ -296,8 +296,8 @@ fn digest_in(file_name: &str) -> Option<&str> {
         .then_some(digest)
 }
 
-/// All of them: a server chooses what is hashed, and could make two texts with the same short digest.
+/// The full digest: a server controls the hashed text, and could find two texts with the same short digest.
 const DIGEST_DIGITS: usize = 64;
 
-/// In names that an earlier version gave. They are replaced by the next survey.
+/// The digits in file names of an earlier version; the next survey replaces these files.
 const LEGACY_DIGEST_DIGITS: usize = 12;

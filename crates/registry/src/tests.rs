@@ -1,4 +1,4 @@
-//! The registry as a whole: what is committed is found, whatever happens in between.
+//! Tests of the registry as a whole.
 
 use std::path::Path;
 
@@ -20,13 +20,13 @@ pub(super) fn server(name: &str) -> ServerName {
     name.parse().unwrap()
 }
 
-/// `name: description`.
+/// Parses a tool of the form `name: description`.
 pub(super) fn tool(line: &str) -> Value {
     let (name, description) = line.split_once(": ").unwrap_or((line, ""));
     json!({"name": name, "description": description, "inputSchema": {"type": "object"}})
 }
 
-/// Tools of such lines.
+/// Parses tools of such lines.
 pub(super) fn tools(lines: &[&str]) -> Vec<Tool> {
     let parse = |line: &&str| Tool::parse(&tool(line).to_string()).unwrap();
     lines.iter().map(parse).collect()
@@ -77,7 +77,7 @@ pub(super) fn rules(names: &[&str]) -> Rules {
     }
 }
 
-/// The names that a generation holds, sorted.
+/// Returns the names of a generation's tools, sorted.
 pub(super) fn held(registry: &Registry) -> Vec<String> {
     registry
         .generation()
@@ -87,7 +87,7 @@ pub(super) fn held(registry: &Registry) -> Vec<String> {
         .collect()
 }
 
-/// The names a search answers, best first, each with the others of its line behind it.
+/// Returns the names of the hits, best first, each followed by the same tool on other servers.
 pub(super) fn hits(registry: &Registry, query: &Query) -> Vec<String> {
     let found = registry.generation().unwrap().search(query);
     let names = found

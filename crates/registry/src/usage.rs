@@ -20,13 +20,13 @@ pub struct Usage {
     /// Counts since the last flush began.
     fresh: DashMap<ToolRef, Calls>,
     /// Never held across a file operation: calls and descriptions read it on the event loop.
-    counts: Mutex<Known>,
+    counts: Mutex<KnownCounts>,
     /// Held by the one flush at a time, across its file operations.
     flushing: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownCounts {
     /// The counts in the file at the last flush.
     written: Counts,
     /// Counts that a flush has taken and not written yet; a failed flush leaves them here.
@@ -65,7 +65,7 @@ impl Usage {
         Self {
             disk,
             fresh: DashMap::new(),
-            counts: Mutex::new(Known {
+            counts: Mutex::new(KnownCounts {
                 written,
                 unwritten: Counts::new(),
             }),
@@ -115,7 +115,7 @@ impl Usage {
         let _flushing = self.flushing.lock();
         let taken = self.take();
         let counts = self.merge(&taken, wait)?;
-        *self.counts.lock() = Known {
+        *self.counts.lock() = KnownCounts {
             written: counts,
             unwritten: Counts::new(),
         };
@@ -129,7 +129,7 @@ impl Usage {
         self.disk.write(FILE, b"{}")?;
         let mut known = self.counts.lock();
         self.fresh.clear();
-        *known = Known::default();
+        *known = KnownCounts::default();
         Ok(())
     }
 

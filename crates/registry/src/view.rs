@@ -2,7 +2,7 @@
 
 use tool::ServerName;
 
-use crate::allow_deny::{AllowDeny, LetterCase, Refusal};
+use crate::allow_deny::{AllowDeny, Exclusion, LetterCase};
 
 /// Rules over the names of servers and categories. A denied one stays out though it is allowed.
 #[derive(Debug, Clone)]
@@ -19,7 +19,7 @@ impl View {
         let refusal = self.0.refuses(&[server.as_str(), category])?;
         // Our own tools serve the ones that are seen.
         let is_ours = *server == ServerName::built_in();
-        let is_let_through = is_ours && refusal == Refusal::NotAllowed;
+        let is_let_through = is_ours && refusal == Exclusion::NotAllowed;
         (!is_let_through).then(|| refusal.in_configuration(""))
     }
 

@@ -109,21 +109,17 @@ fn bigrams(part: &str) -> Vec<String> {
 
 /// This is a letter of a script that writes without spaces. Korean syllables arrive
 /// taken apart by the normal form, so their parts count too.
-pub(crate) fn is_cjk(c: char) -> bool {
+fn is_cjk(c: char) -> bool {
     matches!(c, '\u{1100}'..='\u{11ff}' | '\u{2e80}'..='\u{9fff}' | '\u{a960}'..='\u{a97f}'
         | '\u{ac00}'..='\u{d7ff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
-/// Tantivy's stemmer of a language, word by word.
-pub(crate) struct Stem(TextAnalyzer);
+/// Tantivy's English stemmer, word by word.
+struct Stem(TextAnalyzer);
 
 impl Stem {
     fn new() -> Self {
-        Self::of_language(Language::English)
-    }
-
-    pub(crate) fn of_language(language: Language) -> Self {
-        let stemmer = Stemmer::new(language);
+        let stemmer = Stemmer::new(Language::English);
         Self(
             TextAnalyzer::builder(RawTokenizer::default())
                 .filter(stemmer)
@@ -131,7 +127,7 @@ impl Stem {
         )
     }
 
-    pub(crate) fn of(&mut self, word: &str) -> String {
+    fn of(&mut self, word: &str) -> String {
         let mut stream = self.0.token_stream(word);
         if stream.advance() {
             std::mem::take(&mut stream.token_mut().text)

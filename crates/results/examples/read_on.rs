@@ -6,8 +6,8 @@
 use anyhow::{Context as _, anyhow};
 use jsonrpc::Json;
 use results::{
-    Budget, Found, Kept, LIMIT_DEFAULT, Origin, Output, ResultStore, Settings, Wanted, fit, read,
-    text_block,
+    Budget, KeptResult, LIMIT_DEFAULT, Origin, Output, ReadOutcome, ReadRequest, ResultSettings,
+    ResultStore, fit, read, text_block,
 };
 use tool::ClientId;
 
@@ -16,7 +16,7 @@ const ROOM: Output = Output { room: 300 };
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
-    let store = ResultStore::new(folder.path(), &Settings::default());
+    let store = ResultStore::new(folder.path(), &ResultSettings::default());
     let client = ClientId {
         connection: None,
         folder: None,
@@ -34,25 +34,25 @@ async fn main() -> anyhow::Result<()> {
     println!("{}\n", fitted.result.as_str());
 
     let handle = handle_in(&fitted.result).context("it was cut, so a footer names its handle")?;
-    let open = async || -> anyhow::Result<Kept> {
+    let open = async || -> anyhow::Result<KeptResult> {
         let opened = store.open(&handle, Some(&client)).await;
         opened.map_err(|error| anyhow!(error))
     };
-    let part = Wanted {
+    let part = ReadRequest {
         handle: handle.clone(),
         part: Some(2),
-        ..Wanted::default()
+        ..ReadRequest::default()
     };
-    let last_lines = Wanted {
+    let last_lines = ReadRequest {
         handle: handle.clone(),
         offset: Some(-3),
-        ..Wanted::default()
+        ..ReadRequest::default()
     };
-    for wanted in [part, last_lines] {
-        let found = read(wanted, open().await?, ROOM, &store, LIMIT_DEFAULT).await;
+    for request in [part, last_lines] {
+        let found = read(request, open().await?, ROOM, &store, LIMIT_DEFAULT).await;
         match found.map_err(|error| anyhow!("{error:?}"))? {
-            Found::Reading(reading) => println!("{}{}\n", reading.texts.concat(), reading.note),
-            Found::Value(value) => println!("{value}"),
+            ReadOutcome::Texts(reading) => println!("{}{}\n", reading.texts.concat(), reading.note),
+            ReadOutcome::Value(value) => println!("{value}"),
         }
     }
     Ok(())

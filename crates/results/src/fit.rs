@@ -1,45 +1,41 @@
 //! Cuts a result to its budget without loss: the omitted part is kept on disk.
 
-mod answer;
 mod block;
 mod budget;
 mod compose;
 mod fitted;
 mod footer;
 mod imitation;
+mod parsed_result;
 mod shares;
 mod view;
 
-use answer::Answer;
 use compose::Composition;
 use excerpt::tokens;
 use jsonrpc::Json;
 use memchr::memmem;
+use parsed_result::ParsedResult;
 
 use crate::store::ResultStore;
 
-pub use answer::is_error;
 pub use block::text_block;
 pub(crate) use budget::READ_NOTE_TOKENS;
 pub use budget::{BUDGET_MIN, Budget};
 pub use fitted::{Fitted, Origin};
 pub use imitation::notice as imitation_notice;
 pub(crate) use imitation::notice;
+pub use parsed_result::is_error;
 
 /// Below this many bytes a result that is surely over its budget is counted on the event loop.
 const INLINE_BYTES_MAX: usize = 4 * 1024;
 
-/// Cuts a result to its budget. Below the budget not one byte changes, except that
-/// `structuredContent` becomes text if the text does not contain it already; the omitted part is
-/// kept, and the last line says how to read on. Long texts are read and counted off the event loop.
+/// Cuts a result to its budget. A result within the budget is not changed, except that
+/// `structuredContent` becomes text if the text does not contain it already. The whole of a cut result
+/// is kept, and the last line shows the call that reads on. Long texts are parsed and counted off the
+/// event loop.
 pub async fn fit(result: Json, budget: Budget, origin: Origin, store: &ResultStore) -> Fitted {
     if passes(result.as_str(), budget) {
-        return Fitted {
-            result,
-            is_error: false,
-            is_cut: false,
-            handle: None,
-        };
+        return Fitted::whole(result, false);
     }
     let is_short = result.len() <= INLINE_BYTES_MAX;
     let verdict = if is_short && budget.surely_fits(result.len()) {
@@ -48,24 +44,14 @@ pub async fn fit(result: Json, budget: Budget, origin: Origin, store: &ResultSto
         let work = result.clone();
         match tokio::task::spawn_blocking(move || decide(&work, budget)).await {
             Ok(verdict) => verdict,
-            Err(_) => {
-                return Fitted {
-                    result,
-                    is_error: false,
-                    is_cut: false,
-                    handle: None,
-                };
-            }
+            Err(_) => return Fitted::whole(result, false),
         }
     };
     match verdict {
-        Verdict::Whole { changed, is_error } => Fitted {
-            result: changed.unwrap_or(result),
-            is_error,
-            is_cut: false,
-            handle: None,
-        },
-        Verdict::Cut(composition) => {
+        FitDecision::Whole { changed, is_error } => {
+            Fitted::whole(changed.unwrap_or(result), is_error)
+        }
+        FitDecision::Cut(composition) => {
             drop(result);
             composition.keep(origin, store).await
         }
@@ -75,14 +61,14 @@ pub async fn fit(result: Json, budget: Budget, origin: Origin, store: &ResultSto
 /// Counts the cost of a result's blocks for a model, without images and sounds, off the event loop.
 pub async fn tokens(result: &Json) -> usize {
     let (bytes, result) = (result.len(), result.clone());
-    let counting = move || Answer::read(result.as_str()).tokens();
+    let counting = move || ParsedResult::read(result.as_str()).tokens();
     let counted = tokio::task::spawn_blocking(counting).await;
     // A token is at least one byte.
     counted.unwrap_or(bytes)
 }
 
 /// The decision about a result.
-enum Verdict {
+enum FitDecision {
     /// It is sent unchanged, or with `structuredContent` as text.
     Whole {
         changed: Option<Json>,
@@ -91,19 +77,19 @@ enum Verdict {
     Cut(Box<Composition>),
 }
 
-fn decide(result: &Json, budget: Budget) -> Verdict {
-    let mut answer = Answer::read(result.as_str());
+fn decide(result: &Json, budget: Budget) -> FitDecision {
+    let mut answer = ParsedResult::read(result.as_str());
     if budget.is_off || budget.holds(|| answer.counted_texts()) {
         if !budget.is_ours {
             answer.mark_imitations();
             answer.fill_empty();
         }
-        return Verdict::Whole {
+        return FitDecision::Whole {
             changed: answer.changed.then(|| answer.assemble()),
             is_error: answer.is_error(),
         };
     }
-    Verdict::Cut(Box::new(Composition::of(answer, budget)))
+    FitDecision::Cut(Box::new(Composition::of(answer, budget)))
 }
 
 /// Returns true if a result of the usual form can be sent unchanged, without being parsed. The token

@@ -16,8 +16,8 @@ pub use fit::{
     BUDGET_MIN, Budget, Fitted, Origin, fit, imitation_notice, is_error, text_block, tokens,
 };
 pub use read::{
-    Found, LIMIT_DEFAULT, Output, ReadError, Reading, Terms, Unit, Wanted, answer, answer_question,
-    read,
+    LIMIT_DEFAULT, Output, ReadError, ReadOutcome, ReadRequest, ReadTexts, Terms, Unit, answer,
+    answer_query, read,
 };
-pub use settings::Settings;
-pub use store::{Draft, Handle, HandleError, Kept, ResultStore, TextHead};
+pub use settings::ResultSettings;
+pub use store::{Draft, Handle, HandleError, KeptResult, ResultStore, TextHead};

@@ -6,24 +6,24 @@ mod limits;
 mod note;
 mod part;
 mod range;
+mod request;
 mod room;
 mod select;
-mod wanted;
 
 use std::{io, time::Duration};
 
-use helper::{ask, question::Question};
+use helper::{ask, query::HelperQuery};
 use jsonrpc::Json;
 use tool::ClientId;
 
 use crate::{
     fit::{BUDGET_MIN, Budget, Fitted, Origin, READ_NOTE_TOKENS, fit, notice, text_block},
-    store::{Kept, ResultStore},
+    store::{KeptResult, ResultStore},
 };
 
-pub use helper::answer_question;
+pub use helper::answer_query;
 pub use limits::LIMIT_DEFAULT;
-pub use wanted::{Found, Output, ReadError, Reading, Unit, Wanted};
+pub use request::{Output, ReadError, ReadOutcome, ReadRequest, ReadTexts, Unit};
 
 /// The tool name under which long values of a result are kept again.
 const TOOL: &str = "proxy/read_result";
@@ -43,13 +43,13 @@ pub struct Terms {
 /// the terms. Work that an untrusted pattern or untrusted data could make slow runs in a process of
 /// its own.
 pub async fn answer(
-    wanted: Wanted,
+    request: ReadRequest,
     terms: Terms,
     client: Option<&ClientId>,
     store: &ResultStore,
 ) -> Result<Fitted, ReadError> {
-    let opened = store.open(&wanted.handle, client).await;
-    let kept = opened.map_err(|error| ReadError::Handle(wanted.handle.clone(), error))?;
+    let opened = store.open(&request.handle, client).await;
+    let kept = opened.map_err(|error| ReadError::Handle(request.handle.clone(), error))?;
     let asked = terms.max_tokens.and_then(|it| usize::try_from(it).ok());
     let max_tokens = asked.unwrap_or(kept.head.max_tokens).max(BUDGET_MIN);
     let room = if terms.raw {
@@ -57,9 +57,9 @@ pub async fn answer(
     } else {
         max_tokens - READ_NOTE_TOKENS
     };
-    match read(wanted, kept, Output { room }, store, terms.limit).await? {
-        Found::Reading(reading) => Ok(of_reading(&reading)),
-        Found::Value(value) => {
+    match read(request, kept, Output { room }, store, terms.limit).await? {
+        ReadOutcome::Texts(reading) => Ok(of_reading(&reading)),
+        ReadOutcome::Value(value) => {
             let budget = Budget {
                 is_off: terms.raw,
                 ..Budget::new(u64::try_from(max_tokens).unwrap_or(u64::MAX))
@@ -74,7 +74,7 @@ pub async fn answer(
     }
 }
 
-fn of_reading(reading: &Reading) -> Fitted {
+fn of_reading(reading: &ReadTexts) -> Fitted {
     let mut blocks: Vec<String> = reading.texts.iter().map(|it| text_block(it)).collect();
     let notice = reading.texts.iter().find_map(|text| notice(text));
     blocks.extend(notice.as_deref().map(text_block));
@@ -84,37 +84,37 @@ fn of_reading(reading: &Reading) -> Fitted {
 
 /// Reads the requested part, as far as it fits. Takes at most `limit` if it needs a process.
 pub async fn read(
-    wanted: Wanted,
-    kept: Kept,
+    request: ReadRequest,
+    kept: KeptResult,
     output: Output,
     store: &ResultStore,
     limit: Duration,
-) -> Result<Found, ReadError> {
-    let kind = wanted
+) -> Result<ReadOutcome, ReadError> {
+    let kind = request
         .kind()
-        .map_err(|why| ReadError::Wanted("handle", why))?;
+        .map_err(|why| ReadError::Argument("handle", why))?;
     let argument = |argument: &Option<String>| argument.clone().unwrap_or_default();
     let reading = match kind {
         Some("select") => {
-            let question = Question::Select(argument(&wanted.select));
-            let value = ask(question, &kept, store, limit).await?;
-            return Ok(Found::Value(value));
+            let query = HelperQuery::Select(argument(&request.select));
+            let value = ask(query, &kept, store, limit).await?;
+            return Ok(ReadOutcome::Value(value));
         }
         Some("grep") => {
-            let question = grep::question(&wanted, &argument(&wanted.grep), output)?;
-            let matches = ask(Question::Grep(question), &kept, store, limit).await?;
-            off_loop(move || Ok(grep::reading(&wanted, &matches, output))).await?
+            let query = grep::query(&request, &argument(&request.grep), output)?;
+            let matches = ask(HelperQuery::Grep(query), &kept, store, limit).await?;
+            off_loop(move || Ok(grep::reading(&request, &matches, output))).await?
         }
-        Some("offset") => off_loop(move || range::read(&wanted, kept, output)).await?,
-        _ => off_loop(move || part::read(&wanted, kept, output)).await?,
+        Some("offset") => off_loop(move || range::read(&request, kept, output)).await?,
+        _ => off_loop(move || part::read(&request, kept, output)).await?,
     };
-    Ok(Found::Reading(reading))
+    Ok(ReadOutcome::Texts(reading))
 }
 
 /// Reads and counts off the event loop. The work is proportional to its bytes.
 async fn off_loop(
-    work: impl FnOnce() -> Result<Reading, ReadError> + Send + 'static,
-) -> Result<Reading, ReadError> {
+    work: impl FnOnce() -> Result<ReadTexts, ReadError> + Send + 'static,
+) -> Result<ReadTexts, ReadError> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|error| io::Error::other(error.to_string()))?
 }

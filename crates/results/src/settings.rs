@@ -6,7 +6,7 @@ pub(crate) const MAX_TOKENS_DEFAULT: usize = 4_000;
 /// The configured limits of results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Settings {
+pub struct ResultSettings {
     /// Tokens of one result, unless its tool, server or client has a limit of its own.
     pub max_tokens: u64,
     /// Hours after which a kept result is removed.
@@ -15,7 +15,7 @@ pub struct Settings {
     pub keep_mib: u64,
 }
 
-impl Default for Settings {
+impl Default for ResultSettings {
     fn default() -> Self {
         Self {
             max_tokens: MAX_TOKENS_DEFAULT as u64,

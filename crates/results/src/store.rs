@@ -27,15 +27,15 @@ use tokio_util::task::TaskTracker;
 use tool::ClientId;
 use tracing::debug;
 
-use crate::settings::Settings;
+use crate::settings::ResultSettings;
 
 pub use error::HandleError;
 pub use form::{Draft, TextHead};
 pub use handle::Handle;
-pub use kept::Kept;
+pub use kept::KeptResult;
 
 /// The folder of kept results: one private file each, named after its handle. They are kept for
-/// [`Settings::keep_hours`] and within [`Settings::keep_mib`]; the oldest are removed first.
+/// [`ResultSettings::keep_hours`] and within [`ResultSettings::keep_mib`]; the oldest are removed first.
 #[derive(Debug, Clone)]
 pub struct ResultStore(Arc<Inner>);
 
@@ -84,7 +84,7 @@ const FAILURES_MAX: usize = 1_000;
 
 impl ResultStore {
     /// The store in `results` below this folder, which is made when the first result is kept.
-    pub fn new(state_dir: &Path, settings: &Settings) -> Self {
+    pub fn new(state_dir: &Path, settings: &ResultSettings) -> Self {
         Self(Arc::new(Inner {
             folder: Folder::new(
                 state_dir.join("results"),
@@ -145,7 +145,11 @@ impl ResultStore {
 
     /// Opens the result under a handle for this client; a person may open every result. Waits for
     /// its writer, and reads the disk on a thread if that may block.
-    pub async fn open(&self, handle: &str, client: Option<&ClientId>) -> Result<Kept, HandleError> {
+    pub async fn open(
+        &self,
+        handle: &str,
+        client: Option<&ClientId>,
+    ) -> Result<KeptResult, HandleError> {
         let gone = HandleError::Gone { tool: None };
         let Some(handle) = Handle::parse(handle) else {
             return Err(gone);

@@ -35,7 +35,7 @@ const INSTEAD: [(&str, &str); 29] = [
     ),
     (
         "fs",
-        "there are no files but `await workspace.read(path)` and `await workspace.write(path, text)`; for others call a tool of a server",
+        "the only files are those of `await workspace.read(path)` and `await workspace.write(path, text)`; for others call a tool of a server",
     ),
     (
         "path",
@@ -48,16 +48,13 @@ const INSTEAD: [(&str, &str); 29] = [
     ),
     (
         "setImmediate",
-        "there is no setImmediate: `await` what has to be done first",
+        "there is no setImmediate: `await` the previous calls",
     ),
     (
         "crypto",
-        "there is no crypto: `Math.random().toString(36).slice(2)` makes a name",
+        "there is no crypto: `Math.random().toString(36).slice(2)` generates a name",
     ),
-    (
-        "URL",
-        "there is no URL: take texts apart with a regular expression",
-    ),
+    ("URL", "there is no URL: parse with a regular expression"),
     (
         "URLSearchParams",
         "there is no URLSearchParams: join with `&` and encodeURIComponent",
@@ -66,11 +63,11 @@ const INSTEAD: [(&str, &str); 29] = [
     ("TextDecoder", "there is no TextDecoder: strings are text"),
     ("global", "use `globalThis`"),
     ("__dirname", "a script has no folder: use `workspace`"),
-    ("window", "this is no browser: use `globalThis`"),
-    ("document", "this is no browser: there is no page"),
+    ("window", "this is not a browser: use `globalThis`"),
+    ("document", "this is not a browser: there is no page"),
     (
         "localStorage",
-        "keep text with `await workspace.write(path, text)`",
+        "store text with `await workspace.write(path, text)`",
     ),
     (
         "mcp",
@@ -122,7 +119,7 @@ pub(crate) fn for_error(text: &str) -> Option<&'static str> {
 }
 
 /// The advice for a script that is not TypeScript.
-pub(crate) const TYPESCRIPT_ALONE: &str = "a script is TypeScript, with nothing around it";
+pub(crate) const TYPESCRIPT_ALONE: &str = "a script is TypeScript, without text around it";
 
 /// Lists the servers, as advice for an undefined name without a replacement.
 pub(crate) fn name_servers(servers: &[String]) -> String {

@@ -17,7 +17,7 @@ use self::nodes::place_of;
 pub(crate) use self::nodes::{Unreadable, nodes, token};
 use crate::{
     advice::{JAVASCRIPT_INSTEAD, is_python},
-    message::{CallSite, Place},
+    message::{CallSite, ScriptPosition},
 };
 
 /// A script that is ready to run.
@@ -33,7 +33,7 @@ pub(crate) struct Compiled {
 
 impl Compiled {
     /// Returns the place in the script for a place in `javascript`.
-    pub(crate) fn place(&self, line: u32, column: Option<u32>) -> Place {
+    pub(crate) fn place(&self, line: u32, column: Option<u32>) -> ScriptPosition {
         let prefix = Insertion {
             line: 1,
             column: 1,
@@ -50,7 +50,7 @@ impl Compiled {
             let chars: u32 = before.map(|it| it.chars).sum();
             column.saturating_sub(chars).max(1)
         });
-        Place { line, column }
+        ScriptPosition { line, column }
     }
 }
 
@@ -97,7 +97,7 @@ const UNSUPPORTED: [(&str, &str); 5] = [
 const FIELD_INSTEAD: &str = "write the field and `this.name = name` instead of a modifier on a parameter of the constructor";
 
 pub(crate) fn compile(script: &str, servers: &[String]) -> Result<Compiled, Unreadable> {
-    let script = &*take_off_fence(script)?;
+    let script = &*remove_fence(script)?;
     let tree = parse(script)?;
     let root = tree.root_node();
     if root.has_error() && is_python(script) {
@@ -109,7 +109,7 @@ pub(crate) fn compile(script: &str, servers: &[String]) -> Result<Compiled, Unre
     refuse_unsupported(root, script)?;
     let mut edits = Edits::new(script);
     for node in nodes(root) {
-        take_off_types(node, &mut edits);
+        remove_types(node, &mut edits);
     }
     imports::replace(root, script, servers, &mut edits)?;
     let tail = return_last(root, script, &mut edits);
@@ -124,7 +124,7 @@ pub(crate) fn compile(script: &str, servers: &[String]) -> Result<Compiled, Unre
 /// Removes the text around code that is between lines of three backticks, as in a model's response:
 /// that text is blanked out. A script that can be parsed as it is stays unchanged, since it may have
 /// such lines in its strings.
-fn take_off_fence(script: &str) -> Result<Cow<'_, str>, Unreadable> {
+fn remove_fence(script: &str) -> Result<Cow<'_, str>, Unreadable> {
     let is_fence = |line: &str| line.trim().starts_with("```");
     let begins = script.trim_start().starts_with("```");
     let has_fence = begins || script.lines().any(is_fence);
@@ -182,7 +182,7 @@ fn is_parameter_property(node: Node<'_>) -> bool {
     matches!(node.kind(), "required_parameter" | "optional_parameter") && is_modified(node)
 }
 
-fn take_off_types(node: Node<'_>, edits: &mut Edits<'_>) {
+fn remove_types(node: Node<'_>, edits: &mut Edits<'_>) {
     let kind = node.kind();
     let parent = node.parent().map(|it| it.kind());
     if matches!(parent, Some("object_type" | "interface_body")) {
@@ -192,15 +192,15 @@ fn take_off_types(node: Node<'_>, edits: &mut Edits<'_>) {
     if DECLARATIONS.contains(&kind) {
         edits.blank_statement(node.byte_range());
     } else if TYPES.contains(&kind) {
-        take_off_annotation(node, edits);
+        remove_annotation(node, edits);
     } else {
-        take_off_part(node, edits);
+        remove_part(node, edits);
     }
 }
 
 /// Removes a type annotation. There must be no line end between the parameters of an arrow function and
 /// its arrow.
-fn take_off_annotation(node: Node<'_>, edits: &mut Edits<'_>) {
+fn remove_annotation(node: Node<'_>, edits: &mut Edits<'_>) {
     let arrow = node.parent().filter(|it| it.kind() == "arrow_function");
     match arrow.and_then(|function| token(function, "=>")) {
         Some(arrow) if arrow.start_byte() >= node.end_byte() => {
@@ -210,7 +210,7 @@ fn take_off_annotation(node: Node<'_>, edits: &mut Edits<'_>) {
     }
 }
 
-fn take_off_part(node: Node<'_>, edits: &mut Edits<'_>) {
+fn remove_part(node: Node<'_>, edits: &mut Edits<'_>) {
     match node.kind() {
         "as_expression" | "satisfies_expression" => {
             if let Some(value) = node.named_child(0) {
@@ -219,7 +219,7 @@ fn take_off_part(node: Node<'_>, edits: &mut Edits<'_>) {
         }
         "non_null_expression" | "variable_declarator" => blank_token(node, "!", edits),
         "optional_parameter" | "method_definition" => blank_token(node, "?", edits),
-        "required_parameter" => take_off_this(node, edits),
+        "required_parameter" => remove_this_parameter(node, edits),
         "public_field_definition" => {
             for word in ["?", "!", "readonly", "declare", "abstract"] {
                 blank_token(node, word, edits);
@@ -241,7 +241,7 @@ fn take_off_part(node: Node<'_>, edits: &mut Edits<'_>) {
 }
 
 /// Removes a `this` parameter: `function f(this: Window, a: number)` has one parameter.
-fn take_off_this(parameter: Node<'_>, edits: &mut Edits<'_>) {
+fn remove_this_parameter(parameter: Node<'_>, edits: &mut Edits<'_>) {
     let pattern = parameter.child_by_field_name("pattern");
     if pattern.is_some_and(|it| it.kind() == "this") {
         let comma = parameter.next_sibling().filter(|it| it.kind() == ",");
@@ -268,7 +268,7 @@ fn return_last(root: Node<'_>, script: &str, edits: &mut Edits<'_>) -> String {
         .find_map(|it| main_of(it, script));
     for statement in &statements {
         if statement.kind() == "export_statement" {
-            take_off_export(*statement, edits);
+            remove_export(*statement, edits);
         }
     }
     let Some(last) = statements.iter().rfind(is_code) else {
@@ -294,7 +294,7 @@ fn return_last(root: Node<'_>, script: &str, edits: &mut Edits<'_>) -> String {
 }
 
 /// Removes `export` from a function; a function without a name is given one.
-fn take_off_export(statement: Node<'_>, edits: &mut Edits<'_>) {
+fn remove_export(statement: Node<'_>, edits: &mut Edits<'_>) {
     let is_list = |it: Node<'_>| it.kind() == "export_clause";
     let mut cursor = statement.walk();
     if statement.named_children(&mut cursor).any(is_list) {

@@ -17,7 +17,7 @@ use crate::{
         BYTES_OUT_MAX, LOG_BYTES_MAX, Limit, MEMORY_BYTES_MAX, PROCESSOR_MAX, STACK_BYTES_MAX,
         WALL_MAX,
     },
-    message::{Failed, FailureKind, FromScript, Job, Place, ToScript},
+    message::{Failed, FailureKind, FromScript, Job, ScriptPosition, ToScript},
 };
 
 const PRELUDE: &str = include_str!("prelude.js");
@@ -25,10 +25,10 @@ const PRELUDE: &str = include_str!("prelude.js");
 /// The name of a script in the stacks of its errors.
 const FILE: &str = "script";
 
-/// The connection to the process that started the script. `hear` blocks.
+/// The connection to the process that started the script. `receive` blocks.
 pub(crate) trait Channel {
-    fn hear(&mut self) -> io::Result<Option<ToScript>>;
-    fn say(&mut self, message: &FromScript) -> io::Result<()>;
+    fn receive(&mut self) -> io::Result<Option<ToScript>>;
+    fn send(&mut self, message: &FromScript) -> io::Result<()>;
 }
 
 /// An engine that has not run a script yet.
@@ -94,7 +94,7 @@ impl<'a> Engine<'a> {
                         FromScript::Log(text) => say_log(text, &mut log_bytes, channel)?,
                         asked @ FromScript::Ask(_) => {
                             open += 1;
-                            channel.say(&asked)?;
+                            channel.send(&asked)?;
                         }
                         FromScript::Failed(failed) => {
                             let failed = with_advice(failed, &self.job.servers);
@@ -110,11 +110,11 @@ impl<'a> Engine<'a> {
                     id,
                     answer,
                     is_error,
-                }) = channel.hear()?
+                }) = channel.receive()?
                 {
                     open -= 1;
-                    let told = answered.call::<_, ()>((id, answer.get(), is_error));
-                    if let Err(error) = told {
+                    let passed = answered.call::<_, ()>((id, answer.get(), is_error));
+                    if let Err(error) = passed {
                         return Ok(self.explain(&ctx, &error));
                     }
                 } else {
@@ -196,12 +196,12 @@ impl<'a> Engine<'a> {
 }
 
 /// Returns the first place of the script in the stack of an error: `at script:2:14`.
-fn place_in(stack: &str) -> Option<Place> {
+fn place_in(stack: &str) -> Option<ScriptPosition> {
     let (_, at) = stack.split_once(&format!("{FILE}:"))?;
     let mut numbers = at.splitn(3, |c: char| !c.is_ascii_digit());
     let line = numbers.next()?.parse().ok()?;
     let column = numbers.next().and_then(|it| it.parse().ok());
-    Some(Place { line, column })
+    Some(ScriptPosition { line, column })
 }
 
 fn eval<'js>(ctx: &Ctx<'js>, script: &str, file: &str) -> rquickjs::Result<Function<'js>> {
@@ -211,7 +211,7 @@ fn eval<'js>(ctx: &Ctx<'js>, script: &str, file: &str) -> rquickjs::Result<Funct
     ctx.eval_with_options(script, options)
 }
 
-fn failed(text: String, place: Option<Place>) -> FromScript {
+fn failed(text: String, place: Option<ScriptPosition>) -> FromScript {
     let kind = FailureKind::Thrown;
     FromScript::Failed(Failed { text, place, kind })
 }
@@ -244,7 +244,7 @@ fn unreadable(said: FromScript, script: &Compiled) -> FromScript {
 
 fn stuck() -> FromScript {
     failed(
-        "it waits for a promise that nothing can settle".to_owned(),
+        "it waits for a promise that is never settled".to_owned(),
         None,
     )
 }
@@ -260,7 +260,7 @@ fn say_log(text: String, bytes: &mut usize, channel: &mut dyn Channel) -> io::Re
     } else {
         text
     };
-    channel.say(&FromScript::Log(text))
+    channel.send(&FromScript::Log(text))
 }
 
 fn processor_time() -> Duration {

@@ -6,22 +6,22 @@ use crate::{
     compile::{Unreadable, compile},
     confine::confine,
     engine::{Channel, Engine},
-    message::{Failed, FailureKind, FromScript, Job, Place, ToScript},
+    message::{Failed, FailureKind, FromScript, Job, ScriptPosition, ToScript},
 };
 
 /// Runs the script that the parent process sends, and reports its result. The process confines itself
 /// before it reads the first byte.
 pub fn work_as_helper(output: &mut dyn Write) -> io::Result<()> {
     confine()?;
-    let mut lines = Lines {
+    let mut lines = LineChannel {
         input: io::stdin().lock(),
         output,
     };
-    let Some(ToScript::Run(job)) = lines.hear()? else {
+    let Some(ToScript::Run(job)) = lines.receive()? else {
         return Ok(());
     };
     let outcome = run(&job, &mut lines)?;
-    lines.say(&outcome)
+    lines.send(&outcome)
 }
 
 /// Compiles and runs a script, and returns its result. Fails if the connection is closed.
@@ -32,8 +32,8 @@ pub(crate) fn run(job: &Job, channel: &mut dyn Channel) -> io::Result<FromScript
     };
     if !compiled.calls.is_empty() {
         let calls = std::mem::take(&mut compiled.calls);
-        channel.say(&FromScript::Check(calls))?;
-        match channel.hear()? {
+        channel.send(&FromScript::Check(calls))?;
+        match channel.receive()? {
             Some(ToScript::Checked(mistakes)) if mistakes.is_empty() => {}
             Some(ToScript::Checked(mistakes)) => {
                 let text = format!("nothing ran. {}", mistakes.join("; "));
@@ -45,7 +45,7 @@ pub(crate) fn run(job: &Job, channel: &mut dyn Channel) -> io::Result<FromScript
     Engine::new(job)?.run(&compiled, channel)
 }
 
-fn unreadable(text: String, place: Option<Place>) -> FromScript {
+fn unreadable(text: String, place: Option<ScriptPosition>) -> FromScript {
     FromScript::Failed(Failed {
         text,
         place,
@@ -53,13 +53,13 @@ fn unreadable(text: String, place: Option<Place>) -> FromScript {
     })
 }
 
-struct Lines<'a, R> {
+struct LineChannel<'a, R> {
     input: R,
     output: &'a mut dyn Write,
 }
 
-impl<R: BufRead> Channel for Lines<'_, R> {
-    fn hear(&mut self) -> io::Result<Option<ToScript>> {
+impl<R: BufRead> Channel for LineChannel<'_, R> {
+    fn receive(&mut self) -> io::Result<Option<ToScript>> {
         let mut line = Vec::new();
         if self.input.read_until(b'\n', &mut line)? == 0 {
             return Ok(None);
@@ -67,7 +67,7 @@ impl<R: BufRead> Channel for Lines<'_, R> {
         Ok(Some(serde_json::from_slice(&line)?))
     }
 
-    fn say(&mut self, message: &FromScript) -> io::Result<()> {
+    fn send(&mut self, message: &FromScript) -> io::Result<()> {
         let mut line = serde_json::to_vec(message)?;
         line.push(b'\n');
         self.output.write_all(&line)?;

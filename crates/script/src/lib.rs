@@ -25,6 +25,6 @@ mod tests;
 pub use clock::Clock;
 pub use helper::work_as_helper;
 pub use limits::{CALLS_MAX, Limit, NESTING_MAX, SCRIPT_BYTES_MAX, WALL_DEFAULT, WALL_MAX};
-pub use message::{Asked, CallSite, Job, Place, Question};
-pub use runner::{Answer, Ended, Outcome, Refusal, Runner, Tools};
+pub use message::{CallSite, Job, PendingRequest, ScriptPosition, ScriptRequest};
+pub use runner::{Ended, RequestError, RequestResult, Runner, ScriptOutcome, Tools};
 pub use saved::Interface;

@@ -88,27 +88,27 @@ impl fmt::Display for Limit {
         let mib = |bytes: usize| bytes / (1024 * 1024);
         match self {
             Self::Wall => f.write_str(
-                "time: it was not done when its time was over; do less in one script, or give \
+                "time: the script exceeded its time limit; do less in one script, or set \
                  timeout_ms",
             ),
             Self::Processor => write!(
                 f,
-                "processor time: it computed for {} s; look for a loop or a regular expression \
-                 without end",
+                "processor time: the script used {} s; look for an endless loop or a slow regular \
+                 expression",
                 PROCESSOR_MAX.as_secs()
             ),
             Self::Memory => write!(
                 f,
-                "memory: it needed more than {} MiB; keep only what is needed of each result",
+                "memory: the script used more than {} MiB; keep only the needed parts of each result",
                 mib(MEMORY_BYTES_MAX)
             ),
             Self::Depth => f.write_str(
-                "depth: functions call each other, or values hold each other, too deeply; use a \
+                "depth: function calls or values are nested too deeply; use a \
                  loop",
             ),
             Self::Calls => write!(
                 f,
-                "calls: more than {CALLS_MAX}, those within call_many and saved scripts included; let each call bring more, or split the work"
+                "calls: more than {CALLS_MAX}, including those of call_many and saved scripts; request more with each call, or split the work"
             ),
             Self::Questions => write!(
                 f,
@@ -116,12 +116,12 @@ impl fmt::Display for Limit {
             ),
             Self::BytesIn => write!(
                 f,
-                "bytes in: its calls brought more than {} MiB; ask tools for less",
+                "bytes in: the calls returned more than {} MiB; request less",
                 mib(BYTES_IN_MAX)
             ),
             Self::BytesOut => write!(
                 f,
-                "bytes out: it said more than {} MiB; return only what is needed",
+                "bytes out: the script sent more than {} MiB; return only the needed data",
                 mib(BYTES_OUT_MAX)
             ),
             Self::Nesting => write!(
@@ -129,12 +129,12 @@ impl fmt::Display for Limit {
                 "nesting: more than {NESTING_MAX} scripts within each other"
             ),
             Self::Turn => f.write_str(
-                "turn: other scripts ran for all of its time, and nothing of this one ran; run \
-                 fewer at once, or give timeout_ms",
+                "turn: other scripts used up the time limit, and this script did not start; run \
+                 fewer at once, or set timeout_ms",
             ),
             Self::Length => write!(
                 f,
-                "length: a script has at most {} KiB; data belongs into args or a file",
+                "length: a script has at most {} KiB; pass data in args or a file",
                 SCRIPT_BYTES_MAX / 1024
             ),
         }

@@ -42,7 +42,7 @@ pub(crate) enum ToScript {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum FromScript {
     Check(Vec<CallSite>),
-    Ask(Asked),
+    Ask(PendingRequest),
     Log(String),
     /// The return value.
     Done(Box<RawValue>),
@@ -54,7 +54,7 @@ pub(crate) enum FromScript {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Failed {
     pub(crate) text: String,
-    pub(crate) place: Option<Place>,
+    pub(crate) place: Option<ScriptPosition>,
     pub(crate) kind: FailureKind,
 }
 
@@ -74,14 +74,14 @@ pub(crate) enum FailureKind {
 
 /// A place in a script, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct ScriptPosition {
     /// The line.
     pub line: u32,
     /// The column of the line, if it is known.
     pub column: Option<u32>,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ScriptPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { line, column } = self;
         match column {
@@ -93,15 +93,15 @@ impl fmt::Display for Place {
 
 /// One request of a script; requests may be answered in any order.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Asked {
+pub struct PendingRequest {
     pub(crate) id: u64,
-    pub(crate) what: Question,
+    pub(crate) what: ScriptRequest,
 }
 
 /// The requests that a script can make.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Question {
+pub enum ScriptRequest {
     /// A tool call, whose answer is the whole result.
     Call {
         /// `server/tool`.

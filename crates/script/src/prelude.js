@@ -1,16 +1,16 @@
-// The globals of a script. `send` speaks to our process, `job` says what there is; answers come back
-// through the function that this returns.
+// The globals of a script. `send` sends a message to our process, `job` has the settings; answers are
+// passed to the function that this returns.
 ((send, job, instead) => {
   "use strict";
   const { parse, stringify } = JSON;
   const say = (message) => send(stringify(message));
-  // Our process reads Unicode, which half of a surrogate pair is not.
+  // Our process reads valid Unicode only, without lone surrogates.
   const textFrom = (value) => String(value).toWellFormed();
   const waiting = new Map();
   const unheard = new Set();
   let next = 0;
 
-  // A promise that knows whether somebody waits for it: what failed unheard is told.
+  // A promise that records if it is awaited: failures of others are reported in the log.
   const later = (promise, raw) => {
     const state = { promise };
     unheard.add(state);
@@ -38,7 +38,7 @@
     }
   }
 
-  // Refusals of our process: their text is its own.
+  // Errors of our process: their text is its own.
   const refusals = new WeakSet();
   const answered = (id, answer, isError) => {
     const { resolve, reject } = waiting.get(id);
@@ -50,7 +50,7 @@
     return reject(refusal);
   };
 
-  // Errors that a script constructs are remembered, so that the engine's own are told from them by origin.
+  // Errors that a script constructs are recorded, to distinguish them from those of the engine.
   const constructed = new WeakSet();
   const remembered = (error) => (constructed.add(error), error);
   const engineErrors = {};
@@ -66,7 +66,7 @@
   const isEngineError = (error, name) =>
     error instanceof Error && Object.getPrototypeOf(error) === engineErrors[name].prototype && !constructed.has(error);
 
-  // An error has come from afar; the line that it is told with is that of the call.
+  // An error from our process is reported with the line of the call.
   const placed = (promise, { stack } = new Error()) =>
     promise.catch((error) => {
       error.stack = stack;
@@ -86,9 +86,9 @@
     return line ? Number(line[1]) : null;
   };
 
-  // Members that a script read from a tool's value and that are not there, by tool and member.
+  // Missing members that a script read from the value of a tool, by tool and member.
   const missing = new Map();
-  // Members that some value of a tool had: a later value without them is no surprise.
+  // Members that some value of a tool had: they may be missing in other values.
   const seen = new Set();
   const memberNames = new Set();
   const TEXT = "a text";
@@ -97,7 +97,7 @@
     const id = `${of} ${key}`;
     if (missing.size < 5 && !missing.has(id)) missing.set(id, { line: lineOf(new Error()), of, key, says });
   };
-  // `it.content ?? it` asks whether a value is a text, where other values have the member.
+  // `it.content ?? it` tests for text, if other values have the member.
   const isExpected = (id, of, key) => seen.has(id) || (of === TEXT && memberNames.has(key));
   const tellMissing = () => {
     for (const [id, { line, of, key, says }] of missing)
@@ -106,7 +106,7 @@
   };
   const inherits = (base, members) =>
     Object.create(base, Object.fromEntries(Object.entries(members).map(([name, value]) => [name, { value, configurable: true, writable: true }])));
-  // What stands behind a value in its chain of prototypes hears of members that the value does not have.
+  // A proxy in the prototype chain of a value is notified of missing members.
   const behind = (base, note) =>
     new Proxy(base, {
       get: (base, key, value) => {

@@ -21,7 +21,10 @@ use crate::{
         BYTES_IN_MAX, BYTES_OUT_MAX, CALLS_MAX, Limit, PARALLEL_MAX, QUESTIONS_MAX,
         SCRIPT_BYTES_MAX,
     },
-    message::{Asked, CallSite, Failed, FailureKind, FromScript, Job, Place, Question, ToScript},
+    message::{
+        CallSite, Failed, FailureKind, FromScript, Job, PendingRequest, ScriptPosition,
+        ScriptRequest, ToScript,
+    },
 };
 
 /// The interface of a script to the proxy. Its futures are dropped if the script ends before they do.
@@ -30,15 +33,15 @@ pub trait Tools: Sync {
     fn check(&self, calls: Vec<CallSite>) -> BoxFuture<'_, Vec<String>>;
 
     /// Answers one request, as JSON.
-    fn answer(&self, question: Question) -> BoxFuture<'_, Answer>;
+    fn answer(&self, question: ScriptRequest) -> BoxFuture<'_, RequestResult>;
 }
 
 /// JSON, or the reason why there is no answer.
-pub type Answer = Result<Box<RawValue>, Refusal>;
+pub type RequestResult = Result<Box<RawValue>, RequestError>;
 
 /// The reason why a request has no answer; a script can catch it.
 #[derive(Debug, Clone, Serialize)]
-pub struct Refusal {
+pub struct RequestError {
     /// A code for programs.
     pub code: String,
     /// The server of the request.
@@ -54,7 +57,7 @@ pub struct Refusal {
 
 /// The result of a script.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct ScriptOutcome {
     /// The return value, or the reason why there is none.
     pub ended: Ended,
     /// The output that the script printed.
@@ -73,7 +76,7 @@ pub enum Ended {
         /// The error message.
         text: String,
         /// The place of the error.
-        place: Option<Place>,
+        place: Option<ScriptPosition>,
         /// True if the message is the proxy's own, not that of the script or of a tool.
         is_ours: bool,
     },
@@ -112,9 +115,14 @@ impl Runner {
 
     /// Runs a script until it ends or its time runs out. Fails if its process cannot be started. If the
     /// future is dropped, the process and every call in progress end.
-    pub async fn run(&self, job: &Job, clock: &Clock, tools: &dyn Tools) -> io::Result<Outcome> {
+    pub async fn run(
+        &self,
+        job: &Job,
+        clock: &Clock,
+        tools: &dyn Tools,
+    ) -> io::Result<ScriptOutcome> {
         if job.script.len() > SCRIPT_BYTES_MAX {
-            return Ok(Outcome {
+            return Ok(ScriptOutcome {
                 ended: Ended::Exceeded(Limit::Length),
                 log: String::new(),
                 calls: 0,
@@ -175,26 +183,26 @@ async fn run_in(
     job: &Job,
     clock: &Clock,
     tools: &dyn Tools,
-) -> io::Result<(Outcome, bool)> {
-    let mut talk = Talk::new(&mut child, tools)?;
+) -> io::Result<(ScriptOutcome, bool)> {
+    let mut connection = ScriptConnection::new(&mut child, tools)?;
     let said = tokio::select! {
         biased;
-        said = talk.hold(job) => Some(said),
+        said = connection.handle_messages(job) => Some(said),
         () = clock.run_out() => None,
     };
-    let (log, calls) = (std::mem::take(&mut talk.log), talk.calls);
-    let is_silent = talk.lines.get_ref().limit() == BYTES_OUT_MAX as u64;
-    drop(talk);
+    let (log, calls) = (std::mem::take(&mut connection.log), connection.calls);
+    let is_silent = connection.lines.get_ref().limit() == BYTES_OUT_MAX as u64;
+    drop(connection);
     let ended = match said {
         None => Ended::Exceeded(Limit::Wall),
         Some(Ok(Some(ended))) => ended,
         Some(Ok(None)) => how_it_ended(&mut child).await?,
-        Some(Err(error)) => Ended::Gone(format!("speaking to its process failed: {error}")),
+        Some(Err(error)) => Ended::Gone(format!("communication with its process failed: {error}")),
     };
     // It has sent its result, or never will.
     let _ = child.start_kill();
     let _ = child.wait().await;
-    Ok((Outcome { ended, log, calls }, is_silent))
+    Ok((ScriptOutcome { ended, log, calls }, is_silent))
 }
 
 /// Returns the reason why a process ended without a result, from its signal.
@@ -208,12 +216,12 @@ async fn how_it_ended(child: &mut Child) -> io::Result<Ended> {
         Some(9) => Ended::Killed,
         Some(11) => Ended::Exceeded(Limit::Depth),
         Some(6) => Ended::Exceeded(Limit::Memory),
-        _ => Ended::Gone(format!("its process ended without an answer ({status})")),
+        _ => Ended::Gone(format!("its process ended without a result ({status})")),
     })
 }
 
 /// The connection to one script: its requests and their answers.
-struct Talk<'a> {
+struct ScriptConnection<'a> {
     stdin: Option<ChildStdin>,
     lines: BufReader<Take<ChildStdout>>,
     tools: &'a dyn Tools,
@@ -224,7 +232,7 @@ struct Talk<'a> {
     bytes_in: usize,
 }
 
-impl<'a> Talk<'a> {
+impl<'a> ScriptConnection<'a> {
     fn new(child: &mut Child, tools: &'a dyn Tools) -> io::Result<Self> {
         let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
         let stdout = child.stdout.take().ok_or_else(gone)?;
@@ -246,7 +254,7 @@ impl<'a> Talk<'a> {
     /// Reading never waits for writing: a process that is writing does not read, and both sides would
     /// wait forever once the pipes are full. Answers are buffered in the channel, [`BYTES_IN_MAX`] of
     /// them at most.
-    async fn hold(&mut self, job: &Job) -> io::Result<Option<Ended>> {
+    async fn handle_messages(&mut self, job: &Job) -> io::Result<Option<Ended>> {
         let (say, said) = mpsc::channel(ANSWERS_MAX);
         let writing = pin!(write_lines(self.stdin.take(), said));
         let mut writing = writing.fuse();
@@ -320,7 +328,7 @@ fn queue(lines: &mpsc::Sender<Vec<u8>>, message: &impl Serialize) -> io::Result<
     line.push(b'\n');
     let bytes = line.len();
     match lines.try_send(line) {
-        Err(TrySendError::Full(_)) => Err(io::Error::other("it asked for more than it may")),
+        Err(TrySendError::Full(_)) => Err(io::Error::other("it sent too many requests")),
         // The process no longer reads; the end of its output shows the reason.
         Ok(()) | Err(TrySendError::Closed(_)) => Ok(bytes),
     }
@@ -353,14 +361,14 @@ fn end(message: FromScript) -> Ended {
             is_ours: matches!(kind, FailureKind::Unreadable | FailureKind::Refused),
         },
         FromScript::Exceeded(limit) => Ended::Exceeded(limit),
-        _ => Ended::Gone("its process sent a message out of turn".to_owned()),
+        _ => Ended::Gone("its process sent an unexpected message".to_owned()),
     }
 }
 
 /// Counts a request. Returns the limit if the request exceeds it.
-fn count(asked: &Asked, calls: &mut usize, questions: &mut usize) -> Option<Limit> {
+fn count(asked: &PendingRequest, calls: &mut usize, questions: &mut usize) -> Option<Limit> {
     let (counted, max, limit) = match asked.what {
-        Question::Call { .. } => (calls, CALLS_MAX, Limit::Calls),
+        ScriptRequest::Call { .. } => (calls, CALLS_MAX, Limit::Calls),
         _ => (questions, QUESTIONS_MAX, Limit::Questions),
     };
     if *counted == max {
@@ -370,9 +378,13 @@ fn count(asked: &Asked, calls: &mut usize, questions: &mut usize) -> Option<Limi
     None
 }
 
-async fn answer(asked: Asked, tools: &dyn Tools, turns: &Semaphore) -> (u64, Answer) {
-    let Asked { id, what } = asked;
-    if let Question::Sleep { ms } = what {
+async fn answer(
+    asked: PendingRequest,
+    tools: &dyn Tools,
+    turns: &Semaphore,
+) -> (u64, RequestResult) {
+    let PendingRequest { id, what } = asked;
+    if let ScriptRequest::Sleep { ms } = what {
         tokio::time::sleep(Duration::from_millis(ms)).await;
         return (id, Ok(RawValue::NULL.to_owned()));
     }
@@ -380,7 +392,7 @@ async fn answer(asked: Asked, tools: &dyn Tools, turns: &Semaphore) -> (u64, Ans
     (id, tools.answer(what).await)
 }
 
-fn answered(id: u64, answer: Answer) -> ToScript {
+fn answered(id: u64, answer: RequestResult) -> ToScript {
     let is_error = answer.is_err();
     let answer = answer.unwrap_or_else(|refusal| {
         serde_json::value::to_raw_value(&refusal).expect("texts are always JSON")

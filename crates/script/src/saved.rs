@@ -9,7 +9,7 @@ use tree_sitter::Node;
 
 use self::{
     comment::{describe_before, describe_first},
-    schema::Types,
+    schema::TypeConverter,
     tag::{Tag, read_tags},
 };
 use crate::compile::{Unreadable, first_error, main_of, parse, refuse_unsupported};
@@ -43,7 +43,7 @@ fn read(text: &str) -> Result<Interface, Unreadable> {
     let tree = parse(text)?;
     let root = tree.root_node();
     if let Some(error) = first_error(root) {
-        return Err(Unreadable::at(error, text, "this is no TypeScript"));
+        return Err(Unreadable::at(error, text, "this is not valid TypeScript"));
     }
     refuse_unsupported(root, text)?;
     let mut cursor = root.walk();
@@ -90,7 +90,7 @@ fn schema_of(main: Node<'_>, root: Node<'_>, text: &str) -> Result<Value, Unread
     let Some(annotated) = annotation.and_then(|it| it.named_child(0)) else {
         return Ok(json!({"type": "object"}));
     };
-    let schema = Types::new(root, text).schema(annotated)?;
+    let schema = TypeConverter::new(root, text).schema(annotated)?;
     let is_object = schema.get("type") == Some(&json!("object"));
     let is_any = schema.as_object().is_some_and(serde_json::Map::is_empty);
     match schema {
@@ -99,7 +99,7 @@ fn schema_of(main: Node<'_>, root: Node<'_>, text: &str) -> Result<Value, Unread
         _ => Err(Unreadable::at(
             annotated,
             text,
-            "`main` takes an object, as every tool",
+            "`main` must take an object, like every tool",
         )),
     }
 }

@@ -1,4 +1,4 @@
-//! Scripts that the engine runs in this process, with tools that are a function.
+//! Scripts that the engine runs in this process; their tools are a function.
 
 use std::{collections::VecDeque, io};
 
@@ -8,10 +8,10 @@ use crate::{
     engine::Channel,
     helper::run,
     limits::Limit,
-    message::{Asked, Failed, FromScript, Job, Question, ToScript},
+    message::{Failed, FromScript, Job, PendingRequest, ScriptRequest, ToScript},
 };
 
-/// Answers each call at once with its own arguments, and records the messages.
+/// Returns the arguments of each call immediately, and records the messages.
 #[derive(Default)]
 struct Echo {
     answers: VecDeque<ToScript>,
@@ -20,11 +20,11 @@ struct Echo {
     mistakes: Vec<String>,
     /// The number of calls that have to arrive before any of them is answered.
     together: usize,
-    held: Vec<Asked>,
+    held: Vec<PendingRequest>,
 }
 
 impl Channel for Echo {
-    fn hear(&mut self) -> io::Result<Option<ToScript>> {
+    fn receive(&mut self) -> io::Result<Option<ToScript>> {
         if self.answers.is_empty() {
             let held = std::mem::take(&mut self.held);
             held.into_iter().rev().for_each(|asked| self.answer(asked));
@@ -32,7 +32,7 @@ impl Channel for Echo {
         Ok(self.answers.pop_front())
     }
 
-    fn say(&mut self, message: &FromScript) -> io::Result<()> {
+    fn send(&mut self, message: &FromScript) -> io::Result<()> {
         let text = serde_json::to_string(message)?;
         match serde_json::from_str(&text)? {
             FromScript::Ask(asked) if self.together > 1 => {
@@ -52,10 +52,11 @@ impl Channel for Echo {
 }
 
 impl Echo {
-    fn answer(&mut self, Asked { id, what }: Asked) {
-        let is_error = matches!(&what, Question::Call { tool, .. } if tool.ends_with("/fails"));
+    fn answer(&mut self, PendingRequest { id, what }: PendingRequest) {
+        let is_error =
+            matches!(&what, ScriptRequest::Call { tool, .. } if tool.ends_with("/fails"));
         let answer = match what {
-            Question::Call { tool, input } => {
+            ScriptRequest::Call { tool, input } => {
                 self.heard.push(format!("{tool} {input}"));
                 let input: Value = serde_json::from_str(input.get()).unwrap_or_default();
                 match tool.rsplit('/').next() {
@@ -71,7 +72,7 @@ impl Echo {
                 }
             }
             // Five letters a chunk, the last shorter.
-            Question::Chunk { from, .. } => {
+            ScriptRequest::Chunk { from, .. } => {
                 let text = "one\ntwo\nthree\n\nfive";
                 let end = (from + 5).min(text.len());
                 let next = (end < text.len()).then_some(end);
@@ -79,7 +80,7 @@ impl Echo {
             }
             other => json!(format!("{other:?}")),
         };
-        let answer = serde_json::value::to_raw_value(&answer).expect("it is JSON");
+        let answer = serde_json::value::to_raw_value(&answer).expect("the value is JSON");
         self.answers.push_back(ToScript::Answered {
             id,
             answer,
@@ -91,7 +92,7 @@ impl Echo {
 fn job(script: &str) -> Job {
     Job {
         script: script.to_owned(),
-        args: RawValue::from_string(r#"{"n":7}"#.to_owned()).expect("it is JSON"),
+        args: RawValue::from_string(r#"{"n":7}"#.to_owned()).expect("the value is JSON"),
         servers: vec!["github".to_owned(), "git-hub".to_owned()],
         dry_run: false,
         wall_ms: 5_000,
@@ -99,7 +100,7 @@ fn job(script: &str) -> Job {
 }
 
 fn play(script: &str, echo: &mut Echo) -> FromScript {
-    run(&job(script), echo).expect("somebody listens")
+    run(&job(script), echo).expect("the channel is open")
 }
 
 #[track_caller]
@@ -242,7 +243,7 @@ fn tools_are_functions_whose_values_are_values() {
     returns("await git_hub.x()", "{}");
     returns("await github.text({ text: '[1, 2]' })", "[1,2]");
     returns("await github.text({ text: 'plain' })", "\"plain\"");
-    // A number that would not keep its value stays text.
+    // A number that would lose precision stays text.
     returns("await github.text({ text: '12.5' })", "12.5");
     for text in ["9007199254740993", "1e999", "0.10", "12345678901234567890"] {
         let script = format!("await github.text({{ text: '{text}' }})");
@@ -346,7 +347,7 @@ fn sites_of_calls_are_found_with_their_arguments() {
         const f = (github) => github.four({});\nx.five({})";
     let servers = ["github".to_owned(), "git-hub".to_owned()];
     let find = |script: &str| -> Vec<String> {
-        let compiled = crate::compile::compile(script, &servers).expect("it can be read");
+        let compiled = crate::compile::compile(script, &servers).expect("the script can be parsed");
         let show = |it: crate::CallSite| {
             format!("{} {}/{} {:?}", it.line, it.server, it.tool, it.arguments)
         };
@@ -469,7 +470,7 @@ fn a_script_that_cannot_be_read_is_told_with_its_column() {
     fails("const ä = 'ö'; import fs from 'fs'", "at line 1, column 16");
 }
 
-/// The log of a script.
+/// Checks the log of a script.
 #[track_caller]
 fn logs(script: &str, expected: &[&str]) {
     let mut echo = Echo::default();
@@ -500,7 +501,7 @@ fn members_that_a_value_does_not_have_are_told() {
         "const text = (it) => it.content ?? it; text(await github.text({ text: 'plain' })) + text(await github.a({ content: 'x' }))",
         &[],
     );
-    // There is no note if other values have the member: it is only absent here, as on the last of
+    // No note is logged if other values have the member: it is only absent here, as on the last of
     // several pages.
     logs(
         "for (const n of [{ next: 1 }, {}]) (await github.a(n)).next",
@@ -546,19 +547,19 @@ fn a_value_is_used_like_any_other_but_is_no_text() {
 fn each_limit_ends_a_script_and_has_its_name() {
     let mut quick = job("for (;;) {}");
     quick.wall_ms = 50;
-    let outcome = run(&quick, &mut Echo::default()).expect("somebody listens");
+    let outcome = run(&quick, &mut Echo::default()).expect("the channel is open");
     assert!(
         matches!(outcome, FromScript::Exceeded(Limit::Wall)),
         "{outcome:?}"
     );
     quick.script = "for (;;) { try { for (;;) {} } catch {} finally { continue } }".to_owned();
-    let outcome = run(&quick, &mut Echo::default()).expect("somebody listens");
+    let outcome = run(&quick, &mut Echo::default()).expect("the channel is open");
     assert!(
         matches!(outcome, FromScript::Exceeded(Limit::Wall)),
         "{outcome:?}"
     );
     quick.script = "/^(a+)+$/.test('a'.repeat(40) + 'b')".to_owned();
-    let outcome = run(&quick, &mut Echo::default()).expect("somebody listens");
+    let outcome = run(&quick, &mut Echo::default()).expect("the channel is open");
     assert!(
         matches!(outcome, FromScript::Exceeded(Limit::Wall)),
         "{outcome:?}"
@@ -568,7 +569,7 @@ fn each_limit_ends_a_script_and_has_its_name() {
         Limit::Memory,
     );
     meets("const f = (n) => f(n + 1) + 1; f(0)", Limit::Depth);
-    fails("await new Promise(() => {})", "nothing can settle");
+    fails("await new Promise(() => {})", "is never settled");
     fails("throw null", "null was thrown");
     fails(
         "const f = () => { throw (1, null) }; f()",

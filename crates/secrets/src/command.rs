@@ -44,10 +44,11 @@ pub(crate) async fn run(words: &[String], spawner: &Arc<Spawner>) -> Result<Secr
     let Ok((status, printed, said)) = ended else {
         return Err(fail(
             program,
-            &format!("gave no answer within {} s", WAIT.as_secs()),
+            &format!("did not finish within {} s", WAIT.as_secs()),
         ));
     };
-    let printed = String::from_utf8(printed).map_err(|_| fail(program, "printed no UTF-8"))?;
+    let printed =
+        String::from_utf8(printed).map_err(|_| fail(program, "printed text that is not UTF-8"))?;
     let secret = printed.trim_end_matches(['\n', '\r']);
     let status = status.map_err(|error| fail(program, &error.to_string()))?;
     if !status.success() {
@@ -83,7 +84,7 @@ fn explain(status: &str, said: &str, printed: &str) -> String {
 fn fail(program: &str, why: &str) -> ResolveError {
     ResolveError {
         why: format!("the command `{program}` {why}"),
-        hint: Some("run the command of `${command:...}` yourself, and see what it says".to_owned()),
+        hint: Some("run the command of `${command:...}` yourself to see its output".to_owned()),
     }
 }
 

@@ -58,8 +58,8 @@ impl PrivateFiles {
         let name = path.display();
         if self.keeping == Keeping::File {
             return Err(io::Error::other(format!(
-                "{name} is sealed with a key of the system's keyring; write `secrets.store = \
-                 \"keyring\"`, or delete it and keep its secrets and logins anew"
+                "{name} is encrypted with a key of the system's keyring; write `secrets.store = \
+                 \"keyring\"`, or delete it and store its secrets and logins again"
             )));
         }
         let opened = keyring::open(&self.state_dir, &bytes);

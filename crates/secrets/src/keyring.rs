@@ -16,7 +16,7 @@ mod reached {
     fn unreached<T>() -> io::Result<T> {
         Err(io::Error::new(
             io::ErrorKind::Unsupported,
-            "this program was built without the system's keyring; build it with `--features keyring`",
+            "this program was built without keyring support; build it with `--features keyring`",
         ))
     }
 
@@ -55,23 +55,23 @@ mod reached {
     const KEY_BYTES: usize = 32;
     const NONCE_BYTES: usize = 12;
 
-    type Key = [u8; KEY_BYTES];
+    type SealKey = [u8; KEY_BYTES];
 
     /// The keys that were already read, by state folder.
-    static KEYS: Mutex<Option<HashMap<PathBuf, Key>>> = Mutex::new(None);
+    static KEYS: Mutex<Option<HashMap<PathBuf, SealKey>>> = Mutex::new(None);
 
     pub(crate) fn seal(state_dir: &Path, mut bytes: Vec<u8>) -> io::Result<Vec<u8>> {
         let key = cipher(&find_key(state_dir)?)?;
         let sealed = key.seal_in_place_append_tag(Aad::from(HEAD), &mut bytes);
-        let nonce = sealed.map_err(|_| io::Error::other("the file cannot be sealed"))?;
+        let nonce = sealed.map_err(|_| io::Error::other("the file cannot be encrypted"))?;
         Ok([HEAD, nonce.as_ref(), &bytes].concat())
     }
 
     pub(crate) fn open(state_dir: &Path, sealed: &[u8]) -> io::Result<Vec<u8>> {
         let other = || {
             io::Error::other(
-                "it was sealed with another key than the one that the system's keyring has; delete \
-                 it, and keep its secrets and logins anew",
+                "it is encrypted with another key than the one in the system's keyring; delete it, \
+                and store its secrets and logins again",
             )
         };
         let (nonce, sealed) = sealed[HEAD.len()..]
@@ -83,11 +83,11 @@ mod reached {
         Ok(plain.map_err(|_| other())?.to_vec())
     }
 
-    fn cipher(key: &Key) -> io::Result<RandomizedNonceKey> {
+    fn cipher(key: &SealKey) -> io::Result<RandomizedNonceKey> {
         RandomizedNonceKey::new(&AES_256_GCM, key).map_err(|_| io::Error::other("a bad key"))
     }
 
-    fn find_key(state_dir: &Path) -> io::Result<Key> {
+    fn find_key(state_dir: &Path) -> io::Result<SealKey> {
         if let Some(key) = KEYS.lock().as_ref().and_then(|all| all.get(state_dir)) {
             return Ok(*key);
         }
@@ -117,7 +117,7 @@ mod reached {
     }
 
     /// Returns the key of this configuration, and creates it if there is none yet.
-    fn ask_for_key(state_dir: &Path) -> Result<Key, String> {
+    fn ask_for_key(state_dir: &Path) -> Result<SealKey, String> {
         let folder = state_dir.join("secrets");
         private_folder(&folder).map_err(|error| error.to_string())?;
         // Two processes that start at the same time must not create two keys.
@@ -137,18 +137,18 @@ mod reached {
             }
             found => found.map_err(|error| explain(&error))?,
         };
-        let kept: Result<Key, _> = kept.try_into();
-        kept.map_err(|_| "what it has under our name is no key of ours".to_owned())
+        let kept: Result<SealKey, _> = kept.try_into();
+        kept.map_err(|_| "its entry under our name is not a valid key".to_owned())
     }
 
     /// Returns an error as text; it holds no part of a key.
     fn explain(error: &Error) -> String {
         match error {
             Error::NoDefaultStore | Error::PlatformFailure(_) => {
-                format!("there is none that can be reached ({error})")
+                format!("none is available ({error})")
             }
             Error::NoStorageAccess(_) => format!("it is locked ({error})"),
-            Error::BadEncoding(_) => "what it has under our name is no key of ours".to_owned(),
+            Error::BadEncoding(_) => "its entry under our name is not a valid key".to_owned(),
             other => other.to_string(),
         }
     }

@@ -20,7 +20,7 @@ pub enum NameError {
     #[error("the name of a secret has at most {NAME_CHARS_MAX} characters")]
     TooLong,
     /// The name holds a character that is not allowed.
-    #[error("the name of a secret cannot hold {0:?}: letters, digits, `-`, `_` and `.`")]
+    #[error("the name of a secret cannot contain {0:?}; use letters, digits, `-`, `_` and `.`")]
     Character(char),
 }
 

@@ -22,10 +22,10 @@ pub enum ReferenceError {
     #[error("`${{secret:...}}`: {0}")]
     Name(#[from] NameError),
     /// The path is relative.
-    #[error("`${{file:...}}` takes a whole path: one that begins with `/` or `~/`")]
+    #[error("`${{file:...}}` takes an absolute path, or one that begins with `~/`")]
     Path,
     /// There is no program, or a quote is not closed.
-    #[error("`${{command:...}}` takes a program and its arguments, each quote closed")]
+    #[error("`${{command:...}}` takes a program and its arguments, with closed quotes")]
     Command,
 }
 

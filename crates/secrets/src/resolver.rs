@@ -95,11 +95,11 @@ fn read_file(path: &Path) -> Result<Secret, ResolveError> {
     let path = from_home(path);
     let failed = |why: String| ResolveError {
         why: format!("the file {}: {why}", path.display()),
-        hint: Some("look at the path in `${file:...}`".to_owned()),
+        hint: Some("check the path in `${file:...}`".to_owned()),
     };
     let read = File::open(&path).and_then(|file| read_bounded(file, FILE_BYTES_MAX));
     let bytes = read.map_err(|error| failed(error.to_string()))?;
-    let text = String::from_utf8(bytes).map_err(|_| failed("it is no UTF-8".to_owned()))?;
+    let text = String::from_utf8(bytes).map_err(|_| failed("it is not UTF-8".to_owned()))?;
     match text.trim_end_matches(['\n', '\r']) {
         "" => Err(failed("it is empty".to_owned())),
         text => Ok(Secret::new(text)),

@@ -35,13 +35,13 @@ pub enum StoreError {
     #[error("secrets: {0}")]
     File(#[from] io::Error),
     /// The file was not written by this program.
-    #[error("{0} holds no secrets of ours: it is no table of texts")]
+    #[error("{0} is not a file of secrets: it must be a table of texts")]
     Damaged(PathBuf),
     /// The secret is too long.
     #[error("a secret has at most {SECRET_BYTES_MAX} bytes")]
     TooLong,
     /// The secret is empty.
-    #[error("an empty text is no secret")]
+    #[error("a secret cannot be empty")]
     Empty,
 }
 

@@ -8,7 +8,7 @@ use crate::naming::{name_of_command, name_of_url, valid_name};
 /// The values given for a new server. Texts are as typed, and are templates: `${VAR}` in them is filled
 /// in at each start.
 #[derive(Debug, Clone, Default)]
-pub struct Given {
+pub struct AddArguments {
     /// Its name; an address in its place is used as the address.
     pub name: Option<String>,
     /// Its address, for a remote server; with a name alone, the value of a recipe's only parameter.
@@ -25,16 +25,16 @@ pub struct Given {
 
 /// The reason why no server can be added, with the fix.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum AddError {
     /// Neither an address nor a command, and no recipe with this name.
     #[error(
-        "no recipe knows `{0}`, and nothing says how it is started or reached\nhint: {near}proxy \
-         add {0} -- npx -y PACKAGE, or: proxy add {0} https://HOST/mcp", near = like(.1)
+        "there is no recipe for `{0}`, and neither a command nor an address is given\nhint: {near}proxy \
+         add {0} -- npx -y PACKAGE, or: proxy add {0} https://HOST/mcp", near = suggest(.1)
     )]
     NoStart(String, Vec<&'static str>),
     /// The argument after the name is no address, and the name is not that of a recipe.
     #[error(
-        "`{given}` is no address, and no recipe knows `{name}`\nhint: proxy add {name} -- {given}, or: \
+        "`{given}` is not an address, and there is no recipe for `{name}`\nhint: proxy add {name} -- {given}, or: \
          proxy add {name} https://HOST/mcp"
     )]
     NoAddress {
@@ -45,12 +45,12 @@ pub enum Refused {
     },
     /// An address and a command.
     #[error(
-        "both an address and a command\nhint: `proxy add NAME URL` for a server that runs \
-         elsewhere, `proxy add NAME -- COMMAND` for one that is started here"
+        "both an address and a command\nhint: `proxy add NAME URL` for a remote server, `proxy add \
+        NAME -- COMMAND` for a local one"
     )]
     Both,
     /// A command line from which no name could be made.
-    #[error("no name can be made of this\nhint: proxy add NAME ...")]
+    #[error("no name can be derived from this\nhint: proxy add NAME ...")]
     NoName,
     /// A name that is not valid.
     #[error("{error}{}", hint(near.as_ref()))]
@@ -61,7 +61,7 @@ pub enum Refused {
         near: Option<ServerName>,
     },
     /// A variable or header in the wrong form.
-    #[error("`{given}` is no {what}\nhint: write `{form}`")]
+    #[error("`{given}` is not a {what}\nhint: write `{form}`")]
     Form {
         /// As typed.
         given: String,
@@ -71,18 +71,16 @@ pub enum Refused {
         form: &'static str,
     },
     /// A header for a server that is started here.
-    #[error(
-        "headers go to a server that has an address\nhint: a variable is given by `--env NAME=VALUE`"
-    )]
+    #[error("only a remote server takes headers\nhint: set a variable with `--env NAME=VALUE`")]
     Headers,
     /// A variable or folder for a server that runs elsewhere.
     #[error(
-        "a server that has an address gets no variables and no folder\nhint: a header is given by `--header 'NAME: VALUE'`"
+        "a remote server takes no variables and no folder\nhint: set a header with `--header 'NAME: VALUE'`"
     )]
     Env,
 }
 
-impl Given {
+impl AddArguments {
     /// The name of a server that is given by name alone, or with an argument that is no address: a
     /// recipe must have it.
     pub fn name_alone(&self) -> Option<&str> {
@@ -93,48 +91,48 @@ impl Given {
 }
 
 fn hint(near: Option<&ServerName>) -> String {
-    near.map(|near| format!("\nhint: `{near}` can be one"))
+    near.map(|near| format!("\nhint: `{near}` is valid"))
         .unwrap_or_default()
 }
 
 /// Returns the name and the table of a server whose command or address was given.
-pub fn read(given: &Given) -> Result<(ServerName, NewServer), Refused> {
+pub fn read(given: &AddArguments) -> Result<(ServerName, NewServer), AddError> {
     let (name, url) = match (&given.name, &given.url) {
         (Some(name), None) if name.contains("://") => (None, Some(name)),
         (name, url) => (name.as_ref(), url.as_ref()),
     };
     let server = match (url, given.command.as_slice()) {
-        (Some(_), [_, ..]) => return Err(Refused::Both),
+        (Some(_), [_, ..]) => return Err(AddError::Both),
         (Some(url), []) => remote(url, given)?,
         (None, [_, ..]) => child(given)?,
         (None, []) => {
-            return Err(name.map_or(Refused::NoName, |name| no_start(name, None)));
+            return Err(name.map_or(AddError::NoName, |name| no_start(name, None)));
         }
     };
     let name = match (name, url) {
         (Some(name), _) => read_name(name)?,
-        (None, Some(url)) => name_of_url(url).ok_or(Refused::NoName)?,
+        (None, Some(url)) => name_of_url(url).ok_or(AddError::NoName)?,
         (None, None) => {
             let words: Vec<&str> = given.command.iter().map(String::as_str).collect();
-            name_of_command(&words).ok_or(Refused::NoName)?
+            name_of_command(&words).ok_or(AddError::NoName)?
         }
     };
     Ok((name, server))
 }
 
 /// Parses a name as typed.
-pub fn read_name(name: &str) -> Result<ServerName, Refused> {
+pub fn read_name(name: &str) -> Result<ServerName, AddError> {
     let near = valid_name(name);
-    name.parse().map_err(|error| Refused::Name { error, near })
+    name.parse().map_err(|error| AddError::Name { error, near })
 }
 
 /// The number of similar recipes that are named.
 const RECIPES_NAMED: usize = 3;
 
 /// Returns the error for a name that no recipe has; `given` followed the name.
-pub fn no_start(name: &str, given: Option<&str>) -> Refused {
+pub fn no_start(name: &str, given: Option<&str>) -> AddError {
     if let Some(given) = given {
-        return Refused::NoAddress {
+        return AddError::NoAddress {
             name: name.to_owned(),
             given: given.to_owned(),
         };
@@ -145,19 +143,19 @@ pub fn no_start(name: &str, given: Option<&str>) -> Refused {
         let found = recipes::search(name).into_iter().take(RECIPES_NAMED);
         near = found.map(recipes::Recipe::name).collect();
     }
-    Refused::NoStart(name.to_owned(), near)
+    AddError::NoStart(name.to_owned(), near)
 }
 
-fn like(near: &[&str]) -> String {
+fn suggest(near: &[&str]) -> String {
     match near {
         [] => String::new(),
         near => format!("proxy add {}; else ", near.join(", or proxy add ")),
     }
 }
 
-fn remote(url: &str, given: &Given) -> Result<NewServer, Refused> {
+fn remote(url: &str, given: &AddArguments) -> Result<NewServer, AddError> {
     if !given.env.is_empty() || given.cwd.is_some() {
-        return Err(Refused::Env);
+        return Err(AddError::Env);
     }
     Ok(NewServer {
         url: Some(url.to_owned()),
@@ -166,9 +164,9 @@ fn remote(url: &str, given: &Given) -> Result<NewServer, Refused> {
     })
 }
 
-fn child(given: &Given) -> Result<NewServer, Refused> {
+fn child(given: &AddArguments) -> Result<NewServer, AddError> {
     if !given.headers.is_empty() {
-        return Err(Refused::Headers);
+        return Err(AddError::Headers);
     }
     let mut words = given.command.iter();
     Ok(NewServer {
@@ -181,7 +179,7 @@ fn child(given: &Given) -> Result<NewServer, Refused> {
 }
 
 /// Returns `NAME=VALUE` unchanged; `NAME` as a template that reads the value from the environment.
-pub fn read_env(given: &[String]) -> Result<Vec<(String, String)>, Refused> {
+pub fn read_env(given: &[String]) -> Result<Vec<(String, String)>, AddError> {
     let read = |pair: &String| {
         let (name, value) = match pair.split_once('=') {
             Some((name, value)) => (name, value.to_owned()),
@@ -192,14 +190,14 @@ pub fn read_env(given: &[String]) -> Result<Vec<(String, String)>, Refused> {
             let (what, form) = ("variable", "NAME=VALUE");
             // The text after the `=` may be a secret.
             let given = name.to_owned();
-            return Err(Refused::Form { given, what, form });
+            return Err(AddError::Form { given, what, form });
         }
         Ok((name.to_owned(), value))
     };
     given.iter().map(read).collect()
 }
 
-fn read_headers(given: &[String]) -> Result<Vec<(String, String)>, Refused> {
+fn read_headers(given: &[String]) -> Result<Vec<(String, String)>, AddError> {
     let read = |header: &String| {
         let (name, value) = header
             .split_once(':')
@@ -208,7 +206,7 @@ fn read_headers(given: &[String]) -> Result<Vec<(String, String)>, Refused> {
         if value.trim().is_empty() || name.contains(' ') {
             let (what, form) = ("header", "NAME: VALUE");
             let given = name.to_owned();
-            return Err(Refused::Form { given, what, form });
+            return Err(AddError::Form { given, what, form });
         }
         Ok((name.trim().to_owned(), value.trim().to_owned()))
     };
@@ -217,7 +215,7 @@ fn read_headers(given: &[String]) -> Result<Vec<(String, String)>, Refused> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Given, Refused, read};
+    use super::{AddArguments, AddError, read};
 
     fn words(line: &str) -> Vec<String> {
         line.split_whitespace().map(str::to_owned).collect()
@@ -225,10 +223,10 @@ mod tests {
 
     #[test]
     fn a_command_is_a_server_and_gives_it_a_name() {
-        let given = Given {
+        let given = AddArguments {
             command: words("npx -y @scope/server-notes dir"),
             env: words("KEY=a=b TOKEN"),
-            ..Given::default()
+            ..AddArguments::default()
         };
         let (name, server) = read(&given).unwrap();
         assert_eq!(name.as_str(), "notes");
@@ -240,13 +238,13 @@ mod tests {
 
     #[test]
     fn an_address_in_the_place_of_the_name_is_an_address() {
-        let given = Given {
+        let given = AddArguments {
             name: Some("https://mcp.example.com/mcp".to_owned()),
             headers: vec![
                 "Authorization: Bearer ${T}".to_owned(),
                 "X-Team=a".to_owned(),
             ],
-            ..Given::default()
+            ..AddArguments::default()
         };
         let (name, server) = read(&given).unwrap();
         assert_eq!(name.as_str(), "example");
@@ -258,19 +256,19 @@ mod tests {
 
     #[test]
     fn what_cannot_be_added_is_told_with_what_to_type() {
-        let check = |given: &Given, says: &str| {
+        let check = |given: &AddArguments, says: &str| {
             let error = read(given).unwrap_err().to_string();
             assert!(
                 error.starts_with(says) && error.contains("hint: "),
                 "{error}"
             );
         };
-        let named = |name: &str| Given {
+        let named = |name: &str| AddArguments {
             name: Some(name.to_owned()),
-            ..Given::default()
+            ..AddArguments::default()
         };
-        check(&named("nobody"), "no recipe knows `nobody`");
-        check(&Given::default(), "no name can be made");
+        check(&named("nobody"), "there is no recipe for `nobody`");
+        check(&AddArguments::default(), "no name can be derived");
         let mut both = named("x");
         both.url = Some("https://a.example.com".to_owned());
         both.command = words("npx y");
@@ -278,13 +276,13 @@ mod tests {
         let mut shouted = named("My Server");
         shouted.command = words("npx y");
         let error = read(&shouted).unwrap_err();
-        assert!(error.to_string().ends_with("hint: `my-server` can be one"));
+        assert!(error.to_string().ends_with("hint: `my-server` is valid"));
         let mut secret = named("x");
         secret.command = words("npx y");
         secret.env = vec!["a b=hunter2".to_owned()];
-        check(&secret, "`a b` is no variable");
+        check(&secret, "`a b` is not a variable");
         secret.env.clear();
         secret.headers = vec!["X: y".to_owned()];
-        assert_eq!(read(&secret).unwrap_err(), Refused::Headers);
+        assert_eq!(read(&secret).unwrap_err(), AddError::Headers);
     }
 }

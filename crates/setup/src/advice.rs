@@ -1,32 +1,39 @@
 //! The knowledge of recipes about servers that were not added by them.
 
-use clients::{Server, Taken};
+use clients::{Home, ImportedServer, ServerEntry, TranslatedServer};
 use config::edit::NewServer;
-use recipes::{Mended, Pin, Variable, mend, of_arguments, replacement};
+use recipes::{Mended, Pin, StartMethod, Variable, mend, of_arguments, replacement};
 
-/// Adds the version pins of its recipe to a server; returns what was added.
-pub(crate) fn mend_server(server: &mut Server) -> Option<Mended> {
-    let mended = mend(server.command.as_deref()?, &server.args)?;
-    server.args.clone_from(&mended.args);
-    Some(mended)
+/// Translates an entry of a client, and applies what recipes know of its server: the new address of a
+/// server that moved, and version pins. Remarks tell the changes. The error is why it is left out.
+pub fn translate(entry: &ServerEntry, home: &Home) -> Result<ImportedServer, String> {
+    let mut imported = clients::translate(entry, home)?;
+    let server = &mut imported.server;
+    imported.remarks.extend(update_address(server));
+    let added = mend(server.command.as_deref().unwrap_or_default(), &server.args);
+    if let Some(mended) = &added {
+        server.args.clone_from(&mended.args);
+    }
+    let names = server.env.iter().map(|(name, _)| name);
+    let names = names.chain(&server.inherit_env);
+    let remarks = describe(added.as_ref(), &server.args, server.url.as_deref(), names);
+    imported.remarks.extend(remarks);
+    // Added words come before the secrets that were found.
+    imported.secrets = clients::find_secrets(server);
+    Ok(imported)
 }
 
-/// Does the same for an imported server, with remarks on everything that recipes know of it.
-pub(crate) fn advise_taken(taken: &mut Taken) {
-    let added = mend_server(&mut taken.server);
-    let Server {
-        args,
-        url,
-        env,
-        inherit_env,
-        ..
-    } = &taken.server;
-    let names = env.iter().map(|(name, _)| name).chain(inherit_env);
-    let is_told = |package: &str| taken.remarks.iter().any(|it| it.contains(package));
-    let remarks = describe(added.as_ref(), args, url.as_deref(), names, is_told);
-    taken.remarks.extend(remarks);
-    // Added words come before the secrets that were found.
-    taken.secrets = clients::find_secrets(&taken.server);
+/// Replaces an address that has moved, and returns a remark on it.
+fn update_address(server: &mut TranslatedServer) -> Option<String> {
+    let recipe = replacement(server.url.as_deref()?)?;
+    let StartMethod::Remote { url: new, .. } = &recipe.way else {
+        return None;
+    };
+    if !recipe.parameters.is_empty() {
+        return None;
+    }
+    let old = server.url.replace(new.clone())?;
+    Some(format!("its address {old} is now {new}"))
 }
 
 /// Adds the version pins of its recipe to a server that was typed; returns remarks on everything that
@@ -44,31 +51,33 @@ pub fn advise_typed(server: &mut NewServer) -> Vec<String> {
         ..
     } = server;
     let names = env.iter().map(|(name, _)| name).chain(&*inherit_env);
-    describe(added.as_ref(), args, url.as_deref(), names, |_| false)
+    describe(added.as_ref(), args, url.as_deref(), names)
 }
 
-/// Describes the facts that recipes have about a server with this command line and these variables. No
-/// replacement is named for packages for which `is_told` returns true.
+/// Describes the facts that recipes have about a server with this command line and these variables.
 fn describe<'a>(
     added: Option<&Mended>,
     args: &[String],
     url: Option<&str>,
     names: impl Iterator<Item = &'a String>,
-    is_told: impl Fn(&str) -> bool,
 ) -> Vec<String> {
     let mut remarks: Vec<String> = added.map(describe_pins).unwrap_or_default();
     let packages = args.iter().map(String::as_str).chain(url);
     let replaced = packages.filter_map(|package| Some((package, replacement(package)?)));
-    for (package, recipe) in replaced.filter(|(package, _)| !is_told(package)) {
+    for (package, recipe) in replaced {
         let package = package.split('?').next().unwrap_or_default();
         let name = recipe.name();
         remarks.push(format!(
-            "`{package}` is no longer the one to use; take: proxy add {name}"
+            "`{package}` is deprecated; instead run: proxy add {name}"
         ));
     }
     let Some(recipe) = of_arguments(args) else {
         return remarks;
     };
+    let is_replaced = args.iter().any(|it| replacement(it).is_some());
+    if let Some(instead) = recipe.deprecated.as_ref().filter(|_| !is_replaced) {
+        remarks.push(format!("`{}` is deprecated; use {instead}", recipe.name()));
+    }
     for Variable {
         name, what, origin, ..
     } in recipe.lacks(names.map(String::as_str), args)
@@ -77,7 +86,7 @@ fn describe<'a>(
             .as_ref()
             .map_or_else(String::new, |it| format!(", from {it}"));
         remarks.push(format!(
-            "it is known to need the variable {name} ({what}{origin}), which nothing gives it"
+            "it needs the variable {name} ({what}{origin}), which is not set"
         ));
     }
     remarks
@@ -87,16 +96,17 @@ fn describe_pins(mended: &Mended) -> Vec<String> {
     let package = mended.recipe.package.as_deref().unwrap_or_default();
     let one = |pin: &&Pin| {
         let (with, why) = (&pin.with, &pin.why);
-        format!("`--with {with}` was added to the start of `{package}`: {why}")
+        format!("`--with {with}` was added to the command of `{package}`: {why}")
     };
     mended.pins.iter().map(one).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use clients::Home;
     use config::edit::NewServer;
 
-    use super::advise_typed;
+    use super::{advise_typed, translate};
 
     #[test]
     fn what_was_typed_gets_what_its_recipe_knows() {
@@ -123,7 +133,23 @@ mod tests {
         let given = typed("npx -y @circleci/mcp-server-circleci", &["CIRCLECI_TOKEN"]);
         assert_eq!(given.1, "");
         let (_, remarks) = typed("npx -y @modelcontextprotocol/server-github", &[]);
-        assert!(remarks.contains("take: proxy add github"), "{remarks}");
+        assert!(remarks.contains("run: proxy add github"), "{remarks}");
         assert_eq!(typed("uvx mcp-server-time", &[]).1, "");
+        let (_, remarks) = typed("npx -y @modelcontextprotocol/server-google-maps", &[]);
+        assert!(remarks.contains("is deprecated; use Google's"), "{remarks}");
+    }
+
+    #[test]
+    fn an_imported_address_that_has_moved_is_replaced() {
+        let home = Home::new("/home/ada", []);
+        let pasted = r#"{"linear": {"url": "https://mcp.linear.app/sse/"}}"#;
+        let entries = clients::read_text(pasted).unwrap();
+        let imported = translate(&entries[0], &home).unwrap();
+        assert_eq!(
+            imported.server.url.as_deref(),
+            Some("https://mcp.linear.app/mcp")
+        );
+        let remark = "its address https://mcp.linear.app/sse/ is now https://mcp.linear.app/mcp";
+        assert_eq!(imported.remarks, [remark]);
     }
 }

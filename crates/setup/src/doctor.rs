@@ -18,7 +18,7 @@ pub struct Check {
     /// The subject of the check: `server github`, `program npx`.
     pub about: String,
     /// The result of the check.
-    pub verdict: Verdict,
+    pub verdict: CheckVerdict,
     /// The finding, in a sentence without a full stop. It contains no value of a variable.
     pub found: String,
     /// The command to type, or the action to take.
@@ -27,7 +27,7 @@ pub struct Check {
 
 /// The result of a check, the worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verdict {
+pub enum CheckVerdict {
     /// Something does not work.
     Problem,
     /// The state could not be determined.
@@ -43,7 +43,7 @@ impl Check {
     pub fn fine(about: impl Into<String>, found: impl Into<String>) -> Self {
         Self {
             about: about.into(),
-            verdict: Verdict::Fine,
+            verdict: CheckVerdict::Fine,
             found: found.into(),
             next: None,
         }
@@ -52,7 +52,7 @@ impl Check {
     /// A check that found a problem.
     pub fn problem(about: impl Into<String>, found: impl Into<String>) -> Self {
         Self {
-            verdict: Verdict::Problem,
+            verdict: CheckVerdict::Problem,
             ..Self::fine(about, found)
         }
     }
@@ -60,7 +60,7 @@ impl Check {
     /// A check of something that works, but could work better.
     pub fn warning(about: impl Into<String>, found: impl Into<String>) -> Self {
         Self {
-            verdict: Verdict::Warning,
+            verdict: CheckVerdict::Warning,
             ..Self::fine(about, found)
         }
     }
@@ -68,7 +68,7 @@ impl Check {
     /// A check whose result could not be determined.
     pub fn unknown(about: impl Into<String>, found: impl Into<String>) -> Self {
         Self {
-            verdict: Verdict::Unknown,
+            verdict: CheckVerdict::Unknown,
             ..Self::fine(about, found)
         }
     }

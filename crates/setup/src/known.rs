@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::Path};
 
 use config::edit::NewServer;
-use recipes::{Auth, Given, Recipe, Way};
+use recipes::{Auth, Recipe, RecipeValues, StartMethod};
 
 /// The user's answers for a server that is added by its recipe.
 #[derive(Debug, Clone)]
@@ -24,7 +24,7 @@ enum Value {
 
 /// A parameter or variable that the recipe requires.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Question {
+pub struct RequiredValue {
     /// The name of the variable or parameter.
     pub name: String,
     /// A description of its value.
@@ -48,7 +48,7 @@ pub struct NoParameter {
 
 fn known(names: &[String]) -> String {
     match names {
-        [] => "\nhint: it has none; a variable is given by `--env`".to_owned(),
+        [] => "\nhint: it has none; set a variable with `--env`".to_owned(),
         names => format!("\nhint: it has `{}`", names.join("`, `")),
     }
 }
@@ -93,7 +93,7 @@ impl Answers {
     }
 
     /// Sets the answer to a question; it is no template.
-    pub fn answer(&mut self, question: &Question, value: &str) {
+    pub fn answer(&mut self, question: &RequiredValue, value: &str) {
         if question.is_parameter {
             let value = NewServer::literal(&absolute(&question.name, value));
             self.parameters.insert(question.name.clone(), value);
@@ -105,10 +105,10 @@ impl Answers {
 
     /// Returns the questions that are still open. A required variable that is set in the environment is
     /// not asked for.
-    pub fn questions(&mut self, is_set: impl Fn(&str) -> bool) -> Vec<Question> {
+    pub fn questions(&mut self, is_set: impl Fn(&str) -> bool) -> Vec<RequiredValue> {
         let missing = self.recipe.missing(&self.parameters).into_iter();
-        let mut questions: Vec<Question> = missing
-            .map(|it| Question {
+        let mut questions: Vec<RequiredValue> = missing
+            .map(|it| RequiredValue {
                 name: it.name.clone(),
                 what: it.what.clone(),
                 origin: None,
@@ -125,7 +125,7 @@ impl Answers {
                 self.variables.insert(name, Value::Environment);
                 continue;
             }
-            questions.push(Question {
+            questions.push(RequiredValue {
                 name: variable.name.clone(),
                 what: variable.what.clone(),
                 origin: variable.origin.clone(),
@@ -139,7 +139,7 @@ impl Answers {
     /// Returns the table for the configuration. Values that were not given remain as `${VAR}` or
     /// `{NAME}`.
     pub fn server(&self) -> NewServer {
-        let given = Given {
+        let given = RecipeValues {
             parameters: self.parameters.clone(),
             variables: self.variables.keys().cloned().collect(),
         };
@@ -162,7 +162,7 @@ impl Answers {
             ..NewServer::default()
         };
         // Variables that the recipe does not have are added as they are.
-        if let Way::Command(_) = self.recipe.way {
+        if let StartMethod::Command(_) = self.recipe.way {
             for (name, value) in &self.variables {
                 let is_there = server.env.iter().any(|(there, _)| there == name);
                 if let (false, Value::Written(value)) = (is_there, value) {
@@ -192,7 +192,7 @@ impl Answers {
         let recipe = self.recipe;
         let mut remarks = Vec::new();
         if let Some(instead) = &recipe.deprecated {
-            remarks.push(format!("no longer the one to use; take {instead}"));
+            remarks.push(format!("deprecated; use {instead}"));
         }
         if !recipe.needs.is_empty() {
             remarks.push(format!("needs {}", recipe.needs.join(", ")));
@@ -201,16 +201,16 @@ impl Answers {
             let why = recipe.not_started.as_deref();
             remarks.push(format!(
                 "not checked: {}",
-                why.unwrap_or("nobody started it here")
+                why.unwrap_or("it was never started for a check")
             ));
         }
         if recipe.auth == Auth::OAuth && self.server().headers.is_empty() {
             let optional = recipe.variables.iter().map(|it| it.name.as_str());
             let tokens: Vec<&str> = optional.collect();
             remarks.push(match tokens.as_slice() {
-                [] => "wants a login of its own".to_owned(),
+                [] => "requires a login".to_owned(),
                 tokens => format!(
-                    "wants a login of its own, or a token: `--env {}=...`",
+                    "requires a login, or a token: `--env {}=...`",
                     tokens.join("=...` or `--env ")
                 ),
             });
@@ -220,12 +220,12 @@ impl Answers {
             let is_secret = known.is_some_and(|it| it.secret);
             match value {
                 Value::Environment => remarks.push(format!(
-                    "`{name}` is taken from the environment at each start; a client that has \
-                     none of it needs it in its own entry"
+                    "`{name}` is read from the environment at each start; set it in the entry of \
+                    each client whose environment lacks it"
                 )),
                 Value::Written(value) if is_secret && !value.contains("${") => {
                     remarks.push(format!(
-                        "the value of `{name}` stands in the configuration file, which only you may read"
+                        "the value of `{name}` is in the configuration file, which only you can read"
                     ));
                 }
                 Value::Written(_) => {}
@@ -285,7 +285,7 @@ mod tests {
             "`filesystem` has no parameter `FOLDER`\nhint: it has `DIR`"
         );
         let error = answers("time").set("x").unwrap_err().to_string();
-        assert!(error.ends_with("hint: it has none; a variable is given by `--env`"));
+        assert!(error.ends_with("hint: it has none; set a variable with `--env`"));
     }
 
     #[test]
@@ -303,7 +303,7 @@ mod tests {
     #[test]
     fn a_secret_comes_from_the_environment_or_is_written_and_said_to_be() {
         let needing = recipes::all().iter().find(|it| {
-            let is_child = matches!(it.way, recipes::Way::Command(_));
+            let is_child = matches!(it.way, recipes::StartMethod::Command(_));
             is_child && it.parameters.is_empty() && it.required().any(|it| it.secret)
         });
         let name = needing.unwrap().name();
@@ -323,7 +323,7 @@ mod tests {
         let given = format!("{}=hunter2", variable.name);
         answers.set_env(read_env(&[given]).unwrap());
         assert_eq!(value(&answers), "hunter2");
-        assert!(said(&answers, "stands in the configuration file"));
+        assert!(said(&answers, "is in the configuration file"));
         assert!(!said(&answers, "hunter2"));
     }
 

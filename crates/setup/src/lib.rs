@@ -11,4 +11,4 @@ pub mod known;
 pub mod moving;
 pub mod naming;
 
-pub use advice::advise_typed;
+pub use advice::{advise_typed, translate};

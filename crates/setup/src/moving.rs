@@ -11,8 +11,9 @@ mod plan;
 mod receive;
 
 pub use clients::{
-    Backup, Call, Client, Entry, Home, Installed, Journal, LeftOut, Outcome, Run, Scope, System,
-    Taken, Undone, get, list, read_any_file, read_piped, read_text,
+    Backup, ClientCommand, ClientProgram, EntryScope, Home, ImportedServer, Installed, Journal,
+    LeftOut, Run, ServerEntry, System, UndoOutcome, Undone, get, list, read_any_file, read_piped,
+    read_text,
 };
 pub use diff::{Difference, difference};
 pub use found::{Discovery, Own, discover, sort_out};

@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use telemetry::{Arguments, By, CallRecord, Event, Recorder, Settings};
+use telemetry::{By, CallRecord, Event, RecordedArguments, Recorder, RecorderSettings};
 
 const AUDIT_BYTES_MAX: u64 = 64 << 20;
 
@@ -30,7 +30,9 @@ fn call(number: u64, begin_ms: u64, all: u64) -> CallRecord {
         bytes_sent: 4_000,
         is_cut: number.is_multiple_of(9),
         micros: 800 + number % 90_000,
-        arguments: Arguments::Digest(bytes::Bytes::from_static(br#"{"path":"/a/b","limit":5}"#)),
+        arguments: RecordedArguments::Digest(bytes::Bytes::from_static(
+            br#"{"path":"/a/b","limit":5}"#,
+        )),
         ..CallRecord::default()
     }
 }
@@ -42,7 +44,7 @@ fn main() -> std::io::Result<()> {
         .unwrap_or(100_000);
     let folder = tempfile::tempdir()?;
     let begin_ms = 1_795_000_000_000;
-    let recorder = Recorder::new(Settings {
+    let recorder = Recorder::new(RecorderSettings {
         folder: folder.path().to_owned(),
         audit_bytes_max: AUDIT_BYTES_MAX,
         hide: telemetry::Hide::new(|text| Some(text.to_owned())),

@@ -7,7 +7,7 @@ pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// The type of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum MetricKind {
     /// A value that only grows until the program ends.
     Counter,
     /// A current value, which may grow and shrink.
@@ -32,19 +32,19 @@ pub(crate) struct Buckets<'a> {
 
 impl Exposition {
     /// Appends one metric without labels.
-    pub fn single(&mut self, name: &str, kind: Kind, help: &str, value: impl fmt::Display) {
+    pub fn single(&mut self, name: &str, kind: MetricKind, help: &str, value: impl fmt::Display) {
         self.family(name, kind, help).sample(&[], value);
     }
 
     /// Begins a family whose samples follow. Its name ends with the unit, and that of a counter with
     /// `_total`.
-    pub fn family<'a>(&'a mut self, name: &'a str, kind: Kind, help: &str) -> Family<'a> {
+    pub fn family<'a>(&'a mut self, name: &'a str, kind: MetricKind, help: &str) -> Family<'a> {
         self.head(
             name,
             help,
             match kind {
-                Kind::Counter => "counter",
-                Kind::Gauge => "gauge",
+                MetricKind::Counter => "counter",
+                MetricKind::Gauge => "gauge",
             },
         );
         Family { text: self, name }
@@ -80,7 +80,7 @@ impl Exposition {
     fn add(&mut self, text: fmt::Arguments<'_>) {
         self.0
             .write_fmt(text)
-            .expect("a text takes all that is written to it");
+            .expect("writing to a string cannot fail");
     }
 }
 
@@ -126,14 +126,14 @@ fn escape(text: &str, into: &mut String) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Buckets, Exposition, Kind};
+    use super::{Buckets, Exposition, MetricKind};
 
     #[test]
     fn a_label_ends_neither_its_sample_nor_its_line() {
         let mut text = Exposition::default();
-        let mut family = text.family("calls_total", Kind::Counter, "a\\b\nc");
+        let mut family = text.family("calls_total", MetricKind::Counter, "a\\b\nc");
         family.sample(&[("server", "a\"b\\c\nd"), ("kind", "é")], 7);
-        text.single("up", Kind::Gauge, "It is.", 1);
+        text.single("up", MetricKind::Gauge, "It is.", 1);
         assert_eq!(
             text.into_text(),
             "# HELP calls_total a\\\\b\\nc\n# TYPE calls_total counter\n\

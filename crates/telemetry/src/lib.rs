@@ -17,8 +17,8 @@ mod stats;
 mod totals;
 
 pub use audit::{AuditLog, Broken, Filter, Hide, Verified, read, verify};
-pub use exposition::{CONTENT_TYPE, Exposition, Family, Kind};
-pub use record::{Arguments, CallRecord, Event, estimate_tokens};
-pub use recorder::{Recorder, Settings};
-pub use stats::{By, DAYS_KEPT, Figures, Line, Searches, list_clients, read as read_stats};
+pub use exposition::{CONTENT_TYPE, Exposition, Family, MetricKind};
+pub use record::{CallRecord, Event, RecordedArguments, estimate_tokens};
+pub use recorder::{Recorder, RecorderSettings};
+pub use stats::{By, CallFigures, DAYS_KEPT, Figures, Searches, list_clients, read as read_stats};
 pub use totals::Totals;

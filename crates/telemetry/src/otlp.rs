@@ -15,5 +15,5 @@ pub use delivery::Delivery;
 pub use exporter::{Exporter, Prepare};
 pub use open_span::OpenSpan;
 pub use sending::Collector;
-pub use span::{Kind, Value};
+pub use span::{SpanKind, Value};
 pub use trace_context::TraceContext;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 /// The recorded form of a call's arguments.
 #[derive(Debug, Clone, Default)]
-pub enum Arguments {
+pub enum RecordedArguments {
     /// Nothing.
     #[default]
     None,
@@ -52,7 +52,7 @@ pub struct CallRecord {
     /// The time from the call to its response, in microseconds.
     pub micros: u64,
     /// The recorded form of the arguments.
-    pub arguments: Arguments,
+    pub arguments: RecordedArguments,
 }
 
 /// An event that is counted.

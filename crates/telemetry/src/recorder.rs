@@ -37,7 +37,7 @@ const FLUSH_MAX: Duration = Duration::from_secs(5);
 
 /// The settings of the recorder.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct RecorderSettings {
     /// The folder that contains `audit` and `stats`.
     pub folder: PathBuf,
     /// The size limit of the audit log in bytes; 0: there is no log.
@@ -51,7 +51,7 @@ pub struct Settings {
 pub struct Recorder {
     folder: PathBuf,
     hide: Hide,
-    shared: Arc<Shared>,
+    shared: Arc<RecorderState>,
     writer: OnceLock<Option<Handle>>,
 }
 
@@ -63,7 +63,7 @@ struct Handle {
 }
 
 #[derive(Debug)]
-struct Shared {
+struct RecorderState {
     /// The number of lost records that are not yet in the log.
     lost: AtomicU64,
     /// The number of lost records since the program started; they are in no statistics.
@@ -81,11 +81,11 @@ enum Message {
 
 impl Recorder {
     /// Makes a recorder. Opens no file yet.
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(settings: RecorderSettings) -> Self {
         Self {
             folder: settings.folder,
             hide: settings.hide,
-            shared: Arc::new(Shared {
+            shared: Arc::new(RecorderState {
                 lost: AtomicU64::new(0),
                 uncounted: AtomicU64::new(0),
                 totals: Mutex::default(),
@@ -144,7 +144,7 @@ impl Recorder {
         let thread = thread::Builder::new().name("telemetry".to_owned());
         let started = thread.spawn(move || writer.run(&receiver));
         started
-            .inspect_err(|error| warn!(%error, "calls are not written down"))
+            .inspect_err(|error| warn!(%error, "the records of calls are not written"))
             .ok()
             .map(|it| Handle {
                 sender,
@@ -157,7 +157,7 @@ impl Recorder {
 struct Writer {
     audit: AuditLog,
     stats: Stats,
-    shared: Arc<Shared>,
+    shared: Arc<RecorderState>,
     /// True if the last write failed; a failure is logged once.
     is_failing: bool,
 }
@@ -222,7 +222,7 @@ impl Writer {
         if let Err(error) = result
             && !self.is_failing
         {
-            warn!(%error, "calls are not written down");
+            warn!(%error, "the records of calls are not written");
         }
         self.is_failing = failed;
     }

@@ -16,7 +16,7 @@ use crate::record::Event;
 use day::Day;
 use list::list;
 
-pub use figures::{By, Figures, Line, Searches, list_clients, read};
+pub use figures::{By, CallFigures, Figures, Searches, list_clients, read};
 
 /// The number of days that are kept, including today.
 pub const DAYS_KEPT: u64 = 90;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    exposition::{Buckets, Exposition, Kind},
+    exposition::{Buckets, Exposition, MetricKind},
     record::{CallRecord, Event, estimate_tokens},
 };
 
@@ -43,7 +43,7 @@ pub struct Totals {
     /// The number of calls by server, kind and outcome.
     calls: BTreeMap<(String, &'static str, String), u64>,
     tools: BTreeMap<(String, String), u64>,
-    servers: BTreeMap<String, OfServer>,
+    servers: BTreeMap<String, ServerTotals>,
     /// The number of calls by the decision of the rules, and whether the call was refused.
     decisions: BTreeMap<(&'static str, bool), u64>,
     searches: u64,
@@ -58,10 +58,10 @@ pub struct Totals {
 }
 
 /// A value that is read from a server's totals.
-type Figure = fn(&OfServer) -> u64;
+type Figure = fn(&ServerTotals) -> u64;
 
 #[derive(Debug, Clone, Default)]
-struct OfServer {
+struct ServerTotals {
     times: [u64; BOUNDS.len() + 1],
     micros: u64,
     tokens_in: u64,
@@ -143,42 +143,41 @@ impl Totals {
             ("proxy_scripts_total", "Scripts that ran.", self.scripts),
             (
                 "proxy_sessions_total",
-                "Clients that connected and said their name.",
+                "Clients that connected.",
                 self.sessions,
             ),
             (
                 "proxy_records_lost_total",
-                "Calls, searches and sessions that these figures lack, since too many came at once.",
+                "Calls, searches and sessions that were not counted because too many came at once.",
                 self.lost,
             ),
         ];
         for (name, help, value) in singles {
-            text.single(name, Kind::Counter, help, value);
+            text.single(name, MetricKind::Counter, help, value);
         }
-        let help = "Estimated tokens that no model was sent: definitions of tools, what was cut from \
-                    results, what scripts read and did not answer.";
-        let mut saved = text.family("proxy_tokens_saved_total", Kind::Counter, help);
+        let help = "Estimated tokens that were not sent to models: definitions of tools, omitted parts of \
+                    results, and data that scripts read and did not return.";
+        let mut saved = text.family("proxy_tokens_saved_total", MetricKind::Counter, help);
         saved.sample(&[("by", "definitions")], self.saved_definitions);
         saved.sample(&[("by", "cuts")], self.saved_cuts);
         saved.sample(&[("by", "scripts")], self.saved_scripts);
     }
 
     fn write_calls(&self, text: &mut Exposition) {
-        let help = "Calls of tools, prompts and resources by how they ended: `ok`, `tool_error`, or the \
-                    code of an error. Without a server: nothing of that name was found.";
-        let mut family = text.family("proxy_calls_total", Kind::Counter, help);
+        let help = "Calls of tools, prompts and resources by outcome: `ok`, `tool_error`, or the \
+                    code of an error. The server is empty if the name was not found.";
+        let mut family = text.family("proxy_calls_total", MetricKind::Counter, help);
         for ((server, kind, outcome), count) in &self.calls {
             let labels: [(_, &str); 3] = [("server", server), ("kind", kind), ("outcome", outcome)];
             family.sample(&labels, count);
         }
         let help = "Calls by tool; those after the first 1000 tools are counted as `others`.";
-        let mut family = text.family("proxy_tool_calls_total", Kind::Counter, help);
+        let mut family = text.family("proxy_tool_calls_total", MetricKind::Counter, help);
         for ((server, tool), count) in &self.tools {
             family.sample(&[("server", server), ("tool", tool)], count);
         }
-        let help =
-            "Calls that came before the rules, by what these said, and whether they were refused.";
-        let mut family = text.family("proxy_policy_decisions_total", Kind::Counter, help);
+        let help = "Calls by the decision of the rules, and whether they were refused.";
+        let mut family = text.family("proxy_policy_decisions_total", MetricKind::Counter, help);
         for ((decision, is_refused), count) in &self.decisions {
             let refused = if *is_refused { "true" } else { "false" };
             family.sample(&[("decision", decision), ("refused", refused)], count);
@@ -186,7 +185,8 @@ impl Totals {
     }
 
     fn write_servers(&self, text: &mut Exposition) {
-        let help = "Time from a call to its answer, the wait for a server and for a person within.";
+        let help =
+            "Time from a call to its response, including the wait for a server and for a person.";
         let mut family = text.histograms("proxy_call_duration_seconds", help);
         let bounds = BOUNDS.map(|(_, seconds)| seconds);
         for (server, of) in &self.servers {
@@ -205,7 +205,7 @@ impl Totals {
             ),
             (
                 "proxy_result_tokens_total",
-                "Estimated tokens of the answers that clients got.",
+                "Estimated tokens of the responses to clients.",
                 |of| of.tokens_out,
             ),
             (
@@ -215,7 +215,7 @@ impl Totals {
             ),
         ];
         for (name, help, figure) in figures {
-            let mut family = text.family(name, Kind::Counter, help);
+            let mut family = text.family(name, MetricKind::Counter, help);
             for (server, of) in &self.servers {
                 family.sample(&[("server", server)], figure(of));
             }

@@ -16,22 +16,22 @@ pub use violation::Violation;
 
 /// An input schema compiled to check arguments.
 ///
-/// To compile it takes up to milliseconds, a check that passes about one microsecond: compile it
-/// when it is first needed and keep it.
+/// Compilation takes up to milliseconds, a passing check about one microsecond: compile when first
+/// needed, and keep the checker.
 ///
-/// The schema is untrusted, so a check that may exceed a limit of time or memory does not start: its
+/// The schema is untrusted, so a check that may exceed a time or memory limit does not start: the
 /// arguments pass, and the server decides.
 #[derive(Debug)]
 pub struct Checker {
     ready: Option<Ready>,
 }
 
-/// The steps of a check that is cheaper than handing it to another thread.
+/// A check of at most this many steps costs less than handing it to another thread.
 const QUICK_STEPS_MAX: u64 = 1_000;
+
 impl Checker {
-    /// Never fails: a schema that cannot be compiled (an unknown dialect, a reference to another
-    /// document, which is never fetched) gives a checker that accepts everything, and the server
-    /// decides.
+    /// Never fails: if the schema cannot be compiled (an unknown dialect, or a reference to another
+    /// document, which is never fetched), the checker accepts everything and the server decides.
     pub fn new(schema: &str) -> Self {
         let ready = serde_json::from_str(schema).ok().and_then(Ready::new);
         Self { ready }
@@ -57,8 +57,9 @@ impl Checker {
         })
     }
 
-    /// `Ok(None)`: valid unchanged. `Ok(Some)`: valid after values were converted in the only way
-    /// that the schema allows. `Err`: all violations at once.
+    /// Returns `Ok(None)` if the arguments are valid unchanged, `Ok(Some)` if they are valid after
+    /// values were converted in the only way that the schema allows, and `Err` with all violations
+    /// otherwise.
     pub fn check(
         &self,
         arguments: &Map<String, Value>,

@@ -4,23 +4,23 @@ use serde_json::{Map, Value};
 
 use crate::{schema::resolve_pointer, tool::Tool};
 
-/// Types within types; deeper ones are `unknown`.
+/// The deepest nesting of types; deeper ones are `unknown`.
 const DEPTH_MAX: usize = 8;
 
-/// The members of a type, and the types of a union; the rest is left open.
+/// The most members of a type, and the most types of a union; the others are omitted.
 const MEMBERS_MAX: usize = 200;
 
 /// The longest doc comment, in characters.
 const COMMENT_CHARS_MAX: usize = 600;
 
-/// The declaration of a server: an object whose members are its tools. `name` is the global; of a
-/// name that is no identifier, `tools["name"]` is declared alone.
+/// Declares a server as an object whose members are its tools. Its global is declared only if the name
+/// is an identifier; `tools["name"]` always is.
 pub fn declare_server<'a>(server: &str, tools: impl IntoIterator<Item = &'a Tool>) -> String {
     let mut out = String::new();
     let members: String = tools.into_iter().map(declare_tool).collect();
     let global = server.replace('-', "_");
     let interface = format!("Server_{global}");
-    out.push_str("// Called<T>: await gives T, its structuredContent; any: that or its text, parsed where it is JSON.\n");
+    out.push_str("// Called<T>: await gives T, its structuredContent; any: that or its text, parsed if it is JSON.\n");
     out.push_str(&format!("interface {interface} {{\n{members}}}\n"));
     if is_identifier(&global) {
         out.push_str(&format!("declare const {global}: {interface};\n"));
@@ -32,7 +32,7 @@ pub fn declare_server<'a>(server: &str, tools: impl IntoIterator<Item = &'a Tool
 /// The declarations that every script has in addition to the servers' tools.
 pub const SCRIPT_GLOBALS: &str = "\
 interface ToolError extends Error { code: string; server: string; tool: string; text: string }
-/** A tool's value: its structuredContent, else its text, parsed where it is JSON; `.raw` is the whole result. */
+/** A tool's value: its structuredContent, else its text, parsed if it is JSON; `.raw` is the whole result. */
 interface Called<T> extends PromiseLike<T> { readonly raw: Promise<unknown> }
 interface Tools {}
 declare const tools: Tools;
@@ -60,7 +60,10 @@ fn declare_tool(tool: &Tool) -> String {
     let input: Value = serde_json::from_str(&tool.input_schema()).unwrap_or_default();
     let output = tool.output_schema();
     let output: Option<Value> = output.and_then(|schema| serde_json::from_str(schema).ok());
-    let output = output.map_or_else(|| "any".to_owned(), |schema| Types::of(&schema).whole());
+    let output = output.map_or_else(
+        || "any".to_owned(),
+        |schema| TypePrinter::of(&schema).whole(),
+    );
     let has_required = input
         .get("required")
         .and_then(Value::as_array)
@@ -70,16 +73,16 @@ fn declare_tool(tool: &Tool) -> String {
         "{}  {}(input{optional}: {}): Called<{output}>;\n",
         comment(&tool.description(), "  "),
         key(tool.name()),
-        Types::of(&input).whole(),
+        TypePrinter::of(&input).whole(),
     )
 }
 
-/// A schema whose references can be followed.
-struct Types<'a> {
+/// Prints the types of a schema. References are resolved in `root`.
+struct TypePrinter<'a> {
     root: &'a Value,
 }
 
-impl<'a> Types<'a> {
+impl<'a> TypePrinter<'a> {
     fn of(root: &'a Value) -> Self {
         Self { root }
     }
@@ -206,7 +209,7 @@ fn key(name: &str) -> String {
     }
 }
 
-/// A doc comment, which no untrusted text can end.
+/// Renders a doc comment. `*/` is split, so untrusted text cannot end the comment.
 fn comment(text: &str, indent: &str) -> String {
     let text = printable::one_line_of(text, COMMENT_CHARS_MAX).replace("*/", "* /");
     if text.trim().is_empty() {
@@ -231,7 +234,7 @@ mod tests {
             "outputSchema":{"type":"object","additionalProperties":{"type":"boolean"}}}"##;
         let plain = r#"{"name":"list","inputSchema":{"type":"object"}}"#;
         let tools = [tool, plain].map(|json| Tool::parse(json).unwrap());
-        let expected = r#"// Called<T>: await gives T, its structuredContent; any: that or its text, parsed where it is JSON.
+        let expected = r#"// Called<T>: await gives T, its structuredContent; any: that or its text, parsed if it is JSON.
 interface Server_git_hub {
   /** Makes * / one. */
   "a.b"(input: {

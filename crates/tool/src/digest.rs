@@ -8,18 +8,18 @@ use serde::{
 };
 use sha2::{Digest as _, Sha256};
 
-/// SHA-256, in canonical form where it is of JSON: keys sorted, strings without needless escapes, no
-/// white space. Numbers count as they are written, so `1`, `1.0` and integers over 64 bits differ.
+/// SHA-256 of a text; of JSON, in canonical form: keys sorted, strings without unnecessary escapes, no
+/// white space. Numbers are compared as text, so `1`, `1.0` and integers over 64 bits differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Digest([u8; 32]);
 
-/// An object that has a member twice. Parsers disagree on which of the two counts, so the meaning of
-/// such a text is ambiguous.
+/// A member that an object has twice. Parsers disagree on which of the two counts, so such a text is
+/// ambiguous.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DuplicateMember(pub String);
 
 impl Digest {
-    /// The digest of a JSON text; of the bytes themselves where they are no JSON.
+    /// Returns the digest of a JSON text, or that of its bytes if it is not JSON.
     pub fn of_json(json: &str) -> Self {
         match canonical(json) {
             Some(canonical) => Self::of_bytes(&canonical.bytes),
@@ -27,7 +27,7 @@ impl Digest {
         }
     }
 
-    /// The digest of a JSON text in which no object, however deep, has a member twice.
+    /// Returns the digest of a JSON text; fails if any object in it has a member twice.
     pub fn of_unique(json: &str) -> Result<Self, DuplicateMember> {
         match canonical(json) {
             Some(Canonical {
@@ -39,12 +39,12 @@ impl Digest {
         }
     }
 
-    /// The digest of these bytes.
+    /// Returns the digest of these bytes.
     pub fn of_bytes(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// The first `digits` hexadecimal digits, for names that nothing trusts.
+    /// Returns the first `digits` hexadecimal digits, for names without security purpose.
     pub fn short(&self, digits: usize) -> String {
         let mut text = self.to_string();
         text.truncate(digits);
@@ -58,18 +58,18 @@ impl fmt::Display for Digest {
     }
 }
 
-/// Containers nested deeper than this are replaced by their digests: each level copies the text inside
-/// it, and a definition may have a hundred thousand levels.
+/// Containers nested deeper than this are replaced by their digests: each level copies its content, and
+/// a definition may have a hundred thousand levels.
 const LEVELS_COPIED: usize = 32;
 
-/// A JSON text in canonical form. It is hashed and never parsed.
+/// A JSON text in canonical form, which is only hashed.
 struct Canonical {
     bytes: Vec<u8>,
-    /// The first member found that an object has twice.
+    /// The first duplicate member.
     duplicate: Option<String>,
 }
 
-/// An object or array whose end was not read yet.
+/// An object or array whose end has not been read yet.
 struct Open<'j> {
     is_object: bool,
     /// Keys (empty in an array) and values.
@@ -78,7 +78,7 @@ struct Open<'j> {
     key: Option<Cow<'j, [u8]>>,
 }
 
-/// `None` for text that is no JSON.
+/// Returns `None` if the text is not JSON.
 fn canonical(json: &str) -> Option<Canonical> {
     // The scan below relies on a valid text.
     serde_json::from_str::<IgnoredAny>(json).ok()?;
@@ -128,7 +128,7 @@ fn canonical(json: &str) -> Option<Canonical> {
 }
 
 impl Open<'_> {
-    /// The text of the container, `depth` levels below the outermost value.
+    /// Writes the container, which is `depth` levels below the outermost value.
     fn close(mut self, depth: usize, duplicate: &mut Option<String>) -> Vec<u8> {
         let [begin, end] = if self.is_object { *b"{}" } else { *b"[]" };
         if self.is_object {
@@ -159,8 +159,8 @@ impl Open<'_> {
     }
 }
 
-/// The position behind the token that begins at `at`.
-fn end_of_token(json: &[u8], at: usize) -> usize {
+/// Returns the end of the token of valid JSON that begins at `at`. White space counts as a token.
+pub(crate) fn end_of_token(json: &[u8], at: usize) -> usize {
     let rest = &json[at + 1..];
     let inside = match json[at] {
         b'"' => {
@@ -183,7 +183,7 @@ fn end_of_token(json: &[u8], at: usize) -> usize {
     at + 1 + inside
 }
 
-/// The text of a string literal. Bytes, since JSON may name halves of characters that no `str` holds.
+/// Returns the bytes of a string literal. JSON may escape lone surrogates, which a `str` cannot contain.
 fn unescape(literal: &str) -> Option<Cow<'_, [u8]>> {
     if !literal.contains('\\') {
         return Some(Cow::Borrowed(&literal.as_bytes()[1..literal.len() - 1]));
@@ -207,7 +207,7 @@ impl Visitor<'_> for Bytes {
     }
 }
 
-/// The string with the escapes that JSON demands, as `serde_json` writes them.
+/// Quotes a string with the escapes that JSON requires, as `serde_json` writes them.
 fn quoted(text: &[u8]) -> Vec<u8> {
     let mut quoted = Vec::with_capacity(text.len() + 2);
     quoted.push(b'"');

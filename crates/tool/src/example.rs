@@ -6,13 +6,13 @@ use serde_json::{Map, Value};
 
 use crate::{
     Checker,
-    schema::{Field, Node, Reading, Shape},
+    schema::{Field, SchemaNode, SchemaReader, Shape},
 };
 
-/// Generates example arguments for an input schema: the required ones, with the schema's own
-/// examples and defaults if it has some.
+/// Generates example arguments for an input schema: the required ones, with the examples and defaults
+/// of the schema if it has some.
 ///
-/// They satisfy the schema; `None` if none were found, or that cannot be determined.
+/// Returns `None` if no generated arguments are known to satisfy the schema.
 pub fn example(schema: &str) -> Option<Value> {
     let root: Value = serde_json::from_str(schema).ok()?;
     let checker = Checker::new(schema);
@@ -20,58 +20,58 @@ pub fn example(schema: &str) -> Option<Value> {
         return None;
     }
     let attempts = [
-        (Scope::Telling, Trust::Given),
-        (Scope::Required, Trust::Given),
-        (Scope::Telling, Trust::Types),
-        (Scope::Required, Trust::Types),
-        (Scope::All, Trust::Given),
-        (Scope::All, Trust::Types),
+        (FieldScope::Illustrative, ValueSource::Schema),
+        (FieldScope::Required, ValueSource::Schema),
+        (FieldScope::Illustrative, ValueSource::Types),
+        (FieldScope::Required, ValueSource::Types),
+        (FieldScope::All, ValueSource::Schema),
+        (FieldScope::All, ValueSource::Types),
     ];
-    let mut attempts = attempts.into_iter().map(|(scope, trust)| {
-        let reading = Reading::new(&root);
-        let attempt = Attempt { scope, trust };
-        attempt.object(reading.root())
+    let mut attempts = attempts.into_iter().map(|(scope, source)| {
+        let reader = SchemaReader::new(&root);
+        let attempt = Attempt { scope, source };
+        attempt.object(reader.root())
     });
     attempts.find(|example| checker.accepts(example))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Scope {
-    /// The fields that are required, and a few of a nested object that requires none.
-    Telling,
+enum FieldScope {
+    /// The required fields, and a few fields of a nested object that requires none.
+    Illustrative,
     Required,
-    /// For schemas that ask for more than `required` says.
+    /// For schemas that need more fields than `required` lists.
     All,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Trust {
-    /// Examples and defaults are taken as given.
-    Given,
-    /// They were wrong: only types and limits count.
+enum ValueSource {
+    /// The examples and defaults of the schema, else its types and limits.
+    Schema,
+    /// Types and limits alone, if the examples and defaults do not satisfy the schema.
     Types,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Attempt {
-    scope: Scope,
-    trust: Trust,
+    scope: FieldScope,
+    source: ValueSource,
 }
 
-/// Optional fields that tell what an object is about.
-const TELLING_FIELDS_MAX: usize = 2;
-/// Items an example list is filled with at most.
+/// The most optional fields in an example of an object that requires none.
+const OPTIONAL_FIELDS_MAX: usize = 2;
+/// The most items of an example list.
 const ITEMS_MAX: u64 = 8;
 
 impl Attempt {
-    fn object(self, node: Node<'_>) -> Value {
+    fn object(self, node: SchemaNode<'_>) -> Value {
         let mut fields = node.fields();
-        if self.scope != Scope::All {
+        if self.scope != FieldScope::All {
             fields.retain(|field| field.required);
         }
-        // Below the first level what is required will do.
-        let scope = if self.scope == Scope::All {
-            Scope::Required
+        // Below the first level the required fields are enough.
+        let scope = if self.scope == FieldScope::All {
+            FieldScope::Required
         } else {
             self.scope
         };
@@ -85,30 +85,30 @@ impl Attempt {
         Value::Object(entries.collect::<Map<_, _>>())
     }
 
-    fn nested(self, node: Node<'_>) -> Value {
+    fn nested(self, node: SchemaNode<'_>) -> Value {
         let mut fields = node.fields();
-        if self.scope == Scope::Telling && fields.iter().all(|field| !field.required) {
+        if self.scope == FieldScope::Illustrative && fields.iter().all(|field| !field.required) {
             fields.retain(|field| {
                 matches!(Shape::of(field.node), Shape::Plain(_) | Shape::Literals(_))
             });
-            fields.truncate(TELLING_FIELDS_MAX);
+            fields.truncate(OPTIONAL_FIELDS_MAX);
         } else {
             fields.retain(|field| field.required);
         }
         self.entries(fields)
     }
 
-    fn value(self, name: &str, node: Node<'_>) -> Value {
-        let given = || find_given(node).filter(|_| self.trust == Trust::Given);
-        if let Some(value) = given() {
+    fn value(self, name: &str, node: SchemaNode<'_>) -> Value {
+        let of_schema = find_value(node).filter(|_| self.source == ValueSource::Schema);
+        if let Some(value) = of_schema {
             return value.clone();
         }
         let shape = Shape::of(node);
-        let node = meant(node);
+        let node = choose_alternative(node);
         self.of_shape(name, node, &shape)
     }
 
-    fn of_shape(self, name: &str, node: Node<'_>, shape: &Shape<'_>) -> Value {
+    fn of_shape(self, name: &str, node: SchemaNode<'_>, shape: &Shape<'_>) -> Value {
         match shape {
             Shape::Literals(values) => {
                 let mut values = values.iter().filter(|value| !value.is_null());
@@ -129,7 +129,7 @@ impl Attempt {
         }
     }
 
-    fn list(self, name: &str, node: Node<'_>) -> Value {
+    fn list(self, name: &str, node: SchemaNode<'_>) -> Value {
         let limit = |keyword: &str| node.get(keyword).and_then(Value::as_u64);
         let least = limit("minItems").unwrap_or(1);
         let count = least
@@ -152,8 +152,8 @@ impl Attempt {
     }
 }
 
-/// Makes equal items differ: by the enum they come from, else by a number.
-fn vary(items: &mut [Value], node: Node<'_>) {
+/// Makes equal items differ: by the values of their enum, else by a number.
+fn vary(items: &mut [Value], node: SchemaNode<'_>) {
     let choices = node
         .items()
         .map(|item| Shape::of(item).literals())
@@ -170,12 +170,12 @@ fn vary(items: &mut [Value], node: Node<'_>) {
     }
 }
 
-/// The longest value taken from a schema, as JSON, in bytes: references may offer it thousands of
+/// The longest value taken from a schema, as JSON, in bytes: references may repeat it thousands of
 /// times.
-const GIVEN_BYTES_MAX: usize = 2_000;
+const VALUE_BYTES_MAX: usize = 2_000;
 
-/// The value that the schema itself offers.
-fn find_given(node: Node<'_>) -> Option<&Value> {
+/// Returns the example or default of the schema.
+fn find_value(node: SchemaNode<'_>) -> Option<&Value> {
     let examples = node.annotation("examples").and_then(Value::as_array);
     examples
         .and_then(|examples| examples.first())
@@ -186,13 +186,12 @@ fn find_given(node: Node<'_>) -> Option<&Value> {
 }
 
 fn is_short(value: &Value) -> bool {
-    let mut room = GIVEN_BYTES_MAX;
-    takes_up(value, &mut room).is_some()
+    let mut room = VALUE_BYTES_MAX;
+    subtract_size(value, &mut room).is_some()
 }
 
-/// Takes from the room what a value needs; `None` where that is more, found out without a look at
-/// the rest.
-fn takes_up(value: &Value, room: &mut usize) -> Option<()> {
+/// Subtracts the size of a value from the room; stops with `None` as soon as the room is exceeded.
+fn subtract_size(value: &Value, room: &mut usize) -> Option<()> {
     let mut take = |bytes: usize| {
         *room = room.checked_sub(bytes)?;
         Some(())
@@ -201,39 +200,39 @@ fn takes_up(value: &Value, room: &mut usize) -> Option<()> {
         Value::String(text) => take(text.len() + 2),
         Value::Array(items) => {
             take(2)?;
-            items.iter().try_for_each(|item| takes_up(item, room))
+            items.iter().try_for_each(|item| subtract_size(item, room))
         }
         Value::Object(members) => {
             take(2)?;
             members.iter().try_for_each(|(name, member)| {
                 *room = room.checked_sub(name.len() + 4)?;
-                takes_up(member, room)
+                subtract_size(member, room)
             })
         }
         _ => take(1),
     }
 }
 
-/// The node with the limits: of alternatives the first that is not `null`.
-fn meant(node: Node<'_>) -> Node<'_> {
+/// Resolves a node to the one with the limits: the first alternative that is not `null`.
+fn choose_alternative(node: SchemaNode<'_>) -> SchemaNode<'_> {
     let node = node.resolve();
     if node.get("type").is_some() || node.get("properties").is_some() {
         return node;
     }
     let alternatives = node.alternatives().into_iter();
     let first = alternatives
-        .map(Node::resolve)
+        .map(SchemaNode::resolve)
         .find(|node| !Shape::of(*node).is_null());
     first.map_or(node, |first| {
         if first.is_spent() {
             first
         } else {
-            meant(first)
+            choose_alternative(first)
         }
     })
 }
 
-fn integer(node: Node<'_>, name: &str) -> Value {
+fn integer(node: SchemaNode<'_>, name: &str) -> Value {
     let limit = |keyword: &str| node.get(keyword).and_then(Value::as_f64);
     let step = limit("multipleOf")
         .filter(|step| *step >= 1.0)
@@ -242,12 +241,12 @@ fn integer(node: Node<'_>, name: &str) -> Value {
     let value = (value / step).ceil() * step;
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "an example; the checker has the last word"
+        reason = "an example, which is checked afterwards"
     )]
     Value::from(value as i64)
 }
 
-fn number(node: Node<'_>, name: &str) -> Value {
+fn number(node: SchemaNode<'_>, name: &str) -> Value {
     let value = within(node, usual_number(name), 0.5);
     #[expect(
         clippy::cast_possible_truncation,
@@ -259,8 +258,8 @@ fn number(node: Node<'_>, name: &str) -> Value {
     Value::from(value)
 }
 
-/// The wish moved between the schema's limits, `step` away from those that exclude themselves.
-fn within(node: Node<'_>, wish: f64, step: f64) -> f64 {
+/// Moves a number between the schema's limits, `step` away from exclusive ones.
+fn within(node: SchemaNode<'_>, wish: f64, step: f64) -> f64 {
     let limit = |keyword: &str| node.get(keyword).and_then(Value::as_f64);
     let least = limit("minimum").or_else(|| limit("exclusiveMinimum").map(|limit| limit + step));
     let most = limit("maximum").or_else(|| limit("exclusiveMaximum").map(|limit| limit - step));

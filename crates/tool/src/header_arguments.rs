@@ -7,8 +7,8 @@ use crate::Tool;
 const MARK: &str = "x-mcp-header";
 
 impl Tool {
-    /// The headers that a call with these arguments carries, by the names that the schema gives them,
-    /// with their values as text.
+    /// Returns the headers of a call with these arguments: the names from the schema, with the argument
+    /// values as text.
     pub fn header_arguments(&self, arguments: &str) -> Vec<(String, String)> {
         let mut found = Vec::new();
         if self.json().contains(MARK)
@@ -21,7 +21,7 @@ impl Tool {
     }
 }
 
-/// Both were read from text, so neither is nested deeper than its reader allows.
+/// The recursion is bounded: both were parsed from text by a parser with a nesting limit.
 fn collect(schema: &Value, arguments: &Value, found: &mut Vec<(String, String)>) {
     let properties = schema.get("properties").and_then(Value::as_object);
     for (name, property) in properties.into_iter().flatten() {
@@ -37,7 +37,7 @@ fn collect(schema: &Value, arguments: &Value, found: &mut Vec<(String, String)>)
     }
 }
 
-/// `None` for an object, a list or null.
+/// Returns `None` for an object, a list or null.
 fn text_of(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),

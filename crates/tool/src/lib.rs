@@ -2,8 +2,8 @@
 #![warn(missing_docs)]
 //! A tool: its names, its schema, its signature, the check of its arguments, its digest.
 //!
-//! This crate is pure. It does no I/O, knows no clock and no protocol types; it reads the JSON that
-//! a server sent and never rewrites it.
+//! This crate is pure: it does no I/O, and uses no clock and no protocol types. It reads the JSON of a
+//! server and never rewrites it.
 
 mod check;
 mod client;
@@ -26,7 +26,7 @@ pub use declaration::{SCRIPT_GLOBALS, declare_server};
 pub use digest::{Digest, DuplicateMember};
 pub use example::example;
 pub use names::{NameError, SERVER_NAME_CHARS_MAX, ServerName, ToolRef, fold, near};
-pub use offer::{Capability, Item, ItemKind, Offer};
+pub use offer::{Capability, ItemKind, Offer, OfferItem};
 pub use purpose::{PURPOSE_CHARS_MAX, purpose};
 pub use schema::{Parameter, minified, parameter_types, parameters};
 pub use signature::{output_signature, signature};

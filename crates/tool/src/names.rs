@@ -7,8 +7,7 @@ pub const SERVER_NAME_CHARS_MAX: usize = 32;
 
 /// The key of a `[servers.NAME]` table: lower-case letters, digits and `-`.
 ///
-/// We choose this name, so we keep it strict. That is what makes [`ToolRef`] readable without
-/// escaping.
+/// The name is ours and not the server's, so it is strict, and a [`ToolRef`] needs no escaping.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ServerName(String);
 
@@ -18,7 +17,7 @@ impl ServerName {
         &self.0
     }
 
-    /// The built-in server that carries what we offer beyond tools (`proxy/read_result`).
+    /// The built-in server, whose tools are our own (`proxy/read_result`).
     pub fn built_in() -> Self {
         Self(BUILT_IN.to_owned())
     }
@@ -52,7 +51,7 @@ pub enum NameError {
     #[error("server name `{0}` is longer than {SERVER_NAME_CHARS_MAX} characters")]
     TooLong(String),
     /// A character that a server's name cannot hold.
-    #[error("server name `{name}` holds {found:?}; use lower-case letters, digits and `-`")]
+    #[error("server name `{name}` contains {found:?}; use lower-case letters, digits and `-`")]
     Character {
         /// The whole name.
         name: String,
@@ -63,7 +62,7 @@ pub enum NameError {
     #[error("server name `{0}` starts with `-`")]
     Start(String),
     /// The name of the built-in server.
-    #[error("server name `proxy` is taken by the built-in server")]
+    #[error("server name `proxy` is reserved for the built-in server")]
     Taken,
     /// A tool's address without a `/`.
     #[error("`{0}` has no server part; tools are named `server/tool`")]
@@ -106,8 +105,8 @@ impl fmt::Display for ServerName {
 
 /// A tool's address in the registry, written `server/tool`.
 ///
-/// The tool's own name comes from its server and may hold anything, a `/` included, so the text
-/// is split at the *first* slash only.
+/// The tool's own name comes from its server and may contain any character, including `/`, so the text
+/// is split at the *first* slash.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ToolRef {
     /// The server that offers it.
@@ -117,7 +116,7 @@ pub struct ToolRef {
 }
 
 impl ToolRef {
-    /// The address of a server's tool.
+    /// Makes the address of a server's tool.
     pub fn new(server: ServerName, tool: impl Into<String>) -> Self {
         let tool = tool.into();
         Self { server, tool }
@@ -127,7 +126,7 @@ impl ToolRef {
 impl FromStr for ToolRef {
     type Err = NameError;
 
-    /// Reads the exact spelling, as [`ToolRef`] prints it; `proxy/...` included.
+    /// Parses the exact spelling, as [`ToolRef`] prints it, including `proxy/...`.
     fn from_str(name: &str) -> Result<Self, NameError> {
         let parts = name.split_once('/');
         let (server, tool) = parts.ok_or_else(|| NameError::NoServer(name.to_owned()))?;
@@ -148,8 +147,7 @@ impl fmt::Display for ToolRef {
     }
 }
 
-/// A name without the accepted differences: surrounding white space, letter case, and `-` written
-/// for `_`.
+/// Normalizes a name: removes surrounding white space, lower-cases it, and replaces `-` by `_`.
 pub fn fold(name: &str) -> String {
     name.trim()
         .chars()
@@ -158,26 +156,31 @@ pub fn fold(name: &str) -> String {
         .collect()
 }
 
-/// The `names` most similar to `asked`, best first, at most `max`; only those that a person would
-/// recognize as a typo or as the short form of the other.
-pub fn near<'a>(asked: &str, names: impl IntoIterator<Item = &'a str>, max: usize) -> Vec<&'a str> {
-    let asked = fold(asked);
+/// Returns at most `max` of the `names` that are similar to `unknown`, the most similar first; only
+/// those that a person would recognize as a typo or as a short form.
+pub fn near<'a>(
+    unknown: &str,
+    names: impl IntoIterator<Item = &'a str>,
+    max: usize,
+) -> Vec<&'a str> {
+    let unknown = fold(unknown);
     let mut scored: Vec<(f64, &str)> = names
         .into_iter()
-        .map(|name| (likeness(&asked, &fold(name)), name))
+        .map(|name| (likeness(&unknown, &fold(name)), name))
         .filter(|(score, _)| *score >= NEAR_SCORE_MIN)
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
     scored.into_iter().take(max).map(|(_, name)| name).collect()
 }
 
-/// The least similarity of two names of which one may be a typo of the other.
+/// The least similarity of a name and its typo.
 const NEAR_SCORE_MIN: f64 = 0.75;
 /// Longer names are not compared: the cost is the product of their lengths.
 const NEAR_BYTES_MAX: usize = 256;
 
-/// From 0 to 1. Jaro-Winkler alone finds cousins (`get_user`, `get_weather`), edit distance alone
-/// punishes short names: the mean of both does neither.
+/// Computes a similarity from 0 to 1. Jaro-Winkler alone rates unrelated names with the same prefix too
+/// high (`get_user`, `get_weather`), edit distance alone rates short names too low, so this is the mean
+/// of both.
 fn likeness(a: &str, b: &str) -> f64 {
     if a.len().max(b.len()) > NEAR_BYTES_MAX {
         return 0.0;
@@ -191,13 +194,14 @@ fn likeness(a: &str, b: &str) -> f64 {
     )
 }
 
-/// `repo` of `repository`, `path` of `file_path`; not `list` of `list_notifications`.
+/// Returns true for `repo` of `repository` and `path` of `file_path`, but not for `list` of
+/// `list_notifications`.
 fn is_short_form(short: &str, long: &str) -> bool {
     let is_end = long.starts_with(short) || long.ends_with(short);
     is_end && short.len() >= 4 && short.len() * 5 >= long.len() * 2 && !is_slip(short, long)
 }
 
-/// A letter or two at the end are rated by their number.
+/// Returns true if the names differ by a letter or two, which the edit distance rates better.
 fn is_slip(short: &str, long: &str) -> bool {
     long.len() - short.len() <= 2
 }

@@ -7,12 +7,12 @@ use serde_json::value::RawValue;
 
 use crate::{Digest, digest::DuplicateMember};
 
-/// The longest name of a prompt, URI of a resource or URI template, in bytes. They appear in errors,
-/// and data belongs elsewhere.
+/// The longest name of a prompt, URI of a resource or URI template, in bytes. They are repeated in
+/// errors, and a URI with embedded data would fill them.
 const ID_BYTES_MAX: usize = 4 * 1024;
 
-/// The longest part of a refused name in an error, in characters.
-const ID_CHARS_TOLD: usize = 60;
+/// The longest part of an invalid name in an error, in characters.
+const ID_CHARS_SHOWN_MAX: usize = 60;
 
 /// The three lists of a server, and its announced capabilities.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,11 +20,11 @@ pub struct Offer {
     /// The capabilities that the server announced when the connection was opened.
     pub capabilities: BTreeSet<Capability>,
     /// In the server's order, each name once.
-    pub prompts: Vec<Item>,
+    pub prompts: Vec<OfferItem>,
     /// In the server's order, each URI once.
-    pub resources: Vec<Item>,
+    pub resources: Vec<OfferItem>,
     /// In the server's order, each URI template once.
-    pub templates: Vec<Item>,
+    pub templates: Vec<OfferItem>,
 }
 
 /// A capability of a server besides `tools`.
@@ -72,9 +72,9 @@ impl ItemKind {
     }
 }
 
-/// One element of such a list, byte for byte as its server sent it.
+/// One element of these lists, byte for byte as its server sent it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Item {
+pub struct OfferItem {
     json: Box<str>,
     id: Box<str>,
     digest: Digest,
@@ -91,8 +91,8 @@ const TEXTS_OF_RESOURCES: [&str; 6] = [
     "uriTemplate",
 ];
 
-impl Item {
-    /// Reads one element of a list; the error says why it is left out.
+impl OfferItem {
+    /// Parses one element of a list; the error is the reason why it is omitted.
     pub fn parse(kind: ItemKind, json: &str) -> Result<Self, String> {
         let key = kind.id_key();
         let none = || format!("an element of `{}` without `{key}`", kind.list_key());
@@ -100,14 +100,15 @@ impl Item {
         let id = text_member(json, key).filter(|id| !id.is_empty());
         let id = id.ok_or_else(none)?;
         if id.len() > ID_BYTES_MAX {
-            let told = printable::one_line_of(&id, ID_CHARS_TOLD);
+            let shown = printable::one_line_of(&id, ID_CHARS_SHOWN_MAX);
             let bytes = id.len();
             return Err(format!(
-                "`{told}`: its `{key}` has {bytes} bytes, over {ID_BYTES_MAX}"
+                "`{shown}`: its `{key}` has {bytes} bytes, over {ID_BYTES_MAX}"
             ));
         }
         let whole = unique.map_err(|DuplicateMember(member)| {
-            let [id, member] = [&*id, &*member].map(|it| printable::one_line_of(it, ID_CHARS_TOLD));
+            let [id, member] =
+                [&*id, &*member].map(|it| printable::one_line_of(it, ID_CHARS_SHOWN_MAX));
             format!("`{id}`: its definition has the member `{member}` twice")
         })?;
         let digest = match kind {
@@ -121,7 +122,7 @@ impl Item {
         })
     }
 
-    /// The digest of the definition; of a resource or template, of the texts in it.
+    /// The digest of the definition; for a resource or template, of its texts alone.
     pub fn digest(&self) -> Digest {
         self.digest
     }
@@ -136,7 +137,7 @@ impl Item {
         &self.json
     }
 
-    /// A member that is a text.
+    /// Returns a member that is a string.
     pub fn text(&self, key: &str) -> Option<String> {
         text_member(&self.json, key)
     }
@@ -144,7 +145,7 @@ impl Item {
 
 impl Offer {
     /// One of the lists.
-    pub fn list(&self, kind: ItemKind) -> &[Item] {
+    pub fn list(&self, kind: ItemKind) -> &[OfferItem] {
         match kind {
             ItemKind::Prompt => &self.prompts,
             ItemKind::Resource => &self.resources,
@@ -167,9 +168,9 @@ fn digest_of_texts(json: &str) -> Digest {
     Digest::of_json(&format!("{{{}}}", texts.collect::<Vec<_>>().join(",")))
 }
 
-/// A member that is a text, of an object that has it once.
+/// Returns a member that is a string; `None` if the text is not an object.
 pub(crate) fn text_member(json: &str, key: &str) -> Option<String> {
-    // Serde would read a list as well.
+    // Serde would accept a list as well.
     if !json.trim_start().starts_with('{') {
         return None;
     }
@@ -184,7 +185,7 @@ mod tests {
     #[test]
     fn an_item_with_a_member_twice_is_refused() {
         let check = |kind, json: &str, expected: &str| {
-            assert_eq!(Item::parse(kind, json).unwrap_err(), expected);
+            assert_eq!(OfferItem::parse(kind, json).unwrap_err(), expected);
         };
         check(
             ItemKind::Prompt,
@@ -200,7 +201,7 @@ mod tests {
 
     #[test]
     fn of_a_resource_its_texts_are_digested() {
-        let digest = |kind, json: &str| Item::parse(kind, json).unwrap().digest();
+        let digest = |kind, json: &str| OfferItem::parse(kind, json).unwrap().digest();
         let check = |kind, a: &str, b: &str, same: bool| {
             assert_eq!(digest(kind, a) == digest(kind, b), same, "{a} {b}");
         };
@@ -221,12 +222,12 @@ mod tests {
     #[test]
     fn an_item_is_kept_as_it_came_and_needs_what_names_it() {
         let json = r#"{ "uri":"file:///a","size":1.0, "name" : "a"}"#;
-        let item = Item::parse(ItemKind::Resource, json).unwrap();
+        let item = OfferItem::parse(ItemKind::Resource, json).unwrap();
         assert_eq!((item.json(), item.id()), (json, "file:///a"));
         assert_eq!(item.text("name").as_deref(), Some("a"));
         assert_eq!(item.text("size"), None);
         let check = |kind, json: &str, expected: &str| {
-            let error = Item::parse(kind, json).unwrap_err();
+            let error = OfferItem::parse(kind, json).unwrap_err();
             assert_eq!(error, expected);
         };
         let none = "an element of `resourceTemplates` without `uriTemplate`";
@@ -239,7 +240,7 @@ mod tests {
             );
         }
         let long = format!(r#"{{"name":"{}"}}"#, "x".repeat(ID_BYTES_MAX + 1));
-        let error = Item::parse(ItemKind::Prompt, &long).unwrap_err();
+        let error = OfferItem::parse(ItemKind::Prompt, &long).unwrap_err();
         assert!(
             error.ends_with("its `name` has 4097 bytes, over 4096"),
             "{error}"

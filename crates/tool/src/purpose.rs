@@ -4,23 +4,23 @@ use printable::one_line;
 
 use crate::{Parameter, Tool, parameters, signature::char_columns};
 
-/// The longest purpose in a search hit, in characters (interface, section 4). Letters beyond
-/// ASCII count as two.
+/// The longest purpose in a search hit, in characters (interface, section 4). A non-ASCII character
+/// counts as two.
 pub const PURPOSE_CHARS_MAX: usize = 100;
 
-/// Characters of a description that are read; its first sentence is among them or too long anyway.
+/// The characters of a description that are searched for the end of its first sentence.
 const READ_CHARS_MAX: usize = 4_000;
-/// Parameters named in a purpose made from a tool's name.
+/// The most parameters in a purpose that is made from a tool's name.
 const NAMED_PARAMETERS_MAX: usize = 4;
 
-/// The first sentence of the description, as one line without Markdown and closing stop.
+/// Returns the first sentence of the description, as one line without Markdown and without the final
+/// period.
 ///
-/// `description` replaces the server's where the registry has a better one. Without any, the
-/// title serves, then the words of the name and the parameters: `Get weather by city, units`.
+/// `description` replaces that of the server. Without a description, the title is used, then the words
+/// of the name and the parameters: `Get weather by city, units`.
 pub fn purpose(tool: &Tool, description: Option<&str>) -> String {
-    let said = description.map(first_sentence);
-    let said = said.filter(|sentence| !sentence.is_empty());
-    let sentence = said
+    let sentence = description
+        .and_then(|text| some_text(first_sentence(text)))
         .or_else(|| some_text(first_sentence(&tool.description())))
         .or_else(|| some_text(first_sentence(&tool.title()?)))
         .unwrap_or_else(|| make_from_name(tool.name(), &parameters(&tool.input_schema())));
@@ -39,7 +39,7 @@ fn first_sentence(description: &str) -> String {
     sentence.to_owned()
 }
 
-/// The first paragraph that is no heading; the first heading where there is nothing else.
+/// Returns the first paragraph that is not a heading, or the first heading if there is no other text.
 fn first_paragraph(text: &str) -> Vec<&str> {
     let lines = text.lines().map(str::trim);
     let mut lines = lines.skip_while(|line| !is_prose(line)).peekable();
@@ -61,7 +61,7 @@ fn is_prose(line: &str) -> bool {
     has_words(line) && !line.starts_with('#') && !line.starts_with("```") && !is_caption(line)
 }
 
-/// `Purpose:` or `When to use:` alone in a line.
+/// Returns true for `Purpose:` or `When to use:` alone on a line.
 fn is_caption(line: &str) -> bool {
     line.ends_with(':') && line.split_whitespace().count() <= CAPTION_WORDS_MAX
 }
@@ -80,19 +80,19 @@ fn is_item(line: &str) -> bool {
     ['-', '*', '•', '+', '>'].into_iter().any(is_marked)
 }
 
-/// `Args:`, `Returns:`, `Example: ...`: what follows a docstring's sentence.
+/// Returns true for `Args:`, `Returns:`, `Example: ...`, which end the first paragraph of a docstring.
 fn is_label(line: &str) -> bool {
     line.split_once(':').is_some_and(|(word, _)| {
         word.starts_with(char::is_uppercase) && word.chars().all(char::is_alphabetic)
     })
 }
 
-/// One line: marks of Markdown and control characters gone, white space single.
+/// Joins lines into one, without Markdown and control characters.
 fn flat(lines: &[&str]) -> String {
     let text = lines.join(" ").replace("**", "").replace("__", "_");
     let text = drop_links(&text);
     let text = one_line(&text.replace('`', ""));
-    // Marks of headings and lists, emoji: nothing a sentence starts with.
+    // Markers of headings and lists, and emoji: no sentence starts with them.
     let is_mark = |c: char| {
         !c.is_alphanumeric() && !matches!(c, '[' | '(' | '"' | '\'' | '/' | '$' | '@' | '<')
     };
@@ -128,7 +128,7 @@ fn drop_links(text: &str) -> String {
     flat
 }
 
-/// The end of a line's first sentence, its stop included.
+/// Returns the end of the first sentence, including its period.
 fn sentence_end(text: &str) -> usize {
     let is_end = |(at, c): &(usize, char)| match c {
         '。' | '！' | '？' => true,
@@ -139,10 +139,10 @@ fn sentence_end(text: &str) -> usize {
     end.map_or(text.len(), |(at, c)| at + c.len_utf8())
 }
 
-/// Numbers up to this many digits before a stop are of a list (`1. Open ...`), not a sentence's end.
+/// A number of up to this many digits before a period is a list number (`1. Open ...`).
 const LIST_DIGITS_MAX: usize = 2;
 
-/// Words whose stop does not end a sentence.
+/// Words whose period does not end a sentence.
 const ABBREVIATIONS: [&str; 14] = [
     "e.g", "i.e", "etc", "vs", "cf", "approx", "incl", "excl", "dr", "mr", "ms", "st", "fig", "no",
 ];
@@ -164,7 +164,7 @@ fn ends_here(before: &str, after: &str) -> bool {
         || !(is_initial || is_number || ABBREVIATIONS.contains(&word.to_lowercase().as_str()))
 }
 
-/// At most [`PURPOSE_CHARS_MAX`], cut after a word.
+/// Cuts a text to [`PURPOSE_CHARS_MAX`] after a word.
 fn cut(text: &str) -> String {
     let mut room = PURPOSE_CHARS_MAX;
     let is_over = |(_, c): &(usize, char)| {
@@ -214,8 +214,8 @@ fn make_from_name(name: &str, parameters: &[Parameter]) -> String {
     one_line(&format!("{sentence} by {}", named.join(", ")))
 }
 
-/// The words of an identifier: `getHTTPStatus`, `get_http-status` and `get.http__status` alike.
-/// Runs of capitals stay as they are, other words become lower case.
+/// Splits an identifier into words: `getHTTPStatus`, `get_http-status` and `get.http__status` have the
+/// same ones. Acronyms keep their capitals, other words become lower case.
 pub(crate) fn words(name: &str) -> Vec<String> {
     let mut words: Vec<String> = vec![String::new()];
     let letters: Vec<char> = name.chars().collect();

@@ -1,12 +1,14 @@
-//! Reads a JSON Schema for people: its parameters, its smallest text.
+//! The parameters of a JSON Schema, and its minified text.
 
-mod reading;
+mod reader;
 mod shape;
 
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-pub(crate) use reading::{Field, Node, Reading, resolve_pointer};
+use crate::digest::end_of_token;
+
+pub(crate) use reader::{Field, SchemaNode, SchemaReader, resolve_pointer};
 pub(crate) use shape::{Detail, Shape, literals_text, name_text};
 
 /// One property of an input schema, for search and for messages.
@@ -18,29 +20,28 @@ pub struct Parameter {
     pub description: String,
     /// True if a call has to contain it.
     pub required: bool,
-    /// The values an `enum` or `const` allows, as plain text; of the items where it is an array.
+    /// The values of `enum` or `const`, as plain text; for an array, those of its items.
     pub enum_values: Vec<String>,
 }
 
-/// The most enum values kept for one parameter; further ones add nothing to a search.
+/// The most enum values of one parameter: more of them do not improve a search.
 const ENUM_VALUES_MAX: usize = 256;
 
-/// The parameters of an input schema, required ones first, else in the schema's order.
-///
-/// Empty for a schema that cannot be read.
+/// Returns the parameters of an input schema, required ones first, otherwise in the schema's order.
+/// The list is empty if the schema cannot be parsed.
 pub fn parameters(schema: &str) -> Vec<Parameter> {
     let root: Value = serde_json::from_str(schema).unwrap_or_default();
-    let reading = Reading::new(&root);
-    let fields = reading.root().fields().into_iter();
+    let reader = SchemaReader::new(&root);
+    let fields = reader.root().fields().into_iter();
     fields.map(|field| parameter(&field)).collect()
 }
 
-/// The types of the [`parameters`], in their order, as a signature tells them: `string[]`,
-/// `"a"|"b"`, `{x: number}`, with the default behind a `=`.
+/// Returns the types of the [`parameters`], in their order, as a signature shows them: `string[]`,
+/// `"a"|"b"`, `{x: number}`, with the default after `=`.
 pub fn parameter_types(schema: &str) -> Vec<String> {
     let root: Value = serde_json::from_str(schema).unwrap_or_default();
-    let reading = Reading::new(&root);
-    let fields = reading.root().fields().into_iter();
+    let reader = SchemaReader::new(&root);
+    let fields = reader.root().fields().into_iter();
     fields.map(|field| field.type_text(Detail::FULL)).collect()
 }
 
@@ -59,47 +60,24 @@ fn parameter(field: &Field<'_>) -> Parameter {
     }
 }
 
-/// The schema without white space between its tokens; nothing else is changed.
+/// Removes the white space between the tokens of a schema; nothing else changes.
 ///
-/// It works on bytes, so number text, escapes, key order and duplicate keys survive. A text that
-/// is no JSON comes back as it is.
+/// It works on the text, so the spelling of numbers, escapes, key order and duplicate keys survive. A
+/// text that is not JSON is returned unchanged.
 pub fn minified(schema: &str) -> String {
     if serde_json::from_str::<IgnoredAny>(schema).is_err() {
         return schema.to_owned();
     }
     let mut small = String::with_capacity(schema.len());
-    let mut rest = schema;
-    while let Some(start) = rest.find('"') {
-        let (outside, string) = rest.split_at(start);
-        push_dense(&mut small, outside);
-        let (string, after) = string.split_at(string_end(string));
-        small.push_str(string);
-        rest = after;
-    }
-    push_dense(&mut small, rest);
-    small
-}
-
-fn push_dense(small: &mut String, text: &str) {
-    text.split_ascii_whitespace()
-        .for_each(|part| small.push_str(part));
-}
-
-/// The end of the string that `text` begins with, its closing quote included.
-fn string_end(text: &str) -> usize {
-    let bytes = text.as_bytes();
-    let mut at = 1;
-    while let Some(found) = bytes
-        .get(at..)
-        .and_then(|rest| rest.iter().position(|byte| matches!(byte, b'"' | b'\\')))
-    {
-        at += found;
-        if bytes[at] == b'"' {
-            return at + 1;
+    let mut at = 0;
+    while let Some(byte) = schema.as_bytes().get(at) {
+        let end = end_of_token(schema.as_bytes(), at);
+        if !byte.is_ascii_whitespace() {
+            small.push_str(&schema[at..end]);
         }
-        at += 2;
+        at = end;
     }
-    bytes.len()
+    small
 }
 
 #[cfg(test)]

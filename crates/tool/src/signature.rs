@@ -2,35 +2,36 @@
 
 use serde_json::Value;
 
-use crate::schema::{Detail, Field, Reading, name_text};
+use crate::schema::{Detail, Field, SchemaReader, name_text};
 
-/// Room for a signature's required parameters, in columns: beyond it their types are shortened,
-/// then dropped, then the last names.
+/// Room for the required parameters of a signature, in columns. Beyond it, types are shortened, then
+/// omitted, and at last names are omitted.
 const REQUIRED_COLUMNS_MAX: usize = 130;
-/// Room for the whole signature while optional parameters are added.
+/// Room for the whole signature with optional parameters.
 const OPTIONAL_COLUMNS_MAX: usize = 99;
 /// Room for the members of a structured result.
 const OUTPUT_COLUMNS_MAX: usize = 24;
-/// The one member in which the Python SDK wraps every value that is no object. It costs each such
-/// hit five tokens and says nothing; a script that reads another member fails with this name.
+/// The member in which the Python SDK wraps every value that is not an object. It would cost each such
+/// hit five tokens without information; a script that reads another member gets an error with this
+/// name.
 const WRAPPER: &str = "result";
 
-/// A tool's arguments as `(owner: string, page?: integer=1)`, required ones first.
+/// Renders a tool's parameters as `(owner: string, page?: integer=1)`, required ones first.
 ///
-/// `…` says that something was left out. `()` is a tool without parameters, `(…)` one that takes
-/// what it does not name: any object, or a schema that cannot be read. Optional parameters leave
-/// room for `output`, which a hit shows behind the arguments.
+/// `…` marks omitted parts. `()` is a tool without parameters, `(…)` one without named parameters that
+/// accepts any object, or whose schema cannot be parsed. Optional parameters leave room for `output`,
+/// which a hit shows after the parameters.
 pub fn signature(schema: &str, output: &str) -> String {
     let Ok(root) = serde_json::from_str::<Value>(schema) else {
         return "(…)".to_owned();
     };
-    let reading = Reading::new(&root);
-    let fields = reading.root().fields();
-    if fields.is_empty() && reading.root().is_open() {
+    let reader = SchemaReader::new(&root);
+    let fields = reader.root().fields();
+    if fields.is_empty() && reader.root().is_open() {
         return "(…)".to_owned();
     }
     let (required, optional): (Vec<_>, Vec<_>) = fields.iter().partition(|field| field.required);
-    let mut line = Line::default();
+    let mut line = SignatureParts::default();
     line.add_required(&required);
     line.add_optional(
         &optional,
@@ -39,34 +40,34 @@ pub fn signature(schema: &str, output: &str) -> String {
     line.finish()
 }
 
-/// The members of a tool's structured result as ` -> {path, size}`, by its output schema.
+/// Renders the members of an output schema as ` -> {path, size}`.
 ///
-/// The text is empty where the schema names no member, or only `WRAPPER`.
+/// The text is empty if the schema names no member, or only `WRAPPER`.
 pub fn output_signature(schema: &str) -> String {
     let Ok(root) = serde_json::from_str::<Value>(schema) else {
         return String::new();
     };
-    let reading = Reading::new(&root);
-    let fields = reading.root().fields();
+    let reader = SchemaReader::new(&root);
+    let fields = reader.root().fields();
     if fields.iter().all(|field| field.name == WRAPPER) {
         return String::new();
     }
-    let mut line = Line::default();
+    let mut line = SignatureParts::default();
     for field in &fields {
         line.add(name_text(field.name), OUTPUT_COLUMNS_MAX);
     }
     format!(" -> {{{}}}", line.finish_parts())
 }
 
-/// The parts of a signature as long as there is room.
+/// The parts of a signature that fit.
 #[derive(Default)]
-struct Line {
+struct SignatureParts {
     parts: Vec<String>,
     columns: usize,
     is_cut: bool,
 }
 
-impl Line {
+impl SignatureParts {
     fn add_required(&mut self, fields: &[&Field<'_>]) {
         let texts = [Detail::FULL, Detail::BRIEF]
             .iter()
@@ -125,7 +126,8 @@ fn part_columns(part: &str) -> usize {
     columns(part) + ", ".len()
 }
 
-/// The room a text takes: letters beyond ASCII count twice, as they cost about twice the tokens.
+/// Returns the width of a text: a non-ASCII character counts as two, since it costs about twice the
+/// tokens.
 pub(crate) fn columns(text: &str) -> usize {
     text.chars().map(char_columns).sum()
 }

@@ -8,16 +8,16 @@ use serde_json::value::RawValue;
 
 use crate::{Digest, digest::DuplicateMember};
 
-/// The longest name of a tool, in characters: what MCP allows. Names stand in every hit and error.
+/// The longest name of a tool, in characters, which is the limit of MCP.
 pub const TOOL_NAME_CHARS_MAX: usize = 128;
 
-/// The longest part of a refused name in an error, in characters.
-const NAME_CHARS_TOLD: usize = 40;
+/// The longest part of an invalid name in an error, in characters.
+const NAME_CHARS_SHOWN_MAX: usize = 40;
 
-/// One tool of a `tools/list` answer.
+/// One tool of a `tools/list` response.
 ///
-/// The JSON is kept byte for byte; the accessors read it when asked, so fields we do not know
-/// survive and a registry of thousands of tools stays small in memory.
+/// The JSON is kept byte for byte and parsed on access, so unknown fields survive and a registry of
+/// thousands of tools stays small in memory.
 #[derive(Debug, Clone)]
 pub struct Tool {
     json: Box<str>,
@@ -43,50 +43,53 @@ pub struct Annotations {
 #[derive(Debug, thiserror::Error)]
 pub enum ToolError {
     /// Not a JSON object; with the message of the parser.
-    #[error("a tool that is no JSON object: {0}")]
+    #[error("a tool that is not a JSON object: {0}")]
     NotAnObject(String),
-    /// No name, or one that is no text.
+    /// No name, or one that is not a string.
     #[error("a tool without a name")]
     NoName,
-    /// An object of it has a member twice: a person may be shown one of the two, and a model the other.
-    #[error("`{told}`: its definition has the member `{member}` twice")]
+    /// An object of the definition has a member twice: a person may see one of the two values, and a
+    /// model the other.
+    #[error("`{shown}`: its definition has the member `{member}` twice")]
     Duplicate {
         /// The beginning of its name.
-        told: String,
+        shown: String,
         /// The beginning of the member's name.
         member: String,
     },
-    /// A name that is too long to be read in full.
-    #[error("`{told}`: its name has {chars} characters, over {TOOL_NAME_CHARS_MAX}")]
+    /// A name over [`TOOL_NAME_CHARS_MAX`].
+    #[error("`{shown}`: its name has {chars} characters, more than {TOOL_NAME_CHARS_MAX}")]
     LongName {
         /// Its beginning.
-        told: String,
+        shown: String,
         /// Its length, in characters.
         chars: usize,
     },
-    /// A name with a hidden character. No legitimate tool needs one, and it makes two names look the
-    /// same.
-    #[error("`{told}`: its name holds U+{:04X}, which is not seen", u32::from(*hidden))]
+    /// A name with an invisible character, which makes two names look the same. No legitimate tool
+    /// needs one.
+    #[error("`{shown}`: its name contains the invisible character U+{:04X}", u32::from(*hidden))]
     HiddenName {
         /// The name, its hidden characters escaped.
-        told: String,
+        shown: String,
         /// The first of them.
         hidden: char,
     },
 }
 
 impl Tool {
-    /// Reads one element of a `tools` array. Everything but the name is optional, and a field of
-    /// an unexpected type counts as absent: a tool is dropped only when it cannot be called.
+    /// Parses one element of a `tools` array. Everything except the name is optional, and a field of an
+    /// unexpected type counts as absent: a tool is rejected only if it cannot be called.
     pub fn parse(json: &str) -> Result<Self, ToolError> {
-        // Serde would read a list as the fields in their order.
+        // Serde would accept a list as the fields in their order.
         if !json.trim_start().starts_with('{') {
-            return Err(ToolError::NotAnObject("it starts with no `{`".to_owned()));
+            return Err(ToolError::NotAnObject(
+                "it does not start with `{`".to_owned(),
+            ));
         }
         let digest = Digest::of_unique(json).map_err(|it| refuse_duplicate(json, &it))?;
-        let fields: Fields<'_> = serde_json::from_str(json)
+        let fields: RawDefinition<'_> = serde_json::from_str(json)
             .map_err(|error| ToolError::NotAnObject(error.to_string()))?;
-        let name = Fields::text(fields.name).filter(|name| !name.is_empty());
+        let name = RawDefinition::text(fields.name).filter(|name| !name.is_empty());
         let name = check_name(name.ok_or(ToolError::NoName)?)?;
         let annotations = fields.annotations.map(read_annotations).unwrap_or_default();
         Ok(Self {
@@ -117,18 +120,18 @@ impl Tool {
         let fields = self.fields();
         let of_annotations = || {
             let annotations: Titled<'_> = serde_json::from_str(fields.annotations?.get()).ok()?;
-            Fields::text(annotations.title)
+            RawDefinition::text(annotations.title)
         };
-        Fields::text(fields.title).or_else(of_annotations)
+        RawDefinition::text(fields.title).or_else(of_annotations)
     }
 
     /// The description, empty when there is none.
     pub fn description(&self) -> String {
         let fields = self.fields();
-        Fields::text(fields.description).unwrap_or_default()
+        RawDefinition::text(fields.description).unwrap_or_default()
     }
 
-    /// The input schema as sent; `{"type":"object"}` when the server sent none.
+    /// The input schema as sent; `{"type":"object"}` if the server sent none.
     pub fn input_schema(&self) -> Cow<'_, str> {
         match self.fields().input_schema {
             Some(schema) => Cow::Borrowed(schema.get()),
@@ -148,16 +151,16 @@ impl Tool {
             raw.and_then(|raw| serde_json::from_str::<Flagged>(raw.get()).ok())
                 .is_some_and(|flags| flags.deprecated)
         };
-        let description = || Fields::text(fields.description).unwrap_or_default();
+        let description = || RawDefinition::text(fields.description).unwrap_or_default();
         flagged(fields.annotations) || flagged(fields.meta) || says_deprecated(&description())
     }
 
-    /// The digest of the definition, the same for any order of keys and any white space.
+    /// The digest of the definition, which does not depend on the order of keys or white space.
     pub fn digest(&self) -> Digest {
         self.digest
     }
 
-    fn fields(&self) -> Fields<'_> {
+    fn fields(&self) -> RawDefinition<'_> {
         serde_json::from_str(&self.json).expect("the same text was read when the tool was built")
     }
 }
@@ -193,7 +196,7 @@ fn begins_with(text: &str, word: &str) -> bool {
     head.is_some_and(|head| head.eq_ignore_ascii_case(word))
 }
 
-/// A bullet, or a parameter's line: `limit (int): ...`.
+/// Returns true for a bullet, or the line of a parameter: `limit (int): ...`.
 fn is_list_entry(line: &str) -> bool {
     let name = line.split([':', '(']).next().unwrap_or_default().trim();
     let is_name = name.len() < line.trim().len()
@@ -205,7 +208,7 @@ fn is_list_entry(line: &str) -> bool {
     is_name || bullets.iter().any(|bullet| line.starts_with(bullet))
 }
 
-/// Behind `deprecated`, at the beginning of a sentence: the sentence is over, or goes on with what to do.
+/// Returns true if the sentence ends after `deprecated`, or continues with advice.
 fn ends_word_or_clause(after: &str) -> bool {
     const GOES_ON: [&str; 8] = [
         "use ", "since ", "in favo", "as of ", "as ", "by ", "please ", "prefer ",
@@ -216,7 +219,7 @@ fn ends_word_or_clause(after: &str) -> bool {
         || rest.len() < after.len() && GOES_ON.iter().any(|words| rest.starts_with(words))
 }
 
-/// Before `deprecated`: "this tool is", "this method has been".
+/// Returns true for the beginning of a sentence such as "this tool is" or "this method has been".
 fn is_said_of_this(before: &str) -> bool {
     const THINGS: [&str; 7] = [
         "tool",
@@ -238,24 +241,24 @@ fn is_said_of_this(before: &str) -> bool {
 fn refuse_duplicate(json: &str, DuplicateMember(member): &DuplicateMember) -> ToolError {
     let name = crate::offer::text_member(json, "name").unwrap_or_default();
     ToolError::Duplicate {
-        told: one_line_of(&name, NAME_CHARS_TOLD),
-        member: one_line_of(member, NAME_CHARS_TOLD),
+        shown: one_line_of(&name, NAME_CHARS_SHOWN_MAX),
+        member: one_line_of(member, NAME_CHARS_SHOWN_MAX),
     }
 }
 
-/// Checks that a name fits on a line, is unambiguous, and can be called.
+/// Checks that a name is short enough, and has no invisible characters.
 fn check_name(name: String) -> Result<String, ToolError> {
-    let told = || one_line_of(&name, NAME_CHARS_TOLD);
+    let shown = || one_line_of(&name, NAME_CHARS_SHOWN_MAX);
     let chars = name.chars().count();
     if chars > TOOL_NAME_CHARS_MAX {
         return Err(ToolError::LongName {
-            told: told(),
+            shown: shown(),
             chars,
         });
     }
     match name.chars().find(|c| is_hidden(*c)) {
         Some(hidden) => Err(ToolError::HiddenName {
-            told: told(),
+            shown: shown(),
             hidden,
         }),
         None => Ok(name),
@@ -263,7 +266,7 @@ fn check_name(name: String) -> Result<String, ToolError> {
 }
 
 #[derive(Deserialize)]
-struct Fields<'a> {
+struct RawDefinition<'a> {
     #[serde(borrow, default)]
     name: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -280,7 +283,7 @@ struct Fields<'a> {
     meta: Option<&'a RawValue>,
 }
 
-impl Fields<'_> {
+impl RawDefinition<'_> {
     fn text(raw: Option<&RawValue>) -> Option<String> {
         serde_json::from_str(raw?.get()).ok()
     }
@@ -337,8 +340,8 @@ mod tests {
         check(r#"{"description":"x"}"#, "a tool without a name");
         check(r#"{"name":""}"#, "a tool without a name");
         check(r#"{"name":7}"#, "a tool without a name");
-        check(r#"["a"]"#, "a tool that is no JSON object");
-        check("", "a tool that is no JSON object");
+        check(r#"["a"]"#, "a tool that is not a JSON object");
+        check("", "a tool that is not a JSON object");
         let named = |name: &str| serde_json::json!({ "name": name }).to_string();
         let (longest, too_long) = ("é".repeat(128), "é".repeat(129));
         check(&named(&longest), &longest);
@@ -346,11 +349,20 @@ mod tests {
         check(&named("with space/☃"), "with space/☃");
         check(
             &named("line\nfeed\n1 of 1\ngh/create"),
-            "`line feed 1 of 1 gh/create`: its name holds U+000A",
+            "`line feed 1 of 1 gh/create`: its name contains the invisible character U+000A",
         );
-        check(&named("a\u{1b}[2Jb"), "`ab`: its name holds U+001B");
-        check(&named("a\u{202e}b"), "`ab`: its name holds U+202E");
-        check(&named("a\u{e0041}"), "`a`: its name holds U+E0041");
+        check(
+            &named("a\u{1b}[2Jb"),
+            "`ab`: its name contains the invisible character U+001B",
+        );
+        check(
+            &named("a\u{202e}b"),
+            "`ab`: its name contains the invisible character U+202E",
+        );
+        check(
+            &named("a\u{e0041}"),
+            "`a`: its name contains the invisible character U+E0041",
+        );
     }
 
     #[test]

@@ -1,23 +1,23 @@
-//! Tools with the words of real ones, made by rule: the same on every machine.
+//! Generated tools with realistic words, the same on every machine.
 
 use serde_json::{Value, json};
 
 /// The tools of one server.
 #[derive(Debug, Clone)]
-pub(crate) struct Catalog {
+pub(crate) struct BenchCatalog {
     pub(crate) server: String,
     pub(crate) tools: Vec<Value>,
 }
 
-/// `tools` tools, shared out among `servers` servers.
-pub(crate) fn catalogs(servers: usize, tools: usize) -> Vec<Catalog> {
+/// Generates `tools` tools, distributed over `servers` servers.
+pub(crate) fn catalogs(servers: usize, tools: usize) -> Vec<BenchCatalog> {
     let mut chance = Chance(7);
     let of = |number: usize| {
         let topic = &TOPICS[number % TOPICS.len()];
         let count = tools / servers + usize::from(number < tools % servers);
         let server = format!("{}-{number}", topic.service);
         let tools = (0..count).map(|at| tool(topic, number, at, &mut chance));
-        Catalog {
+        BenchCatalog {
             server,
             tools: tools.collect(),
         }
@@ -25,8 +25,8 @@ pub(crate) fn catalogs(servers: usize, tools: usize) -> Vec<Catalog> {
     (0..servers).map(of).collect()
 }
 
-/// Queries that people might ask of these tools: in the tool's words, in other words, with filler, and
-/// with a word that is in no tool.
+/// Generates queries for these tools: in the tool's words, in other words, with filler, and with a
+/// word that is in no tool.
 pub(crate) fn queries(count: usize) -> Vec<String> {
     let mut chance = Chance(11);
     let one = |_| {
@@ -93,7 +93,7 @@ struct Topic {
     nouns: &'static [&'static str],
 }
 
-/// Name, another word for it, and a sentence that goes with it.
+/// Verb, a synonym, and a sentence for the description.
 const VERBS: [(&str, &str, &str); 14] = [
     ("create", "add", "Fails when one of that name exists."),
     (
@@ -312,7 +312,7 @@ const fn topic(
     }
 }
 
-/// Numbers without a pattern that anybody would notice, the same in every run (splitmix64).
+/// A pseudorandom generator with a fixed sequence (splitmix64).
 #[derive(Debug)]
 struct Chance(u64);
 
@@ -326,7 +326,7 @@ impl Chance {
     }
 
     fn below(&mut self, count: usize) -> usize {
-        let count = u64::try_from(count).expect("a count of ours is small");
+        let count = u64::try_from(count).expect("the count fits");
         usize::try_from(self.next() % count).expect("less than the count")
     }
 

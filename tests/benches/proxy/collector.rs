@@ -6,10 +6,10 @@ use std::{
     thread,
 };
 
-/// Listens as long as the bench runs; its address.
+/// Listens until the bench ends; returns its address.
 pub(crate) fn listen() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
-    let address = listener.local_addr().expect("it has an address");
+    let address = listener.local_addr().expect("the socket is bound");
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             thread::spawn(move || take(stream));
@@ -18,7 +18,7 @@ pub(crate) fn listen() -> String {
     format!("http://{address}")
 }
 
-/// One connection, with one request after the other.
+/// Serves one connection, one request after the other.
 fn take(stream: TcpStream) -> io::Result<()> {
     let mut stream = BufReader::new(stream);
     loop {

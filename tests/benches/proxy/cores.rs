@@ -1,22 +1,23 @@
-//! The processors that we and our children run on.
+//! Pins this process and its children to processors.
 //!
 //! Waking a sleeping processor costs some ten microseconds on a virtual machine, more than a whole
-//! small call, and the system decides when to. On a single processor there are no such wake-ups, and
-//! only work is measured.
+//! small call, and the system decides when to do it. On a single processor there are no such
+//! wake-ups, and only work is measured.
 
 use std::{
     fs,
     process::{Command, Stdio},
 };
 
-/// Keeps this process, and what it starts from here on, on one processor until dropped.
+/// Pins this process, and the processes that it starts from here on, to one processor until
+/// dropped.
 #[derive(Debug)]
 pub(crate) struct OneCore {
     before: String,
 }
 
 impl OneCore {
-    /// `None` if the system has no `taskset`, or does not allow setting processors.
+    /// Returns `None` if the system has no `taskset`, or does not allow setting processors.
     pub(crate) fn take() -> Option<Self> {
         let before = allowed()?;
         let last = before.rsplit([',', '-']).next()?.to_owned();

@@ -1,5 +1,5 @@
-//! (g) How long until a client that starts `serve` has its list of tools, by way of the daemon:
-//! one that runs, and one that has to be started first.
+//! (g) Time from the start of `serve` to its list of tools with a daemon: one that runs already,
+//! and one that has to be started first.
 
 use std::{path::Path, time::Instant};
 
@@ -37,7 +37,7 @@ pub(crate) fn run(proxy: &Path, figures: &mut Figures) {
     }
 }
 
-/// Milliseconds from the spawn of `serve` to the answer.
+/// Returns the milliseconds from the spawn of `serve` to the response.
 fn once(house: &House) -> f64 {
     let mut command = house.serve_with_daemon();
     let began = Instant::now();

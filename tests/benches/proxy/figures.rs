@@ -1,8 +1,8 @@
-//! The measurements: percentiles, the aims beside them, and code to print both.
+//! The measurements: percentiles, their aims, and code to print both.
 
 use serde_json::{Value, json};
 
-/// A set of measurements, by its percentiles.
+/// The percentiles of a set of measurements.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Spread {
     pub(crate) p10: f64,
@@ -14,7 +14,7 @@ pub(crate) struct Spread {
 
 impl Spread {
     pub(crate) fn of(mut values: Vec<f64>) -> Self {
-        assert!(!values.is_empty(), "something was measured");
+        assert!(!values.is_empty(), "there is a measurement");
         values.sort_by(f64::total_cmp);
         let at = |percent: usize| values[(values.len() - 1) * percent / 100];
         Self {
@@ -34,7 +34,7 @@ pub(crate) struct Figures {
     aims: Vec<Aim>,
 }
 
-/// A promise, and what became of it.
+/// An aim and its measured value.
 #[derive(Debug)]
 struct Aim {
     what: String,
@@ -59,7 +59,7 @@ impl Figures {
         self.rows.push(numbers);
     }
 
-    /// Prints and keeps a number that is measured once.
+    /// Prints and stores a number that is measured once.
     pub(crate) fn number(&mut self, part: &str, what: &str, value: f64, unit: &str) {
         say(&format!("{part:<7} {what:<46}  {} {unit}", short(value)));
         let row = json!({"part": part, "what": what, "unit": unit, "value": value});
@@ -99,7 +99,7 @@ impl Figures {
         }
     }
 
-    /// Prints each figure beside the same of a run that was kept by `--json`.
+    /// Prints each figure beside that of an earlier run, stored by `--json`.
     pub(crate) fn print_against(&self, before: &Value) {
         let empty = Vec::new();
         let before = before["figures"].as_array().unwrap_or(&empty);
@@ -144,7 +144,8 @@ impl Aim {
     }
 }
 
-/// The values of a row, by the names of its spreads; a number that was measured once has no name.
+/// Returns the values of a row by the names of its spreads; a number that is measured once has no
+/// name.
 fn medians(row: &Value) -> impl Iterator<Item = (&str, f64)> {
     let members = row.as_object().into_iter().flatten();
     members.filter_map(|(name, value)| match name.as_str() {
@@ -153,7 +154,7 @@ fn medians(row: &Value) -> impl Iterator<Item = (&str, f64)> {
     })
 }
 
-/// Three digits that matter.
+/// Formats a number with three significant digits.
 fn short(value: f64) -> String {
     let decimals = match value.abs() {
         size if size >= 100.0 => 0,

@@ -1,11 +1,11 @@
-//! (c) Many calls in flight.
+//! (c) Many concurrent calls.
 
 use std::{path::Path, time::Instant};
 
 use crate::{
     figures::{Figures, Spread},
     house::{CALLED, House, direct},
-    peer::{Call, Peer},
+    peer::{Peer, PeerCall},
 };
 
 const IN_FLIGHT: u32 = 32;
@@ -15,8 +15,8 @@ pub(crate) fn run(proxy: &Path, figures: &mut Figures) {
     let house = House::with_tools(proxy, 10, 1_000);
     let (mut server, mut client) = (direct(), house.serve());
     for (what, tool, calls) in [("100 B", "text_100", 2_000), ("10 KB", "text_10000", 1_000)] {
-        let straight = Call::direct(tool);
-        let around = Call::through(&format!("{CALLED}/{tool}"), "");
+        let straight = PeerCall::direct(tool);
+        let around = PeerCall::through(&format!("{CALLED}/{tool}"), "");
         rate(&mut server, &straight, calls);
         rate(&mut client, &around, calls);
         let (mut near, mut far, mut ratio) = (Vec::new(), Vec::new(), Vec::new());
@@ -37,8 +37,8 @@ pub(crate) fn run(proxy: &Path, figures: &mut Figures) {
     client.end();
 }
 
-/// Calls a second, with the next one sent as soon as one is answered.
-pub(crate) fn rate(peer: &mut Peer, call: &Call, calls: u32) -> f64 {
+/// Returns the calls per second if the next one is sent as soon as one is answered.
+pub(crate) fn rate(peer: &mut Peer, call: &PeerCall, calls: u32) -> f64 {
     let began = Instant::now();
     for _ in 0..IN_FLIGHT {
         peer.send(call);

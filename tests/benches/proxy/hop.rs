@@ -1,4 +1,4 @@
-//! (a) What one hop adds, by the size of the answer.
+//! (a) The time that one hop adds, by the size of the response.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use crate::{
     cores::OneCore,
     figures::{Figures, Spread, say},
     house::{CALLED, House, direct},
-    peer::{Call, Peer},
+    peer::{Peer, PeerCall},
 };
 
 struct Case {
@@ -14,7 +14,7 @@ struct Case {
     tool: &'static str,
     options: &'static str,
     rounds: u32,
-    /// Calls of one side before it is the other's turn.
+    /// The number of calls of one side before the other's turn.
     batch: u32,
 }
 
@@ -45,7 +45,7 @@ const CASES: [Case; 8] = [
 
 const SMALL: &str = "100 B text";
 const LARGE: &str = "1 MB text, raw";
-/// The same with a client that reads the JSON it gets, on both ways.
+/// The same with a client that parses the received JSON, on both sides.
 const READ: &str = "1 MB text, raw, read by the client";
 
 const fn case(
@@ -107,8 +107,8 @@ struct Sides {
 }
 
 fn measure(case: &Case, server: &mut Peer, client: &mut Peer) -> Sides {
-    let straight = Call::direct(case.tool);
-    let around = Call::through(&format!("{CALLED}/{}", case.tool), case.options);
+    let straight = PeerCall::direct(case.tool);
+    let around = PeerCall::through(&format!("{CALLED}/{}", case.tool), case.options);
     prove(case, client.ask(&around));
     for _ in 0..WARM_UP.min(case.rounds * case.batch / 4) {
         server.ask(&straight);
@@ -121,7 +121,7 @@ fn measure(case: &Case, server: &mut Peer, client: &mut Peer) -> Sides {
         } else {
             Peer::time
         };
-        let batch = |peer: &mut Peer, call: &Call| -> Vec<f64> {
+        let batch = |peer: &mut Peer, call: &PeerCall| -> Vec<f64> {
             (0..case.batch).map(|_| time(peer, call)).collect()
         };
         let (near, far) = if round % 2 == 0 {
@@ -142,7 +142,7 @@ fn measure(case: &Case, server: &mut Peer, client: &mut Peer) -> Sides {
     }
 }
 
-/// A fast refusal is no speed.
+/// Checks that the response is a result of the expected size: a fast error would count as speed.
 fn prove(case: &Case, answer: &[u8]) {
     let text = String::from_utf8_lossy(answer);
     let shown: String = text.chars().take(200).collect();
@@ -150,7 +150,7 @@ fn prove(case: &Case, answer: &[u8]) {
     let size = case.tool.rsplit('_').next().and_then(|it| it.parse().ok());
     let size: usize = size.expect("a tool is named after its size");
     let is_cut = case.options.is_empty() && size > 16_000;
-    // Text that would be sent twice is sent once.
+    // A text that repeats the structured content is sent once.
     let least = if is_cut { 8_000 } else { size * 2 / 5 };
     assert!(answer.len() > least, "{} bytes: {shown}", answer.len());
 }

@@ -1,5 +1,5 @@
-//! A folder with a configuration and a state that `proxy reindex` made, and the ways to start
-//! what is measured.
+//! A folder with a configuration and a state made by `proxy reindex`, and the commands to start the
+//! measured programs.
 
 use std::{
     fs,
@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::{
-    catalog::{Catalog, catalogs},
+    catalog::{BenchCatalog, catalogs},
     peer::Peer,
 };
 
-/// The server whose tools the calls go to.
+/// The server of the called tools.
 pub(crate) const CALLED: &str = "direct";
 
-/// As large as the proxy makes its own pipes: a server called directly has no smaller one.
+/// The size that the proxy gives its own pipes, so that a server called directly has the same.
 const PIPE_BYTES: &str = "1048576";
 
 #[derive(Debug)]
@@ -32,17 +32,17 @@ pub(crate) struct House {
 }
 
 impl House {
-    /// A house of generated tools, and the server to call.
+    /// Creates a house of generated tools, and the server to call.
     pub(crate) fn with_tools(proxy: &Path, servers: usize, tools: usize) -> Self {
         let mut all = catalogs(servers, tools);
         all.push(called());
         Self::new(proxy, &all)
     }
 
-    pub(crate) fn new(proxy: &Path, catalogs: &[Catalog]) -> Self {
+    pub(crate) fn new(proxy: &Path, catalogs: &[BenchCatalog]) -> Self {
         let folder = tempfile::Builder::new().prefix("proxy-bench-").tempdir();
         let mut house = Self {
-            folder: folder.expect("there is room for a temporary folder"),
+            folder: folder.expect("a temporary folder can be created"),
             proxy: proxy.to_owned(),
             servers: catalogs.iter().map(|it| it.server.clone()).collect(),
             reindexed_in: Duration::ZERO,
@@ -61,12 +61,12 @@ impl House {
         house
     }
 
-    /// From now on, every server that is started never answers.
+    /// Makes every server that is started from now on hang.
     pub(crate) fn let_servers_hang(&self) {
         self.configure(|house, _| vec!["--hang".to_owned(), house.started().display().to_string()]);
     }
 
-    /// Returns true if a server that hangs was started.
+    /// Returns true if a hanging server was started.
     pub(crate) fn has_started_one(&self) -> bool {
         self.started().exists()
     }
@@ -87,7 +87,7 @@ impl House {
         self.command(&["serve", "--standalone"])
     }
 
-    /// `serve` as a client starts it.
+    /// Returns the command `serve`, as a client starts it.
     pub(crate) fn serve_with_daemon(&self) -> Command {
         self.command(&["serve"])
     }
@@ -96,9 +96,10 @@ impl House {
         self.command(&["serve", "--http", "127.0.0.1:0"])
     }
 
-    /// Says more in the configuration.
+    /// Appends to the configuration.
     pub(crate) fn append(&self, tables: &str) {
-        let config = fs::read_to_string(self.path("config.toml")).expect("it was written");
+        let config =
+            fs::read_to_string(self.path("config.toml")).expect("the configuration was written");
         self.write("config.toml", &format!("{config}{tables}"));
     }
 
@@ -108,11 +109,11 @@ impl House {
         output.expect("the proxy can be started");
     }
 
-    /// The process of the daemon that runs.
+    /// Returns the process id of the running daemon.
     pub(crate) fn daemon_pid(&self) -> u32 {
         let output = self.command(&["daemon", "status", "--json"]).output();
         let output = output.expect("the proxy can be started");
-        let status: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+        let status: Value = serde_json::from_slice(&output.stdout).expect("the status is JSON");
         let pid = status["daemons"][0]["pid"].as_u64();
         pid.and_then(|pid| u32::try_from(pid).ok())
             .expect("a daemon runs")
@@ -155,11 +156,11 @@ impl House {
     }
 
     fn write(&self, name: &str, text: &str) {
-        fs::write(self.path(name), text).expect("the house is ours to write in");
+        fs::write(self.path(name), text).expect("the test folder is writable");
     }
 }
 
-/// The server itself, without anybody between.
+/// Starts the server itself, without the proxy.
 pub(crate) fn direct() -> Peer {
     Peer::ready(&mut direct_command())
 }
@@ -170,8 +171,8 @@ pub(crate) fn direct_command() -> Command {
     command
 }
 
-/// Its tools are named after what they answer.
-fn called() -> Catalog {
+/// Returns the catalogue of the called server; a tool is named after its response.
+fn called() -> BenchCatalog {
     let names = [
         "text_100",
         "text_2000",
@@ -185,7 +186,7 @@ fn called() -> Catalog {
         json!({"name": name, "description": "Answers with so many bytes.",
             "inputSchema": {"type": "object", "properties": {}}})
     };
-    Catalog {
+    BenchCatalog {
         server: CALLED.to_owned(),
         tools: names.into_iter().map(tool).collect(),
     }

@@ -1,9 +1,10 @@
-//! Speed of the whole program, beside calling the same server directly in the same run.
+//! The speed of the whole program, beside calls of the same server directly in the same run.
 //!
-//! `cargo bench -p journeys [-- PART... [--json FILE] [--against FILE] [--proxy FILE]]`, where a part is `table`,
-//! `many`, `hop`, `script`, `trust`, `spawn`, `daemon`, `flight`, `search`, `memory` or `size`; none means all. `--json` writes every figure
-//! to a file, `--against` prints each beside those of such a file, `--proxy` measures another build. Needs no network. Each line says the median and,
-//! in brackets, the 10th and 90th percentile.
+//! `cargo bench -p journeys [-- PART... [--json FILE] [--against FILE] [--proxy FILE]]`, where a
+//! part is `table`, `many`, `hop`, `script`, `trust`, `spawn`, `daemon`, `flight`, `search`,
+//! `memory` or `size`; none means all. `--json` writes every figure to a file, `--against` prints
+//! each beside those of such a file, `--proxy` measures another build. Needs no network. Each line
+//! has the median and, in brackets, the 10th and 90th percentile.
 
 mod catalog;
 mod collector;
@@ -48,7 +49,7 @@ const PARTS: [Part; 11] = [
     ("size", size::run),
 ];
 
-struct Arguments {
+struct BenchArguments {
     parts: Vec<String>,
     json: Option<PathBuf>,
     against: Option<PathBuf>,
@@ -87,15 +88,15 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Reads what an earlier run wrote with `--json`.
+/// Reads the figures that an earlier run wrote with `--json`.
 fn read_figures(file: &Path) -> Result<Value, String> {
     let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
     serde_json::from_str(&text)
         .map_err(|error| format!("{}: no figures of `--json`: {error}", file.display()))
 }
 
-fn parse(mut args: impl Iterator<Item = String>) -> Result<Arguments, String> {
-    let mut arguments = Arguments {
+fn parse(mut args: impl Iterator<Item = String>) -> Result<BenchArguments, String> {
+    let mut arguments = BenchArguments {
         parts: Vec::new(),
         json: None,
         against: None,
@@ -104,7 +105,7 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Arguments, String> {
     while let Some(arg) = args.next() {
         let mut file = || args.next().map(PathBuf::from).ok_or("a file is missing");
         match arg.as_str() {
-            // Cargo says so to every bench.
+            // Cargo passes this to every bench.
             "--bench" => {}
             "--json" => arguments.json = Some(file()?),
             "--against" => arguments.against = Some(file()?),

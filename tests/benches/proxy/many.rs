@@ -1,4 +1,4 @@
-//! Much of everything: configured servers, sessions over HTTP, kept results.
+//! Large numbers of configured servers, of sessions over HTTP, and of kept results.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -12,7 +12,7 @@ use crate::{
     catalog::catalogs,
     figures::Figures,
     house::{CALLED, House},
-    peer::{Call, Peer},
+    peer::{Peer, PeerCall},
     table::ours::{own_mb, resident_mb},
 };
 
@@ -40,7 +40,7 @@ fn servers(proxy: &Path, figures: &mut Figures) {
         "ms",
     );
     memory(figures, &format!("{what}, listed"), client.pid());
-    let called = client.time(&Call::of("describe_tool", r#"{"name":"nothing"}"#)) / 1e3;
+    let called = client.time(&PeerCall::of("describe_tool", r#"{"name":"nothing"}"#)) / 1e3;
     figures.number(
         "many",
         &format!("{what}: first look at a tool"),
@@ -61,19 +61,19 @@ fn sessions(proxy: &Path, figures: &mut Figures) {
         .spawn()
         .expect("the proxy can be started");
     let mut told = String::new();
-    let stderr = serving.stderr.take().expect("it is piped");
+    let stderr = serving.stderr.take().expect("stderr is piped");
     BufReader::new(stderr)
         .read_line(&mut told)
-        .expect("it says where");
+        .expect("stderr is UTF-8");
     let address = told
         .split("http://")
         .nth(1)
         .and_then(|it| it.split('/').next());
-    let address = address.expect("it says where").trim().to_owned();
+    let address = address.expect("stderr has the address").trim().to_owned();
     let daemon = house.daemon_pid();
     memory(figures, "sessions: before", daemon);
     let began = Instant::now();
-    let mut web = Web::open(&address);
+    let mut web = WebPeer::open(&address);
     for _ in 0..SESSIONS {
         web.begin_session();
     }
@@ -90,9 +90,12 @@ fn results(proxy: &Path, figures: &mut Figures) {
     let house = House::with_tools(proxy, 10, 1_000);
     house.append("[results]\nkeep_mib = 2048\n");
     let mut client = house.serve();
-    let call = Call::through(&format!("{CALLED}/text_2000"), r#","max_tokens":200"#);
+    let call = PeerCall::through(&format!("{CALLED}/text_2000"), r#","max_tokens":200"#);
     let answer = String::from_utf8_lossy(client.ask(&call)).into_owned();
-    assert!(answer.contains("read_result"), "it is cut: {answer}");
+    assert!(
+        answer.contains("read_result"),
+        "the result is cut: {answer}"
+    );
     memory(figures, "kept results: 1", client.pid());
     let began = Instant::now();
     for _ in 1..RESULTS {
@@ -119,16 +122,16 @@ fn memory(figures: &mut Figures, what: &str, pid: u32) {
     );
 }
 
-/// A client that begins one session after the other over one connection.
-struct Web {
+/// A client that starts one session after the other over one connection.
+struct WebPeer {
     stream: BufReader<TcpStream>,
     host: String,
 }
 
-impl Web {
+impl WebPeer {
     fn open(address: &str) -> Self {
-        let stream = TcpStream::connect(address).expect("it listens");
-        stream.set_nodelay(true).expect("a socket takes it");
+        let stream = TcpStream::connect(address).expect("the proxy listens");
+        stream.set_nodelay(true).expect("the option can be set");
         Self {
             stream: BufReader::new(stream),
             host: address.to_owned(),
@@ -150,7 +153,7 @@ impl Web {
         self.post(&header, r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#);
     }
 
-    /// Answers the session that the response names.
+    /// Sends a request; returns the session id of the response.
     fn post(&mut self, headers: &str, body: &str) -> Option<String> {
         let request = format!(
             "POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
@@ -159,7 +162,9 @@ impl Web {
             body.len()
         );
         let stream = self.stream.get_mut();
-        stream.write_all(request.as_bytes()).expect("it reads");
+        stream
+            .write_all(request.as_bytes())
+            .expect("the proxy reads");
         self.read_response()
     }
 
@@ -177,14 +182,15 @@ impl Web {
             };
             match name.to_ascii_lowercase().as_str() {
                 "mcp-session-id" => session = Some(value.trim().to_owned()),
-                "content-length" => length = value.trim().parse().expect("a length"),
+                "content-length" => length = value.trim().parse().expect("the length is a number"),
                 "transfer-encoding" => is_chunked = true,
                 _ => {}
             }
         }
         if is_chunked {
             loop {
-                let size = usize::from_str_radix(&self.read_line(), 16).expect("a chunk's size");
+                let size =
+                    usize::from_str_radix(&self.read_line(), 16).expect("the size is hexadecimal");
                 self.skip(size + 2);
                 if size == 0 {
                     break;
@@ -198,12 +204,14 @@ impl Web {
 
     fn read_line(&mut self) -> String {
         let mut line = String::new();
-        self.stream.read_line(&mut line).expect("it answers");
+        self.stream.read_line(&mut line).expect("the proxy answers");
         line.trim_end().to_owned()
     }
 
     fn skip(&mut self, bytes: usize) {
         let mut body = vec![0; bytes];
-        self.stream.read_exact(&mut body).expect("it answers");
+        self.stream
+            .read_exact(&mut body)
+            .expect("the proxy answers");
     }
 }

@@ -8,7 +8,7 @@ use crate::{
     catalog::queries,
     figures::Figures,
     house::{CALLED, House},
-    peer::{Call, Peer},
+    peer::{Peer, PeerCall},
 };
 
 pub(crate) fn run(proxy: &Path, figures: &mut Figures) {
@@ -22,13 +22,13 @@ pub(crate) fn run(proxy: &Path, figures: &mut Figures) {
     };
     note(&client, "idle");
     for query in queries(1_000) {
-        client.ask(&Call::of(
+        client.ask(&PeerCall::of(
             "search_tools",
             &json!({"query": query}).to_string(),
         ));
     }
     note(&client, "after 1,000 searches");
-    let call = |tool: &str, options: &str| Call::through(&format!("{CALLED}/{tool}"), options);
+    let call = |tool: &str, options: &str| PeerCall::through(&format!("{CALLED}/{tool}"), options);
     repeat(&mut client, &call("text_100", ""), 2_000);
     repeat(&mut client, &call("text_10000", ""), 500);
     let after_small = note(&client, "after 2,500 small calls");
@@ -53,7 +53,7 @@ pub(crate) fn run(proxy: &Path, figures: &mut Figures) {
     );
 }
 
-fn repeat(client: &mut Peer, call: &Call, times: u32) {
+fn repeat(client: &mut Peer, call: &PeerCall, times: u32) {
     for _ in 0..times {
         client.ask(call);
     }

@@ -1,5 +1,5 @@
-//! The other end of two pipes: a server, or the proxy. Plain blocking calls, so that the
-//! measuring side adds as little as it can.
+//! The other end of two pipes: a server, or the proxy. Uses plain blocking calls, to keep the
+//! overhead of measuring small.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use std::{
 
 use serde_json::Value;
 
-/// More than the longest answer: one is read in as few steps as the pipe allows.
+/// More than the longest response: one is read in as few steps as the pipe allows.
 const READ_BYTES: usize = 2 * 1024 * 1024;
 
 #[derive(Debug)]
@@ -26,24 +26,24 @@ pub(crate) struct Peer {
 
 /// The text of a call, without the id.
 #[derive(Debug, Clone)]
-pub(crate) struct Call(String);
+pub(crate) struct PeerCall(String);
 
-impl Call {
-    /// To a server itself.
+impl PeerCall {
+    /// A call to the server itself.
     pub(crate) fn direct(tool: &str) -> Self {
         Self(format!(
             r#""method":"tools/call","params":{{"name":"{tool}","arguments":{{}}}}"#
         ))
     }
 
-    /// To one of the proxy's three tools.
+    /// A call to one of the proxy's three tools.
     pub(crate) fn of(tool: &str, arguments: &str) -> Self {
         Self(format!(
             r#""method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}"#
         ))
     }
 
-    /// Through the proxy; `options` are further members beside `tool_input`.
+    /// A call through the proxy; `options` are further members beside `tool_input`.
     pub(crate) fn through(tool: &str, options: &str) -> Self {
         let arguments = format!(r#"{{"tool_name":"{tool}","tool_input":{{}}{options}}}"#);
         Self::of("execute_dynamic_tool", &arguments)
@@ -66,7 +66,7 @@ impl Peer {
         }
     }
 
-    /// Starts it and plays the handshake.
+    /// Starts it and performs the handshake.
     pub(crate) fn ready(command: &mut Command) -> Self {
         let mut peer = Self::start(command);
         peer.initialize();
@@ -74,7 +74,7 @@ impl Peer {
     }
 
     pub(crate) fn initialize(&mut self) {
-        self.ask(&Call(
+        self.ask(&PeerCall(
             r#""method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}"#
                 .to_owned(),
         ));
@@ -83,37 +83,37 @@ impl Peer {
     }
 
     pub(crate) fn list_tools(&mut self) -> usize {
-        self.ask(&Call(r#""method":"tools/list","params":{}"#.to_owned()))
+        self.ask(&PeerCall(r#""method":"tools/list","params":{}"#.to_owned()))
             .len()
     }
 
-    /// Sends a call and reads its answer.
-    pub(crate) fn ask(&mut self, call: &Call) -> &[u8] {
+    /// Sends a call and reads the response.
+    pub(crate) fn ask(&mut self, call: &PeerCall) -> &[u8] {
         self.send(call);
         self.read()
     }
 
-    /// The microseconds that a call takes.
-    pub(crate) fn time(&mut self, call: &Call) -> f64 {
+    /// Returns the microseconds that a call takes.
+    pub(crate) fn time(&mut self, call: &PeerCall) -> f64 {
         let began = Instant::now();
         self.ask(call);
         began.elapsed().as_secs_f64() * 1e6
     }
 
-    /// The same for a client that also reads the JSON, as each real one does.
-    pub(crate) fn time_reading(&mut self, call: &Call) -> f64 {
+    /// The same for a client that also parses the JSON, as real ones do.
+    pub(crate) fn time_reading(&mut self, call: &PeerCall) -> f64 {
         let began = Instant::now();
         let answer: Value = serde_json::from_slice(self.ask(call)).expect("the answer is JSON");
         black_box(answer);
         began.elapsed().as_secs_f64() * 1e6
     }
 
-    pub(crate) fn send(&mut self, call: &Call) {
+    pub(crate) fn send(&mut self, call: &PeerCall) {
         let id = self.next_id;
         self.next_id += 1;
         self.request.clear();
         writeln!(self.request, r#"{{"jsonrpc":"2.0","id":{id},{}}}"#, call.0)
-            .expect("memory takes all");
+            .expect("the buffer grows");
         self.input.write_all(&self.request).expect("the peer reads");
     }
 
@@ -129,18 +129,18 @@ impl Peer {
         self.child.id()
     }
 
-    /// Kilobytes of a line of `/proc/PID/status`.
+    /// Returns the kilobytes of a line of `/proc/PID/status`.
     pub(crate) fn memory_kb(&self, key: &str) -> u32 {
         let path = format!("/proc/{}/status", self.child.id());
-        let status = fs::read_to_string(path).expect("the peer lives");
+        let status = fs::read_to_string(path).expect("the peer runs");
         let line = status.lines().find_map(|line| line.strip_prefix(key));
         let words = line.map(|line| line.trim_start_matches(':').split_whitespace());
         words
             .and_then(|mut words| words.next()?.parse().ok())
-            .expect("the system tells a process's memory")
+            .expect("the system reports the memory of a process")
     }
 
-    /// Closes its stdin and waits until it has ended.
+    /// Closes its stdin and waits until it has exited.
     pub(crate) fn end(self) {
         let Self {
             mut child,
@@ -149,7 +149,7 @@ impl Peer {
             ..
         } = self;
         drop(input);
-        let status = child.wait().expect("it is our child");
+        let status = child.wait().expect("the process is our child");
         drop(output);
         assert!(status.success(), "it ended with {status}");
     }

@@ -1,4 +1,4 @@
-//! (h) What a script costs: its start, and each call that it makes.
+//! (h) The cost of a script: its start, and each call that it makes.
 
 use std::{
     path::Path,
@@ -9,16 +9,16 @@ use crate::{
     cores::OneCore,
     figures::{Figures, Spread, say},
     house::{CALLED, House, direct},
-    peer::{Call, Peer},
+    peer::{Peer, PeerCall},
 };
 
 const ROUNDS: usize = 40;
 const WARM_UP: usize = 5;
 
-/// Calls of one script.
+/// The number of calls of one script.
 const CALLS: usize = 90;
 
-/// Processes of `serve` whose first script is timed.
+/// The number of `serve` processes whose first script is timed.
 const COLD: usize = 15;
 
 /// Models take longer between two scripts: the next process is ready by then.
@@ -42,14 +42,14 @@ fn pause() {
     std::thread::sleep(PAUSE);
 }
 
-fn script(text: &str) -> Call {
+fn script(text: &str) -> PeerCall {
     let text = text.replace('"', "'");
     let input = format!(r#"{{"tool_name":"proxy/run_script","tool_input":{{"script":"{text}"}}}}"#);
-    Call::of("execute_dynamic_tool", &input)
+    PeerCall::of("execute_dynamic_tool", &input)
 }
 
-/// The milliseconds that it takes; it has to answer this.
-fn time(client: &mut Peer, call: &Call, expected: &str) -> f64 {
+/// Returns the milliseconds that the call takes; its response must contain this text.
+fn time(client: &mut Peer, call: &PeerCall, expected: &str) -> f64 {
     let began = Instant::now();
     let answer = client.ask(call);
     let took = began.elapsed().as_secs_f64() * 1e3;
@@ -62,10 +62,13 @@ fn time(client: &mut Peer, call: &Call, expected: &str) -> f64 {
 }
 
 fn measure_starts(house: &House, figures: &mut Figures) {
-    let (one, found) = (script("1"), Call::of("search_tools", r#"{"query":"text"}"#));
+    let (one, found) = (
+        script("1"),
+        PeerCall::of("search_tools", r#"{"query":"text"}"#),
+    );
     let cold = (0..COLD).map(|_| {
         let mut client = house.serve();
-        // The code that a session loads once is not part of the start of a script.
+        // The code that a session loads once does not belong to the start of a script.
         client.ask(&found);
         let took = time(&mut client, &one, "1");
         client.end();
@@ -89,13 +92,13 @@ fn measure_starts(house: &House, figures: &mut Figures) {
     figures.aim("a script, the first of a session", 50.0, cold.p50, "ms");
 }
 
-/// A script of many calls less one of none, by their number, beside the same call made by a client
-/// of the proxy and by one of the server itself.
+/// Measures a call in a script: a script with many calls minus one with none, divided by their
+/// number, beside the same call by a client of the proxy and by one of the server itself.
 fn measure_calls(house: &House, on: &str, figures: &mut Figures) {
     let calls = format!("let n = 0; for (; n < {CALLS}; n++) await {CALLED}.text_100({{}}); n");
     let (none, many) = (script("0"), script(&calls));
-    let through = Call::through(&format!("{CALLED}/text_100"), "");
-    let straight = Call::direct("text_100");
+    let through = PeerCall::through(&format!("{CALLED}/text_100"), "");
+    let straight = PeerCall::direct("text_100");
     let (mut server, mut client) = (direct(), house.serve());
     let (mut within, mut around, mut near, mut added) = (vec![], vec![], vec![], vec![]);
     for round in 0..ROUNDS + WARM_UP {
@@ -103,7 +106,7 @@ fn measure_calls(house: &House, on: &str, figures: &mut Figures) {
         let empty = time(&mut client, &none, "0");
         pause();
         let full = time(&mut client, &many, &CALLS.to_string());
-        let batch = |peer: &mut Peer, call: &Call| {
+        let batch = |peer: &mut Peer, call: &PeerCall| {
             Spread::of((0..CALLS).map(|_| peer.time(call)).collect()).p50
         };
         let by_client = batch(&mut client, &through);

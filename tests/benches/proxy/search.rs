@@ -1,4 +1,4 @@
-//! (d) Search, as a client asks for it and in the registry alone.
+//! (d) Search, through a client and in the registry alone.
 
 use std::{hint::black_box, path::Path, sync::Arc, time::Instant};
 
@@ -9,7 +9,7 @@ use crate::{
     catalog::{catalogs, queries},
     figures::{Figures, Spread},
     house::House,
-    peer::Call,
+    peer::PeerCall,
 };
 
 const QUERIES: usize = 2_000;
@@ -21,7 +21,7 @@ pub(crate) fn run(proxy: &Path, figures: &mut Figures) {
         let house = House::new(proxy, &catalogs(servers, tools));
         let mut client = house.serve();
         let queries = queries(QUERIES + WARM_UP);
-        let calls: Vec<Call> = queries.iter().map(|query| call(query)).collect();
+        let calls: Vec<PeerCall> = queries.iter().map(|query| call(query)).collect();
         let first = client.time(&calls[0]) / 1e3;
         let generation = open(&house);
         let (mut asked, mut alone) = (Vec::new(), Vec::new());
@@ -52,12 +52,13 @@ pub(crate) fn run(proxy: &Path, figures: &mut Figures) {
     }
 }
 
-fn call(query: &str) -> Call {
-    Call::of("search_tools", &json!({"query": query}).to_string())
+fn call(query: &str) -> PeerCall {
+    PeerCall::of("search_tools", &json!({"query": query}).to_string())
 }
 
 fn open(house: &House) -> Arc<Generation> {
-    let shelved = |name: &String| ServerRules::plain(name.parse().expect("a server's name"));
+    let shelved =
+        |name: &String| ServerRules::plain(name.parse().expect("the server name is valid"));
     let servers = house.servers().iter().map(shelved).collect();
     let registry = Registry::open(
         &house.state(),
@@ -66,7 +67,7 @@ fn open(house: &House) -> Arc<Generation> {
             ..Rules::default()
         },
     );
-    let registry = registry.expect("there is no glob to be wrong");
+    let registry = registry.expect("the rules have no glob");
     registry.generation().expect("the index opens")
 }
 

@@ -43,7 +43,7 @@ pub(crate) fn run(proxy: &Path, figures: &mut Figures) {
 
 struct Start {
     what: String,
-    /// None for the server itself.
+    /// None: the server itself is measured.
     house: Option<House>,
     greeted: Vec<f64>,
     listed: Vec<f64>,

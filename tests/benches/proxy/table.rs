@@ -1,4 +1,4 @@
-//! Every promise, compared with calling a server directly, by `serve` alone and through the daemon: one
+//! Every aim, compared with calling a server directly, by `serve` alone and through the daemon: one
 //! table, measured in turns, so that other load on the machine affects all three.
 
 pub(crate) mod ours;
@@ -13,16 +13,16 @@ use crate::{
     cores::OneCore,
     figures::{Figures, Spread},
     house::{CALLED, House, direct, direct_command},
-    peer::{Call, Peer},
+    peer::{Peer, PeerCall},
 };
 
-/// Servers of the house, and tools of all of them: what a start is measured with.
+/// The number of servers of the house, and of all their tools, when a start is measured.
 const SERVERS: usize = 50;
 const TOOLS: usize = 1_000;
 
 pub(crate) fn run(proxy: &Path, figures: &mut Figures) {
     let house = House::with_tools(proxy, SERVERS, TOOLS);
-    let mut table = Table { figures };
+    let mut table = FigureTable { figures };
     table.starts(&house);
     table.calls(&house, "two cores");
     if let Some(_one) = OneCore::take() {
@@ -35,17 +35,17 @@ pub(crate) fn run(proxy: &Path, figures: &mut Figures) {
     house.stop_daemon();
 }
 
-/// The way that calls go.
+/// The route of the calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum Connection {
     Direct,
     Alone,
     Daemon,
 }
 
-const WAYS: [Way; 3] = [Way::Direct, Way::Alone, Way::Daemon];
+const WAYS: [Connection; 3] = [Connection::Direct, Connection::Alone, Connection::Daemon];
 
-impl Way {
+impl Connection {
     const fn name(self) -> &'static str {
         match self {
             Self::Direct => "direct",
@@ -62,39 +62,39 @@ impl Way {
         }
     }
 
-    fn call(self, tool: &str, options: &str) -> Call {
+    fn call(self, tool: &str, options: &str) -> PeerCall {
         match self {
-            Self::Direct => Call::direct(tool),
-            _ => Call::through(&format!("{CALLED}/{tool}"), options),
+            Self::Direct => PeerCall::direct(tool),
+            _ => PeerCall::through(&format!("{CALLED}/{tool}"), options),
         }
     }
 }
 
-/// Values of one row, one a way.
+/// The values of one row, by route.
 #[derive(Debug, Default)]
 struct Row(Vec<(&'static str, Vec<f64>)>);
 
 impl Row {
-    fn of(ways: &[Way]) -> Self {
+    fn of(ways: &[Connection]) -> Self {
         Self(ways.iter().map(|way| (way.name(), Vec::new())).collect())
     }
 
-    fn push(&mut self, way: Way, value: f64) {
+    fn push(&mut self, way: Connection, value: f64) {
         let column = self.0.iter_mut().find(|(name, _)| *name == way.name());
-        column.expect("the row has it").1.push(value);
+        column.expect("the row has this route").1.push(value);
     }
 
-    fn median(&self, way: Way) -> f64 {
+    fn median(&self, way: Connection) -> f64 {
         let column = self.0.iter().find(|(name, _)| *name == way.name());
-        Spread::of(column.expect("the row has it").1.clone()).p50
+        Spread::of(column.expect("the row has this route").1.clone()).p50
     }
 }
 
-struct Table<'a> {
+struct FigureTable<'a> {
     figures: &'a mut Figures,
 }
 
-impl Table<'_> {
+impl FigureTable<'_> {
     fn print(&mut self, what: &str, unit: &'static str, row: &Row) {
         let columns = row.0.iter().filter(|(_, values)| !values.is_empty());
         let spreads: Vec<(&str, Spread)> = columns
@@ -107,11 +107,11 @@ impl Table<'_> {
         self.figures.aim(what, at_most, measured, unit);
     }
 
-    /// A small call's time, and the processor's time of ours in it.
+    /// Measures the time of a small call, and the processor time of our processes in it.
     fn calls(&mut self, house: &House, cores: &str) {
         const ROUNDS: usize = 60;
         const BATCH: u32 = 50;
-        // One that runs already keeps to the cores that it was started on.
+        // A running daemon is still pinned to the processors that it was started on.
         house.stop_daemon();
         let mut sides = WAYS.map(|way| (way, way.open(house), way.call("text_100", "")));
         for (_, side, call) in &mut sides {
@@ -124,7 +124,7 @@ impl Table<'_> {
                 let batch: Vec<f64> = (0..BATCH).map(|_| side.peer.time(call)).collect();
                 let spent = processor_time_us(&side.ours) - before;
                 times.push(*way, Spread::of(batch).p50);
-                if *way != Way::Direct {
+                if *way != Connection::Direct {
                     work.push(*way, spent / f64::from(BATCH));
                 }
             }
@@ -136,19 +136,19 @@ impl Table<'_> {
             &work,
         );
         let added = if cores == "one core" { 25.0 } else { 100.0 };
-        for way in [Way::Alone, Way::Daemon] {
-            let measured = times.median(way) - times.median(Way::Direct);
+        for way in [Connection::Alone, Connection::Daemon] {
+            let measured = times.median(way) - times.median(Connection::Direct);
             let what = format!("added to a small call, {cores}, {}", way.name());
             self.aim(&what, added, measured, "us");
         }
         let what = format!("processor time of ours a call, {cores}");
-        self.aim(&what, 25.0, work.median(Way::Alone), "us");
+        self.aim(&what, 25.0, work.median(Connection::Alone), "us");
         for (_, side, _) in sides {
             side.end();
         }
     }
 
-    /// One megabyte, all of it and cut.
+    /// Measures a result of one megabyte, whole and cut.
     fn large(&mut self, house: &House) {
         const ROUNDS: usize = 60;
         let mut sides = WAYS.map(|way| (way, way.open(house)));
@@ -160,7 +160,7 @@ impl Table<'_> {
                 if round > 4 {
                     whole.push(*way, time / 1e3);
                 }
-                if *way != Way::Direct && round < 25 {
+                if *way != Connection::Direct && round < 25 {
                     let time = side.peer.time(&way.call("text_1000000", ""));
                     if round > 4 {
                         cut.push(*way, time / 1e3);
@@ -170,9 +170,10 @@ impl Table<'_> {
         }
         self.print("1 MB, raw", "ms", &whole);
         self.print("1 MB, cut", "ms", &cut);
-        let more = (whole.median(Way::Alone) / whole.median(Way::Direct) - 1.0) * 100.0;
+        let more =
+            (whole.median(Connection::Alone) / whole.median(Connection::Direct) - 1.0) * 100.0;
         self.aim("more than direct, 1 MB raw, alone", 25.0, more, "%");
-        self.aim("1 MB, cut, alone", 5.0, cut.median(Way::Alone), "ms");
+        self.aim("1 MB, cut, alone", 5.0, cut.median(Connection::Alone), "ms");
         for (_, side) in sides {
             side.end();
         }
@@ -191,7 +192,10 @@ impl Table<'_> {
             }
         }
         self.print("32 calls in flight", "calls/s", &rates);
-        for (way, least) in [(Way::Alone, 60_000.0), (Way::Daemon, 45_000.0)] {
+        for (way, least) in [
+            (Connection::Alone, 60_000.0),
+            (Connection::Daemon, 45_000.0),
+        ] {
             let what = format!("microseconds a call, 32 in flight, {}", way.name());
             self.aim(&what, 1e6 / least, 1e6 / rates.median(way), "us");
         }
@@ -200,14 +204,14 @@ impl Table<'_> {
         }
     }
 
-    /// `kill -9` of the server that is called, and the calls after it.
+    /// Measures SIGKILL of the called server, and the calls after it.
     fn deaths(&mut self, house: &House) {
         const ROUNDS: usize = 25;
         let mut row = Row::of(&WAYS);
         let mut failed = 0;
         for way in WAYS {
             let call = way.call("text_100", "");
-            if way == Way::Direct {
+            if way == Connection::Direct {
                 for _ in 0..ROUNDS {
                     let began = Instant::now();
                     let mut peer = Peer::ready(&mut direct_command());
@@ -240,8 +244,8 @@ impl Table<'_> {
             f64::from(failed),
             "",
         );
-        for way in [Way::Alone, Way::Daemon] {
-            let measured = row.median(way) - row.median(Way::Direct);
+        for way in [Connection::Alone, Connection::Daemon] {
+            let measured = row.median(way) - row.median(Connection::Direct);
             let what = format!("`kill -9`, above the server's own start, {}", way.name());
             self.aim(&what, 30.0, measured, "ms");
         }
@@ -249,14 +253,14 @@ impl Table<'_> {
 
     fn starts(&mut self, house: &House) {
         const ROUNDS: usize = 40;
-        let ways = [Way::Alone, Way::Daemon];
+        let ways = [Connection::Alone, Connection::Daemon];
         let rows = ["cold", "warm"].map(|_| (Row::of(&ways), Row::of(&ways)));
         let [mut cold, mut warm] = rows;
         for round in 0..ROUNDS + 2 {
             for (way, is_cold) in [
-                (Way::Alone, true),
-                (Way::Daemon, true),
-                (Way::Daemon, false),
+                (Connection::Alone, true),
+                (Connection::Daemon, true),
+                (Connection::Daemon, false),
             ] {
                 if is_cold {
                     house.stop_daemon();
@@ -277,26 +281,26 @@ impl Table<'_> {
         self.aim(
             "spawn to `tools/list`, cold, alone",
             5.0,
-            cold.0.median(Way::Alone),
+            cold.0.median(Connection::Alone),
             "ms",
         );
         self.aim(
             "spawn to `tools/list`, a daemon runs",
             3.0,
-            warm.0.median(Way::Daemon),
+            warm.0.median(Connection::Daemon),
             "ms",
         );
         self.aim(
             "then the first call, cold, alone",
             12.0,
-            cold.1.median(Way::Alone),
+            cold.1.median(Connection::Alone),
             "ms",
         );
     }
 
     fn memory(&mut self, house: &House) {
         house.stop_daemon();
-        let ways = [Way::Alone, Way::Daemon];
+        let ways = [Connection::Alone, Connection::Daemon];
         let stages = [
             "listed",
             "after 500 calls",
@@ -318,7 +322,7 @@ impl Table<'_> {
             note(&side);
             for query in queries(TOOLS).into_iter().take(200) {
                 let arguments = serde_json::json!({"query": query}).to_string();
-                side.peer.ask(&Call::of("search_tools", &arguments));
+                side.peer.ask(&PeerCall::of("search_tools", &arguments));
             }
             note(&side);
             side.repeat(&way.call("text_1000000", ""), 31);
@@ -333,28 +337,29 @@ impl Table<'_> {
         self.aim(
             "resident, listed, by the daemon",
             20.0,
-            rows[0].median(Way::Daemon),
+            rows[0].median(Connection::Daemon),
             "MB",
         );
         self.aim(
             "resident, after searches, alone",
             45.0,
-            rows[2].median(Way::Alone),
+            rows[2].median(Connection::Alone),
             "MB",
         );
         self.aim(
             "resident, after 1 MB results, alone",
             60.0,
-            rows[3].median(Way::Alone),
+            rows[3].median(Connection::Alone),
             "MB",
         );
     }
 }
 
-/// Milliseconds from the spawn of `serve` to the list, and from there to the answer of a first call.
-fn start(house: &House, way: Way) -> (f64, f64) {
+/// Returns the milliseconds from the spawn of `serve` to the list, and from there to the response
+/// of a first call.
+fn start(house: &House, way: Connection) -> (f64, f64) {
     let mut command = match way {
-        Way::Daemon => house.serve_with_daemon(),
+        Connection::Daemon => house.serve_with_daemon(),
         _ => house.serve_command(),
     };
     let began = Instant::now();

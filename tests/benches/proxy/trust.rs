@@ -7,7 +7,7 @@ use crate::{
     cores::OneCore,
     figures::{Figures, Spread, say},
     house::{CALLED, House},
-    peer::{Call, Peer},
+    peer::{Peer, PeerCall},
 };
 
 const TRACES: &str = "traces";
@@ -15,7 +15,7 @@ const TRACES: &str = "traces";
 const ROUNDS: usize = 100;
 const BATCH: usize = 50;
 
-/// Rules that fit no call of ours; the last of them have to read its arguments.
+/// Rules that match no measured call; the last of them have to read its arguments.
 const RULES: usize = 60;
 const RULES_OF_ARGUMENTS: usize = 10;
 
@@ -39,7 +39,7 @@ pub(crate) fn run(proxy: &Path, figures: &mut Figures) {
 }
 
 fn measure(with: &House, without: &House, what: &str, figures: &mut Figures) {
-    let call = Call::through(&format!("{CALLED}/text_100"), "");
+    let call = PeerCall::through(&format!("{CALLED}/text_100"), "");
     let (mut off, mut on_both) = (without.serve(), with.serve());
     let batch = |peer: &mut Peer| -> f64 {
         let times = (0..BATCH).map(|_| peer.time(&call)).collect();
@@ -73,7 +73,7 @@ fn measure(with: &House, without: &House, what: &str, figures: &mut Figures) {
         ("added", added),
     ];
     figures.row("trust", what, "us", &spreads);
-    // Traces are for those who ask for them.
+    // Traces have no aim, because they are off by default.
     if what != TRACES {
         figures.aim(format!("{what}: added to a call"), 5.0, added.p50, "us");
     }

@@ -1,4 +1,4 @@
-//! One server sends requests to clients of every kind at once, while some of them are killed.
+//! One server sends requests to clients of every kind concurrently, while some of them are killed.
 
 use journeys::{
     client::Client,
@@ -12,14 +12,14 @@ use tokio::task::JoinSet;
 use super::questions::{ELICIT, client_with, says};
 use crate::{calling, house_with_daemon};
 
-/// Calls of each client of each tool.
+/// The number of calls per client and tool.
 const CALLS: usize = 6;
 
 fn can() -> Value {
     json!({"elicitation": {}})
 }
 
-/// A session over stdio that is asked by requests.
+/// A session over stdio that gets the server's questions as requests.
 async fn by_requests(client: Client, name: &'static str) {
     client.answers(ELICIT, says(name));
     let mut replies = Vec::new();
@@ -46,7 +46,8 @@ fn check(name: &str, n: usize, tool: &str, told: &str) {
     assert_eq!(told, expected, "{name} {n}");
 }
 
-/// A call of a client that is asked by the answer to it; `send` makes the request.
+/// Makes a call of a client that gets the server's questions as `input_required`; `send` makes the
+/// request.
 async fn in_rounds<F: Future<Output = Value>>(
     name: &str,
     n: usize,
@@ -106,7 +107,7 @@ async fn over_http(web: Web, name: &'static str) {
     }
 }
 
-/// Two that die while they are asked: one of each transport.
+/// Two clients, one per transport, that end while the server waits for their answer.
 async fn die_while_asked(house: &House, web: &Web) {
     let over_stdio = client_with(house, can()).await;
     over_stdio.holds_back(ELICIT);
@@ -119,7 +120,7 @@ async fn die_while_asked(house: &House, web: &Web) {
     while stream.message().await["method"] != ELICIT {}
 }
 
-#[journey(alone = "sessions that share no process share no server")]
+#[journey(alone = "it needs a shared server")]
 async fn every_client_is_asked_its_own_questions_though_others_die_meanwhile() {
     let house = house_with_daemon([fake("curious")
         .tool("ask", Step::elicit("Sure?"))
@@ -127,7 +128,7 @@ async fn every_client_is_asked_its_own_questions_though_others_die_meanwhile() {
     house.indexed().await;
     let site = house.site().await;
     let web = site.web();
-    // From its first question on the server is known to ask.
+    // The first question marks the server as one that asks.
     let first = client_with(&house, can()).await;
     first.answers(ELICIT, says("first"));
     first.execute("curious/ask", json!({})).await.good();

@@ -32,7 +32,7 @@ async fn answers_come_in_order_marked_and_none_hides_another() {
         call("work/echo", &json!({ "n": 1 })),
         call("work/fail", &json!({})),
         call("work/nothing", &json!({})),
-        // As models write it.
+        // Arguments as a string, as models write them.
         { "name": "work/echo", "arguments": "{\"n\":2}" },
         call("proxy/call_many", &json!({ "calls": [] })),
         call("work/picture", &json!({})),
@@ -91,12 +91,12 @@ async fn the_sum_of_the_answers_keeps_to_one_budget() {
         let calls = json!({ "calls": vec![call("work/long", &json!({})); count] });
         let texts = texts(&client.execute("proxy/call_many", calls).await);
         let cost: usize = texts.iter().map(|text| tokens(text)).sum();
-        assert!(cost <= 4_000, "{count} calls: {cost} tokens");
+        assert!(cost <= 4_000, "{count} calls cost {cost} tokens");
         let kept = texts
             .iter()
             .filter(|text| text.contains("{\"handle\":"))
             .count();
-        assert_eq!(kept, count, "each is kept");
+        assert_eq!(kept, count, "each result is kept");
         let last = texts.last().unwrap();
         let read = json!({ "handle": handle(last), "offset": 0, "limit": 3 });
         let lines = client.execute("proxy/read_result", read).await.good();
@@ -110,7 +110,7 @@ async fn the_sum_of_the_answers_keeps_to_one_budget() {
     let cost: usize = texts.iter().map(|text| tokens(text)).sum();
     assert!(
         (3_300..=4_000).contains(&cost),
-        "what a short one leaves goes to the long one: {cost}"
+        "the budget that a short result leaves goes to the long one: {cost}"
     );
     house.stops_clean().await;
 }

@@ -1,4 +1,4 @@
-//! Clients and servers of either era meet through us.
+//! Clients and servers of either era communicate through the proxy.
 
 use journeys::{
     fake::{Era, LEGACY_VERSIONS, Step},
@@ -93,7 +93,7 @@ async fn a_server_that_asks_for_roots_first_still_answers() {
     house.stops_clean().await;
 }
 
-#[journey(alone = "it is about the servers' side")]
+#[journey(alone = "it tests the connection to servers")]
 async fn a_server_of_which_nothing_is_known_is_asked_in_the_newest_revision_first() {
     let echoing = |name: &str, era| fake(name).era(era).tool("echo", Step::Echo);
     let rude = echoing("rude", Era::Both).script(|it| it.on_discover = Some(vec![Step::Exit(1)]));
@@ -111,7 +111,7 @@ async fn a_server_of_which_nothing_is_known_is_asked_in_the_newest_revision_firs
         ),
         (1, 0)
     );
-    // It refuses, and is asked on the same pipes.
+    // The server refuses, and gets the next request on the same pipes.
     assert_eq!(
         (
             opened("old", "server/discover"),
@@ -120,7 +120,7 @@ async fn a_server_of_which_nothing_is_known_is_asked_in_the_newest_revision_firs
         (1, 1)
     );
     assert_eq!(house.starts("old"), 1);
-    // It ends, as some do whose first message is no `initialize`.
+    // The server exits, as some do if the first message is not `initialize`.
     assert_eq!((house.starts("rude"), opened("rude", "initialize")), (2, 1));
     let client = house.client().await;
     for server in ["both", "old", "rude"] {
@@ -154,7 +154,7 @@ async fn a_server_without_sessions_is_told_the_log_level_with_each_call() {
     assert_eq!(calls[0]["params"]["_meta"][LEVEL], "debug");
     assert!(
         calls[1]["params"]["_meta"].get(LEVEL).is_none(),
-        "it asked for no log"
+        "the client asked for no log"
     );
     house.stops_clean().await;
 }

@@ -14,17 +14,17 @@ use tokio::net::TcpListener;
 
 use crate::house;
 
-/// Deeper than any stack that is used up by a recursion.
+/// More nested levels than any stack for a recursion can hold.
 const LEVELS: usize = 10_000;
 
 /// The expected outcome of a call with the arguments of the row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Then {
-    /// They reach the server as they are.
+    /// The arguments reach the server unchanged.
     Called,
-    /// They violate the schema, and the server receives none.
+    /// The arguments violate the schema and do not reach the server.
     Refused,
-    /// The schema is beyond checking, or the tool is left out: any answer will do.
+    /// The schema cannot be checked, or the tool is left out: any response is accepted.
     Answered,
 }
 use Then::{Answered, Called, Refused};
@@ -192,7 +192,7 @@ const SCHEMAS: [(&str, &str, &str, Then); 34] = [
     ),
 ];
 
-/// The same, of those that are too large to be written down.
+/// The same for schemas that are too large to be written out.
 fn large_schemas() -> Vec<(&'static str, String, &'static str, Then)> {
     let nested = |open: &str, shut: &str| open.repeat(LEVELS) + "{}" + &shut.repeat(LEVELS);
     let many = |row: fn(usize) -> String| (0..LEVELS).map(row).collect::<Vec<_>>().join(",");
@@ -239,7 +239,7 @@ fn schemas() -> Vec<(&'static str, String, &'static str, Then)> {
     written.into_iter().chain(large_schemas()).collect()
 }
 
-/// Whole definitions that are odd apart from their schema, or no JSON at all.
+/// Whole definitions that are odd apart from their schema, or invalid JSON.
 const DEFINITIONS: [&str; 9] = [
     r#"{"name":"surrogate_name_\ud800","inputSchema":{"type":"object"}}"#,
     r#"{"name":"lone","description":"half a pair: \udc00 here","inputSchema":{"type":"object"}}"#,
@@ -268,7 +268,7 @@ fn listing(url: &str) -> String {
     format!(r#"{{"tools":[{tools}]}}"#)
 }
 
-/// A server that lists them all, and answers each with its arguments.
+/// Creates a server that lists all of them and returns the arguments of each call.
 async fn hostile(url: &str) -> House {
     let list = listing(url);
     let mut server = fake("bad").tool("echo", Step::Echo);
@@ -286,7 +286,7 @@ async fn echoes(client: &Client, tool: &str) {
     assert_eq!(answer, r#"{"a":1}"#, "{tool}");
 }
 
-#[journey(alone = "one look at fifty servers is enough")]
+#[journey(alone = "fifty servers take long")]
 async fn hostile_definitions_cost_only_themselves_and_nobody_is_asked() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/schema.json", listener.local_addr().unwrap());
@@ -295,7 +295,7 @@ async fn hostile_definitions_cost_only_themselves_and_nobody_is_asked() {
     let mut wrong = Vec::new();
     for (name, _, arguments, then) in schemas() {
         let tool = format!("bad/{name}");
-        // Any answer is accepted, if it is within its limits.
+        // Any response within the limits is accepted.
         drop(client.describe(&tool).await.text());
         let input: Value = serde_json::from_str(arguments).unwrap();
         let reply = client.execute(&tool, input).await;
@@ -317,7 +317,7 @@ async fn hostile_definitions_cost_only_themselves_and_nobody_is_asked() {
     client.search("half a pair").await.good();
     tokio::select! {
         biased;
-        asked = listener.accept() => panic!("somebody was asked for a schema: {asked:?}"),
+        asked = listener.accept() => panic!("a schema was requested: {asked:?}"),
         () = std::future::ready(()) => {}
     }
     house.stops_clean().await;

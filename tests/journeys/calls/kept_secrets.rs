@@ -1,4 +1,4 @@
-//! Secrets that the configuration names: stored, read from a file, printed by a command.
+//! Secrets of the configuration: stored, read from a file, printed by a command.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
@@ -42,7 +42,7 @@ async fn a_server_gets_what_is_kept_and_what_files_and_commands_say() {
     let missing = client.execute("vault/env", json!({})).await.bad();
     assert!(missing.contains("proxy secret set vault.key"), "{missing}");
     keep(&house, "vault.key", &format!("{SECRET}\n")).await;
-    // The server rests, and would for longer; the secret ends that.
+    // The server would pause for longer before its next start; the stored secret ends the pause.
     let told = crate::answered_in_the_end(&client, "vault/env", &json!({})).await;
     for expected in [SECRET, "from-file", "from-command"] {
         assert!(told.contains(expected), "{expected}: {told}");
@@ -55,24 +55,28 @@ async fn a_server_gets_what_is_kept_and_what_files_and_commands_say() {
     house.stops_clean().await;
 }
 
-#[journey(alone = "the command line alone")]
+#[journey(alone = "it uses only the command line")]
 async fn secrets_are_private_and_refused_where_they_are_not() {
     let house = house([fake("good").tool("echo", Step::Echo)]);
     keep(&house, "key", SECRET).await;
-    let file = find(&house.path("xdg-state"), "secrets.json").expect("it was kept");
+    let file = find(&house.path("xdg-state"), "secrets.json").expect("the secret is stored");
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
     let (_, refused) = list(&house).await;
     assert!(refused.contains("chmod 600"), "{refused}");
     let argument = house.cli(["secret", "set", "key", SECRET]).await;
-    assert_eq!(argument.code, Some(2), "a value is no argument");
+    assert_eq!(
+        argument.code,
+        Some(2),
+        "a secret is not accepted as an argument"
+    );
     let nothing = house.cli(["secret", "set", "key"]).await;
     assert_eq!(nothing.code, Some(2), "{}", nothing.stderr);
     house.stops_clean().await;
 }
 
-/// The output of `secret list`, and its messages on standard error.
+/// Returns the output of `secret list`, and its messages on standard error.
 async fn list(house: &House) -> (String, String) {
     let output = house.command(["secret", "list"]).output().await.unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();

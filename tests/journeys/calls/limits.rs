@@ -1,4 +1,4 @@
-//! Limits of the duration and the number of calls, and their outcomes.
+//! Limits of the duration and the number of calls.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::{calling, house, opened, until};
 
-/// A tool that works until this file exists, and remarks when it begins and ends.
+/// A tool that runs until this file exists, and records its begin and end.
 fn works(gate: &Path) -> Fake {
     let steps = [
         Step::remark("began"),
@@ -23,7 +23,8 @@ fn works(gate: &Path) -> Fake {
     fake("any").tool("work", steps)
 }
 
-/// Two calls at once, and the remarks of the server. The gate opens after `side_by_side` of them began.
+/// Makes two concurrent calls and returns the remarks of the server. The gate opens after
+/// `side_by_side` of them began.
 async fn two_at_once(setting: &str, side_by_side: usize) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let gate = folder.path().join("gate");
@@ -35,12 +36,12 @@ async fn two_at_once(setting: &str, side_by_side: usize) -> Vec<String> {
         let call = calling("any/work", input);
         replies.push(client.begin("tools/call", call).await.1);
     }
-    until("calls at work", || {
+    until("the calls to start", || {
         let remarks = house.remarks("any");
         remarks.iter().filter(|it| *it == "began").count() == side_by_side
     })
     .await;
-    // Both calls have been sent to the server now, if both are allowed.
+    // Both calls have now reached the server, if both are allowed.
     client.execute("other/echo", json!({})).await.good();
     std::fs::write(&gate, "").unwrap();
     for (reply, input) in replies.into_iter().zip(&inputs) {
@@ -92,7 +93,7 @@ async fn runs_out(server: Fake, options: Value) -> String {
     for (name, value) in options.as_object().unwrap() {
         call["arguments"][name] = value.clone();
     }
-    // On a busy machine the limit may be over before the server has read the call.
+    // On a busy machine the timeout may expire before the server has read the call.
     let mut answer = String::new();
     while house.received_method("any", "tools/call").is_empty() {
         answer = client.request("tools/call", call.clone()).await.bad();
@@ -121,7 +122,7 @@ async fn a_limit_of_the_tool_of_the_server_and_of_the_call() {
     assert!(answer.contains("200 ms"), "{answer}");
 }
 
-/// Reports its progress ten times a second.
+/// Reports progress ten times a second.
 fn progresses(times: u64) -> Vec<Step> {
     (1..=times)
         .flat_map(|step| [Step::WaitMs(100), Step::progress(step, times)])
@@ -129,8 +130,8 @@ fn progresses(times: u64) -> Vec<Step> {
         .collect()
 }
 
-/// That a call outlives its limit by progress is tested where the time stands still (`fleet`,
-/// `patience.rs`).
+/// The unit tests of `fleet` (`patience.rs`) check with paused time that progress extends the limit
+/// of a call.
 #[journey]
 async fn progress_extends_no_call_beyond_the_hard_limit() {
     let server = || fake("any").tool("endless", progresses(6_000));
@@ -140,7 +141,7 @@ async fn progress_extends_no_call_beyond_the_hard_limit() {
     ] {
         let (house, client) = opened([server().setting(setting)]).await;
         let mut answer = String::new();
-        // On a busy machine the server may report nothing for the duration of the first limit.
+        // On a busy machine the server may report nothing before the first timeout.
         while !answer.contains(limit) {
             answer = client.execute("any/endless", json!({})).await.bad();
             assert!(answer.starts_with("error timeout: "), "{answer}");
@@ -157,7 +158,7 @@ async fn a_late_answer_makes_no_noise() {
     client.execute("any/echo", json!({})).await.good();
     let mut call = calling("any/late", &json!({}));
     call["arguments"]["timeout_ms"] = json!(100);
-    // On a busy machine the limit may be over before the server has read the call.
+    // On a busy machine the timeout may expire before the server has read the call.
     while house.received_method("any", "tools/call").len() < 2 {
         client.request("tools/call", call.clone()).await.bad();
     }
@@ -173,7 +174,7 @@ async fn a_late_answer_makes_no_noise() {
         assert_eq!(answer, input.to_string());
     }
     assert_eq!(client.stderr(), "");
-    // That nothing came for the cancelled one is seen here.
+    // This also fails if the client got a response to the cancelled call.
     house.stops_clean().await;
 }
 
@@ -198,8 +199,8 @@ async fn calls_in_flight_fail_when_their_server_dies() {
     house.stops_clean().await;
 }
 
-/// Calls a tool under which the server dies once (or always), and answers how
-/// often it was called.
+/// Calls a tool whose server exits during the call, once or always; returns the reply and the
+/// number of calls.
 async fn dies_under(annotations: Value, setting: &str, dies_always: bool) -> (Reply, usize) {
     let house = house::<Fake>([]);
     let tool = json!({

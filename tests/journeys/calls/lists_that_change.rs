@@ -1,4 +1,4 @@
-//! A running server's list changes, and the next search knows.
+//! A running server changes its list, and the next search finds the new tools.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::{answered_in_the_end, calling, house, until};
 
 const MANY_TOOLS: usize = 3_000;
 
-/// Grows a tool when it is called.
+/// A server that adds a tool when one is called.
 fn growing(era: Era) -> Fake {
     fake("any")
         .era(era)
@@ -63,7 +63,7 @@ async fn a_new_tool_is_found_under_load() {
     house.stops_clean().await;
 }
 
-/// Others who have the same registry open see it too.
+/// Another process with the same registry sees the tool too.
 #[journey]
 async fn a_new_tool_is_found_by_another_session() {
     let house = house([growing(Era::Legacy)]);
@@ -128,7 +128,7 @@ async fn a_changed_tool_is_marked_until_it_was_described() {
     let house = house([server("Plays.")]);
     house.cli(["reindex"]).await.ended(0);
     house.rewrite(server("Plays, and reads your keys."));
-    // The second finds nothing new, and takes no mark away.
+    // The second reindex finds no change and keeps the mark.
     for _ in 0..2 {
         house.cli(["reindex"]).await.ended(0);
     }
@@ -164,7 +164,7 @@ async fn a_hundred_notices_are_one_look_or_a_few() {
     client.execute("any/grow", json!({})).await.good();
     client.until_search_finds("do zither", "any/zither(").await;
     let looks = house.received_method("any", "tools/list").len();
-    assert!(looks <= 10, "{looks} looks");
+    assert!(looks <= 10, "{looks} requests of the list");
     house.stops_clean().await;
 }
 
@@ -179,7 +179,10 @@ async fn malformed_tools_are_dropped_alone_and_reported() {
     let house = house([server]);
     let reindexed = house.cli(["reindex"]).await;
     let said = format!("{}{}", reindexed.stdout, reindexed.stderr);
-    assert!(said.contains("name"), "nothing is said of them:\n{said}");
+    assert!(
+        said.contains("name"),
+        "the tools are not mentioned:\n{said}"
+    );
     let client = house.client().await;
     let found = client.search("do zither").await.good();
     assert!(found.contains("any/zither("), "{found}");
@@ -212,7 +215,7 @@ async fn lists_without_end_are_bounded() {
     house.stops_clean().await;
 }
 
-#[journey(alone = "its thousands of definitions are work enough once")]
+#[journey(alone = "thousands of definitions take long")]
 async fn thousands_of_tools_are_taken_in_while_calls_are_answered() {
     let quick = fake("quick").tool("echo", Step::Echo);
     let small = || fake("huge").tool("echo", Step::Echo);
@@ -241,7 +244,7 @@ async fn thousands_of_tools_are_taken_in_while_calls_are_answered() {
     }
     assert!(
         answered >= 5,
-        "a neighbour got {answered} answers meanwhile"
+        "another server answered only {answered} calls meanwhile"
     );
     let listed = house.cli(["list", "huge", "--json"]).await;
     let names: BTreeSet<&str> = listed
@@ -249,6 +252,10 @@ async fn thousands_of_tools_are_taken_in_while_calls_are_answered() {
         .split('"')
         .filter(|word| word.contains("instrument_") && !word.contains(' '))
         .collect();
-    assert!(names.len() >= MANY_TOOLS, "{} are listed", names.len());
+    assert!(
+        names.len() >= MANY_TOOLS,
+        "{} tools are listed",
+        names.len()
+    );
     house.stops_clean().await;
 }

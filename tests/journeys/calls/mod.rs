@@ -1,4 +1,4 @@
-//! The three tools and what passes through them: calls, arguments, names, eras.
+//! The three tools: calls, arguments, names, eras.
 
 mod asked_crowd;
 mod call_many;

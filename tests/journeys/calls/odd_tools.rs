@@ -15,7 +15,7 @@ fn wide(parameters: usize) -> Value {
     json!({ "type": "object", "properties": properties })
 }
 
-/// Name, description, schema, and arguments it takes.
+/// Name, description, schema, and accepted arguments.
 fn odd_tools() -> Vec<(String, Value, Value, Value)> {
     let object = || json!({ "type": "object" });
     let tool = |name: &str, description: Value, schema, arguments| {
@@ -106,7 +106,7 @@ async fn odd_tools_are_found_described_and_called() {
     house.stops_clean().await;
 }
 
-/// Checking it as written would take years.
+/// An ordinary check of this schema would take years.
 #[journey]
 async fn a_schema_that_doubles_forty_times_is_called_and_described_like_any_other() {
     let next = |level: usize| json!({ "$ref": format!("#/$defs/d{level}") });

@@ -1,4 +1,4 @@
-//! Settings for tools in the configuration: those that hide tools, and those that describe them better.
+//! Overlays of tools in the configuration: hidden tools and better descriptions.
 
 use journeys::{fake::Step, house::fake};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Requests of servers to clients: the client whose call is under way answers, and no other.
+//! Requests of servers to clients: they reach only the client whose call is in progress.
 
 use journeys::{
     client::{Client, ROUNDS_MAX},
@@ -29,7 +29,7 @@ pub(crate) async fn client_with(house: &House, capabilities: Value) -> Client {
     client
 }
 
-/// The answer of a person.
+/// The answer of a user.
 pub(crate) fn says(text: &str) -> Value {
     json!({"action": "accept", "content": {"text": text}})
 }
@@ -85,11 +85,11 @@ async fn what_a_client_cannot_take_is_refused_and_its_model_is_told() {
         .received("curious")
         .iter()
         .any(|it| it.contains("decline"));
-    assert!(!declined, "nobody answers for the person");
+    assert!(!declined, "the proxy does not answer for the user");
     house.stops_clean().await;
 }
 
-/// Nothing on a pipe says whose a question is, so calls of two clients take turns once a server is
+/// A question on a pipe does not name its call, so calls of two clients take turns once a server is
 /// known to ask.
 #[journey]
 async fn two_clients_are_asked_one_after_another_and_each_its_own() {
@@ -174,7 +174,7 @@ async fn a_client_that_dies_while_it_is_asked_keeps_nobody_waiting() {
     house.stops_clean().await;
 }
 
-#[journey(alone = "sessions that share no process share no server")]
+#[journey(alone = "it needs a shared server")]
 async fn a_call_that_waits_for_another_clients_answer_says_so() {
     let house = curious().with_daemon();
     house.indexed().await;
@@ -196,14 +196,15 @@ async fn a_call_that_waits_for_another_clients_answer_says_so() {
         loop {
             let status = house.cli(["status"]).await;
             let told = status.ended(0);
-            if told.contains("calls of other clients wait for it") {
+            if told.contains("calls of other clients wait for the answer") {
                 return told.to_owned();
             }
         }
     };
     let told = other.within("status", status).await;
     assert!(told.contains(&format!("curious {waits}")), "{told}");
-    // While it is asked, the client's own calls go on, though others wait.
+    // While a question is open, other calls of the same client proceed, even if calls of other
+    // clients wait.
     let told = asked.execute("curious/echo", json!({"n": 1})).await.good();
     assert_eq!(told, r#"{"n":1}"#);
     asked.answer(&question, says("at last")).await;
@@ -212,7 +213,7 @@ async fn a_call_that_waits_for_another_clients_answer_says_so() {
     house.stops_clean().await;
 }
 
-/// A server with a tool that asks late, and two that end on request.
+/// A server with a tool that asks late, and two that return on request.
 fn late(house: &House) -> journeys::house::Fake {
     let slow = |gate: &str| {
         [
@@ -232,7 +233,7 @@ fn late(house: &House) -> journeys::house::Fake {
         .tool("last", slow("last-ends"))
 }
 
-#[journey(alone = "HTTP is served by one process either way")]
+#[journey(alone = "one process serves HTTP in both cases")]
 async fn over_http_a_question_waits_for_its_answer_though_other_calls_end() {
     let house = house::<journeys::house::Fake>([]);
     house.add(late(&house));
@@ -254,7 +255,7 @@ async fn over_http_a_question_waits_for_its_answer_though_other_calls_end() {
     let (asks, mut asking) = begin("late/ask").await;
     let (_, mut last) = begin("late/last").await;
     house.write("ask-now", "");
-    // Nothing says which of the calls it belongs to.
+    // The question may belong to any of the three calls.
     let question = tokio::select! {
         question = first.message() => question,
         question = asking.message() => question,
@@ -275,7 +276,7 @@ async fn over_http_a_question_waits_for_its_answer_though_other_calls_end() {
     house.stops_clean().await;
 }
 
-#[journey(alone = "HTTP is served by one process either way")]
+#[journey(alone = "one process serves HTTP in both cases")]
 async fn over_http_a_client_that_dies_while_it_is_asked_lets_the_others_in() {
     let house = curious();
     house.indexed().await;
@@ -302,7 +303,7 @@ async fn over_http_a_client_that_dies_while_it_is_asked_lets_the_others_in() {
     house.stops_clean().await;
 }
 
-#[journey(alone = "HTTP is served by one process either way")]
+#[journey(alone = "one process serves HTTP in both cases")]
 async fn over_http_a_question_comes_on_the_stream_of_its_call() {
     let house = curious();
     house.indexed().await;
@@ -322,7 +323,7 @@ async fn over_http_a_question_comes_on_the_stream_of_its_call() {
     let text = reply["result"]["content"][0]["text"].as_str().unwrap();
     assert_eq!(serde_json::from_str::<Value>(text).unwrap(), says("yes"));
 
-    // Without a stream no question can be sent, and no call waits for an answer that cannot come.
+    // Without a stream no question can be sent, and the call fails without waiting for an answer.
     let deaf = client.with("accept", "application/json");
     let told = deaf.execute("curious/ask", json!({})).await.good();
     assert!(
@@ -333,7 +334,7 @@ async fn over_http_a_question_comes_on_the_stream_of_its_call() {
     house.stops_clean().await;
 }
 
-/// A shared server would take the last client's folders for everybody's.
+/// A shared server would use the last client's folders for every client.
 #[journey]
 async fn roots_go_to_a_clients_own_server_and_are_kept_up_to_date() {
     let asks = |name: &str| {
@@ -383,7 +384,7 @@ async fn roots_go_to_a_clients_own_server_and_are_kept_up_to_date() {
     house.stops_clean().await;
 }
 
-/// A server of each era with a tool that asks twice at once, or once.
+/// A server of each era with a tool that asks two questions at once, or one.
 fn of_both_eras() -> House {
     let form = |message: &str| json!({"method": ELICIT, "params": {"message": message, "requestedSchema": {}}});
     let wanted = json!({"name": form("Who?"), "place": form("Where?")});
@@ -395,7 +396,7 @@ fn of_both_eras() -> House {
     ])
 }
 
-/// The fake's answer: what it was answered, and its own state as it gave it.
+/// The result of the fake: the answers it got, and its unchanged state.
 fn both_answers() -> Value {
     json!([{"name": says("x"), "place": says("x")}, "the fake's"])
 }
@@ -425,7 +426,7 @@ async fn a_server_that_asks_in_rounds_reaches_a_client_of_before() {
     house.stops_clean().await;
 }
 
-/// One call in rounds: what is asked is answered with `x` until the call is done.
+/// Makes a call in rounds, answering every question with `x` until the call is complete.
 async fn in_rounds(client: &Client, tool: &str) -> (usize, Value) {
     let mut params = json!({"name": "execute_dynamic_tool",
         "arguments": {"tool_name": tool, "tool_input": {}}});

@@ -1,4 +1,4 @@
-//! A server that is reached by HTTP, and everything that happens on the way.
+//! A server over HTTP, and the failures of its connection.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ async fn works(client: &Client) {
     }
 }
 
-/// It may take some calls until it is back, since a server that failed rests.
+/// Calls until the server works; this may take several calls, because a failed server pauses.
 async fn works_again(client: &Client) {
     let mut looks = tokio::time::interval(Duration::from_millis(50));
     let back = async {
@@ -129,7 +129,7 @@ async fn a_401_is_not_tried_again_and_again() {
         }
     };
     client.within("refusal", refused).await;
-    // The end of the refused session may still be said.
+    // The DELETE of the refused session may still arrive.
     let asked = || {
         let requests = far.requests().into_iter();
         let posts = requests.filter(|request| request.starts_with("POST "));
@@ -139,7 +139,7 @@ async fn a_401_is_not_tried_again_and_again() {
     for _ in 0..20 {
         client.execute("far/echo", json!({})).await.bad();
     }
-    assert_eq!(asked(), before, "nothing has changed");
+    assert_eq!(asked(), before, "no further request was sent");
     house.stops_clean().await;
 }
 
@@ -183,6 +183,6 @@ async fn an_end_of_the_session_waits_for_no_remote_server() {
     until("the call", || far.calls() > calls).await;
     processes::terminate(client.pid());
     let ended = timeout(Duration::from_secs(3), client.ended()).await;
-    assert_eq!(ended.expect("it ends in time").code(), Some(0));
+    assert_eq!(ended.expect("the proxy exits in time").code(), Some(0));
     assert_eq!(house.all_gone().await, Ok(()));
 }

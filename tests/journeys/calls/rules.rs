@@ -1,4 +1,4 @@
-//! Rules for calls, in every way in which a call can be made.
+//! Rules for calls, for every kind of request that makes a call.
 
 use std::{fs, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::house;
 
 const EXECUTE: &str = "execute_dynamic_tool";
 
-/// Methods that a call may send to a server.
+/// Methods by which a call can reach a server.
 const REACHES: [&str; 5] = [
     "tools/call",
     "prompts/get",
@@ -141,7 +141,7 @@ async fn no_way_leads_round_a_rule() {
             looks.tick().await;
         }
     };
-    client.within("the rule", denied).await;
+    client.within("the new rule", denied).await;
     let reached = count_reached(&house);
     let is_refused = |said: &str| said.contains("denied by rule 1 (by hand)");
     let mut other = Vec::new();
@@ -155,7 +155,7 @@ async fn no_way_leads_round_a_rule() {
             other.push(format!("{method} {params}: {}", said.raw()));
         }
     }
-    // There are three tools, and these are none of them.
+    // Only the three tools can be called by name.
     for name in ["bank/pay", "bank__pay", "pay"] {
         client.call(name, json!({"to": "eve"})).await.error();
     }
@@ -184,7 +184,7 @@ async fn run(client: &Client, script: &str) -> String {
     crate::results::long_results::texts(&reply).join("\n")
 }
 
-/// Two calls, each of which a person is asked about.
+/// Two calls, each of which asks the user.
 const TWICE: &str = "const said = [];\nfor (const n of [1, 2]) {\n\
     try { said.push(await bank.wipe({ n })) } catch (e) { said.push(e.code) }\n}\nsaid";
 
@@ -219,7 +219,7 @@ async fn a_person_answers_what_a_script_may_do() {
             assert!(asked.starts_with(&start), "{asked}");
         }
     }
-    // One answer is enough for calls that wait for it.
+    // One answer decides all calls that wait for it.
     let asked = |heard: &[Value]| heard.iter().filter(|it| it["method"] == ELICIT).count();
     client.answers(ELICIT, allow("this session"));
     let five = r#"["wiped","wiped","wiped","wiped","wiped"]"#;
@@ -235,11 +235,11 @@ async fn a_person_answers_what_a_script_may_do() {
     let written = fs::read_to_string(house.config()).unwrap();
     assert!(written.contains("tool = \"wipe\""), "{written}");
 
-    // The answer for a client that cannot be asked names the command to type.
+    // The error for a client that supports no questions names the command to type.
     house.configure(&format!("policy = \"careful\"\n{text}"));
     let mute = house.client().await;
     let told = run(&mute, "await bank.wipe({})").await;
-    assert!(told.contains("`proxy allow bank/wipe`"), "{told}");
+    assert!(told.contains("`proxy policy allow bank/wipe`"), "{told}");
     assert_eq!(house.received_method("bank", "tools/call").len(), 14);
     house.stops_clean().await;
 }
@@ -258,7 +258,7 @@ async fn a_script_has_time_for_its_person_and_a_call_taken_back_is_not_made() {
         .begin("tools/call", script("await bank.wipe({})"))
         .await;
     let question = client.next(ELICIT).await;
-    // As long as the time of a script, which is over here.
+    // Lasts as long as the timeout of a script, which the first script has then exceeded.
     let (_, endless) = client
         .begin("tools/call", script("await sleep(60_000)"))
         .await;
@@ -277,7 +277,7 @@ async fn a_script_has_time_for_its_person_and_a_call_taken_back_is_not_made() {
     client.answer(&question, allow("once")).await;
     client.execute("bank/show", json!({})).await.good();
     let called = house.received_method("bank", "tools/call").len();
-    assert_eq!(called, 2, "one wiped, one shown");
+    assert_eq!(called, 2, "one call of wipe, one of show");
     house.stops_clean().await;
 }
 
@@ -285,7 +285,7 @@ const RULES: &str = "[[rules]]\ndecision = \"deny\"\ntool = \"fs/write*\"\n\
     arguments = { \"/path\" = { inside = \"/secret\" } }\n\
     # the rest\n[[rules]]\ndecision = \"ask\"\ntool = \"fs/*\"\n";
 
-/// The answers that a person is offered about a call, which is then made.
+/// Returns the answers that the user is offered for a call, which is then made.
 async fn offered(client: &Client, tool: &str, path: &str) -> String {
     client.answers(ELICIT, allow("once"));
     client.execute(tool, json!({"path": path})).await.good();
@@ -303,7 +303,7 @@ async fn always_is_an_exception_from_the_rule_that_asked_and_from_no_other() {
     house.indexed().await;
     house.configure_more(RULES);
     let client = client_with(&house, json!({"elicitation": {}})).await;
-    // It would switch off the first rule.
+    // The answer "always" is not offered: it would override the first rule.
     let answers = offered(&client, "fs/write_file", "/tmp/x").await;
     assert_eq!(answers, r#"["once","this session","no"]"#);
     for tool in ["fs/wipe\\", "fs/list"] {
@@ -326,7 +326,7 @@ async fn always_is_an_exception_from_the_rule_that_asked_and_from_no_other() {
     let other = client_with(&house, json!({"elicitation": {}})).await;
     let allowed = async {
         let mut looks = tokio::time::interval(std::time::Duration::from_millis(20));
-        // The file is read when its change is noticed.
+        // A changed file is read with a delay.
         while other.execute("fs/wipe\\", json!({})).await.is_error() {
             looks.tick().await;
         }
@@ -335,7 +335,7 @@ async fn always_is_an_exception_from_the_rule_that_asked_and_from_no_other() {
     let denied = other.execute("fs/write_file", json!({"path": "/secret/key"}));
     assert!(
         denied.await.bad().contains("denied by rule 1"),
-        "the rule holds"
+        "the first rule still applies"
     );
     house.stops_clean().await;
 }
@@ -350,15 +350,19 @@ async fn an_exception_is_refused_where_it_would_not_work_or_the_rules_changed() 
     house.indexed().await;
     house.configure_more(RULES);
     let client = client_with(&house, json!({"elicitation": {}})).await;
-    let allowed = house.cli(["allow", "fs/list", "--client", "other"]).await;
+    let allowed = house
+        .cli(["policy", "allow", "fs/list", "--client", "other"])
+        .await;
     assert_eq!(allowed.code, Some(0), "{allowed:?}");
-    let refused = house.cli(["allow", "fs/write_file"]).await;
+    let refused = house.cli(["policy", "allow", "fs/write_file"]).await;
     assert_ne!(refused.code, Some(0));
     assert!(
         refused.stderr.contains("rule 1 decides by its arguments"),
         "{refused:?}"
     );
-    let again = house.cli(["allow", "fs/list", "--client", "else"]).await;
+    let again = house
+        .cli(["policy", "allow", "fs/list", "--client", "else"])
+        .await;
     assert!(
         again
             .stderr
@@ -367,12 +371,12 @@ async fn an_exception_is_refused_where_it_would_not_work_or_the_rules_changed() 
     );
     assert_eq!(
         house
-            .cli(["allow", "fs/list", "--client", "else"])
+            .cli(["policy", "allow", "fs/list", "--client", "else"])
             .await
             .code,
         Some(0)
     );
-    // Rules that changed since the question take no exception.
+    // No exception is written if the rules have changed since the question.
     client.holds_back(ELICIT);
     let (_, waits) = client
         .begin("tools/call", crate::calling("fs/make", &json!({})))

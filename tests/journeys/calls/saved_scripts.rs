@@ -1,4 +1,4 @@
-//! Saved scripts: files beside the configuration that are tools like any other.
+//! Saved scripts: files beside the configuration that become tools.
 
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ async fn a_file_is_a_tool_like_any_other() {
         "invalid_input",
     )
     .await;
-    // Its printed output is left out when another script reads its answer.
+    // Another script that calls it does not get its printed output.
     says(&client, "scripts/double", json!({ "times": 4 }), "12").await;
     let within = json!({ "script": "(await scripts.report({ times: 3 })).unit" });
     says(&client, "proxy/run_script", within, "cents").await;
@@ -110,7 +110,7 @@ async fn changed_files_are_taken_in_at_once_and_mistakes_are_told() {
             .until_search_finds("tune the celesta", "scripts/last(")
             .await;
         let status = house.cli(["status"]).await;
-        let line = format!("scripts/broken.ts: no tool: {why}");
+        let line = format!("scripts/broken.ts: not a tool: {why}");
         assert!(status.ended(0).contains(&line), "{}", status.stdout);
     }
     std::fs::remove_file(house.path("scripts/greet.ts")).unwrap();

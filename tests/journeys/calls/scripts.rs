@@ -1,4 +1,4 @@
-//! `proxy/run_script`: what a script reaches, and what holds for it as for any call.
+//! `proxy/run_script`: the functions of a script, and the rules for its calls.
 
 use std::fs;
 
@@ -125,7 +125,7 @@ async fn a_dry_run_answers_the_calls_and_makes_none() {
     house.stops_clean().await;
 }
 
-/// The answer of the script whose answer is kept.
+/// The result of the script whose result is kept.
 fn numbered() -> serde_json::Value {
     let item = |id: u32| json!({ "id": id, "name": format!("item {id}") });
     (0..4_000).map(item).collect()
@@ -230,7 +230,7 @@ async fn errors_are_told_as_what_they_are_and_by_whom() {
     house.stops_clean().await;
 }
 
-/// The helpers that run scripts of a proxy, and the one that waits ready.
+/// The helper processes that run scripts of a proxy, and the idle one.
 fn helpers(house: &House) -> Vec<Pid> {
     let parents: Vec<u32> = house.processes().iter().map(|it| it.pid).collect();
     let is_child = |stat: &str| {
@@ -247,7 +247,7 @@ fn helpers(house: &House) -> Vec<Pid> {
     pids.filter(is_helper).filter_map(Pid::from_raw).collect()
 }
 
-#[journey(alone = "it has a daemon in any case")]
+#[journey(alone = "it always uses a daemon")]
 async fn a_client_with_many_scripts_delays_no_other_and_all_of_them_run() {
     let house = house_with_daemon([fake("any").tool("echo", Step::Echo)]);
     let go = house.path("go");
@@ -271,7 +271,7 @@ async fn a_client_with_many_scripts_delays_no_other_and_all_of_them_run() {
         false,
     );
     assert_eq!(house.received_method("slow", "tools/call").len(), 4);
-    // Four that wait for their tool, and one that waits for a script.
+    // Four helpers wait for their tool, and one is idle.
     let helpers = helpers(&house).len();
     assert!((4..=5).contains(&helpers), "{helpers}");
     fs::write(&go, "").unwrap();
@@ -348,7 +348,7 @@ async fn types_and_scripts_are_there_for_a_shell() {
         "{}",
         failed.stderr
     );
-    let declared = house.cli(["types"]).await;
+    let declared = house.cli(["run", "--types"]).await;
     assert!(
         declared
             .ended(0)
@@ -356,7 +356,7 @@ async fn types_and_scripts_are_there_for_a_shell() {
     );
     let folder = house.path("types");
     house
-        .cli(["types", "--into", folder.to_str().unwrap()])
+        .cli(["run", "--types", "--into", folder.to_str().unwrap()])
         .await
         .ended(0);
     let written = std::fs::read_to_string(folder.join("git-hub.d.ts")).unwrap();
@@ -365,7 +365,7 @@ async fn types_and_scripts_are_there_for_a_shell() {
     house.stops_clean().await;
 }
 
-#[journey(alone = "the daemon writes its figures later")]
+#[journey(alone = "the daemon writes its figures with a delay")]
 async fn what_scripts_leave_out_is_counted_as_saved() {
     let (house, client) = served().await;
     let read = "const lines = await git_hub.long({}); return JSON.stringify(lines).length > 1000";

@@ -1,4 +1,4 @@
-//! Many calls, several sessions, and what travels beside a call.
+//! Many calls in several sessions, and the messages beside a call.
 
 use journeys::{
     client::Client,
@@ -11,7 +11,7 @@ use crate::{calling, house};
 
 const IN_FLIGHT: usize = 32;
 
-/// A server with a tool that answers when the file `gate` is there.
+/// A server with a tool that answers once the file `gate` exists.
 async fn gated() -> House {
     let house = house::<journeys::house::Fake>([]);
     let wait = [Step::UntilExists(house.path("gate")), Step::Echo];
@@ -35,7 +35,7 @@ async fn each_of_many_calls_gets_its_own_answer() {
         }
     }
     house.until_calls("any", calls.len()).await;
-    // No other client waits behind them.
+    // No other client waits for these calls.
     for client in &clients {
         client.execute("any/echo", json!({})).await.good();
     }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{definition_tokens, house, opened, tokens};
 
-/// Tokens of definitions and instructions together, at most.
+/// The maximum tokens of definitions and instructions together.
 const TOKENS_UP_FRONT_MAX: usize = 320;
 const TOKENS_FIVE_HITS_MAX: usize = 200;
 
@@ -64,7 +64,7 @@ async fn the_list_is_these_three_and_the_same_for_any_registry() {
     let expected = json!([
         {
             "name": "search_tools",
-            "description": "Find tools on the connected servers. Query by action, e.g. \"create github issue\". Hits read name(arguments) - purpose; when the arguments are clear, call execute_dynamic_tool next.",
+            "description": "Find tools on the connected servers. Query by action in English, e.g. \"create github issue\". Hits read name(arguments) - purpose; when the arguments are clear, call execute_dynamic_tool next.",
             "inputSchema": { "type": "object", "properties": {
                 "query": { "type": "string" },
                 "category": { "type": "string", "description": "category or server name" },

@@ -1,4 +1,4 @@
-//! Spans of calls, at a collector of the test's own.
+//! Spans of calls, received by a collector in the test.
 
 use journeys::{
     client::Client,
@@ -36,7 +36,7 @@ fn configure(house: &House, url: &str) {
     ));
 }
 
-/// Calls `any/echo` below a span of the client's own.
+/// Calls `any/echo` below a span of the client.
 async fn echo_below(client: &Client, flags: &str) {
     let mut params = calling("any/echo", &json!({ "key": "s3cr3t-argument" }));
     params["_meta"] = json!({ "traceparent": format!("00-{TRACE}-{PARENT}-{flags}") });
@@ -85,7 +85,7 @@ async fn a_call_is_below_its_clients_span_and_its_server_below_the_call() {
     let nanos = |key: &str| call[key].as_str().unwrap().parse::<u64>().unwrap();
     assert!(nanos("startTimeUnixNano") <= nanos("endTimeUnixNano"));
 
-    // A trace that is not to be kept passes as its client wrote it.
+    // A trace that is not sampled is forwarded unchanged.
     echo_below(&client, "00").await;
     let received = house.received_method("any", "tools/call");
     let parent = &received[1]["params"]["_meta"]["traceparent"];
@@ -156,7 +156,7 @@ async fn a_call_that_is_taken_back_and_a_prompt_are_spans_too() {
     house.stops_clean().await;
 }
 
-#[journey(alone = "it asks the daemon what became of its spans")]
+#[journey(alone = "it asks the daemon about its spans")]
 async fn calls_go_on_without_their_collector_and_doctor_says_so() {
     let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", gone.local_addr().unwrap());

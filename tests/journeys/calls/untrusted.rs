@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{calling, house, until};
 
-/// Lines a server may write while it owes an answer.
+/// Lines that a server may write before it answers.
 const LINES: [(&str, &str); 18] = [
     ("garbage", "no JSON, and {\"half\": "),
     ("blank", ""),
@@ -108,18 +108,18 @@ async fn odd_lines_lose_no_call() {
     }
     house.write("gate", "");
     assert_eq!(waits.await.good(), "waited");
-    assert_eq!(house.starts("odd"), 2, "it lived all the time");
+    assert_eq!(house.starts("odd"), 2, "the server was never restarted");
     house.stops_clean().await;
 }
 
-/// All at once, together with calls that must succeed.
+/// Makes all odd calls concurrently with calls that must succeed.
 #[journey]
 async fn odd_lines_at_once_lose_no_call() {
     let house = house([odd()]);
     house.indexed().await;
     let client = house.client().await;
     let mut replies = Vec::new();
-    // A line in two pieces would be interrupted by other output here.
+    // Other output would interrupt a line in two pieces here.
     let whole = |(name, _): &(&str, Vec<Step>)| *name != "two_pieces";
     for (name, _) in oddities().into_iter().filter(whole) {
         let odd = calling(&format!("odd/{name}"), &json!({}));
@@ -172,7 +172,7 @@ async fn malformed_answers_are_errors_of_their_call() {
         echoes(&client).await;
     }
     for number in 0..results.len() {
-        // The answer must be one that a client can read.
+        // The response must be valid for a client.
         let reply = client
             .execute(&format!("odd/result_{number}"), json!({}))
             .await;
@@ -182,7 +182,7 @@ async fn malformed_answers_are_errors_of_their_call() {
     let answer = client.execute("odd/neither", json!({})).await.bad();
     assert!(answer.starts_with("error "), "{answer}");
     echoes(&client).await;
-    assert_eq!(house.starts("odd"), 2, "it lived all the time");
+    assert_eq!(house.starts("odd"), 2, "the server was never restarted");
     house.stops_clean().await;
 }
 
@@ -216,7 +216,7 @@ async fn half_a_line_at_the_end_is_no_answer_and_the_next_call_starts_anew() {
         let (_, beside) = client
             .begin("tools/call", calling("odd/stuck", &json!({})))
             .await;
-        until("the call beside it", || {
+        until("the concurrent call", || {
             let remarks = house.remarks("odd");
             remarks.last().is_some_and(|last| last == "waits")
         })
@@ -256,7 +256,7 @@ async fn the_log_of_a_server_holds_its_stderr_and_no_secret() {
     }
     assert!(!log.contains(SECRET), "{log}");
     assert!(!log.contains('\u{1b}'), "{log:?}");
-    // It is never mixed into ours.
+    // The server's stderr is never mixed into ours.
     assert!(
         !client.stderr().contains("half a line"),
         "{}",
@@ -282,7 +282,7 @@ async fn a_log_that_is_flooded_stays_small() {
     house.stops_clean().await;
 }
 
-/// The size of all files below whose name begins so.
+/// Returns the size of all files below the folder whose name has this prefix.
 fn bytes_below(folder: &std::path::Path, start: &str) -> u64 {
     let entries = fs::read_dir(folder).unwrap().map(Result::unwrap);
     let sizes = entries.map(|entry| {

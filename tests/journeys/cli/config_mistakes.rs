@@ -1,4 +1,4 @@
-//! Every mistake in the configuration at once, with its place and the next step.
+//! All mistakes of a configuration are reported at once, with their place and the next step.
 
 use journeys::{
     fake::Step,
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::{house, programs};
 
-/// Every command refuses the configuration with these words and exit code 2.
+/// Checks that every command refuses the configuration with these words and exit code 2.
 async fn check(toml: &str, words: &[&str]) {
     let house = house::<Fake>([]);
     house.configure(toml);
@@ -61,7 +61,7 @@ async fn a_client_is_served_and_told_and_served_well_once_the_file_is_mended() {
     assert_eq!(
         house.received_method("any", "tools/list").len(),
         asked,
-        "its snapshot was kept"
+        "the snapshot still exists"
     );
     house.stops_clean().await;
 }

@@ -1,5 +1,5 @@
-//! `proxy demo` plays a whole session with nothing but the binary, and its
-//! servers can be had like any others.
+//! `proxy demo` plays a whole session without any other program, and its servers can be configured
+//! like any others.
 
 use journeys::house::{Fake, House, Program, program};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! `proxy doctor` says what is wrong and what to type.
+//! `proxy doctor` reports problems and the commands that solve them.
 
 use journeys::{
     fake::Step,
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::house;
 
-/// The checks about a subject: verdict, and finding with advice.
+/// Returns the checks about a subject: verdict, and finding with advice.
 fn told(output: &Output, about: &str) -> Vec<(String, String)> {
     let checks = output.json()["checks"].as_array().cloned().unwrap();
     let of = checks.into_iter().filter(|check| check["about"] == about);
@@ -45,7 +45,7 @@ async fn a_house_in_order_has_no_problem() {
         &["1 tool in ", "revision 20"],
     );
     check(&output, "state folder", "fine", &["state"]);
-    check(&output, "daemon", "fine", &["none runs"]);
+    check(&output, "daemon", "fine", &["not running"]);
     let shown = house.cli(["doctor"]).await;
     assert!(
         shown.ended(0).contains("✓ server quick"),
@@ -101,7 +101,7 @@ async fn each_thing_that_is_wrong_says_what_to_type() {
             "server broken",
             "warning",
             &[
-                "`env.API_TOKEN` holds a secret in clear",
+                "`env.API_TOKEN` contains a secret in clear text",
                 "proxy secret set API_TOKEN",
             ],
         ),
@@ -128,7 +128,7 @@ async fn each_thing_that_is_wrong_says_what_to_type() {
         check(&output, about, verdict, words);
     }
     assert!(!output.stdout.contains("hunter2"), "{}", output.stdout);
-    // A server that is already known to be broken is not started.
+    // A server that is known to be broken is not started.
     assert_eq!(told(&output, "server gone").len(), 1);
 
     let offline = house.cli(["doctor", "--offline", "--json"]).await;
@@ -193,6 +193,6 @@ async fn clients_that_list_what_we_have_and_entries_of_other_builds_are_told() {
         &output,
         "client Claude Code",
         "problem",
-        &["/nowhere/proxy", "is not there"],
+        &["/nowhere/proxy", "does not exist"],
     );
 }

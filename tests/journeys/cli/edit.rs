@@ -1,4 +1,4 @@
-//! Servers added, switched, renamed and taken out by command, while a client is served.
+//! Servers are added, switched, renamed and removed by command, while a client is connected.
 
 use std::{fs::File, io::Write as _, time::Duration};
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{futures_of, house_with_daemon};
 
-/// The words after `add` that start the house's server `of` once more, under another name.
+/// Returns the words after `add` that add the house's server `of` under another name.
 fn words_to_add(house: &House, name: &str, of: &str) -> Vec<String> {
     let written = std::fs::read_to_string(house.config()).unwrap();
     let written: toml::Table = written.parse().unwrap();
@@ -50,16 +50,19 @@ async fn a_client_that_is_served_follows_what_is_added_switched_renamed_and_remo
         json!([["first", "on"], ["second", "on"]])
     );
 
-    house.cli(["disable", "first"]).await.ended(0);
+    house.cli(["servers", "disable", "first"]).await.ended(0);
     client.until_search_finds("do echo", "second/echo(").await;
     assert_eq!(
         states(&house).await,
         json!([["first", "off"], ["second", "on"]])
     );
-    house.cli(["rename", "second", "third"]).await.ended(0);
+    house
+        .cli(["servers", "rename", "second", "third"])
+        .await
+        .ended(0);
     client.until_search_finds("do echo", "third/echo(").await;
     house.cli(["remove", "third"]).await.ended(0);
-    house.cli(["enable", "first"]).await.ended(0);
+    house.cli(["servers", "enable", "first"]).await.ended(0);
     client.until_search_finds("do echo", "first/echo(").await;
     let after = std::fs::read_to_string(house.config()).unwrap();
     assert_eq!(after.replace("enabled = true\n", ""), before);
@@ -75,7 +78,7 @@ async fn a_rule_follows_its_server_to_another_name_and_goes_with_it() {
     let refused = client.execute("first/echo", json!({})).await.bad();
     assert!(refused.contains("rule 1"), "{refused}");
 
-    let renamed = house.cli(["rename", "first", "second"]).await;
+    let renamed = house.cli(["servers", "rename", "first", "second"]).await;
     renamed.ended(0);
     let told = &renamed.stderr;
     assert!(told.contains("is now \"second/ec*\""), "{told}");
@@ -90,7 +93,9 @@ async fn a_rule_follows_its_server_to_another_name_and_goes_with_it() {
         .ended(0);
     let added = house.cli(again.clone()).await;
     assert!(
-        added.stderr.contains("named already by rule 1"),
+        added
+            .stderr
+            .contains("rule 1: tool = \"second/ec*\" already names `second`"),
         "{}",
         added.stderr
     );
@@ -104,7 +109,7 @@ async fn a_rule_follows_its_server_to_another_name_and_goes_with_it() {
     house.stops_clean().await;
 }
 
-/// Calls until the call is allowed: the file is read when its change is noticed.
+/// Calls until the call is allowed: a changed file is read with a delay.
 async fn until_called(client: &Client, tool: &str) {
     let called = async {
         let mut looks = tokio::time::interval(Duration::from_millis(20));
@@ -115,10 +120,11 @@ async fn until_called(client: &Client, tool: &str) {
     client.within("call that is allowed", called).await;
 }
 
-/// Saves of the editor. A command that it outruns says that it changed nothing, and is tried again.
+/// The number of saves of the editor. A command that meets a concurrent save changes nothing and is
+/// retried.
 const SAVES: usize = 200;
 
-/// An editor that writes the file in place, again and again.
+/// An editor that repeatedly writes the file in place.
 async fn save_often(house: &House) {
     let mut saves = tokio::time::interval(Duration::from_millis(20));
     for _ in 0..SAVES {
@@ -163,7 +169,7 @@ async fn what_cannot_be_changed_leaves_the_file_as_it_was() {
         assert_eq!(std::fs::read(house.config()).unwrap(), before);
     };
     check(&["remove", "frist"], "no server `frist`").await;
-    check(&["rename", "first", "My First"], "holds 'M'").await;
+    check(&["rename", "first", "My First"], "contains 'M'").await;
     check(
         &["add", "first", "https://example.com/mcp"],
         "proxy remove first",

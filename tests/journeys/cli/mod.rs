@@ -1,4 +1,4 @@
-//! The command line, and the configuration that it reads.
+//! The command line and its configuration.
 
 mod config_mistakes;
 mod demo;

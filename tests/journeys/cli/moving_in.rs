@@ -1,4 +1,5 @@
-//! Moving in: eight clients with twenty servers, one of them with a YAML file, and out again.
+//! `init` imports eight clients with twenty servers, one of them with a YAML file, and
+//! `init --undo` reverts it.
 
 use std::{
     collections::BTreeMap,
@@ -86,7 +87,8 @@ fn fill_in(house: &House, text: &str) -> String {
         .replace("@MARK@", HOUSE_VARIABLE)
 }
 
-/// The proxy without any client's own program on its path, so that files are edited.
+/// Returns the proxy's command with none of the clients' own programs on its path, so that files
+/// are edited.
 fn command(house: &House, words: &[&str]) -> Command {
     let mut command = house.command(words);
     command
@@ -109,7 +111,7 @@ async fn run(house: &House, words: &[&str]) -> Output {
     }
 }
 
-/// Every file of the house but those of our state and of the fakes' records, with its mode.
+/// Returns every file of the house with its mode, except our state and the fakes' records.
 fn look(house: &House) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
     let mut found = BTreeMap::new();
     let mut folders = vec![house.path("")];
@@ -196,7 +198,7 @@ async fn eight_clients_move_in_are_served_and_move_out() {
     house.stops_clean().await;
 }
 
-/// Does by hand what `init` asks for: its file is YAML, which is not edited.
+/// Follows the instructions of `init` for a YAML file, which it does not edit.
 fn paste_into_goose(house: &House, told: &str) {
     let (goose, _) = FILES[6];
     let before = read(house, goose);
@@ -211,7 +213,7 @@ fn paste_into_goose(house: &House, told: &str) {
     house.write(goose, &format!("{kept}{lines}\n\nGOOSE_MODEL{after}"));
 }
 
-/// Twenty are in the configuration, each as its client had it.
+/// Checks that the configuration has all twenty servers as their clients had them.
 async fn check_servers(house: &House) {
     let listed: Value = run(house, &["servers", "--json"]).await.json();
     let listed = listed["servers"].as_array().unwrap();
@@ -242,12 +244,12 @@ async fn check_servers(house: &House) {
     );
 }
 
-/// Each client has our entry and none of its own, and the rest of its file.
+/// Checks that each client has our entry, none of its own servers, and the rest of its file.
 fn check_files(house: &House) {
     for (name, text) in FILES {
         let now = read(house, name);
         assert!(now.contains("proxy-under-test"), "{name}: {now}");
-        // The entry that is switched off in Codex stays there.
+        // The disabled entry in Codex remains.
         let left = now.matches(".script.json").count();
         assert_eq!(
             left,
@@ -273,7 +275,7 @@ fn check_files(house: &House) {
     assert_eq!(copies, [0o600; 7]);
 }
 
-/// A client that starts what its file says reaches servers of several others.
+/// Checks that a client that starts the command of its file reaches servers of several others.
 async fn check_session(house: &House) {
     let claude: Value = serde_json::from_str(&read(house, ".claude.json")).unwrap();
     let entry = &claude["mcpServers"]["proxy"];
@@ -323,7 +325,7 @@ async fn a_server_that_does_not_answer_stays_with_its_client() {
     let shown = run(&house, &["init", "--dry-run"]).await;
     let told = format!("{}{}", shown.stdout, shown.stderr);
     assert!(
-        !told.contains("abc-secret-def") && told.contains("kept by `proxy secret`"),
+        !told.contains("abc-secret-def") && told.contains("stored by `proxy secret`"),
         "{told}"
     );
     let moved = run(&house, &["init", "--yes", "--json"]).await;
@@ -380,7 +382,7 @@ async fn undo_leaves_secrets_that_are_named_or_were_set_since() {
     let listed = run(&house, &["secret", "list"]).await.stdout;
     assert_eq!(listed, "far.A_TOKEN\nfar.B_TOKEN\n");
 
-    // The configuration is what the run wrote again, so the rest can be undone.
+    // The configuration again has the content that the run wrote, so the rest can be undone.
     house.write("config.toml", &config);
     run(&house, &["init", "--undo"]).await.ended(0);
     assert!(!house.config().exists());
@@ -402,7 +404,7 @@ async fn a_second_run_keeps_what_never_answered_and_an_edited_configuration_bloc
     let again = run(&house, &["init", "--yes"]).await;
     again.ended(3);
     assert!(
-        again.stderr.contains("broken: did not answer"),
+        again.stderr.contains("broken: no answer"),
         "{}",
         again.stderr
     );
@@ -423,7 +425,7 @@ async fn a_second_run_keeps_what_never_answered_and_an_edited_configuration_bloc
     house.stops_clean().await;
 }
 
-/// Runs the command with this on stdin.
+/// Runs the command with this text on stdin.
 async fn pipe(house: &House, words: &[&str], text: &str) {
     let mut child = command(house, words)
         .stdin(Stdio::piped())
@@ -461,7 +463,7 @@ async fn what_is_pasted_is_taken_over() {
     let refused = run(&house, &["import", &path.display().to_string()]).await;
     refused.ended(2);
     assert!(
-        refused.stderr.contains("these shapes are understood"),
+        refused.stderr.contains("supported formats"),
         "{}",
         refused.stderr
     );

@@ -1,6 +1,6 @@
-//! Mistakes that people make in their first minutes: each is reported with its cause, with the file or
-//! server that has it, and with the next step. Errors of npm, uv, Docker and Python are parsed in
-//! `fleet`.
+//! Mistakes that people make in their first minutes: each is reported with its cause, with the file
+//! or server that has it, and with the next step. Errors of npm, uv, Docker and Python are parsed
+//! in `fleet`.
 
 use std::{io::Write as _, os::unix::fs::PermissionsExt as _};
 
@@ -9,11 +9,11 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::house;
 
-/// A mistake: what the person typed, and what has to be said of it.
+/// A mistake: the configuration that the person typed, and the expected words.
 struct Mistake {
     toml: String,
     command: &'static [&'static str],
-    /// Cause, place and next step, in this order as a rule.
+    /// Cause, place and next step, usually in this order.
     said: &'static [&'static str],
 }
 
@@ -90,7 +90,7 @@ async fn in_the_file() {
         mistake(
             "[servers.\"my server\"]\ncommand = \"x\"",
             CHECK,
-            &["cannot hold ' '", "[servers.my-server]"],
+            &["cannot contain ' '", "[servers.my-server]"],
         ),
         mistake(
             "[servers.proxy]\ncommand = \"x\"",
@@ -100,7 +100,7 @@ async fn in_the_file() {
         mistake(
             "[servers.a]\ncommand = \"x\"\n[servers.a]\ncommand = \"x\"",
             CHECK,
-            &["config.toml:3", "there already", "keep one"],
+            &["config.toml:3", "duplicate", "keep one"],
         ),
         mistake("log = \"wran\"", CHECK, &["config.toml:1", "log", "`warn`"]),
         mistake(
@@ -169,11 +169,11 @@ async fn in_the_file() {
         ),
         of(
             "command = \"x\"\nheaders = { A = \"b\" }",
-            &["servers.gh.headers", "leave it out"],
+            &["servers.gh.headers", "remove it"],
         ),
         of(
             "type = \"sse\"\nurl = \"https://a.example\"",
-            &["servers.gh.type", "leave it out"],
+            &["servers.gh.type", "remove it"],
         ),
         of(
             "command = \"x\"\ndisabled = true",
@@ -239,7 +239,7 @@ async fn in_a_command() {
         empty(&["--config", ".", "list"], &["a folder", "name the file"]),
         empty(
             &["--state-dir", "/proc/nothing", "list"],
-            &["state folder cannot be made", "/proc/nothing"],
+            &["state folder cannot be created", "/proc/nothing"],
         ),
         one(&["servers"], &["not asked yet", "proxy reindex"]),
         one(
@@ -355,7 +355,11 @@ async fn in_a_program_that_is_started() {
         ),
         list(
             sh("noise", "echo starting up; sleep 9"),
-            &["noise: ", "on stdout: `starting up`", "is it an MCP server"],
+            &[
+                "noise: ",
+                "stdout has a line that is not a message: `starting up`",
+                "is it an MCP server",
+            ],
         ),
     ];
     play(&house, mistakes).await;
@@ -377,7 +381,7 @@ async fn in_an_address() {
         list(
             url("dns", "https://mcp.nowhere.invalid/mcp"),
             &[
-                "dns: no host has this name: mcp.nowhere.invalid",
+                "dns: no host has the name mcp.nowhere.invalid",
                 "look at `url`",
             ],
         ),
@@ -390,7 +394,7 @@ async fn in_an_address() {
         list(here("s403"), &["s403: HTTP 403", "headers.Authorization"]),
         list(
             here("s500"),
-            &["s500: HTTP 500", "the server's own trouble"],
+            &["s500: HTTP 500", "the server itself failed"],
         ),
         list(
             here("s302"),
@@ -403,21 +407,24 @@ async fn in_an_address() {
         list(
             here("html"),
             &[
-                "html: its answer is no JSON-RPC: <html>",
+                "html: its response is not JSON-RPC: <html>",
                 "the path of `url`",
             ],
         ),
         list(
             url("tls", &format!("https://{at}/mcp")),
-            &["tls: no TLS is spoken at 127.0.0.1:", "write `http://`"],
+            &[
+                "tls: the server does not speak TLS at 127.0.0.1:",
+                "write `http://`",
+            ],
         ),
     ];
     play(&house, mistakes).await;
     house.stops_clean().await;
 }
 
-/// A web server that is no MCP server: a path `/sNNN` is answered by that status, any other by a
-/// page. Ends with the test.
+/// A web server that is not an MCP server: a path `/sNNN` responds with that status, any other with
+/// a page. Ends with the test.
 async fn answering() -> std::net::SocketAddr {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

@@ -1,5 +1,5 @@
-//! A reindex asks every server, reports the changes, and leaves the old or the new state, never a
-//! mixture.
+//! A reindex surveys every server, reports the changes, and leaves the old or the new state, never
+//! a mixture.
 
 use journeys::{
     fake::Step,
@@ -90,7 +90,7 @@ async fn a_lost_or_damaged_index_is_rebuilt_without_a_word() {
     house.stops_clean().await;
 }
 
-/// The folder `index`, wherever it is below the state folder.
+/// Finds the folder `index` below the state folder.
 fn index_folder(house: &House) -> PathBuf {
     let mut folders = vec![house.path("xdg-state")];
     while let Some(folder) = folders.pop() {

@@ -17,11 +17,14 @@ async fn a_call_from_the_shell_is_made_by_the_daemons_server() {
     let starts = house.starts("any");
     let called = house.cli(["call", "any/echo", "a=1"]).await;
     assert_eq!(called.ended(0).trim_end(), r#"{"a":1}"#);
-    assert_eq!(house.starts("any"), starts, "one server for both");
-    house.cli(["restart", "any"]).await.ended(0);
+    assert_eq!(house.starts("any"), starts, "both use one process");
+    house.cli(["servers", "restart", "any"]).await.ended(0);
     client.execute("any/echo", json!({})).await.good();
-    assert_eq!(house.starts("any"), starts + 1, "begun anew");
-    house.cli(["restart", "any", "none"]).await.ended(1);
+    assert_eq!(house.starts("any"), starts + 1, "the server was restarted");
+    house
+        .cli(["servers", "restart", "any", "none"])
+        .await
+        .ended(1);
     client.execute("any/echo", json!({})).await.good();
     let starts = house.starts("any");
     let long = house.cli(["call", "any/long", "--raw"]).await;

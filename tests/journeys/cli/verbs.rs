@@ -1,4 +1,4 @@
-//! The command line says what the tools say.
+//! The command line returns the same results as the tools.
 
 use std::fs;
 
@@ -69,7 +69,7 @@ async fn json_is_all_there_is_on_stdout() {
         assert!(hit.get(key).is_some(), "{key} is missing: {hit}");
     }
     let near = house.cli(["search", "frobnicate", "--json"]).await;
-    assert_eq!(near.code, Some(1), "nothing surely fits");
+    assert_eq!(near.code, Some(1), "no hit is certain");
     let near = near.json();
     assert!(
         near["perhaps"] == true && near["message"].is_string(),
@@ -85,7 +85,7 @@ async fn json_is_all_there_is_on_stdout() {
         .await
         .json();
     house.cli(["list", "--json"]).await.json();
-    house.cli(["tokens", "--json"]).await.json();
+    house.cli(["servers", "--tokens", "--json"]).await.json();
     house.stops_clean().await;
 }
 
@@ -174,12 +174,12 @@ async fn tokens_are_counted_as_a_model_sees_them() {
     let theirs = script["tools"].as_array().unwrap().iter();
     let theirs: usize = theirs.map(|it| definition_tokens(&it["definition"])).sum();
 
-    let counted = house.cli(["tokens", "--json"]).await.json();
+    let counted = house.cli(["servers", "--tokens", "--json"]).await.json();
     assert_eq!(counted["tools"], 3);
     assert_eq!(counted["loaded_up_front"], theirs);
     assert_eq!(counted["through_proxy"], ours);
 
-    let by_tool = house.cli(["tokens", "--by-tool"]).await;
+    let by_tool = house.cli(["servers", "--tokens", "--by-tool"]).await;
     let first = by_tool.ended(0).lines().next().unwrap();
     assert!(first.ends_with("  github/search_code"), "{first}");
     house.stops_clean().await;

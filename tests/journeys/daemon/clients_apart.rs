@@ -1,4 +1,4 @@
-//! Settings that apply to a client by the name that it sends.
+//! Settings for a client by the name that it sends.
 
 use journeys::{
     client::{Client, Reply},
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::house;
 
-/// Two servers, of which the guest may see one.
+/// Two servers, of which the guest may use one.
 fn two_servers() -> House {
     let money = fake("bank")
         .tool("pay", Step::Echo)
@@ -32,7 +32,7 @@ fn two_servers() -> House {
     house
 }
 
-/// One client of either transport.
+/// A client of either transport.
 enum Any {
     Stdio(Client),
     Http(Web),
@@ -67,7 +67,7 @@ async fn stdio(house: &House, name: &str) -> (Any, Value) {
     (Any::Stdio(client), result)
 }
 
-/// It knows of the files and of nothing else.
+/// Checks that the client can only find and call the server of files.
 async fn sees_files_only(client: &Any, table: &str, rule: &str) {
     for query in [
         "pay",
@@ -108,7 +108,7 @@ async fn sees_files_only(client: &Any, table: &str, rule: &str) {
         );
         assert!(denied.contains(rule) && denied.contains(table), "{denied}");
     }
-    // A name of which the client sees only one tool means that.
+    // A name that is unique among the visible tools is enough.
     client.execute("list_all").await.good();
     let slip = client.execute("bank/pai").await.bad();
     assert!(!slip.contains("bank/pay("), "{slip}");
@@ -172,7 +172,7 @@ async fn a_client_gets_as_much_of_a_result_as_its_table_says() {
     assert!((501..=3_000).contains(&of_other), "{of_other}");
     let arguments = json!({ "tool_name": "files/read_file", "tool_input": {}, "raw": true });
     let whole = guest.call("execute_dynamic_tool", arguments).await.good();
-    assert!(!whole.contains("[cut: "), "a call may ask for more");
+    assert!(!whole.contains("[cut: "), "a call may request more");
     site.stop().await;
     house.stops_clean().await;
 }

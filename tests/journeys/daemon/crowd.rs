@@ -31,7 +31,7 @@ async fn crowd() -> House {
     house
 }
 
-/// The children that run now, without the proxies and their reaper.
+/// Returns the number of running servers of the house.
 fn running(house: &House) -> usize {
     let is_server = |server: &usize| {
         let pids = house.pids(&format!("server-{server}"));
@@ -78,7 +78,7 @@ async fn clients_over_stdio_and_http_share_the_children() {
     Arc::into_inner(house).unwrap().stops_clean().await;
 }
 
-/// Every client is served, by one process a server.
+/// Checks that every client is served, and every server has one process.
 async fn share_the_children(house: &House, mut tasks: JoinSet<()>) {
     while let Some(done) = tasks.join_next().await {
         done.unwrap();
@@ -129,8 +129,8 @@ async fn ten_clients_have_thirty_children_in_all() {
     Arc::into_inner(house).unwrap().stops_clean().await;
 }
 
-/// Each answer is the caller's own, or an error that says why there is none; and every client that was
-/// not killed is served in the end.
+/// Each result is the caller's own, or an error with a reason; and every client that was not killed
+/// is served in the end.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kills_lose_calls_and_nothing_else() {
     let house = Arc::new(crowd().await);
@@ -139,7 +139,7 @@ async fn kills_lose_calls_and_nothing_else() {
     for number in 0..CLIENTS {
         let (house, is_over) = (Arc::clone(&house), Arc::clone(&is_over));
         tasks.spawn(async move {
-            // Clients with odd numbers are killed and start again, those with even ones stay.
+            // Clients with odd numbers are killed and start again, those with even numbers stay.
             let mut client = house.client().await;
             let mut right = 0;
             for round in 0.. {
@@ -153,7 +153,7 @@ async fn kills_lose_calls_and_nothing_else() {
                 let input = json!({ "client": number, "round": round });
                 right += usize::from(is_right(&client, round % SERVERS, &input).await);
             }
-            unreachable!("rounds do not end")
+            unreachable!("the range of rounds is unbounded")
         });
     }
     for _ in 0..5 {
@@ -182,7 +182,7 @@ async fn kills_lose_calls_and_nothing_else() {
     .await;
     drop(clients);
     let Ok(house) = Arc::try_unwrap(house) else {
-        panic!("a client still has the house");
+        panic!("every client has dropped the house");
     };
     house.stops_clean().await;
 }

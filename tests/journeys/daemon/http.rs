@@ -24,7 +24,7 @@ async fn echoing() -> House {
     house
 }
 
-/// The process for which this address is served; 0: none.
+/// Returns the process for which the daemon listens on this address; 0: none.
 async fn holder(house: &House, url: &str) -> u64 {
     let status = house.status().await;
     let held = status["http_held"].as_array();
@@ -40,10 +40,14 @@ async fn until_held_by(house: &House, url: &str, pid: u32) {
         }
     };
     let waited = timeout(DEADLINE, waiting).await;
-    assert!(waited.is_ok(), "{url} is held: {}", house.status().await);
+    assert!(
+        waited.is_ok(),
+        "wrong holder of {url}: {}",
+        house.status().await
+    );
 }
 
-/// Calls until a server listens; then the call must succeed.
+/// Calls once a server listens; the call must succeed.
 async fn echoes_in_the_end(client: &Web, input: &Value) {
     let mut looks = interval(std::time::Duration::from_millis(20));
     let listening = async {
@@ -51,7 +55,9 @@ async fn echoes_in_the_end(client: &Web, input: &Value) {
             looks.tick().await;
         }
     };
-    timeout(DEADLINE, listening).await.expect("HTTP comes back");
+    timeout(DEADLINE, listening)
+        .await
+        .expect("HTTP is served again");
     let answer = client.execute("any/echo", input.clone()).await;
     assert_eq!(answer.good(), input.to_string());
 }
@@ -75,7 +81,7 @@ async fn clients_over_stdio_and_at_a_held_address_share_one_child() {
     let told = house.cli(["status"]).await;
     assert!(told.ended(0).contains(site.url()), "{}", told.stdout);
 
-    // Its end ends what it held, and a call there is answered.
+    // When the process exits, its address is closed, and a call in progress there is answered.
     let caller = web.clone();
     let stuck = tokio::spawn(async move {
         let call = calling("any/stuck", &json!({}));
@@ -101,7 +107,7 @@ async fn a_daemon_stays_while_an_address_is_held_and_no_longer() {
     house.configure_more("[daemon]\nlinger_s = 1\n");
     let site = house.site().await;
     let daemon = house.daemon().await;
-    // For longer than it would stay without clients.
+    // Calls for longer than the daemon stays without clients.
     let began = std::time::Instant::now();
     while began.elapsed() < std::time::Duration::from_millis(1_500) {
         site.web().execute("any/echo", json!({})).await.good();
@@ -129,7 +135,7 @@ async fn an_address_is_held_once() {
         "{}",
         refused.stderr
     );
-    // Once a killed process has ended, the next can use the address.
+    // Once a killed process has exited, the next can use the address.
     let (url, pid) = (site.url().to_owned(), site.pid());
     site.kill().await;
     until_held_by(&house, &url, 0).await;
@@ -149,7 +155,7 @@ async fn a_held_address_comes_back_when_its_daemon_is_killed() {
         let daemon = house.daemon().await;
         processes::kill(daemon);
         until("the end of the daemon", || !processes::lives(daemon)).await;
-        // The same address, and the same session.
+        // The address and the session are the same as before.
         echoes_in_the_end(&web, &json!({ "round": round })).await;
         assert_ne!(house.daemon().await, daemon);
     }
@@ -173,7 +179,7 @@ async fn a_daemon_that_a_person_stops_ends_who_holds_an_address_and_a_restart_do
     assert_eq!(house.all_gone().await, Ok(()));
 }
 
-/// Another build of the same program: a copy whose time is another.
+/// Another build of the same program: a copy with a different modification time.
 #[tokio::test]
 async fn a_held_address_goes_over_to_a_newer_build() {
     let house = echoing().await;
@@ -192,7 +198,7 @@ async fn a_held_address_goes_over_to_a_newer_build() {
     let newer = house.keep(Client::start(command));
     newer.initialize(LEGACY_VERSION).await;
     until_held_by(&house, site.url(), site.pid()).await;
-    until("the end of the older", || !processes::lives(old)).await;
+    until("the end of the older daemon", || !processes::lives(old)).await;
     echoes_in_the_end(&web, &json!({})).await;
     newer.execute("any/echo", json!({})).await.good();
     assert_eq!(house.starts("any"), 1);
@@ -212,7 +218,7 @@ async fn an_address_of_the_configuration_comes_back_by_whoever_is_left() {
     let web = Web::new(address);
     echoes_in_the_end(&web, &json!({})).await;
 
-    // A client that sends nothing in the meantime.
+    // This client sends nothing in the meantime.
     let first = house.daemon().await;
     processes::kill(first);
     until("the end of the daemon", || !processes::lives(first)).await;
@@ -223,7 +229,7 @@ async fn an_address_of_the_configuration_comes_back_by_whoever_is_left() {
     assert_eq!(house.daemon().await, second);
     client.close().await;
 
-    // `serve --http`, which holds what is served anyway.
+    // `serve --http` for an address that is served already.
     let site = Site::start(house.command(["serve", "--http"])).await;
     assert_eq!(site.address(), address);
     assert_eq!(house.status().await["http_held"], json!([]));
@@ -232,7 +238,7 @@ async fn an_address_of_the_configuration_comes_back_by_whoever_is_left() {
     echoes_in_the_end(&web, &json!({})).await;
     site.stop().await;
 
-    // It was there before, and stays.
+    // The address was served before this process and remains so.
     echoes_in_the_end(&web, &json!({})).await;
     house.stops_clean().await;
 }

@@ -52,9 +52,13 @@ async fn a_server_that_is_added_is_callable_and_one_that_is_removed_is_gone() {
     called_in_the_end(&client, "second/echo").await;
     client.until_search_finds("echo", "second").await;
     let second = *house.pids("second").last().unwrap();
-    assert_eq!(house.starts("first"), 2, "the other one was left alone");
+    assert_eq!(
+        house.starts("first"),
+        2,
+        "the other server was not restarted"
+    );
 
-    // As an editor does: a new file in the place of the old one.
+    // Replaces the file by a new one, as an editor does.
     let beside = house.write("config.toml.new", &before);
     fs::rename(beside, house.config()).unwrap();
     until_unknown(&client, "second/echo").await;
@@ -126,7 +130,7 @@ async fn a_file_with_mistakes_keeps_what_was_and_is_told() {
     house.configure(&good);
     told(&house, false).await;
     client.execute("any/echo", json!({})).await.good();
-    assert_eq!(house.starts("any"), 2, "it was never touched");
+    assert_eq!(house.starts("any"), 2, "the server was not restarted");
     house.stops_clean().await;
 }
 
@@ -138,7 +142,7 @@ async fn told(house: &House, has_mistakes: bool) {
         }
     };
     let waited = tokio::time::timeout(journeys::client::DEADLINE, told).await;
-    assert!(waited.is_ok(), "mistakes are told: {has_mistakes}");
+    assert!(waited.is_ok(), "mistakes are reported: {has_mistakes}");
 }
 
 #[tokio::test]
@@ -169,7 +173,7 @@ async fn a_hangup_has_the_file_read_anew() {
     let logged = async {
         loop {
             let log = house.cli(["daemon", "logs"]).await.stdout;
-            if log.contains("the configuration was read anew") {
+            if log.contains("the configuration was reloaded") {
                 return;
             }
             looks.tick().await;

@@ -1,4 +1,4 @@
-//! The daemon is killed while a client is asked something, or watches a resource.
+//! The daemon is killed while a question to a client is open, or a resource is subscribed.
 
 use journeys::{
     client::Client,
@@ -50,7 +50,7 @@ async fn its_question_is_taken_back_and_its_call_answered() {
     let taken_back = client.next("notifications/cancelled").await;
     assert_eq!(taken_back["params"]["requestId"], question["id"]);
     let yes = json!({"action": "accept", "content": {"text": "yes"}});
-    // It is no longer known to this daemon or the next.
+    // Neither this daemon nor the next knows this question.
     client.answer(&question, yes.clone()).await;
     client.answers(ELICIT, yes.clone());
     let told = client.execute("library/ask", json!({})).await.good();
@@ -116,7 +116,7 @@ async fn each_of_two_who_watch_a_resource_hears_once_of_each_change() {
         if era != Era::Both {
             is_told_once(&modern).await;
         }
-        // The subscribed client leaves, and the other goes on.
+        // One client unsubscribes, and the other stays subscribed.
         one.request("resources/unsubscribe", params)
             .await
             .into_result();

@@ -1,4 +1,4 @@
-//! `scope = "client"`: a server that no two clients share.
+//! `scope = "client"`: each client has its own process of the server.
 
 use std::fs;
 
@@ -36,7 +36,7 @@ async fn each_client_has_its_own_process_in_its_own_folder() {
             .await;
         client.execute("shared/folder", json!({})).await.good();
     }
-    // Once each by `reindex`.
+    // `reindex` has started each server once.
     assert_eq!((house.starts("own"), house.starts("shared")), (3, 2));
     let status = house.status().await;
     let owners = status["servers"].as_array().unwrap().iter();
@@ -54,7 +54,7 @@ async fn each_client_has_its_own_process_in_its_own_folder() {
     house.stops_clean().await;
 }
 
-/// A server that fills its client's pipe, or never answers, is that client's alone.
+/// A server that fills its client's pipe, or never answers, delays only that client.
 #[tokio::test]
 async fn a_client_that_floods_or_does_not_read_delays_nobody() {
     let server = fake("any")
@@ -82,7 +82,7 @@ async fn a_client_that_floods_or_does_not_read_delays_nobody() {
                 {"tool_name": "any/big", "tool_input": {}, "raw": true}});
             let call: Value =
                 json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
-            // It stops when all buffers between are full.
+            // This blocks when all buffers in between are full.
             if input
                 .write_all(format!("{call}\n").as_bytes())
                 .await
@@ -100,7 +100,7 @@ async fn a_client_that_floods_or_does_not_read_delays_nobody() {
     };
     tokio::select! {
         () = quick => {}
-        () = flood => panic!("the flood ended"),
+        () = flood => panic!("the flood ended early"),
     }
     deaf.kill().await.unwrap();
     house.stops_clean().await;

@@ -69,7 +69,7 @@ async fn a_session_goes_on_when_its_daemon_is_killed() {
     let stuck = stuck
         .iter()
         .filter(|call| call["params"]["name"] == "stuck");
-    assert_eq!(stuck.count(), 3, "no call is made twice");
+    assert_eq!(stuck.count(), 3, "no call is repeated");
     house.stops_clean().await;
 }
 
@@ -84,7 +84,7 @@ async fn a_modern_session_goes_on_too() {
     house.stops_clean().await;
 }
 
-/// The log level belongs to the session, and is the next daemon's too.
+/// The log level belongs to the session, and applies with the next daemon too.
 #[tokio::test]
 async fn what_a_client_had_set_holds_with_the_next_daemon() {
     let speaks = [
@@ -107,7 +107,7 @@ async fn what_a_client_had_set_holds_with_the_next_daemon() {
     house.stops_clean().await;
 }
 
-/// MCP ties no log message to a call: with calls of two sessions under way it cannot be assigned.
+/// MCP has no call in a log message: with calls of two sessions in progress it cannot be assigned.
 #[tokio::test]
 async fn a_log_message_reaches_no_session_but_the_one_whose_call_it_can_only_be_of() {
     let house = house_with_daemon::<Fake>([]);
@@ -164,9 +164,12 @@ async fn it_goes_some_time_after_its_last_client() {
     client.execute("any/echo", json!({})).await.good();
     let daemon = house.daemon().await;
     client.close().await;
-    assert!(processes::lives(daemon), "it waits for another client");
+    assert!(
+        processes::lives(daemon),
+        "the daemon waits for another client"
+    );
     assert_eq!(house.all_gone().await, Ok(()));
-    // A client that comes later gets a new daemon.
+    // A later client gets a new daemon.
     let client = house.client().await;
     client.execute("any/echo", json!({})).await.good();
     house.stops_clean().await;
@@ -193,10 +196,7 @@ async fn its_socket_is_ours_alone_and_it_holds_nothing_of_its_clients() {
         .iter()
         .map(|it| it.0)
         .collect();
-    assert!(
-        parents.is_empty(),
-        "the daemon is nobody's child: {parents:?}"
-    );
+    assert!(parents.is_empty(), "the daemon has a parent: {parents:?}");
     house.stops_clean().await;
 }
 
@@ -223,7 +223,7 @@ async fn another_state_folder_is_another_daemon() {
     house.stops_clean().await;
 }
 
-/// Another build of the same program: a copy whose time is another.
+/// Another build of the same program: a copy with a different modification time.
 #[tokio::test]
 async fn a_newer_build_takes_the_place_of_an_older_daemon() {
     let house = echoing().await;
@@ -249,14 +249,14 @@ async fn a_newer_build_takes_the_place_of_an_older_daemon() {
     let new = newer();
     new.initialize(LEGACY_VERSION).await;
     new.execute("any/echo", json!({})).await.good();
-    // The busy one stays with its client, and ends with it.
+    // The older daemon serves its client, and exits with it.
     assert!(processes::lives(first));
     assert_ne!(house.daemon().await, first);
     drop(answer);
     old.close().await;
-    until("the end of the older", || !processes::lives(first)).await;
+    until("the end of the older daemon", || !processes::lives(first)).await;
 
-    // An older client is served too, by a daemon of its own build.
+    // An older client is also served, by a daemon of its own build.
     let older = house.client().await;
     older.execute("any/echo", json!({})).await.good();
     house.stops_clean().await;

@@ -1,4 +1,4 @@
-//! Two clients that are asked at once by one shared server: each is asked what its own call wants.
+//! Two clients that one shared server asks concurrently: each gets the question of its own call.
 
 use journeys::{
     client::Client,
@@ -15,7 +15,7 @@ use crate::{
 
 const NAMES: [&str; 2] = ["ada", "bob"];
 
-/// A server with a tool for each of two clients, which asks by name.
+/// A server with one tool per client, which asks for the client's name.
 fn asks_by_name(server: Fake, step: impl Fn(&str) -> Step) -> Fake {
     let tools = NAMES.map(|name| (name, step(&format!("Are you {name}?"))));
     let add = |server: Fake, (name, step)| server.tool(name, step);
@@ -32,7 +32,7 @@ fn in_rounds() -> Fake {
     asks_by_name(fake("any").era(Era::Modern), step)
 }
 
-/// One round of a call; what was asked before is answered with the client's name.
+/// Plays one round of a call; earlier questions are answered with the client's name.
 async fn play_round(client: &Client, name: &str, before: Option<&Value>) -> Value {
     let mut params = calling(&format!("any/{name}"), &json!({}));
     params["_meta"][META_CAPABILITIES] = json!({"elicitation": {}});
@@ -76,7 +76,7 @@ async fn clients_in_rounds_before_a_server_in_rounds_are_asked_at_once() {
     for ((client, name), asked) in clients.iter().zip(NAMES).zip(&asked) {
         check_answered(&play_round(client, name, Some(asked)).await, name);
     }
-    // The other's state is none of mine.
+    // The state of another client is refused.
     let asked = play_round(&clients[0], NAMES[0], None).await;
     let mut params = calling(&format!("any/{}", NAMES[0]), &json!({"x": 1}));
     params["requestState"] = asked["requestState"].clone();
@@ -104,7 +104,7 @@ async fn clients_in_rounds_before_a_server_of_before_are_asked_one_after_another
     house.stops_clean().await;
 }
 
-/// The first question shows that a server asks; its snapshot stores that.
+/// The first question marks the server as one that asks; its snapshot stores the mark.
 #[tokio::test]
 async fn a_server_that_once_asked_is_known_to_ask_by_the_next_daemon() {
     let house = House::without_config(&crate::programs()).with_daemon();
@@ -122,7 +122,7 @@ async fn a_server_that_once_asked_is_known_to_ask_by_the_next_daemon() {
     let first = client_with(&house, can.clone()).await;
     first.answers(ELICIT, says("x"));
     first.execute("any/ada", json!({})).await.good();
-    until("that it asks is written down", || {
+    until("the mark of a server that asks", || {
         let catalog = std::fs::read_to_string(house.state().join("catalog.json"));
         catalog.is_ok_and(|it| it.contains(r#""asks_clients":true"#))
     })
@@ -141,7 +141,7 @@ async fn a_server_that_once_asked_is_known_to_ask_by_the_next_daemon() {
             .begin("tools/call", calling(&format!("any/{name}"), &json!({})))
             .await;
         calls.push(reply);
-        // Both calls are with the daemon before anything is asked.
+        // Both calls have reached the daemon before the first question.
         client.request("ping", json!({})).await.into_result();
     }
     house.write("gate", "");
@@ -152,7 +152,8 @@ async fn a_server_that_once_asked_is_known_to_ask_by_the_next_daemon() {
     house.stops_clean().await;
 }
 
-/// A server on a common SDK asks by requests after a handshake alone, and in rounds without one alone.
+/// A server on a common SDK asks by requests only after a handshake, and in rounds only without
+/// one.
 #[tokio::test]
 async fn a_server_of_both_eras_asks_the_client_of_each_in_its_own_way_whoever_came_first() {
     for modern_first in [true, false] {

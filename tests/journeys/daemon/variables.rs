@@ -1,4 +1,5 @@
-//! Clients of other environments: which servers they share, and what one has of another.
+//! Clients with different environments: the servers that they share, and the isolation of their
+//! values.
 
 use std::fs;
 
@@ -22,7 +23,7 @@ fn bank(text: &str) -> Fake {
         .env("TOKEN", text)
 }
 
-/// A session whose environment has this token; its instructions.
+/// Starts a session whose environment has this token; returns its instructions too.
 async fn session(house: &House, token: Option<&str>) -> (Client, String) {
     let mut command = house.command(["serve"]);
     if let Some(token) = token {
@@ -70,17 +71,17 @@ async fn only_servers_whose_variables_differ_run_apart() {
     assert_eq!(daemons["daemons"].as_array().unwrap().len(), 1);
     let told = told(&house).await;
     let apart = format!(
-        "bank runs apart for journeys (pid {}): BANK_TOKEN differs",
+        "bank has its own process for journeys (pid {}): BANK_TOKEN differs",
         two.pid()
     );
     assert!(told.contains(&apart), "{told}");
     assert!(!told.contains(&format!("(pid {})", same.pid())), "{told}");
 
-    // Servers that run for one client alone end with it.
+    // Processes that run for one client alone end with it.
     let of_two = house.pids("bank")[indexed_bank + 1];
     assert!(processes::lives(of_two));
     two.close().await;
-    until("the end of its own", || !processes::lives(of_two)).await;
+    until("the end of its own process", || !processes::lives(of_two)).await;
     assert_eq!(token(&one).await, ONE);
     assert_eq!(house.starts("bank"), indexed_bank + 3);
     no_token_is_anywhere(&house, &told);
@@ -89,7 +90,7 @@ async fn only_servers_whose_variables_differ_run_apart() {
 
 #[tokio::test]
 async fn a_client_that_lacks_a_variable_gets_that_of_no_other_and_is_told_its_name() {
-    // The daemon lacks the variable, too, and cannot ask the server for its tools.
+    // The daemon lacks the variable too, and cannot survey the server.
     let house = house_with_daemon([bank("${BANK_TOKEN}")]);
     let (none, _) = session(&house, None).await;
     let found = none.search("environment").await.good();

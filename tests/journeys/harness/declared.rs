@@ -1,4 +1,4 @@
-//! A journey that is not declared would never run, without any error.
+//! A journey without a `mod` line would silently never run.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -8,8 +8,8 @@ fn every_file_here_is_declared() {
     all_declared(&journeys, "main");
 }
 
-/// Folders in which every test is a `#[journey]`: played alone and through the daemon, unless it gives
-/// a reason why not.
+/// Folders in which every test is a `#[journey]`: played alone and through the daemon, unless it
+/// gives a reason against it.
 const TWICE: [&str; 3] = ["calls", "results", "search"];
 
 #[test]
@@ -33,7 +33,8 @@ fn holds_rust(folder: &Path) -> bool {
     files.any(|it| it.unwrap().path().extension().is_some_and(|it| it == "rs"))
 }
 
-/// In this folder by its `root`, in every folder below by the `mod.rs` there.
+/// Checks that the folder's module `root` declares each file, and each subfolder's `mod.rs` the
+/// files there.
 fn all_declared(folder: &Path, root: &str) {
     let entries = fs::read_dir(folder).unwrap();
     let mut here = BTreeSet::new();
@@ -41,7 +42,7 @@ fn all_declared(folder: &Path, root: &str) {
         let path = entry.unwrap().path();
         let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
         if path.is_dir() {
-            // The files that a journey reads are in a folder of its name.
+            // The data files of a journey are in a folder with its name.
             if !path.join("mod.rs").exists() {
                 assert!(!holds_rust(&path), "{} has no mod.rs", path.display());
                 continue;

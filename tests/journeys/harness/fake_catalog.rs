@@ -1,4 +1,4 @@
-//! A file with a `tools/list` answer is served as if its server were here.
+//! A file with a `tools/list` result is served as by the original server.
 
 use journeys::{client::Client, fake::LEGACY_VERSION, house::House};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! The fake server speaks both eras as the specification has them.
+//! The fake server speaks both eras as specified.
 
 use journeys::{
     client::Client,

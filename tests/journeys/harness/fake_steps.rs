@@ -1,4 +1,4 @@
-//! The steps that a script can make the fake server do.
+//! The steps of a fake server's script.
 
 use std::os::unix::process::ExitStatusExt as _;
 
@@ -203,7 +203,7 @@ async fn a_call_may_talk_before_it_answers() {
     }
 }
 
-/// A fake whose record is in the house.
+/// Starts a fake that writes its record into the house.
 fn recorded(house: &House, script: &Script) -> Client {
     let mut command = Command::new(programs().fake_server);
     command
@@ -271,7 +271,7 @@ async fn a_house_sees_the_grandchildren_that_were_left() {
     let client = Client::start(command);
     client.initialize(LEGACY_VERSION).await;
     client.close().await;
-    // Between its fork and its exec it has no name yet.
+    // Between fork and exec the process still has its parent's command line.
     until("the grandchild", || house.processes().len() == 1).await;
     let left = house.processes();
     assert_eq!(left.len(), 1, "{left:?}");

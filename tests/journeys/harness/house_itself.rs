@@ -1,4 +1,4 @@
-//! The house writes a configuration that says what the test said.
+//! The house writes the configuration that the test describes.
 
 use std::{collections::BTreeSet, fs};
 
@@ -71,7 +71,7 @@ async fn what_the_house_writes_is_what_reindex_writes() {
     };
     let written = house(servers());
     written.indexed().await;
-    assert_eq!(written.starts("github"), 0, "no server was asked");
+    assert_eq!(written.starts("github"), 0, "no server was surveyed");
     let asked = house(servers());
     asked.cli(["reindex"]).await.ended(0);
     assert_eq!(asked.starts("github"), 1);
@@ -82,7 +82,7 @@ async fn what_the_house_writes_is_what_reindex_writes() {
     }
 }
 
-/// The catalog but for the times in it.
+/// Returns the catalogue without its times.
 fn records(house: &House) -> Value {
     let text = fs::read_to_string(house.state().join("catalog.json")).unwrap();
     let mut records: Value = serde_json::from_str(&text).unwrap();
@@ -94,7 +94,7 @@ fn records(house: &House) -> Value {
     records
 }
 
-/// Their names are digests of what is in them.
+/// Returns the names of the snapshots, which are digests of their content.
 fn snapshots(house: &House) -> BTreeSet<String> {
     let files = fs::read_dir(house.state().join("snapshots")).unwrap();
     let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
@@ -112,7 +112,7 @@ async fn a_house_with_tricks_is_asked_by_reindex() {
     for trick in tricks {
         let house = house([trick(fake("any").tool("echo", Step::Echo))]);
         house.indexed().await;
-        assert_ne!(house.starts("any"), 0, "it was asked");
+        assert_ne!(house.starts("any"), 0, "the server was surveyed");
         house.stops_clean().await;
     }
 }

@@ -1,17 +1,17 @@
-//! A short soak, so that the long one does not rot.
+//! A short soak, so that the long one stays usable.
 
 use std::time::Duration;
 
 use tokio::{process::Command, time::timeout};
 
-/// The timeout of such a run on a busy machine; a front that hangs is waited for a minute.
+/// The timeout of such a run on a busy machine; a hanging client is killed only after a minute.
 const ENDS_WITHIN: Duration = Duration::from_mins(4);
 
 async fn soak(args: &str) -> (Option<i32>, String) {
     let mut soak = Command::new(env!("CARGO_BIN_EXE_soak"));
     soak.args(args.split_whitespace()).kill_on_drop(true);
     let output = timeout(ENDS_WITHIN, soak.output()).await;
-    let output = output.expect("it ends").unwrap();
+    let output = output.expect("the soak ends in time").unwrap();
     let table = String::from_utf8(output.stdout).unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     (output.status.code(), table + &said)
@@ -25,7 +25,7 @@ async fn calls_alone_are_all_answered_right() {
     assert!(table.contains("all well"), "{table}");
 }
 
-/// Filling a disk takes a file system of its own, which no test may mount.
+/// The fault of a full disk needs a file system of its own, which a test may not mount.
 #[tokio::test]
 async fn faults_lose_no_answer_and_leave_nothing() {
     let args = "--seconds 8 --seed 7 --fault-every-ms 400 --fronts 2 --web 1 --servers 6 \

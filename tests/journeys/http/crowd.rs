@@ -1,4 +1,4 @@
-//! Over HTTP no client waits for ever: neither because of idle clients nor because the proxy stops.
+//! Over HTTP no client waits forever: neither because of idle clients nor because the proxy stops.
 
 use journeys::{
     client::DEADLINE,
@@ -26,7 +26,7 @@ async fn site_with(settings: &str) -> (House, Site) {
     (house, site)
 }
 
-/// A request of this length, its body left to be sent.
+/// The head of a request of this length, whose body is not sent.
 fn head(site: &Site, bytes: usize) -> String {
     format!(
         "POST /mcp HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\naccept: \
@@ -44,7 +44,7 @@ async fn connection_that_says(site: &Site, text: &str) -> TcpStream {
 async fn answer_on(mut stream: TcpStream) -> String {
     let mut answer = String::new();
     let read = timeout(DEADLINE, stream.read_to_string(&mut answer)).await;
-    read.expect("it is answered").unwrap();
+    read.expect("the request is answered").unwrap();
     answer
 }
 
@@ -97,7 +97,7 @@ async fn bodies_that_do_not_come_keep_nobody_out() {
         let answer = site.web().execute("any/echo", input.clone()).await;
         assert_eq!(answer.good(), input.to_string());
     }
-    // Some had to make room, and were notified.
+    // The oldest of them were closed with a response.
     let first = slow.remove(0);
     let answer = answer_on(first).await;
     assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");

@@ -1,4 +1,4 @@
-//! Addresses, tokens and certificates that allow listening and access.
+//! Addresses, tokens and certificates that permit listening and access.
 
 use bytes::Bytes;
 use journeys::{
@@ -107,7 +107,7 @@ async fn tls_with_a_certificate_of_ones_own() {
     house.stops_clean().await;
 }
 
-/// A client says its own name; the token that let it in it cannot make up.
+/// A client chooses its name; its token cannot be forged.
 #[tokio::test]
 async fn a_kept_result_belongs_to_the_token_it_was_made_under() {
     let long = "a line of a long answer\n".repeat(2_000);
@@ -131,7 +131,7 @@ async fn a_kept_result_belongs_to_the_token_it_was_made_under() {
     house.stops_clean().await;
 }
 
-/// A workspace belongs to its token, over sessions and restarts, under any client name.
+/// A workspace belongs to its token, across sessions and restarts, under any client name.
 #[tokio::test]
 async fn scripts_of_two_tokens_share_no_files() {
     let house = house([fake("any").tool("echo", Step::Echo)]);
@@ -168,7 +168,7 @@ async fn scripts_of_two_tokens_share_no_files() {
         again.execute("proxy/run_script", read()).await.good(),
         "of one"
     );
-    // A client of this machine that calls itself as a token does is another caller.
+    // A local client with the name of a token is another caller.
     let client = house.client().await;
     client.execute("proxy/run_script", read()).await.bad();
     site.stop().await;

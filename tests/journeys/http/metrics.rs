@@ -1,4 +1,4 @@
-//! `/metrics`: metrics for Prometheus, for clients with access, if the configuration enables them.
+//! `/metrics`: Prometheus metrics for clients with access, if the configuration enables them.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::{house, house_with_daemon};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-/// The value of a sample; `None` if there is no such series.
+/// Returns the value of a sample; `None` if there is no such series.
 fn figure(text: &str, series: &str) -> Option<f64> {
     let value = |line: &str| line.strip_prefix(series)?.strip_prefix(' ')?.parse().ok();
     text.lines().find_map(value)

@@ -1,4 +1,4 @@
-//! Our side of streamable HTTP.
+//! The streamable HTTP server.
 
 mod crowd;
 mod hostile;

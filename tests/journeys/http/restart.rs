@@ -1,4 +1,4 @@
-//! Sessions that outlive the process, or their idle timeout.
+//! Sessions that outlive the process or their idle timeout.
 
 use std::{os::unix::fs::PermissionsExt as _, time::Duration};
 
@@ -16,7 +16,7 @@ use crate::{calling, house};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-/// Some 2,000 tokens: less than the default of a result, and more than `small` gets at once.
+/// A result of about 2,000 tokens: less than the default budget, and more than that of `small`.
 async fn house_of_two_budgets(http: &str) -> House {
     let long = "a line of a long answer\n".repeat(300);
     let server = fake("any")
@@ -34,7 +34,7 @@ async fn status(client: &Web) -> u16 {
     client.send("ping", json!({})).await.1.status
 }
 
-/// The number of bytes of a long result that it gets at once.
+/// Returns the number of bytes of a long result in the first response.
 async fn budget(client: &Web) -> usize {
     client.execute("any/long", json!({})).await.good().len()
 }
@@ -54,7 +54,7 @@ async fn a_session_goes_on_with_the_next_process() {
         begin("small").await,
     );
     let (few, many) = (budget(&small).await, budget(&large).await);
-    assert!(few * 3 < many, "{few} of {many}");
+    assert!(few * 3 < many, "{few} bytes of {many}");
     site.kill().await;
 
     let site = house.site().await;
@@ -83,7 +83,7 @@ async fn a_session_goes_on_with_the_next_process() {
         assert_eq!(status(client).await, 404);
         assert_eq!(client.ask("DELETE", "/mcp", "").await.status, 404);
     }
-    assert_eq!(standing.event().await, None, "its session has ended");
+    assert_eq!(standing.event().await, None, "the session has ended");
     assert!(
         !site.stderr().contains(large.session()),
         "{}",
@@ -115,7 +115,7 @@ async fn a_call_that_our_end_cuts_short_is_answered_and_its_session_goes_on() {
     assert_eq!(house.starts("any"), starts + 1);
     site.stop().await;
 
-    // Without its key it is a session like any other that is not ours.
+    // Without its key the session is unknown.
     let key = house.state().join("session.key");
     let mode = std::fs::metadata(&key).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
@@ -145,7 +145,7 @@ async fn a_session_that_was_idle_goes_on_where_there_is_a_place() {
     house.stops_clean().await;
 }
 
-/// A session that is used or was a moment ago leaves none.
+/// Waits for room for a session. A session in use, or used a moment ago, is not removed.
 async fn until_there_is_a_place(site: &Site) {
     let mut looks = interval(Duration::from_millis(50));
     let web = site.web();
@@ -155,5 +155,5 @@ async fn until_there_is_a_place(site: &Site) {
         }
     };
     let waited = timeout(DEADLINE, waiting).await;
-    waited.expect("the session ends when it is idle");
+    waited.expect("the idle session ends");
 }

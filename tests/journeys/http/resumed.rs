@@ -1,4 +1,4 @@
-//! Streams that break off and are taken up again.
+//! Streams that break off and are resumed.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ async fn take_up(client: &Web, last_event: &str) -> Answer {
     client.ask("GET", "/mcp", "").await
 }
 
-/// The id of the event with which the stream of this event began.
+/// Returns the id of the first event of this event's stream.
 fn begin_of(event: &str) -> String {
     let mut parts: Vec<&str> = event.splitn(4, '-').collect();
     parts[2] = "0";
@@ -83,9 +83,12 @@ async fn what_was_said_meanwhile_comes_when_its_client_is_back() {
     let reply = answer.message().await;
     assert_eq!(reply["id"], id);
     assert_eq!(reply["result"]["content"][0]["text"], "done");
-    assert!(answer.event().await.is_none(), "the answer is the last");
+    assert!(
+        answer.event().await.is_none(),
+        "the response is the last event"
+    );
 
-    // All of it once more, for one who has seen nothing of it.
+    // A client that has seen nothing gets every event again.
     let begin = begin_of(&seen);
     let mut answer = take_up(&client, &begin).await;
     for data in ["begins", "goes on"] {
@@ -93,7 +96,7 @@ async fn what_was_said_meanwhile_comes_when_its_client_is_back() {
     }
     assert_eq!(answer.message().await["id"], id);
 
-    // In another session it means nothing but a request that is lost.
+    // In another session the event id only belongs to a lost request.
     let other = site.web().initialize("other", LEGACY_VERSION).await;
     let mut lost = take_up(&other, &begin).await;
     assert!(lost.message().await["result"]["isError"] == true);
@@ -121,7 +124,7 @@ async fn a_question_waits_for_its_client_to_come_back() {
     assert_eq!(
         answer.message().await,
         question,
-        "the same, with the same id"
+        "the events have the same ids"
     );
     let said = json!({"jsonrpc": "2.0", "id": question["id"], "result": says("yes")});
     assert_eq!(client.post(said.to_string()).await.status, 202);
@@ -150,7 +153,7 @@ async fn a_session_that_is_taken_up_by_the_next_process_is_still_asked() {
     house.stops_clean().await;
 }
 
-/// The daemon is killed under a call of this tool; its client reconnects after calls of another one.
+/// Kills the daemon during a call of this tool; the client reconnects after calls of another tool.
 async fn check_killed(tool: &str) {
     let (house, site, client) = ready_in(house_with_daemon::<Fake>([])).await;
     let (id, mut answer) = client.send("tools/call", calling(tool, &json!({}))).await;
@@ -170,7 +173,7 @@ async fn check_killed(tool: &str) {
             looks.tick().await;
         }
     };
-    timeout(DEADLINE, back).await.expect("HTTP comes back");
+    timeout(DEADLINE, back).await.expect("HTTP is served again");
     for _ in 0..3 {
         client.search("slow").await.good();
     }
@@ -185,7 +188,10 @@ async fn check_killed(tool: &str) {
             text.contains("daemon ended") && text.contains("may have run"),
             "{text}"
         );
-        assert!(answer.event().await.is_none(), "the answer is the last");
+        assert!(
+            answer.event().await.is_none(),
+            "the response is the last event"
+        );
     }
     house.write("gone", "");
     client.execute(tool, json!({})).await.good();

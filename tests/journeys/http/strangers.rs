@@ -1,4 +1,4 @@
-//! Requests of clients without access: refused, limited, and logged once.
+//! Requests of clients without access are refused, limited, and logged once.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ fn ping(number: usize) -> String {
     json!({ "jsonrpc": "2.0", "id": number, "method": "ping" }).to_string()
 }
 
-/// Many requests of one kind: each gets this status, and the log one line that holds `logged`.
+/// Sends many requests of one kind: each gets this status, and the log one line with `logged`.
 async fn refused(site: &Site, web: &Web, status: u16, logged: &str) {
     for number in 0..40 {
         let answer = web.post(ping(number)).await;
@@ -147,7 +147,7 @@ async fn a_request_in_the_wrong_form_is_told_the_right_one() {
     house.stops_clean().await;
 }
 
-/// The most memory that the process has had, in bytes.
+/// Returns the peak memory of the process in bytes.
 fn peak_memory(pid: u32) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:"));
@@ -168,7 +168,7 @@ async fn a_body_of_a_hundred_megabytes_is_refused_unread() {
         assert_eq!(answer.status, 413);
         assert!(answer.text().await.contains("http.max_body_kib"));
     }
-    // Nor does one get in that does not say how long it is.
+    // A chunked body, whose length is unknown in advance, is refused too.
     let mut stream = TcpStream::connect(site.address()).await.unwrap();
     let head = format!(
         "POST /mcp HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ntransfer-encoding: \
@@ -183,23 +183,25 @@ async fn a_body_of_a_hundred_megabytes_is_refused_unread() {
                 return;
             }
         }
-        panic!("all of it was taken");
+        panic!("the whole body was accepted");
     };
-    timeout(DEADLINE, sending).await.expect("it is cut off");
+    timeout(DEADLINE, sending)
+        .await
+        .expect("the body is refused in time");
     assert_eq!(site.logged("about=\"body\""), 1, "{}", site.stderr());
     let grown = peak_memory(site.pid()) - before;
-    assert!(grown < HUGE / 4, "{grown} bytes more");
+    assert!(grown < HUGE / 4, "memory grew by {grown} bytes");
     site.stop().await;
     house.stops_clean().await;
 }
 
 #[tokio::test]
 async fn a_thousand_connections_that_say_nothing_fill_nothing() {
-    // No connection times out while the test lasts: each that ends was closed to make room.
+    // No connection times out during the test: each closed one made room for another.
     let settings = "[http]\nmax_connections = 100\nreceive_timeout_s = 600";
     let (house, site) = site_with(settings).await;
     let mut silent = JoinSet::new();
-    // One after the other, so that the test has only the ones open that the proxy has.
+    // The connections are opened sequentially, so that the proxy also has at most this many.
     for number in 0..1_000 {
         let mut stream = TcpStream::connect(site.address()).await.unwrap();
         if number % 2 == 0 {
@@ -237,7 +239,7 @@ async fn a_thousand_sessions_that_nobody_uses_shut_nobody_out() {
     .await;
     assert_eq!(site.logged("about=\"sessions\""), 1, "{}", site.stderr());
     assert_eq!(site.web().ask("GET", "/readyz", "").await.status, 200);
-    // A client with a session keeps it, and clients that need one or none are served.
+    // A client with a session keeps it, and clients with and without one are served.
     used.execute("any/echo", json!({})).await.good();
     let mut clients = vec![site.web().modern("journeys")];
     for _ in 0..99 {
@@ -246,7 +248,7 @@ async fn a_thousand_sessions_that_nobody_uses_shut_nobody_out() {
     for client in clients {
         client.execute("any/echo", json!({})).await.good();
     }
-    // All of them are used now.
+    // All sessions are in use now.
     let (_, answer) = site.web().send("initialize", params).await;
     assert_eq!((answer.status, answer.header("retry-after")), (503, "5"));
     assert_eq!(site.web().ask("GET", "/readyz", "").await.status, 503);
@@ -277,7 +279,7 @@ async fn a_session_that_floods_leaves_room_and_can_still_cancel() {
     let (_, third) = flood.send("ping", json!({})).await;
     assert_eq!(third.status, 503);
     site.web().execute("any/echo", json!({})).await.good();
-    // `initialize` was 1.
+    // `initialize` has id 1.
     for id in [2, 3] {
         let taken = flood
             .notify("notifications/cancelled", json!({ "requestId": id }))
@@ -293,7 +295,7 @@ async fn a_session_that_floods_leaves_room_and_can_still_cancel() {
     house.stops_clean().await;
 }
 
-/// A house whose one request in flight takes the whole of what there is room for.
+/// A house with room for a single concurrent request.
 async fn crowded(server: Fake, settings: &str) -> (House, Site) {
     let house = house([server]);
     house.configure_more(&format!("[http]\nmax_requests = 1\n{settings}"));
@@ -302,7 +304,7 @@ async fn crowded(server: Fake, settings: &str) -> (House, Site) {
     (house, site)
 }
 
-/// Asks until there is room again.
+/// Sends requests until there is room again.
 async fn until_served(site: &Site) {
     let mut looks = tokio::time::interval(Duration::from_millis(50));
     let served = async {
@@ -312,7 +314,7 @@ async fn until_served(site: &Site) {
     };
     timeout(DEADLINE, served)
         .await
-        .expect("there is room in the end");
+        .expect("there is room again in time");
 }
 
 #[tokio::test]
@@ -358,7 +360,7 @@ async fn a_body_that_does_not_come_is_not_waited_for() {
     stream.write_all(head.as_bytes()).await.unwrap();
     let mut answer = String::new();
     let read = timeout(DEADLINE, stream.read_to_string(&mut answer)).await;
-    read.expect("it is answered").unwrap();
+    read.expect("the request is answered").unwrap();
     assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
     until_served(&site).await;
     site.stop().await;

@@ -1,4 +1,4 @@
-//! Clients over HTTP: both eras, with sessions and without, each with what is its own.
+//! Clients over HTTP: both eras, with and without sessions, each with its own state.
 
 use journeys::{
     fake::{LEGACY_VERSION, LEGACY_VERSIONS, Step},
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{calling, house, until};
 
-/// A result as no printer of JSON would write it.
+/// A result that no JSON serializer would write.
 const ODD: &str =
     r#"{ "content" : [{"type":"text","text":"a\u0062c","odd":1.50}], "_meta":{"x":[ ]} }"#;
 
@@ -27,7 +27,7 @@ fn odd() -> Fake {
         .tool("echo", Step::Echo)
 }
 
-/// The scene of the three tools, for any client.
+/// Plays the scene of the three tools with any client.
 async fn plays(client: &Web) {
     let list = client.request("tools/list", json!({})).await.into_result();
     assert_eq!(list["tools"].as_array().unwrap().len(), 3);
@@ -76,7 +76,7 @@ async fn a_result_passes_byte_for_byte() {
     let reply = modern.execute("any/odd", json!({})).await;
     let expected = ODD.replacen('{', r#"{"resultType":"complete","#, 1);
     assert!(reply.raw().contains(&expected), "{}", reply.raw());
-    // A body over several lines is one line to a server.
+    // A body of several lines is one line to a server.
     let body = "{\n\"jsonrpc\":\"2.0\",\r\n\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\
                 \"execute_dynamic_tool\",\"arguments\":{\"tool_name\":\"any/echo\",\"tool_input\":\
                 {\"a\":\n1}}}}";
@@ -157,7 +157,11 @@ async fn what_comes_before_an_answer_comes_in_its_stream() {
         assert_eq!(answer.event().await, None);
     }
     session.ask("DELETE", "/mcp", "").await;
-    assert_eq!(standing.event().await, None, "it belongs to no request");
+    assert_eq!(
+        standing.event().await,
+        None,
+        "the message belongs to no request"
+    );
     site.stop().await;
     house.stops_clean().await;
 }
@@ -234,15 +238,15 @@ async fn a_session_cancels_by_a_message_and_not_by_going_away() {
     calls.remove(0).abort();
     session.execute("any/echo", json!({})).await.good();
     assert!(cancelled(&house).is_empty());
-    // `initialize` was 1, the calls were 2 and 3.
+    // `initialize` has id 1, the calls have 2 and 3.
     let params = json!({ "requestId": 3, "reason": "enough" });
     let taken = session.notify("notifications/cancelled", params).await;
     assert_eq!(taken.status, 202);
     let (_, mut answer) = calls.remove(0).await.unwrap();
     assert!(answer.is_stream() && answer.event().await.is_none());
-    until("the second is cancelled", || cancelled(&house).len() == 1).await;
+    until("cancellation of call 2", || cancelled(&house).len() == 1).await;
     session.ask("DELETE", "/mcp", "").await;
-    until("the end cancels the first", || cancelled(&house).len() == 2).await;
+    until("cancellation of call 1", || cancelled(&house).len() == 2).await;
     site.stop().await;
     house.stops_clean().await;
 }
@@ -258,7 +262,7 @@ async fn a_client_without_a_session_cancels_by_going_away() {
         });
         house.until_calls("any", number).await;
         call.abort();
-        until("it is cancelled", || cancelled(&house).len() == number).await;
+        until("the cancellation", || cancelled(&house).len() == number).await;
     }
     site.stop().await;
     house.stops_clean().await;

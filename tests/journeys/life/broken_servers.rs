@@ -1,4 +1,4 @@
-//! One server is broken; the others work, and the errors explain.
+//! One server is broken; the others work, and the errors explain the cause.
 
 use journeys::{
     fake::Step,
@@ -12,7 +12,7 @@ fn good() -> Fake {
     fake("good").tool("echo", Step::Echo)
 }
 
-/// The good server works beside the broken one, and the start is not delayed.
+/// Checks that the good server works beside the broken one, and the start is not delayed.
 async fn check(broken: impl Into<Server>, explains: &[&str]) {
     let house = house([good().into(), broken.into()]);
     let reindexed = house.cli(["reindex"]).await;
@@ -70,7 +70,7 @@ async fn a_server_that_says_garbage_first_works() {
     house.stops_clean().await;
 }
 
-/// A server that worked at the reindex and no longer starts once its gate is removed.
+/// A server that worked at the reindex and no longer starts.
 async fn house_with_one_that_breaks() -> House {
     let house = house([good()]);
     house.add(fake("frail").tool("act", Step::Echo));

@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use crate::{house, until};
 
-/// The time within which `serve` ends after a request to stop.
+/// The time within which `serve` exits after a request to stop.
 const ENDS_WITHIN: Duration = Duration::from_secs(3);
 
 #[tokio::test]
@@ -33,7 +33,7 @@ async fn a_polite_kill_ends_the_session_and_its_servers() {
 
     processes::terminate(client.pid());
     let status = timeout(ENDS_WITHIN, client.ended()).await;
-    assert_eq!(status.expect("it ends in time").code(), Some(0));
+    assert_eq!(status.expect("the proxy exits in time").code(), Some(0));
     assert_eq!(house.all_gone().await, Ok(()));
 }
 
@@ -61,7 +61,8 @@ async fn what_was_asked_before_the_input_ended_is_answered() {
     house.stops_clean().await;
 }
 
-/// A process in a group of its own, which no signal to its server's group reaches.
+/// The server has a child in a process group of its own, which no signal to the server's group
+/// reaches.
 #[tokio::test]
 async fn a_server_that_ends_alone_leaves_nobody_either() {
     let idle = fake("idle").tool("echo", Step::Echo).with_job();
@@ -73,8 +74,8 @@ async fn a_server_that_ends_alone_leaves_nobody_either() {
     for tool in ["idle/echo", "removed/echo"] {
         client.execute(tool, json!({})).await.good();
     }
-    // The other, its job and the proxy.
-    until("the rest of an idle server and its job", || {
+    // The other server, its job and the proxy remain.
+    until("the stop of an idle server and its job", || {
         house.processes().len() == 3
     })
     .await;

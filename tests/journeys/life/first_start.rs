@@ -1,4 +1,4 @@
-//! `serve` on a machine that has never seen its servers.
+//! `serve` on a machine without any snapshot of its servers.
 
 use journeys::{
     fake::Step,
@@ -26,7 +26,7 @@ async fn a_server_that_hangs_hides_nobody_else() {
     assert!(greeting["instructions"].is_string());
     assert_eq!(client.tools_list().await.len(), 3);
     client.until_search_finds("do run", "quick/run(").await;
-    // It answers with what is known, and names the server that is still being asked.
+    // The response has the known tools, and names the server whose survey is in progress.
     for _ in 0..10 {
         let found = client.search("do run").await.good();
         assert!(found.contains("quick/run("), "{found}");

@@ -12,7 +12,7 @@ use tokio::process::Command;
 
 use crate::{house, house_with_daemon};
 
-/// The same command, with a stderr that takes nothing, as that of a full disk.
+/// Returns the same command with a stderr that rejects every write, as on a full disk.
 fn with_full_stderr(command: &Command) -> Command {
     let command = command.as_std();
     let mut shell = Command::new("sh");
@@ -33,7 +33,7 @@ fn two_servers() -> [journeys::house::Fake; 2] {
     ["one", "two"].map(|name| fake(name).tool("echo", Step::Echo))
 }
 
-/// Makes its log a folder, into which no line can be written.
+/// Creates a folder in place of the log, so that no line can be written.
 async fn without_log(house: &House) {
     let state = house.path("state");
     fs::create_dir_all(state.join("daemon.log")).unwrap();
@@ -72,7 +72,7 @@ async fn a_daemon_whose_log_cannot_be_written_serves_on() {
         for tool in ["one/echo", "two/echo"] {
             client.execute(tool, json!({})).await.good();
         }
-        // The next call restarts it, which is logged.
+        // The next call restarts the server, which is logged.
         let pid = *house.pids("one").last().unwrap();
         journeys::processes::kill(pid);
         let answer = crate::answered_in_the_end(&client, "one/echo", &json!({"on": 1})).await;
@@ -98,10 +98,10 @@ async fn a_word_that_nobody_can_hear_is_no_failure() {
     let house = house_with_daemon(two_servers());
     let nobody = house.command(["daemon", "stop"]);
     let status = with_full_stderr(&nobody).status().await.unwrap();
-    assert_eq!(status.code(), Some(1), "there is no daemon to stop");
+    assert_eq!(status.code(), Some(1), "the daemon can be stopped");
     let mistaken = house.command(["--config", "/nowhere.toml", "list"]);
     let status = with_full_stderr(&mistaken).status().await.unwrap();
-    assert_eq!(status.code(), Some(2), "there is no such file");
+    assert_eq!(status.code(), Some(2), "the log file does not exist");
 
     house.cli(["reindex"]).await.ended(0);
     let mut list = house.command(["list"]);

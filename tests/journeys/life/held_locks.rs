@@ -1,4 +1,4 @@
-//! Another process holds every lock of the state folder, and does not let go.
+//! Another process holds every lock of the state folder and does not release it.
 
 use std::{
     fs::{self, File},
@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::{house, until};
 
-/// Every lock file of the state folder, locked.
+/// Locks every lock file of the state folder.
 fn hold_all(folder: &Path) -> Vec<(String, File)> {
     let mut held = Vec::new();
     let mut folders = vec![folder.to_owned()];
@@ -34,7 +34,7 @@ fn hold_all(folder: &Path) -> Vec<(String, File)> {
     held
 }
 
-/// The usual requests of a client.
+/// Makes the usual requests of a client.
 async fn uses_everything(client: &Client) {
     let found = client.search("do zither").await.good();
     assert!(found.contains("any/zither("), "{found}");
@@ -47,7 +47,7 @@ async fn uses_everything(client: &Client) {
 async fn ready() -> House {
     let house = house([fake("any").tool("zither", Step::Echo)]);
     house.indexed().await;
-    // The first client has every lock file made that there is.
+    // The first client causes every lock file to be created.
     let first = house.client().await;
     uses_everything(&first).await;
     first.close().await;
@@ -82,7 +82,7 @@ async fn clients_are_served_and_everything_ends_though_every_lock_is_held() {
     house.stops_clean().await;
 }
 
-/// The counts that could not be written while the lock was held are there afterwards.
+/// Counts that could not be written while the lock was held are written afterwards.
 #[journey]
 async fn nothing_is_lost_where_the_lock_is_released_again() {
     let house = ready().await;

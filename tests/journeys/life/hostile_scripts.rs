@@ -1,5 +1,5 @@
-//! Hostile scripts: none hangs, grows, escapes or reads what it may not, and each gets an error that
-//! says why.
+//! Hostile scripts: none hangs, exhausts memory, escapes or reads forbidden files, and each gets an
+//! error with the reason.
 
 use journeys::fake::Step;
 use journeys::house::fake;
@@ -7,9 +7,9 @@ use serde_json::json;
 
 use crate::opened;
 
-/// A script, and what its answer says.
+/// A script, and a part of its error.
 const SCRIPTS: [(&str, &str); 42] = [
-    // It does not end.
+    // Endless scripts.
     ("for (;;) {}", "script_limit: time"),
     (
         "while (true) { try { for (;;) {} } catch {} }",
@@ -20,7 +20,7 @@ const SCRIPTS: [(&str, &str); 42] = [
         "const f = () => Promise.resolve().then(f); await f()",
         "script_limit: time",
     ),
-    ("await new Promise(() => {})", "nothing can settle"),
+    ("await new Promise(() => {})", "is never settled"),
     ("await sleep(6e5)", "script_limit: time"),
     (
         "setTimeout(() => {}, 6e5); await sleep(6e5)",
@@ -47,7 +47,7 @@ const SCRIPTS: [(&str, &str); 42] = [
         "script_limit: calls",
     ),
     ("for (;;) await workspace.list()", "script_limit"),
-    // It grows.
+    // Growing scripts.
     (
         "const a = []; for (;;) a.push(new Array(100000).fill(a))",
         "script_limit: memory",
@@ -119,7 +119,7 @@ async fn none_hangs_grows_or_escapes_and_each_is_told_why() {
     let mut wrong = Vec::new();
     for (script, expected) in SCRIPTS {
         let mut input = json!({ "script": script });
-        // The others meet theirs, however slow this machine is.
+        // The other scripts reach their own limits before this timeout, even on a slow machine.
         if expected.ends_with("time") {
             input["timeout_ms"] = json!(300);
         }

@@ -1,4 +1,4 @@
-//! `kill -9` in the middle of a reindex leaves the old or the new state, never a mixture.
+//! SIGKILL during a reindex leaves the old or the new state, never a mixture.
 
 use std::{collections::BTreeMap, fs, path::Path, process::Stdio, time::Duration};
 
@@ -15,7 +15,7 @@ use tokio::{
 use crate::house;
 
 const SERVERS: [&str; 3] = ["first", "second", "third"];
-/// Interruptions of each of the houses that are tried side by side.
+/// The number of interruptions per house, and of houses that are tested concurrently.
 const KILLS: usize = 5;
 const HOUSES: usize = 4;
 /// Some reindexes are killed before they write anything.
@@ -65,8 +65,8 @@ async fn kill_often(number: usize) {
     house.stops_clean().await;
 }
 
-/// Kills at one of many points: some are before the first write, the others are counted in changes of
-/// the state folder.
+/// Kills the reindex at one of many points: some are before the first write, the others after a
+/// number of changes of the state folder.
 async fn kill_at(point: usize, mut reindex: Child, house: &House) {
     if point.is_multiple_of(4) {
         let until = Duration::from_millis(EARLY_MS * point as u64);
@@ -90,7 +90,7 @@ async fn changes(count: usize, reindex: &mut Child, house: &House) {
     }
 }
 
-/// Every file below, with what changes when it is written.
+/// Returns every file below the folder with its size and modification time.
 fn stamps(folder: &Path) -> BTreeMap<String, (u64, Option<std::time::SystemTime>)> {
     let mut stamps = BTreeMap::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -107,7 +107,7 @@ fn stamps(folder: &Path) -> BTreeMap<String, (u64, Option<std::time::SystemTime>
     stamps
 }
 
-/// The version in which everything is, list and search alike.
+/// Returns the version of the whole index; list and search must agree.
 async fn old_or_new(house: &House, old: usize, new: usize) -> usize {
     let list = house.cli(["list"]).await;
     let names = |text: &str| -> Vec<String> {
@@ -126,7 +126,7 @@ async fn old_or_new(house: &House, old: usize, new: usize) -> usize {
         .await
         .json();
     let tools = search["tools"].as_array().unwrap().iter();
-    // The same tool on three servers takes one line.
+    // The same tool on three servers is one hit.
     let found = tools.flat_map(|hit| {
         let also = hit["also_on"].as_array().cloned().unwrap_or_default();
         std::iter::once(hit["name"].clone()).chain(also)

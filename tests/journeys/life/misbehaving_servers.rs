@@ -1,5 +1,5 @@
-//! Servers that speak too early, twice, or without end: their calls are answered once, and the
-//! next ones too.
+//! Servers that send messages too early, twice, or without end: their calls are answered once, and
+//! the next ones too.
 
 use journeys::{
     fake::Step,
@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use crate::{calling, house};
 
-/// Much more than any queue between us and a server holds.
+/// Many more than any queue between the proxy and a server holds.
 const FLOOD: usize = 10_000;
-/// Blocks of one result.
+/// The number of blocks of one result.
 const BLOCKS: usize = 50_000;
 
 fn notification(method: &str, params: Value) -> Step {
@@ -100,7 +100,7 @@ fn odd() -> Fake {
         .fold(server, |server, (name, steps)| server.tool(name, steps))
 }
 
-/// At once, so that whatever is said beside an answer stands among other answers too.
+/// Calls run concurrently, so that extra messages of a server arrive among other responses.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whatever_a_server_says_beside_an_answer_each_call_has_its_own() {
     let house = house([odd()]);
@@ -128,7 +128,7 @@ async fn answers_that_come_before_any_question_answer_none() {
         let result = json!({ "content": [{ "type": "text", "text": "too early" }] });
         json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string()
     };
-    // Whatever ids we give to our requests, they are among these.
+    // The ids of our requests are among these.
     let early: String = (0..1_000).map(|id| answer(id) + "\n").collect();
     let server = fake("early")
         .tool("echo", Step::Echo)
@@ -136,7 +136,7 @@ async fn answers_that_come_before_any_question_answer_none() {
     let house = house([server]);
     house.cli(["reindex"]).await;
     let client = house.client().await;
-    // One call may meet an answer that was there before it; the server is heard out after it.
+    // The first call may get a response that was sent in advance; the next calls must not.
     drop(client.execute("early/echo", json!({ "a": 0 })).await.text());
     for number in 1..20 {
         let input = json!({ "a": number });

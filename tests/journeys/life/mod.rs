@@ -1,4 +1,5 @@
-//! The life of servers and of the proxy: start, rest, failure and end; no process is left.
+//! The life cycle of servers and of the proxy: start, idle stop, failure and end; no process is
+//! left.
 
 mod broken_servers;
 mod death;

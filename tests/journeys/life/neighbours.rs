@@ -12,11 +12,11 @@ use serde_json::json;
 use crate::{calling, house, until};
 
 const QUICK_CALLS: usize = 30;
-/// The longest line the issue speaks of.
+/// The required maximum length of a line.
 const LONG_LINE_BYTES: usize = 16 * 1024 * 1024;
 
-/// A house with a quick server and a bad one, whose bad tool runs until the file `gate` exists, or for
-/// ever.
+/// A house with a quick server and a bad one, whose bad tool runs until the file `gate` exists, or
+/// forever.
 async fn beside(bad: impl FnOnce(PathBuf) -> Vec<Step>) -> (House, Client) {
     let house = house([fake("quick").tool("echo", Step::Echo)]);
     let steps = bad(house.path("gate"));
@@ -36,7 +36,7 @@ async fn echoes(client: &Client, server: &str) {
     }
 }
 
-/// While the bad tool is at it, both servers answer other calls; then it ends well.
+/// Checks that both servers answer other calls while the bad tool runs, and that it succeeds then.
 async fn check(bad: impl FnOnce(PathBuf) -> Vec<Step>) {
     let (house, client) = beside(bad).await;
     let (_, reply) = client
@@ -107,7 +107,7 @@ async fn one_that_answers_with_a_line_of_16_mib() {
 async fn one_that_never_reads() {
     let (house, client) = beside(|_| vec![Step::StopReading, Step::text("done")]).await;
     client.execute("bad/act", json!({})).await.good();
-    // The pipe fills, and what waits before it.
+    // The pipe and the queue before it fill up.
     let mut replies = Vec::new();
     let big = payload::text(2 * 1024 * 1024);
     for _ in 0..12 {

@@ -1,4 +1,4 @@
-//! The id of a process that has ended is soon reused. The new process is left alone.
+//! The id of a process that has ended is soon reused. The new process must not be killed.
 
 use std::fs;
 
@@ -12,15 +12,16 @@ use serde_json::json;
 
 use crate::{house, until};
 
-/// Leaves for a session of its own, as daemons do, and notes the number that it had before.
+/// A server that moves to a session of its own, as daemons do, and writes down its former process
+/// id.
 fn leaver(leader: &str) -> Fake {
-    // The configuration takes `$$` for one of them.
+    // `$$` in the configuration is a literal `$`.
     let script = format!("echo $$$$ >{leader}; exec setsid --fork \"$0\" \"$@\"");
     let server = fake("leaver").tool("echo", Step::Echo);
     server.under(["sh", "-c", &script])
 }
 
-/// A session with the server, and a process that has the id of its leader.
+/// Starts a session with the server, and a process that reuses the id of its leader.
 async fn begin(setting: &str) -> (House, Client, Bystander) {
     let house = house::<Fake>([]);
     let note = house.path("leader");
@@ -48,7 +49,7 @@ async fn an_orderly_end_ends_no_bystander() {
 async fn an_idle_stop_ends_no_bystander() {
     let (house, _, mut bystander) = begin("idle_timeout_s = 1").await;
     let server = *house.pids("leaver").last().unwrap();
-    until("the rest of an idle server", || !processes::lives(server)).await;
+    until("the stop of an idle server", || !processes::lives(server)).await;
     house.stops_clean().await;
     assert!(bystander.lives());
 }

@@ -1,4 +1,4 @@
-//! A server is started when somebody wants it, once, and rests when nobody does.
+//! A server starts on demand, once, and stops when it is idle.
 
 use journeys::{
     client::Client,
@@ -11,16 +11,16 @@ use serde_json::{Value, json};
 use crate::{answered_in_the_end, calling, house, real_servers, until};
 
 const FIRST_CALLS: usize = 10;
-/// Kills, each followed by a call.
+/// The number of kills, each followed by a call.
 const KILLS: usize = 10;
-/// Calls in one burst to a server that never starts.
+/// The number of calls in one burst to a server that never starts.
 const BURST: usize = 30;
 
 fn echoes() -> Fake {
     fake("any").tool("echo", Step::Echo)
 }
 
-/// Its one server has run for the reindex and no longer does.
+/// A house whose only server has run for the reindex and stopped.
 async fn indexed(server: Fake) -> House {
     let house = house([server]);
     house.cli(["reindex"]).await.ended(0);
@@ -65,7 +65,7 @@ async fn an_idle_server_is_stopped_and_the_next_call_starts_it() {
     for start in 2..=3 {
         client.execute("any/echo", json!({})).await.good();
         assert_eq!(house.starts("any"), start);
-        until("the rest of an idle server", || {
+        until("the stop of an idle server", || {
             processes::marked(&house.path("any.script.json").display().to_string()).is_empty()
         })
         .await;
@@ -88,9 +88,9 @@ async fn a_server_in_use_is_not_idle() {
         .begin("tools/call", calling("any/wait", &json!({})))
         .await;
     house.until_calls("any", 1).await;
-    // One that came later is gone before it.
+    // A server that was used later stops before it.
     client.execute("quick/echo", json!({})).await.good();
-    until("the rest of the other", || {
+    until("the idle stop of the other server", || {
         house
             .pids("quick")
             .last()
@@ -111,7 +111,7 @@ async fn a_server_that_was_killed_is_started_by_the_next_call() {
         let pid = *house.pids("any").last().unwrap();
         processes::kill(pid);
         until("its end", || !processes::lives(pid)).await;
-        until("that it is waited for", || {
+        until("the child to be reaped", || {
             let children = processes::children(client.pid());
             !children.iter().any(|(_, is_dead)| *is_dead)
         })
@@ -153,7 +153,7 @@ async fn a_call_that_a_killed_server_had_not_read_is_answered_by_the_next() {
     processes::stopped(pid).await;
     let call = calling("any/echo", &json!({ "n": 1 }));
     let (_, reply) = client.begin("tools/call", call).await;
-    // Most often the call lies in the pipe by then; where it does not, it finds nobody there.
+    // Usually the call is in the pipe by then; otherwise the process is already dead.
     client.execute("other/echo", json!({})).await.good();
     processes::kill(pid);
     assert_eq!(reply.await.good(), r#"{"n":1}"#);
@@ -201,11 +201,11 @@ async fn a_server_that_always_fails_is_not_hammered() {
             assert!(last.contains(word), "`{word}` is missing: {last}");
         }
     }
-    // The reindex was one; each era may be tried at a start.
+    // The reindex was one start; each start may try both eras.
     assert!(house.starts("any") <= 1 + 3, "{}", house.starts("any"));
 
-    // One call after the other, as fast as an eager model can: they wait for
-    // rests, or are answered out of them.
+    // Sequential calls, as fast as an eager model makes them: they wait for the pause to end, or
+    // fail during it.
     for _ in 0..BURST {
         last = client.execute("any/echo", json!({})).await.bad();
     }
@@ -225,7 +225,7 @@ async fn a_server_that_recovers_is_there_again() {
     house.stops_clean().await;
 }
 
-/// The environment of a server whose proxy has these secrets.
+/// Returns the environment of a server whose proxy has these secrets.
 async fn environment(server: Fake) -> Value {
     let house = house([server.tool("environment", Step::Environment)]);
     let with_secrets = |verb: &[&str]| {
@@ -292,7 +292,7 @@ async fn a_real_server_rests_and_comes_back_and_dies_with_us() {
         assert_eq!(answer, "The sum of 2 and 40 is 42.");
         let of_npx = |process: &processes::Process| process.command_line.contains("everything");
         assert!(house.processes().iter().any(of_npx));
-        until("the rest of npx and its node", || {
+        until("the idle stop of npx and its node", || {
             !house.processes().iter().any(of_npx)
         })
         .await;

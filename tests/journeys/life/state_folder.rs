@@ -1,4 +1,4 @@
-//! A state folder that somebody else could fill is not used, and no link in one is followed.
+//! A state folder that other users can write to is not used, and no link in one is followed.
 
 use std::{
     fs::{self, Permissions},
@@ -17,7 +17,7 @@ fn any() -> Fake {
     fake("any").tool("echo", Step::Echo)
 }
 
-/// A folder with this mode, in which somebody has put links in the places of our logs.
+/// A state folder with this mode, in which another user has put links in place of our logs.
 fn house_with_links(mode: u32) -> (House, PathBuf, PathBuf) {
     let house = house_with_daemon([any()]);
     let (state, victim) = (house.path("state"), house.write("victim", ""));

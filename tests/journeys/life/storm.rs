@@ -1,4 +1,4 @@
-//! Fifty servers of every kind, thousands of calls, and `kill -9` at random.
+//! Fifty servers of every kind, thousands of calls, and SIGKILL at random.
 
 use std::{
     collections::hash_map::RandomState,
@@ -27,18 +27,18 @@ use crate::{house, real_servers, until};
 
 const SERVERS: usize = 50;
 const CLIENTS: usize = 4;
-/// Calls one client has under way.
+/// The number of concurrent calls per client.
 const AT_ONCE: usize = 8;
-/// In all; `PROXY_STORM_CALLS` says otherwise.
+/// The default total number of calls; overridden by `PROXY_STORM_CALLS`.
 const CALLS: usize = 2_000;
-/// Calls between two kills, so that a slow machine sees as many kills as a fast one.
+/// The number of calls between two kills, so that a slow machine sees as many kills as a fast one.
 const CALLS_A_KILL: usize = 40;
-/// Time between two looks at the number of calls.
+/// The interval at which the number of calls is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
-/// The limit of the growth of a proxy's memory in the second half of its calls.
+/// The maximum growth of a proxy's memory in the second half of its calls.
 const GROWTH_MIB_MAX: i64 = 24;
 
-/// Every kind in turn.
+/// Creates a server of each kind in turn.
 fn server(number: usize) -> Fake {
     let plain = fake(&format!("s{number}")).tool("echo", Step::Echo);
     match number % 5 {
@@ -50,8 +50,8 @@ fn server(number: usize) -> Fake {
     }
 }
 
-/// A house of fifty; whether one of them is started by npx. Offline that one is a fake as well:
-/// the storm is the same.
+/// Creates a house of fifty servers; true if one of them is started by npx. Offline a fake replaces
+/// it.
 async fn crowded() -> (House, bool) {
     let house = house((1..SERVERS).map(server));
     let npx = (!cfg!(offline)).then(|| real_servers().everything_by_npx());
@@ -93,7 +93,7 @@ async fn nobody_is_lost_and_nobody_stays() {
         began.elapsed()
     ));
     assert_eq!(right + lost, calls);
-    assert!(kills > 0, "it was no storm");
+    assert!(kills > 0, "no process was killed");
     assert!(lost * 10 < calls, "{lost} of {calls} lost to {kills} kills");
     for (half, whole) in memory[0].iter().zip(&memory[1]) {
         assert!(whole - half < GROWTH_MIB_MAX, "MiB {memory:?}");
@@ -117,7 +117,7 @@ struct Storm {
 struct Tally {
     begun: AtomicUsize,
     right: AtomicUsize,
-    /// Answered that the server was not there, or died under the call.
+    /// The number of errors that the server was down, or died during the call.
     lost: AtomicUsize,
     kills: AtomicUsize,
 }
@@ -129,14 +129,14 @@ impl Tally {
 }
 
 impl Storm {
-    /// Of each proxy, in MiB.
+    /// Returns the memory of each proxy in MiB.
     fn memory(&self) -> Vec<i64> {
         let of = |client: &Client| processes::memory(client.pid()).unwrap();
         let mib = |bytes: u64| i64::try_from(bytes / 1024 / 1024).unwrap();
         self.clients.iter().map(of).map(mib).collect()
     }
 
-    /// Calls some server with a number, and looks whether it comes back.
+    /// Calls a random server with a number and checks that it is returned.
     async fn call(&self, client: &Client, number: usize) {
         let server = 1 + random(SERVERS);
         let (tool, input, right) = if server == SERVERS && self.has_npx {
@@ -184,7 +184,7 @@ async fn call_until(calls: usize, storm: &Arc<Storm>) {
     }
 }
 
-/// Never ends by itself. Servers, shells and sleepers die; the proxies do not.
+/// Kills servers, shells and sleeping children until it is dropped, but no proxy.
 async fn kill_at_random(house: &House, storm: &Storm) {
     let mut looks = interval(LOOK_EVERY);
     let mut next = storm.tally.begun.load(Ordering::SeqCst) + CALLS_A_KILL;

@@ -1,6 +1,6 @@
 //! The official conformance suite's authorization scenarios for clients. The proxy is driven by a
-//! script that acts as a person at a terminal (`tests/auth/client.mjs`): it logs in, calls, and logs in
-//! again if told to.
+//! script that acts as a person at a terminal (`tests/auth/client.mjs`): it logs in, calls, and
+//! logs in again if asked to.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 
 use crate::{programs, real_clients};
 
-/// All that the revisions 2025-11-25 and 2026-07-28 require of a client.
+/// The scenarios that the revisions 2025-11-25 and 2026-07-28 require of a client.
 const REQUIRED: [&str; 25] = [
     "metadata-default",
     "metadata-var1",
@@ -37,7 +37,7 @@ const REQUIRED: [&str; 25] = [
     "metadata-issuer-mismatch",
 ];
 
-/// Of an older revision, and of extensions.
+/// Scenarios of an older revision, and of extensions.
 const MORE: [&str; 8] = [
     "2025-03-26-oauth-metadata-backcompat",
     "2025-03-26-oauth-endpoint-fallback",
@@ -56,7 +56,7 @@ async fn every_authorization_scenario_passes() {
     let mut waiting = REQUIRED.into_iter().chain(MORE);
     let mut running = JoinSet::new();
     loop {
-        // Each is a Node.js of its own, and starts us several times.
+        // Each scenario runs its own Node.js, and starts the proxy several times.
         while running.len() < 2
             && let Some(scenario) = waiting.next()
         {

@@ -1,4 +1,5 @@
-//! Every real list of tools we have, behind fake servers: hundreds of tools nobody here wrote.
+//! Every available list of tools of a real server, behind fake servers: hundreds of third-party
+//! tools.
 
 use std::{
     fs,
@@ -16,10 +17,11 @@ use crate::{house, tokens};
 
 const SAMPLE: usize = 300;
 const QUERIES: usize = 200;
-/// Tokens of an answer with five hits, on average: about 5 of them are members of structured results.
+/// The maximum average tokens of a response with five hits: about 5 of them are members of
+/// structured results.
 const TOKENS_MAX: usize = 205;
 
-/// Those in the repository; where there is a larger collection beside it, that one.
+/// Returns the snapshots of the repository, or of a larger collection beside it.
 fn snapshots() -> Vec<PathBuf> {
     let ours = Path::new(env!("CARGO_MANIFEST_DIR"));
     let larger = ours.join("../../shared/servers/snapshots");
@@ -47,7 +49,7 @@ async fn every_tool_is_found_described_and_called() {
     house.cli(["reindex", "--quiet"]).await.ended(0);
     let names = names(&house).await;
     assert!(names.len() > SAMPLE, "{} tools", names.len());
-    // Not `eprintln!`: nobody would see it while the test passes.
+    // `eprintln!` is not shown while the test passes.
     let mut stderr = std::io::stderr();
     writeln!(
         stderr,
@@ -64,7 +66,7 @@ async fn every_tool_is_found_described_and_called() {
     }
     assert!(
         wrong.is_empty(),
-        "{} are wrong:\n{}",
+        "{} examples fail:\n{}",
         wrong.len(),
         wrong.join("\n")
     );
@@ -80,8 +82,8 @@ async fn names(house: &House) -> Vec<String> {
         .collect()
 }
 
-/// Searches for the words of tool names. A name that is found as such is
-/// answered with its schema and does not count.
+/// Searches for the words of tool names. A query that is an exact name returns its schema and does
+/// not count.
 async fn five_hits_are_short(client: &Client, names: &[String]) {
     let (mut counted, mut sum) = (0, 0);
     for name in names.iter().step_by(names.len().div_ceil(QUERIES)) {
@@ -104,7 +106,7 @@ async fn five_hits_are_short(client: &Client, names: &[String]) {
     );
 }
 
-/// The error says what is wrong.
+/// Calls the tool with the example of its description; the error is the reason of a failure.
 async fn call_the_example(client: &Client, name: &str) -> Result<(), String> {
     let described = client.describe(name).await.good();
     let part = |part: &str| {

@@ -1,4 +1,4 @@
-//! Clients nobody here wrote, over both transports.
+//! Third-party clients, over both transports.
 
 use std::path::PathBuf;
 
@@ -13,12 +13,12 @@ use serde_json::{Value, json};
 
 use crate::{claude_code, house_with_daemon, programs, real_clients};
 
-/// Clients that can be had, a house with a tool that tells its progress, and a site of it.
+/// Returns the clients, a house with a tool that reports progress, and its HTTP site.
 async fn ready() -> (RealClients, House, Site) {
     let clients = real_clients();
     let house = house_with_daemon::<Fake>([]);
-    // The TypeScript SDK takes an answer before a notification that came in the same piece, and
-    // then drops that; so each step waits until the client has heard the one before.
+    // The TypeScript SDK handles a response before a notification in the same chunk, and then drops
+    // the notification; so each step waits until the client has received the previous one.
     let work = [
         Step::progress(1, 2),
         Step::UntilExists(house.path("heard-1")),
@@ -35,14 +35,14 @@ async fn ready() -> (RealClients, House, Site) {
 /// The servers for a client's configuration: a command over stdio, an address over HTTP.
 fn servers(house: &House, site: &Site) -> [Vec<String>; 2] {
     let path = |path: PathBuf| path.display().to_string();
-    // SDKs give a server few variables, so it is told where its state lies.
+    // SDKs pass few variables to a server, so the command sets the folders of its state.
     let variables = [
         format!("PROXY_CONFIG={}", path(house.config())),
         format!("XDG_STATE_HOME={}", path(house.path("xdg-state"))),
         format!("XDG_CONFIG_HOME={}", path(house.path("xdg-config"))),
         format!("XDG_RUNTIME_DIR={}", path(house.path("run"))),
         format!("HOME={}", path(house.path("")).trim_end_matches('/')),
-        // The daemon is told apart by these, so that the house finds it again.
+        // The house finds the daemon by this variable.
         format!(
             "{HOUSE_VARIABLE}={}",
             path(house.path("")).trim_end_matches('/')
@@ -54,7 +54,7 @@ fn servers(house: &House, site: &Site) -> [Vec<String>; 2] {
     [command.concat(), vec![site.url().to_owned()]]
 }
 
-/// The gate of the next scene, closed.
+/// Closes and returns the gate of the next scene.
 fn gate(house: &House) -> PathBuf {
     for heard in ["heard-1", "heard-2"] {
         drop(std::fs::remove_file(house.path(heard)));
@@ -100,7 +100,7 @@ async fn the_python_sdk_in_both_eras() {
 async fn the_typescript_sdk_old_and_new() {
     let (clients, house, site) = ready().await;
     for server in servers(&house, &site) {
-        // The old one does not tell the revision over stdio.
+        // The old SDK does not expose the revision over stdio.
         let revisions = [
             ("v1", None),
             ("v2", Some("2025-11-25")),
@@ -126,7 +126,7 @@ async fn the_inspectors_command_line() {
             .inspector(&server, &["--method", "tools/list"])
             .await;
         assert_eq!(listed["tools"].as_array().unwrap().len(), 3);
-        // The gate is open: the inspector asks for no progress.
+        // The gate is open, because the inspector requests no progress.
         for heard in ["heard-1", "heard-2"] {
             house.write(heard, "");
         }
@@ -146,7 +146,8 @@ async fn the_inspectors_command_line() {
     house.stops_clean().await;
 }
 
-/// A house with a server that has everything besides tools, and asks; and a site of it.
+/// Creates a house with a server that has prompts, resources and questions besides tools, and its
+/// HTTP site.
 async fn ready_to_pass() -> (House, Site) {
     let house = house_with_daemon::<Fake>([]);
     let sample = json!({"maxTokens": 5, "messages":
@@ -224,7 +225,8 @@ async fn prompts_resources_and_questions_pass_to_the_sdks() {
             let seen = clients.passing(player, mode, &server).await;
             saw_what_passes(&seen);
             assert!(revision.is_none_or(|it| seen["revision"] == it), "{seen}");
-            // Without a session over HTTP it has no server of its own, which alone is told its roots.
+            // Over HTTP without a session the client has no server process of its own, and only
+            // such a process gets its roots.
             let is_nobody = is_http && mode.ends_with("auto");
             let root = (!is_nobody).then_some("file:///scene/folder");
             assert_eq!(seen["roots"]["roots"][0]["uri"].as_str(), root, "{seen}");
@@ -267,15 +269,19 @@ async fn fifty_calls_at_once_that_ask_are_all_answered_by_the_sdks() {
                     .unwrap_or_else(|_| panic!("{player} {mode}, call {n}: {text}"));
                 assert_eq!(text, wanted, "{player} {mode}, call {n}");
             }
-            assert_eq!(seen["asked"], CALLS / 5, "{player} {mode}: asked once each");
+            assert_eq!(
+                seen["asked"],
+                CALLS / 5,
+                "{player} {mode}: each call asks once"
+            );
         }
     }
     site.stop().await;
     house.stops_clean().await;
 }
 
-/// Its slash command of a prompt, its `@` of a resource, and a tool that asks: under `-p` there is
-/// no person, and it says so for it.
+/// A prompt as a slash command, a resource by `@`, and a tool that asks: `-p` has no user, and
+/// Claude Code cancels the question.
 #[tokio::test]
 #[cfg_attr(offline, ignore = "calls real programs")]
 async fn claude_code_takes_prompts_resources_and_questions() {
@@ -297,7 +303,7 @@ async fn claude_code_takes_prompts_resources_and_questions() {
     house.stops_clean().await;
 }
 
-/// One request each: it can be asked nothing.
+/// The inspector makes one request per run and answers no questions.
 #[tokio::test]
 #[cfg_attr(offline, ignore = "calls real programs")]
 async fn prompts_and_resources_pass_to_the_inspectors_command_line() {

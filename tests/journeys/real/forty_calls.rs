@@ -1,6 +1,7 @@
-//! A task of forty calls over three real servers: what passes the model with a script and without.
+//! A task of forty calls over three real servers: the tokens of a model with a script and without.
 //!
-//! `cargo test --workspace --test journeys -- forty_calls --nocapture` prints the figures of `docs/guide.md`.
+//! `cargo test --workspace --test journeys -- forty_calls --nocapture` prints the figures of
+//! `docs/guide.md`.
 
 use std::{io::Write as _, path::Path, process::Stdio};
 
@@ -13,9 +14,9 @@ use serde_json::{Value, json};
 
 use crate::{definition_tokens, house, real_servers, tokens};
 
-/// Changes of the repository, each with a file of notes.
+/// The number of commits in the repository, each with a file of notes.
 const CHANGES: usize = 12;
-/// One list of each kind, three calls a change, two for the graph.
+/// One list of each kind, three calls per commit, two for the graph.
 const CALLS: usize = 4 + 3 * CHANGES;
 
 const SCRIPT: &str = r#"
@@ -36,7 +37,7 @@ const graph = await memory.read_graph({});
 
 const ANSWER: &str = r#"{"entities":12,"relations":11,"last":"23 lines of notes"}"#;
 
-/// The traffic of a model: everything that it writes and reads, once.
+/// The traffic of a model: everything that it writes and reads, counted once.
 struct Model {
     client: Client,
     tokens: usize,
@@ -84,7 +85,8 @@ fn servers(real: &RealServers, house: &House) -> [Program; 3] {
     ]
 }
 
-/// A house with the three servers, and a model that was told what a session begins with.
+/// Creates a house with the three servers, and a model with the definitions and instructions of a
+/// session.
 async fn opened(real: &RealServers) -> (House, Model) {
     let house = house::<Fake>([]);
     fill(&house);
@@ -104,7 +106,7 @@ async fn opened(real: &RealServers) -> (House, Model) {
     (house, model)
 }
 
-/// Commits that each change a file, and notes on each.
+/// Creates commits that each change a file, and notes on each.
 fn fill(house: &House) {
     std::fs::create_dir(house.path("notes")).unwrap();
     let line = |n: usize| format!("Line {n} of what was changed and why it had to be.\n");
@@ -139,7 +141,7 @@ fn import(repository: &Path, stream: &str) {
     assert!(git.wait().unwrap().success());
 }
 
-/// Forty calls, as a model makes them that has read each answer.
+/// Makes the forty calls one by one, as a model does that reads each result.
 async fn call_by_call(model: &mut Model, house: &House) -> String {
     let (repo, notes) = (house.path("repository"), house.path("notes"));
     let log = json!({ "repo_path": repo, "max_count": CHANGES });
@@ -186,7 +188,7 @@ async fn forty_calls_are_two_turns_and_a_tenth_of_the_tokens_with_a_script() {
         let tools = direct.tools_list().await;
         definitions += tools.iter().map(definition_tokens).sum::<usize>();
     }
-    // The same calls and answers, with every definition loaded and nothing to be looked for.
+    // The same calls and results, with every definition loaded and without any search.
     let graph = call_by_call(&mut alone, &house).await;
     assert_eq!(alone.turns, CALLS);
     let direct = definitions + alone.tokens - up_front;

@@ -1,4 +1,4 @@
-//! The daemon is killed under calls over HTTP of clients that nobody here wrote.
+//! The daemon is killed during calls over HTTP of third-party clients.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ async fn check(program: &str, sdk: &str) {
                 looks.tick().await;
             }
         };
-        timeout(DEADLINE, back).await.expect("HTTP comes back");
+        timeout(DEADLINE, back).await.expect("HTTP is served again");
         std::fs::write(&killed, "").unwrap();
     };
     let (seen, ()) = tokio::join!(clients.killed(program, sdk, &gate, site.url()), kill);

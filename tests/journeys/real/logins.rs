@@ -1,4 +1,4 @@
-//! Logins at a real authorization server, before a server of the official SDK.
+//! Logins at a real authorization server, for a server of the official SDK.
 
 use std::{fs, path::Path, process::Stdio};
 
@@ -15,27 +15,27 @@ use tokio::{
 
 use crate::{calling, programs};
 
-/// A house with a guarded server, and who guards it.
-pub(super) struct Scene {
+/// A house, a server that requires a login, and its authorization server.
+pub(super) struct LoginSetup {
     pub(super) house: House,
     pub(super) auth: RealAuth,
     pub(super) guarded: Guarded,
 }
 
-pub(super) async fn scene(token_seconds: u32, clock_ahead_seconds: i32) -> Scene {
+pub(super) async fn scene(token_seconds: u32, clock_ahead_seconds: i32) -> LoginSetup {
     let auth = crate::real_auth();
     let guarded = auth.start(token_seconds, clock_ahead_seconds).await;
     let house = House::without_config(&programs()).with_daemon();
     house.configure(&guarded.table(""));
-    Scene {
+    LoginSetup {
         house,
         auth,
         guarded,
     }
 }
 
-impl Scene {
-    /// Runs a verb with a browser that agrees.
+impl LoginSetup {
+    /// Runs a command with a browser whose user agrees.
     pub(super) async fn run(&self, args: &[&str]) -> Output {
         let mut command = self.house.command(args);
         command.env("BROWSER", self.auth.browser(&self.house));
@@ -82,7 +82,10 @@ async fn a_login_a_logout_and_another_login() {
 
     let servers = scene.run(&["servers"]).await;
     assert!(servers.stdout.contains("; scopes: read"), "{servers:?}");
-    assert!(servers.stdout.contains("renewed by itself"), "{servers:?}");
+    assert!(
+        servers.stdout.contains("renewed automatically"),
+        "{servers:?}"
+    );
     let status = scene.house.status().await;
     assert_eq!(status["servers"][0]["login"]["scopes"], json!(["read"]));
 
@@ -90,10 +93,10 @@ async fn a_login_a_logout_and_another_login() {
     let refused = client.execute("guarded/whoami", json!({})).await.bad();
     let expected = "error login_required: guarded: ask the user to run \"proxy login guarded\"";
     assert!(refused.starts_with(expected), "{refused}");
-    // The server rests for a minute; the login ends that.
+    // The server would pause for a minute; the login ends the pause.
     scene.log_in().await;
     assert_eq!(who(&client).await, "client known, scopes read");
-    // The registration of the first login served for the second.
+    // The second login reused the registration of the first.
     assert_eq!(scene.guarded.count("/reg").await, 1);
     scene.end().await;
 }
@@ -102,22 +105,22 @@ async fn a_login_a_logout_and_another_login() {
 #[cfg_attr(offline, ignore = "calls real programs")]
 async fn ten_calls_at_a_time_outlive_their_tokens() {
     let scene = scene(2, 0).await;
-    // Tokens end after 2 s by the proxy's clock. The server accepts them for longer, so that a request
-    // that waits for a busy machine is not refused.
+    // Tokens expire after 2 s by the proxy's clock. The server accepts them for longer, so that a
+    // request on a busy machine is not refused.
     scene.guarded.control("leeway/600").await;
     scene.log_in().await;
     let client = scene.house.client().await;
     let asked = scene.guarded.count("/token").await;
-    // Each refresh token is good once: a second use of one would end the login.
+    // Each refresh token is valid once: reusing one would end the login.
     let mut rounds = interval(std::time::Duration::from_millis(100));
     while scene.guarded.count("/token").await < asked + 3 {
         rounds.tick().await;
-        // Another process renews the same login.
+        // Another process refreshes the same login.
         let alone = ["call", "--standalone", "guarded/whoami"];
         let ((), other) = tokio::join!(call_ten_at_a_time(&client), scene.run(&alone));
         other.ended(0);
     }
-    // Keys that are rotated make every token bad at once.
+    // Rotated keys invalidate every token at once.
     scene.guarded.control("ttl/600").await;
     scene.guarded.control("rotate").await;
     let asked = scene.guarded.count("/token").await;
@@ -168,7 +171,7 @@ async fn a_token_that_was_revoked_asks_for_a_new_login_and_the_call_goes_on_afte
 
 /// Logs in again. The authorization server revokes everything that it issued within the second of the
 /// revocation, so the first logins may fail.
-async fn log_in_after_the_second(scene: &Scene) {
+async fn log_in_after_the_second(scene: &LoginSetup) {
     let mut looks = interval(std::time::Duration::from_millis(200));
     let logged_in = async {
         loop {
@@ -199,7 +202,7 @@ async fn a_tool_that_needs_more_says_so_and_a_login_gives_it() {
         refused.contains("lacks the scopes it asks for: admin"),
         "{refused}"
     );
-    // The login that there is serves what it is enough for.
+    // The existing login is still used within its scopes.
     assert_eq!(who(&client).await, "client known, scopes read");
     scene.log_in().await;
     let ruled = client.execute("guarded/rule", json!({})).await.good();
@@ -222,7 +225,7 @@ async fn without_a_browser_the_last_address_is_pasted() {
     let url = printed.next_line().await.unwrap().unwrap();
     let came_to = scene.auth.browse_elsewhere(&url).await;
     let mut stdin = login.stdin.take().unwrap();
-    // An answer to another login does not end this one, nor does a slip.
+    // The redirect of another login does not end this one, nor does an invalid line.
     let foreign = "http://127.0.0.1/callback?code=x&state=y\nwhat?\n";
     stdin.write_all(foreign.as_bytes()).await.unwrap();
     stdin
@@ -232,7 +235,7 @@ async fn without_a_browser_the_last_address_is_pasted() {
     let ended = login.wait_with_output().await.unwrap();
     let said = String::from_utf8(ended.stderr).unwrap();
     assert!(ended.status.success(), "{said}");
-    assert!(said.contains("its `state` is another"), "{said}");
+    assert!(said.contains("its `state` does not match"), "{said}");
     assert!(said.contains("paste the whole address"), "{said}");
     let client = scene.house.client().await;
     assert_eq!(who(&client).await, "client known, scopes read");
@@ -260,7 +263,7 @@ async fn a_client_that_shows_addresses_is_asked_and_its_call_goes_on() {
     let page = scene.auth.browse(url).await;
     assert!(page.contains("You are logged in"), "{page}");
     assert_eq!(call.await.good(), "client known, scopes read");
-    // One who declines is told what the model can say.
+    // If the user declines, the error tells the model the command to name.
     scene.run(&["logout", "guarded"]).await.ended(0);
     client.answers(ELICIT, json!({"action": "decline"}));
     let refused = client.execute("guarded/whoami", json!({})).await.bad();
@@ -343,7 +346,7 @@ async fn a_machine_needs_no_login() {
     scene.run(&["reindex"]).await.ended(0);
     let client = scene.house.client().await;
     assert_eq!(who(&client).await, "client known, scopes read");
-    // The secret stays where it is kept.
+    // The secret is not copied into the login file.
     let auth = find_auth(&scene.house);
     assert!(!fs::read_to_string(auth).unwrap().contains(secret));
     scene.end().await;
@@ -385,7 +388,7 @@ async fn a_login_outlives_the_daemon_and_no_token_is_anywhere_else() {
             .to_owned(),
     );
     for token in ["access_token", "refresh_token"] {
-        let token = grant[token].as_str().expect("it was given");
+        let token = grant[token].as_str().expect("the token was issued");
         assert!(said.iter().all(|text| !text.contains(token)), "{said:#?}");
         assert_eq!(
             files_with(token, &scene.house.path(""), &auth),
@@ -395,7 +398,7 @@ async fn a_login_outlives_the_daemon_and_no_token_is_anywhere_else() {
     scene.end().await;
 }
 
-/// The file of the one login.
+/// Returns the file of the only login.
 fn find_auth(house: &House) -> std::path::PathBuf {
     let mut found = Vec::new();
     walk(&house.path("xdg-state"), &mut |path| {
@@ -408,7 +411,7 @@ fn find_auth(house: &House) -> std::path::PathBuf {
     found.remove(0)
 }
 
-/// The files below the folder, but for one, that hold this text.
+/// Returns the files below the folder, except one, that contain this text.
 fn files_with(text: &str, folder: &Path, but: &Path) -> Vec<String> {
     let mut found = Vec::new();
     walk(folder, &mut |path| {

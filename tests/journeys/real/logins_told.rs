@@ -1,4 +1,4 @@
-//! Messages about a missing login, and about a completed one, to models, people, the daemon, and
+//! Messages about a missing login, and about a completed one, to models, users, the daemon, and
 //! clients over HTTP.
 
 use std::time::Duration;
@@ -10,13 +10,13 @@ use journeys::{
 use serde_json::{Value, json};
 use tokio::time::{interval, timeout};
 
-use super::logins::{Scene, scene};
+use super::logins::{LoginSetup, scene};
 use crate::calling;
 
 const REFUSED: &str = "error login_required: guarded: ";
 
-/// A scene in which somebody was logged in, and is no longer.
-async fn logged_out() -> Scene {
+/// A scene after a login and a logout.
+async fn logged_out() -> LoginSetup {
     let scene = scene(600, 0).await;
     scene.log_in().await;
     scene.run(&["logout", "guarded"]).await.ended(0);
@@ -46,7 +46,7 @@ async fn what_needs_a_login_is_marked_and_a_login_ends_the_rest_at_once() {
 
     scene.log_in().await;
     let mut looks = interval(Duration::from_millis(20));
-    // No call is made: the login alone makes the daemon try the server again.
+    // Without any call, the login makes the daemon try the server again.
     let ready = async {
         while scene.house.status().await["servers"][0]["state"] != "ready" {
             looks.tick().await;

@@ -1,4 +1,4 @@
-//! Servers, clients and lists of tools that nobody here wrote.
+//! Third-party servers, clients and lists of tools.
 
 mod authorization;
 mod catalogue;

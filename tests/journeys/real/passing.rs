@@ -1,4 +1,4 @@
-//! Prompts, resources and completions of a real server, through us and directly: both say the same.
+//! Prompts, resources and completions of a real server are the same through the proxy and directly.
 
 use journeys::{client::Client, house::Fake};
 use serde_json::{Value, json};
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use super::servers::listening;
 use crate::{house, real_servers};
 
-/// Pages of one list; a server that repeats a cursor fails the test.
+/// The maximum number of pages of one list; a server that repeats a cursor fails the test.
 const PAGES_MAX: usize = 100;
 
-/// Every element of a list.
+/// Returns every element of a list.
 async fn all(client: &Client, method: &str, key: &str) -> Vec<Value> {
     let mut elements = Vec::new();
     let mut params = json!({});
@@ -32,7 +32,7 @@ fn required(prompt: &Value) -> Vec<String> {
         .collect()
 }
 
-/// The same questions to both, and the same answers.
+/// Sends the same requests to both and compares the responses.
 async fn compare(ours: &Client, direct: &Client) {
     for (method, key) in [
         ("resources/list", "resources"),

@@ -1,5 +1,5 @@
-//! Recipes that need nothing but Node.js and uv, held against the servers themselves: six of them
-//! in every run, all of them by `just recipes`.
+//! Recipes that need only Node.js and uv, checked against the servers themselves: six of them in
+//! every run, all of them by `just recipes`.
 
 use std::{io::Write as _, path::Path};
 
@@ -12,9 +12,10 @@ use recipes::Recipe;
 
 use crate::house;
 
-/// Those of every run: from npm and from `PyPI`, and such as install a browser if they may.
+/// The recipes of every run: from npm and from `PyPI`, including some that install a browser by
+/// default.
 const ALWAYS: &str = "chrome-devtools,duckduckgo,fetch,playwright,puppeteer,selenium";
-/// So many are configured at one time.
+/// The number of servers that are configured at a time.
 const AT_ONCE: usize = 3;
 
 #[tokio::test]
@@ -36,7 +37,7 @@ async fn servers_start_as_their_recipes_say() {
                 Ok(tools) => Ok(format!("{tools} tools")),
                 Err(why) => Err(why),
             };
-            // Not `eprintln!`: nobody would see it while the test passes.
+            // `eprintln!` is not shown while the test passes.
             let line = told.as_ref().unwrap_or_else(|why| why);
             writeln!(std::io::stderr(), "recipe {name}: {line}").unwrap();
             failed.extend(told.err().map(|why| format!("{name}: {why}")));

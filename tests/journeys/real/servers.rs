@@ -20,7 +20,7 @@ use crate::{
     tokens,
 };
 
-/// A house with a folder `open` and these of the servers, indexed.
+/// Creates a house with a folder `open` and these servers, and indexes it.
 async fn house_of(chosen: &[&str]) -> (House, Client) {
     let real = real_servers();
     let house = house::<Fake>([]);
@@ -110,7 +110,7 @@ async fn all_six_are_found_and_called() {
     house.stops_clean().await;
 }
 
-/// A folder with many files, and a repository with many commits.
+/// Creates a folder with many files, and a repository with many commits.
 fn fill(house: &House) {
     for folder in 0..30 {
         let path = house.path(format!("open/folder-{folder}"));
@@ -211,7 +211,7 @@ async fn nothing_is_left_though_real_servers_have_many_processes() {
     assert_eq!(house.all_gone().await, Ok(()), "{:?}", programs());
 }
 
-/// A remote server that nobody of ours started.
+/// Starts a remote server that the proxy has not started.
 pub(super) async fn listening(real: &RealServers) -> (Child, u16) {
     let free = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = free.local_addr().unwrap().port();
@@ -225,7 +225,9 @@ pub(super) async fn listening(real: &RealServers) -> (Child, u16) {
             looks.tick().await;
         }
     };
-    timeout(DEADLINE, listens).await.expect("it listens");
+    timeout(DEADLINE, listens)
+        .await
+        .expect("the server listens");
     (server, port)
 }
 

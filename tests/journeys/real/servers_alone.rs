@@ -1,4 +1,4 @@
-//! Real servers are what we think they are, with nothing of ours before them.
+//! Real servers behave as the other tests assume, without the proxy.
 
 use journeys::{
     client::Client,

@@ -1,4 +1,4 @@
-//! Our own HTTP endpoint, guarded by a real authorization server.
+//! Our own HTTP endpoint, protected by a real authorization server.
 
 use journeys::{
     fake::Step,
@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 const METADATA: &str = "/.well-known/oauth-protected-resource";
 
-/// A house with two servers, that takes tokens of the guard for the guarded server's address: an
-/// audience is a text.
+/// A house with two servers. It accepts tokens whose audience is the address of the guarded server:
+/// an audience is only a string.
 async fn opened(guarded: &Guarded, scopes: &str) -> (House, Site) {
     let house = crate::house([
         fake("notes").tool("write_note", Step::Echo),
@@ -46,7 +46,7 @@ async fn tokens_of_the_issuer_let_clients_in_and_its_keys_may_change() {
     let with = |token: &str| site.web().with("authorization", &format!("Bearer {token}"));
     let token = guarded.machine_token("read").await;
     assert_eq!(with(&token).post(PING).await.status, 200);
-    // A token of the configuration is as good as before.
+    // A token of the configuration is still accepted.
     assert_eq!(with("0123456789abcdef").post(PING).await.status, 200);
     let (head, rest) = token.split_once('.').unwrap();
     for bad in [
@@ -58,11 +58,14 @@ async fn tokens_of_the_issuer_let_clients_in_and_its_keys_may_change() {
         assert_eq!(refused.status, 401);
         let said = refused.header("www-authenticate").to_owned();
         assert!(said.contains("error=\"invalid_token\""), "{said}");
-        assert!(!refused.text().await.contains(&bad), "it is not repeated");
+        assert!(
+            !refused.text().await.contains(&bad),
+            "the token is not repeated"
+        );
     }
     site.stop().await;
 
-    // Another process knows no key yet; one that knows the old ones asks for the new.
+    // A new process has no keys yet; one that has the old keys fetches the new ones.
     let site = house.site().await;
     let with = |token: &str| site.web().with("authorization", &format!("Bearer {token}"));
     guarded.control("rotate").await;
@@ -124,7 +127,7 @@ async fn a_token_that_is_no_jwt_is_asked_about_once_a_minute() {
         web.post(PING).await.status
     };
     let token = guarded.machine_token("read").await;
-    assert!(!token.contains('.'), "it is opaque: {token}");
+    assert!(!token.contains('.'), "the token is opaque: {token}");
     for _ in 0..5 {
         assert_eq!(ping(&token).await, 200);
     }

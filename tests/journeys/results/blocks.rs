@@ -1,4 +1,4 @@
-//! The blocks of a server's answer arrive unchanged; those that are too long are cut and kept.
+//! The blocks of a server's result arrive unchanged; those that are too long are cut and kept.
 
 use journeys::{
     fake::{Step, payload},
@@ -80,7 +80,7 @@ async fn a_long_result_is_cut_and_can_be_read_to_the_end() {
     assert!(head.len() < 20_000, "{} bytes are shown", head.len());
     assert!(
         payload::lines(10_000).starts_with(head.trim_end()),
-        "whole lines from the start"
+        "not whole lines from the start"
     );
 
     let read = house.cli(["read", handle(&text)]).await;

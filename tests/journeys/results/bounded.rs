@@ -1,4 +1,4 @@
-//! Whatever strangers write, an answer keeps to its budget and to lines of its own.
+//! A result keeps to its budget and to its own lines, whatever a server writes.
 
 use journey::journey;
 use journeys::{fake::Step, house::fake};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::house;
 
-/// The budget where nobody says another, in tokens.
+/// The default budget, in tokens.
 const BUDGET: usize = 4_000;
 
 fn tokens(text: &str) -> usize {
@@ -14,7 +14,7 @@ fn tokens(text: &str) -> usize {
     tokenizer.count_ordinary(text)
 }
 
-#[journey(alone = "what is left out is left out at the survey")]
+#[journey(alone = "tools are left out at the survey")]
 async fn names_that_forge_lines_or_are_too_long_are_left_out_with_a_reason() {
     let named = |name: &str| json!({ "name": name, "description": "Feeds a line." });
     let server = fake("evil")
@@ -163,7 +163,7 @@ async fn a_result_that_speaks_like_us_is_told_to_be_one() {
     house.stops_clean().await;
 }
 
-#[journey(alone = "what is left out is left out at the survey")]
+#[journey(alone = "tools are left out at the survey")]
 async fn a_tool_over_its_bound_is_left_out_and_the_others_are_not() {
     let big = json!({ "name": "big", "description": "x".repeat(1_100_000) });
     let house = house([fake("evil").tool("small", Step::Echo).listed(big)]);

@@ -1,5 +1,5 @@
-//! A kept result that somebody reads on in with a pattern, a pointer or an expression that takes
-//! for ever: a process does it, of which there are few, and which ends when it should.
+//! A kept result is read with a pattern, a pointer or an expression that never ends. A few separate
+//! processes run such readings, and are stopped in time.
 
 use std::{fmt::Write as _, fs};
 
@@ -18,18 +18,18 @@ use crate::{
     until,
 };
 
-/// Processes that read at one time.
+/// The maximum number of concurrent reading processes.
 const READINGS_MAX: usize = 2;
 
 /// A daemon, one of its clients, and the handle of a result that was cut.
-struct Scene {
+struct ReadingSetup {
     house: House,
     client: Client,
     daemon: u32,
     handle: String,
 }
 
-impl Scene {
+impl ReadingSetup {
     async fn of(text: String) -> Self {
         let house = house_with_daemon([fake("big").tool("text", Step::Text(text))]);
         house.indexed().await;
@@ -47,7 +47,7 @@ impl Scene {
         Self::of(json!(items(900)).to_string()).await
     }
 
-    /// Begins a reading and waits until a process does it.
+    /// Starts a reading and waits until a process runs it.
     async fn begin(&self, mut what: Value) -> (u64, u32) {
         what["handle"] = json!(self.handle);
         let call = calling("proxy/read_result", &what);
@@ -56,7 +56,7 @@ impl Scene {
         (id, self.readers()[0])
     }
 
-    /// The processes that read for the daemon.
+    /// Returns the processes that read for the daemon.
     fn readers(&self) -> Vec<u32> {
         let children = processes::children(self.daemon).into_iter();
         let living = children.filter(|(_, is_dead)| !is_dead);
@@ -75,24 +75,24 @@ impl Scene {
     }
 }
 
-#[journey(alone = "it has a daemon already")]
+#[journey(alone = "it always uses a daemon")]
 async fn a_daemon_stops_under_an_expression_that_never_ends() {
-    let scene = Scene::of_list().await;
+    let scene = ReadingSetup::of_list().await;
     let (_, reader) = scene.begin(endless()).await;
     scene.stops_with(reader).await;
 }
 
-#[journey(alone = "it has a daemon already")]
+#[journey(alone = "it always uses a daemon")]
 async fn a_daemon_stops_under_a_pattern_that_takes_for_ever() {
-    let scene = Scene::of("A".repeat(20 << 20)).await;
+    let scene = ReadingSetup::of("A".repeat(20 << 20)).await;
     let pattern = json!({ "grep": "(?:A{1,500}){1,8}[^A]|A" });
     let (_, reader) = scene.begin(pattern).await;
     scene.stops_with(reader).await;
 }
 
-#[journey(alone = "it has a daemon already")]
+#[journey(alone = "it always uses a daemon")]
 async fn a_reading_ends_with_its_call_and_with_its_daemon() {
-    let scene = Scene::of_list().await;
+    let scene = ReadingSetup::of_list().await;
     let (id, reader) = scene.begin(endless()).await;
     scene.client.cancel(id).await;
     until("the end of the reading", || !processes::lives(reader)).await;
@@ -102,9 +102,9 @@ async fn a_reading_ends_with_its_call_and_with_its_daemon() {
     scene.house.stops_clean().await;
 }
 
-#[journey(alone = "it has a daemon already")]
+#[journey(alone = "it always uses a daemon")]
 async fn the_time_a_call_gives_holds_for_a_reading() {
-    let scene = Scene::of_list().await;
+    let scene = ReadingSetup::of_list().await;
     let mut input = endless();
     input["handle"] = json!(scene.handle);
     let call = json!({
@@ -113,15 +113,15 @@ async fn the_time_a_call_gives_holds_for_a_reading() {
     let error = scene.client.call("execute_dynamic_tool", call).await.bad();
     assert_eq!(
         error,
-        "error timeout: proxy/read_result gave no answer within 300 ms; it was ended, and changed \
+        "error timeout: proxy/read_result gave no answer within 300 ms; it was stopped, and changed \
          nothing. To wait longer, put \"proxy/timeout_ms\":600 into tool_input."
     );
     scene.house.stops_clean().await;
 }
 
-#[journey(alone = "it has a daemon already")]
+#[journey(alone = "it always uses a daemon")]
 async fn few_read_at_one_time_and_the_others_have_their_turn() {
-    let scene = Scene::of_list().await;
+    let scene = ReadingSetup::of_list().await;
     let mut input = endless();
     input["handle"] = json!(scene.handle);
     let call = json!({
@@ -134,7 +134,7 @@ async fn few_read_at_one_time_and_the_others_have_their_turn() {
         let (id, _) = scene.client.begin("tools/call", call).await;
         answers.push(id);
     }
-    // A request that waits behind them has a timeout of its own.
+    // A request that waits for one of them has a timeout of its own.
     let ids = json!({ "handle": scene.handle, "select": ".[7].id" });
     let short = read(&scene.client, ids);
     tokio::pin!(short);
@@ -147,18 +147,21 @@ async fn few_read_at_one_time_and_the_others_have_their_turn() {
         }
     };
     assert_eq!(answer.good(), "7\n");
-    assert!((1..=READINGS_MAX).contains(&most), "{most} at one time");
+    assert!(
+        (1..=READINGS_MAX).contains(&most),
+        "{most} concurrent readings"
+    );
     for id in answers {
         scene.client.cancel(id).await;
     }
     scene.house.stops_clean().await;
 }
 
-#[journey(alone = "it has a daemon already")]
+#[journey(alone = "it always uses a daemon")]
 async fn a_reading_leaves_no_core_and_knows_its_limits() {
-    let scene = Scene::of_list().await;
+    let scene = ReadingSetup::of_list().await;
     let (_, reader) = scene.begin(endless()).await;
-    // It runs before it has bounded itself.
+    // The process runs before it has set its own limits.
     let limits = || fs::read_to_string(format!("/proc/{reader}/limits")).unwrap_or_default();
     until("no room for a core", || {
         let cores = limits();
@@ -174,9 +177,9 @@ async fn a_reading_leaves_no_core_and_knows_its_limits() {
     scene.stops_with(reader).await;
 }
 
-#[journey(alone = "it has a daemon already")]
+#[journey(alone = "it always uses a daemon")]
 async fn a_search_that_takes_too_long_tells_what_it_has_found() {
-    let scene = Scene::of("A".repeat(20 << 20)).await;
+    let scene = ReadingSetup::of("A".repeat(20 << 20)).await;
     let grep = json!({ "handle": scene.handle, "grep": ".*[^A]|A" });
     let found = read(&scene.client, grep).await.good();
     assert!(found.contains("1:byte 0: …AAA"), "{found}");
@@ -187,12 +190,12 @@ async fn a_search_that_takes_too_long_tells_what_it_has_found() {
     scene.house.stops_clean().await;
 }
 
-#[journey(alone = "it has a daemon already")]
+#[journey(alone = "it always uses a daemon")]
 async fn the_slip_of_a_model_is_told_at_once_however_long_the_result() {
     let mut text = String::new();
     write!(text, "{}", json!(items(2_000))).unwrap();
     assert!(text.len() > 83_000, "{}", text.len());
-    let scene = Scene::of(text).await;
+    let scene = ReadingSetup::of(text).await;
     let slip = json!({ "handle": scene.handle, "select": ".title" });
     let error = read(&scene.client, slip).await.bad();
     assert!(

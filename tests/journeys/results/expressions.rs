@@ -1,5 +1,5 @@
-//! A table of jq expressions over a kept result: values come back, mistakes are told, and no file
-//! and no variable of the environment is seen.
+//! A table of jq expressions over a kept result: values are returned, mistakes are reported, and no
+//! file or environment variable is visible.
 
 use journey::journey;
 use journeys::fake::Step;
@@ -10,7 +10,7 @@ use crate::{
     results::long_results::{read, served},
 };
 
-/// An expression and the values it answers.
+/// An expression and its values.
 const VALUES: [(&str, &str); 89] = [
     (".total", "600"),
     (".items | length", "600"),
@@ -109,7 +109,7 @@ const VALUES: [(&str, &str); 89] = [
     ("[limit(5; recurse)] | length", "5"),
 ];
 
-/// Mistakes, and what would reach out of the process in another jq.
+/// Mistakes, and expressions that would reach outside of the process in another jq.
 const REFUSED: [&str; 24] = [
     "$ENV",
     "$ENV.HOME",
@@ -160,7 +160,7 @@ const HARMLESS: [&str; 19] = [
     r#"[1, "a"] | @csv"#,
 ];
 
-/// Expressions that are asked as one: each asking is a process.
+/// The number of expressions per request: each request starts a process.
 const AT_ONCE: usize = 15;
 
 fn document() -> Value {
@@ -168,13 +168,14 @@ fn document() -> Value {
     json!({ "total": 600, "items": (0..600).map(item).collect::<Vec<_>>() })
 }
 
-/// Of the machine: what stands in every `/etc/passwd` and in the environment of every journey.
+/// Returns true if the text has content of the machine: that of `/etc/passwd` or of the
+/// environment.
 fn tells_of_the_machine(answer: &str) -> bool {
     let path = std::env::var("PATH").unwrap_or_default();
     answer.contains("root:") || !path.is_empty() && answer.contains(&path)
 }
 
-#[journey(alone = "a table of expressions is read the same way by either")]
+#[journey(alone = "expressions do not depend on the daemon")]
 async fn a_hundred_expressions_answer_what_they_should_and_see_nothing() {
     let (house, client) = served([("list", Step::Text(document().to_string()))]).await;
     let text = client.execute("big/list", json!({})).await.good();

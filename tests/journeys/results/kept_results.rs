@@ -24,7 +24,7 @@ async fn served() -> House {
     house
 }
 
-/// The folder of the results of the only configuration of a house.
+/// Returns the folder of the results of the only configuration of a house.
 fn folder(house: &House) -> PathBuf {
     let states = house.path("xdg-state/proxy");
     let mut states = fs::read_dir(states).unwrap().filter_map(Result::ok);
@@ -72,7 +72,7 @@ async fn a_handle_outlives_a_restart_and_belongs_to_its_client() {
     assert_eq!(
         refused.replace(&kept, "r0123456789abcdef"),
         unknown,
-        "it tells nothing"
+        "the error does not reveal that the result exists"
     );
     house.stops_clean().await;
 }
@@ -91,9 +91,9 @@ async fn who_comes_too_late_hears_what_to_call_again() {
     let late = second_lines(&client, &kept).await;
     assert!(late.starts_with("error handle_expired: "), "{late}");
     assert!(late.ends_with("Call files/read again."), "{late}");
-    // The next result sweeps it away; what it was is still known.
+    // The next result removes the expired one; its origin is still known.
     client.execute("files/read", json!({})).await.good();
-    crate::until("it is swept", || {
+    crate::until("the removal of the result", || {
         !folder(&house).join(format!("{kept}.result")).exists()
     })
     .await;
@@ -126,7 +126,7 @@ async fn where_nothing_can_be_kept_the_answer_still_comes() {
     let house = served().await;
     let client = house.client().await;
     client.execute("files/read", json!({})).await.good();
-    // A file where the folder was: as when a disk is full, nothing can be written.
+    // A file in place of the folder: nothing can be written, as on a full disk.
     fs::remove_dir_all(folder(&house)).unwrap();
     fs::write(folder(&house), "").unwrap();
     let text = client.execute("files/read", json!({})).await.good();
@@ -136,8 +136,7 @@ async fn where_nothing_can_be_kept_the_answer_still_comes() {
     house.stops_clean().await;
 }
 
-/// The proxy with a limit on the size of the files that it writes: writing fails midway, as it
-/// does on a full disk.
+/// Starts the proxy with a limit on the size of its files: writing fails midway, as on a full disk.
 fn with_little_disk(house: &House) -> Client {
     let proxy = house.command(["serve", "--standalone"]);
     let mut command = tokio::process::Command::new("/bin/sh");
@@ -154,13 +153,13 @@ fn with_little_disk(house: &House) -> Client {
     Client::start(command)
 }
 
-#[journey(alone = "it starts a proxy with a limit of its own")]
+#[journey(alone = "it starts a proxy with a file size limit")]
 async fn a_disk_that_fills_up_midway_leaves_no_half_of_a_result() {
     let house = served().await;
     let client = with_little_disk(&house);
     client.initialize(LEGACY_VERSION).await;
     let text = client.execute("files/huge", json!({})).await.good();
-    // It was told at once, or it is told to who reads.
+    // The failure is reported with the result, or to the reader.
     if text.contains("The rest could not be kept: ") {
         assert!(!text.contains("handle"), "{text}");
     } else {
@@ -180,7 +179,7 @@ async fn a_disk_that_fills_up_midway_leaves_no_half_of_a_result() {
     house.stops_clean().await;
 }
 
-#[journey(alone = "it kills the process that writes")]
+#[journey(alone = "it kills the writing process")]
 async fn a_kill_in_the_middle_of_a_write_leaves_nothing_that_is_half() {
     let house = served().await;
     for _ in 0..4 {
@@ -189,7 +188,7 @@ async fn a_kill_in_the_middle_of_a_write_leaves_nothing_that_is_half() {
             .begin("tools/call", crate::calling("files/huge", &json!({})))
             .await;
         let seen = || fs::read_dir(folder(&house)).is_ok_and(|mut files| files.next().is_some());
-        crate::until("the writer has begun", seen).await;
+        crate::until("the start of the write", seen).await;
         client.kill().await;
         drop(answer);
         house.all_gone().await.unwrap();
@@ -262,7 +261,7 @@ async fn fifty_mb_are_cut_and_read_in_bounded_memory() {
     house.stops_clean().await;
 }
 
-/// The most memory that a process had, in bytes.
+/// Returns the peak memory of a process in bytes.
 fn peak(pid: u32) -> usize {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status
@@ -287,7 +286,7 @@ async fn the_room_of_all_results_is_kept_to() {
             .filter_map(|file| fs::metadata(file).ok());
         sizes.map(|about| about.len()).sum()
     };
-    crate::until("the oldest are gone", || bytes() <= (2 << 20) + 10_000).await;
+    crate::until("the quota to apply", || bytes() <= (2 << 20) + 10_000).await;
     let value: Value = json!(files(&house).len());
     assert!(value.as_u64() >= Some(2), "{value}");
     house.stops_clean().await;

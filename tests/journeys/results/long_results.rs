@@ -1,5 +1,5 @@
-//! A long result of any kind: the first answer fits and is of use, and all parts joined are what
-//! the server said.
+//! A long result of any kind: the first response fits and is useful, and all parts joined are the
+//! server's text.
 
 use std::fmt::Write as _;
 
@@ -21,7 +21,7 @@ pub(crate) fn texts(reply: &Reply) -> Vec<String> {
     texts.map(str::to_owned).collect()
 }
 
-/// The texts of an answer, proven to fit.
+/// Returns the texts of a reply and checks that they fit.
 #[track_caller]
 pub(crate) fn fitting(reply: &Reply, budget: usize) -> Vec<String> {
     let texts = texts(reply);
@@ -38,7 +38,7 @@ pub(crate) async fn read(client: &Client, arguments: Value) -> Reply {
     client.execute("proxy/read_result", arguments).await
 }
 
-/// The number of parts that a footer gives.
+/// Returns the number of parts in a footer.
 #[track_caller]
 fn parts(footer: &str) -> usize {
     let (_, rest) = footer.split_once("part 1 of ").unwrap();
@@ -49,7 +49,7 @@ fn parts(footer: &str) -> usize {
     digits.replace(',', "").parse().unwrap()
 }
 
-/// Reads every part and answers what they are joined.
+/// Reads every part and returns them joined.
 pub(crate) async fn joined(client: &Client, footer: &str, budget: usize) -> String {
     let mut whole = String::new();
     for part in 1..=parts(footer) {
@@ -110,7 +110,7 @@ fn base64() -> String {
     "iVBORw0KGgo".to_owned() + &(0..40_000).map(|_| next()).collect::<String>()
 }
 
-/// A kind by its name: the text, and what its shape begins with.
+/// A kind of text: its name, the text, and the start of its described shape.
 type Case = (&'static str, String, &'static str);
 
 fn json_kinds() -> Vec<Case> {
@@ -202,11 +202,11 @@ fn text_kinds() -> Vec<Case> {
     ]
 }
 
-/// The heading, what is shown and the footer of a text that was cut.
+/// Splits a cut text into the heading, the excerpt and the footer.
 fn apart<'a>(cut: &'a str, whole: &str) -> (&'a str, &'a str, &'a str) {
-    let (told, rest) = cut.split_once('\n').expect("a heading");
-    let (shown, footer) = rest.split_at(rest.rfind("[cut: ").expect("a footer"));
-    // A line end of ours, where the text has none there.
+    let (told, rest) = cut.split_once('\n').expect("the text has a heading");
+    let (shown, footer) = rest.split_at(rest.rfind("[cut: ").expect("the text has a footer"));
+    // The newline before the footer is ours if the text has none there.
     let is_ours =
         shown.ends_with('\n') && !whole.starts_with(shown) && !shown.contains(" lines between ");
     (
@@ -231,7 +231,7 @@ async fn every_kind_is_cut_to_fit_and_its_parts_joined_are_the_whole() {
         let reply = client.execute(&format!("big/{name}"), json!({})).await;
         let first = fitting(&reply, BUDGET);
         let [only] = first.as_slice() else {
-            panic!("{name}: one text became {}", first.len());
+            panic!("{name}: one text became {} blocks", first.len());
         };
         let (told, shown, footer) = apart(only, &text);
         let (cost, said) = told.split_once(" tokens; ").unwrap();
@@ -265,7 +265,7 @@ async fn every_kind_is_cut_to_fit_and_its_parts_joined_are_the_whole() {
     house.stops_clean().await;
 }
 
-#[journey(alone = "a daemon takes up a changed file a moment later")]
+#[journey(alone = "a daemon reads a changed file with a delay")]
 async fn a_budget_is_obeyed_from_wherever_it_comes() {
     let text = json!(items(600)).to_string();
     let (house, client) = served([
@@ -292,9 +292,12 @@ async fn a_budget_is_obeyed_from_wherever_it_comes() {
     let of = async |tool| fitting(&client.execute(tool, json!({})).await, 1_500).concat();
     assert!(
         tokens(&of("big/list").await) > 900,
-        "its server allows more"
+        "the server allows more"
     );
-    assert!(tokens(&of("big/own").await) <= 700, "the tool has its own");
+    assert!(
+        tokens(&of("big/own").await) <= 700,
+        "the tool has its own limit"
+    );
     house.stops_clean().await;
 }
 

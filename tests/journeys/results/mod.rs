@@ -1,4 +1,4 @@
-//! Results that pass as they are, are cut, kept and read on.
+//! Results that are returned whole, cut, kept and read on.
 
 mod blocks;
 mod bounded;

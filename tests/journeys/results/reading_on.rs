@@ -8,7 +8,7 @@ use crate::{
     results::long_results::{BUDGET, fitting, items, log, read, served},
 };
 
-/// A result that was cut, and whoever asked for it.
+/// A result that was cut, and the client that called.
 struct Long {
     house: House,
     client: Client,
@@ -155,7 +155,7 @@ async fn values_of_json_are_taken_out() {
         "{}",
         grep[0]
     );
-    // A value that is long itself is kept in its turn.
+    // A long value of a reading is kept as a new result.
     let large = long.ask(json!({ "select": ".items" })).await;
     assert!(large[0].contains("900 items of {id"), "{}", large[0]);
     let again = long
@@ -184,7 +184,7 @@ async fn what_cannot_be_read_is_told_with_its_reason() {
         ),
         (
             json!({ "select": ".items[" }),
-            "no jq expression: expected ",
+            "invalid jq expression: expected ",
         ),
         (
             json!({ "select": ".items + 1" }),
@@ -192,7 +192,7 @@ async fn what_cannot_be_read_is_told_with_its_reason() {
         ),
         (
             json!({ "grep": "a", "select": "." }),
-            "say either grep or select",
+            "give either grep or select",
         ),
     ] {
         let error = long.refused(what).await;
@@ -218,7 +218,7 @@ async fn a_jq_expression_that_never_ends_is_ended() {
     assert_eq!(
         read(&client, secret).await.good(),
         "0\n",
-        "it sees no variable"
+        "the expression sees no variable"
     );
     house.stops_clean().await;
 }

@@ -1,4 +1,4 @@
-//! Calls teach later searches, for all to see and to forget; what is there is counted.
+//! Calls improve later searches; the stored data can be inspected and deleted.
 
 use std::{
     fs,
@@ -33,7 +33,7 @@ async fn two_ways_to_send() -> House {
     house
 }
 
-/// The factor that the lessons applied to a tool's score.
+/// Returns the factor of past calls in a tool's score.
 async fn learned(house: &House, tool: &str) -> f64 {
     let found = house
         .cli(["search", "--why", "send a note", "--json"])
@@ -60,7 +60,7 @@ async fn search_and_call(house: &House) {
     client.close().await;
 }
 
-#[journey(alone = "lessons are written when the process ends, and a daemon goes on")]
+#[journey(alone = "lessons are written at exit, and a daemon does not exit")]
 async fn a_call_after_a_search_is_a_lesson_that_can_be_seen_and_forgotten() {
     let house = two_ways_to_send().await;
     assert!((learned(&house, "bottles/throw_note").await - 1.0).abs() < 1e-6);
@@ -68,20 +68,20 @@ async fn a_call_after_a_search_is_a_lesson_that_can_be_seen_and_forgotten() {
     assert!(learned(&house, "bottles/throw_note").await > 1.1);
     assert!((learned(&house, "pigeons/send_note").await - 1.0).abs() < 1e-6);
 
-    let usage = house.cli(["usage", "--json"]).await.json();
+    let usage = house.cli(["stats", "--learned", "--json"]).await.json();
     assert_eq!(usage["tools"][0]["tool"], "bottles/throw_note");
     assert!(usage["learned"].as_u64().unwrap() > 0);
     let why = house.cli(["search", "--why", "send a note"]).await;
     assert!(why.ended(0).contains("\"note\""), "{why:?}");
 
-    house.cli(["usage", "reset"]).await.ended(0);
+    house.cli(["stats", "--learned", "--reset"]).await.ended(0);
     assert!((learned(&house, "bottles/throw_note").await - 1.0).abs() < 1e-6);
-    let usage = house.cli(["usage", "--json"]).await.json();
+    let usage = house.cli(["stats", "--learned", "--json"]).await.json();
     assert_eq!(usage, json!({ "tools": [], "learned": 0 }));
     house.stops_clean().await;
 }
 
-#[journey(alone = "lessons are written when the process ends, and a daemon goes on")]
+#[journey(alone = "lessons are written at exit, and a daemon does not exit")]
 async fn lessons_are_private_and_hold_words_of_tools_only() {
     let house = two_ways_to_send().await;
     search_and_call(&house).await;
@@ -92,7 +92,7 @@ async fn lessons_are_private_and_hold_words_of_tools_only() {
     house.stops_clean().await;
 }
 
-#[journey(alone = "lessons are written when the process ends, and a daemon goes on")]
+#[journey(alone = "lessons are written at exit, and a daemon does not exit")]
 async fn one_setting_turns_learning_off() {
     let house = two_ways_to_send().await;
     house.configure_more("[search]\nlearn = false\n");
@@ -108,13 +108,13 @@ async fn categories_and_tags_are_counted() {
         fake("slack").tool_as(tool("post_message", "Post a message."), Step::Echo),
     ]);
     house.indexed().await;
-    let counted = house.cli(["categories", "--json"]).await.json();
+    let counted = house.cli(["list", "--categories", "--json"]).await.json();
     let categories = counted["categories"].as_array().unwrap();
     let of = |name: &str| categories.iter().find(|it| it["name"] == name).unwrap();
     assert_eq!(of("communication")["tools"], 1);
     assert_eq!(of("integration")["within"]["source-control"], 1);
     assert_eq!(counted["tags"]["issues"], 1);
-    let printed = house.cli(["categories"]).await;
+    let printed = house.cli(["list", "--categories"]).await;
     assert!(
         printed
             .ended(0)

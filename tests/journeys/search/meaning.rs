@@ -1,4 +1,4 @@
-//! Requests that share no word with their tool.
+//! Queries that share no word with their tool.
 
 use std::{fs, path::PathBuf};
 
@@ -49,7 +49,7 @@ async fn a_tool_is_found_by_what_it_means_and_not_where_that_is_off() {
         first.is_some_and(|line| line.starts_with(WANTED)),
         "{found:?}"
     );
-    // A process takes it in at its start.
+    // A process reads this setting only at its start.
     house.configure_more("[search]\nsemantic = \"off\"");
     let off = house.cli(["search", "--standalone", REQUEST]).await;
     let unsure = "perhaps: no tool surely matches";
@@ -61,7 +61,7 @@ async fn a_tool_is_found_by_what_it_means_and_not_where_that_is_off() {
 async fn what_a_tool_means_is_found_out_once_and_again_when_it_is_lost() {
     let house = house([repo(), player()]).understanding();
     house.indexed().await;
-    let file = vectors(&house).expect("reindex makes vectors");
+    let file = vectors(&house).expect("reindex computes vectors");
     let (made, bytes) = (
         fs::metadata(&file).unwrap().modified().unwrap(),
         fs::read(&file).unwrap(),

@@ -1,4 +1,4 @@
-//! The five scenes that must play (interface, section 10).
+//! The five scenes that must work (interface, section 10).
 
 use journeys::{
     fake::Step,
@@ -70,7 +70,7 @@ fn files(server: &str) -> Fake {
     fake(server).tool_as(read, Step::text(format!("from {server}")))
 }
 
-/// The tools of an answer, the best one first.
+/// Returns the tools of a response, the best one first.
 fn hits(answer: &str) -> Vec<&str> {
     let lines = answer.lines().skip(1);
     lines

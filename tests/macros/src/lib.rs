@@ -1,21 +1,21 @@
-//! [`macro@journey`], in a crate of its own because Rust wants it so.
+//! [`macro@journey`], in a crate of its own because procedural macros need one.
 
 use proc_macro::{TokenStream, TokenTree};
 
-/// A journey that is played twice: each session by itself, and with a daemon behind them all.
+/// Plays a journey twice: each session standalone, and with a daemon behind all sessions.
 ///
-/// `#[journey(alone = "why")]` is played once. In some folders of journeys every test is a
-/// journey; `declared.rs` says which, so that none is forgotten.
+/// `#[journey(alone = "why")]` is played once. In some folders every test must be a journey;
+/// `declared.rs` lists the folders and checks them.
 #[proc_macro_attribute]
 pub fn journey(arguments: TokenStream, item: TokenStream) -> TokenStream {
     match around(&arguments.to_string(), &item) {
-        // The item itself, not its text: the lines of a failure are those of the file.
+        // The item itself, not its text, so that a failure has the line numbers of the file.
         Ok((before, after)) => before.into_iter().chain(item).chain(after).collect(),
         Err(why) => code(&format!("compile_error!({why:?});")),
     }
 }
 
-/// The code before a journey and after it.
+/// The code before and after a journey.
 fn around(arguments: &str, item: &TokenStream) -> Result<(TokenStream, TokenStream), String> {
     let test = code("#[::tokio::test]");
     if let Some(why) = arguments.strip_prefix("alone") {
@@ -39,7 +39,7 @@ fn around(arguments: &str, item: &TokenStream) -> Result<(TokenStream, TokenStre
 }
 
 fn code(text: &str) -> TokenStream {
-    text.parse().expect("what we write is Rust")
+    text.parse().expect("the generated code is Rust")
 }
 
 fn name(item: &TokenStream) -> Option<String> {

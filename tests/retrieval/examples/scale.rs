@@ -1,6 +1,6 @@
-//! Times searches over a made catalogue, in the registry alone:
-//! `cargo run --release -p retrieval --example scale -- TOOLS [FOLDER]`. With FOLDER what was made is kept, so
-//! that vectors are made once.
+//! Times searches over a generated catalogue, in the registry alone:
+//! `cargo run --release -p retrieval --example scale -- TOOLS [FOLDER]`. With FOLDER the registry
+//! is kept, so that embeddings are computed once.
 #![expect(clippy::print_stdout, reason = "a program for a terminal")]
 
 use std::hint::black_box;
@@ -10,7 +10,7 @@ use std::time::Instant;
 use registry::{News, Options, Query, Registry, Rules, ServerRules, Snapshot};
 use tool::{Offer, ServerName, Tool};
 
-use crate::catalog::{Catalog, catalogs, queries};
+use crate::catalog::{BenchCatalog, catalogs, queries};
 
 #[path = "../../benches/proxy/catalog.rs"]
 mod catalog;
@@ -23,19 +23,21 @@ fn main() {
     let tools = arguments.next().map(|it| it.parse().expect("a number"));
     let tools = tools.unwrap_or(10_000);
     let made = catalogs((tools / TOOLS_A_SERVER).max(1), tools);
-    let temporary = tempfile::tempdir().expect("a folder for what is made");
+    let temporary = tempfile::tempdir().expect("a temporary folder can be created");
     let kept = arguments.next().map(PathBuf::from);
     let folder = kept.unwrap_or_else(|| temporary.path().to_owned());
     let registry = open(&folder, &made, true);
     if registry.catalog().servers.iter().all(|it| it.tools == 0) {
         let began = Instant::now();
         let news = made.iter().map(news).collect();
-        registry.commit(news, false, 1).expect("the folder is ours");
+        registry
+            .commit(news, false, 1)
+            .expect("the folder is writable");
         println!("commit: {:?}", began.elapsed());
     }
     let began = Instant::now();
     let made_now = registry.embed_tools(2, &|_, _| true);
-    let count = made_now.expect("the folder is ours");
+    let count = made_now.expect("the folder is writable");
     println!("{count} vectors, two threads: {:?}", began.elapsed());
     for embeds in [false, true] {
         time(&open(&folder, &made, embeds), embeds);
@@ -44,7 +46,7 @@ fn main() {
 
 fn time(registry: &Registry, embeds: bool) {
     let began = Instant::now();
-    let generation = registry.generation().expect("it was committed");
+    let generation = registry.generation().expect("the commit succeeds");
     println!("loading: {:?}", began.elapsed());
     let queries = queries(QUERIES);
     let took = |query: &String| {
@@ -60,7 +62,7 @@ fn time(registry: &Registry, embeds: bool) {
     println!("{what}: p50 {half:?}, p99 {most:?}");
 }
 
-fn open(folder: &Path, made: &[Catalog], embeds: bool) -> Registry {
+fn open(folder: &Path, made: &[BenchCatalog], embeds: bool) -> Registry {
     let servers = made.iter().map(|it| ServerRules::plain(name(it)));
     let rules = Rules {
         servers: servers.collect(),
@@ -70,14 +72,14 @@ fn open(folder: &Path, made: &[Catalog], embeds: bool) -> Registry {
         embeds,
         ..Options::default()
     };
-    Registry::open_with(folder, rules, options).expect("there is no glob to be wrong")
+    Registry::open_with(folder, rules, options).expect("the rules have no glob")
 }
 
-fn name(catalog: &Catalog) -> ServerName {
-    catalog.server.parse().expect("a server's name")
+fn name(catalog: &BenchCatalog) -> ServerName {
+    catalog.server.parse().expect("the server name is valid")
 }
 
-fn news(catalog: &Catalog) -> News {
+fn news(catalog: &BenchCatalog) -> News {
     let tools = catalog.tools.iter().map(ToString::to_string);
     let tools = tools.map(|text| Tool::parse(&text).expect("a tool"));
     let snapshot = Snapshot {

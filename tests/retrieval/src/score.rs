@@ -1,14 +1,14 @@
-//! The score of a way of searching on a set. Recall and the like as `score.py` of the shared
-//! sets counts them.
+//! The score of a search configuration on a set. Recall and the other scores are computed as in
+//! `score.py` of the shared sets.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use registry::{Found, Generation, Kind, Query};
+use registry::{Generation, MatchKind, Query, SearchResult};
 
-use crate::set::{Catalogue, Named, Outcome, Request};
+use crate::set::{Catalogue, JudgedQuery, SetResult, ToolName};
 
-/// A way of searching that is measured beside the others.
+/// A search configuration to measure.
 #[derive(Debug)]
 pub struct Configuration {
     pub name: &'static str,
@@ -17,7 +17,7 @@ pub struct Configuration {
     pub query: fn(&str) -> Query,
 }
 
-/// Every way that there is; a new one is a line here.
+/// All configurations to measure.
 pub const CONFIGURATIONS: &[Configuration] = &[
     Configuration {
         name: "lexical",
@@ -46,32 +46,33 @@ pub const RECALL_AT: [usize; 4] = [1, 3, 5, 10];
 #[derive(Debug)]
 pub struct Report {
     pub marks: Marks,
-    /// The same for each kind of request, where the set has kinds.
+    /// The same for each kind of request, if the set has kinds.
     pub by_kind: BTreeMap<String, (usize, Marks)>,
-    /// Requests that a tool serves and that were told that none surely does.
+    /// The share of requests with a matching tool that got the response that none surely fits.
     pub false_refusals: f64,
-    /// Those of them that were shown no tool at all.
+    /// The share of those that got no tool at all.
     pub hidden: f64,
-    /// Requests that no tool serves and that were offered one; none if it was not asked for.
+    /// The share of requests without a matching tool that got a tool as fitting; none if not
+    /// measured.
     pub false_offers: Option<f64>,
     pub half: Duration,
     pub most: Duration,
-    /// Of an answer with five hits.
+    /// The tokens of a response with five hits.
     pub tokens: f64,
-    pub rankings: Vec<(String, Vec<Named>)>,
+    pub rankings: Vec<(String, Vec<ToolName>)>,
 }
 
 impl Report {
-    /// `unservable` is how many requests are asked once more of a catalogue without the tools
-    /// that serve them. Requests that no tool serves are asked as they are.
+    /// `unservable` is the number of requests that are repeated on a catalogue without the tools
+    /// that serve them. Requests that no tool serves are asked on the whole catalogue.
     pub fn of(
         catalogue: &Catalogue,
-        requests: &[Request],
+        requests: &[JudgedQuery],
         configuration: &Configuration,
         unservable: usize,
-    ) -> Outcome<Self> {
+    ) -> SetResult<Self> {
         let generation = catalogue.generation(configuration.meaning)?;
-        let (served, hopeless): (Vec<&Request>, Vec<&Request>) =
+        let (served, hopeless): (Vec<&JudgedQuery>, Vec<&JudgedQuery>) =
             requests.iter().partition(|it| !it.relevant.is_empty());
         let (mut times, mut rankings, mut marks) = (Vec::new(), Vec::new(), Vec::new());
         let (mut refused, mut hidden, mut tokens) = (0, 0, 0);
@@ -80,7 +81,7 @@ impl Report {
             let found = generation.search(&(configuration.query)(&request.text));
             times.push(began.elapsed());
             refused += usize::from(is_refusal(&found));
-            hidden += usize::from(found.kind == Kind::Nothing);
+            hidden += usize::from(found.kind == MatchKind::Nothing);
             tokens += answer_tokens(&found);
             let ranking = ranking(catalogue, &generation, configuration, &request.text);
             marks.push(Marks::of(&request.relevant, &ranking));
@@ -105,8 +106,8 @@ impl Report {
 }
 
 /// It says that no tool surely fits, whether it shows the nearest ones or none.
-fn is_refusal(found: &Found) -> bool {
-    matches!(found.kind, Kind::Nothing | Kind::Nearest)
+fn is_refusal(found: &SearchResult) -> bool {
+    matches!(found.kind, MatchKind::Nothing | MatchKind::Nearest)
 }
 
 fn ranking(
@@ -114,13 +115,13 @@ fn ranking(
     generation: &Generation,
     configuration: &Configuration,
     text: &str,
-) -> Vec<Named> {
+) -> Vec<ToolName> {
     let query = Query {
         limit: RANKED,
         ..(configuration.query)(text)
     };
     let hits = generation.search(&query).hits;
-    let mut ranking: Vec<Named> = Vec::new();
+    let mut ranking: Vec<ToolName> = Vec::new();
     for name in hits.iter().flat_map(|hit| catalogue.named(hit)) {
         if !ranking.contains(&name) {
             ranking.push(name);
@@ -130,7 +131,7 @@ fn ranking(
     ranking
 }
 
-/// The share of requests without a tool that were offered one.
+/// The number of requests without a matching tool, and of those that got one as fitting.
 #[derive(Debug, Default)]
 struct Offers {
     offered: usize,
@@ -160,13 +161,14 @@ impl Offers {
     }
 }
 
-/// Takes the tools that serve a request out of the catalogue, then asks; evenly over the set.
+/// Removes the tools that serve a request from the catalogue, then searches; for requests evenly
+/// distributed over the set.
 fn offers(
     catalogue: &Catalogue,
-    served: &[&Request],
+    served: &[&JudgedQuery],
     configuration: &Configuration,
     unservable: usize,
-) -> Outcome<Offers> {
+) -> SetResult<Offers> {
     let mut offers = Offers::default();
     let step = served.len().div_ceil(unservable.max(1)).max(1);
     for request in served.iter().step_by(step).take(unservable) {
@@ -178,7 +180,7 @@ fn offers(
 
 fn hopeless_offers(
     generation: &Generation,
-    hopeless: &[&Request],
+    hopeless: &[&JudgedQuery],
     configuration: &Configuration,
 ) -> Offers {
     let mut offers = Offers::default();
@@ -191,7 +193,7 @@ fn hopeless_offers(
 impl Marks {
     /// The scores of one ranking.
     #[expect(clippy::cast_precision_loss, reason = "ranks are small")]
-    pub fn of(relevant: &[Named], ranking: &[Named]) -> Self {
+    pub fn of(relevant: &[ToolName], ranking: &[ToolName]) -> Self {
         let is_right: Vec<bool> = ranking.iter().map(|it| relevant.contains(it)).collect();
         let right_in = |k: usize| is_right.iter().take(k).filter(|it| **it).count();
         let gain = |rank: usize| 1.0 / (rank as f64 + 2.0).log2();
@@ -243,7 +245,7 @@ fn mean<'a>(marks: impl ExactSizeIterator<Item = &'a Marks>) -> Marks {
 
 /// The tokens that the hits cost a model: 4 bytes a token where they are ASCII, a token a character
 /// else.
-fn answer_tokens(found: &Found) -> usize {
+fn answer_tokens(found: &SearchResult) -> usize {
     let lines = found.hits.iter().map(|hit| {
         let (entry, at) = (&hit.entry, &hit.entry.at);
         format!("{at}{} - {}\n", entry.signature(), entry.purpose())
@@ -253,11 +255,11 @@ fn answer_tokens(found: &Found) -> usize {
     ascii.div_ceil(4) + text.chars().filter(|c| !c.is_ascii()).count()
 }
 
-/// A part of a whole, between 0 and 1.
+/// Returns the ratio of a part to a whole, between 0 and 1.
 #[expect(clippy::cast_precision_loss, reason = "counts are small")]
 pub fn share(part: usize, whole: usize) -> f64 {
     part as f64 / whole.max(1) as f64
 }
 
-/// The length of a ranking.
+/// The maximum length of a ranking.
 const RANKED: usize = 20;

@@ -11,27 +11,27 @@ use serde_json::{Value, json};
 use tool::{ServerName, Tool, ToolRef};
 
 /// A result whose error is for a person.
-pub type Outcome<T> = Result<T, Box<dyn Error>>;
+pub type SetResult<T> = Result<T, Box<dyn Error>>;
 
 /// A tool as the set names it: its server, its name.
-pub type Named = (String, String);
+pub type ToolName = (String, String);
 
-/// One request; none of the tools in `relevant` means that no tool can serve it.
+/// One request; an empty `relevant` means that no tool can serve it.
 #[derive(Debug)]
-pub struct Request {
+pub struct JudgedQuery {
     pub id: String,
     pub text: String,
     pub kind: String,
-    pub relevant: Vec<Named>,
+    pub relevant: Vec<ToolName>,
 }
 
-impl Request {
+impl JudgedQuery {
     /// Reads the queries of a file, one JSON object a line.
-    pub fn read(path: &Path) -> Outcome<Vec<Self>> {
+    pub fn read(path: &Path) -> SetResult<Vec<Self>> {
         lines(path)?.iter().map(Self::of).collect()
     }
 
-    fn of(json: &Value) -> Outcome<Self> {
+    fn of(json: &Value) -> SetResult<Self> {
         let text = |key: &str| json[key].as_str().unwrap_or_default().to_owned();
         Ok(Self {
             id: text("id"),
@@ -43,14 +43,14 @@ impl Request {
 }
 
 /// Reads the JSON values of a file, one a line.
-pub fn lines(path: &Path) -> Outcome<Vec<Value>> {
+pub fn lines(path: &Path) -> SetResult<Vec<Value>> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let lines = text.lines().filter(|line| !line.trim().is_empty());
     Ok(lines.map(serde_json::from_str).collect::<Result<_, _>>()?)
 }
 
 /// The tools that real servers listed: a snapshot a file, `{"name", "tools"}`.
-pub fn listed_tools(folder: &Path) -> Outcome<Vec<Value>> {
+pub fn listed_tools(folder: &Path) -> SetResult<Vec<Value>> {
     let files = fs::read_dir(folder)?.map(|file| Ok(file?.path()));
     let mut files: Vec<_> = files.collect::<Result<_, std::io::Error>>()?;
     files.sort();
@@ -69,7 +69,7 @@ pub fn listed_tools(folder: &Path) -> Outcome<Vec<Value>> {
     Ok(tools)
 }
 
-/// A set of tools in a registry folder of its own, under names a configuration would allow.
+/// A set of tools in a registry folder of its own, with server names that a configuration allows.
 #[derive(Debug)]
 pub struct Catalogue {
     folder: tempfile::TempDir,
@@ -78,7 +78,7 @@ pub struct Catalogue {
 
 impl Catalogue {
     /// A catalogue of these tools.
-    pub fn of(tools: &[Value]) -> Outcome<Self> {
+    pub fn of(tools: &[Value]) -> SetResult<Self> {
         let mut known: BTreeMap<String, ServerName> = BTreeMap::new();
         let mut servers: BTreeMap<ServerName, (String, Vec<Tool>)> = BTreeMap::new();
         for tool in tools {
@@ -106,25 +106,25 @@ impl Catalogue {
         Ok(catalogue)
     }
 
-    /// The count of servers.
+    /// Returns the number of servers.
     pub fn servers(&self) -> usize {
         self.servers.len()
     }
 
     /// A generation of all tools, with their embeddings or without.
-    pub fn generation(&self, meaning: bool) -> Outcome<Arc<Generation>> {
+    pub fn generation(&self, meaning: bool) -> SetResult<Arc<Generation>> {
         let registry = self.registry(&[], meaning)?;
         registry.embed_tools(THREADS, &|_, _| true)?;
         Ok(registry.generation()?)
     }
 
     /// The catalogue as if these tools were not in it.
-    pub fn without(&self, tools: &[Named], meaning: bool) -> Outcome<Arc<Generation>> {
+    pub fn without(&self, tools: &[ToolName], meaning: bool) -> SetResult<Arc<Generation>> {
         Ok(self.registry(tools, meaning)?.generation()?)
     }
 
     /// A registry of all tools but the hidden ones, with embeddings or without.
-    pub fn registry(&self, hidden: &[Named], meaning: bool) -> Outcome<Registry> {
+    pub fn registry(&self, hidden: &[ToolName], meaning: bool) -> SetResult<Registry> {
         let servers = self.servers.iter().map(|(server, (said, _))| {
             let of_server = hidden.iter().filter(|(name, _)| name == said);
             let overlays = of_server.map(|(_, tool)| (tool.clone(), hide()));
@@ -167,7 +167,7 @@ impl Catalogue {
     }
 
     /// The tools of a hit, by the names that the set uses.
-    pub fn named(&self, hit: &Hit) -> Vec<Named> {
+    pub fn named(&self, hit: &Hit) -> Vec<ToolName> {
         let name = |at: &ToolRef| (self.servers[&at.server].0.clone(), at.tool.clone());
         std::iter::once(&hit.entry.at)
             .chain(&hit.also)
@@ -176,7 +176,7 @@ impl Catalogue {
     }
 }
 
-/// That understand tools at one time.
+/// The number of threads that compute embeddings.
 const THREADS: usize = 2;
 
 fn hide() -> Overlay {

@@ -1,12 +1,12 @@
 //! `direct-server [--catalog FILE] [--pipe BYTES] [--hang FILE]`
 //!
-//! A server that costs next to nothing, so that a bench measures what stands before it: one
-//! thread, no runtime, answers put together once.
+//! A server with almost no overhead, so that a bench measures the program in front of it: one
+//! thread, no runtime, responses prepared in advance.
 //!
-//! `--catalog` is the `result` of `tools/list`. A tool's name says what a call gives:
-//! `text_N`, `same_N` (structured, with the same JSON as text) or `structured_N`, N being about
-//! the bytes of the answer. `--pipe` asks for a stdout pipe of that size. `--hang` writes the
-//! file and then never answers anything.
+//! `--catalog` is the `result` of `tools/list`. The name of a tool determines its result: `text_N`,
+//! `same_N` (structured, with the same JSON as text) or `structured_N`; the response has about N
+//! bytes. `--pipe` requests a stdout pipe of that size. `--hang` writes the file and then never
+//! responds.
 
 use std::{
     collections::HashMap,
@@ -18,7 +18,7 @@ use std::{
 use serde_json::{Value, json};
 
 fn main() -> io::Result<()> {
-    let mut server = Server::default();
+    let mut server = DirectServer::default();
     let mut args = std::env::args().skip(1);
     while let (Some(flag), Some(value)) = (args.next(), args.next()) {
         match flag.as_str() {
@@ -35,22 +35,22 @@ fn main() -> io::Result<()> {
     server.serve()
 }
 
-/// The system may refuse; the pipe then stays as it is.
+/// The system may refuse; the pipe then keeps its size.
 fn widen(bytes: usize) {
     let _ = rustix::pipe::fcntl_setpipe_size(io::stdout(), bytes);
 }
 
 #[derive(Default)]
-struct Server {
+struct DirectServer {
     catalog: Vec<u8>,
     /// The `result` of a call, by tool name.
     payloads: HashMap<String, Vec<u8>>,
 }
 
-/// Room for some thousand requests read at once.
+/// Room for some thousand requests in one read.
 const READ_BYTES: usize = 64 * 1024;
 
-impl Server {
+impl DirectServer {
     fn serve(mut self) -> io::Result<()> {
         let mut input = io::BufReader::with_capacity(READ_BYTES, io::stdin().lock());
         let mut output =
@@ -125,7 +125,7 @@ fn make(tool: &str) -> Vec<u8> {
     result.to_string().into_bytes()
 }
 
-/// Lines as a log has them, some with what JSON must escape.
+/// Lines like those of a log, some with characters that JSON escapes.
 fn prose(bytes: usize) -> String {
     let mut text = String::with_capacity(bytes + 100);
     let mut number = 0;

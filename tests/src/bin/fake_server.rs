@@ -14,7 +14,7 @@ async fn main() {
         complain(&error);
         2
     });
-    // A thread may still wait for a line; it must not keep us.
+    // A thread may still be blocked in a read; it must not keep the process alive.
     process::exit(code);
 }
 

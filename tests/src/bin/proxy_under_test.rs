@@ -1,4 +1,4 @@
-//! The program under test: the real one, under a name of the tests' own.
+//! The program under test: the real one, under a different name.
 
 fn main() -> std::process::ExitCode {
     proxy::main()

@@ -14,19 +14,19 @@ impl Reply {
         Self { line, message }
     }
 
-    /// The line as received, to search for bytes in it.
+    /// Returns the line as received, to search for bytes in it.
     pub fn raw(&self) -> &str {
         &self.line
     }
 
-    /// The result of the reply, which must have one.
+    /// Returns the result; fails the test if there is none.
     #[track_caller]
     pub fn result(&self) -> &Value {
         let result = self.message.get("result");
         result.unwrap_or_else(|| panic!("no result: {}", self.line))
     }
 
-    /// The result of the reply, which must have one.
+    /// Returns the result; fails the test if there is none.
     #[track_caller]
     pub fn into_result(mut self) -> Value {
         assert!(
@@ -37,12 +37,12 @@ impl Reply {
         self.message["result"].take()
     }
 
-    /// The JSON-RPC error, if it is one.
+    /// Returns the JSON-RPC error, if the reply is one.
     pub fn get_error(&self) -> Option<&Value> {
         self.message.get("error")
     }
 
-    /// The JSON-RPC error.
+    /// Returns the JSON-RPC error; fails the test if there is none.
     #[track_caller]
     pub fn error(&self) -> &Value {
         let error = self.message.get("error");
@@ -55,7 +55,7 @@ impl Reply {
         self.result()["isError"] == true
     }
 
-    /// The blocks of the result.
+    /// Returns the content blocks of the result.
     #[track_caller]
     pub fn content(&self) -> &[Value] {
         self.result()["content"]
@@ -63,7 +63,7 @@ impl Reply {
             .map_or(&[], Vec::as_slice)
     }
 
-    /// The text blocks, one below the other.
+    /// Returns the text blocks, joined with newlines.
     #[track_caller]
     pub fn text(&self) -> String {
         let texts = self
@@ -73,14 +73,14 @@ impl Reply {
         texts.collect::<Vec<_>>().join("\n")
     }
 
-    /// The text of a reply that must not be a tool error.
+    /// Returns the text; fails the test if the reply is a tool error.
     #[track_caller]
     pub fn good(&self) -> String {
         assert!(!self.is_error(), "a tool error: {}", self.text());
         self.text()
     }
 
-    /// The text of a reply that must be a tool error.
+    /// Returns the text; fails the test if the reply is no tool error.
     #[track_caller]
     pub fn bad(&self) -> String {
         assert!(self.is_error(), "no tool error: {}", self.text());

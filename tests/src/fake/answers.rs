@@ -1,4 +1,4 @@
-//! Answers of a good server, in either era.
+//! Responses of a correct server, in either era.
 
 use std::fs;
 
@@ -10,9 +10,9 @@ use super::{
     script::{Era, FakeItem, Paging, Script, Step},
 };
 
-/// A request as it came.
+/// A request as received.
 #[derive(Debug)]
-pub(super) struct Request {
+pub(super) struct FakeRequest {
     pub(super) id: Value,
     pub(super) method: String,
     pub(super) params: Value,
@@ -20,31 +20,31 @@ pub(super) struct Request {
     pub(super) arguments: String,
 }
 
-impl Request {
-    /// Returns true if it has the metadata that every modern request must have.
+impl FakeRequest {
+    /// Returns true if the request has the metadata that every modern request must have.
     pub(super) fn is_modern(&self) -> bool {
         let meta = &self.params["_meta"];
         meta[META_VERSION] == MODERN_VERSION && meta[META_CAPABILITIES].is_object()
     }
 }
 
-/// The part of a catalogue file that a server shows of itself.
+/// The part of a catalogue file that describes the server itself.
 #[derive(Debug, Default, Deserialize)]
-struct Catalog {
+struct FakeCatalog {
     #[serde(default)]
     initialize: Value,
     #[serde(default)]
     tools: Vec<Value>,
 }
 
-/// Takes the catalogue into the script, so that nothing else knows of it.
+/// Copies the catalogue into the script, so that no other code handles catalogue files.
 pub(crate) fn with_catalog(mut script: Script) -> Result<Script, String> {
     let Some(path) = script.catalog.take() else {
         return Ok(script);
     };
     let say = |error: &dyn std::fmt::Display| format!("catalog {}: {error}", path.display());
     let text = fs::read(&path).map_err(|error| say(&error))?;
-    let catalog: Catalog = serde_json::from_slice(&text).map_err(|error| say(&error))?;
+    let catalog: FakeCatalog = serde_json::from_slice(&text).map_err(|error| say(&error))?;
     let tools = catalog
         .tools
         .into_iter()
@@ -59,7 +59,7 @@ pub(crate) fn with_catalog(mut script: Script) -> Result<Script, String> {
     Ok(script)
 }
 
-pub(super) fn initialize(script: &Script, request: &Request) -> Value {
+pub(super) fn initialize(script: &Script, request: &FakeRequest) -> Value {
     let asked = request.params["protocolVersion"]
         .as_str()
         .unwrap_or_default();
@@ -88,8 +88,8 @@ pub(super) fn discover(script: &Script) -> Value {
     result
 }
 
-/// One page of `tools/list`, whose cursor is the place of its first tool.
-pub(super) fn page(script: &Script, request: &Request, revealed: bool) -> Result<Value, Value> {
+/// Returns one page of `tools/list`. The cursor is the index of its first tool.
+pub(super) fn page(script: &Script, request: &FakeRequest, revealed: bool) -> Result<Value, Value> {
     if script.paging == Paging::Endless {
         return Ok(endless_page(&request.params["cursor"]));
     }
@@ -122,7 +122,7 @@ fn endless_page(cursor: &Value) -> Value {
     json!({ "tools": [tool], "nextCursor": (number + 1).to_string() })
 }
 
-/// Adds what a modern result has besides its content.
+/// Adds the members that a modern result has besides its content.
 pub(super) fn modernize(mut result: Value, script: &Script, method: &str) -> Value {
     if let Some(result) = result.as_object_mut() {
         result.entry("resultType").or_insert(json!("complete"));
@@ -153,7 +153,7 @@ fn capabilities(script: &Script) -> Value {
     })
 }
 
-/// Adds the capabilities for what there is.
+/// Adds the capabilities for the prompts, resources and completions of the script.
 fn announce(script: &Script, capabilities: &mut Value) {
     if !script.prompts.is_empty() {
         capabilities["prompts"] = json!({ "listChanged": true });

@@ -1,4 +1,4 @@
-//! A fake server that listens: streamable HTTP, legacy era, on this machine.
+//! A fake remote server: streamable HTTP, legacy era, on a loopback address.
 
 use std::{
     collections::BTreeSet,
@@ -18,24 +18,24 @@ use tokio::{
 
 use super::LEGACY_VERSION;
 
-/// The kind of its answers from now on.
+/// The behaviour of the server for the next requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mood {
     #[default]
     Good,
-    /// Answers as an event stream.
+    /// Responds with an event stream.
     Streams,
-    /// Calls get this status.
+    /// Responds to calls with this status.
     Refuses(u16),
-    /// Every request gets this status.
+    /// Responds to every request with this status.
     RefusesAll(u16),
-    /// Calls get no answer.
+    /// Never responds to calls.
     Hangs,
-    /// The stream with the answer breaks before the answer.
+    /// Closes the stream of a response before the response.
     DropsStreams,
 }
 
-/// Its one tool `echo` answers with its arguments.
+/// A server whose only tool `echo` returns its arguments.
 #[derive(Debug)]
 pub struct Far {
     port: u16,
@@ -53,11 +53,11 @@ struct Ear {
 }
 
 impl Far {
-    /// A server that listens on a free port.
+    /// Starts a server on a free port.
     pub async fn listen() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await;
-        let listener = listener.expect("some port is free");
-        let port = listener.local_addr().expect("it is bound").port();
+        let listener = listener.expect("there is a free port");
+        let port = listener.local_addr().expect("the socket is bound").port();
         let ear = Arc::new(Ear::default());
         let listening = tokio::spawn(Arc::clone(&ear).hear_all(listener));
         Self {
@@ -67,23 +67,23 @@ impl Far {
         }
     }
 
-    /// The address of the server.
+    /// Returns the address of the server.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}/mcp", self.port)
     }
 
-    /// Puts the server into another mood.
+    /// Changes the behaviour of the server.
     pub fn be(&self, mood: Mood) {
         *lock(&self.ear.mood) = mood;
     }
 
-    /// Closes every connection and listens no longer.
+    /// Closes every connection and stops listening.
     pub async fn stop(&mut self) {
         self.listening.abort();
         drop((&mut self.listening).await);
     }
 
-    /// Listens at the same port again, and knows no session.
+    /// Listens on the same port again, without any session.
     pub async fn start(&mut self) {
         lock(&self.ear.sessions).clear();
         let listener = TcpListener::bind(("127.0.0.1", self.port)).await;
@@ -91,22 +91,23 @@ impl Far {
         self.listening = tokio::spawn(ear.hear_all(listener.expect("the port was ours")));
     }
 
-    /// As if it had been started anew, its connections kept by something between.
+    /// Forgets all sessions, like a restarted server behind a load balancer that kept its
+    /// connections.
     pub fn forget_sessions(&self) {
         lock(&self.ear.sessions).clear();
     }
 
-    /// `initialize` that were answered.
+    /// Returns the number of `initialize` requests that were answered.
     pub fn sessions_made(&self) -> usize {
         self.ear.sessions_made.load(Ordering::SeqCst)
     }
 
-    /// The requests so far, in order: the HTTP method, then the method of the message.
+    /// Returns the requests so far, in order: the HTTP method, then the method of the message.
     pub fn requests(&self) -> Vec<String> {
         lock(&self.ear.requests).clone()
     }
 
-    /// The count of calls that came.
+    /// Returns the number of calls received.
     pub fn calls(&self) -> usize {
         self.ear.calls.load(Ordering::SeqCst)
     }
@@ -125,7 +126,7 @@ struct Heard {
 }
 
 impl Ear {
-    /// Dropping this closes every connection.
+    /// Accepts connections. Dropping the future closes them all.
     async fn hear_all(self: Arc<Self>, listener: TcpListener) {
         let mut connections = JoinSet::new();
         while let Ok((stream, _)) = listener.accept().await {
@@ -149,7 +150,7 @@ impl Ear {
         }
     }
 
-    /// The whole answer; none breaks the connection off.
+    /// Returns the whole response; none closes the connection.
     async fn answer(&self, heard: &Heard) -> Option<String> {
         let mood = *lock(&self.mood);
         let is_call = heard.body["method"] == "tools/call";
@@ -213,7 +214,7 @@ impl Ear {
     }
 }
 
-/// One request; none at the end of the connection.
+/// Reads one request; none at the end of the connection.
 async fn read(stream: &mut BufReader<TcpStream>) -> Option<Heard> {
     let mut line = String::new();
     stream.read_line(&mut line).await.ok()?;
@@ -263,7 +264,7 @@ fn with_status(status: u16, headers: &str, body: &str) -> String {
     format!("HTTP/1.1 {status} So\r\n{headers}content-length: {length}\r\n\r\n{body}")
 }
 
-/// A stream that ends with its connection.
+/// Formats an event stream that ends with its connection.
 fn streamed(events: &str) -> String {
     let headers = "content-type: text/event-stream\r\nconnection: close\r\n";
     format!("HTTP/1.1 200 So\r\n{headers}\r\n{events}")

@@ -1,10 +1,10 @@
-//! A server that asks in rounds (from 2026-07-28 on) and keeps no state but that of its client.
+//! A server that asks in rounds (from 2026-07-28 on) and keeps its state only in the client.
 
 use serde_json::{Map, Value, json};
 
 use super::{
     META_CAPABILITIES,
-    answers::{Request, error},
+    answers::{FakeRequest, error},
 };
 
 /// The requests of one round: method and `params`.
@@ -13,9 +13,13 @@ pub(super) fn requests(round: &Value) -> impl Iterator<Item = (&str, &Value)> {
     requests.map(|(_, it)| (it["method"].as_str().unwrap_or_default(), &it["params"]))
 }
 
-/// Returns the answer of such a server: the next round, or the result. Fails if the client's state is
-/// invalid, or if the client declared no capability for any request of the round.
-pub(super) fn answer(rounds: &[Value], result: &Value, request: &Request) -> Result<Value, Value> {
+/// Returns the answer of such a server: the next round, or the result. Fails if the client's state
+/// is invalid, or if the client declared no capability for any request of the round.
+pub(super) fn answer(
+    rounds: &[Value],
+    result: &Value,
+    request: &FakeRequest,
+) -> Result<Value, Value> {
     let (state, responses) = (
         &request.params["requestState"],
         &request.params["inputResponses"],
@@ -45,7 +49,7 @@ fn find_round(state: &str, count: usize) -> Result<usize, Value> {
     known.ok_or_else(|| error(-32602, "requestState: none of mine"))
 }
 
-/// The requests that a client of these capabilities can take.
+/// Returns the requests for which the client has declared a capability.
 fn askable(round: &Value, declared: &Value) -> Map<String, Value> {
     let requests = round.as_object().into_iter().flatten();
     let can = requests.filter(|(_, it)| declared[capability(it)].is_object());

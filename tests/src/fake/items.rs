@@ -3,14 +3,14 @@
 use serde_json::{Value, json};
 
 use super::{
-    answers::{Request, error, has_resources},
+    answers::{FakeRequest, error, has_resources},
     script::{FakeItem, Script},
 };
 
-/// The prompt or resource that a request is for.
+/// Returns the prompt or resource that a request names.
 pub(super) fn find<'s>(
     script: &'s Script,
-    request: &Request,
+    request: &FakeRequest,
     revealed: bool,
 ) -> Option<&'s FakeItem> {
     let asked = |key: &str| request.params[key].as_str().unwrap_or_default();
@@ -32,7 +32,7 @@ pub(super) fn find<'s>(
     }
 }
 
-/// The name and value of a template's variable, where this URI is of it.
+/// Returns the name and value of the template's variable, if the URI matches the template.
 fn variable<'t>(template: &'t str, uri: &'t str) -> Option<(&'t str, &'t str)> {
     let (before, rest) = template.split_once('{')?;
     let (name, after) = rest.split_once('}')?;
@@ -40,8 +40,12 @@ fn variable<'t>(template: &'t str, uri: &'t str) -> Option<(&'t str, &'t str)> {
     Some((name, value))
 }
 
-/// The answer to a request that no steps answer.
-pub(super) fn answer(script: &Script, request: &Request, revealed: bool) -> Result<Value, Value> {
+/// Responds to a request for which the script has no steps.
+pub(super) fn answer(
+    script: &Script,
+    request: &FakeRequest,
+    revealed: bool,
+) -> Result<Value, Value> {
     let list = |items: &[FakeItem]| {
         let shown = items.iter().filter(|it| revealed || !it.hidden);
         shown.map(|it| it.definition.clone()).collect::<Value>()
@@ -70,7 +74,7 @@ pub(super) fn answer(script: &Script, request: &Request, revealed: bool) -> Resu
     }
 }
 
-fn complete(script: &Script, request: &Request) -> Value {
+fn complete(script: &Script, request: &FakeRequest) -> Value {
     let typed = request.params["argument"]["value"]
         .as_str()
         .unwrap_or_default();
@@ -79,8 +83,8 @@ fn complete(script: &Script, request: &Request) -> Value {
     json!({ "completion": { "values": values, "total": values.len(), "hasMore": false } })
 }
 
-/// The result with what was asked for in its texts.
-pub(super) fn fill(script: &Script, result: &Value, request: &Request) -> Value {
+/// Fills the arguments or the URI of the request into the texts of the result.
+pub(super) fn fill(script: &Script, result: &Value, request: &FakeRequest) -> Value {
     let uri = request.params["uri"].as_str().unwrap_or_default();
     let templates = script.templates.iter();
     let of_template = templates.filter_map(|it| variable(it.text("uriTemplate"), uri));
@@ -94,10 +98,10 @@ pub(super) fn fill(script: &Script, result: &Value, request: &Request) -> Value 
         let value = Value::from(value).to_string();
         filled = filled.replace(&format!("${name}"), &value[1..value.len() - 1]);
     }
-    serde_json::from_str(&filled).expect("what is put in is part of a text")
+    serde_json::from_str(&filled).expect("the inserted values are escaped")
 }
 
-/// The notifications for lists that have something to reveal; that of tools always.
+/// Returns the notifications for lists with hidden items; that for tools is always among them.
 pub(super) fn changes(script: &Script) -> Vec<&'static str> {
     let hides = |items: &[FakeItem]| items.iter().any(|it| it.hidden);
     let all = [

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// Exactly `bytes` bytes of ASCII text in lines.
+/// Returns exactly `bytes` bytes of ASCII text in lines.
 pub fn text(bytes: usize) -> String {
     let mut text = String::with_capacity(bytes + 80);
     let mut number = 1;
@@ -15,7 +15,7 @@ pub fn text(bytes: usize) -> String {
     text
 }
 
-/// This many lines, without a newline behind the last.
+/// Returns this many lines, without a newline after the last.
 pub fn lines(count: usize) -> String {
     (1..=count).map(line).collect::<Vec<_>>().join("\n")
 }
@@ -24,7 +24,7 @@ fn line(number: usize) -> String {
     format!("line {number}: what the fake server has to say here is of no importance")
 }
 
-/// `{"items": [...]}` whose JSON has at least `bytes` bytes, and hardly more.
+/// Returns `{"items": [...]}` whose JSON has at least `bytes` bytes, and hardly more.
 pub fn items(bytes: usize) -> Value {
     let mut items = Vec::new();
     let mut size = r#"{"items":[]}"#.len();

@@ -5,55 +5,54 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// The whole life of a fake server. The default is a well-behaved server without tools that begins
-/// with `initialize`.
+/// The behaviour of a fake server. The default is a correct server without tools that begins with
+/// `initialize`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Script {
     pub era: Era,
-    /// The code with which a legacy server refuses `server/discover`; -32601 when absent.
+    /// The error code with which a legacy server refuses `server/discover`; -32601 if absent.
     pub discover_refusal: Option<i64>,
-    /// The version in the answer to `initialize`, for any requested version.
+    /// The version in the answer to `initialize`, whatever the client requested.
     pub version: Option<String>,
-    /// `serverInfo` as sent; name and version of the fake when absent.
+    /// `serverInfo` as sent; name and version of the fake if absent.
     pub server_info: Option<Value>,
-    /// `capabilities` as sent; tools with `listChanged` when absent.
+    /// `capabilities` as sent; tools with `listChanged` if absent.
     pub capabilities: Option<Value>,
     pub instructions: Option<String>,
 
-    /// A file with `{"tools": [...]}` and perhaps `{"initialize": {...}}`: its
-    /// tools are listed as they are and echo their arguments.
+    /// A file with `{"tools": [...]}` and optionally `{"initialize": {...}}`: its tools are listed
+    /// unchanged and return their arguments.
     pub catalog: Option<PathBuf>,
     pub tools: Vec<FakeItem>,
-    /// Entries of `tools/list` behind the tools: anything, tool or not.
+    /// Entries of `tools/list` after the tools; they need not be valid tools.
     pub listed: Vec<Value>,
     /// Prompts, resources and templates. A prompt is found by its `name`, a resource by its `uri`, a
     /// template by its `uriTemplate`, which has one variable at most.
     pub prompts: Vec<FakeItem>,
     pub resources: Vec<FakeItem>,
     pub templates: Vec<FakeItem>,
-    /// Values of every argument; those that begin with what was typed complete it.
+    /// The completions of every argument; those that begin with the typed text are returned.
     pub completions: Vec<String>,
-    /// Tools a page; all on one page when absent.
+    /// The number of tools per page; all on one page if absent.
     pub page_size: Option<usize>,
     pub paging: Paging,
 
-    /// Done before the first line is read.
+    /// Steps that run before the first line is read.
     pub before: Vec<Step>,
-    /// In place of the proper answer; an empty list never answers.
+    /// Steps that replace the proper answer; with an empty list the server never answers.
     pub on_initialize: Option<Vec<Step>>,
     pub on_discover: Option<Vec<Step>>,
     pub on_list: Option<Vec<Step>>,
-    /// Done when the client says `notifications/initialized`.
+    /// Steps that run on `notifications/initialized`.
     pub on_initialized: Vec<Step>,
-    /// Done when standard input ends.
+    /// Steps that run when standard input ends.
     pub at_end: Vec<Step>,
     pub ignores_stdin_end: bool,
     pub ignores_sigterm: bool,
 
-    /// A file to which every line received is appended, byte for byte. The
-    /// fake's own remarks are `{"fake":"started","pid":1}`, `{"fake":"stdin
-    /// ended"}` and `{"fake":"sigterm"}`.
+    /// A file to which every line received is appended, byte for byte. The fake's own remarks are
+    /// `{"fake":"started","pid":1}`, `{"fake":"stdin ended"}` and `{"fake":"sigterm"}`.
     pub record: Option<PathBuf>,
 }
 
@@ -64,7 +63,7 @@ pub enum Era {
     /// `initialize` only.
     #[default]
     Legacy,
-    /// `server/discover` only; requests without the `_meta` of their own are refused.
+    /// `server/discover` only; requests without `_meta` of their own are refused.
     Modern,
     Both,
 }
@@ -77,7 +76,7 @@ pub enum Paging {
     Proper,
     /// Every page names itself as the next one.
     RepeatsCursor,
-    /// Each page holds one tool `page_N`, and names the next, for ever.
+    /// Each page has one tool `page_N` and names a next page; the list never ends.
     Endless,
 }
 
@@ -86,16 +85,16 @@ pub enum Paging {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FakeItem {
-    /// Listed as it is.
+    /// The definition, which is listed unchanged.
     pub definition: Value,
-    /// Not listed and not there before a [`Step::Reveal`].
+    /// True if the item is absent until a [`Step::Reveal`].
     #[serde(default)]
     pub hidden: bool,
     pub steps: Vec<Step>,
 }
 
 impl FakeItem {
-    /// A tool that takes any arguments.
+    /// Returns a tool that accepts any arguments.
     pub fn new(name: &str, steps: impl Into<Vec<Step>>) -> Self {
         let definition = json!({
             "name": name,
@@ -105,7 +104,7 @@ impl FakeItem {
         Self::defined(definition, steps)
     }
 
-    /// A tool with a definition of the test's own.
+    /// Returns a tool with this definition.
     pub fn defined(definition: Value, steps: impl Into<Vec<Step>>) -> Self {
         Self {
             definition,
@@ -123,12 +122,12 @@ impl FakeItem {
     }
 }
 
-/// One step. A call is answered by the steps of its tool in order; steps that answer may occur twice,
-/// or not at all.
+/// One step. A call runs the steps of its tool in order; steps that answer may occur twice, or not
+/// at all.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
-    /// Answers as a good server would.
+    /// Answers like a correct server.
     Proper,
     /// Answers with the arguments as one text block, byte for byte.
     Echo,
@@ -139,31 +138,31 @@ pub enum Step {
     Lines(usize),
     /// Answers with [`payload::items`](super::payload::items), structured and as text.
     StructuredOfBytes(usize),
-    /// A tool error with this text.
+    /// Answers with a tool error that has this text.
     ToolError(String),
     /// Answers with this `result`.
     Result(Value),
     /// Answers with this `result`, in whose texts `$NAME` stands for an argument, for the variable
-    /// of a template, or (`$uri`) for the resource that was asked for.
+    /// of a template, or (`$uri`) for the requested resource.
     Filled(Value),
     /// Answers with this text as the `result`, byte for byte.
     RawResult(String),
     /// Answers with this `error`, valid or not.
     Error(Value),
-    /// One line to standard output, `$ID` replaced by the request's id.
+    /// Writes one line to standard output, `$ID` replaced by the request's id.
     Line(String),
-    /// Bytes to standard output, no newline added.
+    /// Writes bytes to standard output, without a newline.
     Bytes(Vec<u8>),
     Stderr(String),
-    /// That many bytes of [`payload::text`](super::payload::text) to standard error.
+    /// Writes this many bytes of [`payload::text`](super::payload::text) to standard error.
     StderrOfBytes(usize),
-    /// A notification to the client. `$PROGRESS` as a value becomes the
-    /// request's progress token.
+    /// Sends a notification to the client. `$PROGRESS` as a value becomes the request's progress
+    /// token.
     Notify {
         method: String,
         params: Value,
     },
-    /// The same notification many times.
+    /// Sends the same notification many times.
     Flood {
         times: usize,
         method: String,
@@ -174,17 +173,18 @@ pub enum Step {
         method: String,
         params: Value,
     },
-    /// A request to the client; the call is answered with the answer's `result` or `error`.
+    /// Sends a request to the client and answers the call with the `result` or `error` of its
+    /// response.
     AskAndTell {
         method: String,
         params: Value,
     },
-    /// Answers with `input_required` and these requests, until the call brings `inputResponses`:
-    /// those and the state are the answer then.
+    /// Answers with `input_required` and these requests until the call has `inputResponses`; then
+    /// answers with those and the state.
     RequireInput(Value),
-    /// Asks for one object of requests after the other, as far as the client declared that it can
-    /// take them: in rounds, or by requests of its own where the client is of before. Answers with
-    /// `result` then.
+    /// Sends one round of requests after the other, limited to those that the client's capabilities
+    /// allow: by `input_required` to a modern client, by requests to a legacy one. Then answers
+    /// with `result`.
     Inquire {
         rounds: Vec<Value>,
         result: Value,
@@ -194,9 +194,10 @@ pub enum Step {
     UntilCancelled,
     /// Waits until this file exists.
     UntilExists(PathBuf),
-    /// Shows what is hidden and says which lists changed; that of tools always.
+    /// Reveals hidden items and sends the notifications of changed lists; that of tools is always
+    /// sent.
     Reveal,
-    /// Does the step again and again until this file is there.
+    /// Repeats the step until this file exists.
     Repeat {
         until: PathBuf,
         pause_ms: u64,
@@ -206,15 +207,15 @@ pub enum Step {
     Remark(String),
     /// Answers with the environment as one JSON object.
     Environment,
-    /// Reads no further line, though its input stays open.
+    /// Stops reading, with the input still open.
     StopReading,
-    /// Answers with the folder it works in.
+    /// Answers with the working directory.
     Folder,
-    /// Starts a process that does nothing for an hour and heeds nobody.
+    /// Starts a process that sleeps for an hour and ignores the end of its input.
     Spawn,
-    /// Ends the process.
+    /// Exits with this code.
     Exit(i32),
-    /// Ends the process unless this file is there, and makes the file.
+    /// Exits with an error if this file does not exist, and creates it first.
     ExitOnce(PathBuf),
 }
 
@@ -244,7 +245,7 @@ impl Step {
         Self::every(0, until, step)
     }
 
-    /// Does a step again and again until a file exists.
+    /// Repeats a step with a pause until a file exists.
     pub fn every(pause_ms: u64, until: impl Into<PathBuf>, step: Self) -> Self {
         Self::Repeat {
             until: until.into(),
@@ -253,7 +254,7 @@ impl Step {
         }
     }
 
-    /// Sends progress of the call.
+    /// Sends a progress notification for the call.
     pub fn progress(progress: u64, total: u64) -> Self {
         let params = json!({ "progressToken": "$PROGRESS", "progress": progress, "total": total });
         Self::Notify {
@@ -271,7 +272,7 @@ impl Step {
         }
     }
 
-    /// Asks the person for a text, and answers the call with what came back.
+    /// Asks the user for a text, and answers the call with the response.
     pub fn elicit(message: &str) -> Self {
         let schema = json!({ "type": "object", "properties": { "text": { "type": "string" } } });
         Self::AskAndTell {

@@ -1,4 +1,4 @@
-//! The fake server's life.
+//! The main loop of the fake server and the steps of its script.
 
 use std::{
     collections::HashMap,
@@ -22,7 +22,7 @@ use tokio::{
 
 use super::{
     META_SUBSCRIPTION,
-    answers::{self, Request},
+    answers::{self, FakeRequest},
     inquiry, items, payload,
     script::{Era, Script, Step},
 };
@@ -32,8 +32,8 @@ const LINES_WAITING_MAX: usize = 1_000;
 /// The interval at which a step that waits for a file checks for it.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// Runs the script until standard input ends or a step ends it. Returns the exit code; the error is for
-/// the author of the script.
+/// Runs the script until standard input ends or a step exits. Returns the exit code; the error is
+/// for the author of the script.
 pub async fn serve(script: Script) -> Result<i32, String> {
     let fake = Arc::new(Fake::new(answers::with_catalog(script)?));
     let mut sigterm = signal(SignalKind::terminate()).map_err(|error| error.to_string())?;
@@ -45,7 +45,7 @@ pub async fn serve(script: Script) -> Result<i32, String> {
     Ok(0)
 }
 
-/// A thread reads, because a blocked read must not keep the process alive.
+/// Lines are read on a thread, because a blocked read must not keep the process alive.
 fn read_lines(is_deaf: Arc<AtomicBool>) -> mpsc::Receiver<Vec<u8>> {
     let (sender, receiver) = mpsc::channel(LINES_WAITING_MAX);
     std::thread::spawn(move || {
@@ -68,11 +68,11 @@ struct Fake {
     revealed: AtomicBool,
     is_deaf: Arc<AtomicBool>,
     asked: AtomicU64,
-    state: Mutex<State>,
+    state: Mutex<FakeState>,
 }
 
 #[derive(Default)]
-struct State {
+struct FakeState {
     /// Requests in flight by the text of their id, to be notified when cancelled.
     calls: HashMap<String, Arc<Notify>>,
     /// Our own requests that wait for the client's answer.
@@ -81,9 +81,9 @@ struct State {
     subscriptions: Vec<(Value, Value)>,
 }
 
-impl State {
-    /// The streams on which a notification goes out: of a resource each that was opened for it, else
-    /// the last.
+impl FakeState {
+    /// Returns the streams that get a notification: for a resource every stream that subscribed to
+    /// it, otherwise the last one.
     fn subscriptions_for(&self, method: &str, uri: &Value) -> Vec<Value> {
         let is_wanted = |filter: &Value| {
             let uris = filter["resourceSubscriptions"].as_array();
@@ -103,7 +103,7 @@ fn tell(method: &str, params: &Value) {
     write_line(&json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string());
 }
 
-/// A message as far as it must be read to know what it is.
+/// A message, parsed far enough to tell its kind.
 #[derive(Deserialize)]
 struct Heard<'a> {
     id: Option<Value>,
@@ -118,7 +118,7 @@ struct WithArguments<'a> {
     arguments: Option<&'a RawValue>,
 }
 
-impl Request {
+impl FakeRequest {
     /// A placeholder for steps that run without a request.
     fn nobody() -> Self {
         Self {
@@ -157,12 +157,12 @@ impl Fake {
         }
     }
 
-    fn with_state<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
+    fn with_state<T>(&self, work: impl FnOnce(&mut FakeState) -> T) -> T {
         work(&mut self.state.lock())
     }
 
     async fn live(self: Arc<Self>) {
-        let nobody = Request::nobody();
+        let nobody = FakeRequest::nobody();
         self.run_steps(&self.script.before, &nobody).await;
         let mut lines = read_lines(Arc::clone(&self.is_deaf));
         let mut tasks = JoinSet::new();
@@ -192,8 +192,8 @@ impl Fake {
         }
     }
 
-    /// Handles one line from the client. Messages that must keep their order are handled here, requests
-    /// are answered by tasks of their own.
+    /// Handles one line from the client. Messages that must keep their order are handled here; each
+    /// request is answered in a task of its own.
     fn hear(self: &Arc<Self>, line: &[u8], tasks: &mut JoinSet<()>) {
         self.record(line);
         let Ok(heard) = serde_json::from_slice::<Heard>(line) else {
@@ -201,7 +201,7 @@ impl Fake {
         };
         match (heard.id, heard.method) {
             (Some(id), Some(method)) => {
-                let request = Request::read(id, method, heard.params);
+                let request = FakeRequest::read(id, method, heard.params);
                 let cancelled = Arc::new(Notify::new());
                 self.with_state(|state| state.calls.insert(request.id.to_string(), cancelled));
                 tasks.spawn(Arc::clone(self).answer(request));
@@ -226,7 +226,7 @@ impl Fake {
             "notifications/initialized" => {
                 let fake = Arc::clone(self);
                 tasks.spawn(async move {
-                    fake.run_steps(&fake.script.on_initialized, &Request::nobody())
+                    fake.run_steps(&fake.script.on_initialized, &FakeRequest::nobody())
                         .await;
                 });
             }
@@ -245,7 +245,7 @@ impl Fake {
         }
     }
 
-    async fn answer(self: Arc<Self>, request: Request) {
+    async fn answer(self: Arc<Self>, request: FakeRequest) {
         match self.refusal(&request) {
             Some(refusal) => send_error(&request, &refusal),
             None if request.method == "tools/call" => self.call(&request).await,
@@ -270,7 +270,7 @@ impl Fake {
     }
 
     /// Returns the error for a request that the era does not allow.
-    fn refusal(&self, request: &Request) -> Option<Value> {
+    fn refusal(&self, request: &FakeRequest) -> Option<Value> {
         let opens = ["initialize", "server/discover"].contains(&request.method.as_str());
         match (self.script.era, request.method.as_str()) {
             (Era::Modern, "initialize") => Some(answers::error(-32601, "no initialize here")),
@@ -294,7 +294,7 @@ impl Fake {
         }
     }
 
-    async fn call(&self, request: &Request) {
+    async fn call(&self, request: &FakeRequest) {
         let revealed = self.revealed.load(Ordering::SeqCst);
         let shown = |hidden: bool| revealed || !hidden;
         let name = request.params["name"].as_str().unwrap_or_default();
@@ -309,13 +309,13 @@ impl Fake {
         }
     }
 
-    async fn run_steps(&self, steps: &[Step], request: &Request) {
+    async fn run_steps(&self, steps: &[Step], request: &FakeRequest) {
         for step in steps {
             self.run_step(step, request).await;
         }
     }
 
-    async fn run_step(&self, step: &Step, request: &Request) {
+    async fn run_step(&self, step: &Step, request: &FakeRequest) {
         match step {
             Step::WaitMs(ms) => tokio::time::sleep(Duration::from_millis(*ms)).await,
             Step::UntilCancelled => self.until_cancelled(request).await,
@@ -365,8 +365,8 @@ impl Fake {
         }
     }
 
-    /// The steps that need no waiting and no client.
-    fn run_step_of_process(&self, step: &Step, request: &Request) {
+    /// Runs a step that needs neither waiting nor the client.
+    fn run_step_of_process(&self, step: &Step, request: &FakeRequest) {
         match step {
             Step::Spawn => spawn_a_sleeper(),
             Step::Exit(code) => std::process::exit(*code),
@@ -385,8 +385,8 @@ impl Fake {
         }
     }
 
-    /// The steps that are an answer and nothing else.
-    fn send(&self, answer: &Step, request: &Request) {
+    /// Sends the answer of a step that only answers.
+    fn send(&self, answer: &Step, request: &FakeRequest) {
         let text_result = |text: &str| self.send_result(request, answers::text_result(text));
         match answer {
             Step::Echo => text_result(&request.arguments),
@@ -434,11 +434,11 @@ impl Fake {
                 ));
             }
             Step::Error(error) => send_error(request, error),
-            other => unreachable!("run_step does {other:?} itself"),
+            other => unreachable!("run_step runs {other:?}"),
         }
     }
 
-    fn answer_properly(&self, request: &Request) {
+    fn answer_properly(&self, request: &FakeRequest) {
         let script = &self.script;
         let result = match request.method.as_str() {
             "initialize" => {
@@ -457,8 +457,8 @@ impl Fake {
         }
     }
 
-    /// The acknowledgement is sent first, and the answer only at the end.
-    fn subscribe(&self, request: &Request) {
+    /// Sends the acknowledgement first, and the response at the end of the subscription.
+    fn subscribe(&self, request: &FakeRequest) {
         let filter = &request.params["notifications"];
         let subscription = (json!(request.id), filter.clone());
         self.with_state(|state| state.subscriptions.push(subscription));
@@ -470,7 +470,7 @@ impl Fake {
         );
     }
 
-    fn notify(&self, method: &str, mut params: Value, request: &Request) {
+    fn notify(&self, method: &str, mut params: Value, request: &FakeRequest) {
         if params["progressToken"] == "$PROGRESS" {
             params["progressToken"] = request.params["_meta"]["progressToken"].clone();
         }
@@ -484,7 +484,7 @@ impl Fake {
         }
     }
 
-    /// Returns the whole answer; null if the client has ended.
+    /// Returns the whole response; null if the client has exited.
     async fn ask(&self, method: &str, params: &Value) -> Value {
         let id = json!(format!(
             "fake-{}",
@@ -497,7 +497,7 @@ impl Fake {
         answered.await.unwrap_or_default()
     }
 
-    async fn inquire(&self, rounds: &[Value], result: &Value, request: &Request) {
+    async fn inquire(&self, rounds: &[Value], result: &Value, request: &FakeRequest) {
         if !request.is_modern() {
             for question in rounds.iter().flat_map(inquiry::requests) {
                 let (method, params) = question;
@@ -511,14 +511,14 @@ impl Fake {
         }
     }
 
-    async fn until_cancelled(&self, request: &Request) {
+    async fn until_cancelled(&self, request: &FakeRequest) {
         let id = request.id.to_string();
         if let Some(cancelled) = self.with_state(|state| state.calls.get(&id).cloned()) {
             cancelled.notified().await;
         }
     }
 
-    fn send_result(&self, request: &Request, mut result: Value) {
+    fn send_result(&self, request: &FakeRequest, mut result: Value) {
         if request.is_modern() {
             result = answers::modernize(result, &self.script, &request.method);
         }
@@ -529,7 +529,7 @@ impl Fake {
         self.record(remark.to_string().as_bytes());
     }
 
-    /// A line is one write, so that several fakes may share a file.
+    /// Writes each line with a single write, so that several fakes may share a file.
     fn record(&self, line: &[u8]) {
         if let Some(path) = &self.script.record {
             let file = std::fs::OpenOptions::new()
@@ -539,12 +539,12 @@ impl Fake {
             let mut bytes = line.to_vec();
             bytes.push(b'\n');
             file.and_then(|mut file| file.write_all(&bytes))
-                .expect("a record that cannot be written makes the test worthless");
+                .expect("the record can be written");
         }
     }
 }
 
-fn send_error(request: &Request, error: &Value) {
+fn send_error(request: &FakeRequest, error: &Value) {
     write_line(&json!({ "jsonrpc": "2.0", "id": request.id, "error": error }).to_string());
 }
 
@@ -566,7 +566,7 @@ fn write_line(line: &str) {
     write_out(&[line.as_bytes(), b"\n"].concat());
 }
 
-/// A client that has ended reads nothing; the end of its pipe is noticed next.
+/// If the client has exited, the write fails; the end of its pipe is noticed next.
 fn write_out(bytes: &[u8]) {
     let mut stdout = io::stdout().lock();
     drop(stdout.write_all(bytes).and_then(|()| stdout.flush()));

@@ -9,13 +9,13 @@ use super::{House, server::record_name};
 use crate::client::DEADLINE;
 
 impl House {
-    /// The lines a fake server has received up to now, its remarks among them.
+    /// Returns the lines that a fake server has received so far, including its remarks.
     pub fn received(&self, server: &str) -> Vec<String> {
         let text = fs::read_to_string(self.path(record_name(server))).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
 
-    /// The messages with this method that a fake server has received.
+    /// Returns the messages with this method that a fake server has received.
     pub fn received_method(&self, server: &str, method: &str) -> Vec<Value> {
         let lines = self.received(server);
         let messages = lines
@@ -26,12 +26,12 @@ impl House {
             .collect()
     }
 
-    /// The number of starts of a fake server.
+    /// Returns the number of starts of a fake server.
     pub fn starts(&self, server: &str) -> usize {
         self.pids(server).len()
     }
 
-    /// The processes a fake server had, the newest last.
+    /// Returns the process ids of a fake server, the newest last.
     pub fn pids(&self, server: &str) -> Vec<u32> {
         let lines = self.received(server);
         let remarks = lines
@@ -44,7 +44,7 @@ impl House {
         pids.collect()
     }
 
-    /// The remarks that a fake server wrote about itself, in order.
+    /// Returns the remarks that a fake server wrote, in order.
     pub fn remarks(&self, server: &str) -> Vec<String> {
         let lines = self.received(server);
         let remarks = lines.iter().filter_map(|line| {
@@ -80,7 +80,7 @@ impl House {
         });
         waited.await.unwrap_or_else(|_| {
             let got = self.received_method(server, "tools/call").len();
-            panic!("{server} has received {got} calls of {count}");
+            panic!("{server} has received {got} of {count} calls");
         });
     }
 }

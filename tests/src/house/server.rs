@@ -1,4 +1,4 @@
-//! A server of a house, before it is a table in the configuration.
+//! A server of a house, before it is written into the configuration.
 
 use std::{
     collections::BTreeMap,
@@ -74,7 +74,7 @@ pub struct Fake {
 }
 
 impl Fake {
-    /// Starts it by a shell that stays and waits for it, as many a start script does.
+    /// Starts the server through a shell that waits for it, as many start scripts do.
     #[must_use]
     pub fn under_shell(mut self) -> Self {
         let shell = ["sh", "-c", "\"$0\" \"$@\"; exit $?"];
@@ -82,21 +82,21 @@ impl Fake {
         self
     }
 
-    /// Starts it by this program, which is given the command and its arguments.
+    /// Starts the server through this program, which gets the command and its arguments.
     #[must_use]
     pub fn under<W: Into<String>>(mut self, wrapper: impl IntoIterator<Item = W>) -> Self {
         self.wrapper = wrapper.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Has beside it a process in a group of its own, as shells with job control make them.
+    /// Starts a second process in a group of its own, as a shell with job control does.
     #[must_use]
     pub fn with_job(self) -> Self {
         let job = "set -m; sleep 3600 </dev/null >/dev/null 2>&1 & exec \"$0\" \"$@\"";
         self.under(["bash", "-c", job])
     }
 
-    /// Deaf to the end of its input and to SIGTERM.
+    /// Ignores the end of its input and SIGTERM.
     #[must_use]
     pub fn deaf(mut self) -> Self {
         self.script.ignores_stdin_end = true;
@@ -104,7 +104,7 @@ impl Fake {
         self
     }
 
-    /// Sets a variable of its environment.
+    /// Sets an environment variable of the server.
     #[must_use]
     pub fn env(mut self, name: &str, value: &str) -> Self {
         self.env.insert(name.to_owned(), value.to_owned());
@@ -125,7 +125,7 @@ impl Fake {
         self
     }
 
-    /// Adds a tool that is there only after a [`Step::Reveal`].
+    /// Adds a tool that is hidden until a [`Step::Reveal`].
     #[must_use]
     pub fn hidden_tool(mut self, name: &str, steps: impl Into<Vec<Step>>) -> Self {
         self.script.tools.push(FakeItem {
@@ -156,28 +156,28 @@ impl Fake {
         self
     }
 
-    /// Done before anything is read.
+    /// Runs these steps before anything is read.
     #[must_use]
     pub fn before(mut self, steps: impl Into<Vec<Step>>) -> Self {
         self.script.before = steps.into();
         self
     }
 
-    /// Any other part of the script.
+    /// Changes any other part of the script.
     #[must_use]
     pub fn script(mut self, change: impl FnOnce(&mut Script)) -> Self {
         change(&mut self.script);
         self
     }
 
-    /// A line of TOML in the server's table, such as `timeout_s = 1`.
+    /// Adds a line of TOML to the server's table, such as `timeout_s = 1`.
     #[must_use]
     pub fn setting(mut self, line: &str) -> Self {
         self.settings.push(line.to_owned());
         self
     }
 
-    /// The script alone, for a fake that is started without a house.
+    /// Returns the script alone, for a fake that is started without a house.
     pub fn into_script(self) -> Script {
         self.script
     }
@@ -188,14 +188,14 @@ impl Fake {
 pub struct Program(Server);
 
 impl Program {
-    /// Sets a variable of its environment.
+    /// Sets an environment variable of the server.
     #[must_use]
     pub fn env(mut self, name: &str, value: impl Into<String>) -> Self {
         self.0.env.insert(name.to_owned(), value.into());
         self
     }
 
-    /// A line of TOML in the server's table.
+    /// Adds a line of TOML to the server's table.
     #[must_use]
     pub fn setting(mut self, line: &str) -> Self {
         self.0.settings.push(line.to_owned());
@@ -204,10 +204,10 @@ impl Program {
 }
 
 impl Program {
-    /// The command that starts it, for a client without a house.
+    /// Returns the command that starts the server, for a client without a house.
     pub fn to_command(&self) -> Command {
         let Launch::Program { command, args } = &self.0.launch else {
-            unreachable!("a program is never a fake");
+            unreachable!("the server is a program");
         };
         let mut started = Command::new(command);
         started.args(args).envs(&self.0.env);
@@ -242,8 +242,8 @@ impl From<Program> for Server {
 }
 
 impl Server {
-    /// Its table in the configuration of the house in this folder. A fake's script is written to a
-    /// file, and what it receives is kept.
+    /// Returns its table in the configuration of the house in this folder. The script of a fake is
+    /// written to a file, and its input is recorded.
     pub(super) fn into_table(self, house: &Path, fake_server: &Path) -> String {
         let Server {
             name,
@@ -257,9 +257,9 @@ impl Server {
             Launch::Fake(script) => fake_command(&name, *script, house, fake_server),
         };
         let mut words = wrapper.into_iter().chain([command]).chain(args);
-        let command = words.next().expect("the command at least");
+        let command = words.next().expect("there is a command");
         let args: Vec<String> = words.collect();
-        // The proxy hands its children little of its own environment.
+        // The proxy passes few of its own variables to its children.
         env.insert(HOUSE_VARIABLE.to_owned(), house.display().to_string());
         let mut table = format!("[servers.{}]\n", quoted(&name));
         let args = args
@@ -272,9 +272,9 @@ impl Server {
             .map(|(name, value)| format!("{} = {}", quoted(name), quoted(value)));
         let env = env.collect::<Vec<_>>().join(", ");
         let command = quoted(&command);
-        writeln!(table, "command = {command}").expect("a string takes anything");
-        writeln!(table, "args = [{args}]").expect("a string takes anything");
-        writeln!(table, "env = {{ {env} }}").expect("a string takes anything");
+        writeln!(table, "command = {command}").expect("a string can be written to");
+        writeln!(table, "args = [{args}]").expect("a string can be written to");
+        writeln!(table, "env = {{ {env} }}").expect("a string can be written to");
         for line in settings {
             table.push_str(&line);
             table.push('\n');
@@ -294,12 +294,12 @@ fn fake_command(
         .get_or_insert_with(|| house.join(record_name(name)));
     let text = serde_json::to_string(&script).expect("a script is plain data");
     let file = house.join(format!("{name}.script.json"));
-    fs::write(&file, text).expect("the house is ours to write in");
+    fs::write(&file, text).expect("the test folder is writable");
     let args = vec!["--script-file".to_owned(), file.display().to_string()];
     (fake_server.display().to_string(), args)
 }
 
-/// The file in a house in which a fake server keeps what it receives.
+/// The name of the file in a house in which a fake server records its input.
 pub(super) fn record_name(server: &str) -> String {
     format!("{server}.received")
 }

@@ -13,7 +13,7 @@ use tool::{ServerName, Tool};
 use super::House;
 use crate::fake::{Era, LEGACY_VERSION, Paging, Script, with_catalog};
 
-/// Keys of a server's table that have no say in what a survey brings.
+/// Keys of a server's table that do not affect its survey.
 const PLAIN_KEYS: [&str; 12] = [
     "args",
     "call_timeout_s",
@@ -30,11 +30,12 @@ const PLAIN_KEYS: [&str; 12] = [
 ];
 
 impl House {
-    /// Makes the tools of every server known.
+    /// Indexes the tools of every server.
     ///
-    /// If all servers are fakes that list their tools properly, the registry writes the result that a
-    /// survey of them would have: no process starts, and no fake receives anything. Otherwise `reindex`
-    /// asks them. Journeys about the survey, or about the number of starts of a server, call `reindex`.
+    /// If all servers are fakes with an ordinary handshake and list, the registry writes the result
+    /// that a survey would have: no process starts, and no fake receives anything. Otherwise
+    /// `reindex` surveys them. Journeys about the survey, or about the number of starts of a
+    /// server, call `reindex`.
     pub async fn indexed(&self) {
         match self.proper_servers() {
             Some(scripts) if !self.understands => self.write_state(scripts),
@@ -44,7 +45,7 @@ impl House {
         }
     }
 
-    /// The configured servers, if each is a fake without any trick in its handshake or its list.
+    /// Returns the configured servers, if each is a fake with an ordinary handshake and list.
     fn proper_servers(&self) -> Option<Vec<(ServerName, Script)>> {
         let text = fs::read_to_string(self.config()).ok()?;
         let config: toml::Table = text.parse().ok()?;
@@ -74,7 +75,7 @@ impl House {
         let ["--script-file", script] = args[..] else {
             return None;
         };
-        // A variable that is not set keeps a server from starting.
+        // A missing variable keeps a server from starting.
         let mut env = table.get("env")?.as_table()?.values();
         let is_fake = Path::new(command) == self.programs.fake_server;
         if !is_fake || env.any(|value| value.as_str().is_none_or(|it| it.contains('$'))) {
@@ -97,12 +98,12 @@ impl House {
             outcome: Ok(snapshot(&server, &script)),
             server,
         });
-        let registry = Registry::open(&self.state(), all).expect("there is no glob in it");
+        let registry = Registry::open(&self.state(), all).expect("the rules have no glob");
         let committed = registry.commit(news.collect(), false, now());
-        committed.expect("the house is ours to write in");
+        committed.expect("the test folder is writable");
     }
 
-    /// The state folder of the proxy for this configuration.
+    /// Returns the state folder of the proxy for this configuration.
     pub fn state(&self) -> PathBuf {
         let config = self.config();
         let digest = Sha256::digest(config.as_os_str().as_encoded_bytes());
@@ -129,11 +130,11 @@ fn is_proper(script: &Script) -> bool {
         && answers.iter().all(|steps| steps.is_none())
 }
 
-/// The snapshot that a survey of this fake would give.
+/// Returns the snapshot that a survey of this fake would have.
 fn snapshot(server: &ServerName, script: &Script) -> Snapshot {
     let shown = script.tools.iter().filter(|tool| !tool.hidden);
     let tools = shown.map(|tool| {
-        Tool::parse(&tool.definition.to_string()).expect("a journey defines tools that can be read")
+        Tool::parse(&tool.definition.to_string()).expect("a journey defines valid tools")
     });
     let tools: Vec<Tool> = tools.collect();
     Snapshot {
@@ -151,7 +152,7 @@ fn snapshot(server: &ServerName, script: &Script) -> Snapshot {
     }
 }
 
-/// Of what a model is shown of a tool.
+/// Counts the tokens of the tool's definition as shown to a model.
 fn tokens(tool: &Tool) -> u64 {
     let whole: serde_json::Value = serde_json::from_str(tool.json()).expect("a tool is JSON");
     let members = ["name", "description", "inputSchema"].into_iter();
@@ -168,5 +169,5 @@ fn tokens(tool: &Tool) -> u64 {
 
 fn now() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    since.expect("1970 is over").as_secs()
+    since.expect("the clock is later than 1970").as_secs()
 }

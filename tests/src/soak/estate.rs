@@ -1,4 +1,4 @@
-//! The house of a soak: its servers, its configuration, a disk that can be filled.
+//! The house of a soak: its servers, its configuration, and a disk that can be filled.
 
 use std::{
     fs,
@@ -14,13 +14,13 @@ use crate::{
     house::{Fake, House, Programs, fake},
 };
 
-/// Long enough for no call that works, short enough for one on a server that is paused.
+/// Longer than any successful call, shorter than the pause of a server.
 const TIMEOUT: &str = "timeout_s = 30";
 /// The duration of a call of the tool `slow`.
 const SLOW_MS: u64 = 25;
-/// Room for the index, logs and audit, beside what is kept, and little to fill.
+/// Room for the index, logs, audit and kept results; small enough to be filled.
 const DISK_MIB: u64 = 64;
-/// Of a tmpfs, on every machine that this runs on; a smaller one divides it.
+/// The page size of a tmpfs on every supported machine, or a multiple of it.
 const PAGE_BYTES: u64 = 4096;
 /// The limit of kept results for each client, in MiB: a client that is paused for seconds finds its own
 /// results again, while results of the others are kept.
@@ -29,24 +29,24 @@ const KEPT_MIB: u64 = 4;
 #[derive(Debug)]
 pub(super) struct Estate {
     pub(super) house: House,
-    /// The address at which the daemon serves HTTP.
+    /// The address on which the daemon serves HTTP.
     pub(super) address: SocketAddr,
     pub(super) programs: Programs,
-    /// The configuration when no edit is under way.
+    /// The configuration when no edit is in progress.
     config: String,
     edited: [String; 2],
     disk: Option<Disk>,
 }
 
 impl Estate {
-    /// The error is for the person who runs it.
+    /// Builds the house; the error is for the person who runs the soak.
     pub(super) async fn build(plan: &Plan, wants_disk: bool) -> Result<Self, String> {
         let programs = programs()?;
         let house = House::new(&programs, (0..plan.servers).map(server)).with_daemon();
         let address = free_address()?;
         let servers = read_config(&house)?;
         let kept_mib = KEPT_MIB * (plan.fronts + plan.webs) as u64;
-        // Each start of a server writes to a disk that may be full.
+        // Each start of a server writes a log line to a disk that may be full.
         let config = format!(
             "log = \"info\"\n{servers}\n[http]\nlisten = \"{address}\"\n\
              [results]\nkeep_mib = {kept_mib}\n"
@@ -101,7 +101,7 @@ impl Estate {
     }
 }
 
-/// One of every kind in turn.
+/// Returns the server of this number; the kinds alternate.
 fn server(number: usize) -> Fake {
     let garble = [
         Step::line("no JSON, and {\"half\": "),
@@ -118,7 +118,7 @@ fn server(number: usize) -> Fake {
         .tool("hang", Step::UntilCancelled)
         .tool("crash", [Step::stderr("crashes as told\n"), Step::Exit(7)])
         .setting(TIMEOUT)
-        // A record of millions of lines is of no use.
+        // A record of millions of lines is useless.
         .script(|script| script.record = Some("/dev/null".into()));
     match number % 6 {
         0 => plain,
@@ -130,7 +130,7 @@ fn server(number: usize) -> Fake {
     }
 }
 
-/// The programs that Cargo puts beside us.
+/// Returns the programs that Cargo puts beside this one.
 fn programs() -> Result<Programs, String> {
     let ours = std::env::current_exe().and_then(fs::canonicalize);
     let ours = ours.map_err(|error| error.to_string())?;
@@ -150,7 +150,7 @@ fn programs() -> Result<Programs, String> {
     })
 }
 
-/// One that every daemon of this run takes in its turn.
+/// Returns a free address, which every daemon of this run uses in turn.
 fn free_address() -> Result<SocketAddr, String> {
     let listener = TcpListener::bind("127.0.0.1:0");
     let address = listener.and_then(|listener| listener.local_addr());
@@ -187,7 +187,7 @@ impl Disk {
         self.at.join("ballast")
     }
 
-    /// Takes what room there is, to the last byte: the next line of a log does not fit.
+    /// Fills the disk to the last byte: the next line of a log does not fit.
     fn fill(&self) {
         for log in self.logs() {
             fill_last_page(&log);
@@ -195,7 +195,7 @@ impl Disk {
         let Ok(mut ballast) = fs::File::create(self.ballast()) else {
             return;
         };
-        // It ends with the error that the disk is full.
+        // The copy ends with the error that the disk is full.
         let _ = std::io::copy(&mut std::io::repeat(0), &mut ballast);
     }
 
@@ -203,7 +203,7 @@ impl Disk {
         let _ = fs::remove_file(self.ballast());
     }
 
-    /// The daemon's, in the state folder of each configuration.
+    /// Returns the daemon logs in the state folders.
     fn logs(&self) -> Vec<PathBuf> {
         let folders = fs::read_dir(self.at.join("proxy")).into_iter().flatten();
         let logs = folders.filter_map(|folder| Some(folder.ok()?.path().join("daemon.log")));
@@ -211,7 +211,8 @@ impl Disk {
     }
 }
 
-/// A file takes whole pages of a tmpfs; without this the last one has room on a full disk.
+/// Fills the last page of a file. A file occupies whole pages of a tmpfs; otherwise the page has
+/// room on a full disk.
 fn fill_last_page(file: &Path) {
     let Ok(mut file) = fs::OpenOptions::new().append(true).open(file) else {
         return;
@@ -224,7 +225,7 @@ fn fill_last_page(file: &Path) {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // Lazily: a process that is left over must not keep it.
+        // Unmounted lazily: a leftover process must not prevent it.
         let _ = Command::new("umount").arg("--lazy").arg(&self.at).status();
     }
 }

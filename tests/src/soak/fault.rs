@@ -1,10 +1,10 @@
-//! Everything that can be made to go wrong, by the name under which it is counted.
+//! All faults, by the name under which they are counted.
 
 /// One kind of fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
     KillDaemon,
-    /// Both at once: only the next daemon's sweep can end the servers.
+    /// Both at once: only the sweep of the next daemon can end the servers.
     KillDaemonAndGuard,
     TerminateDaemon,
     /// `SIGHUP`: the configuration is reloaded.
@@ -14,19 +14,19 @@ pub(super) enum Fault {
     TerminateServer,
     PauseServer,
     KillFront,
-    /// Its input ends while calls are under way.
+    /// The input of a client ends while calls are in progress.
     CloseFront,
     /// An HTTP client closes its connection in the middle of a call.
     LeaveCall,
     CancelCall,
-    /// A tool that ends its server.
+    /// A call of a tool that exits its server.
     CrashCall,
-    /// A tool that never answers.
+    /// A call of a tool that never answers.
     HangCall,
-    /// A tool that writes what is no message, then answers twice.
+    /// A call of a tool that writes an invalid message and then answers twice.
     GarbleCall,
     EditConfig,
-    /// The file is no TOML for a while.
+    /// The file is invalid TOML for a while.
     BreakConfig,
     FullDisk,
 }

@@ -1,4 +1,4 @@
-//! A client over stdio: a `serve` of its own, and every answer looked at.
+//! A client over stdio: it starts its own `serve` and checks every response.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -29,22 +29,22 @@ pub(super) struct Front {
     child: AsyncMutex<Child>,
     stdin: AsyncMutex<Option<ChildStdin>>,
     next_id: AtomicU64,
-    state: Mutex<State>,
+    state: Mutex<FrontState>,
     tally: Arc<Tally>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct FrontState {
     waiting: HashMap<u64, oneshot::Sender<Value>>,
-    /// Calls that we no longer wait for; they may be answered, once.
+    /// Abandoned calls; each may still be answered once.
     given_up: HashSet<u64>,
-    /// We end it: what it does not answer is our doing.
+    /// True once we end the client: missing responses are then expected.
     is_left: bool,
     has_ended: bool,
 }
 
 impl Front {
-    /// Starts `serve` and greets it.
+    /// Starts `serve` and performs the handshake.
     pub(super) async fn start(mut command: Command, tally: &Arc<Tally>) -> Arc<Self> {
         let mut child = command
             .stdin(Stdio::piped())
@@ -53,7 +53,7 @@ impl Front {
             .kill_on_drop(true)
             .spawn()
             .expect("the proxy beside us can be started");
-        let stdout = child.stdout.take().expect("it is piped");
+        let stdout = child.stdout.take().expect("stdio is piped");
         let front = Arc::new(Self {
             stdin: AsyncMutex::new(child.stdin.take()),
             child: AsyncMutex::new(child),
@@ -93,7 +93,7 @@ impl Front {
         }
     }
 
-    /// Asks, and takes it back at once.
+    /// Sends a request and cancels it immediately.
     pub(super) async fn ask_and_cancel(&self, method: &str, params: Value) -> Heard {
         let (id, _) = self.begin(method, params).await;
         self.give_up(id);
@@ -104,7 +104,7 @@ impl Front {
         Heard::Left
     }
 
-    /// None when the front has ended.
+    /// Sends a request; returns no receiver if the client has ended.
     async fn begin(&self, method: &str, params: Value) -> (u64, Option<oneshot::Receiver<Value>>) {
         let id = self.next_id.fetch_add(1, Ordering::SeqCst);
         let (sender, receiver) = oneshot::channel();
@@ -135,7 +135,7 @@ impl Front {
         }
     }
 
-    /// A front that has ended is noticed by its missing answers.
+    /// Sends a message. If the client has ended, its missing responses are noticed.
     async fn say(&self, message: &Value) {
         if let Some(stdin) = self.stdin.lock().await.as_mut() {
             let _ = stdin.write_all(format!("{message}\n").as_bytes()).await;
@@ -147,7 +147,7 @@ impl Front {
         let _ = self.child.lock().await.kill().await;
     }
 
-    /// Ends its input and waits for it; whether it went by itself.
+    /// Closes its input and waits for it; returns true if it exited by itself.
     pub(super) async fn close(&self) -> bool {
         self.state().is_left = true;
         self.stdin.lock().await.take();
@@ -185,7 +185,7 @@ impl Front {
         let id = message["id"].as_u64().unwrap_or_default();
         let mut state = self.state();
         if let Some(waiting) = state.waiting.remove(&id) {
-            // The caller that waited may have been dropped with its front.
+            // The waiting caller may have been dropped with its client.
             let _ = waiting.send(message);
         } else if !state.given_up.remove(&id) {
             let is_known = (1..self.next_id.load(Ordering::SeqCst)).contains(&id);
@@ -198,7 +198,7 @@ impl Front {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, FrontState> {
         self.state.lock()
     }
 }

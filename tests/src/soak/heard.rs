@@ -1,4 +1,4 @@
-//! Answers as a client receives them.
+//! Responses as a client receives them.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use super::tally::Fate;
 /// The time after which a call counts as unanswered.
 pub(super) const ANSWER_WITHIN: Duration = Duration::from_mins(1);
 
-/// The outcome of a question.
+/// The outcome of a request.
 #[derive(Debug)]
 pub(super) enum Heard {
-    /// A message with the id of the question.
+    /// A message with the id of the request.
     Answer(Value),
     Unanswered,
     /// The connection was lost or refused: no answer can come.
@@ -20,7 +20,7 @@ pub(super) enum Heard {
     /// We ended the client, or cancelled the request.
     Left,
     Anothers(String),
-    /// A message that a good server never sends.
+    /// A message that a correct server never sends.
     Odd(String),
 }
 

@@ -31,15 +31,15 @@ nothing explains, or something was left over.";
 pub(super) struct Plan {
     pub(super) length: Duration,
     pub(super) calls_max: u64,
-    /// Calls that all clients together begin in a second; `None`: as many as go.
+    /// The number of calls that all clients together start per second; `None`: unlimited.
     pub(super) a_second: Option<u32>,
     pub(super) seed: u64,
     pub(super) fronts: usize,
     pub(super) webs: usize,
     pub(super) servers: usize,
-    /// Calls that each client has under way.
+    /// The number of concurrent calls of each client.
     pub(super) at_once: usize,
-    /// Empty: none.
+    /// The faults to cause; empty: none.
     pub(super) faults: Vec<Fault>,
     pub(super) fault_every: Duration,
 }
@@ -62,7 +62,7 @@ impl Default for Plan {
 }
 
 impl Plan {
-    /// The error is a sentence for the user.
+    /// Parses the arguments; the error is a sentence for the user.
     pub(super) fn parse(args: impl IntoIterator<Item = String>) -> Result<Self, String> {
         let mut plan = Self::default();
         let mut args = args.into_iter();
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(parse(""), Ok(Plan::default()));
         let plan =
             parse("--hours 2 --a-second 280 --seed 9 --without full-disk,kill-daemon --calls 50");
-        let plan = plan.expect("these are flags");
+        let plan = plan.expect("all flags are known");
         assert_eq!(plan.length, Duration::from_hours(2));
         assert_eq!((plan.seed, plan.calls_max), (9, 50));
         assert_eq!(plan.a_second, Some(280));

@@ -1,6 +1,6 @@
 //! Numbers drawn from a seed.
 
-/// The same seed draws the same numbers on every machine (`SplitMix64`).
+/// A generator that yields the same numbers for a seed on every machine (`SplitMix64`).
 #[derive(Debug)]
 pub(super) struct Random(u64);
 
@@ -9,7 +9,7 @@ impl Random {
         Self(seed)
     }
 
-    /// Draws that depend on the seed and a number alone, not on who draws first.
+    /// Creates a generator that depends only on the seed and a number, not on the order of draws.
     pub(super) fn of(seed: u64, number: usize) -> Self {
         let mut mixed = Self(seed ^ (number as u64).wrapping_mul(0xD134_2543_DE82_EF95));
         mixed.next();
@@ -18,7 +18,7 @@ impl Random {
 
     pub(super) fn below(&mut self, end: usize) -> usize {
         let drawn = self.next() % (end.max(1) as u64);
-        usize::try_from(drawn).expect("it is below a usize")
+        usize::try_from(drawn).expect("the number fits a usize")
     }
 
     pub(super) fn pick<'a, T>(&mut self, things: &'a [T]) -> Option<&'a T> {

@@ -1,4 +1,4 @@
-//! A soak that runs: its clients, and everything else that callers and faults share.
+//! The state of a running soak: its clients, and everything else that callers and faults share.
 
 use std::{
     collections::VecDeque,
@@ -19,21 +19,21 @@ use super::{
     plan::Plan,
     tally::{Fate, Tally},
     watch::Watch,
-    web::Web,
+    web::WebLoad,
 };
 
-/// A client, or the one that has replaced it.
+/// A client, or its replacement.
 #[derive(Debug)]
-pub(super) enum Client {
+pub(super) enum SoakClient {
     Front(FrontSlot),
-    Web(Arc<Web>),
+    WebLoad(Arc<WebLoad>),
 }
 
-impl Client {
+impl SoakClient {
     pub(super) fn front(&self) -> Option<&FrontSlot> {
         match self {
             Self::Front(slot) => Some(slot),
-            Self::Web(_) => None,
+            Self::WebLoad(_) => None,
         }
     }
 }
@@ -52,8 +52,7 @@ impl FrontSlot {
     }
 }
 
-/// Limits the calls of all callers together to a number per second. A caller that was held up catches
-/// up.
+/// Limits the calls of all callers together to a number per second. A delayed caller catches up.
 #[derive(Debug)]
 pub(super) struct Pace {
     began: Instant,
@@ -86,11 +85,11 @@ pub(super) struct Soak {
     pub(super) estate: Estate,
     pub(super) tally: Arc<Tally>,
     pub(super) watch: Watch,
-    pub(super) clients: Vec<Client>,
-    /// Faults that callers are to make.
+    pub(super) clients: Vec<SoakClient>,
+    /// Faults that callers are to cause.
     pub(super) orders: Mutex<VecDeque<Fault>>,
     pub(super) next_number: AtomicU64,
-    /// When each call may begin.
+    /// Schedules the start of each call.
     pub(super) pace: Pace,
     pub(super) is_over: AtomicBool,
 }
@@ -103,10 +102,10 @@ impl Soak {
         let mut clients = Vec::new();
         for _ in 0..plan.fronts {
             let front = Front::start(estate.house.command(["serve"]), &tally).await;
-            clients.push(Client::Front(FrontSlot(Mutex::new(front))));
+            clients.push(SoakClient::Front(FrontSlot(Mutex::new(front))));
         }
         for _ in 0..plan.webs {
-            clients.push(Client::Web(Web::new(estate.address, &tally)));
+            clients.push(SoakClient::WebLoad(WebLoad::new(estate.address, &tally)));
         }
         Ok(Self {
             pace: Pace::new(plan.a_second),
@@ -121,7 +120,7 @@ impl Soak {
         })
     }
 
-    /// A front whose input ends must end.
+    /// Closes a client; it must exit when its input ends.
     pub(super) async fn close(&self, front: &Front) {
         if !front.close().await {
             self.tally

@@ -1,4 +1,4 @@
-//! Faults, one after the other, as the seed draws them.
+//! Faults, one after the other, drawn from the seed.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,7 +8,7 @@ use super::{
     fault::Fault,
     front::Front,
     random::Random,
-    shared::{Client, Soak},
+    shared::{Soak, SoakClient},
     watch,
 };
 use crate::processes::{self, Process};
@@ -17,10 +17,10 @@ use crate::processes::{self, Process};
 const SPELL: Duration = Duration::from_millis(700);
 /// The duration of a full disk: enough for some log lines.
 const FULL_SPELL: Duration = Duration::from_secs(4);
-/// Faults that are calls wait in a queue; a call that no client takes from it is no fault.
+/// The maximum number of queued faults that are calls; further ones are skipped.
 const ORDERS_MAX: usize = 8;
 
-/// Makes faults until it is dropped; [`calm`] mends what the last one left.
+/// Causes faults until it is dropped; [`calm`] repairs the last ones.
 pub(super) async fn rage(soak: &Arc<Soak>) {
     let mut random = Random::new(soak.plan.seed);
     let mut spells = JoinSet::new();
@@ -39,7 +39,7 @@ pub(super) async fn rage(soak: &Arc<Soak>) {
     }
 }
 
-/// Resumes everything that was paused, and restores its state.
+/// Resumes everything that was paused, and restores disk and configuration.
 pub(super) fn calm(soak: &Soak) {
     for process in soak.estate.house.processes() {
         processes::resume(process.pid);
@@ -48,7 +48,8 @@ pub(super) fn calm(soak: &Soak) {
     soak.estate.mend_config();
 }
 
-/// Begins what holds on for a while, if that is what it is.
+/// Starts a fault that lasts for a while. Returns false if the fault is not of that kind or has no
+/// target.
 fn begin_spell(
     soak: &Arc<Soak>,
     fault: Fault,
@@ -91,7 +92,7 @@ fn begin_spell(
     true
 }
 
-/// Makes a fault that happens at once. Returns true if there was anything to break.
+/// Causes a fault that happens immediately. Returns true if there was a target.
 async fn strike(soak: &Arc<Soak>, fault: Fault, random: &mut Random) -> bool {
     match fault {
         Fault::KillDaemon => to_daemon(soak, processes::kill),
@@ -121,7 +122,7 @@ fn to_server(soak: &Soak, random: &mut Random, act: impl FnOnce(u32)) -> bool {
     server.map(|server| act(server.pid)).is_some()
 }
 
-/// A process of some server, its shells and children among them.
+/// Returns a process of some server, which may be a shell or a child of it.
 fn server(soak: &Soak, random: &mut Random) -> Option<Process> {
     let program = soak.estate.programs.fake_server.display().to_string();
     let mut servers = soak.estate.house.processes();
@@ -129,9 +130,9 @@ fn server(soak: &Soak, random: &mut Random) -> Option<Process> {
     random.pick(&servers).cloned()
 }
 
-/// Another client takes the place of one, whose calls under way are lost with it.
+/// Replaces a client with a new one; its calls in progress are lost.
 async fn replace_front(soak: &Arc<Soak>, random: &mut Random, is_closed: bool) -> bool {
-    let slots: Vec<_> = soak.clients.iter().filter_map(Client::front).collect();
+    let slots: Vec<_> = soak.clients.iter().filter_map(SoakClient::front).collect();
     let Some(slot) = random.pick(&slots) else {
         return false;
     };

@@ -1,4 +1,4 @@
-//! The fates of all calls, counted.
+//! Counts of the fates of all calls.
 
 use std::{
     collections::BTreeMap,
@@ -9,18 +9,18 @@ use std::{
 use super::fault::Fault;
 use parking_lot::{Mutex, MutexGuard};
 
-/// The number of the first failures that are kept to be printed.
+/// The number of failures that are kept to be printed.
 const SAMPLES_MAX: usize = 20;
-/// The longest text of one of them, in characters.
+/// The maximum length of one of them, in characters.
 const SAMPLE_CHARS_MAX: usize = 400;
 
-/// The fate of a call, or what went wrong beside the calls. Each is a line of the table.
+/// The fate of a call, or a failure outside the calls. Each is a line of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     Right,
-    /// An error that says why, and that a fault can explain.
+    /// An error with a reason that a fault can cause.
     Told,
-    /// We ended the client, or left or cancelled the call.
+    /// We ended the client, or abandoned or cancelled the call.
     Left,
     /// An HTTP connection that a fault broke, or that was refused.
     Broken,
@@ -29,7 +29,7 @@ pub(super) enum Fate {
     UnansweredOverHttp,
     Anothers,
     AnsweredTwice,
-    /// A line that is no message.
+    /// A line that is not a message.
     Garbage,
     Stuck,
     LeftOver,
@@ -80,7 +80,7 @@ impl Fate {
         (Self::LeftOver, Meaning::Failure, "processes left over"),
     ];
 
-    /// Every call has one of these; the others are counted beside.
+    /// Every call has one of these; the others are counted separately.
     const OF_A_CALL: usize = 8;
 }
 
@@ -105,7 +105,7 @@ impl Tally {
         self.fates[fate as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts, and keeps what was seen if it is among the first.
+    /// Counts, and keeps the text if it is among the first.
     pub(super) fn note(&self, fate: Fate, seen: &str) {
         self.count(fate);
         let mut samples = lock(&self.samples);
@@ -128,7 +128,7 @@ impl Tally {
         lock(&self.faults).values().sum()
     }
 
-    /// Calls that have none of the fates there are: a mistake of the soak itself.
+    /// Returns the number of calls without a fate: a bug of the soak itself.
     fn lost_count(&self) -> u64 {
         let fates = Fate::ALL.iter().take(Fate::OF_A_CALL);
         let known: u64 = fates.map(|(fate, ..)| self.of(*fate)).sum();
@@ -190,9 +190,9 @@ mod tests {
     #[test]
     fn only_failures_make_a_run_fail_and_a_lost_call_is_one() {
         let tally = Tally::default();
-        assert!(!tally.is_clean(true), "no call is no soak");
+        assert!(!tally.is_clean(true), "a run without calls fails");
         tally.begin_call();
-        assert!(!tally.is_clean(true), "a call without a fate");
+        assert!(!tally.is_clean(true), "a call without a fate fails");
         tally.count(Fate::Told);
         assert!(tally.is_clean(true) && !tally.is_clean(false));
         tally.note(Fate::AnsweredTwice, "call 1");

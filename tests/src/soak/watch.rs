@@ -1,4 +1,4 @@
-//! The watch over the daemon: its memory, its descriptors, its processes.
+//! The monitor of the daemon: its memory, its descriptors, its processes.
 
 use std::{collections::BTreeSet, fmt, fs};
 
@@ -8,7 +8,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 const MIB: u64 = 1024 * 1024;
 
-/// Checks the daemon at intervals.
+/// Samples of the daemon, taken at intervals.
 #[derive(Debug, Default)]
 pub(super) struct Watch(Mutex<Seen>);
 
@@ -18,7 +18,7 @@ struct Seen {
     daemons: u64,
     memory: Range,
     descriptors: Range,
-    /// Children of a daemon that have no mark: their environment is empty.
+    /// Children of a daemon without the marker: their environment is empty.
     helpers: BTreeSet<u32>,
 }
 
@@ -38,7 +38,7 @@ impl Range {
 }
 
 impl Watch {
-    /// Takes one more sample of whichever daemon there is.
+    /// Takes a sample of the current daemon.
     pub(super) fn look(&self, estate: &Estate) {
         let Some(pid) = self.daemon(estate) else {
             return;
@@ -52,19 +52,19 @@ impl Watch {
         seen.helpers.extend(helpers(estate, pid));
     }
 
-    /// The daemon's process and its memory in MiB, as last looked at.
+    /// Returns the daemon's process and its memory in MiB at the last sample.
     pub(super) fn memory(&self) -> (Option<u32>, u64) {
         let seen = self.seen();
         (seen.daemon, seen.memory.last)
     }
 
-    /// Forgets the samples: what comes is compared with the next one.
+    /// Forgets the samples: later ones are compared with the next one.
     pub(super) fn begin(&self) {
         let mut seen = self.seen();
         (seen.memory, seen.descriptors) = Default::default();
     }
 
-    /// The daemon's process, if there is one now.
+    /// Returns the daemon's process, if one runs.
     pub(super) fn daemon(&self, estate: &Estate) -> Option<u32> {
         let known = self.seen().daemon;
         if known.is_some_and(processes::lives) {
@@ -81,7 +81,7 @@ impl Watch {
         found
     }
 
-    /// Helpers of any daemon that live on.
+    /// Returns the helpers of any daemon that still run.
     pub(super) fn helpers_left(&self, estate: &Estate) -> Vec<u32> {
         let helpers = self.seen().helpers.clone().into_iter();
         helpers.filter(|pid| is_helper(estate, *pid)).collect()
@@ -92,7 +92,8 @@ impl Watch {
     }
 }
 
-/// The children of a daemon that run its own program: the guard, and the helpers that read results.
+/// Returns the children of a daemon that run its own program: the guard, and the helpers that read
+/// results.
 pub(super) fn helpers(estate: &Estate, daemon: u32) -> Vec<u32> {
     let children = processes::children(daemon).into_iter();
     let living = children.filter_map(|(pid, is_dead)| (!is_dead).then_some(pid));

@@ -25,9 +25,9 @@ use super::{
 use crate::fake::LEGACY_VERSION;
 
 #[derive(Debug)]
-pub(super) struct Web {
+pub(super) struct WebLoad {
     address: SocketAddr,
-    /// None until it began, and again when the daemon no longer knows it.
+    /// None until the session begins, and again once the daemon has lost it.
     session: Mutex<Option<Arc<str>>>,
     next_id: AtomicU64,
     tally: Arc<Tally>,
@@ -35,8 +35,8 @@ pub(super) struct Web {
 
 /// One connection of a client, for one request after the other.
 #[derive(Debug)]
-pub(super) struct Connection {
-    web: Arc<Web>,
+pub(super) struct WebConnection {
+    web: Arc<WebLoad>,
     sender: Option<SendRequest<Full<Bytes>>>,
 }
 
@@ -47,7 +47,7 @@ struct Response {
     body: Bytes,
 }
 
-impl Web {
+impl WebLoad {
     pub(super) fn new(address: SocketAddr, tally: &Arc<Tally>) -> Arc<Self> {
         Arc::new(Self {
             address,
@@ -65,15 +65,15 @@ impl Web {
     }
 }
 
-impl Connection {
-    pub(super) fn new(web: &Arc<Web>) -> Self {
+impl WebConnection {
+    pub(super) fn new(web: &Arc<WebLoad>) -> Self {
         Self {
             web: Arc::clone(web),
             sender: None,
         }
     }
 
-    /// Dropping it in the middle closes the connection.
+    /// Sends a request. Dropping the future closes the connection.
     pub(super) async fn ask(&mut self, method: &str, params: Value) -> Heard {
         match self.try_ask(method, params).await {
             Ok(answer) => Heard::Answer(answer),
@@ -99,7 +99,7 @@ impl Connection {
         self.answer_in(&response, id)
     }
 
-    /// Returns the client's session, which is started if there is none.
+    /// Returns the client's session; starts one if there is none.
     async fn session(&mut self) -> Result<Arc<str>, Heard> {
         let web = Arc::clone(&self.web);
         let mut known = web.session.lock().await;
@@ -127,7 +127,7 @@ impl Connection {
         Ok(session)
     }
 
-    /// The one answer that a response holds.
+    /// Returns the only response message of a response.
     fn answer_in(&self, response: &Response, id: u64) -> Result<Value, Heard> {
         let text = String::from_utf8_lossy(&response.body);
         match response.status {
@@ -196,7 +196,7 @@ impl Connection {
         })
     }
 
-    /// The way to the daemon, connected if need be.
+    /// Returns the connection to the daemon; connects if needed.
     async fn sender(
         &mut self,
     ) -> Result<&mut SendRequest<Full<Bytes>>, Box<dyn std::error::Error + Send + Sync>> {
@@ -210,11 +210,11 @@ impl Connection {
             tokio::spawn(connection);
             self.sender = Some(sender);
         }
-        Ok(self.sender.as_mut().expect("it was just connected"))
+        Ok(self.sender.as_mut().expect("the connection was just made"))
     }
 }
 
-/// The messages in a response, whether it is JSON or a stream of events.
+/// Returns the messages of a response, which may be JSON or an event stream.
 fn messages(headers: &HeaderMap, text: &str) -> Result<Vec<Value>, Heard> {
     let kind = headers.get("content-type");
     let is_stream = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     fn answer(status: u16, kind: &'static str, body: &'static str) -> Result<Value, Heard> {
-        let web = Web::new(([127, 0, 0, 1], 1).into(), &Arc::default());
+        let web = WebLoad::new(([127, 0, 0, 1], 1).into(), &Arc::default());
         let mut headers = HeaderMap::new();
         headers.insert("content-type", HeaderValue::from_static(kind));
         let response = Response {
@@ -244,7 +244,7 @@ mod tests {
             headers,
             body: Bytes::from_static(body.as_bytes()),
         };
-        let heard = Connection::new(&web).answer_in(&response, 5);
+        let heard = WebConnection::new(&web).answer_in(&response, 5);
         match web.tally.of(Fate::AnsweredTwice) {
             0 => heard,
             _ => Err(Heard::Odd("twice".to_owned())),

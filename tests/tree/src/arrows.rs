@@ -1,4 +1,4 @@
-//! `.ci/arrows.toml`, the written list of who may name whom, and the crates held against it.
+//! `.ci/arrows.toml`, the list of permitted dependencies, and the check of the crates against it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,7 +16,7 @@ pub(crate) const WRITTEN: &str = ".ci/arrows.toml";
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Written {
-    /// Each package of ours.
+    /// The packages of this repository.
     pub(crate) crates: BTreeMap<String, Crate>,
     /// Crates whose types may be named only in these files.
     pub(crate) only_in: BTreeMap<String, BTreeSet<String>>,
@@ -28,7 +28,7 @@ pub(crate) struct Written {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Crate {
-    /// Our own crates that it names: these and no others.
+    /// The crates of this repository that it uses: these and no others.
     pub(crate) uses: BTreeSet<String>,
     /// Crates that it must not reach, not even through another crate.
     #[serde(default)]
@@ -87,7 +87,7 @@ fn apart(name: &str, is: &BTreeSet<String>, may: &BTreeSet<String>) -> Vec<Strin
     more.chain(less).collect()
 }
 
-/// Everything that a package is made of.
+/// Returns all direct and indirect dependencies of a package.
 fn reached<'a>(from: &'a str, direct: &BTreeMap<&'a str, BTreeSet<&'a str>>) -> BTreeSet<&'a str> {
     let mut reached = BTreeSet::new();
     let mut next = vec![from];

@@ -1,4 +1,4 @@
-//! Files that name each other in a circle, and crates that only some files may name.
+//! Cycles of files that name each other, and crates that only some files may name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,10 +8,10 @@ use quote::ToTokens as _;
 use crate::{
     arrows::{WRITTEN, Written},
     resolve::{edges, names_crate},
-    source::{Crate, File},
+    source::{Crate, SourceFile},
 };
 
-/// Circles of files, and files that name what only others may.
+/// Returns the cycles of files, and the files that name a crate reserved for others.
 pub(crate) fn wrong(written: &Written, crates: &[Crate]) -> Vec<String> {
     let circles = crates.iter().flat_map(of_crate);
     let mut wrong: Vec<String> = circles
@@ -48,7 +48,8 @@ pub(crate) fn wrong(written: &Written, crates: &[Crate]) -> Vec<String> {
     wrong
 }
 
-/// Inherent methods of one type, and the files of its inherent `impl` blocks: beyond, a type is several.
+/// The maximum number of inherent methods of one type, and of files with its inherent `impl`
+/// blocks. A larger type has several responsibilities.
 const METHODS_MAX: usize = 30;
 const IMPL_FILES_MAX: usize = 4;
 
@@ -56,14 +57,14 @@ const IMPL_FILES_MAX: usize = 4;
 #[derive(Debug, Default)]
 struct Methods {
     names: BTreeSet<String>,
-    /// Methods that these call on `self`.
+    /// Methods that they call on `self`.
     called: BTreeSet<String>,
 }
 
-/// By type and file. Types of one crate that share a name count as one.
+/// Returns the methods by type and file. Types of one crate that share a name count as one.
 fn inherent_methods(of: &Crate) -> BTreeMap<String, BTreeMap<usize, Methods>> {
     let mut types: BTreeMap<String, BTreeMap<usize, Methods>> = BTreeMap::new();
-    for (index, File { syntax, .. }) in of.files.iter().enumerate() {
+    for (index, SourceFile { syntax, .. }) in of.files.iter().enumerate() {
         for item in &syntax.items {
             let syn::Item::Impl(block) = item else {
                 continue;
@@ -87,7 +88,7 @@ fn inherent_methods(of: &Crate) -> BTreeMap<String, BTreeMap<usize, Methods>> {
     types
 }
 
-/// Every `self.name` and `Self::name` in these tokens; those within macros, too.
+/// Adds every `self.name` and `Self::name` of these tokens, including those within macros.
 fn find_calls(tokens: TokenStream, to: &mut BTreeSet<String>) {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     for (at, token) in tokens.iter().enumerate() {
@@ -149,7 +150,7 @@ pub(crate) fn of_crate(of: &Crate) -> Vec<BTreeSet<String>> {
         .collect()
 }
 
-/// The largest sets in which each reaches each.
+/// Returns the strongly connected components.
 fn circles(count: usize, edges: &BTreeMap<usize, BTreeSet<usize>>) -> Vec<BTreeSet<usize>> {
     let reached: Vec<BTreeSet<usize>> = (0..count).map(|from| reach(from, edges)).collect();
     let mut circles: Vec<BTreeSet<usize>> = Vec::new();
@@ -179,7 +180,7 @@ mod tests {
 
     use super::*;
 
-    /// A crate of these files, in a folder of its own; its circles.
+    /// Checks the cycles of a crate of these files in a temporary folder.
     #[track_caller]
     fn check(name: &str, files: &[(&str, &str)], expected: &[&[&str]]) {
         let folder = tempfile::tempdir().unwrap();

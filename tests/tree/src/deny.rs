@@ -1,7 +1,7 @@
-//! `deny.toml` held against every package of `Cargo.lock`: licences, bans, sources, duplicates.
+//! Checks every package of `Cargo.lock` against `deny.toml`: licences, bans, sources, duplicates.
 //!
-//! The file is cargo-deny's. CI does not run that program, because building it takes longer than all of our
-//! tests; `just advisories` runs it.
+//! The file is cargo-deny's. CI does not run that program, because building it takes longer than
+//! all of our tests; `just advisories` runs it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -41,19 +41,19 @@ struct Exception {
 
 #[derive(Debug, Deserialize)]
 struct Bans {
-    deny: Vec<Named>,
-    skip: Vec<Named>,
+    deny: Vec<NamedCrate>,
+    skip: Vec<NamedCrate>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Named {
+struct NamedCrate {
     /// A name, or `name@version`.
     #[serde(rename = "crate")]
     name: String,
     reason: String,
 }
 
-/// Sources of packages besides this repository, as `Cargo.lock` says it.
+/// The prefix in `Cargo.lock` of the only permitted source besides this repository.
 const REGISTRY: &str = "registry+";
 
 impl Rules {
@@ -115,7 +115,7 @@ fn of_package(rules: &Rules, package: &Package) -> Vec<String> {
     wrong
 }
 
-/// Packages that are there in several versions, but those whose reason is written.
+/// Returns packages that occur in several versions, except those listed with a reason.
 pub(crate) fn duplicates(rules: &Rules, packages: &Packages) -> Vec<String> {
     let mut versions: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for package in &packages.all {

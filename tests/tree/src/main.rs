@@ -1,7 +1,8 @@
-//! `cargo run -p tree -- WHAT...`: reads the source tree and says what does not hold of it.
+//! `cargo run -p tree -- CHECK...`: reads the source tree and prints violations of its rules.
 //!
-//! `arrows` holds the crates against `.ci/arrows.toml`, `circles` the files of each crate and the methods of each type, `deny`
-//! every package of `Cargo.lock` against `deny.toml`; `measures` prints figures and judges nothing.
+//! `arrows` checks the crates against `.ci/arrows.toml`, `circles` the files of each crate and the
+//! methods of each type, `deny` every package of `Cargo.lock` against `deny.toml`; `measures` only
+//! prints figures.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -13,6 +14,7 @@ mod circles;
 mod deny;
 mod licence;
 mod measures;
+mod names;
 mod packages;
 mod resolve;
 mod source;
@@ -32,7 +34,7 @@ fn main() -> ExitCode {
         }
     }
     if wanted.is_empty() {
-        wrong.push("say what: arrows, circles, deny, measures".to_owned());
+        wrong.push("say what: arrows, circles, names, deny, measures".to_owned());
     }
     for line in &wrong {
         eprintln!("error: {line}");
@@ -59,15 +61,16 @@ fn run(what: &str) -> Result<Vec<String>> {
             }
             Ok(deny::wrong(&rules, &packages))
         }
+        "names" => Ok(names::overused(&source::crates(&root(), &packages)?)),
         "measures" => {
             print!("{}", measures::table(&source::crates(&root(), &packages)?));
             Ok(Vec::new())
         }
-        other => bail!("no such check; there are arrows, circles, deny, measures ({other})"),
+        other => bail!("no such check; there are arrows, circles, names, deny, measures ({other})"),
     }
 }
 
-/// The root of the repository.
+/// Returns the root of the repository.
 fn root() -> PathBuf {
     let ours = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     ours.join("../..").canonicalize().unwrap_or(ours)
@@ -85,5 +88,10 @@ mod tests {
     #[test]
     fn files_have_no_circles() {
         assert_eq!(run("circles").unwrap(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn names_of_types_are_specific() {
+        assert_eq!(run("names").unwrap(), Vec::<String>::new());
     }
 }

@@ -1,4 +1,4 @@
-//! Figures of the source tree: what is not only compiled for tests, a line a crate.
+//! Figures of the source tree without code that is only compiled for tests, one line per crate.
 
 use std::fmt::Write as _;
 
@@ -7,12 +7,12 @@ use syn::{Attribute, Visibility, spanned::Spanned as _, visit::Visit};
 
 use crate::{
     circles,
-    source::{Crate, File},
+    source::{Crate, SourceFile},
 };
 
-/// Lines of a function past which a reader asks whether it tells two stories.
+/// The number of lines of a function beyond which it may do more than one thing.
 const LONG_LINES: usize = 25;
-/// Lines of a function past which the build fails.
+/// The number of lines of a function beyond which the build fails.
 const FUNCTION_LINES_MAX: usize = 70;
 
 /// First words of doc comments that put a relative clause where a noun belongs.
@@ -25,7 +25,7 @@ struct Measures {
     files: Vec<usize>,
     functions: Vec<usize>,
     comments: usize,
-    /// Doc comments, and those that begin with a word of [`VAGUE_WORDS`].
+    /// The number of doc comments, and of those that begin with a word of [`VAGUE_WORDS`].
     docs: usize,
     vague: usize,
     public: usize,
@@ -35,7 +35,7 @@ struct Measures {
     circles: Vec<usize>,
 }
 
-/// The figures of every crate and of all, and those of all beside what we aim at.
+/// Formats the figures of every crate and of all, with the aims beside those of all.
 pub(crate) fn table(crates: &[Crate]) -> String {
     let mut text = format!(
         "{:<18}{:>6}{:>8}{:>6}  {:<13}{:>10}  {:<11}{:>5}{:>9}{:>8}{:>16}  {}\n",
@@ -76,7 +76,7 @@ fn is_of_tests(of: &Crate) -> bool {
     of.files[0].path.starts_with("tests/")
 }
 
-/// The figures of all beside what CONTRIBUTING aims at.
+/// Appends the figures of all beside the aims of CONTRIBUTING.
 fn add_aims(text: &mut String, all: &Measures, largest: usize) {
     let [file, file_most, _] = spread(&all.files);
     let [function, function_most, _] = spread(&all.functions);
@@ -136,7 +136,7 @@ fn of(of: &Crate) -> Measures {
 }
 
 impl Measures {
-    fn read(&mut self, file: &File) {
+    fn read(&mut self, file: &SourceFile) {
         let lines = file.text.lines().enumerate();
         let ours = lines.filter(|(at, _)| !file.test_lines.contains(&(at + 1)));
         let ours: Vec<&str> = ours.map(|(_, line)| line.trim()).collect();
@@ -257,7 +257,7 @@ fn row(text: &mut String, name: &str, it: &Measures, whole: usize) {
     .expect(INFALLIBLE);
 }
 
-/// The text of a line of a doc comment.
+/// Returns the text of a doc comment line.
 fn doc_of(line: &str) -> Option<&str> {
     let text = line
         .strip_prefix("///")
@@ -273,7 +273,7 @@ fn join_spread(counts: &[usize]) -> String {
     spread(counts).map(|count| count.to_string()).join("/")
 }
 
-/// The one in the middle, the one at the ninth tenth, and the largest.
+/// Returns the median, the 90th percentile and the maximum.
 fn spread(counts: &[usize]) -> [usize; 3] {
     let mut sorted = counts.to_vec();
     sorted.sort_unstable();

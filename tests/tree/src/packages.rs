@@ -37,11 +37,11 @@ pub(crate) struct Target {
 
 #[derive(Debug, Deserialize)]
 struct Resolve {
-    nodes: Vec<Node>,
+    nodes: Vec<PackageNode>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Node {
+struct PackageNode {
     id: String,
     deps: Vec<Dependency>,
 }
@@ -54,13 +54,13 @@ struct Dependency {
 
 #[derive(Debug, Deserialize)]
 struct DependencyKind {
-    /// None for what the program itself is made of.
+    /// None for a dependency of the program itself.
     kind: Option<String>,
 }
 
 impl Packages {
-    /// Those that are built here, for the program or for its tests. `Cargo.lock` and
-    /// `cargo metadata` also know some that only another platform or an unused feature needs.
+    /// Reads the packages that are built here, for the program or for its tests. `Cargo.lock` and
+    /// `cargo metadata` also list packages that only another platform or an unused feature needs.
     pub(crate) fn read(root: &Path) -> Result<Self> {
         let metadata = cargo(root, &["metadata", "--locked", "--format-version", "1"])?;
         let mut packages: Self = serde_json::from_str(&metadata)?;
@@ -73,14 +73,14 @@ impl Packages {
         Ok(packages)
     }
 
-    /// The packages of this repository.
+    /// Returns the packages of this repository.
     pub(crate) fn ours(&self) -> impl Iterator<Item = &Package> {
         let is_ours = |package: &&Package| self.workspace_members.contains(&package.id);
         self.all.iter().filter(is_ours)
     }
 
-    /// The direct dependencies of these packages; those needed only by tests or build scripts are left
-    /// out.
+    /// Returns the direct dependencies of these packages, without those needed only by tests or
+    /// build scripts.
     pub(crate) fn direct(&self) -> BTreeMap<&str, BTreeSet<&str>> {
         let nodes = self.resolve.nodes.iter();
         nodes
@@ -115,14 +115,14 @@ fn cargo(root: &Path, arguments: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Of a line such as `bytes v1.12.1 (*)`.
+/// Parses a line such as `bytes v1.12.1 (*)`.
 fn name_and_version(line: &str) -> Option<String> {
     let mut words = line.split(' ');
     let (name, version) = (words.next()?, words.next()?);
     Some(format!("{name}@{}", version.strip_prefix('v')?))
 }
 
-fn made_of(node: &Node) -> BTreeSet<&str> {
+fn made_of(node: &PackageNode) -> BTreeSet<&str> {
     let normal = |it: &&Dependency| it.dep_kinds.iter().any(|kind| kind.kind.is_none());
     let needed = node.deps.iter().filter(normal);
     needed.map(|it| it.pkg.as_str()).collect()

@@ -1,4 +1,4 @@
-//! Files by what they name: each name is resolved to the file that defines it.
+//! Dependencies between files: each name is resolved to the file that defines it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,29 +8,29 @@ use syn::{ItemUse, visit::Visit};
 
 use crate::source::{Crate, Import, Module, flatten};
 
-/// The limit of imports that name other imports; a longer chain is not resolved.
+/// The maximum length of a chain of imports that name other imports; a longer one is not resolved.
 const STEPS_MAX: usize = 32;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Found {
-    /// Defined in this file.
+enum Resolution {
+    /// An item defined in this file.
     Item(usize),
     Module(usize),
-    /// Another crate's, or a local name.
+    /// A name of another crate, or a local name.
     Outside,
 }
 
-/// For each file the files that define what it names. A parent that declares a module, or only
-/// passes names of it on, does not name it.
+/// Returns for each file the files that define the names it uses. A parent that only declares a
+/// module or re-exports its names does not depend on it.
 pub(crate) fn edges(of: &Crate) -> BTreeMap<usize, BTreeSet<usize>> {
     let mut edges: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
     for (index, module) in of.modules.iter().enumerate() {
-        let named = Named::of(module);
+        let named = NamedItem::of(module);
         let used = |import: &&Import| !import.is_public || named.words.contains(&import.name);
         let imports = module.imports.iter().filter(used);
         let imports = imports.map(|import| &import.path);
         for path in imports.chain(&named.paths) {
-            if let Found::Item(file) = of.resolve(index, path, 0)
+            if let Resolution::Item(file) = of.resolve(index, path, 0)
                 && file != module.file
             {
                 edges.entry(module.file).or_default().insert(file);
@@ -40,11 +40,11 @@ pub(crate) fn edges(of: &Crate) -> BTreeMap<usize, BTreeSet<usize>> {
     edges
 }
 
-/// Returns true if anything in the file of this index names this crate.
+/// Returns true if the file with this index names this crate.
 pub(crate) fn names_crate(of: &Crate, file: usize, name: &str) -> bool {
     let modules = of.modules.iter().filter(|module| module.file == file);
     modules.into_iter().any(|module| {
-        let named = Named::of(module);
+        let named = NamedItem::of(module);
         let imports = module.imports.iter().map(|import| &import.path);
         let mut paths = imports.chain(&named.paths);
         paths.any(|path| path.first().is_some_and(|first| first == name))
@@ -52,60 +52,62 @@ pub(crate) fn names_crate(of: &Crate, file: usize, name: &str) -> bool {
 }
 
 impl Crate {
-    fn resolve(&self, from: usize, path: &[String], steps: usize) -> Found {
+    fn resolve(&self, from: usize, path: &[String], steps: usize) -> Resolution {
         let Some((first, rest)) = path.split_first().filter(|_| steps < STEPS_MAX) else {
-            return Found::Outside;
+            return Resolution::Outside;
         };
         let mut found = match first.as_str() {
-            "crate" => Found::Module(0),
-            "self" => Found::Module(from),
-            "super" => Found::Module(self.modules[from].parent),
+            "crate" => Resolution::Module(0),
+            "self" => Resolution::Module(from),
+            "super" => Resolution::Module(self.modules[from].parent),
             name => self.look_up(from, name, steps + 1),
         };
         for segment in rest {
             found = match (found, segment.as_str()) {
-                (Found::Module(module), "self") => Found::Module(module),
-                (Found::Module(module), "super") => Found::Module(self.modules[module].parent),
-                (Found::Module(module), name) => self.look_up(module, name, steps + 1),
+                (Resolution::Module(module), "self") => Resolution::Module(module),
+                (Resolution::Module(module), "super") => {
+                    Resolution::Module(self.modules[module].parent)
+                }
+                (Resolution::Module(module), name) => self.look_up(module, name, steps + 1),
                 (other, _) => return other,
             };
         }
         found
     }
 
-    fn look_up(&self, module: usize, name: &str, steps: usize) -> Found {
+    fn look_up(&self, module: usize, name: &str, steps: usize) -> Resolution {
         let here = &self.modules[module];
         if here.names.contains(name) {
-            return Found::Item(here.file);
+            return Resolution::Item(here.file);
         }
         if let Some(child) = here.children.get(name) {
-            return Found::Module(*child);
+            return Resolution::Module(*child);
         }
         if let Some(import) = here.imports.iter().find(|import| import.name == name) {
             return self.resolve(module, &import.path, steps + 1);
         }
         let globs = here.imports.iter().filter(|import| import.name == "*");
         let through = globs.filter_map(|glob| match self.resolve(module, &glob.path, steps + 1) {
-            Found::Module(other) if other != module && steps < STEPS_MAX => {
+            Resolution::Module(other) if other != module && steps < STEPS_MAX => {
                 Some(self.look_up(other, name, steps + 1))
             }
             _ => None,
         });
         through
             .into_iter()
-            .find(|found| *found != Found::Outside)
-            .unwrap_or(Found::Outside)
+            .find(|found| *found != Resolution::Outside)
+            .unwrap_or(Resolution::Outside)
     }
 }
 
-/// Names that the items of a module use outside its own imports.
+/// Names that the items of a module use, apart from its own imports.
 #[derive(Debug, Default)]
-struct Named {
+struct NamedItem {
     words: BTreeSet<String>,
     paths: Vec<Vec<String>>,
 }
 
-impl Named {
+impl NamedItem {
     fn of(module: &Module) -> Self {
         let mut named = Self::default();
         for item in &module.items {
@@ -115,7 +117,7 @@ impl Named {
         named
     }
 
-    /// Every `a::b::c`, those in macros too.
+    /// Reads every `a::b::c`, including those in macros.
     fn read(&mut self, tokens: TokenStream) {
         let mut path: Vec<String> = Vec::new();
         let (mut colons, mut is_open) = (0, false);
@@ -155,8 +157,8 @@ impl Named {
     }
 }
 
-/// Imports inside functions.
-impl Visit<'_> for Named {
+/// Reads imports inside functions.
+impl Visit<'_> for NamedItem {
     fn visit_item_use(&mut self, item: &ItemUse) {
         let mut imports = Vec::new();
         flatten(&item.tree, &mut Vec::new(), false, &mut imports);

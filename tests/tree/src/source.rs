@@ -1,5 +1,5 @@
-//! The crates of this repository as Rust reads them: files, modules, names and imports. Code that is
-//! compiled only for tests is left out.
+//! The parsed crates of this repository: files, modules, names and imports. Code that is compiled
+//! only for tests is left out.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,16 +14,16 @@ use crate::packages::Packages;
 
 pub(crate) struct Crate {
     pub(crate) name: String,
-    pub(crate) files: Vec<File>,
-    /// The first is the root.
+    pub(crate) files: Vec<SourceFile>,
+    /// The first module is the root.
     pub(crate) modules: Vec<Module>,
 }
 
-pub(crate) struct File {
-    /// From the root of the repository.
+pub(crate) struct SourceFile {
+    /// The path relative to the root of the repository.
     pub(crate) path: String,
     pub(crate) text: String,
-    /// Lines, the first being 1, that only tests are made of.
+    /// The line numbers, from 1, of code that is compiled only for tests.
     pub(crate) test_lines: BTreeSet<usize>,
     pub(crate) syntax: syn::File,
 }
@@ -35,19 +35,19 @@ pub(crate) struct Module {
     /// The names defined here.
     pub(crate) names: BTreeSet<String>,
     pub(crate) imports: Vec<Import>,
-    /// The other items, which may name things without importing them.
+    /// The other items, which may use names without importing them.
     pub(crate) items: Vec<Item>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Import {
-    /// `*` for everything.
+    /// The imported name, or `*` for everything.
     pub(crate) name: String,
     pub(crate) path: Vec<String>,
     pub(crate) is_public: bool,
 }
 
-/// Every library and program of our packages.
+/// Reads every library and program of this repository.
 pub(crate) fn crates(root: &Path, packages: &Packages) -> Result<Vec<Crate>> {
     let mut crates = Vec::new();
     for package in packages.ours() {
@@ -87,7 +87,7 @@ impl Crate {
         let mut tests = Tests::default();
         tests.visit_file_mut(&mut syntax);
         let items = syntax.items.clone();
-        self.files.push(File {
+        self.files.push(SourceFile {
             path: path
                 .strip_prefix(root)
                 .unwrap_or(path)
@@ -144,7 +144,7 @@ impl Crate {
     }
 }
 
-/// `a/b.rs`, or `a/b/mod.rs` if there is no such file.
+/// Returns `a/b.rs`, or `a/b/mod.rs` if there is no such file.
 fn file_of(inside: &Path) -> PathBuf {
     let flat = inside.with_extension("rs");
     if flat.exists() {
@@ -210,7 +210,7 @@ fn name_of(item: &Item) -> Option<String> {
     Some(ident.to_string())
 }
 
-/// Takes out what is only compiled for tests, and remembers its lines.
+/// Removes code that is only compiled for tests, and records its lines.
 #[derive(Debug, Default)]
 struct Tests {
     lines: BTreeSet<usize>,

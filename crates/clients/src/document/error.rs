@@ -17,10 +17,10 @@ pub enum EditError {
     #[error(transparent)]
     Syntax(#[from] SyntaxError),
     /// Another value is in the place of the servers.
-    #[error("`{0}` holds no table of servers")]
+    #[error("`{0}` contains no table of servers")]
     Occupied(String),
     /// The edit would have changed something else too.
-    #[error("its form is one that we cannot edit without changing the rest")]
+    #[error("it cannot be edited without changing the rest of the file")]
     Form,
     /// YAML is edited by its owner.
     #[error("YAML is not edited by this program; edit the file yourself")]

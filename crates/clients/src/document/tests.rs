@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{EditError, Format, Made, Slot, add, read, remove, render_yaml};
 
-/// Adds our entry to a text and takes another out.
+/// Adds our entry to a text and removes another one.
 #[track_caller]
 fn check(format: Format, key: &str, text: &str, expected: &str) {
     let key: Vec<String> = key.split('/').map(str::to_owned).collect();
@@ -183,7 +183,7 @@ fn what_cannot_be_edited_is_refused() {
     };
     assert_eq!(
         check(Format::Json, "{\"s\": []}"),
-        "`s` holds no table of servers"
+        "`s` contains no table of servers"
     );
     assert_eq!(
         check(Format::Json, "{\n\"s\": {"),

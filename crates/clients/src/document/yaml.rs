@@ -59,7 +59,10 @@ impl Builder {
             Event::MappingStart(anchor, _) => self.begin(anchor, Value::Object(Map::new())),
             Event::SequenceStart(anchor, _) => self.begin(anchor, Value::Array(Vec::new())),
             Event::MappingEnd | Event::SequenceEnd => {
-                let open = self.open.pop().ok_or("an end without a beginning")?;
+                let open = self
+                    .open
+                    .pop()
+                    .ok_or("an end event without a start event")?;
                 self.put(open.value, open.anchor)
             }
             Event::Scalar(text, style, anchor, tag) => {
@@ -73,7 +76,7 @@ impl Builder {
             }
             Event::Alias(anchor) => {
                 let value = self.anchors.get(&anchor).cloned();
-                let value = value.ok_or("an alias of nothing")?;
+                let value = value.ok_or("an alias without an anchor")?;
                 self.nodes += count(&value);
                 self.put(value, 0)
             }
@@ -83,7 +86,7 @@ impl Builder {
 
     fn begin(&mut self, anchor: usize, value: Value) -> Result<(), &'static str> {
         if self.open.len() == DEPTH_MAX {
-            return Err("values lie too deep in one another");
+            return Err("values are nested too deeply");
         }
         let key = None;
         self.open.push(Open { anchor, value, key });
@@ -105,7 +108,9 @@ impl Builder {
         match (&mut open.value, open.key.take(), value) {
             (Value::Array(items), _, value) => items.push(value),
             (Value::Object(members), Some(key), value) => drop(members.insert(key, value)),
-            (_, None, Value::Array(_) | Value::Object(_)) => return Err("a key that is no text"),
+            (_, None, Value::Array(_) | Value::Object(_)) => {
+                return Err("a key that is not a string");
+            }
             (_, _, Value::String(key)) => open.key = Some(key),
             (_, _, key) => open.key = Some(key.to_string()),
         }

@@ -15,7 +15,7 @@ fn tell(home: &Home) -> Vec<String> {
     let mut lines = Vec::new();
     for installed in find(home) {
         let reading = installed.read(home);
-        let line = |entry: &crate::Entry| {
+        let line = |entry: &crate::ServerEntry| {
             let off = if entry.is_off { " (off)" } else { "" };
             format!("{}: {}{off}", entry.origin(), entry.name)
         };

@@ -1,17 +1,17 @@
-//! Texts as people paste them.
+//! Texts as users paste them.
 
 use std::fs;
 
 use crate::{Home, read_any_file, read_text, translate};
 
-/// The servers of a text, one per line.
+/// Returns the servers of a text, one per line.
 fn tell(text: &str) -> String {
     let home = Home::new("/home/ada", []);
     let entries = match read_text(text) {
         Ok(entries) => entries,
         Err(error) => return error.to_string(),
     };
-    let line = |entry: &crate::Entry| match translate(entry, &home) {
+    let line = |entry: &crate::ServerEntry| match translate(entry, &home) {
         Ok(taken) => {
             let server = taken.server;
             let start = server
@@ -75,7 +75,7 @@ fn what_lists_no_server_is_told_which_shapes_are_understood() {
     ] {
         let told = tell(text);
         assert!(
-            told.starts_with("no server in it; these shapes are understood: `mcpServers`"),
+            told.starts_with("no server in it; supported formats: `mcpServers`"),
             "{text}: {told}"
         );
     }
@@ -86,7 +86,7 @@ fn what_lists_no_server_is_told_which_shapes_are_understood() {
     );
     check(
         r#"{"mcpServers": {"good": {"command": "x"}, "bad": 3, "worse": {"url": "unix:///x"}}}"#,
-        "good: x\nworse: left out, it is called over a socket of this machine, which we cannot",
+        "good: x\nworse: left out, it uses a local socket, which is not supported",
     );
 }
 

@@ -1,6 +1,6 @@
 //! Programs that connect a client to a remote server. The remote server replaces them.
 
-use crate::server::Server;
+use crate::server::TranslatedServer;
 
 /// The server that a bridge's arguments describe.
 #[derive(Debug, Default)]
@@ -60,7 +60,7 @@ const BRIDGES: [Bridge; 3] = [
 ];
 
 /// Replaces a bridge by its server. A bridge whose arguments are not all understood stays.
-pub(super) fn unwrap(server: &mut Server, remarks: &mut Vec<String>) {
+pub(super) fn unwrap(server: &mut TranslatedServer, remarks: &mut Vec<String>) {
     let Some((bridge, rest)) = find(server) else {
         return;
     };
@@ -72,25 +72,25 @@ pub(super) fn unwrap(server: &mut Server, remarks: &mut Vec<String>) {
     };
     if bridged.is_unclear {
         remarks.push(format!(
-            "it stays behind `{name}`, which has options that we do not know"
+            "it stays behind `{name}`, which has unknown options"
         ));
         return;
     }
     let may_log_in = bridge.signs_in && bridged.headers.is_empty() && !is_local(&url);
     let env = std::mem::take(&mut server.env);
     let fill = |(name, value): (String, String)| (name, fill_in(&value, &env));
-    *server = Server {
+    *server = TranslatedServer {
         url: Some(fill_in(&url, &env)),
         headers: bridged.headers.into_iter().map(fill).collect(),
-        ..Server::default()
+        ..TranslatedServer::default()
     };
     let login = if may_log_in {
-        "; if it asks for a login: proxy login NAME, once"
+        "; if it requires a login, run once: proxy login NAME"
     } else {
         ""
     };
     remarks.push(format!(
-        "it is called at its address, without `{name}` between{login}"
+        "it is connected to directly, without `{name}`{login}"
     ));
 }
 
@@ -102,7 +102,7 @@ fn is_local(url: &str) -> bool {
 }
 
 /// Returns the bridge that a server starts, and its arguments.
-fn find(server: &Server) -> Option<(&'static Bridge, &[String])> {
+fn find(server: &TranslatedServer) -> Option<(&'static Bridge, &[String])> {
     let base = |word: &str| {
         let word = word.rsplit('/').next().unwrap_or(word);
         word.split('@').next().unwrap_or(word).to_owned()
@@ -182,16 +182,16 @@ fn fill_in(text: &str, env: &[(String, String)]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Server, unwrap};
+    use super::{TranslatedServer, unwrap};
 
     #[track_caller]
     fn check(line: &str, expected: Option<(&str, &[(&str, &str)])>) {
         let mut words = line.split(' ').map(|word| word.replace('_', " "));
-        let mut server = Server {
+        let mut server = TranslatedServer {
             command: words.next(),
             args: words.collect(),
             env: vec![("AUTH".to_owned(), "Bearer ${TOKEN}".to_owned())],
-            ..Server::default()
+            ..TranslatedServer::default()
         };
         let mut remarks = Vec::new();
         unwrap(&mut server, &mut remarks);

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::entry::Entry;
+use crate::entry::ServerEntry;
 
 /// The parts of an entry, as they are written.
 #[derive(Debug, Default)]
-pub(super) struct Fields {
+pub(super) struct EntryFields {
     pub(super) command: Option<String>,
     pub(super) args: Vec<String>,
     pub(super) env: Vec<(String, String)>,
@@ -47,16 +47,16 @@ pub(crate) fn names_server(value: &Value) -> bool {
 }
 
 /// Reads an entry; or returns the reason why it cannot be started.
-pub(super) fn read(entry: &Entry) -> Result<Fields, String> {
+pub(super) fn read(entry: &ServerEntry) -> Result<EntryFields, String> {
     let value = &entry.value;
     if !value.is_object() {
-        return Err("its entry is no table".to_owned());
+        return Err("its entry is not a table".to_owned());
     }
     let kind = text(value, &["type", "transport", "source"]).unwrap_or_default();
     refuse_kind(&kind, value, &entry.origin())?;
-    let mut fields = Fields {
+    let mut fields = EntryFields {
         timeout: timeout(value),
-        ..Fields::default()
+        ..EntryFields::default()
     };
     read_tools(value, &mut fields);
     let url = text(value, &URLS);
@@ -77,7 +77,7 @@ pub(super) fn read(entry: &Entry) -> Result<Fields, String> {
     {
         fields
             .remarks
-            .push("what it says of its OAuth client is not taken over".to_owned());
+            .push("its OAuth client is not imported".to_owned());
     }
     Ok(fields)
 }
@@ -87,7 +87,7 @@ fn refuse_kind(kind: &str, value: &Value, origin: &str) -> Result<(), String> {
         "builtin" | "platform" => Err(format!("it is a part of {origin} itself")),
         "frontend" | "inline_python" => Err(format!("only {origin} can run it (`{kind}`)")),
         "extension" if !names_server(value) => Err(format!("it is an extension of {origin}")),
-        "ws" | "websocket" => Err("it speaks over a WebSocket, which we do not".to_owned()),
+        "ws" | "websocket" => Err("it uses WebSocket, which is not supported".to_owned()),
         _ => Ok(()),
     }
 }
@@ -173,7 +173,7 @@ fn split_line(line: &str) -> Option<(String, Vec<String>)> {
     Some((command.clone(), args.to_vec()))
 }
 
-fn read_local(command: String, args: Vec<String>, value: &Value, fields: &mut Fields) {
+fn read_local(command: String, args: Vec<String>, value: &Value, fields: &mut EntryFields) {
     fields.command = Some(command);
     fields.args = args;
     let inner = value
@@ -200,9 +200,9 @@ fn read_local(command: String, args: Vec<String>, value: &Value, fields: &mut Fi
     fields.cwd = text(value, &["cwd", "working_directory", "workingDirectory"]);
 }
 
-fn read_remote(url: String, value: &Value, fields: &mut Fields) -> Result<(), String> {
+fn read_remote(url: String, value: &Value, fields: &mut EntryFields) -> Result<(), String> {
     if url.starts_with("unix:") || url.starts_with("pipe:") {
-        return Err("it is called over a socket of this machine, which we cannot".to_owned());
+        return Err("it uses a local socket, which is not supported".to_owned());
     }
     fields.url = Some(url);
     fields.headers = pairs(value, &["headers", "http_headers"]);
@@ -225,7 +225,7 @@ fn read_remote(url: String, value: &Value, fields: &mut Fields) -> Result<(), St
     for helper in ["http_headers_helper", "headersHelper"] {
         if value.get(helper).is_some() {
             let remark =
-                format!("`{helper}` is a program that makes headers: it is not taken over");
+                format!("`{helper}` is a program that generates headers: it is not imported");
             fields.remarks.push(remark);
         }
     }
@@ -239,7 +239,7 @@ fn timeout(value: &Value) -> Option<f64> {
     seconds.or_else(|| value.get("timeout")?.as_f64())
 }
 
-fn read_tools(value: &Value, fields: &mut Fields) {
+fn read_tools(value: &Value, fields: &mut EntryFields) {
     fields.allow = list(
         value,
         &[

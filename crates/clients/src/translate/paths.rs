@@ -3,12 +3,12 @@
 use std::path::{Component, Path, PathBuf};
 
 use super::words::Words;
-use crate::{Home, disk::read_file, entry::Entry, server::Server};
+use crate::{Home, disk::read_file, entry::ServerEntry, server::TranslatedServer};
 
 /// Sets the working folder of a server to its project's folder if something in it is relative to that.
 pub(super) fn make_absolute(
-    server: &mut Server,
-    entry: &Entry,
+    server: &mut TranslatedServer,
+    entry: &ServerEntry,
     home: &Home,
     remarks: &mut Vec<String>,
 ) {
@@ -19,7 +19,8 @@ pub(super) fn make_absolute(
             (None, Some(project)) => Some(join(project, &cwd)),
             (None, None) => {
                 remarks.push(format!(
-                    "its folder `{cwd}` begins where its client was started: name the whole path"
+                    "its folder `{cwd}` is relative to the folder in which its client was started: \
+                    write an absolute path"
                 ));
                 Some(cwd)
             }
@@ -47,7 +48,10 @@ pub(super) fn make_absolute(
             Some(base) if begins_here => join(base, &command),
             _ => {
                 if begins_here {
-                    remarks.push(format!("its program `{command}` begins where its client was started: name the whole path"));
+                    remarks.push(format!(
+                        "its program `{command}` is relative to the folder in \
+                        which its client was started: write an absolute path"
+                    ));
                 }
                 command
             }
@@ -62,7 +66,8 @@ pub(super) fn make_absolute(
     match project {
         Some(project) => server.cwd = Some(project.to_string_lossy().into_owned()),
         None => remarks.push(
-            "its arguments begin where its client was started: name whole paths, or a `cwd`"
+            "its arguments are relative to the folder in which its client was started: write \
+            absolute paths, or set `cwd`"
                 .to_owned(),
         ),
     }
@@ -95,7 +100,7 @@ fn join(base: &Path, path: &str) -> String {
 
 /// Reads the variables of a file next to the entry. Their current values are imported: only we read a
 /// file of ours, but anyone may write to theirs.
-pub(super) fn read_env_file(server: &mut Server, file: &str, words: &mut Words<'_>) {
+pub(super) fn read_env_file(server: &mut TranslatedServer, file: &str, words: &mut Words<'_>) {
     let path = match (absolute(file, words.home), words.project()) {
         (Some(path), _) => PathBuf::from(path),
         (None, Some(project)) => PathBuf::from(join(project, file)),
@@ -105,7 +110,7 @@ pub(super) fn read_env_file(server: &mut Server, file: &str, words: &mut Words<'
         Ok(text) => text,
         Err(why) => {
             words.remarks.push(format!(
-                "its variables are in a file that cannot be read ({why})"
+                "the file with its variables cannot be read ({why})"
             ));
             return;
         }
@@ -124,9 +129,6 @@ pub(super) fn read_env_file(server: &mut Server, file: &str, words: &mut Words<'
             server.env.push((name.to_owned(), value));
         }
     }
-    let remark = format!(
-        "the variables of {} were taken over as they are now",
-        path.display()
-    );
+    let remark = format!("the current variables of {} were imported", path.display());
     words.remarks.push(remark);
 }

@@ -2,10 +2,10 @@
 
 use printable::{FoundSecret, find_secrets as find_in, find_secrets_in_arguments};
 
-use crate::server::{Secret, SecretPlace, Server};
+use crate::server::{Secret, SecretPlace, TranslatedServer};
 
 /// Returns the secrets that a server contains in clear text, text by text, in their order.
-pub fn find_secrets(server: &Server) -> Vec<Secret> {
+pub fn find_secrets(server: &TranslatedServer) -> Vec<Secret> {
     let mut secrets = Vec::new();
     let mut note = |place: &SecretPlace, text: &str, found: Vec<FoundSecret>| {
         secrets.extend(found.into_iter().map(|found| Secret {
@@ -35,7 +35,7 @@ pub fn find_secrets(server: &Server) -> Vec<Secret> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Server, find_secrets};
+    use super::{TranslatedServer, find_secrets};
 
     #[test]
     fn secrets_are_found_in_every_text_of_a_server() {
@@ -43,7 +43,7 @@ mod tests {
             let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
             pairs.iter().map(own).collect::<Vec<_>>()
         };
-        let server = Server {
+        let server = TranslatedServer {
             env: pairs(&[
                 ("API_TOKEN", "abcdef"),
                 ("OTHER", "ghp_0123456789abcdef"),
@@ -56,7 +56,7 @@ mod tests {
                 .map(str::to_owned)
                 .to_vec(),
             url: Some("https://x.dev/mcp?token=${T}&key=qwerty&sig=zxcvbn".to_owned()),
-            ..Server::default()
+            ..TranslatedServer::default()
         };
         let found = find_secrets(&server);
         let values: Vec<&str> = found.iter().map(|secret| secret.value.as_str()).collect();

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::translate;
 use crate::{
     Home, System,
-    entry::Entry,
-    server::Taken,
+    entry::ServerEntry,
+    server::ImportedServer,
     table::{TimeUnit, Variables},
 };
 
@@ -14,15 +14,15 @@ fn home() -> Home {
     Home::new("/home/ada", []).with_system(System::Linux)
 }
 
-fn entry(style: Variables, value: Value) -> Entry {
-    Entry {
+fn entry(style: Variables, value: Value) -> ServerEntry {
+    ServerEntry {
         variables: style,
-        ..Entry::pasted("x", value)
+        ..ServerEntry::pasted("x", value)
     }
 }
 
-/// The parts of a server that are set, one per line.
-fn tell(taken: &Taken) -> String {
+/// Returns the parts of a server that are set, one per line.
+fn tell(taken: &ImportedServer) -> String {
     let server = &taken.server;
     let mut lines = Vec::new();
     if let Some(command) = &server.command {
@@ -62,7 +62,7 @@ fn tell(taken: &Taken) -> String {
 }
 
 #[track_caller]
-fn check_entry(entry: &Entry, expected: &[&str]) {
+fn check_entry(entry: &ServerEntry, expected: &[&str]) {
     let told = match translate(entry, &home()) {
         Ok(taken) => tell(&taken),
         Err(why) => format!("left out: {why}"),
@@ -129,7 +129,7 @@ fn a_dollar_is_a_variable_where_its_client_says_so() {
         &[
             "x",
             "B=$${C}",
-            "! its client does not fill in `${C}`: it is kept as a plain text",
+            "! its client does not replace `${C}`: it stays literal text",
         ],
     );
     check(
@@ -138,7 +138,7 @@ fn a_dollar_is_a_variable_where_its_client_says_so() {
         &[
             "x",
             "B=${X_VALUE}",
-            "needs X_VALUE: the output of a command in its entry, which we do not run",
+            "needs X_VALUE: the output of a command in its entry, which the import does not run",
         ],
     );
 }
@@ -163,7 +163,7 @@ fn what_a_client_asks_for_becomes_a_variable() {
 #[test]
 fn the_folder_of_a_project_is_the_clients_or_its_own() {
     let value = json!({"command": "x", "args": ["--root", "${workspaceFolder}/src"], "cwd": "${workspaceFolder}"});
-    let remark = "! it works in the folder of a project: each client gets one of its own there";
+    let remark = "! it works in the folder of a project: each client gets its own process there";
     check(
         Variables::Colon,
         value.clone(),
@@ -189,8 +189,8 @@ fn the_folder_of_a_project_is_the_clients_or_its_own() {
         &relative,
         &[
             "./bin/x | ../data | -v",
-            "! its program `./bin/x` begins where its client was started: name the whole path",
-            "! its arguments begin where its client was started: name whole paths, or a `cwd`",
+            "! its program `./bin/x` is relative to the folder in which its client was started: write an absolute path",
+            "! its arguments are relative to the folder in which its client was started: write absolute paths, or set `cwd`",
         ],
     );
 }
@@ -244,7 +244,7 @@ fn every_way_to_say_the_same_is_read() {
             "x",
             "A=1",
             "K=${K}",
-            "needs K: kept by its client, in a place that we do not read",
+            "needs K: stored by its client in a place that the import does not read",
         ],
     );
     let mut timed = entry(Braces, json!({"command": "x", "timeout": 90_500}));
@@ -266,17 +266,17 @@ fn what_cannot_be_a_server_of_ours_is_left_out() {
     );
     check(
         json!({"type": "ws", "url": "wss://x.dev"}),
-        "it speaks over a WebSocket, which we do not",
+        "it uses WebSocket, which is not supported",
     );
     check(
         json!({"url": "unix:///run/x"}),
-        "it is called over a socket of this machine, which we cannot",
+        "it uses a local socket, which is not supported",
     );
     check(
         json!({"type": "stdio"}),
         "it names neither `command` nor `url`",
     );
-    check(json!(3), "its entry is no table");
+    check(json!(3), "its entry is not a table");
 }
 
 #[test]
@@ -302,26 +302,10 @@ fn windows_wrappers_archives_and_dead_addresses_are_told() {
         json!({"command": "wsl", "args": ["-d", "Ubuntu", "x"]}),
         &["wsl | -d | Ubuntu | x"],
     );
-    check(
-        none,
-        json!({"command": "npx", "args": ["@modelcontextprotocol/server-slack"]}),
-        &[
-            "npx | @modelcontextprotocol/server-slack",
-            "! `@modelcontextprotocol/server-slack` is archived; use Slack's own MCP server instead",
-        ],
-    );
-    check(
-        none,
-        json!({"url": "https://mcp.linear.app/sse"}),
-        &[
-            "https://mcp.linear.app/mcp",
-            "! its address https://mcp.linear.app/sse is now https://mcp.linear.app/mcp: the vendor moved to streamable HTTP",
-        ],
-    );
 }
 
 #[test]
-fn the_variables_of_a_file_are_taken_over() {
+fn the_variables_of_a_file_are_imported() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join(".env");
     std::fs::write(&file, "# x\nexport A=\"1 2\"\nB='${C}'\nD=\n\nnot a pair\n").unwrap();
@@ -331,7 +315,7 @@ fn the_variables_of_a_file_are_taken_over() {
     );
     filed.project = Some(folder.path().to_owned());
     let remark = format!(
-        "! the variables of {} were taken over as they are now",
+        "! the current variables of {} were imported",
         file.display()
     );
     check_entry(&filed, &["x", "D=4", "A=1 2", "B=$${C}", &remark]);

@@ -5,11 +5,11 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::template::Template;
-use crate::{Home, entry::Entry, server::Need, table::Variables};
+use crate::{Home, entry::ServerEntry, server::Need, table::Variables};
 
 /// Fills in the variables of one entry, as its client does.
 pub(super) struct Words<'a> {
-    entry: &'a Entry,
+    entry: &'a ServerEntry,
     pub(super) home: &'a Home,
     pub(super) is_per_client: bool,
     pub(super) needs: Vec<Need>,
@@ -17,7 +17,7 @@ pub(super) struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    pub(super) fn new(entry: &'a Entry, home: &'a Home) -> Self {
+    pub(super) fn new(entry: &'a ServerEntry, home: &'a Home) -> Self {
         Self {
             entry,
             home,
@@ -73,7 +73,7 @@ impl<'a> Words<'a> {
             let name = self.own_name("VALUE");
             self.need(
                 &name,
-                "the output of a command in its entry, which we do not run",
+                "the output of a command in its entry, which the import does not run",
             );
             template.variable(&name, None);
             return Some(end + 3);
@@ -95,7 +95,7 @@ impl<'a> Words<'a> {
         } else {
             let file = inner[..end].strip_prefix("file:")?;
             let name = self.own_name("FILE");
-            self.need(&name, &format!("what the file {file} holds"));
+            self.need(&name, &format!("the content of the file {file}"));
             template.variable(&name, None);
         }
         Some(end + 2)
@@ -110,9 +110,8 @@ impl<'a> Words<'a> {
         let style = self.entry.variables;
         if style == Variables::None {
             if valid_name(inner).is_some() {
-                let remark = format!(
-                    "its client does not fill in `${{{inner}}}`: it is kept as a plain text"
-                );
+                let remark =
+                    format!("its client does not replace `${{{inner}}}`: it stays literal text");
                 self.remarks.push(remark);
             }
             return false;
@@ -161,7 +160,8 @@ impl<'a> Words<'a> {
                 Some(("input", id)) => self.put_input(id, template),
                 Some(("workspaceFolder", _)) => self.put_folder(template),
                 Some((kind @ ("config" | "command"), name)) => {
-                    let what = format!("what the editor puts in place of `${{{kind}:{name}}}`");
+                    let what =
+                        format!("the value by which the editor replaces `${{{kind}:{name}}}`");
                     self.put_need(&upper(name), &what, template);
                 }
                 _ => return false,
@@ -210,7 +210,7 @@ impl<'a> Words<'a> {
                             .or_else(|| question.get("description"));
                         let what = title
                             .and_then(Value::as_str)
-                            .unwrap_or("asked for by the bundle");
+                            .unwrap_or("required by the bundle");
                         let what = what.to_owned();
                         self.put_need(&upper(key), &what, template);
                     }
@@ -244,7 +244,7 @@ impl<'a> Words<'a> {
                 self.is_per_client = true;
                 template.plain.push('.');
                 let remark =
-                    "it works in the folder of a project: each client gets one of its own there";
+                    "it works in the folder of a project: each client gets its own process there";
                 if self.remarks.iter().all(|it| it != remark) {
                     self.remarks.push(remark.to_owned());
                 }
@@ -256,7 +256,7 @@ impl<'a> Words<'a> {
         let is_it = |input: &&Value| input.get("id").and_then(Value::as_str) == Some(id);
         let input = self.entry.inputs.iter().find(is_it);
         let what = input.and_then(|input| input.get("description")?.as_str());
-        let what = what.unwrap_or("asked for by its client").to_owned();
+        let what = what.unwrap_or("required by its client").to_owned();
         self.put_need(&upper(id), &what, template);
     }
 

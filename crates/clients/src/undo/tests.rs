@@ -1,4 +1,4 @@
-//! Runs over a home folder, and back.
+//! Edits of the files of a home folder, and their undo.
 
 use std::{
     fs,
@@ -6,9 +6,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::Outcome;
+use super::UndoOutcome;
 use crate::{
-    Call, Change, Found, Home, System, find,
+    Change, ClientCommand, ClientFile, Home, System, find,
     journal::{Backup, Journal},
 };
 
@@ -37,7 +37,7 @@ impl House {
         Home::new(self.folder.path(), []).with_system(System::Linux)
     }
 
-    fn main(&self) -> Found {
+    fn main(&self) -> ClientFile {
         find(&self.home()).remove(0).main.unwrap()
     }
 
@@ -59,13 +59,13 @@ impl House {
         Journal::begin(&self.path("state"), "20261122-140000").unwrap()
     }
 
-    fn undo(&self) -> Vec<Outcome> {
+    fn undo(&self) -> Vec<UndoOutcome> {
         let mut journal = Journal::read_all(&self.path("state")).unwrap().remove(0);
         let undone = journal.undo(&mut |_| Err("no program".to_owned())).unwrap();
         undone.into_iter().map(|undone| undone.outcome).collect()
     }
 
-    /// All files but ours, with their modes.
+    /// Returns all files except ours, with their modes.
     fn look(&self) -> Vec<(PathBuf, u32, Vec<u8>)> {
         let mut found = Vec::new();
         let mut folders = vec![self.folder.path().to_owned()];
@@ -129,7 +129,7 @@ fn a_run_is_undone_byte_for_byte() {
         "mcp.json.proxy-backup-20261122-140000"
     );
     assert_eq!((mode(&backup), mode(journal.path())), (0o600, 0o600));
-    assert_eq!(house.undo(), [Outcome::Whole, Outcome::Whole]);
+    assert_eq!(house.undo(), [UndoOutcome::Whole, UndoOutcome::Whole]);
     assert_eq!(house.look(), before);
     assert!(Journal::read_all(&house.path("state")).unwrap().is_empty());
 }
@@ -148,7 +148,7 @@ fn a_file_that_we_made_is_gone_again_with_its_folders() {
         })
         .unwrap();
     assert_eq!(mode(&house.path(".lmstudio/mcp.json")), 0o600);
-    assert_eq!(house.undo(), [Outcome::Gone, Outcome::Gone]);
+    assert_eq!(house.undo(), [UndoOutcome::Gone, UndoOutcome::Gone]);
     assert_eq!(house.look(), before);
 }
 
@@ -176,19 +176,19 @@ fn what_others_changed_since_stays() {
     fs::write(house.path("config.toml"), "a = 3\n").unwrap();
     let outcomes = house.undo();
     assert!(
-        matches!(&outcomes[0], Outcome::Left(why, Some(_)) if why == "it was changed since"),
+        matches!(&outcomes[0], UndoOutcome::Left(why, Some(_)) if why == "it was changed since"),
         "{outcomes:?}"
     );
-    assert_eq!(outcomes[1], Outcome::Entries);
+    assert_eq!(outcomes[1], UndoOutcome::Entries);
     let text = fs::read_to_string(&file).unwrap();
     let parts = ["// mine", "\"new\"", "\"kept\"", "\"old\": {"];
     assert!(
         parts.iter().all(|part| text.contains(part)) && !text.contains("proxy"),
         "{text}"
     );
-    // The rest stays in the journal until it can be undone.
+    // The other changes stay in the journal until they can be undone.
     fs::write(house.path("config.toml"), "a = 2\n").unwrap();
-    assert_eq!(house.undo(), [Outcome::Whole]);
+    assert_eq!(house.undo(), [UndoOutcome::Whole]);
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn a_link_a_mode_and_a_foreign_change_are_respected() {
     assert!(link.is_symlink());
     assert_eq!(mode(&target), 0o640);
     assert!(fs::read_to_string(&target).unwrap().contains("proxy"));
-    assert_eq!(house.undo(), [Outcome::Whole]);
+    assert_eq!(house.undo(), [UndoOutcome::Whole]);
     assert!(link.is_symlink());
     assert_eq!(
         (mode(&target), fs::read_to_string(&target).unwrap()),
@@ -230,10 +230,11 @@ fn a_run_that_was_cut_off_is_undone_as_far_as_it_came() {
     let before = house.look();
     let mut journal = house.begin();
     journal.apply(&house.change(), Backup::Beside).unwrap();
-    // As if it had been killed between the journal and the file.
+    // This is the state of a process that was killed after writing the journal and before writing
+    // the file.
     fs::write(house.path(".cursor/mcp.json"), CURSOR).unwrap();
     drop(journal);
-    assert_eq!(house.undo(), [Outcome::Whole]);
+    assert_eq!(house.undo(), [UndoOutcome::Whole]);
     assert_eq!(house.look(), before);
 }
 
@@ -246,7 +247,7 @@ fn a_client_that_owns_its_file_changes_it_itself() {
     let mut journal = house.begin();
     let mut calls = Vec::new();
     let file = house.path(".claude.json");
-    let mut run = |call: &Call| {
+    let mut run = |call: &ClientCommand| {
         calls.push((call.args.join(" "), call.stdin.clone()));
         if calls.len() == 2 {
             fs::write(&file, &change.after).unwrap();
@@ -263,7 +264,8 @@ fn a_client_that_owns_its_file_changes_it_itself() {
     );
     assert_eq!(calls, [("mcp remove -s user old".to_owned(), None), added]);
 
-    // A session has written its file since, so the program removes our entry and adds theirs.
+    // A session has written the file since, so the client's program removes our entry and adds the
+    // original ones.
     fs::write(&file, change.after.replace("1,", "2,")).unwrap();
     let mut journal = Journal::read_all(&house.path("state")).unwrap().remove(0);
     let mut back = Vec::new();
@@ -271,11 +273,11 @@ fn a_client_that_owns_its_file_changes_it_itself() {
         back.push((call.args.join(" "), call.stdin.clone()));
         Ok(())
     });
-    assert_eq!(undone.unwrap()[0].outcome, Outcome::Entries);
+    assert_eq!(undone.unwrap()[0].outcome, UndoOutcome::Entries);
     assert_eq!(back[0].0, "mcp remove -s user proxy");
     assert!(back[1].1.as_ref().unwrap().contains("secret"), "{back:?}");
 
-    // A program that does something else is detected.
+    // A program with a different result is detected.
     fs::write(&file, text).unwrap();
     let mut journal = Journal::begin(&house.path("state"), "later").unwrap();
     let failed = journal.apply_by("claude", &house.change(), Backup::Beside, &mut |_| Ok(()));
@@ -283,6 +285,6 @@ fn a_client_that_owns_its_file_changes_it_itself() {
         failed
             .unwrap_err()
             .to_string()
-            .contains("not as it should be")
+            .contains("did not change its file as expected")
     );
 }

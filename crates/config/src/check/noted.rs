@@ -4,7 +4,7 @@ use crate::mistake::Fault;
 
 /// A mistake at a byte of the file.
 #[derive(Debug)]
-pub(super) struct Noted {
+pub(super) struct PlacedFault {
     pub(super) byte: usize,
     pub(super) key: String,
     pub(super) fault: Fault,

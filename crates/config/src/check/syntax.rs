@@ -4,17 +4,17 @@ use std::collections::BTreeSet;
 
 use toml::de::Error;
 
-use super::noted::Noted;
+use super::noted::PlacedFault;
 use crate::{
-    lines::Lines,
+    lines::LineIndex,
     mistake::{Fault, shown, shown_value},
 };
 
 #[derive(Debug)]
 pub(super) struct Broken<'a> {
-    pub(super) noted: Vec<Noted>,
+    pub(super) noted: Vec<PlacedFault>,
     text: &'a str,
-    lines: &'a Lines<'a>,
+    lines: &'a LineIndex<'a>,
     /// Lines are counted from zero.
     unread: BTreeSet<usize>,
     /// Lines whose table is not known, and the line from which on none is known.
@@ -23,7 +23,7 @@ pub(super) struct Broken<'a> {
 }
 
 impl<'a> Broken<'a> {
-    pub(super) fn new(text: &'a str, lines: &'a Lines<'a>, errors: Vec<Error>) -> Self {
+    pub(super) fn new(text: &'a str, lines: &'a LineIndex<'a>, errors: Vec<Error>) -> Self {
         let mut this = Self {
             noted: Vec::new(),
             text,
@@ -33,9 +33,9 @@ impl<'a> Broken<'a> {
             lost_from: usize::MAX,
         };
         if !errors.is_empty() && text.trim_start().starts_with('{') {
-            this.note_other("JSON, not TOML");
+            this.note_other_format("JSON, not TOML");
         } else if !errors.is_empty() && is_yaml(text) {
-            this.note_other("YAML, not TOML");
+            this.note_other_format("YAML, not TOML");
         } else {
             this.add(errors);
         }
@@ -50,7 +50,7 @@ impl<'a> Broken<'a> {
             let byte = start(&error).min(self.text.trim_end().len());
             let line = self.lines.line_of(byte);
             if self.unread.insert(line) {
-                self.lose(line, &error);
+                self.mark_lost(line, &error);
                 let fault = self.explain(&error, line);
                 self.noted.push(note_at(byte, fault));
             }
@@ -58,7 +58,7 @@ impl<'a> Broken<'a> {
     }
 
     /// A broken header loses its table; a list or text without end loses all that follows.
-    fn lose(&mut self, line: usize, error: &Error) {
+    fn mark_lost(&mut self, line: usize, error: &Error) {
         if self.lines.is_header(line) {
             let below = line + 1..self.lines.count();
             self.lost
@@ -68,16 +68,16 @@ impl<'a> Broken<'a> {
         }
     }
 
-    fn note_other(&mut self, what: &str) {
+    fn note_other_format(&mut self, what: &str) {
         let hint = "write each server as a table: `[servers.NAME]`, below it `command = \"npx\"` \
-                    and `args = [\"-y\", \"PACKAGE\"]`; `proxy import FILE` takes the servers of \
-                    another program's file";
+                    and `args = [\"-y\", \"PACKAGE\"]`; `proxy import FILE` imports the servers of \
+                        another program's file";
         self.lost_from = 0;
         self.noted.push(note_at(0, Fault::new(what, hint)));
     }
 
     /// Returns the mistakes that no unreadable line explains.
-    pub(super) fn keep_unspoiled(&self, mut noted: Vec<Noted>) -> Vec<Noted> {
+    pub(super) fn keep_independent(&self, mut noted: Vec<PlacedFault>) -> Vec<PlacedFault> {
         let any = !self.noted.is_empty();
         noted.retain(|noted| {
             let line = self.lines.line_of(noted.byte);
@@ -93,13 +93,13 @@ impl<'a> Broken<'a> {
                 .span()
                 .and_then(|span| self.text.get(span))
                 .unwrap_or_default();
-            let hint = "it stands higher up as well; keep one of the two";
-            return Fault::new(format!("`{}` is there already", shown(key)), hint);
+            let hint = "it is also set above; keep one of the two";
+            return Fault::new(format!("`{}` is a duplicate", shown(key)), hint);
         }
         let line = self.lines.line(line);
         if line.contains(['“', '”', '„', '‘', '’']) {
             let hint = "write straight quotes: `\"` or `'`";
-            return Fault::new("no TOML: curly quotes", hint);
+            return Fault::new("not TOML: curly quotes", hint);
         }
         let key = line.split('=').next().unwrap_or_default().trim();
         match bare_text(line) {
@@ -121,8 +121,8 @@ fn start(error: &Error) -> usize {
     error.span().map_or(0, |span| span.start)
 }
 
-fn note_at(byte: usize, fault: Fault) -> Noted {
-    Noted {
+fn note_at(byte: usize, fault: Fault) -> PlacedFault {
+    PlacedFault {
         byte,
         key: String::new(),
         fault,
@@ -131,7 +131,7 @@ fn note_at(byte: usize, fault: Fault) -> Noted {
 }
 
 fn explain_message(message: &str) -> Fault {
-    let what = format!("no TOML: {message}");
+    let what = format!("not TOML: {message}");
     let hint = match message {
         "key with no value, expected `=`" => "write `key = value`",
         "invalid basic string, expected `\"`" => "close the text with `\"`",
@@ -163,5 +163,5 @@ fn explain_bare_text(key: &str, text: &str) -> Fault {
         "false" | "no" | "off" => "write `false`".to_owned(),
         _ => format!("write it in quotes: `\"{}\"`", shown_value(key, text)),
     };
-    Fault::new("no TOML: text without quotes", hint)
+    Fault::new("not TOML: text without quotes", hint)
 }

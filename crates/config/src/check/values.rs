@@ -5,16 +5,21 @@ use toml::de::{DeArray, DeTable, DeValue};
 
 use super::walk::{At, Walk, as_written, in_order};
 use crate::{
-    keys::Kind,
+    keys::ValueKind,
     mistake::{Fault, shown_key},
     rules::Written,
 };
 
 impl Walk {
-    pub(super) fn read_list(&mut self, at: &At, kind: &Kind, items: &DeArray<'_>) -> Option<Value> {
+    pub(super) fn read_list(
+        &mut self,
+        at: &At,
+        kind: &ValueKind,
+        items: &DeArray<'_>,
+    ) -> Option<Value> {
         // A missing list allows everything, so an empty one would be ambiguous.
         if items.is_empty() && at.pattern.rsplit('.').next() == Some("allow") {
-            let hint = "leave the key out for all, or write `deny = [\"*\"]` for none";
+            let hint = "remove the key to allow all, or write `deny = [\"*\"]` to allow none";
             self.note(at.span.clone(), at, Fault::new("an empty list", hint));
             return None;
         }
@@ -30,7 +35,12 @@ impl Walk {
         Some(Value::Array(read))
     }
 
-    pub(super) fn read_templates(&mut self, at: &At, kind: &Kind, table: &DeTable<'_>) -> Value {
+    pub(super) fn read_templates(
+        &mut self,
+        at: &At,
+        kind: &ValueKind,
+        table: &DeTable<'_>,
+    ) -> Value {
         let mut read = Map::new();
         for (name, value) in in_order(table) {
             let at = At {
@@ -41,7 +51,7 @@ impl Walk {
             if let Some(fault) = bad_name(kind, name.get_ref()) {
                 self.note(name.span(), &at, fault);
             }
-            let value = self.read_scalar(&at, &Kind::Template, value.get_ref());
+            let value = self.read_scalar(&at, &ValueKind::Template, value.get_ref());
             read.extend(value.map(|value| (name.get_ref().to_string(), value)));
         }
         Value::Object(read)
@@ -63,7 +73,7 @@ impl Walk {
                 ..at.clone()
             };
             let DeValue::Table(table) = item.get_ref() else {
-                let fault = Fault::new("expected a table", "write `[[rules]]`, one a rule");
+                let fault = Fault::new("expected a table", "write `[[rules]]`, one table per rule");
                 self.note(at.span.clone(), &at, fault);
                 continue;
             };
@@ -120,29 +130,29 @@ impl Walk {
             _ => None,
         };
         if number.is_none() {
-            let fault = Fault::new("a number that JSON cannot hold", "write it as text");
+            let fault = Fault::new("a number that JSON cannot represent", "write it as text");
             self.note(at.span.clone(), at, fault);
         }
         number.map(Value::Number)
     }
 }
 
-fn bad_name(kind: &Kind, name: &str) -> Option<Fault> {
-    if *kind == Kind::Headers {
+fn bad_name(kind: &ValueKind, name: &str) -> Option<Fault> {
+    if *kind == ValueKind::Headers {
         let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
         let good = !name.is_empty() && name.chars().all(token);
         return (!good).then(|| {
             Fault::new(
-                "no name of a header",
+                "not a header name",
                 "write one such as `Authorization` or `X-Api-Key`",
             )
         });
     }
-    if matches!(kind, Kind::Tokens | Kind::TokenFiles) {
+    if matches!(kind, ValueKind::Tokens | ValueKind::TokenFiles) {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         let good = !name.is_empty() && name.chars().all(plain);
         return (!good).then(|| {
-            let what = "no name for a token";
+            let what = "not a token name";
             Fault::new(
                 what,
                 "use letters, digits, `-`, `_` and `.`, such as `laptop`",
@@ -150,5 +160,5 @@ fn bad_name(kind: &Kind, name: &str) -> Option<Fault> {
         });
     }
     let good = !name.is_empty() && !name.contains(['=', '\0']);
-    (!good).then(|| Fault::new("no name of a variable", "use letters, digits and `_`"))
+    (!good).then(|| Fault::new("not a variable name", "use letters, digits and `_`"))
 }

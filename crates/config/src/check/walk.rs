@@ -8,9 +8,9 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-use super::noted::Noted;
+use super::noted::PlacedFault;
 use crate::{
-    keys::{self, Found, Kind},
+    keys::{self, KeyMatch, ValueKind},
     mistake::{Fault, shown_key},
     rules::{self, Written},
 };
@@ -25,7 +25,7 @@ pub(super) struct At {
 
 impl At {
     /// Returns the place one step down in the table of keys; `None` if the table has no such key.
-    pub(super) fn child(&self, name: &str, span: Range<usize>) -> (At, Option<Found>) {
+    pub(super) fn child(&self, name: &str, span: Range<usize>) -> (At, Option<KeyMatch>) {
         let dot = if self.key.is_empty() { "" } else { "." };
         let key = format!("{}{dot}{}", self.key, shown_key(name));
         let pattern = keys::child(&self.pattern, name);
@@ -37,7 +37,7 @@ impl At {
 
 #[derive(Debug, Default)]
 pub(super) struct Walk {
-    pub(super) noted: Vec<Noted>,
+    pub(super) noted: Vec<PlacedFault>,
     pub(super) servers: Vec<String>,
 }
 
@@ -45,7 +45,7 @@ impl Walk {
     pub(super) fn read_scalar(
         &mut self,
         at: &At,
-        kind: &Kind,
+        kind: &ValueKind,
         value: &DeValue<'_>,
     ) -> Option<Value> {
         let read = rules::read(kind, as_written(value));
@@ -54,7 +54,7 @@ impl Walk {
     }
 
     pub(super) fn note(&mut self, span: Range<usize>, at: &At, fault: Fault) {
-        self.noted.push(Noted {
+        self.noted.push(PlacedFault {
             byte: span.start,
             key: at.key.clone(),
             fault,
@@ -79,10 +79,12 @@ pub(super) fn as_written<'v>(value: &'v DeValue<'_>) -> Written<'v> {
 }
 
 pub(super) type Name<'i> = Spanned<std::borrow::Cow<'i, str>>;
-pub(super) type Entry<'i> = Spanned<DeValue<'i>>;
+pub(super) type SpannedValue<'i> = Spanned<DeValue<'i>>;
 
 /// Returns the entries in the order of the file; the parser sorts them by name.
-pub(super) fn in_order<'t, 'i>(table: &'t DeTable<'i>) -> Vec<(&'t Name<'i>, &'t Entry<'i>)> {
+pub(super) fn in_order<'t, 'i>(
+    table: &'t DeTable<'i>,
+) -> Vec<(&'t Name<'i>, &'t SpannedValue<'i>)> {
     let mut entries: Vec<_> = table.iter().collect();
     entries.sort_by_key(|(name, _)| name.span().start);
     entries

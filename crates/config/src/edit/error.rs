@@ -26,27 +26,31 @@ pub enum EditError {
     Mistakes(ConfigError),
     /// Another command holds the lock.
     #[error(
-        "{}: another program has held its lock for 30 s; nothing was changed\nhint: end that program, or try again",
+        "{}: another program has locked it for 30 s; nothing was changed\nhint: wait for that \
+        program, or end it",
         .0.display()
     )]
     Busy(PathBuf),
     /// Another program writes the file all the time.
     #[error(
-        "{}: another program writes it all the time; nothing was changed\nhint: end that program, or try again",
+        "{}: another program keeps changing it; nothing was changed\nhint: wait for that program, \
+        or end it",
         .0.display()
     )]
     Outrun(PathBuf),
     /// No rule can allow it without overriding rules that the user did not see.
-    #[error("{0}\nhint: `proxy policy test NAME ARGS` says which rule decides")]
+    #[error("{0}\nhint: `proxy policy test NAME ARGS` shows the rule that decides")]
     NotAllowable(NotAllowable),
     /// A server of this name exists already.
     #[error(
-        "server `{0}` is in the configuration already\nhint: choose another name (`--as NAME` in `proxy add`), or: proxy remove {0}"
+        "server `{0}` already exists\nhint: choose another name (`--as NAME` in `proxy add`), or: \
+        proxy remove {0}"
     )]
     Exists(ServerName),
     /// Rules apply to a name that no server has yet.
     #[error(
-        "rules name `{name}` already, and would hold for the renamed server:\n  {}\nhint: remove these first, or choose another name",
+        "rules already name `{name}`, and would apply to the renamed server:\n  {}\nhint: remove \
+        these first, or choose another name",
         rules.join("\n  ")
     )]
     Named {

@@ -1,7 +1,7 @@
 use std::{fs, path::Path};
 
 use insta::assert_snapshot;
-use policy::{Allowance, Effects, Kind, Subject};
+use policy::{Allowance, Effects, RequestKind, Subject};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -175,7 +175,7 @@ fn a_file_that_is_no_toml_is_not_touched() {
     assert!(error.to_string().contains("config.toml:1:11"), "{error}");
 }
 
-/// Returns the text in another form: each line ends as the next of `is_crlf` says, repeated.
+/// Returns the text in another form: line endings follow the repeated pattern `is_crlf`.
 fn in_form(text: &str, is_crlf: &[bool], has_mark: bool, has_end: bool) -> String {
     let mut ends = is_crlf.iter().cycle();
     let line = |line: &str| {
@@ -271,13 +271,13 @@ fn a_file_of_comments_alone_keeps_them_at_its_head() {
     assert!(text.contains("[servers.time]"), "{text}");
 }
 
-/// A tool that a client may be allowed permanently, under the rules of a text.
+/// Returns the permanent allowance of a tool for a client, under the rules of a text.
 fn allowance(text: &str, name: &str, client: Option<&str>) -> Allowance {
     let read = document(text).read_policy(&Overrides::default(), &home());
     let call = Subject {
         client: client.unwrap_or_default(),
         server: "fs",
-        kind: Kind::Tool,
+        kind: RequestKind::Tool,
         name,
         category: "",
         effects: Effects::default(),
@@ -296,7 +296,7 @@ fn allow(document: &mut Document, allowance: &Allowance) -> Result<Option<usize>
 
 const FS: &str = "[servers.fs]\ncommand = \"x\"\n";
 
-/// `NEW` is replaced by the rule in the expected text.
+/// Checks a new rule. `NEW` stands for it in the expected text.
 #[track_caller]
 fn check_rule(before: &str, expected: &str, number: usize) {
     let ours = "decision = \"allow\"\nserver = \"fs\"\ntool = \"write[[]1[]]\"\n";
@@ -309,7 +309,11 @@ fn check_rule(before: &str, expected: &str, number: usize) {
     assert_eq!(allow(&mut edited, &allowance).unwrap(), Some(number));
     assert_eq!(edited.text(), expected);
     let mut again = document(&expected);
-    assert_eq!(allow(&mut again, &allowance).unwrap(), None, "it is there");
+    assert_eq!(
+        allow(&mut again, &allowance).unwrap(),
+        None,
+        "the rule exists already"
+    );
     assert_eq!(again.text(), expected);
 }
 
@@ -318,7 +322,7 @@ fn a_rule_goes_directly_before_the_one_that_decided_and_comments_stay_with_their
     let ask = "[[rules]]\ndecision = \"ask\"\n";
     let other = "[[rules]]\ndecision = \"deny\"\ntool = \"other\"\n";
     let server_b = "[servers.b]\ncommand = \"y\"\n";
-    // Rules and servers may take turns, and a rule may have a table of its own.
+    // Rules and servers may alternate, and a rule may have a table of its own.
     let with_table = "[[rules]]\ndecision = \"deny\"\nserver = \"db\"\n\
                       [rules.arguments]\n\"/sql\" = \"drop*\"\n";
     check_rule(
@@ -420,9 +424,12 @@ fn rules_that_are_others_by_now_are_not_changed() {
     let reads = "[[rules]]\ndecision = \"deny\"\n\
                  arguments = { \"/path\" = { inside = \"/secret\" } }\n";
     for (now, why) in [
-        (format!("{FS}{deny}{ask}"), "not those by which"),
+        (format!("{FS}{deny}{ask}"), "changed since the question"),
         (FS.to_owned(), "allowed already"),
-        (text.replace("\"ask\"", "\"deny\""), "not those by which"),
+        (
+            text.replace("\"ask\"", "\"deny\""),
+            "changed since the question",
+        ),
         (
             format!("{FS}{reads}{ask}"),
             "rule 1 decides by its arguments",
@@ -441,7 +448,7 @@ fn rules_that_are_others_by_now_are_not_changed() {
         assert!(said.contains(why), "{now}: {said}");
         assert_eq!(edited.text(), now);
     }
-    // A rule that says nothing of the call may have come.
+    // A rule that does not match the call may have been added.
     let other = "[[rules]]\ndecision = \"deny\"\ntool = \"other\"\n";
     let mut edited = document(&format!("{FS}{other}{ask}"));
     assert_eq!(allow(&mut edited, &asked).unwrap(), Some(2));

@@ -2,10 +2,10 @@
 
 /// One key that holds a value.
 #[derive(Debug)]
-pub(crate) struct Key {
+pub(crate) struct KeySpec {
     /// The dotted path; `NAME` is a server and `TOOL` a tool of it.
     pub(crate) path: &'static str,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ValueKind,
     /// The default as it would be written in the file.
     pub(crate) default: Option<&'static str>,
     /// True if a `PROXY_*` variable may set it.
@@ -14,7 +14,7 @@ pub(crate) struct Key {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ValueKind {
     Text,
     /// Text with `${VAR}` in it.
     Template,
@@ -34,7 +34,7 @@ pub(crate) enum Kind {
     /// One of a few words.
     Choice(&'static [&'static str]),
     Count(Count),
-    List(&'static Kind),
+    List(&'static ValueKind),
     /// Templates by the name of a variable of the environment.
     Variables,
     /// Templates by the name of an HTTP header.
@@ -64,12 +64,12 @@ pub(crate) struct Count {
     pub(crate) unit: &'static str,
 }
 
-pub(super) const fn count(min: u64, max: u64, unit: &'static str) -> Kind {
-    Kind::Count(Count { min, max, unit })
+pub(super) const fn count(min: u64, max: u64, unit: &'static str) -> ValueKind {
+    ValueKind::Count(Count { min, max, unit })
 }
 
-pub(super) const fn key(path: &'static str, kind: Kind, meaning: &'static str) -> Key {
-    Key {
+pub(super) const fn key(path: &'static str, kind: ValueKind, meaning: &'static str) -> KeySpec {
+    KeySpec {
         path,
         kind,
         default: None,
@@ -78,7 +78,7 @@ pub(super) const fn key(path: &'static str, kind: Kind, meaning: &'static str) -
     }
 }
 
-impl Key {
+impl KeySpec {
     pub(super) const fn or(self, default: &'static str) -> Self {
         Self {
             default: Some(default),

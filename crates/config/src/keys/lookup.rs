@@ -1,11 +1,11 @@
 //! Paths and names, looked up in the table of keys.
 
-use super::{KEYS, Key};
+use super::{KEYS, KeySpec};
 
 /// A key or a table, at a path of the configuration.
 #[derive(Debug)]
-pub(crate) enum Found {
-    Value(&'static Key),
+pub(crate) enum KeyMatch {
+    Value(&'static KeySpec),
     Table,
 }
 
@@ -21,12 +21,12 @@ pub(crate) fn child(parent: &str, name: &str) -> Option<String> {
     }
 }
 
-pub(crate) fn find(pattern: &str) -> Option<Found> {
+pub(crate) fn find(pattern: &str) -> Option<KeyMatch> {
     if let Some(key) = KEYS.iter().find(|key| key.path == pattern) {
-        return Some(Found::Value(key));
+        return Some(KeyMatch::Value(key));
     }
-    let inside = |key: &Key| in_table(key.path, pattern).is_some();
-    KEYS.iter().any(inside).then_some(Found::Table)
+    let inside = |key: &KeySpec| in_table(key.path, pattern).is_some();
+    KEYS.iter().any(inside).then_some(KeyMatch::Table)
 }
 
 /// The names in the table `pattern`, in the order of their declaration.

@@ -3,7 +3,7 @@
 use tool::near;
 
 use super::{
-    KEYS, Key,
+    KEYS, KeySpec,
     lookup::{find, names},
 };
 
@@ -22,15 +22,15 @@ pub(crate) fn unknown(pattern: &str, name: &str) -> String {
     if let Some(near) = nearest(name, known.iter().copied()) {
         return format!("did you mean `{near}`?");
     }
-    let named = |key: &&Key| key.name() == name;
-    match KEYS.iter().find(named).map(Key::table) {
+    let named = |key: &&KeySpec| key.name() == name;
+    match KEYS.iter().find(named).map(KeySpec::table) {
         Some("") => format!("`{name}` belongs at the top, before the first `[table]`"),
         Some(table) => format!("`{name}` belongs in `[{table}]`"),
-        None => format!("known here: `{}`", known.join("`, `")),
+        None => format!("known keys: `{}`", known.join("`, `")),
     }
 }
 
-/// Returns the name that `asked` was most likely meant to be. In a short name one typing error is most
+/// Returns the name of which `asked` is most likely a typo. In a short name one typing error is most
 /// of the word, so `ulr` and `lgo` are found by counting edits.
 pub(crate) fn nearest<'a>(
     asked: &str,
@@ -48,35 +48,35 @@ pub(crate) fn nearest<'a>(
 static FOREIGN: &[((&str, &str), &str)] = &[
     (
         ("", "mcpServers"),
-        "write `[servers.NAME]`, one table a server",
+        "write `[servers.NAME]`, one table per server",
     ),
     (
         ("", "mcp_servers"),
-        "write `[servers.NAME]`, one table a server",
+        "write `[servers.NAME]`, one table per server",
     ),
-    (("", "mcp"), "write `[servers.NAME]`, one table a server"),
+    (("", "mcp"), "write `[servers.NAME]`, one table per server"),
     (
         ("servers.NAME", "disabled"),
-        "did you mean `enabled`? It says the opposite",
+        "did you mean `enabled`? It has the opposite meaning",
     ),
     (
         ("servers.NAME", "type"),
-        "leave it out: `command` or `url` says it",
+        "remove it: `command` or `url` implies it",
     ),
     (
         ("servers.NAME", "transport"),
-        "leave it out: `command` or `url` says it",
+        "remove it: `command` or `url` implies it",
     ),
     (("servers.NAME", "environment"), "did you mean `env`?"),
     (("servers.NAME", "env_vars"), "did you mean `inherit_env`?"),
     (("servers.NAME", "pass_env"), "did you mean `inherit_env`?"),
     (
         ("servers.NAME", "autostart"),
-        "write `start = \"eager\"`, or leave it out",
+        "write `start = \"eager\"`, or remove it",
     ),
     (
         ("servers.NAME", "lazy"),
-        "leave it out, or write `start = \"eager\"`",
+        "remove it, or write `start = \"eager\"`",
     ),
     (
         ("servers.NAME", "concurrency"),

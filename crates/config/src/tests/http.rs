@@ -34,24 +34,24 @@ allowed_hosts = ["https://a"]
 allowed_origins = ["a"]
 tokens = "sesame"
 max_body_kib = 0"#,
-        r"2:10: http.listen: no address to listen on: `example.com:80`
+        r"2:10: http.listen: not an address to listen on: `example.com:80`
     hint: write `127.0.0.1:7331`, `localhost:7331`, a port alone, or `0.0.0.0:7331` for every address of this machine
-3:18: http.allowed_hosts[0]: no name of a machine: `https://a`
-    hint: write it as in an address, without scheme and path: `tools.example.com`
-4:20: http.allowed_origins[0]: no origin: `a`
+3:18: http.allowed_hosts[0]: not a host name: `https://a`
+    hint: write the host without scheme and path: `tools.example.com`
+4:20: http.allowed_origins[0]: not an origin: `a`
     hint: write scheme, host and port, without a path: `https://chat.example.com`
 5:10: http.tokens: expected a table of tokens, found text
 6:16: http.max_body_kib: expected 1 to 1048576 KiB, found 0",
     );
     check(
         "[http.tokens]\n\"my laptop\" = \"${T}\"",
-        "2:1: http.tokens.\"my laptop\": no name for a token
+        "2:1: http.tokens.\"my laptop\": not a token name
     hint: use letters, digits, `-`, `_` and `.`, such as `laptop`",
     );
     check(
         "[http]\ntls_cert = \"cert.pem\"",
-        " http.tls_cert: means nothing without `tls_key`
-    hint: add `tls_key`, or leave both out",
+        " http.tls_cert: requires `tls_key`
+    hint: add `tls_key`, or remove both",
     );
 }
 
@@ -63,13 +63,13 @@ fn traces_go_nowhere_but_where_the_file_says() {
     assert_eq!(traces.endpoint.plain().unwrap(), "http://127.0.0.1:4318");
     check(
         "[traces.headers]\nA = \"b\"",
-        " traces.headers: mean nothing without `endpoint`
-    hint: name the collector: `endpoint = \"http://127.0.0.1:4318\"`",
+        " traces.headers: requires `endpoint`
+    hint: set the collector: `endpoint = \"http://127.0.0.1:4318\"`",
     );
     let variable = [("PROXY_TRACES__ENDPOINT", "http://127.0.0.1:4318")];
     let refused = load_text("", &variable).unwrap_err();
     assert!(
-        refused.to_string().contains("no variable can set this"),
+        refused.to_string().contains("no variable sets this key"),
         "{refused}"
     );
 }
@@ -84,7 +84,7 @@ fn a_client_is_a_table_of_its_own() {
     check(
         "[clients.a]\nallow = []\nmax_token = 500",
         "2:9: clients.a.allow: an empty list
-    hint: leave the key out for all, or write `deny = [\"*\"]` for none
+    hint: remove the key to allow all, or write `deny = [\"*\"]` to allow none
 3:1: clients.a.max_token: unknown key
     hint: did you mean `max_tokens`?",
     );
@@ -109,23 +109,23 @@ fn a_grant_says_what_it_takes() {
     };
     check(
         &oauth("grant = \"client_credentials\""),
-        " servers.a: `oauth.grant = \"client_credentials\"` lacks what it takes
+        " servers.a: `oauth.grant = \"client_credentials\"` requires further keys
     hint: write `oauth.client_id` and `oauth.client_secret = \"${secret:NAME}\"`",
     );
     check(
         &oauth("grant = \"enterprise_managed\"\nclient_id = \"a\"\nassertion = \"${file:/t}\""),
-        " servers.a: `oauth.grant = \"enterprise_managed\"` lacks what it takes
+        " servers.a: `oauth.grant = \"enterprise_managed\"` requires further keys
     hint: write `oauth.idp_issuer` and `oauth.idp_client_id`",
     );
     check(
         &oauth("assertion = \"${file:/t}\""),
-        " servers.a: `oauth.assertion` or an identity provider that nothing is done with
-    hint: write `oauth.grant = \"jwt_bearer\"` for a machine, `\"enterprise_managed\"` for an employee, or leave them out",
+        " servers.a: `oauth.assertion` or an identity provider without a grant that uses it
+    hint: write `oauth.grant = \"jwt_bearer\"` for a machine, `\"enterprise_managed\"` for an employee, or remove them",
     );
     check(
         &oauth("client_id = \"a\"\nclient_secret = \"b\"\nprivate_key = \"c\""),
-        " servers.a: `oauth.private_key` beside `oauth.client_secret`
-    hint: a client shows who it is in one way: leave one out",
+        " servers.a: both `oauth.private_key` and `oauth.client_secret`
+    hint: a client authenticates in one way: remove one of them",
     );
     let whole = "grant = \"client_credentials\"\nclient_id = \"a\"\nprivate_key = \"${file:/k}\"";
     assert!(load_text(&oauth(whole), &[]).is_ok());
@@ -141,7 +141,7 @@ fn a_keyring_needs_a_program_that_was_built_with_it() {
     }
     check(
         keyring,
-        " secrets.store: this program was built without the system's keyring
+        " secrets.store: this program was built without keyring support
     hint: build it with `--features keyring`, or write `\"file\"`",
     );
 }

@@ -155,7 +155,7 @@ max_token = 500"#,
 9:1: servers.a.concurrency: unknown key
     hint: did you mean `max_concurrent_calls`?
 10:1: servers.a.lazy: unknown key
-    hint: leave it out, or write `start = "eager"`
+    hint: remove it, or write `start = "eager"`
 12:1: servers.a.overlay.t.timeout: unknown key
     hint: did you mean `timeout_s`?
 13:1: servers.a.overlay.t.max_token: unknown key
@@ -201,20 +201,20 @@ max_tokens = 1e3"#,
 12:9: servers.b.start: expected `"on-call"` or `"eager"`, found `true`
 13:18: servers.b.idle_timeout_s: expected 0 to 604800 seconds, found 604801
 17:9: servers.c.start: expected `"on-call"` or `"eager"`, found text "lazy"
-18:16: servers.c.inherit_env[0]: the name of a variable cannot hold '*'
-    hint: a `*` stands at the end only, for any rest: `AWS_*`
-18:23: servers.c.inherit_env[1]: the name of a variable cannot hold '$'
-    hint: write the name alone, such as `SSH_AUTH_SOCK`
-18:29: servers.c.inherit_env[2]: the name of a variable cannot hold '='
-    hint: write the name alone; a variable with a value of its own belongs in `env`
-18:36: servers.c.inherit_env[3]: the name of a variable cannot hold ' '
-    hint: write one text a name: `["SSH_AUTH_SOCK", "AWS_*"]`
+18:16: servers.c.inherit_env[0]: the name of a variable cannot contain '*'
+    hint: `*` is allowed only at the end: `AWS_*`
+18:23: servers.c.inherit_env[1]: the name of a variable cannot contain '$'
+    hint: write only the name, such as `SSH_AUTH_SOCK`
+18:29: servers.c.inherit_env[2]: the name of a variable cannot contain '='
+    hint: write only the name; a variable with its own value belongs in `env`
+18:36: servers.c.inherit_env[3]: the name of a variable cannot contain ' '
+    hint: write one text per name: `["SSH_AUTH_SOCK", "AWS_*"]`
 18:43: servers.c.inherit_env[4]: empty text
-    hint: write something, or leave the key out
+    hint: write a value, or remove the key
 18:47: servers.c.inherit_env[5]: expected text, found the number 1
     hint: write it in quotes: `"1"`
-18:50: servers.c.inherit_env[6]: the name of a variable cannot hold '*'
-    hint: a `*` stands at the end only, for any rest: `AWS_*`
+18:50: servers.c.inherit_env[6]: the name of a variable cannot contain '*'
+    hint: `*` is allowed only at the end: `AWS_*`
 20:13: servers.c.overlay.t.timeout_s: expected 1 to 86400 seconds, found 0
 21:14: servers.c.overlay.t.max_tokens: expected a whole number of tokens, found a number with a fraction"#,
     );
@@ -226,8 +226,8 @@ fn only_a_child_inherits() {
         r#"[servers.a]
 url = "https://h"
 inherit_env = ["A"]"#,
-        r"3:1: servers.a.inherit_env: means nothing beside `url`
-    hint: leave it out",
+        r"3:1: servers.a.inherit_env: has no effect with `url`
+    hint: remove it",
     );
 }
 
@@ -246,9 +246,9 @@ command = "x"
 timeout_s = "5"
 timeout_max_s = 4"#,
         r#"3:17: servers.a.timeout_max_s: `timeout_max_s` is 59, less than `timeout_s`, which is 60
-    hint: make `timeout_max_s` at least 60, or leave it out
+    hint: make `timeout_max_s` at least 60, or remove it
 5:17: servers.b.timeout_max_s: `timeout_max_s` is 100, less than `timeout_s`, which is 101
-    hint: make `timeout_max_s` at least 101, or leave it out
+    hint: make `timeout_max_s` at least 101, or remove it
 10:13: servers.c.timeout_s: expected a whole number of seconds, found text "5"
     hint: write it without quotes: `5`"#,
     );
@@ -256,7 +256,7 @@ timeout_max_s = 4"#,
         "PROXY_SERVERS__MY_A__TIMEOUT_MAX_S",
         "59",
         r"PROXY_SERVERS__MY_A__TIMEOUT_MAX_S: servers.my-a.timeout_max_s: `timeout_max_s` is 59, less than `timeout_s`, which is 60
-    hint: make `timeout_max_s` at least 60, or leave it out",
+    hint: make `timeout_max_s` at least 60, or remove it",
     );
 }
 
@@ -270,7 +270,7 @@ fn a_variable_may_break_the_rule_of_the_file() {
     };
     let longer = ("PROXY_SERVERS__MY_A__TIMEOUT_S", "91");
     let told = r"PROXY_SERVERS__MY_A__TIMEOUT_S: servers.my-a.timeout_s: `timeout_max_s` is 90, less than `timeout_s`, which is 91
-    hint: make `timeout_max_s` at least 91, or leave it out";
+    hint: make `timeout_max_s` at least 91, or remove it";
     assert_eq!(printed(&[longer]), Err(told.to_owned()));
     let both = [longer, ("PROXY_SERVERS__MY_A__TIMEOUT_MAX_S", "91")];
     assert_eq!(printed(&both), Ok(()));
@@ -287,7 +287,7 @@ fn variables_of_a_life_are_checked() {
     check_variable(
         "PROXY_SERVERS__MY_A__INHERIT_ENV",
         "A",
-        r"PROXY_SERVERS__MY_A__INHERIT_ENV: no variable can set this
-    hint: write `servers.my-a.inherit_env` in the file",
+        r"PROXY_SERVERS__MY_A__INHERIT_ENV: no variable sets this key
+    hint: set `servers.my-a.inherit_env` in the file",
     );
 }

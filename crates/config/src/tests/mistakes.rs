@@ -22,9 +22,9 @@ decision = "never"
 [[rules]]
 decision = "deny"
 arguments = { "/sql" = { regex = "(" } , path = "x" }"#,
-        r#"3:1: rules[1].decision: no such decision
+        r#"3:1: rules[1].decision: unknown decision
     hint: write `decision = "allow"`, `"ask"` or `"deny"`
-5:1: rules[2].arguments."/sql": no regular expression: unclosed group
+5:1: rules[2].arguments."/sql": invalid regular expression: unclosed group
     hint: write a pattern, or one of `{ regex = "..." }`, `{ inside = "~/projects" }`, `{ outside = ["~/projects", "/tmp"] }`"#,
     );
 }
@@ -108,7 +108,7 @@ hiden = true"#,
         r#"1:1: command: unknown key
     hint: `command` belongs in `[servers.NAME]`
 2:1: "a\nb": unknown key
-    hint: known here: `state_dir`, `log`, `policy`, `rules`, `pin`, `audit`, `traces`, `secrets`, `results`, `search`, `reindex`, `http`, `clients`, `daemon`, `servers`
+    hint: known keys: `state_dir`, `log`, `policy`, `rules`, `pin`, `audit`, `traces`, `secrets`, `results`, `search`, `reindex`, `http`, `clients`, `daemon`, `servers`
 3:1: "results.max_tokens": unknown key
     hint: write it without quotes: `results.max_tokens`"#,
     );
@@ -125,7 +125,7 @@ log = "warn""#,
         r#"[mcpServers.a]
 command = "x""#,
         r"1:2: mcpServers: unknown key
-    hint: write `[servers.NAME]`, one table a server",
+    hint: write `[servers.NAME]`, one table per server",
     );
     check(
         r#"[servers.a]
@@ -138,13 +138,13 @@ frobnicate = 1"#,
         r"3:1: servers.a.timeout: unknown key
     hint: did you mean `timeout_s`?
 4:1: servers.a.type: unknown key
-    hint: leave it out: `command` or `url` says it
+    hint: remove it: `command` or `url` implies it
 5:1: servers.a.allow: unknown key
     hint: did you mean `tools.allow`?
 6:7: servers.a.tools.dney: unknown key
     hint: did you mean `deny`?
 7:1: servers.a.frobnicate: unknown key
-    hint: known here: `command`, `args`, `env`, `inherit_env`, `cwd`, `roots`, `sandbox`, `image`, `url`, `headers`, `oauth`, `enabled`, `category`, `tags`, `notes`, `timeout_s`, `timeout_max_s`, `start_timeout_s`, `start`, `scope`, `idle_timeout_s`, `max_concurrent_calls`, `retry_safe_calls`, `max_tokens`, `pin`, `tools`, `overlay`",
+    hint: known keys: `command`, `args`, `env`, `inherit_env`, `cwd`, `roots`, `sandbox`, `image`, `url`, `headers`, `oauth`, `enabled`, `category`, `tags`, `notes`, `timeout_s`, `timeout_max_s`, `start_timeout_s`, `start`, `scope`, `idle_timeout_s`, `max_concurrent_calls`, `retry_safe_calls`, `max_tokens`, `pin`, `tools`, `overlay`",
     );
 }
 
@@ -162,7 +162,7 @@ results = 3",
         r#"[[servers]]
 name = "a""#,
         r"1:1: servers: expected a table, found a list
-    hint: write `[servers.NAME]`, one table a server",
+    hint: write `[servers.NAME]`, one table per server",
     );
     check(
         r#"[servers]
@@ -179,7 +179,7 @@ c.overlay = 3"#,
 5:15: servers.b.overlay.t: expected a table, found the number 1
     hint: write `[servers.b.overlay.t]` and below it `description`, `tags`, `category`, `notes`, `example`, `hidden`, `timeout_s`, `max_tokens`
 7:13: servers.c.overlay: expected a table, found the number 3
-    hint: write `[servers.c.overlay.TOOL]`, one table a tool"#,
+    hint: write `[servers.c.overlay.TOOL]`, one table per tool"#,
     );
     check(
         r#"[servers.a]
@@ -243,15 +243,15 @@ url = "https://h"
 args = ["x"]
 cwd = "/""#,
         r#"1:1: servers.both: both `command` and `url`
-    hint: keep `command` to start a program, or `url` to connect to one that runs
+    hint: keep `command` to start a program, or `url` to connect to a running server
 4:1: servers.neither: neither `command` nor `url`
-    hint: add `command = "npx"` to start a program, or `url = "https://..."` to connect to one that runs
-7:1: servers.child.headers: means nothing beside `command`
-    hint: leave it out
-10:1: servers.remote.args: means nothing beside `url`
-    hint: leave it out
-11:1: servers.remote.cwd: means nothing beside `url`
-    hint: leave it out"#,
+    hint: add `command = "npx"` to start a program, or `url = "https://..."` to connect to a running server
+7:1: servers.child.headers: has no effect with `command`
+    hint: remove it
+10:1: servers.remote.args: has no effect with `url`
+    hint: remove it
+11:1: servers.remote.cwd: has no effect with `url`
+    hint: remove it"#,
     );
 }
 
@@ -272,20 +272,20 @@ command = "x"
 command = "x"
 [servers.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa]
 comand = "x""#,
-        r#"1:10: servers.My_Notes: a server name cannot hold 'M'
+        r#"1:10: servers.My_Notes: a server name cannot contain 'M'
     hint: write `[servers.my-notes]`
-3:10: servers.proxy: server name `proxy` is taken by the built-in server
-    hint: choose another name of lower-case letters, digits and `-`
-5:10: servers.scripts: server name `scripts` is that of saved scripts, the files of `scripts/` beside this one
-    hint: give the server another name
-7:10: servers."a b": a server name cannot hold ' '
+3:10: servers.proxy: server name `proxy` is reserved for the built-in server
+    hint: choose another name: lower-case letters, digits and `-`
+5:10: servers.scripts: server name `scripts` is reserved for saved scripts, the files of `scripts/` beside this file
+    hint: choose another name
+7:10: servers."a b": a server name cannot contain ' '
     hint: write `[servers.a-b]`
 9:10: servers."": a server name cannot be empty
-    hint: choose another name of lower-case letters, digits and `-`
+    hint: choose another name: lower-case letters, digits and `-`
 11:10: servers.-a: server name `-a` starts with `-`
     hint: write `[servers.a]`
 13:10: servers.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa: a server name has at most 32 characters
-    hint: choose another name of lower-case letters, digits and `-`
+    hint: choose another name: lower-case letters, digits and `-`
 14:1: servers.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.comand: unknown key
     hint: did you mean `command`?"#,
     );
@@ -306,18 +306,18 @@ url = "https:///x"
 url = "https://a b"
 [servers.f]
 url = " ""#,
-        r#"2:11: servers.a.command: holds arguments beside the program
+        r#"2:11: servers.a.command: contains arguments
     hint: write `command = "npx"` and `args = ["-y", "foo"]`
 4:11: servers.b.command: empty text
     hint: name the program, such as `npx`
 6:7: servers.c.url: expected an address with `https://` or `http://`, found `ftp://h`
-    hint: write an address such as `https://mcp.example.com/mcp`; a program is started with `command`
+    hint: write an address such as `https://mcp.example.com/mcp`; for a program use `command`
 8:7: servers.d.url: the address has no host, found `https:///x`
-    hint: write an address such as `https://mcp.example.com/mcp`; a program is started with `command`
-10:7: servers.e.url: the address holds white space, found `https://a b`
-    hint: write an address such as `https://mcp.example.com/mcp`; a program is started with `command`
+    hint: write an address such as `https://mcp.example.com/mcp`; for a program use `command`
+10:7: servers.e.url: the address contains whitespace, found `https://a b`
+    hint: write an address such as `https://mcp.example.com/mcp`; for a program use `command`
 12:7: servers.f.url: empty text
-    hint: write an address such as `https://mcp.example.com/mcp`; a program is started with `command`"#,
+    hint: write an address such as `https://mcp.example.com/mcp`; for a program use `command`"#,
     );
     check(
         r#"[servers.a]
@@ -329,21 +329,21 @@ cwd = "$HOME/x"
 url = "https://h"
 headers = { "X Y" = "${" }"#,
         r#"2:11: servers.a.command: `${` without a closing `}`
-    hint: write `${VAR}`, `${VAR:-default}` or `${secret:NAME}`; a plain `${` is written `$${`
+    hint: write `${VAR}`, `${VAR:-default}` or `${secret:NAME}`; a literal `${` is written `$${`
 3:9: servers.a.args[0]: `1` is no name of a variable
-    hint: write `${VAR}`, `${VAR:-default}` or `${secret:NAME}`; a plain `${` is written `$${`
+    hint: write `${VAR}`, `${VAR:-default}` or `${secret:NAME}`; a literal `${` is written `$${`
 3:17: servers.a.args[1]: expected text, found a number
     hint: write it in quotes
 4:13: servers.a.env.A: expected text, found a number
     hint: write it in quotes
-4:16: servers.a.env."B=C": no name of a variable
+4:16: servers.a.env."B=C": not a variable name
     hint: use letters, digits and `_`
 5:7: servers.a.cwd: a variable needs braces
     hint: write `${HOME}/...`, with braces, or `~/...`
-8:13: servers.b.headers."X Y": no name of a header
+8:13: servers.b.headers."X Y": not a header name
     hint: write one such as `Authorization` or `X-Api-Key`
 8:21: servers.b.headers."X Y": `${` without a closing `}`
-    hint: write `${VAR}`, `${VAR:-default}` or `${secret:NAME}`; a plain `${` is written `$${`"#,
+    hint: write `${VAR}`, `${VAR:-default}` or `${secret:NAME}`; a literal `${` is written `$${`"#,
     );
 }
 
@@ -359,18 +359,18 @@ tools = { allow = ["["], deny = [] }
 [servers.b]
 command = "x"
 tools = { allow = [] }"#,
-        r#"4:12: servers.a.category: a category cannot hold 'S'
+        r#"4:12: servers.a.category: a category cannot contain 'S'
     hint: write `source-control`
-5:9: servers.a.tags[0]: a tag cannot hold ','
+5:9: servers.a.tags[0]: a tag cannot contain ','
     hint: write a list of short words: `["issues", "pull requests"]`
 5:16: servers.a.tags[1]: empty text
-    hint: write something, or leave the key out
+    hint: write a value, or remove the key
 5:20: servers.a.tags[2]: a tag has at most 32 characters
     hint: write a list of short words: `["issues", "pull requests"]`
-6:20: servers.a.tools.allow[0]: no pattern: unclosed character class; missing ']'
-    hint: `*` stands for any text, `?` for one character, `{a,b}` for either
+6:20: servers.a.tools.allow[0]: not a pattern: unclosed character class; missing ']'
+    hint: `*` matches any text, `?` one character, `{a,b}` either
 9:19: servers.b.tools.allow: an empty list
-    hint: leave the key out for all, or write `deny = ["*"]` for none"#,
+    hint: remove the key to allow all, or write `deny = ["*"]` to allow none"#,
     );
     check(
         r#"[servers.a]
@@ -381,10 +381,10 @@ tags = []
 example = { a = nan, b = [1] }
 category = "überall""#,
         r"4:15: servers.a.overlay.t.description: empty text
-    hint: write something, or leave the key out
-6:17: servers.a.overlay.t.example.a: a number that JSON cannot hold
+    hint: write a value, or remove the key
+6:17: servers.a.overlay.t.example.a: a number that JSON cannot represent
     hint: write it as text
-7:12: servers.a.overlay.t.category: a category cannot hold 'ü'
+7:12: servers.a.overlay.t.category: a category cannot contain 'ü'
     hint: use lower-case letters, digits and `-`",
     );
     check(
@@ -392,20 +392,20 @@ category = "überall""#,
 state_dir = "${HOME}/x""#,
         r"1:7: log: unknown level `wran`
     hint: did you mean `warn`?
-2:13: state_dir: variables are filled in only for servers
-    hint: write `~/...` or a whole path, or set the variable `PROXY_STATE_DIR`",
+2:13: state_dir: variables are replaced only in keys of servers
+    hint: write `~/...` or an absolute path, or set the variable `PROXY_STATE_DIR`",
     );
     check(
         r#"log = "a=b=c"
 state_dir = "~bob/x""#,
-        r"1:7: log: no filter: `a=b=c`
+        r"1:7: log: not a filter: `a=b=c`
     hint: write a level (`error`, `warn`, `info`, `debug`, `trace`, `off`), or `warn,fleet=debug`
-2:13: state_dir: only one's own home folder is known
+2:13: state_dir: only your own home folder is known
     hint: write `~/...`",
     );
     check(
         "log = \" 0𞸻[\"",
-        r"1:7: log: no filter: ` 0𞸻[`
+        r"1:7: log: not a filter: ` 0𞸻[`
     hint: write a level (`error`, `warn`, `info`, `debug`, `trace`, `off`), or `warn,fleet=debug`",
     );
 }
@@ -415,45 +415,45 @@ fn no_toml_is_told_line_by_line() {
     check(
         r"Dear diary, this is prose.
 It has two lines.",
-        r"1:6: no TOML: key with no value, expected `=`
+        r"1:6: not TOML: key with no value, expected `=`
     hint: write `key = value`
-2:4: no TOML: key with no value, expected `=`
+2:4: not TOML: key with no value, expected `=`
     hint: write `key = value`",
     );
     check(
         r#"{"mcpServers": {
 "a": {"command": "x"}}}"#,
         r#"1:1: JSON, not TOML
-    hint: write each server as a table: `[servers.NAME]`, below it `command = "npx"` and `args = ["-y", "PACKAGE"]`; `proxy import FILE` takes the servers of another program's file"#,
+    hint: write each server as a table: `[servers.NAME]`, below it `command = "npx"` and `args = ["-y", "PACKAGE"]`; `proxy import FILE` imports the servers of another program's file"#,
     );
     check(
         r"servers:
   a:
     command: x",
         r#"1:1: YAML, not TOML
-    hint: write each server as a table: `[servers.NAME]`, below it `command = "npx"` and `args = ["-y", "PACKAGE"]`; `proxy import FILE` takes the servers of another program's file"#,
+    hint: write each server as a table: `[servers.NAME]`, below it `command = "npx"` and `args = ["-y", "PACKAGE"]`; `proxy import FILE` imports the servers of another program's file"#,
     );
     check(
         r"[servers.a]
 command = ~/bin/x
 args = [-y, foo]
 enabled = yes",
-        r#"2:11: no TOML: text without quotes
+        r#"2:11: not TOML: text without quotes
     hint: write it in quotes: `"~/bin/x"`
-3:9: no TOML: string values must be quoted, expected literal string
+3:9: not TOML: string values must be quoted, expected literal string
     hint: write every text in quotes
-4:11: no TOML: text without quotes
+4:11: not TOML: text without quotes
     hint: write `true`"#,
     );
     check(
         r#"x = "\q"
 y = "open
 z"#,
-        r#"1:7: no TOML: missing escaped value, expected `b`, `e`, `f`, `n`, `r`, `\`, `"`, `x`, `u`, `U`
+        r#"1:7: not TOML: missing escaped value, expected `b`, `e`, `f`, `n`, `r`, `\`, `"`, `x`, `u`, `U`
     hint: write `\\` for a `\`, or put the text in single quotes
-2:10: no TOML: invalid basic string, expected `"`
+2:10: not TOML: invalid basic string, expected `"`
     hint: close the text with `"`
-3:2: no TOML: key with no value, expected `=`
+3:2: not TOML: key with no value, expected `=`
     hint: write `key = value`"#,
     );
     check(
@@ -461,14 +461,14 @@ z"#,
 log = "info"
 [results]
 [results]"#,
-        r"2:1: `log` is there already
-    hint: it stands higher up as well; keep one of the two
-4:2: `results` is there already
-    hint: it stands higher up as well; keep one of the two",
+        r"2:1: `log` is a duplicate
+    hint: it is also set above; keep one of the two
+4:2: `results` is a duplicate
+    hint: it is also set above; keep one of the two",
     );
     check(
         "\x00\x01\x02",
-        r"1:1: no TOML: invalid unquoted key, expected letters, numbers, `-`, `_`",
+        r"1:1: not TOML: invalid unquoted key, expected letters, numbers, `-`, `_`",
     );
 }
 
@@ -479,11 +479,11 @@ fn a_broken_line_hides_no_other_mistake() {
 command = npx
 args = ["x" "y"]
 foo = 1"#,
-        r#"2:11: no TOML: text without quotes
+        r#"2:11: not TOML: text without quotes
     hint: write it in quotes: `"npx"`
-3:13: no TOML: missing comma between array elements, expected `,`
+3:13: not TOML: missing comma between array elements, expected `,`
 4:1: servers.a.foo: unknown key
-    hint: known here: `command`, `args`, `env`, `inherit_env`, `cwd`, `roots`, `sandbox`, `image`, `url`, `headers`, `oauth`, `enabled`, `category`, `tags`, `notes`, `timeout_s`, `timeout_max_s`, `start_timeout_s`, `start`, `scope`, `idle_timeout_s`, `max_concurrent_calls`, `retry_safe_calls`, `max_tokens`, `pin`, `tools`, `overlay`"#,
+    hint: known keys: `command`, `args`, `env`, `inherit_env`, `cwd`, `roots`, `sandbox`, `image`, `url`, `headers`, `oauth`, `enabled`, `category`, `tags`, `notes`, `timeout_s`, `timeout_max_s`, `start_timeout_s`, `start`, `scope`, `idle_timeout_s`, `max_concurrent_calls`, `retry_safe_calls`, `max_tokens`, `pin`, `tools`, `overlay`"#,
     );
     check(
         r#"[servers.a
@@ -491,10 +491,10 @@ command = "x"
 lost = 1
 [servers.b]
 nonsense = 1"#,
-        r"1:11: no TOML: unclosed table, expected `]`
+        r"1:11: not TOML: unclosed table, expected `]`
     hint: close the name of the table with `]`
 5:1: servers.b.nonsense: unknown key
-    hint: known here: `command`, `args`, `env`, `inherit_env`, `cwd`, `roots`, `sandbox`, `image`, `url`, `headers`, `oauth`, `enabled`, `category`, `tags`, `notes`, `timeout_s`, `timeout_max_s`, `start_timeout_s`, `start`, `scope`, `idle_timeout_s`, `max_concurrent_calls`, `retry_safe_calls`, `max_tokens`, `pin`, `tools`, `overlay`",
+    hint: known keys: `command`, `args`, `env`, `inherit_env`, `cwd`, `roots`, `sandbox`, `image`, `url`, `headers`, `oauth`, `enabled`, `category`, `tags`, `notes`, `timeout_s`, `timeout_max_s`, `start_timeout_s`, `start`, `scope`, `idle_timeout_s`, `max_concurrent_calls`, `retry_safe_calls`, `max_tokens`, `pin`, `tools`, `overlay`",
     );
     check(
         r#"foo = 1
@@ -503,10 +503,10 @@ args = ["x",
 [results]
 nonsense = 1"#,
         r"1:1: foo: unknown key
-    hint: known here: `state_dir`, `log`, `policy`, `rules`, `pin`, `audit`, `traces`, `secrets`, `results`, `search`, `reindex`, `http`, `clients`, `daemon`, `servers`
-4:2: no TOML: string values must be quoted, expected literal string
+    hint: known keys: `state_dir`, `log`, `policy`, `rules`, `pin`, `audit`, `traces`, `secrets`, `results`, `search`, `reindex`, `http`, `clients`, `daemon`, `servers`
+4:2: not TOML: string values must be quoted, expected literal string
     hint: write every text in quotes
-5:1: no TOML: missing comma between array elements, expected `,`",
+5:1: not TOML: missing comma between array elements, expected `,`",
     );
 }
 
@@ -532,19 +532,19 @@ fn variables_are_checked_as_the_file_is() {
     check_variable(
         "PROXY_RESULTS__MAX_TOKEN",
         "500",
-        r"PROXY_RESULTS__MAX_TOKEN: sets no known key
+        r"PROXY_RESULTS__MAX_TOKEN: does not set a known key
     hint: did you mean `PROXY_RESULTS__MAX_TOKENS`?",
     );
     check_variable(
         "PROXY_RESULTS__FOO",
         "5",
-        r"PROXY_RESULTS__FOO: sets no known key
+        r"PROXY_RESULTS__FOO: does not set a known key
     hint: known: `PROXY_RESULTS__MAX_TOKENS`, `PROXY_RESULTS__KEEP_HOURS`, `PROXY_RESULTS__KEEP_MIB`",
     );
     check_variable(
         "PROXY_REINDEX__PARALLEL__X",
         "1",
-        r"PROXY_REINDEX__PARALLEL__X: sets no known key
+        r"PROXY_REINDEX__PARALLEL__X: does not set a known key
     hint: unset it",
     );
 }
@@ -566,8 +566,8 @@ fn variables_of_a_server_are_checked_likewise() {
     check_variable(
         "PROXY_SERVERS__MY_A__COMMAND",
         "x",
-        r"PROXY_SERVERS__MY_A__COMMAND: no variable can set this
-    hint: write `servers.my-a.command` in the file",
+        r"PROXY_SERVERS__MY_A__COMMAND: no variable sets this key
+    hint: set `servers.my-a.command` in the file",
     );
     check_variable(
         "PROXY_SERVERS__MY_A__ENABLED",
@@ -577,7 +577,7 @@ fn variables_of_a_server_are_checked_likewise() {
     check_variable(
         "PROXY_SERVERS__MY_A__TIMEOUT",
         "9",
-        r"PROXY_SERVERS__MY_A__TIMEOUT: sets no known key
+        r"PROXY_SERVERS__MY_A__TIMEOUT: does not set a known key
     hint: did you mean `PROXY_SERVERS__MY_A__TIMEOUT_S`?",
     );
     check_variable(
@@ -589,7 +589,7 @@ fn variables_of_a_server_are_checked_likewise() {
     check_variable(
         "PROXY_STATE_DIR",
         "~bob",
-        r"PROXY_STATE_DIR: state_dir: only one's own home folder is known
+        r"PROXY_STATE_DIR: state_dir: only your own home folder is known
     hint: write `~/...`",
     );
 }
@@ -637,22 +637,22 @@ command = npx
     assert_snapshot!(printed, @r#"
     config.toml:3:2: result: unknown key
         hint: did you mean `results`?
-    config.toml:5:10: servers.Git: a server name cannot hold 'G'
+    config.toml:5:10: servers.Git: a server name cannot contain 'G'
         hint: write `[servers.git]`
-    config.toml:6:11: servers.Git.command: holds arguments beside the program
+    config.toml:6:11: servers.Git.command: contains arguments
         hint: write `command = "uvx"` and `args = ["mcp-server-git"]`
     config.toml:7:13: servers.Git.timeout_s: expected 1 to 86400 seconds, found 0
     config.toml:9:7: servers.docs.url: expected an address with `https://` or `http://`, found `mcp.example.com`
-        hint: write an address such as `https://mcp.example.com/mcp`; a program is started with `command`
+        hint: write an address such as `https://mcp.example.com/mcp`; for a program use `command`
     config.toml:10:29: servers.docs.headers.Authorization: expected text, found a number
         hint: write it in quotes
-    config.toml:11:1: servers.docs.args: means nothing beside `url`
-        hint: leave it out
+    config.toml:11:1: servers.docs.args: has no effect with `url`
+        hint: remove it
     config.toml:12:15: servers.docs.tools.allow: expected a list of texts, found text "get_*"
         hint: write a list: `["get_*"]`
     config.toml:15:14: servers.files.overlay.read.hiden: unknown key
         hint: did you mean `hidden`?
-    config.toml:16:16: no TOML: unclosed table, expected `]`
+    config.toml:16:16: not TOML: unclosed table, expected `]`
         hint: close the name of the table with `]`
     "#);
 }

@@ -7,7 +7,7 @@ use fleet::Launch;
 use super::{HOME, home, overrides};
 use crate::{Environment, Overrides, default_path, is_of_another_program, load};
 
-/// The printed text, without the folder of the test.
+/// Returns the printed text, without the folder of the test.
 fn printed(overrides: &Overrides, env: &Environment, folder: &Path) -> String {
     let error = load(overrides, env).expect_err("the case is a mistake");
     error.to_string().replace(&*folder.to_string_lossy(), "DIR")
@@ -55,11 +55,11 @@ fn a_missing_file_says_how_to_begin() {
     let env = Environment::from_iter([("HOME", folder.path())]);
     let expected = "\
 DIR/.config/proxy/config.toml: no such file
-    hint: `proxy init` writes it from the servers of your MCP clients; or write it, for example with these lines:
+    hint: `proxy init` creates it from the servers of your MCP clients; or create it, for example with these lines:
           [servers.time]
           command = \"uvx\"
           args = [\"mcp-server-time\"]
-          or see it work without one: `proxy demo`";
+          or try the program without a file: `proxy demo`";
     assert_eq!(
         printed(&Overrides::default(), &env, folder.path()),
         expected
@@ -70,7 +70,7 @@ DIR/.config/proxy/config.toml: no such file
 fn a_named_file_that_is_missing_says_who_named_it() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("nope.toml");
-    let flag = "DIR/nope.toml: no such file\n    hint: `--config` names it; correct the name, or write the file";
+    let flag = "DIR/nope.toml: no such file\n    hint: the path is from `--config`; correct the path, or create the file";
     assert_eq!(printed(&overrides(&missing), &home(), folder.path()), flag);
     let env = Environment::from_iter([("PROXY_CONFIG", &missing)]);
     let variable = flag.replace("`--config`", "the variable `PROXY_CONFIG`");
@@ -83,7 +83,7 @@ fn a_named_file_that_is_missing_says_who_named_it() {
 #[test]
 fn without_a_home_there_is_no_place_to_look() {
     let env = Environment::default();
-    let expected = "config.toml: no place to look: neither `XDG_CONFIG_HOME` nor `HOME` is set\n    hint: name the file: `proxy --config FILE`";
+    let expected = "config.toml: no configuration file: neither `XDG_CONFIG_HOME` nor `HOME` is set\n    hint: name the file: `proxy --config FILE`";
     assert_eq!(
         printed(&Overrides::default(), &env, Path::new("/nowhere")),
         expected
@@ -98,17 +98,17 @@ fn what_cannot_be_read_says_why() {
     };
     check(
         folder.path(),
-        "DIR: a folder, not a file\n    hint: `--config` names it; name the file in it",
+        "DIR: a folder, not a file\n    hint: the path is from `--config`; name the file in it",
     );
     let binary = folder.path().join("binary");
     fs::write(&binary, b"\x7fELF\x02\xff\xfe\x00").unwrap();
     check(
         &binary,
-        "DIR/binary: not text: byte 5 is not UTF-8\n    hint: `--config` names it; save it as UTF-8, or name a TOML file",
+        "DIR/binary: not text: byte 5 is not UTF-8\n    hint: the path is from `--config`; save it as UTF-8, or name a TOML file",
     );
     check(
         Path::new("/dev/zero"),
-        "/dev/zero: larger than 16 MiB\n    hint: `--config` names it; name a TOML file",
+        "/dev/zero: larger than 16 MiB\n    hint: the path is from `--config`; name a TOML file",
     );
 }
 
@@ -122,7 +122,7 @@ fn a_file_without_permission_says_so() {
     let printed = printed(&overrides(&file), &home(), folder.path());
     let expected = match fs::read(&file) {
         Ok(_) => "DIR/secret.toml:1:1: unknown: unknown key",
-        Err(_) => "DIR/secret.toml: no permission to read it",
+        Err(_) => "DIR/secret.toml: no permission to read the file",
     };
     assert!(printed.starts_with(expected), "{printed}");
 }
@@ -146,7 +146,7 @@ fn paths_lead_where_the_page_says() {
     ];
     for (server, expected) in config.gateway.servers.iter().zip(expected) {
         let Launch::Child { command, cwd, .. } = &server.spec.launch else {
-            panic!("a child was configured: {server:?}");
+            panic!("expected a child: {server:?}");
         };
         let expanded =
             |template: &fleet::Template| template.expand(|_| Some("/desk".to_owned())).unwrap();
@@ -204,9 +204,9 @@ fn without_a_home_the_tilde_and_the_state_folder_are_mistakes() {
     fs::write(&file, "[servers.a]\ncommand = \"~/a\"").unwrap();
     let expected = "\
 DIR/config.toml: servers.a: `~` stands for the home folder, but `HOME` is not set
-    hint: write the whole path
-DIR/config.toml: state_dir: no place for it: neither `XDG_STATE_HOME` nor `HOME` is set
-    hint: write `state_dir`, or set the variable `PROXY_STATE_DIR`";
+    hint: write an absolute path
+DIR/config.toml: state_dir: no default folder: neither `XDG_STATE_HOME` nor `HOME` is set
+    hint: set `state_dir`, or the variable `PROXY_STATE_DIR`";
     assert_eq!(
         printed(&overrides(&file), &Environment::default(), folder.path()),
         expected

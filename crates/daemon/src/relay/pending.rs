@@ -16,8 +16,8 @@ pub(super) struct Pending {
     initialized: Option<Bytes>,
     /// The last `logging/setLevel`.
     level: Option<(String, Bytes)>,
-    under_way: BTreeMap<String, Asked>,
-    /// Requests that were sent once more although the client has its answer.
+    under_way: BTreeMap<String, OpenRequest>,
+    /// Requests that were sent again although the client has the response.
     repeated: HashSet<String>,
     /// By URI, the request that subscribed to it.
     subscriptions: BTreeMap<String, (String, Bytes)>,
@@ -26,11 +26,11 @@ pub(super) struct Pending {
 }
 
 #[derive(Debug)]
-enum Asked {
+enum OpenRequest {
     /// It may have run, and is never sent again.
     Call { names_revision: bool },
     /// It changes nothing, and is sent again.
-    Question { line: Bytes, resends: u32 },
+    Repeatable { line: Bytes, resends: u32 },
 }
 
 /// The number of times a request is sent again to the next daemon. Without this limit, a request
@@ -39,7 +39,7 @@ const RESENDS_MAX: u32 = 2;
 
 impl Pending {
     /// Records a message of the client.
-    pub(super) fn note_said(&mut self, line: &Bytes) {
+    pub(super) fn record_client_line(&mut self, line: &Bytes) {
         let Some(message) = Message::parse(line) else {
             return;
         };
@@ -61,15 +61,15 @@ impl Pending {
             "initialize" => self.initialize = Some((id.clone(), line.clone())),
             "logging/setLevel" => self.level = Some((id.clone(), line.clone())),
             "resources/subscribe" | "resources/unsubscribe" => {
-                self.note_subscription(&message, &id, line);
+                self.record_subscription(&message, &id, line);
             }
             _ => {}
         }
         let asked = if method == "tools/call" {
             let names_revision = memmem::find(line, PROTOCOL_VERSION.as_bytes()).is_some();
-            Asked::Call { names_revision }
+            OpenRequest::Call { names_revision }
         } else {
-            Asked::Question {
+            OpenRequest::Repeatable {
                 line: line.clone(),
                 resends: 0,
             }
@@ -77,7 +77,7 @@ impl Pending {
         self.under_way.insert(id, asked);
     }
 
-    fn note_subscription(&mut self, message: &Message<'_>, id: &str, line: &Bytes) {
+    fn record_subscription(&mut self, message: &Message<'_>, id: &str, line: &Bytes) {
         let params = message.params.and_then(|params| Fields::of(params.get()));
         let Some(uri) = params.and_then(|it| text_of(it.get("uri")?)) else {
             return;
@@ -90,7 +90,7 @@ impl Pending {
         }
     }
 
-    /// A call that was taken back is not answered.
+    /// A cancelled call is not answered.
     fn forget_cancelled(&mut self, message: &Message<'_>) {
         let id = message
             .params
@@ -101,21 +101,21 @@ impl Pending {
     }
 
     /// Records a line of the daemon. Returns true if it is to be passed to the client.
-    pub(super) fn note_heard(&mut self, line: &[u8]) -> bool {
+    pub(super) fn record_daemon_line(&mut self, line: &[u8]) -> bool {
         match answered_id(line).and_then(canonical_id) {
             Some(id) => {
                 self.under_way.remove(&id);
                 !self.repeated.remove(&id)
             }
             None => {
-                self.note_question(line);
+                self.record_daemon_request(line);
                 true
             }
         }
     }
 
     /// Records requests to the client, and their cancellations.
-    fn note_question(&mut self, line: &[u8]) {
+    fn record_daemon_request(&mut self, line: &[u8]) {
         let Some(message) = Message::parse(line) else {
             return;
         };
@@ -135,10 +135,10 @@ impl Pending {
     }
 
     /// Cancels the requests that a lost daemon sent to the client.
-    pub(super) fn take_back_questions(&mut self) -> Vec<Bytes> {
+    pub(super) fn cancel_daemon_requests(&mut self) -> Vec<Bytes> {
         let open = std::mem::take(&mut self.questions).into_values();
         let lines = open.map(|id| {
-            let why = "the proxy's daemon ended, and nobody waits for the answer";
+            let why = "the proxy's daemon ended before it received the response";
             frame::notification(
                 CANCELLED,
                 &format!(r#"{{"requestId":{id},"reason":"{why}"}}"#),
@@ -148,8 +148,8 @@ impl Pending {
     }
 
     /// The notifications for a client whose resources another daemon watches: each resource may have
-    /// changed meanwhile. The `_meta` tells them from those of a server.
-    pub(super) fn tell_of_resources(&self) -> Vec<Bytes> {
+    /// changed meanwhile. The `_meta` distinguishes them from those of a server.
+    pub(super) fn notify_resources(&self) -> Vec<Bytes> {
         let uris = self.subscriptions.keys();
         let lines = uris.map(|uri| {
             let params = json!({"uri": uri, "_meta": {MAY_HAVE_CHANGED: WHILE_AWAY}}).to_string();
@@ -160,20 +160,20 @@ impl Pending {
 
     /// The answers to the requests that were under way when the daemon was lost and are not sent
     /// again: calls, and those that were sent again too often.
-    pub(super) fn take_lost(&mut self) -> Vec<Bytes> {
+    pub(super) fn answer_lost(&mut self) -> Vec<Bytes> {
         self.repeated.clear();
         let mut answers = Vec::new();
         let mut refused = Vec::new();
         self.under_way.retain(|id, asked| match asked {
-            Asked::Call { .. } => {
+            OpenRequest::Call { .. } => {
                 answers.push(answer(id, asked, LOST_CALL));
                 false
             }
-            Asked::Question { resends, .. } if *resends < RESENDS_MAX => {
+            OpenRequest::Repeatable { resends, .. } if *resends < RESENDS_MAX => {
                 *resends += 1;
                 true
             }
-            Asked::Question { .. } => {
+            OpenRequest::Repeatable { .. } => {
                 answers.push(answer(id, asked, &explain_given_up()));
                 refused.push(id.clone());
                 false
@@ -193,7 +193,7 @@ impl Pending {
     }
 
     /// Returns true if the client waits for the answer to a request that can be sent again.
-    pub(super) fn has_questions(&self) -> bool {
+    pub(super) fn has_open_requests(&self) -> bool {
         !self.under_way.is_empty()
     }
 
@@ -211,7 +211,7 @@ impl Pending {
             lines.insert(1.min(lines.len()), line.clone());
         }
         for (id, asked) in &self.under_way {
-            if let Asked::Question { line, .. } = asked
+            if let OpenRequest::Repeatable { line, .. } = asked
                 && !again.contains(id)
             {
                 lines.push(line.clone());
@@ -222,7 +222,7 @@ impl Pending {
         lines
     }
 
-    /// Answers everything that is open with the reason why it cannot be asked.
+    /// Answers every open request with the reason why it cannot be sent.
     pub(super) fn refuse_all(&mut self, why: &str) -> Vec<Bytes> {
         let refused = std::mem::take(&mut self.under_way);
         let answers = refused
@@ -235,28 +235,28 @@ impl Pending {
 /// The key of `_meta` that says why a resource counts as changed.
 const MAY_HAVE_CHANGED: &str = "proxy/may-have-changed";
 
-const WHILE_AWAY: &str = "the proxy's daemon ended, and another one watches the resource now";
+const WHILE_AWAY: &str = "the proxy's daemon ended, and another one now watches the resource";
 
 const CANCELLED: &str = "notifications/cancelled";
 
 /// The maximum number of subscriptions that are renewed; a session has no more.
 const SUBSCRIPTIONS_MAX: usize = 256;
 
-/// Questions that are taken back.
+/// The maximum number of requests to the client that are cancelled.
 const QUESTIONS_MAX: usize = 1_024;
 
 fn explain_given_up() -> String {
     let times = RESENDS_MAX + 1;
     format!(
-        "error server_unavailable: the proxy's daemon ended {times} times while this request was under \
-         way, so it is not sent again. `proxy daemon logs` shows why"
+        "error server_unavailable: the proxy's daemon ended {times} times during this request, so \
+        it is not sent again. `proxy daemon logs` shows the reason"
     )
 }
 
-fn answer(id: &str, asked: &Asked, why: &str) -> Bytes {
+fn answer(id: &str, asked: &OpenRequest, why: &str) -> Bytes {
     match asked {
-        Asked::Call { names_revision } => answer_lost_call(id, *names_revision, why),
-        Asked::Question { .. } => error_answer(id, why),
+        OpenRequest::Call { names_revision } => answer_lost_call(id, *names_revision, why),
+        OpenRequest::Repeatable { .. } => error_answer(id, why),
     }
 }
 
@@ -274,7 +274,7 @@ mod tests {
     fn pending(said: &[&'static str]) -> Pending {
         let mut pending = Pending::default();
         for line in said {
-            pending.note_said(&Bytes::from_static(line.as_bytes()));
+            pending.record_client_line(&Bytes::from_static(line.as_bytes()));
         }
         pending
     }
@@ -295,15 +295,15 @@ mod tests {
     #[test]
     fn a_session_is_begun_again_and_its_answers_are_not_told_twice() {
         let mut session = pending(&[INITIALIZE, INITIALIZED, LEVEL, LIST]);
-        assert!(session.note_heard(br#"{"jsonrpc":"2.0","id":0,"result":{}}"#));
-        assert!(session.note_heard(br#"{"jsonrpc":"2.0","id":"l","result":{}}"#));
-        assert!(session.take_lost().is_empty() && session.has_questions());
+        assert!(session.record_daemon_line(br#"{"jsonrpc":"2.0","id":0,"result":{}}"#));
+        assert!(session.record_daemon_line(br#"{"jsonrpc":"2.0","id":"l","result":{}}"#));
+        assert!(session.answer_lost().is_empty() && session.has_open_requests());
         let replayed = session.replay();
         assert_eq!(texts(&replayed), [INITIALIZE, INITIALIZED, LEVEL, LIST]);
-        assert!(!session.note_heard(br#"{"jsonrpc":"2.0","id":0,"result":{}}"#));
-        assert!(!session.note_heard(br#"{"jsonrpc":"2.0","id":"l","result":{}}"#));
-        assert!(session.note_heard(br#"{"jsonrpc":"2.0","id":7,"result":{}}"#));
-        assert!(!session.has_questions());
+        assert!(!session.record_daemon_line(br#"{"jsonrpc":"2.0","id":0,"result":{}}"#));
+        assert!(!session.record_daemon_line(br#"{"jsonrpc":"2.0","id":"l","result":{}}"#));
+        assert!(session.record_daemon_line(br#"{"jsonrpc":"2.0","id":7,"result":{}}"#));
+        assert!(!session.has_open_requests());
     }
 
     #[test]
@@ -311,25 +311,25 @@ mod tests {
         const SUBSCRIBE: &str =
             r#"{"jsonrpc":"2.0","id":5,"method":"resources/subscribe","params":{"uri":"a:1"}}"#;
         let mut session = pending(&[INITIALIZE, INITIALIZED]);
-        assert!(session.note_heard(br#"{"jsonrpc":"2.0","id":0,"result":{}}"#));
+        assert!(session.record_daemon_line(br#"{"jsonrpc":"2.0","id":0,"result":{}}"#));
         for line in [SUBSCRIBE, LIST] {
-            session.note_said(&Bytes::from_static(line.as_bytes()));
+            session.record_client_line(&Bytes::from_static(line.as_bytes()));
         }
         for _ in 0..RESENDS_MAX {
-            assert!(session.take_lost().is_empty() && session.has_questions());
+            assert!(session.answer_lost().is_empty() && session.has_open_requests());
             let replayed = session.replay();
             assert_eq!(texts(&replayed), [INITIALIZE, INITIALIZED, SUBSCRIBE, LIST]);
         }
-        let refused = session.take_lost();
+        let refused = session.answer_lost();
         assert_eq!(refused.len(), 2);
         for answer in texts(&refused) {
             assert!(answer.contains("ended 3 times"), "{answer}");
         }
-        assert!(!session.has_questions());
+        assert!(!session.has_open_requests());
         assert_eq!(texts(&session.replay()), [INITIALIZE, INITIALIZED]);
         // The same request of the client is counted again.
-        session.note_said(&Bytes::from_static(LIST.as_bytes()));
-        assert!(session.take_lost().is_empty() && session.has_questions());
+        session.record_client_line(&Bytes::from_static(LIST.as_bytes()));
+        assert!(session.answer_lost().is_empty() && session.has_open_requests());
     }
 
     #[test]
@@ -343,11 +343,11 @@ mod tests {
         let mut session = pending(&[INITIALIZE, INITIALIZED, FIRST, SECOND, END]);
         for id in 0..4 {
             let answer = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
-            assert!(session.note_heard(answer.as_bytes()));
+            assert!(session.record_daemon_line(answer.as_bytes()));
         }
         assert_eq!(texts(&session.replay()), [INITIALIZE, INITIALIZED, SECOND]);
-        assert!(!session.note_heard(br#"{"jsonrpc":"2.0","id":2,"result":{}}"#));
-        let told = session.tell_of_resources();
+        assert!(!session.record_daemon_line(br#"{"jsonrpc":"2.0","id":2,"result":{}}"#));
+        let told = session.notify_resources();
         let [told] = &texts(&told)[..] else {
             panic!("{told:?}");
         };
@@ -364,27 +364,27 @@ mod tests {
         let mut session = pending(&[INITIALIZE]);
         for id in ["\"q-1\"", "\"q-2\"", "\"q-3\""] {
             let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"elicitation/create"}}"#);
-            assert!(session.note_heard(line.as_bytes()));
+            assert!(session.record_daemon_line(line.as_bytes()));
         }
-        session.note_said(&Bytes::from_static(
+        session.record_client_line(&Bytes::from_static(
             br#"{"jsonrpc":"2.0","id":"q-1","result":{}}"#,
         ));
         let cancelled =
             br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"q-2"}}"#;
-        assert!(session.note_heard(cancelled));
-        let taken_back = session.take_back_questions();
+        assert!(session.record_daemon_line(cancelled));
+        let taken_back = session.cancel_daemon_requests();
         let [line] = &texts(&taken_back)[..] else {
             panic!("{taken_back:?}");
         };
         assert!(line.contains(r#""requestId":"q-3""#), "{line}");
-        assert!(session.take_back_questions().is_empty());
+        assert!(session.cancel_daemon_requests().is_empty());
     }
 
     #[test]
     fn an_initialize_that_was_not_answered_is_answered_by_the_next_daemon() {
         let mut session = pending(&[INITIALIZE]);
         assert_eq!(texts(&session.replay()), [INITIALIZE]);
-        assert!(session.note_heard(br#"{"jsonrpc":"2.0","id":0,"result":{}}"#));
+        assert!(session.record_daemon_line(br#"{"jsonrpc":"2.0","id":0,"result":{}}"#));
     }
 
     #[test]
@@ -393,7 +393,7 @@ mod tests {
             r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":9}}"#;
         let other = r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{}}"#;
         let mut session = pending(&[INITIALIZE, CALL, other, cancel]);
-        let answers = session.take_lost();
+        let answers = session.answer_lost();
         let [answer] = &texts(&answers)[..] else {
             panic!("{answers:?}");
         };

@@ -28,14 +28,14 @@ pub(super) struct DemoServer {
 
 pub(super) struct DemoTool {
     pub(super) definition: Tool,
-    pub(super) answer: Box<dyn Fn(JsonObject) -> Answer + Send + Sync>,
+    pub(super) answer: Box<dyn Fn(JsonObject) -> ToolOutcome + Send + Sync>,
 }
 
 /// The answer of a tool: a reply, or the reason for a refusal, in words that a model can act on.
-pub(super) type Answer = Result<Reply, String>;
+pub(super) type ToolOutcome = Result<ToolReply, String>;
 
 #[derive(Debug, PartialEq)]
-pub(super) enum Reply {
+pub(super) enum ToolReply {
     Text(String),
     /// Any JSON, sent both as `structuredContent` and as text.
     Structured(Value),
@@ -50,7 +50,7 @@ pub(super) enum Reply {
 pub(super) fn tool<A, F>(definition: Value, answer: F) -> DemoTool
 where
     A: DeserializeOwned,
-    F: Fn(A) -> Answer + Send + Sync + 'static,
+    F: Fn(A) -> ToolOutcome + Send + Sync + 'static,
 {
     DemoTool {
         definition: serde_json::from_value(definition)
@@ -124,15 +124,15 @@ impl ServerHandler for DemoServer {
     }
 }
 
-async fn deliver(answer: Answer) -> CallToolResult {
+async fn deliver(answer: ToolOutcome) -> CallToolResult {
     match answer {
-        Ok(Reply::Text(text)) => CallToolResult::success(vec![ContentBlock::text(text)]),
-        Ok(Reply::Structured(value)) => CallToolResult::structured(value),
-        Ok(Reply::Late(wait, text)) => {
+        Ok(ToolReply::Text(text)) => CallToolResult::success(vec![ContentBlock::text(text)]),
+        Ok(ToolReply::Structured(value)) => CallToolResult::structured(value),
+        Ok(ToolReply::Late(wait, text)) => {
             tokio::time::sleep(wait).await;
             CallToolResult::success(vec![ContentBlock::text(text)])
         }
-        Ok(Reply::Crash(code)) => std::process::exit(code),
+        Ok(ToolReply::Crash(code)) => std::process::exit(code),
         Err(why) => CallToolResult::error(vec![ContentBlock::text(why)]),
     }
 }

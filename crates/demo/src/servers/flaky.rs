@@ -5,7 +5,7 @@ use std::{io::Write as _, time::Duration};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::demo_server::{Answer, DemoServer, DemoTool, Reply, tool};
+use super::demo_server::{DemoServer, DemoTool, ToolOutcome, ToolReply, tool};
 
 const WAIT_MS_MAX: u64 = 600_000;
 const NOISE_LINES_MAX: u32 = 100_000;
@@ -43,7 +43,7 @@ fn always_fails() -> DemoTool {
         },
         "annotations": { "readOnlyHint": true, "idempotentHint": true, "openWorldHint": false }
     });
-    tool(definition, |Fails { reason }| -> Answer {
+    tool(definition, |Fails { reason }| -> ToolOutcome {
         Err(format!("cannot do it: {reason}"))
     })
 }
@@ -73,11 +73,11 @@ fn crash() -> DemoTool {
         },
         "annotations": { "readOnlyHint": false, "destructiveHint": true, "idempotentHint": true, "openWorldHint": false }
     });
-    tool(definition, |Crash { exit_code }| -> Answer {
+    tool(definition, |Crash { exit_code }| -> ToolOutcome {
         complain(&format!(
             "flaky: crashing with exit code {exit_code}, as asked\n"
         ));
-        Ok(Reply::Crash(i32::from(exit_code)))
+        Ok(ToolReply::Crash(i32::from(exit_code)))
     })
 }
 
@@ -106,12 +106,12 @@ fn slow() -> DemoTool {
         },
         "annotations": { "readOnlyHint": true, "idempotentHint": true, "openWorldHint": false }
     });
-    tool(definition, |Slow { wait_ms }| -> Answer {
+    tool(definition, |Slow { wait_ms }| -> ToolOutcome {
         if wait_ms > WAIT_MS_MAX {
             return Err(format!("wait_ms is at most {WAIT_MS_MAX}"));
         }
         let text = format!("Answered after {wait_ms} ms.");
-        Ok(Reply::Late(Duration::from_millis(wait_ms), text))
+        Ok(ToolReply::Late(Duration::from_millis(wait_ms), text))
     })
 }
 
@@ -140,12 +140,12 @@ fn noisy() -> DemoTool {
         },
         "annotations": { "readOnlyHint": true, "idempotentHint": true, "openWorldHint": false }
     });
-    tool(definition, |Noisy { lines }| -> Answer {
+    tool(definition, |Noisy { lines }| -> ToolOutcome {
         if lines > NOISE_LINES_MAX {
             return Err(format!("lines is at most {NOISE_LINES_MAX}"));
         }
         complain(&noise(lines));
-        Ok(Reply::Text(format!(
+        Ok(ToolReply::Text(format!(
             "Wrote {lines} lines to standard error."
         )))
     })
@@ -167,7 +167,7 @@ mod tests {
     use std::time::Duration;
 
     use super::super::tests::call;
-    use super::{Reply, noise, server};
+    use super::{ToolReply, noise, server};
 
     #[test]
     fn a_failure_says_the_reason_it_was_given() {
@@ -178,14 +178,14 @@ mod tests {
     #[test]
     fn a_crash_has_the_exit_code_asked_for() {
         let answer = call(&server(), "crash", json!({ "exit_code": 3 }));
-        assert_eq!(answer, Ok(Reply::Crash(3)));
+        assert_eq!(answer, Ok(ToolReply::Crash(3)));
         assert!(call(&server(), "crash", json!({ "exit_code": 256 })).is_err());
     }
 
     #[test]
     fn slowness_is_as_long_as_asked_and_bounded() {
         let answer = call(&server(), "slow", json!({ "wait_ms": 250 }));
-        let expected = Reply::Late(
+        let expected = ToolReply::Late(
             Duration::from_millis(250),
             "Answered after 250 ms.".to_owned(),
         );

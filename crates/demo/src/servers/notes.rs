@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::demo_server::{Answer, DemoServer, DemoTool, Reply, tool};
+use super::demo_server::{DemoServer, DemoTool, ToolOutcome, ToolReply, tool};
 
 pub(super) fn server() -> DemoServer {
     let book = Book::default();
@@ -46,7 +46,7 @@ impl Book {
     }
 
     /// The notes that fit, oldest first.
-    fn pick(&self, limit: usize, fits: impl Fn(&Note) -> bool) -> Reply {
+    fn pick(&self, limit: usize, fits: impl Fn(&Note) -> bool) -> ToolReply {
         let fitting: Vec<Note> = self.with(|pages| {
             pages
                 .notes
@@ -57,7 +57,7 @@ impl Book {
         });
         let total = fitting.len();
         let notes: Vec<Note> = fitting.into_iter().take(limit).collect();
-        Reply::Structured(json!({ "notes": notes, "total": total }))
+        ToolReply::Structured(json!({ "notes": notes, "total": total }))
     }
 }
 
@@ -88,23 +88,26 @@ fn add_note(book: &Book) -> DemoTool {
         "annotations": { "readOnlyHint": false, "destructiveHint": false, "idempotentHint": false, "openWorldHint": false }
     });
     let book = book.clone();
-    tool(definition, move |Draft { title, body, tags }| -> Answer {
-        if title.trim().is_empty() {
-            return Err("a note needs a title".to_owned());
-        }
-        let id = book.with(|pages| {
-            pages.last_id += 1;
-            let id = pages.last_id;
-            pages.notes.push(Note {
-                id,
-                title: title.clone(),
-                body,
-                tags,
+    tool(
+        definition,
+        move |Draft { title, body, tags }| -> ToolOutcome {
+            if title.trim().is_empty() {
+                return Err("a note needs a title".to_owned());
+            }
+            let id = book.with(|pages| {
+                pages.last_id += 1;
+                let id = pages.last_id;
+                pages.notes.push(Note {
+                    id,
+                    title: title.clone(),
+                    body,
+                    tags,
+                });
+                id
             });
-            id
-        });
-        Ok(Reply::Text(format!("Added note {id}: {title}")))
-    })
+            Ok(ToolReply::Text(format!("Added note {id}: {title}")))
+        },
+    )
 }
 
 #[derive(Deserialize)]
@@ -136,7 +139,7 @@ fn list_notes(book: &Book) -> DemoTool {
         "annotations": { "readOnlyHint": true, "openWorldHint": false }
     });
     let book = book.clone();
-    tool(definition, move |List { tag, limit }| -> Answer {
+    tool(definition, move |List { tag, limit }| -> ToolOutcome {
         Ok(book.pick(limit, |note| {
             tag.as_ref().is_none_or(|tag| note.tags.contains(tag))
         }))
@@ -168,7 +171,7 @@ fn search_notes(book: &Book) -> DemoTool {
         "annotations": { "readOnlyHint": true, "openWorldHint": false }
     });
     let book = book.clone();
-    tool(definition, move |Search { query, limit }| -> Answer {
+    tool(definition, move |Search { query, limit }| -> ToolOutcome {
         let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
         Ok(book.pick(limit, |note| {
             let text = format!("{}\n{}\n{}", note.title, note.body, note.tags.join("\n"));
@@ -222,14 +225,14 @@ fn delete_note(book: &Book) -> DemoTool {
         "annotations": { "readOnlyHint": false, "destructiveHint": true, "idempotentHint": true, "openWorldHint": false }
     });
     let book = book.clone();
-    tool(definition, move |Delete { id }| -> Answer {
+    tool(definition, move |Delete { id }| -> ToolOutcome {
         let left = book.with(|pages| {
             let before = pages.notes.len();
             pages.notes.retain(|note| note.id != id);
             (pages.notes.len() < before).then_some(pages.notes.len())
         });
         match left {
-            Some(left) => Ok(Reply::Text(format!(
+            Some(left) => Ok(ToolReply::Text(format!(
                 "Deleted note {id}. Notes left: {left}."
             ))),
             None => Err(format!("no note {id}; list_notes shows the ids")),
@@ -265,12 +268,12 @@ fn list_examples() -> DemoTool {
         },
         "annotations": { "readOnlyHint": true, "idempotentHint": true, "openWorldHint": false }
     });
-    tool(definition, |Examples { count }| -> Answer {
+    tool(definition, |Examples { count }| -> ToolOutcome {
         if count > EXAMPLES_MAX {
             return Err(format!("count is at most {EXAMPLES_MAX}"));
         }
         let notes: Vec<Note> = (1..=count).map(write_example).collect();
-        Ok(Reply::Text(format!("{:#}", json!(notes))))
+        Ok(ToolReply::Text(format!("{:#}", json!(notes))))
     })
 }
 

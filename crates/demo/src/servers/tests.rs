@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 
 use super::{
     NAMES,
-    demo_server::{Answer, DemoServer, Reply},
+    demo_server::{DemoServer, ToolOutcome, ToolReply},
     server,
 };
 
 /// Calls one tool of a server as a client would.
 #[track_caller]
-pub(super) fn call(server: &DemoServer, tool: &str, arguments: Value) -> Answer {
+pub(super) fn call(server: &DemoServer, tool: &str, arguments: Value) -> ToolOutcome {
     let Value::Object(arguments) = arguments else {
         panic!("arguments are an object");
     };
@@ -22,17 +22,17 @@ pub(super) fn call(server: &DemoServer, tool: &str, arguments: Value) -> Answer 
 }
 
 #[track_caller]
-pub(super) fn text_of(answer: Answer) -> String {
+pub(super) fn text_of(answer: ToolOutcome) -> String {
     match answer {
-        Ok(Reply::Text(text)) => text,
+        Ok(ToolReply::Text(text)) => text,
         other => panic!("not a text: {other:?}"),
     }
 }
 
 #[track_caller]
-pub(super) fn structure_of(answer: Answer) -> Value {
+pub(super) fn structure_of(answer: ToolOutcome) -> Value {
     match answer {
-        Ok(Reply::Structured(value)) => value,
+        Ok(ToolReply::Structured(value)) => value,
         other => panic!("not structured: {other:?}"),
     }
 }
@@ -58,25 +58,25 @@ fn tools_are_listed_once_and_say_what_they_do() {
             );
             assert!(
                 definition.description.as_ref().unwrap().len() > 40,
-                "{what} says too little"
+                "the description of {what} is too short"
             );
             let hints = definition.annotations.as_ref().unwrap();
             assert!(
                 hints.read_only_hint.is_some(),
-                "{what} does not say whether it only reads"
+                "{what} has no `readOnlyHint`"
             );
             check_schema(&what, &Value::Object((*definition.input_schema).clone()));
         }
     }
 }
 
-/// Every property is described and every required one exists.
+/// Checks that every property is described and every required one exists.
 #[track_caller]
 fn check_schema(what: &str, schema: &Value) {
     assert_eq!(schema["type"], "object", "{what}");
     assert_eq!(
         schema["additionalProperties"], false,
-        "{what} takes unknown keys"
+        "{what} accepts unknown keys"
     );
     let properties = schema["properties"].as_object().unwrap();
     for (name, property) in properties {
@@ -89,7 +89,7 @@ fn check_schema(what: &str, schema: &Value) {
     for name in schema["required"].as_array().unwrap() {
         assert!(
             properties.contains_key(name.as_str().unwrap()),
-            "{what} requires {name}"
+            "{what} requires the unknown {name}"
         );
     }
 }
@@ -100,7 +100,7 @@ fn a_default_in_the_schema_is_the_default_in_the_code() {
         for tool in server(name).unwrap().tools {
             let tool_name = &*tool.definition.name;
             if ["crash", "noisy"].contains(&tool_name) {
-                continue; // what they answer depends on the world or changes it
+                continue; // Their results depend on external state or change it.
             }
             let schema = Value::Object((*tool.definition.input_schema).clone());
             let answers = [false, true].map(|with_defaults| {
@@ -112,7 +112,7 @@ fn a_default_in_the_schema_is_the_default_in_the_code() {
     }
 }
 
-/// Arguments for the required properties and, if asked, every default besides.
+/// Returns arguments for the required properties, optionally with every default.
 fn sample(schema: &Value, with_defaults: bool) -> Value {
     let mut arguments = json!({});
     for (name, property) in schema["properties"].as_object().unwrap() {

@@ -1,7 +1,7 @@
 //! A quick upper bound on the tokens of a text, without a tokenizer.
 
-/// For each letter, the letters that often follow it in the tokenizer's words, a bit each. A test
-/// counts them: it fails with the table as it has to be.
+/// For each letter, the letters that often follow it in the tokenizer's words, one bit each. A test
+/// computes the table, and prints the correct one if it fails.
 const FOLLOWERS: [u32; 26] = [
     0x037e_bfef,
     0x0016_4911,
@@ -31,7 +31,7 @@ const FOLLOWERS: [u32; 26] = [
     0x0000_4111,
 ];
 
-/// Signs that often stand together, as JSON and prose have them.
+/// Pairs of signs that are frequent in JSON and prose.
 const PAIRS: [[u8; 2]; 16] = [
     *b"\":", *b":\"", *b"\",", *b",\"", *b"{\"", *b"\"}", *b"},", *b",{", *b"[\"", *b"\"]", *b":[",
     *b"[{", *b"}]", *b":{", *b"()", *b"//",
@@ -44,7 +44,7 @@ pub fn token_upper_bound(text: &str) -> usize {
     token_upper_bound_to(text, usize::MAX)
 }
 
-/// The same, but no further than to the first bound above `max`.
+/// Like [`token_upper_bound`], but stops at the first bound above `max`.
 pub fn token_upper_bound_to(text: &str, max: usize) -> usize {
     let mut bound = 0;
     let (mut before, mut run) = (b' ', 0_usize);

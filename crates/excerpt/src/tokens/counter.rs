@@ -1,10 +1,10 @@
-//! Counts the tokens of long texts: each piece once, as texts repeat their words.
+//! Counts the tokens of long texts. Each different piece is counted once, since texts repeat words.
 
 use parking_lot::Mutex;
 
 use super::{digest::digest, encoding, pieces::Pieces};
 
-/// Pieces that are remembered; a newer one takes the place of an older.
+/// The number of cached pieces; a newer one replaces an older one.
 const SLOTS: usize = 1 << 15;
 
 /// A counter that caches the tokens of pieces, by their digest. Two pieces of one digest would be
@@ -15,8 +15,8 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// Runs with the counter that remembers earlier texts, or with a new one while another
-    /// thread has it.
+    /// Runs with the shared counter, whose cache has earlier texts, or with a new one while another
+    /// thread uses it.
     pub fn with<T>(work: impl FnOnce(&mut Self) -> T) -> T {
         static SHARED: Mutex<Option<Counter>> = Mutex::new(None);
         match SHARED.try_lock() {
@@ -31,12 +31,12 @@ impl Counter {
         }
     }
 
-    /// Returns about the tokenizer's count for the whole text, and hardly ever less.
+    /// Returns the tokenizer's count, or slightly more for a text with very long words.
     pub fn count(&mut self, text: &str) -> usize {
         Pieces::of(text).map(|piece| self.piece(piece)).sum()
     }
 
-    /// The same, but no further than to the first count above `max`.
+    /// Like [`Counter::count`], but stops at the first count above `max`.
     pub fn count_to(&mut self, text: &str, max: usize) -> usize {
         let mut count = 0;
         for piece in Pieces::of(text) {
@@ -48,7 +48,7 @@ impl Counter {
         count
     }
 
-    /// Counts one of [`Pieces`], remembered for the next text that has it.
+    /// Counts one of [`Pieces`], and caches the count.
     pub fn piece(&mut self, piece: &str) -> usize {
         let bytes = piece.as_bytes();
         let is_one = match bytes {

@@ -1,16 +1,15 @@
-//! Digests of words, and the form of the table in which a word is found by its digest. The build
-//! makes the table with it.
+//! Digests of words, and the layout of the hash table of words. The build script uses this file too.
 
-/// Places of the table: a power of two, of which three quarters are taken.
+/// The slots of the table: a power of two, of which three quarters are used.
 pub(crate) const SLOTS: usize = 1 << 18;
 
-/// A place that is not taken.
+/// An unused slot.
 pub(crate) const EMPTY: u32 = u32::MAX;
 
-/// Bits of a rank in an entry; the others hold a part of the digest.
+/// The bits of a rank in an entry; the other bits contain a part of the digest.
 pub(crate) const RANK_BITS: u32 = 18;
 
-/// A digest of bytes, never 0.
+/// Computes a digest of bytes, never 0.
 pub(crate) fn digest(bytes: &[u8]) -> u64 {
     const MIX: u64 = 0x9E37_79B9_7F4A_7C15;
     let mut digest = (bytes.len() as u64).wrapping_mul(MIX);

@@ -7,7 +7,9 @@ mod split;
 
 use self::split::split;
 
-/// The tokens of a text.
+pub(super) use self::split::find_end as find_piece_end;
+
+/// Counts the tokens of a text.
 pub(super) fn count(text: &str) -> usize {
     split(text)
         .map(|piece| merge::count(piece.as_bytes()))

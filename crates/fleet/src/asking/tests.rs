@@ -10,25 +10,25 @@ use tokio::{
 use super::*;
 use crate::{limits::QUIET_CALLS_MIN, question::ClockStop};
 
-/// A client that notes what it is asked, and answers when the test says so.
-struct Client {
+/// A client that records its questions, and answers when the test says so.
+struct FakeClient {
     session: u64,
     takes_rounds: bool,
-    asked: mpsc::UnboundedSender<(Question, oneshot::Sender<Answer>)>,
+    asked: mpsc::UnboundedSender<(ServerQuestion, oneshot::Sender<ClientAnswer>)>,
     told: Mutex<Vec<String>>,
     is_away: Notify,
     clocks_stopped: AtomicU64,
 }
 
-/// The session of a client that is asked by the answer to its call.
+/// The session of a client that gets questions by `input_required`.
 const ABSENT_MINDED: u64 = 9;
 
-type Asked = mpsc::UnboundedReceiver<(Question, oneshot::Sender<Answer>)>;
+type QuestionReceiver = mpsc::UnboundedReceiver<(ServerQuestion, oneshot::Sender<ClientAnswer>)>;
 
 #[expect(clippy::disallowed_methods, reason = "a test bounds what it sends")]
-fn client(session: u64) -> (Arc<Client>, Asked) {
+fn client(session: u64) -> (Arc<FakeClient>, QuestionReceiver) {
     let (asked, questions) = mpsc::unbounded_channel();
-    let client = Client {
+    let client = FakeClient {
         session,
         takes_rounds: session == ABSENT_MINDED,
         asked,
@@ -39,7 +39,7 @@ fn client(session: u64) -> (Arc<Client>, Asked) {
     (Arc::new(client), questions)
 }
 
-impl Asks for Arc<Client> {
+impl Asks for Arc<FakeClient> {
     fn session(&self) -> u64 {
         self.session
     }
@@ -65,7 +65,7 @@ impl Asks for Arc<Client> {
         self.takes_rounds
     }
 
-    fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
+    fn ask(&self, question: ServerQuestion) -> BoxFuture<'_, ClientAnswer> {
         let (answer, answered) = oneshot::channel();
         self.asked.send((question, answer)).unwrap();
         async move { answered.await.unwrap() }.boxed()
@@ -87,13 +87,13 @@ impl Default for Asking {
     }
 }
 
-/// A connection, and what the server hears.
-struct Scene {
+/// A connection, and the messages that the server receives.
+struct AskingFixture {
     questions: Questions,
     heard: mpsc::Receiver<Value>,
 }
 
-impl Scene {
+impl AskingFixture {
     fn new() -> Self {
         let (sender, heard) = mpsc::channel(8);
         let send: AnswerSink = Arc::new(move |message| {
@@ -105,12 +105,12 @@ impl Scene {
         Self { questions, heard }
     }
 
-    /// The server says something while these calls are under way.
-    fn says(&self, message: &Value, calls: &[(&Arc<Client>, &CancellationToken)]) -> bool {
+    /// Receives a message of the server during these calls.
+    fn says(&self, message: &Value, calls: &[(&Arc<FakeClient>, &CancellationToken)]) -> bool {
         let line = Bytes::from(message.to_string());
         let message = Message::parse(&line).unwrap();
         self.questions.take(&line, &message, None, || {
-            let asker = |(client, ended): &(&Arc<Client>, &CancellationToken)| Asker {
+            let asker = |(client, ended): &(&Arc<FakeClient>, &CancellationToken)| Asker {
                 asks: Some(Arc::new(Arc::clone(client))),
                 ended: (*ended).clone(),
             };
@@ -137,7 +137,7 @@ fn question() -> Value {
 
 #[tokio::test]
 async fn a_question_goes_to_the_one_client_that_calls_and_its_answer_comes_back_as_it_is() {
-    let mut scene = Scene::new();
+    let mut scene = AskingFixture::new();
     let (client, mut asked) = client(1);
     let call = CancellationToken::new();
     assert!(scene.says(&question(), &[(&client, &call), (&client, &call)]));
@@ -145,7 +145,7 @@ async fn a_question_goes_to_the_one_client_that_calls_and_its_answer_comes_back_
     assert_eq!(heard.kind, QuestionKind::Elicitation);
     assert!(heard.params.as_str().contains("Sure?"));
     let result = Json::of_built(r#"{"action":"accept","content":{"n":1.0}}"#.to_owned());
-    answer.send(Answer::Result(result)).unwrap();
+    answer.send(ClientAnswer::Result(result)).unwrap();
     let answer = scene.hears().await;
     assert_eq!(answer["id"], "q");
     assert_eq!(answer["result"]["content"]["n"].to_string(), "1.0");
@@ -158,7 +158,7 @@ async fn a_question_goes_to_the_one_client_that_calls_and_its_answer_comes_back_
 
 #[tokio::test]
 async fn a_question_that_is_nobodys_or_anybodys_is_refused() {
-    let mut scene = Scene::new();
+    let mut scene = AskingFixture::new();
     let ((first, mut of_first), (second, mut of_second)) = (client(1), client(2));
     let call = CancellationToken::new();
     scene.says(&question(), &[]);
@@ -170,7 +170,7 @@ async fn a_question_that_is_nobodys_or_anybodys_is_refused() {
     assert_eq!(
         asking.changes.next().await.as_str(),
         "any",
-        "it is remembered"
+        "the server is marked as one that asks"
     );
     let [first, second] = [&first, &second].map(|it| request_of(it, "ask"));
     let _turn = asking.take_turn(&first).await;
@@ -178,8 +178,8 @@ async fn a_question_that_is_nobodys_or_anybodys_is_refused() {
     assert!(asking.take_turn(&second).now_or_never().is_none());
 }
 
-/// A call of a tool by a client.
-fn request_of(client: &Arc<Client>, tool: &str) -> Request {
+/// Creates a call of a tool by a client.
+fn request_of(client: &Arc<FakeClient>, tool: &str) -> Request {
     let asks: Arc<dyn Asks> = Arc::new(Arc::clone(client));
     Request {
         asks: Some(asks),
@@ -190,14 +190,14 @@ fn request_of(client: &Arc<Client>, tool: &str) -> Request {
 #[tokio::test(start_paused = true)]
 async fn a_question_of_any_client_keeps_others_out_for_a_while_only() {
     for session in [1, ABSENT_MINDED] {
-        let mut scene = Scene::new();
+        let mut scene = AskingFixture::new();
         let ((slow, mut asked), (other, _)) = (client(session), client(2));
         let under_way = CancellationToken::new();
         let asking = Arc::clone(&scene.questions.asking);
         let turn = asking.take_turn(&request_of(&slow, "ask")).await;
         scene.says(&question(), &[(&slow, &under_way)]);
         let (_, open) = asked.recv().await.unwrap();
-        // It keeps nobody out where nobody waits.
+        // The question stays open as long as no other client waits.
         sleep(QUESTION_UNDISTURBED * 10).await;
         assert!(!open.is_closed() && !asking.list_open()[0].holds_up_others);
         let waits = request_of(&other, "ask");
@@ -219,7 +219,7 @@ async fn a_question_of_any_client_keeps_others_out_for_a_while_only() {
 
 #[tokio::test(start_paused = true)]
 async fn a_question_of_a_client_that_is_away_is_taken_back_as_soon_as_others_wait() {
-    let mut scene = Scene::new();
+    let mut scene = AskingFixture::new();
     let ((gone, mut asked), (other, _)) = (client(1), client(2));
     let under_way = CancellationToken::new();
     let asking = Arc::clone(&scene.questions.asking);
@@ -241,7 +241,7 @@ async fn a_question_of_a_client_that_is_away_is_taken_back_as_soon_as_others_wai
 
 #[tokio::test]
 async fn a_client_may_call_while_it_is_asked_though_others_wait() {
-    let scene = Scene::new();
+    let scene = AskingFixture::new();
     let ((asked_one, mut asked), (other, _)) = (client(1), client(2));
     let under_way = CancellationToken::new();
     let asking = Arc::clone(&scene.questions.asking);
@@ -259,7 +259,7 @@ async fn a_client_may_call_while_it_is_asked_though_others_wait() {
 
 #[tokio::test]
 async fn calls_of_a_tool_that_asks_nothing_wait_for_no_other_session() {
-    let scene = Scene::new();
+    let scene = AskingFixture::new();
     let ((first, mut asked), (second, _)) = (client(1), client(2));
     let asking = Arc::clone(&scene.questions.asking);
     {
@@ -273,7 +273,7 @@ async fn calls_of_a_tool_that_asks_nothing_wait_for_no_other_session() {
         let meanwhile = asking
             .take_turn(&request_of(&second, "echo"))
             .now_or_never();
-        assert!(meanwhile.is_none(), "it may still ask");
+        assert!(meanwhile.is_none(), "the tool may still ask");
         drop(held);
         let mut turn = asking.take_turn(&request_of(&first, "echo")).await;
         turn.note_answer();
@@ -287,13 +287,13 @@ async fn calls_of_a_tool_that_asks_nothing_wait_for_no_other_session() {
 
 #[tokio::test(start_paused = true)]
 async fn the_clock_of_every_call_that_may_be_asking_stands() {
-    let scene = Scene::new();
+    let scene = AskingFixture::new();
     let (client, mut asked) = client(1);
     let calls = [CancellationToken::new(), CancellationToken::new()];
     scene.says(&question(), &[(&client, &calls[0]), (&client, &calls[1])]);
     let (_, answer) = asked.recv().await.unwrap();
     assert_eq!(client.clocks_stopped.load(Ordering::Relaxed), 2);
-    // The call on whose account it was asked first is over; the other may be the one that asks.
+    // The call that caused the question has ended; the other call may be the one that asks.
     calls[0].cancel();
     tokio::task::yield_now().await;
     assert!(!answer.is_closed());
@@ -301,7 +301,7 @@ async fn the_clock_of_every_call_that_may_be_asking_stands() {
 
 #[tokio::test]
 async fn a_question_dies_with_its_call_and_with_the_servers_patience() {
-    let mut scene = Scene::new();
+    let mut scene = AskingFixture::new();
     let (client, mut asked) = client(1);
     let call = CancellationToken::new();
     scene.says(&question(), &[(&client, &call)]);
@@ -316,12 +316,15 @@ async fn a_question_dies_with_its_call_and_with_the_servers_patience() {
     let cancel = json!({"method": "notifications/cancelled", "params": {"requestId": "q"}});
     assert!(scene.says(&cancel, &[]));
     answer.closed().await;
-    assert!(!scene.says(&cancel, &[]), "of anything else it is not ours");
+    assert!(
+        !scene.says(&cancel, &[]),
+        "the second cancellation matches no question"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_question_that_nobody_answers_ends() {
-    let mut scene = Scene::new();
+    let mut scene = AskingFixture::new();
     let (client, mut asked) = client(1);
     let call = CancellationToken::new();
     scene.says(&question(), &[(&client, &call)]);
@@ -331,7 +334,7 @@ async fn a_question_that_nobody_answers_ends() {
 
 #[tokio::test]
 async fn a_flood_of_questions_is_refused_past_its_bound() {
-    let mut scene = Scene::new();
+    let mut scene = AskingFixture::new();
     let (client, mut asked) = client(1);
     let call = CancellationToken::new();
     for id in 0..=QUESTIONS_MAX {

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use jsonrpc::{Cap, answered_id};
 
-use super::pending::{Answer, PendingRequests};
-use crate::limits::LIST_BYTES_MAX;
+use crate::{error::RequestError, limits::LIST_BYTES_MAX, pending::PendingRequests};
 
 /// Returns the bound on a line, by its beginning: that of the response to the request it names, or,
 /// if it names none, the largest of all pending responses.
@@ -29,7 +28,9 @@ pub(super) fn refuse_too_long(pending: &PendingRequests, head: &[u8], bytes: usi
     };
     let id = read_id(head).or_else(only);
     if let Some((_, request)) = id.and_then(|id| pending.by_id.remove(&id)) {
-        let _ = request.answer.send(Answer::TooLong { bytes });
+        request.respond(Err(RequestError::Failed(format!(
+            "its response was one line of {bytes} bytes, which is over the limit"
+        ))));
     }
 }
 

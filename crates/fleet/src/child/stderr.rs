@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::{
     io::{AsyncBufReadExt as _, BufReader},
     process::ChildStderr,
@@ -21,7 +21,7 @@ pub(super) struct Tail(Mutex<VecDeque<String>>);
 
 impl Tail {
     fn push(&self, line: String) {
-        let mut lines = self.lock();
+        let mut lines = self.0.lock();
         if lines.len() == STDERR_LINES_MAX {
             lines.pop_front();
         }
@@ -30,24 +30,20 @@ impl Tail {
 
     /// Returns the line that explains why the child ended.
     pub(super) fn find_telling(&self) -> Option<Telling> {
-        let lines = self.lock();
+        let lines = self.0.lock();
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
         telling::find_telling(&lines)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, VecDeque<String>> {
-        self.0.lock()
     }
 }
 
 /// The places to which lines of stderr go, without colours and secrets.
-pub(super) struct Kept {
+pub(super) struct StderrSinks {
     pub(super) tail: Arc<Tail>,
     pub(super) mask: Arc<Mask>,
     pub(super) log: Option<Log>,
 }
 
-impl Kept {
+impl StderrSinks {
     fn push(&mut self, line: &[u8], is_cut: bool) {
         let text = String::from_utf8_lossy(line);
         let text = printable::prose(&text)
@@ -68,7 +64,7 @@ impl Kept {
 }
 
 /// Reads stderr to its end, whatever comes: a child whose stderr is full stands still.
-pub(super) async fn drain(output: ChildStderr, mut kept: Kept) {
+pub(super) async fn drain(output: ChildStderr, mut sinks: StderrSinks) {
     let mut reader = BufReader::new(output);
     let mut line = Vec::new();
     let mut is_cut = false;
@@ -84,15 +80,15 @@ pub(super) async fn drain(output: ChildStderr, mut kept: Kept) {
         let taken = end.map_or(chunk.len(), |at| at + 1);
         reader.consume(taken);
         if end.is_some() {
-            kept.push(&line, is_cut);
+            sinks.push(&line, is_cut);
             line.clear();
             is_cut = false;
         }
     }
     if !line.is_empty() {
-        kept.push(&line, is_cut);
+        sinks.push(&line, is_cut);
     }
-    if let Some(log) = kept.log {
+    if let Some(log) = sinks.log {
         log.end().await;
     }
 }

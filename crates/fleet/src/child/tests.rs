@@ -10,7 +10,7 @@ fn template(text: &str) -> Template {
     Template::parse(&text.replace('$', "$$")).unwrap()
 }
 
-/// A server that is a script for `sh`.
+/// Returns a server that is a script for `sh`.
 fn shell(script: &str) -> ServerSpec {
     let launch = Launch::Child {
         command: template("sh"),
@@ -35,8 +35,8 @@ fn spawn(
     Running::spawn(spec, &Variables::default(), surroundings)
 }
 
-/// Starts a script, and waits until the last thing it wrote to stderr is `last`. Its stdin is
-/// closed, as a stop begins.
+/// Starts a script, and waits until the last line that it wrote to stderr is `last`. Closes its
+/// stdin, as the begin of a stop does.
 async fn started(script: &str, last: &str, surroundings: &Arc<Surroundings>) -> Running {
     let (running, pipes) = spawn(&shell(script), surroundings).unwrap();
     drop(pipes);
@@ -115,7 +115,7 @@ fn a_command_that_is_not_found_says_how_it_is_had() {
     );
 }
 
-/// An engine in `folder` that notes what it is told, and runs what stands behind the image.
+/// Writes an engine to `folder` that records its arguments, and runs the command after the image.
 fn fake_engine(folder: &Path) -> String {
     let script = "#!/bin/sh\nprintf '%s\\n' \"$@\" > \"$HERE/$1\"; env > \"$HERE/$1.env\"\n\
         if [ \"$1\" = run ]; then while [ \"$1\" != image ]; do shift; done; shift; exec \"$@\"; fi\n";
@@ -132,7 +132,7 @@ async fn a_container_gets_what_the_server_was_given_and_is_removed() {
     let folder = tempfile::tempdir().unwrap();
     let mut spec = shell("echo up >&2; cat");
     let Launch::Child { env, .. } = &mut spec.launch else {
-        panic!("a child");
+        panic!("the server is a child process");
     };
     env.push(("PATH".to_owned(), template(&fake_engine(folder.path()))));
     spec.image = Some(template("image"));
@@ -196,7 +196,7 @@ fn what_isolation_lacks_is_said() {
     assert!(failure.why.contains("/no/such/folder"), "{}", failure.why);
     let mut spec = shell("true");
     let Launch::Child { env, .. } = &mut spec.launch else {
-        panic!("a child");
+        panic!("the server is a child process");
     };
     env.push(("PATH".to_owned(), template("/nowhere")));
     spec.image = Some(template("image"));

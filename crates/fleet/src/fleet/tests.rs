@@ -8,10 +8,10 @@ use serde_json::{Value, value::RawValue};
 use tokio::task::yield_now;
 
 use super::*;
-use crate::{Launch, Spoken, State, Template, question::fake::client};
+use crate::{Launch, RunState, Spoken, Template, question::fake::client};
 
-/// A server that answers a call with its era and its process. `$1` is where it notes when it starts
-/// and ends; `$2` is how it takes a handshake.
+/// A server that answers a call with its era and its process. It records its start and end in the
+/// file `$1`; `$2` selects its reaction to a handshake.
 const SERVER: &str = r#"
 echo "start $$" >> "$1"
 trap 'echo "end $$" >> "$1"' EXIT
@@ -45,10 +45,10 @@ while read -r line; do
 done
 "#;
 
-/// The start of a server that keeps silent is given up after so long.
+/// The timeout for the start of a server that does not respond.
 const START_TIMEOUT: Duration = Duration::from_secs(3);
 
-struct Scene {
+struct FleetFixture {
     fleet: Fleet,
     notes: tempfile::NamedTempFile,
     spec: ServerSpec,
@@ -74,8 +74,8 @@ fn spec(notes: &Path, handshake: &str) -> ServerSpec {
     }
 }
 
-impl Scene {
-    /// A server that was asked for its tools.
+impl FleetFixture {
+    /// Creates a scene and surveys the server.
     async fn surveyed(handshake: &str) -> Self {
         Self::with(|_| {}, handshake).await
     }
@@ -90,7 +90,7 @@ impl Scene {
         Self { fleet, notes, spec }
     }
 
-    /// The era and the process in which a client is answered.
+    /// Returns the era and the process that answer a client.
     async fn call(&self, takes_rounds: bool) -> (String, i64) {
         let answer = self.call_as(takes_rounds, None).await;
         let text = |key: &str| answer[key].as_str().unwrap().to_owned();
@@ -112,10 +112,10 @@ impl Scene {
         serde_json::from_str(answer.as_str()).unwrap()
     }
 
-    /// The revisions of the processes that run, in the order of their rows.
+    /// Returns the revisions of the running processes, in the order of their rows.
     fn running(&self) -> Vec<Revision> {
         let states = self.fleet.states().into_iter();
-        let ready = states.filter(|it| it.state == State::Ready);
+        let ready = states.filter(|it| it.state == RunState::Ready);
         ready.map(|it| it.revision.unwrap()).collect()
     }
 
@@ -125,7 +125,7 @@ impl Scene {
         }
     }
 
-    /// The notes that its processes took of themselves.
+    /// Returns the records that its processes wrote.
     fn notes(&self) -> Vec<String> {
         let notes = fs::read_to_string(self.notes.path()).unwrap();
         notes.lines().map(str::to_owned).collect()
@@ -138,7 +138,7 @@ const NEW: Revision = Revision::FIRST_STATELESS;
 #[tokio::test]
 async fn clients_of_both_eras_call_one_process_each() {
     for modern_first in [true, false] {
-        let scene = Scene::surveyed("takes").await;
+        let scene = FleetFixture::surveyed("takes").await;
         let first = scene.call(modern_first).await;
         let second = scene.call(!modern_first).await;
         assert_ne!(first.1, second.1);
@@ -160,7 +160,7 @@ async fn clients_of_both_eras_call_one_process_each() {
 
 #[tokio::test]
 async fn a_call_hears_the_progress_of_its_own_process_alone() {
-    let scene = Scene::surveyed("takes").await;
+    let scene = FleetFixture::surveyed("takes").await;
     let call = async |takes_rounds: bool, era: &str| {
         let (progress, heard) = heard();
         let request = Request {
@@ -183,7 +183,7 @@ async fn a_call_hears_the_progress_of_its_own_process_alone() {
     scene.fleet.stop().await;
 }
 
-/// A sink of progress, and what it has heard.
+/// Creates a sink for progress that records it.
 fn heard() -> (crate::ProgressSink, Arc<Mutex<Vec<String>>>) {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let note = Arc::clone(&heard);
@@ -193,18 +193,18 @@ fn heard() -> (crate::ProgressSink, Arc<Mutex<Vec<String>>>) {
 
 #[tokio::test]
 async fn callers_of_one_era_have_one_process() {
-    let scene = Scene::surveyed("takes").await;
+    let scene = FleetFixture::surveyed("takes").await;
     let first = scene.call(false).await;
     assert_eq!(first.0, "old");
-    // The one that told its tools was called by nobody.
+    // The process of the survey is not used by any client and stops.
     scene.until_running(&[OLD]).await;
     assert_eq!(scene.call(false).await, first);
-    // A caller that is no client takes the one that runs.
+    // A caller that is not a client uses the running process.
     scene.fleet.survey(&name()).await.unwrap();
     assert_eq!(scene.running(), [OLD]);
     scene.fleet.stop().await;
 
-    let scene = Scene::surveyed("takes").await;
+    let scene = FleetFixture::surveyed("takes").await;
     let first = scene.call(true).await;
     assert_eq!(scene.call(true).await, first);
     assert_eq!(scene.notes().len(), 1);
@@ -214,13 +214,17 @@ async fn callers_of_one_era_have_one_process() {
 #[tokio::test]
 async fn a_server_that_takes_no_handshake_serves_all_clients_with_one_process() {
     for how in ["refuses", "ends", "keeps silent"] {
-        let scene = Scene::surveyed(how).await;
+        let scene = FleetFixture::surveyed(how).await;
         let of_before = scene.call(false).await;
         assert_eq!(of_before.0, "new", "{how}");
         let starts = scene.notes().len();
         assert_eq!(scene.call(true).await, of_before, "{how}");
         assert_eq!(scene.call(false).await, of_before, "{how}");
-        assert_eq!(scene.notes().len(), starts, "{how}: it is tried once");
+        assert_eq!(
+            scene.notes().len(),
+            starts,
+            "{how}: the handshake is tried once"
+        );
         assert_eq!(scene.fleet.states().len(), 1, "{how}");
         assert!(!scene.fleet.is_down(&name()), "{how}");
         scene.fleet.stop().await;
@@ -233,7 +237,7 @@ async fn a_server_of_the_first_era_alone_has_one_process() {
     let mut spec = spec(notes.path(), "takes");
     spec.spoken = Some(Spoken::default());
     let fleet = Fleet::new(vec![spec.clone()], Surroundings::default());
-    let scene = Scene { fleet, notes, spec };
+    let scene = FleetFixture { fleet, notes, spec };
     let first = scene.call(true).await;
     assert_eq!(scene.call(false).await, first);
     assert_eq!((first.0.as_str(), scene.running()), ("old", vec![OLD]));
@@ -246,7 +250,7 @@ async fn a_server_of_the_first_era_alone_has_one_process() {
     reason = "it kills a child of its own that runs"
 )]
 async fn a_process_that_was_killed_is_begun_anew_in_its_era() {
-    let scene = Scene::surveyed("takes").await;
+    let scene = FleetFixture::surveyed("takes").await;
     let (old, new) = (scene.call(false).await, scene.call(true).await);
     for (is_modern, before) in [(false, &old), (true, &new)] {
         let pid = rustix::process::Pid::from_raw(before.1.try_into().unwrap()).unwrap();
@@ -271,7 +275,7 @@ async fn a_process_that_was_killed_is_begun_anew_in_its_era() {
 #[tokio::test]
 async fn both_processes_are_replaced_one_after_the_other_ended() {
     for is_changed in [true, false] {
-        let scene = Scene::surveyed("takes").await;
+        let scene = FleetFixture::surveyed("takes").await;
         let (old, new) = (scene.call(false).await, scene.call(true).await);
         if is_changed {
             let mut spec = scene.spec.clone();
@@ -297,7 +301,7 @@ async fn both_processes_are_replaced_one_after_the_other_ended() {
 #[tokio::test]
 async fn each_process_rests_when_its_own_clients_do() {
     let rest = |spec: &mut ServerSpec| spec.idle_timeout = Some(Duration::from_millis(200));
-    let scene = Scene::with(rest, "takes").await;
+    let scene = FleetFixture::with(rest, "takes").await;
     scene.call(true).await;
     let first = scene.call(false).await;
     scene.until_running(&[]).await;
@@ -309,8 +313,8 @@ async fn each_process_rests_when_its_own_clients_do() {
 
 #[tokio::test]
 async fn a_client_with_a_server_of_its_own_has_it_in_its_era() {
-    let own = |spec: &mut ServerSpec| spec.scope = Scope::Client;
-    let scene = Scene::with(own, "takes").await;
+    let own = |spec: &mut ServerSpec| spec.scope = ServerScope::Client;
+    let scene = FleetFixture::with(own, "takes").await;
     let mut pids = Vec::new();
     for (connection, is_modern) in [(1, false), (2, true), (3, false)] {
         let answer = scene.call_as(is_modern, Some(connection)).await;
@@ -326,7 +330,7 @@ async fn a_client_with_a_server_of_its_own_has_it_in_its_era() {
     }
     scene.fleet.stop().await;
 
-    let scene = Scene::with(own, "refuses").await;
+    let scene = FleetFixture::with(own, "refuses").await;
     let answer = scene.call_as(false, Some(1)).await;
     assert_eq!(answer["era"], "new");
     assert_eq!(scene.call_as(false, Some(1)).await, answer);
@@ -336,9 +340,9 @@ async fn a_client_with_a_server_of_its_own_has_it_in_its_era() {
 #[tokio::test]
 async fn the_shared_limit_of_calls_holds_over_both_processes() {
     let one = |spec: &mut ServerSpec| spec.calls_max = std::num::NonZeroUsize::new(1);
-    let scene = Scene::with(one, "takes").await;
+    let scene = FleetFixture::with(one, "takes").await;
     scene.call(true).await;
-    let roster = scene.fleet.roster();
+    let roster = &scene.fleet.roster;
     let of = |is_modern| {
         roster
             .find(&name(), None, Some(&client(is_modern)))

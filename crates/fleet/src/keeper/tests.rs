@@ -1,4 +1,4 @@
-//! The lives of servers that are scripts for `sh`.
+//! Life cycles of servers that are scripts for `sh`.
 
 use std::{path::Path, time::Duration};
 
@@ -6,13 +6,15 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tool::ServerName;
 
-use crate::{CallError, Fleet, Launch, Request, ServerSpec, Spoken, Surroundings, Template};
+use crate::{
+    CallError, Fleet, Launch, Request, ServerSpec, Servers, Spoken, Surroundings, Template,
+};
 
-/// A test fails if the awaited event does not come within this time.
+/// A test fails if the expected event does not occur within this time.
 const DEADLINE: Duration = Duration::from_mins(1);
 
-/// A server that answers each call, and runs `called` after it and `ended` at the end of its input.
-/// `HERE` in either is a folder.
+/// Returns a server that answers each call, and runs `called` after it and `ended` at the end of
+/// its input. `HERE` in either is replaced by the folder.
 fn server(here: &Path, called: &str, ended: &str) -> ServerSpec {
     let script = r#"
         answer() {
@@ -34,7 +36,7 @@ fn server(here: &Path, called: &str, ended: &str) -> ServerSpec {
     run(&script)
 }
 
-/// A server that is this script.
+/// Returns a server that runs this script.
 fn run(script: &str) -> ServerSpec {
     let text = |text: &str| Template::parse(&text.replace('$', "$$")).unwrap();
     let launch = Launch::Child {
@@ -67,13 +69,13 @@ async fn until_there(path: &Path) {
         }
     };
     let found = timeout(DEADLINE, looking).await;
-    found.unwrap_or_else(|_| panic!("{} does not come", path.display()));
+    found.unwrap_or_else(|_| panic!("{} does not appear", path.display()));
 }
 
 #[tokio::test]
 async fn a_server_that_left_and_whose_pipes_somebody_holds_is_started_again() {
     let folder = tempfile::tempdir().unwrap();
-    // The holder ends with the folder.
+    // The process that holds the pipes ends with the folder.
     let leaves = "if [ ! -e HERE/held ]; then
             : >HERE/held
             setsid sh -c 'while [ -e HERE/held ]; do sleep 0.1; done' <&0 &
@@ -84,7 +86,7 @@ async fn a_server_that_left_and_whose_pipes_somebody_holds_is_started_again() {
         Surroundings::default(),
     );
     call(&fleet).await.unwrap();
-    // The dead one may have been sent it.
+    // The call may have been sent to the dead process.
     if let Err(error) = call(&fleet).await {
         let told = error.to_string();
         assert!(told.contains("it exited with code 3"), "{told}");
@@ -96,7 +98,7 @@ async fn a_server_that_left_and_whose_pipes_somebody_holds_is_started_again() {
 #[tokio::test]
 async fn a_server_that_fails_in_its_handshake_says_why_though_somebody_holds_its_pipes() {
     let folder = tempfile::tempdir().unwrap();
-    // The holder ends with the folder.
+    // The process that holds the pipes ends with the folder.
     let script = ": >HERE/held
         setsid sh -c 'while [ -e HERE/held ]; do sleep 0.1; done' <&0 &
         read -r line
@@ -108,7 +110,10 @@ async fn a_server_that_fails_in_its_handshake_says_why_though_somebody_holds_its
     };
     let fleet = Fleet::new(vec![spec], Surroundings::default());
     let failed = timeout(DEADLINE, call(&fleet)).await;
-    let told = failed.expect("it fails at once").unwrap_err().to_string();
+    let told = failed
+        .expect("the start fails immediately")
+        .unwrap_err()
+        .to_string();
     assert!(told.contains("it exited with code 3"), "{told}");
     fleet.stop().await;
 }
@@ -118,7 +123,7 @@ async fn a_server_whose_launcher_left_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let spec = server(folder.path(), ":", ":");
     let Launch::Child { command, args, .. } = spec.launch.clone() else {
-        unreachable!("it is a child");
+        unreachable!("the server is a child process");
     };
     let launcher = Template::parse("(\"$$0\" \"$$@\" <&3 &) 3<&0").unwrap();
     let flag = Template::parse("-c").unwrap();

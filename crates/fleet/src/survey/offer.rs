@@ -1,21 +1,21 @@
-//! The lists besides tools: those of which the server says that it has them. One that cannot be
-//! read is left out with the reason, and takes nothing from the others.
+//! The lists besides tools that a server announces. A list that cannot be read is left out with the
+//! reason, without an effect on the others.
 
 use std::collections::HashSet;
 
 use serde_json::value::RawValue;
 use tokio::time::timeout;
-use tool::{Capability, Item, ItemKind, Offer};
+use tool::{Capability, ItemKind, Offer, OfferItem};
 
 use crate::{
-    error::{Denied, RequestError},
+    error::RequestError,
     limits::{
         DROPPED_REASONS_MAX, ITEM_BYTES_MAX, ITEMS_BYTES_MAX, ITEMS_MAX, OFFER_TIMEOUT, PAGES_MAX,
     },
     link::Link,
 };
 
-/// Reads the lists; with them come the reasons why something is not in them.
+/// Reads the lists. Returns the reasons for missing items as well.
 pub(super) async fn read(link: &Link) -> (Offer, Vec<String>) {
     let capabilities = link.about().capabilities.clone();
     let mut lists =
@@ -64,12 +64,12 @@ fn method(kind: ItemKind) -> &'static str {
     }
 }
 
-/// One list while its pages come.
+/// One list whose pages are being read.
 struct ListReading {
     kind: ItemKind,
-    items: Vec<Item>,
+    items: Vec<OfferItem>,
     ids: HashSet<String>,
-    /// Of all pages so far.
+    /// The size of all pages so far.
     bytes: usize,
     dropped: Vec<String>,
 }
@@ -97,9 +97,9 @@ impl ListReading {
             let cursor = cursors.last().map(String::as_str);
             let page = link.list(method(self.kind), cursor).await;
             let page = match page {
-                // Some announce resources and have no templates.
+                // Some servers announce resources and have no templates.
                 Err(RequestError::Protocol(_)) if self.kind == ItemKind::Template => return Ok(()),
-                page => page.map_err(explain)?,
+                page => page.map_err(|error| error.to_string())?,
             };
             self.bytes = self.bytes.saturating_add(page.len());
             let Some(cursor) = self.take(page.as_str())? else {
@@ -113,14 +113,14 @@ impl ListReading {
                 ));
             }
             if cursors.contains(&cursor) {
-                return Err("it repeats a page for ever".to_owned());
+                return Err("it repeats a page".to_owned());
             }
             cursors.push(cursor);
         }
         Err(format!("it goes on after {PAGES_MAX} pages"))
     }
 
-    /// Takes one page in; answers where the next begins.
+    /// Adds one page. Returns the cursor of the next one.
     fn take(&mut self, page: &str) -> Result<Option<String>, String> {
         let page = jsonrpc::Fields::of(page).ok_or("it is malformed")?;
         let elements = page.get(self.kind.list_key()).ok_or("it is malformed")?;
@@ -140,8 +140,8 @@ impl ListReading {
         Ok(cursor.map(std::borrow::Cow::into_owned))
     }
 
-    fn read_item(&self, json: &str) -> Result<Item, String> {
-        let item = Item::parse(self.kind, json)?;
+    fn read_item(&self, json: &str) -> Result<OfferItem, String> {
+        let item = OfferItem::parse(self.kind, json)?;
         let told = || printable::one_line_of(item.id(), 60);
         if json.len() > ITEM_BYTES_MAX {
             let bytes = json.len();
@@ -157,16 +157,6 @@ impl ListReading {
             return Err(format!("`{}` is listed twice", told()));
         }
         Ok(item)
-    }
-}
-
-fn explain(error: RequestError) -> String {
-    match error {
-        RequestError::Lost(_) | RequestError::Unsent => "the connection ended".to_owned(),
-        RequestError::Failed(why)
-        | RequestError::Unreached(why)
-        | RequestError::Denied(Denied { why, .. }) => why,
-        RequestError::Protocol(error) => format!("{} (error {})", error.message, error.code),
     }
 }
 

@@ -1,5 +1,4 @@
-//! The handshake, and what stands for it where there is none, and what we answer when a server asks
-//! us.
+//! The handshake, `server/discover` in its place, and the responses to requests of the server.
 
 use std::{collections::BTreeSet, fmt, future::ready, sync::atomic::Ordering};
 
@@ -24,7 +23,7 @@ use tool::Capability;
 
 use super::{listen, obstacle::Obstacle, pipes::PipeTransport};
 use crate::{
-    About, Spoken,
+    ServerInfo, Spoken,
     changes::OnListChanged,
     error::{Denied, describe},
     limits::{ABOUT_CHARS_MAX, INSTRUCTIONS_CHARS_MAX},
@@ -35,13 +34,13 @@ use crate::{
 /// Why the handshake failed.
 #[derive(Debug)]
 pub(crate) enum HandshakeError {
-    /// The server answered that it does not speak this revision; an older or newer one may do.
+    /// The server does not speak this revision; it may speak an older or newer one.
     WrongRevision(String),
     /// The stream ended.
     Closed,
-    /// The server wants to know who asks, or does not want to serve us.
+    /// The server denied access.
     Denied(Denied),
-    /// There is no connection, for a known reason.
+    /// The server was not reached, for a known reason.
     Unreached {
         why: String,
         obstacle: Obstacle,
@@ -62,26 +61,26 @@ impl HandshakeError {
 #[derive(Debug)]
 pub(crate) struct Service {
     pub(super) running: RunningService<RoleClient, Ourselves>,
-    /// Waits for changes of the list where they have to be asked for.
+    /// Listens to changes of lists, if the server sends them on request only.
     pub(super) listener: Option<AbortOnDropHandle<()>>,
 }
 
 impl Service {
-    /// Tells the server that its roots may be others now.
+    /// Notifies the server that its roots may have changed.
     pub(crate) async fn tell_roots_changed(&self) {
-        // A server that is gone has no roots.
+        // A server that has ended needs no roots.
         let _ = self.running.peer().notify_roots_list_changed().await;
     }
 }
 
-/// Opens a session. The server is told that it may ask for whatever can be passed on; for roots
-/// only where there are some (`docs/decisions/0020`).
+/// Opens a session. The announced capabilities are all that can be passed on to a client; roots only if
+/// there are some (`docs/decisions/0020`).
 pub(crate) async fn open_session<T>(
     transport: T,
     guess: &Spoken,
     on_list_changed: OnListChanged,
     roots: &Roots,
-) -> Result<(Service, About), HandshakeError>
+) -> Result<(Service, ServerInfo), HandshakeError>
 where
     T: RmcpTransport<RoleClient> + 'static,
 {
@@ -92,21 +91,21 @@ where
     } else {
         ClientLifecycleMode::Initialize
     };
-    let way = guess.transport;
-    let (service, mut about) = open_with(transport, mode, way, on_list_changed, roots).await?;
+    let used = guess.transport;
+    let (service, mut about) = open_with(transport, mode, used, on_list_changed, roots).await?;
     if !guess.revision.is_stateless() {
         cap_revision(&mut about);
     }
     Ok((service, about))
 }
 
-/// Opens a session with a child of which nobody knows what it speaks: it is asked in the newest
-/// revision, and with a handshake when it refuses that, or says nothing for 10 s.
+/// Opens a session with a child of unknown revision: first in the newest one, and with a handshake if it
+/// refuses that, or does not respond within 10 s.
 pub(crate) async fn probe_session(
     transport: PipeTransport,
     on_list_changed: OnListChanged,
     roots: &Roots,
-) -> Result<(Service, About), HandshakeError> {
+) -> Result<(Service, ServerInfo), HandshakeError> {
     let had_handshake = transport.had_handshake();
     let mode = ClientLifecycleMode::Auto {
         preferred_versions: vec![ProtocolVersion::V_2026_07_28],
@@ -120,9 +119,9 @@ pub(crate) async fn probe_session(
     Ok((service, about))
 }
 
-/// A server that answers a handshake speaks a revision that has one, whichever it names: some repeat
-/// what they are told. Opened without, it would not answer.
-fn cap_revision(about: &mut About) {
+/// Corrects the revision of a server that accepted a handshake: some servers repeat the revision of the
+/// client, and would not respond without a handshake.
+fn cap_revision(about: &mut ServerInfo) {
     let revision = &mut about.spoken.revision;
     if revision.is_stateless() {
         *revision = Revision::LAST_WITH_HANDSHAKE;
@@ -132,10 +131,10 @@ fn cap_revision(about: &mut About) {
 async fn open_with<T>(
     transport: T,
     mode: ClientLifecycleMode,
-    way: Transport,
+    used: Transport,
     on_list_changed: OnListChanged,
     roots: &Roots,
-) -> Result<(Service, About), HandshakeError>
+) -> Result<(Service, ServerInfo), HandshakeError>
 where
     T: RmcpTransport<RoleClient> + 'static,
 {
@@ -145,7 +144,7 @@ where
     };
     let serving = ourselves.serve_with_lifecycle(transport, mode);
     let running = serving.await.map_err(classify)?;
-    let about = read_about(running.peer(), way);
+    let about = read_about(running.peer(), used);
     let listener = listen::start(running.peer(), &about, on_list_changed);
     Ok((Service { running, listener }, about))
 }
@@ -163,7 +162,7 @@ fn classify(error: ClientInitializeError) -> HandshakeError {
             server_supported, ..
         } => HandshakeError::WrongRevision(format!("it speaks {server_supported:?}")),
         ClientInitializeError::ConnectionClosed(_) => HandshakeError::Closed,
-        // A child that was gone before we could speak: its end tells why.
+        // The child ended before the first message: its exit has the reason.
         ClientInitializeError::TransportError { error, .. } if error.error.is::<Closed>() => {
             HandshakeError::Closed
         }
@@ -174,25 +173,25 @@ fn classify(error: ClientInitializeError) -> HandshakeError {
     }
 }
 
-/// Tells whether an error is one with which servers refuse an opening of another revision's kind.
+/// Returns true if servers use this error to refuse the handshake of another revision.
 fn rejects_revision(code: ErrorCode) -> bool {
     [
         ErrorCode::METHOD_NOT_FOUND,
         ErrorCode::INVALID_PARAMS,
         ErrorCode::INVALID_REQUEST,
         ErrorCode::UNSUPPORTED_PROTOCOL_VERSION,
-        // To a server of the stateless revisions `initialize` lacks headers.
+        // For a server of the stateless revisions, `initialize` lacks headers.
         ErrorCode(HEADER_MISMATCH),
     ]
     .contains(&code)
 }
 
-fn read_about(peer: &Peer<RoleClient>, transport: Transport) -> About {
+fn read_about(peer: &Peer<RoleClient>, transport: Transport) -> ServerInfo {
     let Some(info) = peer.peer_info() else {
-        return About::default();
+        return ServerInfo::default();
     };
     let implementation = info.server_info.as_ref();
-    About {
+    ServerInfo {
         name: implementation.map(|it| one_line_of(&it.name, ABOUT_CHARS_MAX)),
         version: implementation.map(|it| one_line_of(&it.version, ABOUT_CHARS_MAX)),
         instructions: info.instructions.as_deref().map(|text| {
@@ -211,7 +210,7 @@ fn read_about(peer: &Peer<RoleClient>, transport: Transport) -> About {
 fn read_capabilities(said: &ServerCapabilities, revision: &str) -> BTreeSet<Capability> {
     let resources = said.resources.as_ref();
     let subscribes = resources.is_some_and(|it| it.subscribe == Some(true));
-    // The older capability is gone: a stream says for which URIs it is.
+    // Newer revisions have no such capability: a stream names its URIs.
     let listens = resources.is_some() && Revision::named(revision).is_stateless();
     let all = [
         (said.prompts.is_some(), Capability::Prompts),
@@ -223,14 +222,14 @@ fn read_capabilities(said: &ServerCapabilities, revision: &str) -> BTreeSet<Capa
     said.map(|(_, capability)| capability).collect()
 }
 
-/// Our side of a session, as a server sees it.
+/// The client side of a session.
 #[derive(Clone)]
 pub(crate) struct Ourselves {
     on_list_changed: OnListChanged,
     capabilities: ClientCapabilities,
 }
 
-/// Everything that can be passed on to some client.
+/// Returns all capabilities that can be passed on to a client.
 fn capabilities() -> Value {
     json!({"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}, "context": {}}})
 }
@@ -251,18 +250,18 @@ impl fmt::Debug for Ourselves {
 
 impl ClientHandler for Ourselves {
     fn get_info(&self) -> ClientConfig {
-        // `initialize` has this revision; the newest has no such request.
+        // The revision for `initialize`; the newest revision has no such request.
         ClientConfig::new(self.capabilities.clone(), implementation())
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 
-    /// Questions are taken out before they come here; rmcp would answer for the person.
+    /// Refuses elicitation: questions do not reach rmcp, which would answer for the person.
     fn create_elicitation(
         &self,
         _: ElicitRequestParams,
         _: RequestContext<RoleClient>,
     ) -> impl Future<Output = Result<ElicitResult, ErrorData>> + Send + '_ {
-        let why = "elicitation/create: it did not come as a message of its own".to_owned();
+        let why = "elicitation/create: it was not a message of its own".to_owned();
         ready(Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, why, None)))
     }
 
@@ -295,8 +294,7 @@ fn implementation() -> Implementation {
     Implementation::new("proxy", env!("CARGO_PKG_VERSION"))
 }
 
-/// The members that each request of a revision carries in its `_meta`; none where a handshake
-/// has said it all.
+/// The members that a revision requires in the `_meta` of each request; none with a handshake.
 #[derive(Debug)]
 pub(crate) struct OwnMeta(Option<Revision>);
 
@@ -305,8 +303,8 @@ impl OwnMeta {
         Self(revision.is_stateless().then(|| revision.clone()))
     }
 
-    /// With the capabilities of the client that calls, no more and no fewer: what the server then
-    /// asks for can be answered.
+    /// Returns the members for a call, with exactly the capabilities of its client, so that the server
+    /// asks only questions that can be answered.
     pub(crate) fn of_call(&self, request: &Request) -> Vec<(String, String)> {
         let mut members = self.members(&mirrored_capabilities(request));
         if let (Some(log), Some(_)) = (&request.log, &self.0) {
@@ -316,7 +314,7 @@ impl OwnMeta {
         members
     }
 
-    /// With everything that some client may have, so that no tool is held back.
+    /// Returns the members for a survey, with the capabilities of all clients, so that no tool is hidden.
     pub(crate) fn of_survey(&self) -> Vec<(String, String)> {
         self.members(&capabilities().to_string())
     }
@@ -338,7 +336,7 @@ impl OwnMeta {
     }
 }
 
-/// The capabilities of the client that calls, as JSON text.
+/// Returns the capabilities of the calling client as JSON text.
 pub(super) fn mirrored_capabilities(request: &Request) -> String {
     let asks = request.asks.as_ref();
     asks.map_or_else(
@@ -357,9 +355,9 @@ mod tests {
     use super::*;
     use crate::channel::CallChannel;
 
-    /// Opens a connection to a server that answers `initialize` alone, in the revision that
-    /// `answer` makes of the one that it is told. Without a guess it is asked what it speaks.
-    async fn open(guess: Option<Spoken>, answer: fn(&Value) -> Value) -> About {
+    /// Opens a connection to a server that responds to `initialize` alone, in the revision that `answer`
+    /// returns for the requested one.
+    async fn open(guess: Option<Spoken>, answer: fn(&Value) -> Value) -> ServerInfo {
         let (ours, theirs) = duplex(64 * 1024);
         let (input, output) = split(ours);
         let outbox = Outbox::new(Sink::stream(output));

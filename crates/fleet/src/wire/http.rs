@@ -1,5 +1,4 @@
-//! An HTTP server of either transport: where it is, what each request carries, and how a refusal
-//! reads.
+//! An HTTP server of either transport: its address, the headers of each request, and its refusals.
 
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
@@ -21,34 +20,34 @@ use crate::{
     proxies,
 };
 
-/// Connecting a socket, TLS included.
+/// The timeout of a connection, TLS included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 const REDIRECTS_MAX: usize = 5;
 
-/// Bytes that are read of a refusal's body, and characters that are shown of it.
+/// The number of bytes read of a refusal's body, and of characters shown.
 const REFUSAL_BYTES_MAX: usize = 64 * 1024;
 const REFUSAL_SHOWN_CHARS_MAX: usize = 200;
 
 pub(super) type Headers = HashMap<HeaderName, HeaderValue>;
 
-/// A remote server's address with its variables filled in, and the way to it.
+/// The address of a remote server with its variables filled in, and the HTTP client.
 #[derive(Clone)]
 pub(crate) struct Site {
     pub(super) client: Client,
     pub(super) url: Url,
-    /// Those of the configuration; every request carries them.
+    /// The configured headers of every request.
     pub(super) headers: Headers,
-    /// The login, where there may be one.
+    /// The login, if there may be one.
     credential: Option<Arc<Credential>>,
     pub(super) mask: Arc<Mask>,
 }
 
-/// Why nothing came back.
+/// The reason why a request has no response.
 #[derive(Debug)]
 pub(super) enum SendError {
     Http(reqwest::Error),
-    /// The login could not be renewed, and may be in a moment.
+    /// The login could not be renewed, but a later try may succeed.
     NoToken(String),
 }
 
@@ -60,7 +59,7 @@ impl SendError {
         }
     }
 
-    /// In words; an address may hold a secret, and is left out.
+    /// Formats the error without the URL, which may contain a secret.
     pub(super) fn explain(self) -> String {
         match self {
             Self::Http(error) => describe(&error.without_url()),
@@ -83,7 +82,7 @@ impl Site {
     ) -> Result<Self, String> {
         let mask = mask(url, headers, variables);
         let url = expand(url, variables).map_err(|failure| failure.why)?;
-        let url = Url::parse(&url).map_err(|error| format!("`url` is no address: {error}"))?;
+        let url = Url::parse(&url).map_err(|error| format!("`url` is not a valid URL: {error}"))?;
         let headers = read_headers(headers, variables)?;
         let client = client(&url).map_err(|error| describe(&error))?;
         Ok(Self {
@@ -95,7 +94,7 @@ impl Site {
         })
     }
 
-    /// Sends the token of a login with each request.
+    /// Adds the login, whose token is sent with each request.
     pub(crate) fn with_login(mut self, credential: Option<Arc<Credential>>) -> Self {
         self.credential = credential;
         self
@@ -106,8 +105,8 @@ impl Site {
         self.credential.is_some()
     }
 
-    /// The token for a request; none where nobody is logged in, or the login has ended. The server
-    /// says whether that matters.
+    /// Returns the token for a request; `None` if there is no login, or if it has expired. The server may
+    /// accept the request without one.
     pub(super) async fn bearer(&self) -> Result<Option<Bearer>, SendError> {
         let Some(credential) = &self.credential else {
             return Ok(None);
@@ -122,14 +121,14 @@ impl Site {
         }
     }
 
-    /// The same as headers, for a request that is sent by somebody else.
+    /// Returns the headers with the token, for a request that rmcp sends.
     pub(super) async fn bearer_headers(&self, method: &Method) -> Vec<(HeaderName, HeaderValue)> {
         let bearer = self.bearer().await.ok().flatten();
         bearer.map_or_else(Vec::new, |bearer| carry(&bearer, method, &self.url))
     }
 
-    /// Sends a request with the token. One that the server refuses is sent once more where there is
-    /// another token by then: nothing ran.
+    /// Sends a request with the token. A refused request has not run: it is repeated once if there is
+    /// another token by then.
     pub(super) async fn send(&self, request: RequestBuilder) -> Result<Response, SendError> {
         let bearer = self.bearer().await?;
         let again = self.credential.as_ref().and_then(|_| request.try_clone());
@@ -159,7 +158,7 @@ impl Site {
         let used = bearer.as_ref().map_or("", Bearer::expose);
         let newer = match credential.renew(used).await {
             Ok(Some(newer)) => newer,
-            // The login has not ended: it may be renewed in a moment.
+            // The login has not expired: a later renewal may succeed.
             Err(CredentialError::Failed(why)) => return Err(SendError::NoToken(why)),
             Ok(None) | Err(CredentialError::LoginNeeded { .. }) => {
                 if let Some(bearer) = &bearer {
@@ -205,7 +204,7 @@ async fn send_with(
     client.execute(request).await.map_err(SendError::Http)
 }
 
-/// The headers with which a request carries a token.
+/// Returns the headers with the token of a request.
 fn carry(bearer: &Bearer, method: &Method, url: &Url) -> Vec<(HeaderName, HeaderValue)> {
     if let Some(proved) = bearer.prove(method, url) {
         return proved.into();
@@ -218,14 +217,14 @@ fn carry(bearer: &Bearer, method: &Method, url: &Url) -> Vec<(HeaderName, Header
     sensitive.into_iter().collect()
 }
 
-/// A client that reaches `url` as the environment says (`HTTPS_PROXY`, `NO_PROXY` and the like).
+/// Creates an HTTP client with the proxies of the environment (`HTTPS_PROXY`, `NO_PROXY` and so on).
 fn client(url: &Url) -> Result<Client, reqwest::Error> {
     let mut builder = Client::builder()
         .connect_timeout(CONNECT_TIMEOUT)
         .dns_resolver(Lookup::shared())
         .redirect(Policy::custom(redirect));
     if is_loopback(url) {
-        // A proxy's loopback is another machine's.
+        // For a proxy, the loopback address is another machine.
         builder = builder.no_proxy();
     }
     builder.build()
@@ -237,8 +236,8 @@ fn is_loopback(url: &Url) -> bool {
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// Only where the request stays what it is, and our headers, which are secrets, stay with those
-/// they are meant for: reqwest would carry all but `Authorization` and cookies to anybody.
+/// Follows a redirect only if the method and the origin stay the same. The headers are secrets, and
+/// reqwest sends all but `Authorization` and cookies to other origins.
 fn redirect(attempt: Attempt<'_>) -> Action {
     let keeps_method = [
         StatusCode::TEMPORARY_REDIRECT,
@@ -256,8 +255,8 @@ fn redirect(attempt: Attempt<'_>) -> Action {
     }
 }
 
-/// The secrets of a remote server: values of variables, of every header, and who may use the
-/// network proxy that we go through.
+/// Returns the mask of a remote server's secrets: the values of variables, of every header, and the
+/// credentials of network proxies.
 fn mask(url: &Template, headers: &[(String, Template)], variables: &Variables) -> Mask {
     let of_url = url.names().filter_map(|name| variables.get(name));
     let of_url = of_url.map(str::to_owned);
@@ -269,7 +268,7 @@ fn mask(url: &Template, headers: &[(String, Template)], variables: &Variables) -
     let hidden = headers.iter().filter(|(name, _)| !is_plain_header(name));
     let values = hidden.filter_map(|(_, value)| expand(value, variables).ok());
     let values = values.flat_map(|value| {
-        // `Bearer TOKEN`: the token alone is the secret, and `Bearer` is a word.
+        // In `Bearer TOKEN`, only the token is a secret.
         let is_scheme = |word: &&str| word.chars().all(char::is_alphabetic);
         let words = value.split_whitespace();
         let scheme = usize::from(
@@ -281,14 +280,14 @@ fn mask(url: &Template, headers: &[(String, Template)], variables: &Variables) -
     Mask::new(of_url.chain(in_url).chain(values).chain(proxies::secrets()))
 }
 
-/// Headers that say what is spoken, and hold nothing that is secret.
+/// Returns true for headers that never contain a secret.
 fn is_plain_header(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name.starts_with("accept")
         || ["content-type", "user-agent", "cache-control"].contains(&name.as_str())
 }
 
-/// Headers that the protocol gives a meaning.
+/// The headers that the protocol sets.
 const OURS: [&str; 6] = [
     "accept",
     "content-type",
@@ -304,28 +303,28 @@ fn read_headers(headers: &[(String, Template)], variables: &Variables) -> Result
         .map(|(name, value)| {
             let text = expand(value, variables).map_err(|failure| failure.why)?;
             let header = HeaderName::try_from(name.as_str())
-                .map_err(|_| format!("`{name}` is no name of a header"))?;
+                .map_err(|_| format!("`{name}` is not a valid header name"))?;
             if OURS.contains(&header.as_str()) {
                 return Err(format!("header `{name}` is set by the protocol"));
             }
             let mut value = HeaderValue::try_from(text)
-                .map_err(|_| format!("the value of header `{name}` cannot be sent"))?;
+                .map_err(|_| format!("the value of header `{name}` is not valid"))?;
             value.set_sensitive(true);
             Ok((header, value))
         })
         .collect()
 }
 
-/// An answer that is no success.
+/// A response whose status is not a success.
 #[derive(Debug)]
-pub(super) struct Refusal {
+pub(super) struct HttpRefusal {
     pub(super) status: StatusCode,
     pub(super) body: Bytes,
     retry_after: Option<String>,
     location: Option<String>,
 }
 
-impl Refusal {
+impl HttpRefusal {
     pub(super) async fn read(response: Response) -> Self {
         let status = response.status();
         let location = header_text(&response, header::LOCATION.as_str());
@@ -340,12 +339,12 @@ impl Refusal {
         }
     }
 
-    /// The server wants to know who asks, or knows and does not want to serve.
+    /// Returns true if the client is not authenticated or not authorized.
     pub(super) fn is_denial(&self) -> bool {
         [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(&self.status)
     }
 
-    /// The denial that it is, if it is one; `why` is masked.
+    /// Returns the denial, if it is one; `why` is masked.
     pub(super) fn denied(&self, why: &str) -> Option<Denied> {
         self.is_denial().then(|| Denied {
             why: why.to_owned(),
@@ -353,7 +352,7 @@ impl Refusal {
         })
     }
 
-    /// Tells whether a server that speaks HTTP+SSE only refuses a `POST` of `initialize` so.
+    /// Returns true if a server that speaks only HTTP+SSE may refuse a `POST` of `initialize` in this way.
     pub(super) fn may_be_sse(&self) -> bool {
         [
             StatusCode::BAD_REQUEST,
@@ -364,7 +363,7 @@ impl Refusal {
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for HttpRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "HTTP {}", self.status)?;
         if let Some(after) = &self.retry_after {
@@ -375,7 +374,7 @@ impl fmt::Display for Refusal {
             .as_ref()
             .filter(|_| self.status.is_redirection())
         {
-            write!(f, ", it redirects to {to}")?;
+            write!(f, ", redirect to {to}")?;
         }
         let text = String::from_utf8_lossy(&self.body);
         let told = page_title(&text).unwrap_or(&*text);
@@ -387,7 +386,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// The title of a page for browsers, empty where it has none; of any other text nothing.
+/// Returns the title of an HTML page, empty if it has none; `None` for any other text.
 fn page_title(text: &str) -> Option<&str> {
     let lower = text.to_ascii_lowercase();
     let is_page = ["<!doctype html", "<html", "<head", "<body"];
@@ -414,7 +413,7 @@ pub(super) fn is_event_stream(response: &Response) -> bool {
         .is_some_and(|kind| kind.starts_with("text/event-stream"))
 }
 
-/// Why a body was not read to its end.
+/// The reason why a body was not read completely.
 #[derive(Debug)]
 pub(super) enum BodyError {
     TooLong,
@@ -441,7 +440,7 @@ mod tests {
     #[test]
     fn a_page_for_browsers_is_told_by_its_title() {
         let check = |body: &'static str, expected: &str| {
-            let refusal = Refusal {
+            let refusal = HttpRefusal {
                 status: StatusCode::UNAUTHORIZED,
                 body: Bytes::from_static(body.as_bytes()),
                 retry_after: None,

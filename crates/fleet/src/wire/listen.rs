@@ -1,4 +1,4 @@
-//! From revision 2026-07-28 on, a server tells of a changed list only those who listen.
+//! From revision 2026-07-28 on, a server reports changed lists only to listeners.
 
 use std::time::Duration;
 
@@ -11,16 +11,16 @@ use tokio::time::sleep;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::debug;
 
-use crate::{About, changes::OnListChanged};
+use crate::{ServerInfo, changes::OnListChanged};
 
-/// After a broken stream we listen again; each attempt that fails doubles the rest.
+/// The rest before listening again after a broken stream. Each failed attempt doubles it.
 const REST_MIN: Duration = Duration::from_secs(1);
 const REST_MAX: Duration = Duration::from_mins(1);
 
-/// Listens for as long as the connection lives, where the server says that its list may change.
+/// Listens while the connection is open, if the server announces changes of its lists.
 pub(super) fn start(
     peer: &Peer<RoleClient>,
-    about: &About,
+    about: &ServerInfo,
     on_list_changed: OnListChanged,
 ) -> Option<AbortOnDropHandle<()>> {
     let info = peer.peer_info()?;
@@ -32,7 +32,7 @@ pub(super) fn start(
     })
 }
 
-/// The lists that may change, as the server says.
+/// Returns the lists whose changes the server announces.
 fn list_filter(said: &ServerCapabilities) -> SubscriptionFilter {
     let (tools, prompts) = (said.tools.as_ref(), said.prompts.as_ref());
     let resources = said.resources.as_ref();
@@ -75,7 +75,7 @@ async fn listen(
     }
 }
 
-/// Returns when the stream has ended, in whatever way.
+/// Follows the stream to its end.
 async fn follow(mut subscription: Subscription, on_list_changed: &OnListChanged) {
     while let Ok(Some(_)) = subscription.next().await {
         on_list_changed();
@@ -106,7 +106,7 @@ mod tests {
         wire::{PipeTransport, open_session},
     };
 
-    /// The answers of a stateless child to a request.
+    /// Returns the messages of a stateless child after a request.
     fn says(asked: &Value, listens: usize) -> Vec<Value> {
         let id = &asked["id"];
         let meta = json!({"io.modelcontextprotocol/subscriptionId": id});
@@ -177,7 +177,7 @@ mod tests {
             let _open = open_session(transport, &guess, on_list_changed, &Roots::default())
                 .await
                 .unwrap();
-            // Two were told; the third stands for what happened between the two streams.
+            // Two were sent; the third stands for changes between the two streams.
             while changes.0.load(Ordering::SeqCst) < 3 {
                 changes.1.notified().await;
             }

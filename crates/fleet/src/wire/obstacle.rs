@@ -1,4 +1,4 @@
-//! Why a remote server cannot be talked to, read from the types of errors and never from their words.
+//! The reasons why a remote server is not reached, found by the types of errors and never by their texts.
 
 use std::{error::Error, io, sync::Arc};
 
@@ -6,7 +6,7 @@ use http::StatusCode;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use tokio::net::lookup_host;
 
-/// A known reason why there is no connection, for which we know a next step.
+/// A known reason why there is no connection, for which there is a hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Obstacle {
     /// The host refuses connections to this port.
@@ -15,18 +15,18 @@ pub(crate) enum Obstacle {
     UnknownHost,
     /// TLS: the certificate does not verify.
     Distrusted,
-    /// TLS: the answer is not TLS.
+    /// TLS: the response is not TLS.
     NotTls,
-    /// There is an HTTP server, and no MCP endpoint at this path.
+    /// The HTTP server has no MCP endpoint at this path.
     NoEndpoint,
-    /// The server redirects to where our headers must not go.
+    /// The server redirects to another origin, which must not get the headers.
     Redirected,
-    /// The server itself fails (HTTP 5xx).
+    /// The server failed (HTTP 5xx).
     ServerFails,
 }
 
 impl Obstacle {
-    /// Of a response that is no success.
+    /// Returns the obstacle of an unsuccessful response.
     pub(super) fn of_status(status: StatusCode) -> Option<Self> {
         match status {
             StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => Some(Self::NoEndpoint),
@@ -36,7 +36,7 @@ impl Obstacle {
         }
     }
 
-    /// Of a request that brought no response.
+    /// Returns the obstacle of a request without a response.
     pub(super) fn of_error(error: &(dyn Error + 'static)) -> Option<Self> {
         let mut next = Some(error);
         while let Some(error) = next {
@@ -72,7 +72,7 @@ impl Obstacle {
     }
 }
 
-/// The system's lookup of names, with an error that can be told from others.
+/// The system's lookup of names, with an error type of its own.
 pub(super) struct Lookup;
 
 impl Lookup {
@@ -122,7 +122,7 @@ mod tests {
             io::Error::new(io::ErrorKind::InvalidData, plain),
             Some(Obstacle::NotTls),
         );
-        // Words of a server decide nothing.
+        // Texts of a server do not count.
         for words in [
             "Connection refused",
             "dns error",

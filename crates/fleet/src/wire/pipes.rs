@@ -21,8 +21,8 @@ use tracing::debug;
 
 use crate::{changes::OnListChanged, channel::MessageSink, limits::RMCP_MESSAGES_MAX};
 
-/// The end of a child's pipes that rmcp has: it writes to the same outbox as the call channel,
-/// and reads what that leaves.
+/// The transport of a child for rmcp. It writes to the outbox of the call channel, and reads the
+/// messages that the channel does not handle.
 pub(crate) struct PipeTransport {
     outbox: Arc<Outbox>,
     inbox: mpsc::Receiver<RxJsonRpcMessage<RoleClient>>,
@@ -30,7 +30,7 @@ pub(crate) struct PipeTransport {
 }
 
 impl PipeTransport {
-    /// The transport, and what feeds it.
+    /// Creates the transport and its feed.
     pub(crate) fn new(outbox: Arc<Outbox>, on_list_changed: OnListChanged) -> (Self, Feed) {
         let (sender, inbox) = mpsc::channel(RMCP_MESSAGES_MAX);
         let feed = Feed {
@@ -46,7 +46,7 @@ impl PipeTransport {
         (transport, feed)
     }
 
-    /// Set when `initialize` was sent.
+    /// Returns the flag that is set when `initialize` is sent.
     pub(crate) fn had_handshake(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.had_handshake)
     }
@@ -76,14 +76,14 @@ impl Transport<RoleClient> for PipeTransport {
         self.inbox.recv().await
     }
 
-    /// The pipes belong to the keeper, which closes them when it stops the child.
+    /// Does nothing: the keeper closes the pipes when it stops the child.
     fn close(&mut self) -> impl Future<Output = Result<(), Closed>> + Send {
         ready(Ok(()))
     }
 }
 
-/// Feeds rmcp with what the call channel leaves. Never waits: past [`RMCP_MESSAGES_MAX`] a
-/// notification is dropped and a request is refused.
+/// Feeds rmcp with the messages that the call channel does not handle. Never waits: past
+/// [`RMCP_MESSAGES_MAX`] a notification is dropped and a request is refused.
 pub(crate) struct Feed {
     outbox: Arc<Outbox>,
     on_list_changed: OnListChanged,
@@ -95,11 +95,11 @@ impl MessageSink for Feed {
         let taken = match serde_json::from_slice::<ServerJsonRpcMessage>(line) {
             Ok(typed) => self.sender.try_send(typed).is_ok(),
             Err(error) => {
-                debug!(%error, "the server wrote a message we cannot read");
+                debug!(%error, "a message of the server is malformed");
                 false
             }
         };
-        // Under a flood rmcp hears nothing of a change; we must.
+        // When the queue is full, rmcp misses a changed list, which must still be noticed.
         let says_changed = |method: &str| method.ends_with("/list_changed");
         if !taken && message.method.as_deref().is_some_and(says_changed) {
             (self.on_list_changed)();

@@ -1,8 +1,7 @@
-//! The older transport, HTTP+SSE of revision 2024-11-05: one event stream brings all that the
-//! server says, and each message of ours is a `POST` of its own.
+//! The older transport, HTTP+SSE of revision 2024-11-05: one event stream has all messages of the
+//! server, and each message to the server is a `POST`.
 //!
-//! It is made to look like a child's pipes, one line a message, so that the call channel serves it
-//! with the same laws.
+//! It is adapted to lines like a child's pipes, so that the call channel serves it in the same way.
 
 mod post;
 
@@ -16,10 +15,9 @@ use futures::{
 use http::header;
 use jsonrpc::mcp::{Revision, Transport};
 use jsonrpc::{
-    Json, LineReader, Outbox, Sink,
+    LineReader, Outbox, Sink,
     events::{Event, EventReader},
 };
-use parking_lot::Mutex;
 use reqwest::{Response, Url};
 use tokio::{io::duplex, sync::mpsc, time::timeout};
 use tokio_util::{
@@ -29,39 +27,27 @@ use tokio_util::{
 
 use self::post::{POSTS_MAX, Post, post_lines};
 use super::{
-    handshake::{HandshakeError, Service, open_session},
-    http::{Refusal, Site, is_event_stream},
+    handshake::{HandshakeError, open_session},
+    http::{HttpRefusal, Site, is_event_stream},
+    line_connection::{HttpSide, LineConnection},
     obstacle::Obstacle,
     pipes::PipeTransport,
 };
 use crate::{
-    About, Request, Spoken,
+    ServerInfo, Spoken,
     asking::Asking,
     changes::OnListChanged,
     channel::{self, CallChannel},
-    error::{Denied, RequestError},
     limits::LIST_BYTES_MAX,
-    params::{write_list, write_params},
-    request::Listeners,
-    updates::Updates,
 };
 
-/// The first event names where to post; a stream that keeps silent is of another kind.
+/// The timeout of the first event, which has the URL for posts. A stream without it is something else.
 const ENDPOINT_WAIT: Duration = Duration::from_secs(5);
 
-/// Of messages that wait until they are posted.
+/// The buffer of messages that wait to be posted, in bytes.
 const WAITING_BYTES: usize = 64 * 1024;
 
-/// An open connection over the older transport.
-#[derive(Debug)]
-pub(crate) struct SseConnection {
-    channel: CallChannel,
-    denied: Arc<Mutex<Option<Denied>>>,
-    service: Option<Service>,
-    _open: DropGuard,
-}
-
-/// Why there is no connection.
+/// The reason why there is no connection.
 #[derive(Debug)]
 pub(super) enum SseError {
     /// The server does not speak this transport.
@@ -69,127 +55,54 @@ pub(super) enum SseError {
     Failed(HandshakeError),
 }
 
-impl SseConnection {
-    pub(super) async fn open(
-        site: &Site,
-        on_list_changed: OnListChanged,
-        asking: &Arc<Asking>,
-    ) -> Result<(Self, About), SseError> {
-        let (mut events, endpoint) = subscribe(site).await?;
-        let pending = Arc::default();
-        events.reader = events.reader.capped(LIST_BYTES_MAX, channel::cap(&pending));
-        let open = CancellationToken::new();
-        let guard = open.clone().drop_guard();
-        let denied = Arc::default();
-        let (failed, failures) = mpsc::channel(POSTS_MAX);
-        let inbound = Inbound {
-            events,
-            failures,
-            open: open.clone(),
-            _ends: open.clone().drop_guard(),
-        };
-        let (ours, theirs) = duplex(WAITING_BYTES);
-        let outbox = Outbox::new(Sink::stream(theirs));
-        let post = Post {
-            site: site.clone(),
-            endpoint,
-            denied: Arc::clone(&denied),
-            open,
-        };
-        tokio::spawn(post_lines(LineReader::new(ours), post, failed));
-        let (transport, feed) =
-            PipeTransport::new(Arc::clone(&outbox), Arc::clone(&on_list_changed));
-        let lines = LineReader::new(StreamReader::new(Box::pin(inbound.lines())));
-        let mask = Arc::clone(&site.mask);
-        let mut connection = Self {
-            channel: CallChannel::start_with(
-                pending,
-                lines,
-                outbox,
-                feed,
-                mask,
-                Arc::clone(asking),
-            ),
-            denied,
-            service: None,
-            _open: guard,
-        };
-        let spoken = Spoken {
-            revision: Revision::LAST_WITH_HANDSHAKE,
-            transport: Transport::Sse,
-        };
-        let opened = open_session(transport, &spoken, on_list_changed, &asking.roots).await;
-        let (service, about) = opened.map_err(|error| {
-            let denied = connection.denied().map(HandshakeError::Denied);
-            SseError::Failed(denied.unwrap_or(error))
-        })?;
-        connection.service = Some(service);
-        Ok((connection, about))
-    }
-
-    pub(super) async fn call(&self, request: &Request) -> Result<Json, RequestError> {
-        let params = |id| write_params(request, &[], id);
-        let listeners = Listeners::of(request);
-        Ok(self
-            .channel
-            .request(request.method, params, listeners)
-            .await?)
-    }
-
-    /// A request of our own, of which nobody else hears.
-    pub(super) async fn ask(&self, request: &Request) -> Result<Json, RequestError> {
-        let params = |id| write_params(request, &[], id);
-        let listeners = Listeners::default();
-        let asked = self.channel.request(request.method, params, listeners);
-        Ok(asked.await?)
-    }
-
-    pub(super) fn updates(&self) -> &Updates {
-        self.channel.updates()
-    }
-
-    pub(super) async fn list(
-        &self,
-        method: &'static str,
-        cursor: Option<&str>,
-    ) -> Result<Json, RequestError> {
-        let params = |_| write_list(cursor, &[]);
-        let listeners = Listeners::default();
-        Ok(self.channel.request(method, params, listeners).await?)
-    }
-
-    pub(super) async fn tell_roots_changed(&self) {
-        if let Some(service) = &self.service {
-            service.tell_roots_changed().await;
-        }
-    }
-
-    pub(super) fn has_ended(&self) -> bool {
-        self.channel.has_ended()
-    }
-
-    pub(super) async fn ended(&self) {
-        self.channel.ended().await;
-    }
-
-    pub(super) fn denied(&self) -> Option<Denied> {
-        self.denied.lock().clone()
-    }
-
-    /// Posts what is queued, then lets go of the stream.
-    pub(super) fn close(&self) {
-        self.channel.close();
-    }
+/// Connects over HTTP+SSE.
+pub(super) async fn open_sse(
+    site: &Site,
+    on_list_changed: OnListChanged,
+    asking: &Arc<Asking>,
+) -> Result<(LineConnection, ServerInfo), SseError> {
+    let (mut events, endpoint) = subscribe(site).await?;
+    let pending = Arc::default();
+    events.reader = events.reader.capped(LIST_BYTES_MAX, channel::cap(&pending));
+    let open = CancellationToken::new();
+    let http = HttpSide {
+        denied: Arc::default(),
+        _open: open.clone().drop_guard(),
+    };
+    let (failed, failures) = mpsc::channel(POSTS_MAX);
+    let inbound = Inbound {
+        events,
+        failures,
+        open: open.clone(),
+        _ends: open.clone().drop_guard(),
+    };
+    let (ours, theirs) = duplex(WAITING_BYTES);
+    let outbox = Outbox::new(Sink::stream(theirs));
+    let post = Post {
+        site: site.clone(),
+        endpoint,
+        denied: Arc::clone(&http.denied),
+        open,
+    };
+    tokio::spawn(post_lines(LineReader::new(ours), post, failed));
+    let (transport, feed) = PipeTransport::new(Arc::clone(&outbox), Arc::clone(&on_list_changed));
+    let lines = LineReader::new(StreamReader::new(Box::pin(inbound.lines())));
+    let mask = Arc::clone(&site.mask);
+    let channel = CallChannel::start_with(pending, lines, outbox, feed, mask, Arc::clone(asking));
+    let spoken = Spoken {
+        revision: Revision::LAST_WITH_HANDSHAKE,
+        transport: Transport::Sse,
+    };
+    let opened = open_session(transport, &spoken, on_list_changed, &asking.roots).await;
+    let (service, about) = opened.map_err(|error| {
+        let denied = http.denied.lock().clone();
+        SseError::Failed(denied.map_or(error, HandshakeError::Denied))
+    })?;
+    let connection = LineConnection::over_http(channel, service, &about, http);
+    Ok((connection, about))
 }
 
-/// The outbox must not outlive a connection that nobody closed.
-impl Drop for SseConnection {
-    fn drop(&mut self) {
-        self.channel.close();
-    }
-}
-
-/// Opens the event stream, and reads from it where to post.
+/// Opens the event stream, and reads the URL for posts from it.
 async fn subscribe(site: &Site) -> Result<(Events, Url), SseError> {
     let get = site.get(site.url.clone());
     let asked = site.send(get.header(header::ACCEPT, "text/event-stream"));
@@ -199,7 +112,7 @@ async fn subscribe(site: &Site) -> Result<(Events, Url), SseError> {
         SseError::Failed(HandshakeError::unreached(why, obstacle))
     })?;
     if !response.status().is_success() {
-        return Err(explain_refusal(site, &Refusal::read(response).await));
+        return Err(explain_refusal(site, &HttpRefusal::read(response).await));
     }
     if !is_event_stream(&response) {
         return Err(SseError::NotSpoken);
@@ -214,18 +127,18 @@ async fn subscribe(site: &Site) -> Result<(Events, Url), SseError> {
     let failed = |why: String| SseError::Failed(HandshakeError::Other(site.mask.apply(&why)));
     let endpoint = base
         .join(text.trim())
-        .map_err(|error| failed(format!("its `endpoint` is no address: {error}")))?;
+        .map_err(|error| failed(format!("its `endpoint` is not a valid URL: {error}")))?;
     if endpoint.origin() != base.origin() {
         let other = endpoint.origin().ascii_serialization();
-        // Our headers are meant for the configured server alone.
+        // The headers must not reach another server.
         return Err(failed(format!(
-            "its `endpoint` is at another server, {other}"
+            "its `endpoint` is at another origin, {other}"
         )));
     }
     Ok((events, endpoint))
 }
 
-fn explain_refusal(site: &Site, refusal: &Refusal) -> SseError {
+fn explain_refusal(site: &Site, refusal: &HttpRefusal) -> SseError {
     let why = site.mask.apply(&refusal.to_string());
     if let Some(denied) = refusal.denied(&why) {
         return SseError::Failed(HandshakeError::Denied(denied));
@@ -240,10 +153,10 @@ fn explain_refusal(site: &Site, refusal: &Refusal) -> SseError {
 /// The lines that the call channel reads.
 struct Inbound {
     events: Events,
-    /// Answers of our own to requests that could not be posted.
+    /// Error responses to requests that could not be posted.
     failures: mpsc::Receiver<Bytes>,
     open: CancellationToken,
-    /// When the server ends the stream, nothing is posted any more.
+    /// Ends the posts when the server ends the stream.
     _ends: DropGuard,
 }
 
@@ -273,7 +186,7 @@ impl Inbound {
     }
 }
 
-/// One message as one line. A line end in JSON is white space between its parts.
+/// Writes a message as one line. Line ends in JSON are white space between tokens.
 fn to_line(data: &[u8]) -> Bytes {
     let mut line: Vec<u8> = data.to_vec();
     line.iter_mut()
@@ -297,7 +210,7 @@ impl Events {
         }
     }
 
-    /// `None` at the end of the stream, which is also where one event grows past its bound.
+    /// Returns `None` at the end of the stream, and when an event exceeds its limit.
     async fn next(&mut self) -> Option<Event> {
         loop {
             if let Some(event) = self.reader.next_event() {

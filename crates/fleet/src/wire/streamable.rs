@@ -1,14 +1,13 @@
 //! A server over streamable HTTP.
 //!
-//! rmcp carries sessions, streams, their recovery and cancellation. Only the answers to
-//! requests of clients and lists, and the progress of calls, are taken out below it, as bytes,
-//! before its types could lose anything.
+//! rmcp implements sessions, streams, their recovery and cancellation. The responses to requests and
+//! the progress of calls are taken out below it as bytes, before its types could lose anything.
 
 mod errors;
 mod events;
 mod intercept;
 mod param_headers;
-mod pending;
+mod posted;
 
 use std::{
     fmt,
@@ -19,6 +18,7 @@ use std::{
     time::Duration,
 };
 
+use futures::{FutureExt as _, future::BoxFuture};
 use jsonrpc::mcp::{
     HEADER_MISMATCH, Transport,
     meta::{CLIENT_CAPABILITIES, LOG_LEVEL},
@@ -41,36 +41,36 @@ use serde_json::json;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use self::{
-    intercept::InterceptingClient,
-    param_headers::param_headers,
-    pending::{Denial, Outcome, PendingCall, TransportError},
-};
+use self::{intercept::InterceptingClient, param_headers::param_headers, posted::PostedRequest};
 use super::{
     handshake::{HandshakeError, mirrored_capabilities, open_session},
     http::{Headers, Site},
 };
 use crate::{
-    About, Request, Spoken,
+    Request, ServerInfo, Spoken,
     asking::Asking,
     changes::OnListChanged,
+    connection::Connection,
     error::{Denied, RequestError, describe},
     limits::PAGES_MAX,
-    request::Listeners,
+    pending::PendingRequest,
+    request::Origin,
     updates::Updates,
 };
 
-/// A session is ended with a request of its own; nobody waits longer than this for it.
+const TOOLS_LIST: &str = "tools/list";
+
+/// The timeout of the request that ends a session.
 const CLOSE_WAIT: Duration = Duration::from_secs(1);
 
-/// The stream for what belongs to no request is opened with a session, and waited for so long: some
-/// servers begin to answer it when they have something to say.
+/// The wait for the stream of messages without a request, which is opened with a session. Some servers
+/// respond to it only when they have a message.
 const LISTEN_WAIT: Duration = Duration::from_millis(300);
 
-/// Posts of one server that wait for an answer's head at one time.
+/// The most posts to one server that wait for the head of a response.
 const POSTS_MAX: usize = 256;
 
-/// A stream that broke is opened again after rests that grow up to this.
+/// The longest rest before a broken stream is opened again.
 const RECONNECT_REST_MAX: Duration = Duration::from_secs(30);
 
 /// An open connection over streamable HTTP.
@@ -79,7 +79,7 @@ pub(crate) struct Streamable {
     client: InterceptingClient,
     ended: CancellationToken,
     stop: parking_lot::Mutex<Option<RunningServiceCancellationToken>>,
-    /// The list was read for the sake of a call some of whose arguments travel as headers.
+    /// True if the list was read because a call lacked headers.
     has_learned: AtomicBool,
     is_stateless: bool,
 }
@@ -92,11 +92,11 @@ impl fmt::Debug for Streamable {
     }
 }
 
-/// Why a connection was not opened.
+/// The reason why a connection was not opened.
 #[derive(Debug)]
-pub(super) struct Refused {
+pub(super) struct StreamableError {
     pub(super) error: HandshakeError,
-    /// It answered as a server that speaks HTTP+SSE only would.
+    /// True if the response is typical of a server that speaks only HTTP+SSE.
     pub(super) may_be_sse: bool,
 }
 
@@ -106,7 +106,7 @@ impl Streamable {
         guess: &Spoken,
         on_list_changed: OnListChanged,
         asking: &Arc<Asking>,
-    ) -> Result<(Self, About), Refused> {
+    ) -> Result<(Self, ServerInfo), StreamableError> {
         let client = InterceptingClient::new(site.clone(), Arc::clone(asking));
         let transport = StreamableHttpClientTransport::with_client(client.clone(), configure(site));
         let spoken = guess.over(Transport::StreamableHttp);
@@ -114,7 +114,7 @@ impl Streamable {
         let (service, about) = opened.map_err(|error| explain_refusal(error, &client))?;
         let is_stateless = about.spoken.revision.is_stateless();
         if !is_stateless {
-            // A request that the server sends before that is lost, and its call waits in vain.
+            // A request that the server sends earlier is lost, and its call waits in vain.
             let _ = timeout(LISTEN_WAIT, client.listening()).await;
         }
         let ended = CancellationToken::new();
@@ -134,22 +134,24 @@ impl Streamable {
         Ok((streamable, about))
     }
 
-    pub(super) async fn call(&self, request: &Request) -> Result<Json, RequestError> {
+    /// Sends the call of a tool; once more if the server says that headers are missing.
+    async fn call(&self, request: &Request) -> Result<Json, RequestError> {
         let headers = param_headers(&request.header_arguments);
-        match self.call_once(request, headers).await {
+        match self.send_once(request, Origin::Client, headers).await {
             Err(RequestError::Protocol(error)) if lacks_header(&error) => {
                 if self.has_learned.swap(true, Ordering::Relaxed) {
                     return Err(RequestError::Protocol(error));
                 }
                 self.learn_headers().await?;
-                self.call_once(request, Headers::new()).await
+                self.send_once(request, Origin::Client, Headers::new())
+                    .await
             }
             other => other,
         }
     }
 
-    /// Reads the whole list, for rmcp to see which arguments travel as headers by now: our snapshot
-    /// is older.
+    /// Reads the whole list, so that rmcp learns which arguments travel as headers by now: our
+    /// snapshot is older.
     async fn learn_headers(&self) -> Result<(), RequestError> {
         #[derive(Deserialize)]
         struct Page {
@@ -158,8 +160,9 @@ impl Streamable {
         }
         let mut cursor = None;
         for _ in 0..PAGES_MAX {
-            let page = self.list("tools/list", cursor.as_deref()).await?;
-            let page: Option<Page> = serde_json::from_str(page.as_str()).ok();
+            let request = Request::list(TOOLS_LIST, cursor.as_deref());
+            let page = self.send_once(&request, Origin::Proxy, Headers::new());
+            let page: Option<Page> = serde_json::from_str(page.await?.as_str()).ok();
             cursor = page.and_then(|page| page.next_cursor);
             if cursor.is_none() {
                 break;
@@ -168,87 +171,48 @@ impl Streamable {
         Ok(())
     }
 
-    async fn call_once(&self, request: &Request, headers: Headers) -> Result<Json, RequestError> {
-        let typed = type_request(request)
-            .map_err(|error| RequestError::Failed(format!("`params` are none: {error}")))?;
+    async fn send_once(
+        &self,
+        request: &Request,
+        origin: Origin,
+        headers: Headers,
+    ) -> Result<Json, RequestError> {
+        let mut typed = type_request(request)
+            .map_err(|error| RequestError::Failed(format!("`params` are malformed: {error}")))?;
         let mut options = PeerRequestOptions::no_options();
-        options.meta = self.is_stateless.then(|| own_meta(request));
-        let call = PendingCall::new(Listeners::of(request)).with_headers(headers);
-        self.request(typed, call, options).await
-    }
-
-    /// A request of our own, of which nobody else hears.
-    pub(super) async fn ask(&self, request: &Request) -> Result<Json, RequestError> {
-        let typed = type_request(request)
-            .map_err(|error| RequestError::Failed(format!("`params` are none: {error}")))?;
-        let options = PeerRequestOptions::no_options();
-        let call = PendingCall::new(Listeners::default());
-        self.request(typed, call, options).await
-    }
-
-    pub(super) fn updates(&self) -> &Updates {
-        self.client.updates()
-    }
-
-    pub(super) async fn list(
-        &self,
-        method: &'static str,
-        cursor: Option<&str>,
-    ) -> Result<Json, RequestError> {
-        let list = if method == "tools/list" {
-            let params = PaginatedRequestParams::default().with_cursor(cursor.map(str::to_owned));
-            ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params))
-        } else {
-            let params = cursor.map(|cursor| json!({"cursor": cursor}));
-            ClientRequest::CustomRequest(CustomRequest::new(method, params))
-        };
-        let options = PeerRequestOptions::no_options();
-        let call = PendingCall::new(Listeners::default());
-        self.request(list, call, options).await
-    }
-
-    async fn request(
-        &self,
-        mut request: ClientRequest,
-        call: PendingCall,
-        options: PeerRequestOptions,
-    ) -> Result<Json, RequestError> {
-        let call = Arc::new(call);
-        request.extensions_mut().insert(Arc::clone(&call));
-        let sent = self.peer.send_cancellable_request(request, options).await;
+        if self.is_stateless && origin == Origin::Client {
+            options.meta = Some(own_meta(request));
+        }
+        let (pending, mut response) =
+            PendingRequest::new(request.method, request.listeners(origin));
+        let posted = Arc::new(PostedRequest::new(pending, headers));
+        typed.extensions_mut().insert(Arc::clone(&posted));
+        let sent = self.peer.send_cancellable_request(typed, options).await;
         let mut waiting = Waiting(Some(sent.map_err(|error| self.explain(error))?));
         let handle = waiting.0.as_mut().ok_or(RequestError::Lost(None))?;
         let heard = (&mut handle.rx).await;
         waiting.0 = None;
-        match (call.take(), heard) {
-            (Some(Outcome::Result(result)), _) => Ok(result),
-            (Some(Outcome::Error(error)), _) => {
-                Err(RequestError::Protocol(self.client.secrets().error(error)))
+        match (response.try_recv(), heard) {
+            (Ok(Err(error)), _) => {
+                if matches!(&error, RequestError::Denied(denied) if denied.is_unknown) {
+                    // The server would deny the next call like this one.
+                    self.cancel();
+                }
+                Err(error.mask(self.client.secrets()))
             }
-            (Some(Outcome::Failed(error)), _) => Err(self.fail(error)),
-            (None, Ok(Err(error))) => Err(self.explain(error)),
-            (None, _) => Err(RequestError::Lost(None)),
+            (Ok(response), _) => response,
+            (Err(_), Ok(Err(error))) => Err(self.explain(error)),
+            (Err(_), _) => Err(RequestError::Lost(None)),
         }
     }
 
-    /// A server that no longer knows us is left: the next call would be denied like this one.
-    fn fail(&self, error: TransportError) -> RequestError {
-        match error.denial {
-            Some(Denial::Stranger) => self.cancel(),
-            Some(Denial::StepUp) => {}
-            None if error.is_unreached => return RequestError::Unreached(error.why),
-            None => return RequestError::Failed(error.why),
-        }
-        RequestError::Denied(error.denied())
-    }
-
-    /// An error of rmcp's own; a server's are in the pending call.
+    /// Explains an error of rmcp itself; those of a server are in the response.
     fn explain(&self, error: ServiceError) -> RequestError {
         match error {
             ServiceError::McpError(error) => RequestError::Failed(self.client.mask(&error.message)),
-            // rmcp says so also of one answer's stream.
+            // rmcp reports this for the stream of a single response as well.
             ServiceError::TransportClosed if !self.peer.is_transport_closed() => {
-                RequestError::Failed("its answer broke off".to_owned())
+                RequestError::Failed("its response ended early".to_owned())
             }
             ServiceError::TransportClosed => RequestError::Lost(None),
             ServiceError::TransportSend(error) => {
@@ -256,30 +220,6 @@ impl Streamable {
             }
             other => RequestError::Failed(self.client.mask(&other.to_string())),
         }
-    }
-
-    pub(super) async fn tell_roots_changed(&self) {
-        // A server that is gone has no roots.
-        let _ = self.peer.notify_roots_list_changed().await;
-    }
-
-    /// Returns true if it has ended or is about to: after a refusal it is not used any more.
-    pub(super) fn has_ended(&self) -> bool {
-        self.ended.is_cancelled() || self.stop.lock().is_none()
-    }
-
-    pub(super) async fn ended(&self) {
-        self.ended.cancelled().await;
-    }
-
-    /// The refusal with which the server denied us, if it did.
-    pub(super) fn denied(&self) -> Option<Denied> {
-        self.client.denied()
-    }
-
-    pub(super) async fn close(&self) {
-        self.cancel();
-        let _ = timeout(CLOSE_WAIT, self.ended.cancelled()).await;
     }
 
     fn cancel(&self) {
@@ -290,7 +230,50 @@ impl Streamable {
     }
 }
 
-/// Tells whether a server refused, before it ran anything, a call whose headers lack an argument.
+impl Connection for Streamable {
+    fn request<'a>(
+        &'a self,
+        request: &'a Request,
+        origin: Origin,
+    ) -> BoxFuture<'a, Result<Json, RequestError>> {
+        match origin {
+            Origin::Client => self.call(request).boxed(),
+            Origin::Proxy => self.send_once(request, origin, Headers::new()).boxed(),
+        }
+    }
+
+    fn updates(&self) -> &Updates {
+        self.client.updates()
+    }
+
+    /// Returns true also for a connection that is about to end after a refusal.
+    fn has_ended(&self) -> bool {
+        self.ended.is_cancelled() || self.stop.lock().is_none()
+    }
+
+    fn ended(&self) -> BoxFuture<'_, ()> {
+        self.ended.cancelled().boxed()
+    }
+
+    fn tell_roots_changed(&self) -> BoxFuture<'_, ()> {
+        // A server that has ended needs no roots.
+        self.peer.notify_roots_list_changed().map(drop).boxed()
+    }
+
+    fn denied(&self) -> Option<Denied> {
+        self.client.denied()
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        async {
+            self.cancel();
+            let _ = timeout(CLOSE_WAIT, self.ended.cancelled()).await;
+        }
+        .boxed()
+    }
+}
+
+/// Returns true if the server refused a call before running it, because its headers lack an argument.
 fn lacks_header(error: &ProtocolError) -> bool {
     error.code.parse() == Ok(HEADER_MISMATCH)
 }
@@ -305,24 +288,19 @@ fn configure(site: &Site) -> StreamableHttpClientTransportConfig {
     config
 }
 
-fn explain_refusal(error: HandshakeError, client: &InterceptingClient) -> Refused {
+fn explain_refusal(error: HandshakeError, client: &InterceptingClient) -> StreamableError {
     let error = match (error, client.take_error()) {
-        (HandshakeError::Other(_), Some(http)) if http.denial.is_some() => {
-            HandshakeError::Denied(http.denied())
-        }
-        (HandshakeError::Other(_), Some(http)) => {
-            HandshakeError::unreached(http.why, http.obstacle)
-        }
+        (HandshakeError::Other(_), Some(http)) => http,
         (HandshakeError::Other(why), None) => HandshakeError::Other(client.mask(&why)),
         (error, _) => error,
     };
-    Refused {
+    StreamableError {
         error,
         may_be_sse: client.may_be_sse(),
     }
 }
 
-/// A request under way; dropped early, it is cancelled at the server.
+/// A running request. If it is dropped early, it is cancelled at the server.
 struct Waiting(Option<RequestHandle<RoleClient>>);
 
 impl Drop for Waiting {
@@ -333,7 +311,8 @@ impl Drop for Waiting {
     }
 }
 
-/// The request as rmcp sends it. It has to know the arguments of a tool: some travel as headers.
+/// Converts a request to the types of rmcp, which must know the arguments of a tool: some are sent as
+/// headers.
 fn type_request(request: &Request) -> serde_json::Result<ClientRequest> {
     let meta = (!request.meta.is_empty()).then(|| typed_meta(&request.meta));
     let mut params = JsonObject::new();
@@ -345,6 +324,12 @@ fn type_request(request: &Request) -> serde_json::Result<ClientRequest> {
         params.meta = meta;
         return Ok(ClientRequest::CallToolRequest(CallToolRequest::new(params)));
     }
+    if request.method == TOOLS_LIST {
+        let params: PaginatedRequestParams = serde_json::from_value(params.into())?;
+        return Ok(ClientRequest::ListToolsRequest(
+            ListToolsRequest::with_param(params),
+        ));
+    }
     let mut custom = CustomRequest::new(request.method, Some(params.into()));
     if let Some(meta) = meta {
         custom.extensions.insert(meta);
@@ -352,8 +337,8 @@ fn type_request(request: &Request) -> serde_json::Result<ClientRequest> {
     Ok(ClientRequest::CustomRequest(custom))
 }
 
-/// In place of what rmcp gives each request: the client's own capabilities, no more and no fewer, and
-/// the level of the log that it hears.
+/// Returns the `_meta` that replaces rmcp's own: exactly the capabilities of the client, and its log
+/// level.
 fn own_meta(request: &Request) -> RequestMetaObject {
     let mut own = RequestMetaObject::default();
     let capabilities = serde_json::from_str(&mirrored_capabilities(request)).unwrap_or_default();

@@ -10,10 +10,10 @@ use tool::ClientId;
 use crate::{
     built_in::{BuiltInTool, CALL_MANY, OwnCall, Tools},
     call_context::CallContext,
-    called::Called,
+    dispatcher::outcome::CallOutcome,
     envelope::ExecuteRequest,
     error::{Audience, ToolError},
-    reply::Reply,
+    reply::ToolReply,
 };
 
 /// Calls under way at one time.
@@ -23,15 +23,15 @@ const PARALLEL_MAX: usize = 16;
 const MARK_TOKENS: usize = 24;
 
 #[derive(Deserialize)]
-struct Asked {
+struct CallManyInput {
     calls: Vec<Box<RawValue>>,
     #[serde(default)]
     stop_on_error: bool,
 }
 
 /// The outcome of one of the calls.
-enum Outcome {
-    Called(String, Box<Called>),
+enum SubCallOutcome {
+    CallOutcome(String, Box<CallOutcome>),
     Failed(String, ToolError),
     /// Not made, since an earlier call failed; the name of the call.
     NotMade(String),
@@ -48,7 +48,7 @@ impl BuiltInTool for CallMany {
         &'a self,
         call: OwnCall<'a>,
         tools: &'a dyn Tools,
-    ) -> BoxFuture<'a, Result<Reply, ToolError>> {
+    ) -> BoxFuture<'a, Result<ToolReply, ToolError>> {
         let max_tokens = call.max_tokens(tools);
         let made = self.call_many(call.arguments, max_tokens, call.context, tools);
         made.boxed()
@@ -62,8 +62,8 @@ impl CallMany {
         max_tokens: u64,
         context: CallContext,
         tools: &dyn Tools,
-    ) -> Result<Reply, ToolError> {
-        let asked: Asked = serde_json::from_str(arguments.get())
+    ) -> Result<ToolReply, ToolError> {
+        let asked: CallManyInput = serde_json::from_str(arguments.get())
             .map_err(|error| ToolError::Internal(error.to_string()))?;
         let outcomes = if asked.stop_on_error {
             call_in_turn(&asked.calls, &context, tools).await
@@ -83,18 +83,18 @@ impl CallMany {
     /// Gives each answer an equal share of the budget, and what shorter ones leave of theirs.
     async fn fit_all(
         &self,
-        outcomes: Vec<Outcome>,
+        outcomes: Vec<SubCallOutcome>,
         client: Option<&ClientId>,
         max_tokens: u64,
-    ) -> Vec<(String, Reply)> {
+    ) -> Vec<(String, ToolReply)> {
         let count = outcomes.len();
         let mut left = usize::try_from(max_tokens)
             .unwrap_or(usize::MAX)
             .saturating_sub(count * MARK_TOKENS);
         let mut order: Vec<usize> = (0..count).collect();
         order.sort_by_key(|place| outcomes[*place].bytes());
-        let mut outcomes: Vec<Option<Outcome>> = outcomes.into_iter().map(Some).collect();
-        let mut replies: Vec<Option<(String, Reply)>> = (0..count).map(|_| None).collect();
+        let mut outcomes: Vec<Option<SubCallOutcome>> = outcomes.into_iter().map(Some).collect();
+        let mut replies: Vec<Option<(String, ToolReply)>> = (0..count).map(|_| None).collect();
         for (nth, place) in order.into_iter().enumerate() {
             let share = left / (count - nth);
             let Some(outcome) = outcomes[place].take() else {
@@ -109,38 +109,40 @@ impl CallMany {
 
     async fn fit_one(
         &self,
-        outcome: Outcome,
+        outcome: SubCallOutcome,
         client: Option<&ClientId>,
         share: usize,
-    ) -> (String, Reply) {
+    ) -> (String, ToolReply) {
         let origin = |tool: &str| Origin {
             client: client.cloned(),
             tool: tool.to_owned(),
         };
         let (name, reply) = match outcome {
-            Outcome::Called(name, brought) => match *brought {
-                Called::Server {
+            SubCallOutcome::CallOutcome(name, brought) => match *brought {
+                CallOutcome::Server {
                     result,
                     budget,
                     origin,
                     note,
-                    taken,
+                    record,
                 } => {
-                    let called = Called::Server {
+                    let called = CallOutcome::Server {
                         result,
                         budget: budget.share(share),
                         origin,
                         note,
-                        taken,
+                        record,
                     };
                     return (name, called.reply(&self.results).await);
                 }
-                Called::Own(reply) => (name, reply),
+                CallOutcome::Own(reply) => (name, reply),
             },
-            Outcome::Failed(name, error) => (name, Reply::error(&error, Audience::Model)),
-            Outcome::NotMade(name) => {
+            SubCallOutcome::Failed(name, error) => {
+                (name, ToolReply::error(&error, Audience::Model))
+            }
+            SubCallOutcome::NotMade(name) => {
                 let text = "not called: a call before it failed, and stop_on_error is set";
-                (name, Reply::text(text))
+                (name, ToolReply::text(text))
             }
         };
         // Our texts are short, but the share may be too.
@@ -150,7 +152,7 @@ impl CallMany {
         };
         let result = reply.json().clone();
         let fitted = fit(result, budget, origin(&name), &self.results).await;
-        (name, Reply::from(fitted))
+        (name, ToolReply::from(fitted))
     }
 }
 
@@ -158,12 +160,12 @@ async fn call_in_turn(
     calls: &[Box<RawValue>],
     context: &CallContext,
     tools: &dyn Tools,
-) -> Vec<Outcome> {
+) -> Vec<SubCallOutcome> {
     let mut outcomes = Vec::new();
     let mut failed = false;
     for call in calls {
         let outcome = if failed {
-            Outcome::NotMade(name_of(call))
+            SubCallOutcome::NotMade(name_of(call))
         } else {
             call_one(call, context, tools).await
         };
@@ -173,7 +175,7 @@ async fn call_in_turn(
     outcomes
 }
 
-async fn call_one(call: &RawValue, context: &CallContext, tools: &dyn Tools) -> Outcome {
+async fn call_one(call: &RawValue, context: &CallContext, tools: &dyn Tools) -> SubCallOutcome {
     let name = name_of(call);
     let called = match ExecuteRequest::parse(Some(call)) {
         Ok(request) if is_ourselves(&request.tool_name) => Err(ToolError::own_input(
@@ -186,15 +188,15 @@ async fn call_one(call: &RawValue, context: &CallContext, tools: &dyn Tools) -> 
         Err(error) => Err(error),
     };
     match called {
-        Ok(called) => Outcome::Called(name, Box::new(called)),
-        Err(error) => Outcome::Failed(name, error),
+        Ok(called) => SubCallOutcome::CallOutcome(name, Box::new(called)),
+        Err(error) => SubCallOutcome::Failed(name, error),
     }
 }
 
-impl Outcome {
+impl SubCallOutcome {
     fn is_error(&self) -> bool {
         match self {
-            Self::Called(_, called) => called.is_error(),
+            Self::CallOutcome(_, called) => called.is_error(),
             Self::Failed(..) => true,
             Self::NotMade(_) => false,
         }
@@ -202,7 +204,7 @@ impl Outcome {
 
     fn bytes(&self) -> usize {
         match self {
-            Self::Called(_, called) => called.bytes(),
+            Self::CallOutcome(_, called) => called.bytes(),
             Self::Failed(..) | Self::NotMade(_) => 0,
         }
     }
@@ -222,7 +224,7 @@ fn is_ourselves(name: &str) -> bool {
 }
 
 /// Joins all results; the joined result is an error only if every one is.
-fn join(replies: &[(String, Reply)]) -> Reply {
+fn join(replies: &[(String, ToolReply)]) -> ToolReply {
     let count = replies.len();
     let mut blocks = Vec::new();
     for (at, (name, reply)) in replies.iter().enumerate() {
@@ -236,5 +238,5 @@ fn join(replies: &[(String, Reply)]) -> Reply {
         blocks.extend(content.iter().map(|block| block.get().to_owned()));
     }
     let is_error = count > 0 && replies.iter().all(|(_, reply)| reply.is_error());
-    Reply::of_blocks(&blocks, is_error)
+    ToolReply::of_blocks(&blocks, is_error)
 }

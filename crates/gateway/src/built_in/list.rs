@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use files::clock::{now_s, show_age};
 use futures::{FutureExt as _, future::BoxFuture};
 use jsonrpc::Fields;
 use printable::count_of;
@@ -12,10 +13,10 @@ use crate::{
     built_in::{BuiltInTool, OwnCall, Tools},
     call_context::CallContext,
     catalog::Catalog,
-    describe_tool,
     error::ToolError,
-    render::ago,
-    reply::Reply,
+    render::whole_lines,
+    reply::ToolReply,
+    tools::describe_tool::describe_server,
 };
 
 /// The number of most used tools that are named for a server.
@@ -35,7 +36,7 @@ impl BuiltInTool for List {
         &'a self,
         call: OwnCall<'a>,
         _tools: &'a dyn Tools,
-    ) -> BoxFuture<'a, Result<Reply, ToolError>> {
+    ) -> BoxFuture<'a, Result<ToolReply, ToolError>> {
         async move { list_servers(&self.catalog, call.arguments, &call.context).await }.boxed()
     }
 }
@@ -45,7 +46,7 @@ async fn list_servers(
     catalog: &Catalog,
     arguments: &RawValue,
     context: &CallContext,
-) -> Result<Reply, ToolError> {
+) -> Result<ToolReply, ToolError> {
     let policy = &*context.policy;
     let asked = Fields::of(arguments.get());
     let asked = asked.and_then(|it| serde_json::from_str::<String>(it.get("server")?.get()).ok());
@@ -59,9 +60,9 @@ async fn list_servers(
             ),
             "(server?: string)",
         );
-        return describe_tool::describe_server(catalog, &name, error, context)
+        return describe_server(catalog, &name, error, context)
             .await
-            .map(|text| Reply::text(&text));
+            .map(|text| ToolReply::text(&text));
     }
     let generation = catalog.generation().await?;
     let servers = generation.servers().iter();
@@ -79,8 +80,8 @@ async fn list_servers(
         seen.iter()
             .map(|server| server_line(catalog, &generation, server)),
     );
-    let text = describe_tool::whole_lines(lines.join("\n"), catalog.settings().room(policy));
-    Ok(Reply::text(&text))
+    let text = whole_lines(lines.join("\n"), catalog.settings().room(policy));
+    Ok(ToolReply::text(&text))
 }
 
 /// `github - 35 tools; source-control; most used list_prs (14), get_pr (3); last used list_prs, 2 h ago`.
@@ -117,7 +118,10 @@ fn server_line(catalog: &Catalog, generation: &Generation, server: &KnownServer)
         parts.push(format!("most used {}", most.join(", ")));
     }
     if let Some((_, Some(last), name)) = used.iter().max_by_key(|it| it.1) {
-        parts.push(format!("last used {name}, {}", ago(*last)));
+        parts.push(format!(
+            "last used {name}, {}",
+            show_age(now_s().saturating_sub(*last))
+        ));
     }
     parts.join("; ")
 }

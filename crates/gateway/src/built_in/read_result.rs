@@ -2,7 +2,7 @@
 
 use fleet::Ran;
 use futures::{FutureExt as _, future::BoxFuture};
-use results::{LIMIT_DEFAULT, ReadError, ResultStore, Terms, Wanted};
+use results::{LIMIT_DEFAULT, ReadError, ReadRequest, ResultStore, Terms};
 use serde_json::value::RawValue;
 use tool::{ClientId, ServerName, ToolRef};
 
@@ -10,7 +10,7 @@ use crate::{
     built_in::{BuiltInTool, OwnCall, READ_RESULT, Tools},
     envelope::Options,
     error::ToolError,
-    reply::Reply,
+    reply::ToolReply,
 };
 
 const SIGNATURE: &str = "(handle: string, part?: integer, offset?: integer, limit?: integer, \
@@ -30,7 +30,7 @@ impl BuiltInTool for ReadResult {
         &'a self,
         call: OwnCall<'a>,
         _tools: &'a dyn Tools,
-    ) -> BoxFuture<'a, Result<Reply, ToolError>> {
+    ) -> BoxFuture<'a, Result<ToolReply, ToolError>> {
         async move {
             let client = call.context.client.as_ref();
             self.read_result(call.arguments, call.options, client).await
@@ -45,22 +45,22 @@ impl ReadResult {
         arguments: &RawValue,
         options: &Options,
         client: Option<&ClientId>,
-    ) -> Result<Reply, ToolError> {
-        let wanted = Wanted::read(arguments)?;
+    ) -> Result<ToolReply, ToolError> {
+        let request = ReadRequest::read(arguments)?;
         let terms = Terms {
             max_tokens: options.max_tokens,
             raw: options.raw,
             limit: options.limit().unwrap_or(LIMIT_DEFAULT),
         };
-        let answered = results::answer(wanted, terms, client, &self.results).await;
-        Ok(Reply::from(answered?))
+        let answered = results::answer(request, terms, client, &self.results).await;
+        Ok(ToolReply::from(answered?))
     }
 }
 
 impl From<ReadError> for ToolError {
     fn from(error: ReadError) -> Self {
         match error {
-            ReadError::Wanted(path, why) => wrong_input(path, &why),
+            ReadError::Argument(path, why) => wrong_input(path, &why),
             ReadError::Handle(handle, error) => Self::HandleExpired {
                 handle: printable::first_chars(&handle, HANDLE_CHARS_MAX).to_owned(),
                 why: error.to_string(),

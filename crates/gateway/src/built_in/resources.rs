@@ -12,11 +12,11 @@ use serde_json::{Value, json, value::RawValue};
 use crate::{
     built_in::{BuiltInTool, OwnCall, Tools},
     call_context::CallContext,
-    called::Called,
     catalog::Catalog,
+    dispatcher::outcome::CallOutcome,
     error::ToolError,
-    forward::{Forwarder, Refusal, Wanted, json_text, matching_lines, seen},
-    reply::Reply,
+    forward::{ForwardError, Forwarder, ItemKinds, json_text, matching_lines, seen},
+    reply::ToolReply,
 };
 
 /// Lines of one answer of `proxy/list_resources`.
@@ -34,7 +34,7 @@ impl BuiltInTool for ReadResource {
         &'a self,
         call: OwnCall<'a>,
         tools: &'a dyn Tools,
-    ) -> BoxFuture<'a, Result<Reply, ToolError>> {
+    ) -> BoxFuture<'a, Result<ToolReply, ToolError>> {
         let max_tokens = call.max_tokens(tools);
         self.read(call, max_tokens).boxed()
     }
@@ -52,7 +52,7 @@ impl BuiltInTool for GetPrompt {
         &'a self,
         call: OwnCall<'a>,
         tools: &'a dyn Tools,
-    ) -> BoxFuture<'a, Result<Reply, ToolError>> {
+    ) -> BoxFuture<'a, Result<ToolReply, ToolError>> {
         let max_tokens = call.max_tokens(tools);
         self.get(call, max_tokens).boxed()
     }
@@ -69,7 +69,7 @@ impl BuiltInTool for ListResources {
         &'a self,
         call: OwnCall<'a>,
         _tools: &'a dyn Tools,
-    ) -> BoxFuture<'a, Result<Reply, ToolError>> {
+    ) -> BoxFuture<'a, Result<ToolReply, ToolError>> {
         async move { list_resources(&self.catalog, call.arguments, &call.context).await }.boxed()
     }
 }
@@ -85,7 +85,7 @@ impl ReadResource {
             ..
         }: OwnCall<'_>,
         max_tokens: u64,
-    ) -> Result<Reply, ToolError> {
+    ) -> Result<ToolReply, ToolError> {
         let uri = text(arguments, "uri").unwrap_or_default();
         let generation = self.forwarder.catalog.generation().await?;
         let read = self
@@ -111,7 +111,7 @@ impl GetPrompt {
             ..
         }: OwnCall<'_>,
         max_tokens: u64,
-    ) -> Result<Reply, ToolError> {
+    ) -> Result<ToolReply, ToolError> {
         let name = text(arguments, "name").unwrap_or_default();
         let own = Fields::of(arguments.get()).and_then(|it| it.filled("arguments"));
         let own = own.map(|raw| Json::from(raw.to_owned()));
@@ -133,7 +133,7 @@ async fn list_resources(
     catalog: &Catalog,
     arguments: &RawValue,
     context: &CallContext,
-) -> Result<Reply, ToolError> {
+) -> Result<ToolReply, ToolError> {
     let generation = catalog.generation().await?;
     let mut seen = seen(&generation, &context.policy);
     if let Some(server) = text(arguments, "server") {
@@ -142,7 +142,7 @@ async fn list_resources(
     let offset = Fields::of(arguments.get()).and_then(|it| it.get("offset")?.get().parse().ok());
     let offset: usize = offset.unwrap_or(0);
     let query = text(arguments, "query").unwrap_or_default();
-    let lines = matching_lines(&seen, Wanted::RESOURCES, &query);
+    let lines = matching_lines(&seen, ItemKinds::RESOURCES, &query);
     let total = lines.len();
     let mut shown: Vec<String> = lines.into_iter().skip(offset).take(LINES_MAX).collect();
     let end = offset + shown.len();
@@ -151,7 +151,7 @@ async fn list_resources(
         shown.push(format!("more: \"offset\":{end}"));
     }
     let text = shown.join("\n");
-    Ok(Reply::text(&crate::describe_tool::whole_lines(
+    Ok(ToolReply::text(&crate::render::whole_lines(
         text,
         catalog.settings().room(&context.policy),
     )))
@@ -163,9 +163,9 @@ async fn fit(
     blocks: &[String],
     max_tokens: u64,
     context: CallContext,
-) -> Reply {
+) -> ToolReply {
     let result = Json::of_built(format!(r#"{{"content":[{}]}}"#, blocks.join(",")));
-    let called = Called::Server {
+    let called = CallOutcome::Server {
         result,
         budget: Budget::new(max_tokens),
         origin: Origin {
@@ -173,12 +173,12 @@ async fn fit(
             tool: entry.at.to_string(),
         },
         note: None,
-        taken: None,
+        record: None,
     };
     called.reply(results).await
 }
 
-impl Refusal {
+impl ForwardError {
     /// Converts the refusal to a tool error for a model.
     fn into_tool_error(self, at: &tool::ToolRef, path: &str, signature: &str) -> ToolError {
         match self {

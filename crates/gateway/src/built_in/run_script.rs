@@ -10,10 +10,11 @@ use files::clock::now_ms;
 use std::time::Duration;
 
 use futures::{FutureExt as _, future::BoxFuture};
-use jsonrpc::Json;
 use registry::Entry;
 use results::{Budget, Origin, fit};
-use script::{Clock, Ended, Job, Limit, Outcome, Runner, SCRIPT_BYTES_MAX, WALL_DEFAULT, WALL_MAX};
+use script::{
+    Clock, Ended, Job, Limit, Runner, SCRIPT_BYTES_MAX, ScriptOutcome, WALL_DEFAULT, WALL_MAX,
+};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
@@ -26,7 +27,7 @@ use crate::{
     built_in::{BuiltInTool, OwnCall, Tools},
     call_context::CallContext,
     error::ToolError,
-    reply::Reply,
+    reply::ToolReply,
     script_caller::ScriptCaller,
     script_turns::{ScriptSession, ScriptTurns},
 };
@@ -37,7 +38,7 @@ const SIGNATURE: &str = "(script: string, args?: {…}, timeout_ms?: integer, ma
     dry_run?: boolean)";
 
 #[derive(Deserialize)]
-struct Asked {
+struct ScriptInput {
     script: String,
     args: Option<Box<RawValue>>,
     timeout_ms: Option<u64>,
@@ -74,7 +75,7 @@ impl BuiltInTool for RunScript {
         &'a self,
         call: OwnCall<'a>,
         tools: &'a dyn Tools,
-    ) -> BoxFuture<'a, Result<Reply, ToolError>> {
+    ) -> BoxFuture<'a, Result<ToolReply, ToolError>> {
         if call.entry.at.server.is_scripts() {
             self.run_saved(call, tools).boxed()
         } else {
@@ -91,7 +92,11 @@ impl RunScript {
         }
     }
 
-    async fn run_script(&self, call: OwnCall<'_>, tools: &dyn Tools) -> Result<Reply, ToolError> {
+    async fn run_script(
+        &self,
+        call: OwnCall<'_>,
+        tools: &dyn Tools,
+    ) -> Result<ToolReply, ToolError> {
         let max_tokens = call.max_tokens(tools);
         let OwnCall {
             entry,
@@ -99,7 +104,7 @@ impl RunScript {
             options,
             context,
         } = call;
-        let asked: Asked = serde_json::from_str(arguments.get())
+        let asked: ScriptInput = serde_json::from_str(arguments.get())
             .map_err(|error| wrong_input("script", &error.to_string()))?;
         if context.script.is_some() {
             let why = "a script cannot run another; call its functions, or a saved one as a tool";
@@ -122,7 +127,11 @@ impl RunScript {
     }
 
     /// Runs a saved script with arguments that fit its schema.
-    async fn run_saved(&self, call: OwnCall<'_>, tools: &dyn Tools) -> Result<Reply, ToolError> {
+    async fn run_saved(
+        &self,
+        call: OwnCall<'_>,
+        tools: &dyn Tools,
+    ) -> Result<ToolReply, ToolError> {
         let max_tokens = call.max_tokens(tools);
         let OwnCall {
             entry,
@@ -156,16 +165,13 @@ impl RunScript {
         work: Work,
         context: CallContext,
         tools: &dyn Tools,
-    ) -> Result<Reply, ToolError> {
-        let runner = self.runner.as_ref();
-        let runner =
-            runner.ok_or_else(|| ToolError::Internal("our own program is not found".to_owned()))?;
+    ) -> Result<ToolReply, ToolError> {
+        let no_program = || ToolError::Internal("our own program is not found".to_owned());
+        let runner = self.runner.as_ref().ok_or_else(no_program)?;
         let outer = context.script.clone();
         let caller = ScriptCaller::within(outer.as_ref(), work.read_only.as_deref())?;
-        let wall = work.timeout_ms;
-        let wall = wall
-            .map_or(WALL_DEFAULT, Duration::from_millis)
-            .min(WALL_MAX);
+        let wall = work.timeout_ms.map_or(WALL_DEFAULT, Duration::from_millis);
+        let wall = wall.min(WALL_MAX);
         let job = Job {
             script: work.text,
             args: work.args,
@@ -191,7 +197,7 @@ impl RunScript {
             let why = format!("the process of the script cannot be started: {error}");
             ToolError::Internal(why)
         })?;
-        let outcome = Outcome {
+        let outcome = ScriptOutcome {
             // Those within `call_many` and other scripts too.
             calls: caller.calls(),
             ..outcome
@@ -201,8 +207,7 @@ impl RunScript {
         }
         let bytes_read = reach.bytes_read();
         // Only a value is the script's own text; other outcomes already mark the text of others.
-        let is_value = matches!(outcome.ended, Ended::Value(_)) && !work.dry_run;
-        let reply = explain(outcome, reach.into_planned());
+        let is_value = matches!(outcome.ended, Ended::Value(_)) && !job.dry_run;
         let budget = Budget {
             is_off: work.is_raw,
             is_ours: !is_value,
@@ -212,16 +217,21 @@ impl RunScript {
             client,
             tool: entry.at.to_string(),
         };
-        let result: Json = reply.json().clone();
-        let reply = Reply::from(fit(result, budget, origin, &self.parts.results).await);
-        if !work.dry_run {
-            self.parts.recorder.record(telemetry::Event::Script {
-                at_ms: now_ms(),
-                bytes_read,
-                bytes_sent: reply.json().len() as u64,
-            });
+        let reply = explain(outcome, reach.into_planned());
+        let fitted = fit(reply.json().clone(), budget, origin, &self.parts.results);
+        let reply = ToolReply::from(fitted.await);
+        if !job.dry_run {
+            self.record(bytes_read, &reply);
         }
         Ok(reply)
+    }
+
+    fn record(&self, bytes_read: u64, reply: &ToolReply) {
+        self.parts.recorder.record(telemetry::Event::Script {
+            at_ms: now_ms(),
+            bytes_read,
+            bytes_sent: reply.json().len() as u64,
+        });
     }
 
     /// The names that are objects in a script: servers that its client sees, and ours.

@@ -12,44 +12,48 @@ use crate::{
     call_context::CallContext,
     catalog::Catalog,
     error::ToolError,
-    reply::Reply,
+    reply::ToolReply,
 };
 
 const TOOL: &str = "proxy/types";
 const SIGNATURE: &str = "(server: string)";
 
 #[derive(Deserialize)]
-struct Asked {
+struct TypesInput {
     server: String,
 }
 
 /// `proxy/types`.
 #[derive(Debug)]
-pub(crate) struct Types {
+pub(crate) struct DeclareTypes {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) results: ResultStore,
 }
 
-impl BuiltInTool for Types {
+impl BuiltInTool for DeclareTypes {
     fn call<'a>(
         &'a self,
         call: OwnCall<'a>,
         tools: &'a dyn Tools,
-    ) -> BoxFuture<'a, Result<Reply, ToolError>> {
+    ) -> BoxFuture<'a, Result<ToolReply, ToolError>> {
         let max_tokens = call.max_tokens(tools);
         self.declare_types(call, max_tokens).boxed()
     }
 }
 
-impl Types {
-    async fn declare_types(&self, call: OwnCall<'_>, max_tokens: u64) -> Result<Reply, ToolError> {
+impl DeclareTypes {
+    async fn declare_types(
+        &self,
+        call: OwnCall<'_>,
+        max_tokens: u64,
+    ) -> Result<ToolReply, ToolError> {
         let OwnCall {
             arguments,
             options,
             context,
             ..
         } = &call;
-        let asked: Asked = serde_json::from_str(arguments.get())
+        let asked: TypesInput = serde_json::from_str(arguments.get())
             .map_err(|error| wrong_input(&error.to_string()))?;
         let declared = declare(&self.catalog, Some(&asked.server), context).await?;
         let [(_, text)] = declared.as_slice() else {
@@ -63,8 +67,8 @@ impl Types {
             client: context.client.clone(),
             tool: TOOL.to_owned(),
         };
-        let result = Reply::text(text).json().clone();
-        Ok(Reply::from(
+        let result = ToolReply::text(text).json().clone();
+        Ok(ToolReply::from(
             fit(result, budget, origin, &self.results).await,
         ))
     }

@@ -1,24 +1,67 @@
 //! A search over the known tools, and over those of servers that are being asked.
 
-use std::sync::atomic::Ordering;
+use std::sync::{Arc, atomic::Ordering};
 
-use registry::{Generation, Kind, Query, View};
+use registry::{Generation, MatchKind, Query, QueryText, SearchResult, View};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tool::ServerName;
 
 use super::{Catalog, sees};
 use crate::{
+    built_in::is_own,
     error::ToolError,
     recent_searches::RecentSearches,
-    search_tools::{RESULTS_MAX, SearchAnswer},
     survey,
     surveys::{ANSWER_WAIT, WaitsFor},
 };
 
+/// The maximum number of hits (interface, section 4).
+const RESULTS_MAX: usize = 20;
+
 /// The most tools without an embedding for which a search without a sure hit waits: some 9 ms of a
 /// core each.
 const EMBEDDINGS_AWAITED_MAX: usize = 100;
+
+/// The outcome of a search; [`search_text`](crate::search_text) and
+/// [`search_json`](crate::search_json) write it.
+#[derive(Debug)]
+pub struct SearchAnswer {
+    pub(crate) generation: Arc<Generation>,
+    pub(crate) query: Query,
+    pub(crate) found: SearchResult,
+    /// Servers whose tools may be missing: they were still being asked for them.
+    pub(crate) missing: Vec<ServerName>,
+}
+
+impl SearchAnswer {
+    /// Returns true if anything matches; the nearest tools are no match.
+    pub fn has_hits(&self) -> bool {
+        !self.found.hits.is_empty() && self.found.kind != MatchKind::Nearest
+    }
+
+    /// Returns true if the answer has a tool of a server for everything that was asked for, and that
+    /// tool is no guess.
+    pub(crate) fn is_sure(&self) -> bool {
+        let Self { found, query, .. } = self;
+        if found.kind == MatchKind::Exact {
+            return true;
+        }
+        let has_hit = |step: Option<usize>| {
+            let mut hits = found.hits.iter();
+            hits.any(|hit| {
+                let is_for_it = step.is_none_or(|step| hit.step == step);
+                !is_own(&hit.entry) && !hit.is_guess && is_for_it
+            })
+        };
+        let is_whole = match &query.asked {
+            QueryText::Steps(steps) => (0..steps.len()).all(|step| has_hit(Some(step))),
+            QueryText::Words(_) => has_hit(None),
+        };
+        let lacks_names = found.kind == MatchKind::Selected && !found.unknown_words.is_empty();
+        is_whole && !found.without_filter && !lacks_names
+    }
+}
 
 impl Catalog {
     /// Searches with the lessons of `searches`, or, without it, of all clients here. Responds at
@@ -48,7 +91,7 @@ impl Catalog {
                 if !answer.is_sure() && self.wait_for_embeddings(&answer.generation).await {
                     answer = self.search_known(query).await?;
                 }
-                let is_exact = answer.found.kind == Kind::Exact;
+                let is_exact = answer.found.kind == MatchKind::Exact;
                 let missing = if is_exact {
                     Vec::new()
                 } else {
@@ -63,7 +106,7 @@ impl Catalog {
     /// they may have. Does not wait if there are many, or if an earlier wait was in vain.
     async fn wait_for_embeddings(&self, generation: &Generation) -> bool {
         let missing = generation.unembedded();
-        let is_late = self.embeddings_are_late.load(Ordering::Relaxed);
+        let is_late = self.embeddings.is_late.load(Ordering::Relaxed);
         if missing == 0 || missing > EMBEDDINGS_AWAITED_MAX || is_late {
             return false;
         }
@@ -71,7 +114,7 @@ impl Catalog {
         let embedding = survey::embed_tools(self, &never);
         let is_done = timeout(ANSWER_WAIT, embedding).await.is_ok();
         if !is_done {
-            self.embeddings_are_late.store(true, Ordering::Relaxed);
+            self.embeddings.is_late.store(true, Ordering::Relaxed);
         }
         is_done
     }
@@ -91,7 +134,7 @@ impl Catalog {
         }
         let generation = self.generation().await?;
         if generation.unembedded() > 0 {
-            self.to_embed.notify_one();
+            self.embeddings.added.notify_one();
         }
         let searching = tokio::task::spawn_blocking(move || {
             let found = generation.search(&query);
@@ -110,7 +153,7 @@ impl Catalog {
         let answer = searching.await;
         let mut answer = answer.map_err(|error| ToolError::Internal(error.to_string()))?;
         // While no server has sent its tools, our own tools are no answer to a query.
-        if answer.found.kind != Kind::Exact && self.registry.catalog().tools() == 0 {
+        if answer.found.kind != MatchKind::Exact && self.registry.catalog().tools() == 0 {
             answer.found.hits.clear();
         }
         Ok(answer)

@@ -8,8 +8,8 @@ use tool::ServerName;
 
 use super::Dispatcher;
 use crate::{
-    call_context::CallContext, call_note::CallNote, error::ToolError, script_caller::ScriptCaller,
-    survey::survey_now,
+    call_context::CallContext, dispatcher::record::CallNote, error::ToolError,
+    script_caller::ScriptCaller, survey::survey_now,
 };
 
 impl Dispatcher {
@@ -30,7 +30,7 @@ impl Dispatcher {
             Err(_) => Box::pin(self.catalog.intended(tool_name)).await,
         };
         if let Some(at) = at {
-            note.is_for(&at.server, &at.tool);
+            note.set_target(&at.server, &at.tool);
         }
         let entry = found?;
         counted.transpose()?;

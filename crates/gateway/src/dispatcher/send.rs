@@ -12,13 +12,13 @@ use tool::ServerName;
 
 use super::Dispatcher;
 use crate::{
-    asks::ServerAsker,
     built_in::{OwnCall, is_own},
     call_context::CallContext,
-    called::Called,
+    dispatcher::outcome::CallOutcome,
+    elicitation::ServerAsker,
+    elicitation::input_rounds::{RoundError, request_in_rounds},
     envelope::Options,
     error::ToolError,
-    rounds::{RoundError, request_in_rounds},
 };
 
 impl Dispatcher {
@@ -29,7 +29,7 @@ impl Dispatcher {
         arguments: Json,
         options: &Options,
         context: CallContext,
-    ) -> Result<Called, ToolError> {
+    ) -> Result<CallOutcome, ToolError> {
         let server = &entry.at.server;
         let asker = context.asks.as_ref().map(|asks| asks.for_server(server));
         let request = Request {
@@ -64,7 +64,7 @@ impl Dispatcher {
         context.note_uris(server, result.as_str());
         let settings = self.catalog.settings();
         let max_tokens = settings.max_tokens(entry, options, &context.policy);
-        let called = Called::Server {
+        let called = CallOutcome::Server {
             result,
             budget: Budget {
                 is_off: options.raw,
@@ -75,7 +75,7 @@ impl Dispatcher {
                 tool: entry.at.to_string(),
             },
             note: untaken,
-            taken: None,
+            record: None,
         };
         self.catalog
             .learn(searches, &entry.at, || !called.is_error());
@@ -89,7 +89,7 @@ impl Dispatcher {
         arguments: &Json,
         options: &Options,
         context: CallContext,
-    ) -> Result<Called, ToolError> {
+    ) -> Result<CallOutcome, ToolError> {
         let arguments = RawValue::from_string(arguments.as_str().to_owned());
         let arguments = arguments.map_err(|error| ToolError::Internal(error.to_string()))?;
         let call = OwnCall {
@@ -102,7 +102,7 @@ impl Dispatcher {
         if !is_own(entry) {
             self.catalog.usage.record(&entry.at, reply.is_ok(), now_s());
         }
-        Ok(Called::Own(reply?))
+        Ok(CallOutcome::Own(reply?))
     }
 }
 

@@ -9,7 +9,7 @@ fn parse(arguments: &str) -> Result<ExecuteRequest, ToolError> {
 
 #[track_caller]
 fn check(arguments: &str, input: &str, repairs: &[Repair]) {
-    let request = parse(arguments).expect("it can be mended");
+    let request = parse(arguments).expect("the request can be repaired");
     assert_eq!(request.tool_name, "a/b");
     assert_eq!(request.repairs, repairs);
     let expected: Value = serde_json::from_str(input).expect("the case is JSON");
@@ -19,7 +19,10 @@ fn check(arguments: &str, input: &str, repairs: &[Repair]) {
 #[test]
 fn a_plain_call_keeps_its_bytes() {
     let request = parse(r#"{"tool_name":"a/b","tool_input":{"n": 1.0, "n2":1e400}}"#);
-    let json = request.expect("nothing to mend").input.into_json();
+    let json = request
+        .expect("the request needs no repair")
+        .input
+        .into_json();
     assert_eq!(json.as_str(), r#"{"n": 1.0, "n2":1e400}"#);
 }
 
@@ -100,7 +103,12 @@ fn our_own_tool_called_through_itself_is_unwrapped() {
         check(&once, r#"{"x":1}"#, &[Unwrapped]);
         let twice = format!(r#"{{"name":"{name}","arguments":{once},"raw":true}}"#);
         check(&twice, r#"{"x":1}"#, &[Unwrapped, Unwrapped]);
-        assert!(parse(&twice).expect("as above").options.raw);
+        assert!(
+            parse(&twice)
+                .expect("the request can be repaired")
+                .options
+                .raw
+        );
     }
     let not_ours = format!(r#"{{"tool_name":"other/execute_dynamic_tool","tool_input":{inner}}}"#);
     let request = parse(&not_ours).expect("well formed");
@@ -130,7 +138,7 @@ fn server_and_tool_may_stand_apart() {
         r#"{"x":1}"#,
         &[],
     );
-    // Here it may be an argument.
+    // Here `server` may be an argument.
     let argument = parse(r#"{"tool_name":"b","server":"a","x":1}"#).expect("well formed");
     assert_eq!(argument.tool_name, "b");
     assert_eq!(argument.input.to_map().len(), 2);
@@ -171,7 +179,10 @@ fn options_among_the_arguments_are_ours_and_never_reach_the_tool() {
     assert!(flat.options.raw);
     let large = r#"{"n":123456789012345678901234,"path":"proxy/raw","in":{"proxy/raw":1}}"#;
     let request = parse(&format!(r#"{{"tool_name":"a/b","tool_input":{large}}}"#));
-    let input = request.expect("nothing of ours").input.into_json();
+    let input = request
+        .expect("the request has no options")
+        .input
+        .into_json();
     assert_eq!(input.as_str(), large);
 }
 

@@ -3,7 +3,8 @@ use std::time::Duration;
 use fleet::{Failure, HeldUp, LoginNeeded, Ran};
 use tool::{ServerName, ToolRef, Violation};
 
-use super::{Audience, ERROR_CHARS_MAX, OtherThing, Signed, ToolError};
+use super::{Audience, OtherThing, Signed, ToolError};
+use crate::render::error::ERROR_CHARS_MAX;
 
 fn at(server: &str, tool: &str) -> ToolRef {
     ToolRef::new(server.parse::<ServerName>().expect("a good name"), tool)
@@ -59,9 +60,9 @@ fn a_person_is_told_commands_and_a_model_tools() {
             "\"notes\" is a server, not a tool. Some of its tools: notes/add(text: string). `proxy list notes` lists all.",
         ),
     ] {
-        let told = error.told_to(Audience::Model);
+        let told = error.text_for(Audience::Model);
         assert!(told.ends_with(model), "{told}");
-        let told = error.told_to(Audience::Person);
+        let told = error.text_for(Audience::Person);
         assert!(told.ends_with(person), "{told}");
     }
 }

@@ -1,6 +1,6 @@
 //! The capabilities that we announce to a client besides tools.
 
-use registry::{Catalog, CatalogServer, OfferNote};
+use registry::{CatalogServer, OfferNote, ServerCatalog};
 use tool::{Capability, Digest};
 
 use crate::policy::ClientPolicy;
@@ -20,7 +20,7 @@ pub(crate) struct Announced {
 }
 
 impl Announced {
-    pub(crate) fn of(catalog: &Catalog, policy: &ClientPolicy) -> Self {
+    pub(crate) fn of(catalog: &ServerCatalog, policy: &ClientPolicy) -> Self {
         let has = |capability: Capability| {
             let mut seen = seen(catalog, policy);
             seen.any(|server| match &server.offer {
@@ -39,12 +39,12 @@ impl Announced {
 }
 
 /// Returns true if resources are announced to a client of these rules.
-pub fn announces_resources(catalog: &Catalog, policy: &ClientPolicy) -> bool {
+pub fn announces_resources(catalog: &ServerCatalog, policy: &ClientPolicy) -> bool {
     Announced::of(catalog, policy).resources
 }
 
 fn seen<'c>(
-    catalog: &'c Catalog,
+    catalog: &'c ServerCatalog,
     policy: &ClientPolicy,
 ) -> impl Iterator<Item = &'c CatalogServer> {
     let servers = catalog.servers.iter();
@@ -59,7 +59,7 @@ pub(crate) struct ListState {
 }
 
 impl ListState {
-    pub(crate) fn of(catalog: &Catalog, policy: &ClientPolicy) -> Self {
+    pub(crate) fn of(catalog: &ServerCatalog, policy: &ClientPolicy) -> Self {
         let digest = |of: fn(&OfferNote) -> &str| {
             let notes = seen(catalog, policy).filter_map(|server| {
                 let digest = of(server.offer.as_ref()?);

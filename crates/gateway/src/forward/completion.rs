@@ -7,14 +7,14 @@ use registry::KnownServer;
 use tool::Capability;
 
 use super::{
+    error::ForwardError,
     forwarder::Forwarder,
     owner::find_template,
     page::with_text,
     prompt_names,
-    refusal::Refusal,
     request::{Params, member, replaced},
 };
-use crate::{authorize::Asked, call_context::CallContext};
+use crate::{authorize::AuthorizationRequest, call_context::CallContext};
 
 /// The result without values, for a server that completes nothing.
 const NONE: &str = r#"{"completion":{"values":[],"total":0,"hasMore":false}}"#;
@@ -28,15 +28,17 @@ pub(super) async fn complete(
     seen: &[&KnownServer],
     params: &Params,
     context: &CallContext,
-) -> Result<Json, Refusal> {
+) -> Result<Json, ForwardError> {
     let reference = member(params, "ref").map_or("", Json::as_str);
     let (server, reference) = resolve(seen, reference)?;
     let fields = Fields::of(reference.as_str());
     let text = |key: &str| fields.as_ref().and_then(|it| text_of(it.get(key)?));
     let (name, uri) = (text("name"), text("uri"));
     let asked = match (&name, &uri) {
-        (_, Some(uri)) => Asked::resource(server, uri),
-        (name, None) => Asked::prompt(server, name.as_deref().unwrap_or_default(), "{}"),
+        (_, Some(uri)) => AuthorizationRequest::resource(server, uri),
+        (name, None) => {
+            AuthorizationRequest::prompt(server, name.as_deref().unwrap_or_default(), "{}")
+        }
     };
     let mut note = forwarder.authorizer.begin_note("completion", context);
     forwarder
@@ -46,7 +48,7 @@ pub(super) async fn complete(
     let may_complete =
         server.offer.has(Capability::Completions) || server.protocol.as_str() <= WITHOUT_CAPABILITY;
     if !may_complete {
-        note.is_nothing();
+        note.discard();
         return Ok(Json::of_built(NONE.to_owned()));
     }
     let params = replaced(params, "ref", reference);
@@ -60,9 +62,9 @@ pub(super) async fn complete(
 fn resolve<'g>(
     seen: &[&'g KnownServer],
     reference: &str,
-) -> Result<(&'g KnownServer, Json), Refusal> {
+) -> Result<(&'g KnownServer, Json), ForwardError> {
     let refuse = || {
-        Refusal::params(
+        ForwardError::params(
             "Invalid params: `ref` is {\"type\": \"ref/prompt\", \"name\"} or \
                                      {\"type\": \"ref/resource\", \"uri\"}",
         )

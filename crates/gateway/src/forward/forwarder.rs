@@ -6,13 +6,13 @@ use fleet::{Asks, Request};
 use jsonrpc::Json;
 use registry::{Generation, KnownServer};
 
-use super::refusal::Refusal;
+use super::error::ForwardError;
 use crate::{
     authorize::Authorizer,
     call_context::CallContext,
     catalog::Catalog,
+    elicitation::input_rounds::{RoundError, request_in_rounds},
     error::ToolError,
-    rounds::{RoundError, request_in_rounds},
 };
 
 /// Forwards requests for prompts, resources and completions.
@@ -30,14 +30,14 @@ impl Forwarder {
         }
     }
 
-    pub(super) async fn known(&self) -> Result<Arc<Generation>, Refusal> {
+    pub(super) async fn known(&self) -> Result<Arc<Generation>, ForwardError> {
         let generation = self.catalog.generation().await;
-        generation.map_err(|error| Refusal::internal(error.to_string()))
+        generation.map_err(|error| ForwardError::internal(error.to_string()))
     }
 
     /// Refuses requests that name a server, a prompt or a resource while the configuration is
     /// invalid: then no server is known, as for a call of a tool.
-    pub(super) fn check_configured(&self) -> Result<(), Refusal> {
+    pub(super) fn check_configured(&self) -> Result<(), ForwardError> {
         match self.catalog.settings.mistakes_that_hide_servers() {
             Some(mistakes) => Err(ToolError::Misconfigured(mistakes).into()),
             None => Ok(()),
@@ -50,13 +50,13 @@ impl Forwarder {
         server: &KnownServer,
         request: Request,
         context: &CallContext,
-    ) -> Result<Json, Refusal> {
+    ) -> Result<Json, ForwardError> {
         let asker = context.asks.as_ref();
         let asker = asker.map(|asks| asks.for_server(&server.name));
         let asks = asker.clone().map(|asks| asks as Arc<dyn Asks>);
         let request = context.complete(Request { asks, ..request });
         let (name, cancel) = (&server.name, &context.cancel);
-        let refuse = |error| Refusal::Call(Box::new(error));
+        let refuse = |error| ForwardError::Call(Box::new(error));
         let asking = request_in_rounds(
             &*self.catalog.servers,
             name,
@@ -67,7 +67,7 @@ impl Forwarder {
         asking.await.map_err(|error| match error {
             RoundError::Call(error) => refuse(error),
             RoundError::Unanswered(why) => {
-                Refusal::internal(format!("the server asks for more before it goes on: {why}"))
+                ForwardError::internal(format!("the server asks for more before it goes on: {why}"))
             }
         })
     }

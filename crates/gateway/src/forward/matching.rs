@@ -3,21 +3,21 @@
 use std::collections::BTreeSet;
 
 use registry::KnownServer;
-use tool::{Item, ItemKind};
+use tool::{ItemKind, OfferItem};
 
-use super::{explicit, prompt_names::listed_name};
+use super::{prompt_names::listed_name, server_uri};
 
 /// The longest line, in characters.
 const LINE_CHARS_MAX: usize = 200;
 
 /// The requested kinds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct ItemKinds {
     prompts: bool,
     resources: bool,
 }
 
-impl Wanted {
+impl ItemKinds {
     pub(crate) const RESOURCES: Self = Self {
         prompts: false,
         resources: true,
@@ -40,7 +40,7 @@ impl Wanted {
 
 /// Lists the items that match, those with most of the words first; all items if the query has no
 /// words.
-pub(crate) fn lines(seen: &[&KnownServer], wanted: Wanted, query: &str) -> Vec<String> {
+pub(crate) fn lines(seen: &[&KnownServer], wanted: ItemKinds, query: &str) -> Vec<String> {
     let mut words = words(query);
     for own in ["prompt", "prompts", "resource", "resources"] {
         words.remove(own);
@@ -78,7 +78,7 @@ fn words(query: &str) -> BTreeSet<String> {
     words.map(str::to_lowercase).collect()
 }
 
-fn line(kind: ItemKind, server: &KnownServer, item: &Item, seen: &[&KnownServer]) -> String {
+fn line(kind: ItemKind, server: &KnownServer, item: &OfferItem, seen: &[&KnownServer]) -> String {
     let (label, name) = match kind {
         ItemKind::Prompt => ("prompt", listed_name(&server.name, item.id())),
         ItemKind::Resource => ("resource", uri(kind, server, item, seen)),
@@ -99,9 +99,9 @@ fn line(kind: ItemKind, server: &KnownServer, item: &Item, seen: &[&KnownServer]
 }
 
 /// The URI, with its server if several servers have it.
-fn uri(kind: ItemKind, server: &KnownServer, item: &Item, seen: &[&KnownServer]) -> String {
+fn uri(kind: ItemKind, server: &KnownServer, item: &OfferItem, seen: &[&KnownServer]) -> String {
     if super::owner::owners_listed(seen, kind, item.id()).len() > 1 {
-        explicit::write(&server.name, item.id())
+        server_uri::write(&server.name, item.id())
     } else {
         item.id().to_owned()
     }
@@ -109,14 +109,14 @@ fn uri(kind: ItemKind, server: &KnownServer, item: &Item, seen: &[&KnownServer])
 
 #[cfg(test)]
 mod tests {
-    use super::Wanted;
+    use super::ItemKinds;
 
     #[test]
     fn only_who_says_so_is_shown_prompts_and_resources() {
         let check = |query: &str, prompts, resources| {
             assert_eq!(
-                Wanted::read(query),
-                Wanted { prompts, resources },
+                ItemKinds::read(query),
+                ItemKinds { prompts, resources },
                 "{query}"
             );
         };

@@ -1,13 +1,12 @@
 //! The server that a URI belongs to.
 
 use registry::KnownServer;
-use tool::{Item, ItemKind};
+use tool::{ItemKind, OfferItem};
 
 use super::{
-    explicit,
+    error::{ForwardError, shown},
     ledger::UriLedger,
-    refusal::{Refusal, shown},
-    template,
+    server_uri, template,
 };
 
 /// A resource at its server: the server, and the server's own URI.
@@ -27,9 +26,9 @@ pub(super) fn find<'g>(
     uri: &str,
     ledger: Option<&UriLedger>,
     elsewhere: impl FnOnce() -> Vec<&'g KnownServer>,
-) -> Result<Owner<'g>, Refusal> {
+) -> Result<Owner<'g>, ForwardError> {
     let by_name = |name: &str| seen.iter().find(|it| it.name.as_str() == name).copied();
-    if let Some((name, own)) = explicit::read(uri)
+    if let Some((name, own)) = server_uri::read(uri)
         && let Some(server) = by_name(name)
     {
         let uri = own.to_owned();
@@ -61,20 +60,20 @@ pub(super) fn find<'g>(
     };
     match found.as_slice() {
         [one] => Ok(owner(one)),
-        [] => Err(Refusal::no_resource(
+        [] => Err(ForwardError::no_resource(
             uri,
             "No server lists it, and none has a template or the scheme for it",
         )),
         several => {
             let forms = several.iter().take(OWNERS_TOLD);
             let forms: Vec<String> = forms
-                .map(|it| shown(&explicit::write(&it.name, uri)))
+                .map(|it| shown(&server_uri::write(&it.name, uri)))
                 .collect();
             let why = format!(
                 "Several servers may have it: read one of {}",
                 forms.join(", ")
             );
-            Err(Refusal::no_resource(uri, &why))
+            Err(ForwardError::no_resource(uri, &why))
         }
     }
 }
@@ -83,8 +82,8 @@ pub(super) fn find<'g>(
 pub(super) fn find_template<'g>(
     seen: &[&'g KnownServer],
     asked: &str,
-) -> Result<Owner<'g>, Refusal> {
-    let (server, own) = explicit::read(asked).unwrap_or(("", asked));
+) -> Result<Owner<'g>, ForwardError> {
+    let (server, own) = server_uri::read(asked).unwrap_or(("", asked));
     let is_meant = |it: &&&KnownServer| server.is_empty() || it.name.as_str() == server;
     let meant: Vec<_> = seen.iter().filter(is_meant).copied().collect();
     let with_template = owners_listed(&meant, ItemKind::Template, own);
@@ -98,15 +97,15 @@ pub(super) fn find_template<'g>(
             server: one,
             uri: own.to_owned(),
         }),
-        [] => Err(Refusal::params(format!(
+        [] => Err(ForwardError::params(format!(
             "Unknown resource template: {}",
             shown(asked)
         ))),
         several => {
             let forms = several.iter().take(OWNERS_TOLD);
-            let forms: Vec<String> = forms.map(|it| explicit::write(&it.name, own)).collect();
+            let forms: Vec<String> = forms.map(|it| server_uri::write(&it.name, own)).collect();
             let forms = shown(&forms.join(", "));
-            Err(Refusal::params(format!(
+            Err(ForwardError::params(format!(
                 "Several servers have this template: say one of {forms}"
             )))
         }
@@ -141,11 +140,12 @@ fn owners_by_template<'g>(seen: &[&'g KnownServer], uri: &str) -> Vec<&'g KnownS
 }
 
 fn owners_by_scheme<'g>(seen: &[&'g KnownServer], uri: &str) -> Vec<&'g KnownServer> {
-    let Some(scheme) = explicit::scheme(uri) else {
+    let Some(scheme) = server_uri::scheme(uri) else {
         return Vec::new();
     };
-    let is_of_scheme =
-        |item: &Item| explicit::scheme(item.id()).is_some_and(|it| it.eq_ignore_ascii_case(scheme));
+    let is_of_scheme = |item: &OfferItem| {
+        server_uri::scheme(item.id()).is_some_and(|it| it.eq_ignore_ascii_case(scheme))
+    };
     let has_scheme = |server: &&&KnownServer| {
         let mut items = server.offer.resources.iter().chain(&server.offer.templates);
         items.any(is_of_scheme)

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tool::{Digest, ItemKind};
 
 use super::{
-    refusal::{Refusal, shown},
+    error::{ForwardError, shown},
     request::{Params, member, text},
 };
 
@@ -23,7 +23,7 @@ pub(super) fn write(
     seen: &[&KnownServer],
     params: &Params,
     items: impl Iterator<Item = String>,
-) -> Result<Json, Refusal> {
+) -> Result<Json, ForwardError> {
     let state = state(kind, seen);
     let offset = read_cursor(params, &state)?;
     let mut page = String::new();
@@ -60,12 +60,12 @@ fn state(kind: ItemKind, seen: &[&KnownServer]) -> String {
     format!("{}.{digest}", kind.list_key())
 }
 
-fn read_cursor(params: &Params, state: &str) -> Result<usize, Refusal> {
+fn read_cursor(params: &Params, state: &str) -> Result<usize, ForwardError> {
     if member(params, "cursor").is_none_or(|cursor| cursor.as_str() == "null") {
         return Ok(0);
     }
     let refuse = || {
-        Refusal::params(
+        ForwardError::params(
             "Invalid params: `cursor` is none of this list as it is now; \
                                      begin without one",
         )

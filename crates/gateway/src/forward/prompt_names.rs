@@ -1,9 +1,9 @@
 //! The names of prompts of all servers, as clients see them.
 
 use registry::{KnownServer, Subject};
-use tool::{Digest, Item, ServerName, fold, near};
+use tool::{Digest, OfferItem, ServerName, fold, near};
 
-use super::refusal::{Refusal, shown};
+use super::error::{ForwardError, shown};
 use crate::find::held;
 
 /// The longest name, in characters: 64 with `mcp__proxy__` before it, as Claude Code calls it.
@@ -34,7 +34,7 @@ pub(super) fn listed_name(server: &ServerName, prompt: &str) -> String {
 pub(super) fn find<'g>(
     seen: &[&'g KnownServer],
     asked: &str,
-) -> Result<(&'g KnownServer, &'g Item), Refusal> {
+) -> Result<(&'g KnownServer, &'g OfferItem), ForwardError> {
     let all = || {
         let each = |server: &&'g KnownServer| {
             let server = *server;
@@ -42,13 +42,14 @@ pub(super) fn find<'g>(
         };
         seen.iter().flat_map(each)
     };
-    let listed = |(server, prompt): &(&KnownServer, &Item)| listed_name(&server.name, prompt.id());
+    let listed =
+        |(server, prompt): &(&KnownServer, &OfferItem)| listed_name(&server.name, prompt.id());
     if let Some(found) = all().find(|it| listed(it) == asked) {
         return Ok(found);
     }
     if let Some((server, prompt)) = asked.split_once('/') {
         let is_it =
-            |it: &(&KnownServer, &Item)| it.0.name.as_str() == server && it.1.id() == prompt;
+            |it: &(&KnownServer, &OfferItem)| it.0.name.as_str() == server && it.1.id() == prompt;
         if let Some(found) = all().find(is_it) {
             return Ok(found);
         }
@@ -65,7 +66,7 @@ pub(super) fn find<'g>(
         several => {
             let names: Vec<String> = several.iter().map(listed).collect();
             let (asked, names) = (shown(asked), names.join(", "));
-            Err(Refusal::params(format!(
+            Err(ForwardError::params(format!(
                 "Several prompts are named {asked}: say one of {names}"
             )))
         }
@@ -73,7 +74,7 @@ pub(super) fn find<'g>(
 }
 
 /// The refusal of a prompt that waits for a person's review.
-fn find_withheld(seen: &[&KnownServer], asked: &str) -> Option<Refusal> {
+fn find_withheld(seen: &[&KnownServer], asked: &str) -> Option<ForwardError> {
     let mut withheld = seen
         .iter()
         .flat_map(|server| server.withheld.iter().map(move |it| (server, it)));
@@ -92,14 +93,14 @@ fn find_withheld(seen: &[&KnownServer], asked: &str) -> Option<Refusal> {
     })
 }
 
-fn explain_unknown(asked: &str, names: &[String]) -> Refusal {
+fn explain_unknown(asked: &str, names: &[String]) -> ForwardError {
     let near = near(asked, names.iter().map(String::as_str), NEAR_MAX).join(", ");
     let next = match (near.as_str(), names.len()) {
         ("", 0) => "No server offers any prompt".to_owned(),
         ("", _) => "prompts/list has their names".to_owned(),
         (near, _) => format!("Did you mean {near}?"),
     };
-    Refusal::params(format!("Unknown prompt: {}. {next}", shown(asked)))
+    ForwardError::params(format!("Unknown prompt: {}. {next}", shown(asked)))
 }
 
 #[cfg(test)]

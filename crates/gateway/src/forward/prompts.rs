@@ -6,15 +6,15 @@ use registry::KnownServer;
 use tool::ItemKind;
 
 use super::{
+    error::ForwardError,
     forwarder::Forwarder,
     page,
     prompt_names::{find, listed_name},
-    refusal::Refusal,
     request::{Params, json_text, member, replaced, text},
 };
-use crate::{authorize::Asked, call_context::CallContext};
+use crate::{authorize::AuthorizationRequest, call_context::CallContext};
 
-pub(super) fn list(seen: &[&KnownServer], params: &Params) -> Result<Json, Refusal> {
+pub(super) fn list(seen: &[&KnownServer], params: &Params) -> Result<Json, ForwardError> {
     let prompts = seen.iter().flat_map(|server| {
         let list = server.offer.prompts.iter();
         list.map(|it| page::with_text(it.json(), "name", &listed_name(&server.name, it.id())))
@@ -29,10 +29,10 @@ impl Forwarder {
         seen: &[&KnownServer],
         params: &Params,
         context: &CallContext,
-    ) -> Result<Json, Refusal> {
+    ) -> Result<Json, ForwardError> {
         let (server, prompt) = find(seen, &text(params, "name")?)?;
         let arguments = member(params, "arguments").map_or("{}", Json::as_str);
-        let asked = Asked::prompt(server, prompt.id(), arguments);
+        let asked = AuthorizationRequest::prompt(server, prompt.id(), arguments);
         let mut note = self.authorizer.begin_note("prompt", context);
         self.authorizer
             .authorize(&asked, context, &mut note)

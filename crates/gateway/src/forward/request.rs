@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use jsonrpc::{Json, text_of};
 use serde_json::value::RawValue;
 
-use super::refusal::Refusal;
+use super::error::ForwardError;
 
 /// A method that is answered here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,11 +48,12 @@ impl Method {
 pub(crate) type Params = Vec<(String, Json)>;
 
 /// A member that has to be a text.
-pub(crate) fn text(params: &Params, key: &str) -> Result<String, Refusal> {
+pub(crate) fn text(params: &Params, key: &str) -> Result<String, ForwardError> {
     let value = member(params, key);
     let raw: Option<&RawValue> = value.and_then(|it| serde_json::from_str(it.as_str()).ok());
     let text = raw.and_then(text_of).filter(|text| !text.is_empty());
-    let missing = || Refusal::params(format!("Invalid params: `{key}` is missing; it is a text"));
+    let missing =
+        || ForwardError::params(format!("Invalid params: `{key}` is missing; it is a text"));
     text.map(Cow::into_owned).ok_or_else(missing)
 }
 

@@ -2,27 +2,27 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use fleet::{Asks, Request, Subscriber};
+use fleet::{Asks, Request, Subscriber, WatchGuard};
 use jsonrpc::Json;
 use registry::{Generation, KnownServer, Subject};
-use tool::{Capability, Item, ItemKind};
+use tool::{Capability, ItemKind, OfferItem};
 
 use super::{
-    explicit,
+    error::{ForwardError, shown},
     forwarder::Forwarder,
     owner::{self, Owner},
     page,
-    refusal::{Refusal, shown},
     request::{Params, json_text, replaced},
     seen::seen,
+    server_uri,
 };
-use crate::{authorize::Asked, call_context::CallContext, find::held, servers::Watched};
+use crate::{authorize::AuthorizationRequest, call_context::CallContext, find::held};
 
 pub(super) fn list(
     seen: &[&KnownServer],
     context: &CallContext,
     params: &Params,
-) -> Result<Json, Refusal> {
+) -> Result<Json, ForwardError> {
     write_list(ItemKind::Resource, seen, context, params)
 }
 
@@ -30,7 +30,7 @@ pub(super) fn list_templates(
     seen: &[&KnownServer],
     context: &CallContext,
     params: &Params,
-) -> Result<Json, Refusal> {
+) -> Result<Json, ForwardError> {
     write_list(ItemKind::Template, seen, context, params)
 }
 
@@ -40,7 +40,7 @@ fn write_list(
     seen: &[&KnownServer],
     context: &CallContext,
     params: &Params,
-) -> Result<Json, Refusal> {
+) -> Result<Json, ForwardError> {
     let seen = if context.policy.hides_resources {
         &[]
     } else {
@@ -49,17 +49,17 @@ fn write_list(
     let mut owners: HashMap<&str, usize> = HashMap::new();
     let all = || seen.iter().flat_map(|server| items(server, kind));
     all().for_each(|(_, item)| *owners.entry(item.id()).or_default() += 1);
-    let write = |(server, item): (&KnownServer, &Item)| {
+    let write = |(server, item): (&KnownServer, &OfferItem)| {
         if owners[item.id()] == 1 {
             return item.json().to_owned();
         }
-        let explicit = explicit::write(&server.name, item.id());
+        let explicit = server_uri::write(&server.name, item.id());
         page::with_text(item.json(), kind.id_key(), &explicit)
     };
     page::write(kind, seen, params, all().map(write))
 }
 
-fn items(server: &KnownServer, kind: ItemKind) -> impl Iterator<Item = (&KnownServer, &Item)> {
+fn items(server: &KnownServer, kind: ItemKind) -> impl Iterator<Item = (&KnownServer, &OfferItem)> {
     server.offer.list(kind).iter().map(move |it| (server, it))
 }
 
@@ -71,9 +71,9 @@ impl Forwarder {
         uri: &str,
         params: &Params,
         context: &CallContext,
-    ) -> Result<Json, Refusal> {
+    ) -> Result<Json, ForwardError> {
         let Owner { server, uri } = find_owner(generation, uri, context)?;
-        let asked = Asked::resource(server, &uri);
+        let asked = AuthorizationRequest::resource(server, &uri);
         let mut note = self.authorizer.begin_note("resource", context);
         self.authorizer
             .authorize(&asked, context, &mut note)
@@ -83,7 +83,7 @@ impl Forwarder {
         let within = context.below(note.trace());
         let answer = self.ask(server, request, &within);
         let result = note.end(answer.await);
-        let result = result.map_err(Refusal::known_by_its_uri)?;
+        let result = result.map_err(ForwardError::known_by_its_uri)?;
         context.note_uris(&server.name, result.as_str());
         Ok(result)
     }
@@ -99,26 +99,26 @@ impl Forwarder {
         uri: &str,
         context: &CallContext,
         hear: UpdateSink,
-    ) -> Result<Watched, Refusal> {
+    ) -> Result<WatchGuard, ForwardError> {
         let generation = self.known().await?;
         self.check_configured()?;
         let owner = find_owner(&generation, uri, context)?;
         let name = owner.server.name.clone();
-        let asked = Asked::resource(owner.server, &owner.uri);
+        let asked = AuthorizationRequest::resource(owner.server, &owner.uri);
         let mut note = self.authorizer.begin_note("subscription", context);
         self.authorizer
             .authorize(&asked, context, &mut note)
             .await?;
-        note.brings(0, false);
+        note.set_result(0, false);
         drop(note);
         if !owner.server.offer.has(Capability::Subscribe) {
             let why = format!("server `{name}` does not tell of resources that change");
-            return Err(Refusal::params(why));
+            return Err(ForwardError::params(why));
         }
         let (is_explicit, server) = (owner.uri != uri, name.clone());
         let sink = move |told: &str| {
             if is_explicit {
-                hear(&explicit::write(&server, told));
+                hear(&server_uri::write(&server, told));
             } else {
                 hear(told);
             }
@@ -133,7 +133,7 @@ impl Forwarder {
         let watching = self.catalog.servers.watch(&name, &owner.uri, subscriber);
         watching
             .await
-            .map_err(|error| Refusal::Call(Box::new(error)))
+            .map_err(|error| ForwardError::Call(Box::new(error)))
     }
 }
 
@@ -141,7 +141,7 @@ fn find_owner<'g>(
     generation: &'g Generation,
     uri: &str,
     context: &CallContext,
-) -> Result<Owner<'g>, Refusal> {
+) -> Result<Owner<'g>, ForwardError> {
     let seen = seen(generation, &context.policy);
     let shown_by = || owners_of_page(generation, &seen, uri);
     let found = owner::find(&seen, uri, context.uris.as_deref(), shown_by);

@@ -6,7 +6,7 @@ const EXPRESSIONS_MAX: usize = 32;
 /// The longest URI that is compared, in bytes.
 const URI_BYTES_MAX: usize = 8 * 1024;
 
-enum Piece<'t> {
+enum TemplatePart<'t> {
     Literal(&'t str),
     /// At least one character, and no separator of a URI.
     Segment,
@@ -28,13 +28,13 @@ pub(super) fn fit(template: &str, uri: &str) -> Option<usize> {
     let mut literal = 0;
     for piece in &pieces {
         reached = match piece {
-            Piece::Literal(text) => {
+            TemplatePart::Literal(text) => {
                 literal += text.len();
                 after_literal(&reached, bytes, text.as_bytes())
             }
-            Piece::Segment => after_some(&reached, bytes, |byte| !b"/?#".contains(&byte)),
-            Piece::Path => after_some(&reached, bytes, |_| true),
-            Piece::Rest => {
+            TemplatePart::Segment => after_some(&reached, bytes, |byte| !b"/?#".contains(&byte)),
+            TemplatePart::Path => after_some(&reached, bytes, |_| true),
+            TemplatePart::Rest => {
                 let mut next = after_some(&reached, bytes, |_| true);
                 next.iter_mut()
                     .zip(&reached)
@@ -46,25 +46,25 @@ pub(super) fn fit(template: &str, uri: &str) -> Option<usize> {
     (reached[bytes.len()] && literal > 0).then_some(literal)
 }
 
-fn pieces(template: &str) -> Option<Vec<Piece<'_>>> {
+fn pieces(template: &str) -> Option<Vec<TemplatePart<'_>>> {
     let mut pieces = Vec::new();
     let mut rest = template;
     while let Some((literal, behind)) = rest.split_once('{') {
         let (expression, behind) = behind.split_once('}')?;
         if !literal.is_empty() {
-            pieces.push(Piece::Literal(literal));
+            pieces.push(TemplatePart::Literal(literal));
         }
         pieces.push(match expression.chars().next()? {
-            '?' | '&' | ';' | '.' => Piece::Rest,
-            '+' | '#' | '/' => Piece::Path,
+            '?' | '&' | ';' | '.' => TemplatePart::Rest,
+            '+' | '#' | '/' => TemplatePart::Path,
             // Some authors mean the rest of a path by it.
-            _ if expression.ends_with('*') => Piece::Path,
-            _ => Piece::Segment,
+            _ if expression.ends_with('*') => TemplatePart::Path,
+            _ => TemplatePart::Segment,
         });
         rest = behind;
     }
     if !rest.is_empty() {
-        pieces.push(Piece::Literal(rest));
+        pieces.push(TemplatePart::Literal(rest));
     }
     (pieces.len() <= 2 * EXPRESSIONS_MAX).then_some(pieces)
 }

@@ -4,53 +4,42 @@ use files::clock::now_ms;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use dashmap::DashMap;
 use fleet::{LogSink, ProgressSink};
 use jsonrpc::mcp::Revision;
 use jsonrpc::{Fields, Json, Message, frame};
 use serde_json::{Value, value::RawValue};
 use telemetry::Event;
-use tokio::sync::{Semaphore, mpsc::Receiver};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio::sync::mpsc::Receiver;
+use tokio_util::sync::CancellationToken;
 use tool::{ClientId, ServerName};
 
 use super::{
     changes::{self, Filter, Listening},
+    memory::SessionMemory,
     meta::{Meta, read_client_info, read_revision},
     refuse::refuse,
     request::{ClientRequest, Continuation, Wants, Watching},
+    request_tasks::RequestTasks,
     rounds::{RoundRequest, goes_in_rounds, refuse_unknown},
     subscriptions::Subscriptions,
 };
 use crate::{
-    allowed::{Allowed, Arrival, Scope},
-    asks::{CallAsker, SessionQuestions},
+    authorize::permissions::Arrival,
     call_context::CallContext,
     caller::Caller,
     clients::{ClientInfo, ConnectedClient},
+    elicitation::parked_calls::{RoundQuestions, round_questions},
+    elicitation::{CallAsker, SessionQuestions},
     error::Audience,
-    forward::{Announced, Params, Refusal, UriLedger, text},
+    forward::{Announced, ForwardError, Params, UriLedger, text},
     gateway::Gateway,
-    instructions_told::InstructionsTold,
     log_level::LogLevel,
     out::Out,
-    parked::{RoundQuestions, round_questions},
     policy::ClientPolicy,
-    recent_searches::RecentSearches,
 };
-
-/// The most calls in progress of one client; a further one is refused.
-const CALLS_MAX: usize = 1_024;
-
-/// The most calls that run at one time; the others wait. At most so many responses wait in memory
-/// for a client that does not read, besides those in its outbox.
-const CALLS_AT_ONCE: usize = 128;
 
 /// The estimated cost of our own definitions for a model, in tokens.
 const OUR_TOKENS: u64 = crate::definitions::TOOLS.len() as u64 / 4;
-
-/// The most requests of one client that listen to changes at one time.
-const LISTENERS_MAX: usize = 16;
 
 /// The calls of one client, and the state that they share.
 pub(super) struct Calls {
@@ -60,23 +49,12 @@ pub(super) struct Calls {
     pub(super) level: LogLevel,
     /// The revision of a legacy session, once its `initialize` was received.
     revision: OnceLock<Revision>,
-    searches: Arc<RecentSearches>,
     pub(super) questions: Arc<SessionQuestions>,
-    told: Arc<InstructionsTold>,
-    allowed: Arc<Allowed>,
+    memory: SessionMemory,
     /// The destination of messages that belong to no request.
     home: Out,
     pub(super) subscriptions: Subscriptions,
-    uris: OnceLock<Arc<UriLedger>>,
-    pub(super) tasks: TaskTracker,
-    /// Requests that are answered when we end.
-    pub(super) listening: TaskTracker,
-    /// One permit per running call; a call that was only read from the input needs none.
-    turns: Semaphore,
-    /// By the text of their request id.
-    running: DashMap<String, CancellationToken>,
-    /// Cancelled when the client is gone.
-    pub(super) gone: CancellationToken,
+    pub(super) tasks: RequestTasks,
 }
 
 impl Calls {
@@ -86,9 +64,8 @@ impl Calls {
         out: Out,
         gone: CancellationToken,
     ) -> Self {
-        let folder = client.connection.cwd.as_deref();
         Self {
-            searches: Arc::new(RecentSearches::in_folder(folder)),
+            memory: SessionMemory::in_folder(client.connection.cwd.as_deref()),
             questions: SessionQuestions::new(&client, out.clone()),
             home: out,
             subscriptions: Subscriptions::default(),
@@ -96,14 +73,7 @@ impl Calls {
             client,
             level: LogLevel::unsaid(),
             revision: OnceLock::new(),
-            told: Arc::default(),
-            allowed: Arc::new(Allowed::new(Scope::Session)),
-            uris: OnceLock::new(),
-            tasks: TaskTracker::new(),
-            listening: TaskTracker::new(),
-            turns: Semaphore::new(CALLS_AT_ONCE),
-            running: DashMap::new(),
-            gone,
+            tasks: RequestTasks::new(gone),
         }
     }
 
@@ -125,7 +95,7 @@ impl Calls {
 
     pub(super) fn know(&self, info: ClientInfo) {
         if let Some(name) = self.client.set_info(info) {
-            self.searches.set_client(&name);
+            self.memory.searches.set_client(&name);
             self.record_session(&name);
         }
     }
@@ -165,28 +135,23 @@ impl Calls {
 
     /// Answers a request in a task of its own.
     pub(super) async fn start(self: &Arc<Self>, call: ClientRequest, out: &Out) {
-        if self.tasks.len() >= CALLS_MAX {
-            let why = format!("more than {CALLS_MAX} calls under way");
-            refuse(out, call.id.as_str(), -32_603, &why).await;
-            return;
-        }
-        let cancel = self.gone.child_token();
-        self.running
-            .insert(call.id.as_str().to_owned(), cancel.clone());
+        let cancel = match self.tasks.begin_call(call.id.as_str()) {
+            Ok(cancel) => cancel,
+            Err(why) => {
+                refuse(out, call.id.as_str(), frame::INTERNAL_ERROR, &why).await;
+                return;
+            }
+        };
         // In the order of the requests: an answer to a question applies to those that arrived before
         // it.
         let arrival = self.arrive();
         let (calls, out) = (Arc::clone(self), out.clone());
         self.tasks
-            .spawn(async move { calls.answer(call, arrival, &out, cancel).await });
+            .spawn_call(async move { calls.answer(call, arrival, &out, cancel).await });
     }
 
     fn arrive(&self) -> Arrival {
-        if self.client.connection.is_stateless {
-            Arc::new(Allowed::new(Scope::Request)).arrive()
-        } else {
-            self.allowed.arrive()
-        }
+        self.memory.arrive(self.client.connection.is_stateless)
     }
 
     /// Sends notifications about changes on the request's own stream.
@@ -198,14 +163,14 @@ impl Calls {
         announced: Announced,
         out: &Out,
     ) {
-        if self.listening.len() >= LISTENERS_MAX {
-            let why = format!("more than {LISTENERS_MAX} requests to listen");
-            refuse(out, id.as_str(), frame::INTERNAL_ERROR, &why).await;
-            return;
-        }
-        let cancel = self.gone.child_token();
         let key = id.as_str().to_owned();
-        self.running.insert(key.clone(), cancel.clone());
+        let cancel = match self.tasks.begin_listener(&key) {
+            Ok(cancel) => cancel,
+            Err(why) => {
+                refuse(out, &key, frame::INTERNAL_ERROR, &why).await;
+                return;
+            }
+        };
         let (mut context, _) = self.context(meta, self.arrive(), out, &cancel);
         context.cancel = cancel.clone();
         let listening = Listening {
@@ -214,13 +179,13 @@ impl Calls {
             id,
             filter: Filter::read(filter.as_str(), announced),
             out: out.clone(),
-            gone: self.gone.clone(),
+            gone: self.tasks.gone.clone(),
             cancel,
         };
         let calls = Arc::clone(self);
-        self.listening.spawn(async move {
+        self.tasks.spawn_listener(async move {
             changes::listen(Arc::clone(&calls.gateway), listening, || calls.policy()).await;
-            calls.running.remove(&key);
+            calls.tasks.remove(&key);
         });
     }
 
@@ -244,7 +209,7 @@ impl Calls {
             self.client.count_call();
         }
         // Held until the response is sent.
-        let _turn = cancel.run_until_cancelled(self.turns.acquire()).await;
+        let _turn = self.tasks.take_turn(&cancel).await;
         let answering = async {
             // No further responses are kept for a client that does not read.
             out.room().await;
@@ -258,11 +223,11 @@ impl Calls {
             }
         };
         let answer = cancel.run_until_cancelled(answering).await;
-        self.running.remove(id.as_str());
+        self.tasks.remove(id.as_str());
         // Nothing is sent to a client that cancelled its call, or is gone. Over HTTP a call that our
         // own shutdown ends is answered all the same: its client waits.
         if cancel.is_cancelled() {
-            if self.gone.is_cancelled() {
+            if self.tasks.gone.is_cancelled() {
                 out.give_up();
             } else {
                 out.withdraw();
@@ -304,7 +269,7 @@ impl Calls {
                 Err(refusal) => vec![refusal.line(id, is_stateless)],
             },
             Wants::Listen(_) => {
-                let why = "no way to listen in a call's task";
+                let why = "a call cannot listen for changes";
                 vec![frame::error(id, frame::INTERNAL_ERROR, why)]
             }
             Wants::Other(method, params) => {
@@ -326,7 +291,7 @@ impl Calls {
         watching: Watching,
         params: &Params,
         context: &CallContext,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), ForwardError> {
         let uri = text(params, "uri")?;
         match watching {
             Watching::Begins => {
@@ -347,7 +312,7 @@ impl Calls {
         let gone = if self.client.connection.is_stateless {
             CancellationToken::new()
         } else {
-            self.gone.clone()
+            self.tasks.gone.clone()
         };
         RoundRequest {
             wants,
@@ -390,9 +355,10 @@ impl Calls {
             progress: progress.map(|token| forward_progress(out.clone(), token, cancel.clone())),
             log: self.log(meta.log_level, meta.revision.as_ref(), out, cancel.clone()),
             cancel: of_request.unwrap_or_default(),
-            searches: Some(Arc::clone(&self.searches)),
+            searches: Some(Arc::clone(&self.memory.searches)),
             arrival: Some(Arc::new(arrival)),
-            told: (!self.client.connection.is_stateless).then(|| Arc::clone(&self.told)),
+            sent_instructions: (!self.client.connection.is_stateless)
+                .then(|| Arc::clone(&self.memory.instructions)),
             uris: Some(self.uris()),
             script: None,
             trace: None,
@@ -403,14 +369,13 @@ impl Calls {
     /// The ledger of URIs; for a client whose requests stand alone it is kept outside of the
     /// session.
     fn uris(&self) -> Arc<UriLedger> {
-        let uris = self.uris.get_or_init(|| {
+        self.memory.uris(|| {
             if self.client.connection.is_stateless {
                 self.gateway.ledgers.of(&self.client_id().name)
             } else {
                 Arc::default()
             }
-        });
-        Arc::clone(uris)
+        })
     }
 
     /// The owner of scripts: a token if there is one, since a name is only announced, and may be
@@ -463,12 +428,6 @@ impl Calls {
             level: wanted,
             send: Arc::new(send),
         })
-    }
-
-    /// Cancels a call by the text of its request id, if it is one of these.
-    pub(super) fn cancel(&self, id: &str) -> bool {
-        let call = self.running.get(id);
-        call.inspect(|call| call.cancel()).is_some()
     }
 }
 

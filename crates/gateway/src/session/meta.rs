@@ -5,7 +5,7 @@ use jsonrpc::mcp::{Revision, meta as keys};
 use jsonrpc::{Fields, Json, Message, text_of};
 use serde_json::value::RawValue;
 
-use crate::{asks::read_announced, clients::ClientInfo, log_level::LogLevel};
+use crate::{clients::ClientInfo, elicitation::read_announced, log_level::LogLevel};
 
 /// The members of a request's `_meta`, by their purpose.
 #[derive(Default)]

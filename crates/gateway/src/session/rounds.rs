@@ -11,9 +11,9 @@ use tool::Digest;
 use super::request::{Continuation, Wants};
 use crate::{
     call_context::CallContext,
+    elicitation::parked_calls::{Owner, Round, RoundCall, RoundQuestions, WriteLine},
     forward::{Method, Params},
     gateway::Gateway,
-    parked::{Owner, Round, RoundCall, RoundQuestions, WriteLine},
 };
 
 /// Returns true for a request whose server may ask the client something before it has a result.
@@ -39,12 +39,12 @@ pub(super) fn refuse_unknown(id: &str, name: &str) -> Bytes {
     frame::error(id, frame::INVALID_PARAMS, &format!("Unknown tool: {name}"))
 }
 
-const NO_SUCH_STATE: &str = "requestState: no request of this client with these arguments waits under \
-                             it. It counts once and for ten minutes; call again without it";
+const NO_SUCH_STATE: &str = "requestState: no pending request of this client with these arguments \
+                             has it. It is valid once and for ten minutes; call again without it";
 
-const BROKEN: &str = "the request broke off, which is the proxy's own fault";
+const BROKEN: &str = "the request was aborted by an error in the proxy";
 
-const TOO_MANY: &str = "too many requests wait for their clients";
+const TOO_MANY: &str = "too many requests are waiting for their clients";
 
 impl RoundRequest {
     /// Starts the request, or continues it, until it is done or asks for more.
@@ -107,7 +107,7 @@ async fn answer_wanted(gateway: Arc<Gateway>, wants: Wants, context: CallContext
             })
         }
         Wants::Watch(..) | Wants::Listen(_) => {
-            let why = "it does not go in rounds";
+            let why = "this request cannot ask for input";
             Box::new(move |id: &Json| vec![frame::error(id.as_str(), frame::INTERNAL_ERROR, why)])
         }
     }

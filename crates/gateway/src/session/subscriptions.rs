@@ -2,16 +2,16 @@
 
 use std::{collections::HashMap, fmt, sync::Arc};
 
+use fleet::WatchGuard;
 use jsonrpc::frame;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::{
     call_context::CallContext,
-    forward::{Refusal, UpdateSink},
+    forward::{ForwardError, UpdateSink},
     gateway::Gateway,
     out::Out,
-    servers::Watched,
 };
 
 /// The most subscriptions of one client: each keeps its server from resting.
@@ -19,7 +19,7 @@ pub(super) const SUBSCRIPTIONS_MAX: usize = 256;
 
 /// The resources that a session is subscribed to, by the URI that its client sent.
 #[derive(Default)]
-pub(super) struct Subscriptions(Mutex<HashMap<String, Watched>>);
+pub(super) struct Subscriptions(Mutex<HashMap<String, WatchGuard>>);
 
 impl Subscriptions {
     /// Subscribes to a resource: its changes are sent to `out` from now on.
@@ -29,19 +29,19 @@ impl Subscriptions {
         gateway: &Gateway,
         context: &CallContext,
         out: &Out,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), ForwardError> {
         if context
             .client
             .as_ref()
             .is_none_or(|it| it.connection.is_none())
         {
-            return Err(Refusal::params(
+            return Err(ForwardError::params(
                 "a subscription belongs to a session: begin one",
             ));
         }
         if self.0.lock().len() >= SUBSCRIPTIONS_MAX {
             let why = format!("more than {SUBSCRIPTIONS_MAX} subscriptions; end some first");
-            return Err(Refusal::params(why));
+            return Err(ForwardError::params(why));
         }
         let watched = gateway
             .forwarder

@@ -3,7 +3,7 @@
 use registry::Entry;
 use serde_json::Value;
 
-use crate::render::marks_of_definition;
+use crate::render::hit::marks_of_definition;
 
 /// The widest column for the types of arguments, in characters.
 const TYPE_CHARS_MAX: usize = 40;

@@ -10,7 +10,7 @@ use super::*;
 use crate::{
     policy::{ClientPolicies, ClientRule},
     survey,
-    tests::peer::Peer,
+    tests::peer::TestClient,
 };
 
 fn everything() -> Memory {
@@ -68,7 +68,7 @@ async fn requests_name_the_mistakes_of_a_configuration_that_cannot_be_used() {
     let scene = Memory::default().open().await;
     let mistakes = "config.toml:3:1: unknown key `comand`".to_owned();
     scene.gateway.note_config_mistakes(Some(mistakes));
-    let (mut peer, _) = Peer::open(&scene, "test").await;
+    let (mut peer, _) = TestClient::open(&scene, "test").await;
     for (method, params) in [
         ("resources/read", json!({"uri": "notes://one"})),
         ("resources/subscribe", json!({"uri": "notes://one"})),
@@ -90,7 +90,7 @@ async fn requests_name_the_mistakes_of_a_configuration_that_cannot_be_used() {
 #[tokio::test]
 async fn prompts_are_listed_under_names_of_ours_and_got_under_their_own() {
     let scene = everything().open().await;
-    let (mut peer, opened) = Peer::open(&scene, "test").await;
+    let (mut peer, opened) = TestClient::open(&scene, "test").await;
     assert_eq!(
         opened["capabilities"]["prompts"],
         json!({"listChanged": true})
@@ -160,7 +160,7 @@ async fn resources_keep_their_uris_and_a_read_finds_its_server() {
         .tool("git", &tool, move |_| Ok(link.clone()))
         .open()
         .await;
-    let (mut peer, opened) = Peer::open(&scene, "test").await;
+    let (mut peer, opened) = TestClient::open(&scene, "test").await;
     assert!(
         opened["capabilities"]["resources"]["listChanged"]
             .as_bool()
@@ -202,7 +202,7 @@ async fn resources_keep_their_uris_and_a_read_finds_its_server() {
         assert_eq!(said["error"]["code"], -32002, "{uri} {said}");
         assert_eq!(said["error"]["data"]["uri"], uri);
     }
-    // What a tool sent to this client is found from then on, and by this client alone.
+    // A resource link in a tool's result can be read from then on, but only by this client.
     let call = json!({"name": EXECUTE, "arguments": {"tool_name": "git/link", "tool_input": {}}});
     peer.ask("tools/call", call).await;
     let mut check = async |uri: &str, expected: &str| {
@@ -212,7 +212,7 @@ async fn resources_keep_their_uris_and_a_read_finds_its_server() {
     };
     check("file:///README.md", "git resources/read").await;
     check("git+made-up", "git resources/read").await;
-    let (mut other, _) = Peer::open(&scene, "other").await;
+    let (mut other, _) = TestClient::open(&scene, "other").await;
     let said = other
         .ask("resources/read", json!({"uri": "git+made-up"}))
         .await;
@@ -222,7 +222,7 @@ async fn resources_keep_their_uris_and_a_read_finds_its_server() {
 #[tokio::test]
 async fn a_modern_client_gets_the_shapes_of_its_revision() {
     let scene = everything().open().await;
-    let mut peer = Peer::modern(&scene);
+    let mut peer = TestClient::modern(&scene);
     let discovered = peer.ask("server/discover", json!({})).await;
     assert!(
         discovered["result"]["capabilities"]["completions"].is_object(),
@@ -269,13 +269,13 @@ async fn a_modern_client_gets_the_shapes_of_its_revision() {
 #[tokio::test]
 async fn what_no_server_has_is_not_announced_and_lists_of_it_are_empty() {
     let scene = notes().open().await;
-    let (mut peer, opened) = Peer::open(&scene, "test").await;
+    let (mut peer, opened) = TestClient::open(&scene, "test").await;
     for capability in ["prompts", "resources", "completions"] {
         assert!(opened["capabilities"][capability].is_null(), "{opened}");
     }
     let listed = peer.ask("prompts/list", json!({})).await;
     assert_eq!(listed["result"], json!({"prompts": []}));
-    let mut modern = Peer::modern(&scene);
+    let mut modern = TestClient::modern(&scene);
     let refused = modern.ask("prompts/list", json!({})).await;
     assert_eq!(refused["error"]["code"], -32601);
 }
@@ -292,7 +292,7 @@ async fn a_client_sees_nothing_of_a_server_that_it_does_not_see() {
     let scene = everything()
         .open_with(ClientPolicies::new(rules).unwrap())
         .await;
-    let (mut blind, _) = Peer::open(&scene, "blind").await;
+    let (mut blind, _) = TestClient::open(&scene, "blind").await;
     let listed = blind.ask("prompts/list", json!({})).await;
     assert_eq!(listed["result"]["prompts"].as_array().unwrap().len(), 2);
     let listed = blind.ask("resources/list", json!({})).await;
@@ -310,7 +310,7 @@ async fn a_client_sees_nothing_of_a_server_that_it_does_not_see() {
         .ask("prompts/get", json!({"name": "notes__code_review-7abada"}))
         .await;
     assert_eq!(said["error"]["code"], -32602);
-    let (mut off, opened) = Peer::open(&scene, "off").await;
+    let (mut off, opened) = TestClient::open(&scene, "off").await;
     assert!(opened["capabilities"]["resources"].is_null());
     assert_eq!(
         off.ask("resources/list", json!({})).await["result"],
@@ -322,7 +322,7 @@ async fn a_client_sees_nothing_of_a_server_that_it_does_not_see() {
 #[tokio::test]
 async fn arguments_are_completed_by_the_server_that_has_them() {
     let scene = everything().open().await;
-    let (mut peer, _) = Peer::open(&scene, "test").await;
+    let (mut peer, _) = TestClient::open(&scene, "test").await;
     let argument = json!({"name": "id", "value": "a"});
     let mut complete = async |reference: Value| {
         let params =
@@ -347,7 +347,7 @@ async fn arguments_are_completed_by_the_server_that_has_them() {
             "{said}"
         );
     }
-    // A server that completes nothing is not asked.
+    // A server without completions gets no request.
     let said = complete(json!({"type": "ref/prompt", "name": "summarize"})).await;
     assert_eq!(said["result"]["completion"]["values"], json!([]));
     for wrong in [
@@ -367,7 +367,7 @@ async fn long_lists_come_in_pages_and_a_cursor_of_another_list_is_none() {
         memory = memory.item("many", Resource, &json!({"uri": format!("a:{number}")}));
     }
     let scene = memory.open().await;
-    let (mut peer, _) = Peer::open(&scene, "test").await;
+    let (mut peer, _) = TestClient::open(&scene, "test").await;
     let mut names = Vec::new();
     let mut params = json!({});
     let mut cursors = Vec::new();
@@ -439,10 +439,10 @@ async fn a_list_that_cannot_be_read_after_a_change_is_marked_and_read_again_late
 async fn a_list_that_changes_is_told_to_clients_of_both_eras() {
     let scene = everything().open().await;
     let keeping = tokio::spawn(survey::keep_fresh(Arc::clone(&scene.gateway.catalog)));
-    let (mut legacy, _) = Peer::open(&scene, "test").await;
+    let (mut legacy, _) = TestClient::open(&scene, "test").await;
     // Whoever is answered is told from then on.
     legacy.ask("prompts/list", json!({})).await;
-    let mut modern = Peer::modern(&scene);
+    let mut modern = TestClient::modern(&scene);
     let filter = json!({"promptsListChanged": true, "toolsListChanged": true});
     let id = modern
         .begin("subscriptions/listen", json!({ "notifications": filter }))
@@ -491,8 +491,8 @@ async fn an_error_of_a_server_is_passed_in_the_code_of_the_era() {
         })
         .open()
         .await;
-    let (mut legacy, _) = Peer::open(&scene, "test").await;
-    let mut modern = Peer::modern(&scene);
+    let (mut legacy, _) = TestClient::open(&scene, "test").await;
+    let mut modern = TestClient::modern(&scene);
     for (peer, code) in [(&mut legacy, -32002), (&mut modern, -32602)] {
         let said = peer
             .ask("resources/read", json!({"uri": "notes://one"}))
@@ -561,7 +561,7 @@ async fn a_model_reads_resources_and_prompts_by_the_built_in_tools() {
 async fn instructions_of_a_server_are_told_once_a_session() {
     let long = format!("Read before you write. {}", "Mind the gap. ".repeat(60));
     let scene = notes().instructs("notes", &long).open().await;
-    let (mut peer, _) = Peer::open(&scene, "test").await;
+    let (mut peer, _) = TestClient::open(&scene, "test").await;
     let mut say = async |tool: &str, arguments: Value| {
         let params = json!({"name": tool, "arguments": arguments});
         let said = peer.ask("tools/call", params).await;
@@ -589,9 +589,9 @@ async fn instructions_of_a_server_are_told_once_a_session() {
 #[tokio::test]
 async fn a_client_hears_of_the_resources_that_it_subscribed_to_and_no_others() {
     let scene = everything().open().await;
-    let (mut peer, opened) = Peer::open(&scene, "test").await;
+    let (mut peer, opened) = TestClient::open(&scene, "test").await;
     assert_eq!(opened["capabilities"]["resources"]["subscribe"], true);
-    let (mut other, _) = Peer::open(&scene, "other").await;
+    let (mut other, _) = TestClient::open(&scene, "other").await;
     let explicit = "proxy://notes/file:///README.md";
     for (client, uri) in [(&mut peer, "notes://one"), (&mut other, explicit)] {
         let said = client
@@ -616,7 +616,7 @@ async fn a_client_hears_of_the_resources_that_it_subscribed_to_and_no_others() {
     assert_eq!(scene.update("notes", "notes://one"), 0);
     other.stop().await;
     assert_eq!(scene.update("notes", "file:///README.md"), 0);
-    let mut modern = Peer::modern(&scene);
+    let mut modern = TestClient::modern(&scene);
     let filter = json!({"resourceSubscriptions": ["notes://one", "x:none"]});
     let id = modern
         .begin("subscriptions/listen", json!({ "notifications": filter }))

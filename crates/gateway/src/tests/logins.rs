@@ -1,13 +1,13 @@
-//! Servers that have not told their tools: a person has to log in first, or a variable is missing.
+//! Servers that cannot be surveyed: a user has to log in first, or a variable is missing.
 
 use serde_json::{Value, json};
 
 use super::{
-    memory::{Memory, Scene},
-    peer::Peer,
+    memory::{Memory, TestGateway},
+    peer::TestClient,
 };
 
-async fn locked() -> Scene {
+async fn locked() -> TestGateway {
     let tool = json!({"name": "whoami", "inputSchema": {"type": "object"}});
     Memory::default()
         .tool("guarded", &tool, |_| {
@@ -23,15 +23,15 @@ fn call() -> Value {
         "arguments": {"tool_name": "guarded/whoami", "tool_input": {}}})
 }
 
-/// The first text of a result.
+/// Returns the first text of a result.
 fn text(answer: &Value) -> &str {
     answer["result"]["content"][0]["text"].as_str().unwrap()
 }
 
-/// Makes a call, and answers what the client is asked; with whether it was asked.
+/// Makes a call and answers its question; returns true if there was one, and the response.
 async fn call_with(can: &Value, action: &str) -> (bool, Value) {
     let scene = locked().await;
-    let (mut peer, _) = Peer::open_with(&scene, "test", can).await;
+    let (mut peer, _) = TestClient::open_with(&scene, "test", can).await;
     peer.begin("tools/call", call()).await;
     let mut said = peer.next().await;
     let was_asked = said["method"] == "elicitation/create";
@@ -67,7 +67,7 @@ async fn whoever_declines_or_cannot_be_asked_is_told_to_log_in() {
 #[tokio::test]
 async fn a_client_in_rounds_is_asked_by_the_answer_to_its_call() {
     let scene = locked().await;
-    let mut peer = Peer::modern_with(&scene, &json!({"elicitation": {"url": {}}}));
+    let mut peer = TestClient::modern_with(&scene, &json!({"elicitation": {"url": {}}}));
     let asked = peer.ask("tools/call", call()).await["result"].clone();
     assert_eq!(asked["resultType"], "input_required", "{asked}");
     let requests = asked["inputRequests"].as_object().unwrap();
@@ -88,7 +88,7 @@ async fn the_first_call_of_the_client_that_brings_a_variable_waits_for_the_serve
         .incomplete("guarded")
         .open()
         .await;
-    let (mut peer, began) = Peer::open(&scene, "test").await;
+    let (mut peer, began) = TestClient::open(&scene, "test").await;
     let says = began["instructions"].as_str().unwrap();
     assert!(says.contains("being asked now: guarded"), "{says}");
     peer.begin("tools/call", call()).await;

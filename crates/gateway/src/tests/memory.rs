@@ -1,4 +1,4 @@
-//! Servers that live in memory: a list of tools, and a function for each.
+//! In-memory servers: a list of tools, and a function for each.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,9 +9,9 @@ use std::{
 };
 
 use fleet::{
-    About, Applied, Asks, Awaited, CallError, Failure, Launch, LoginNeeded, Question, QuestionKind,
-    Request, ServerSpec, ServerState, Sharing, Spoken, Subscriber, Survey, SurveyError, Template,
-    UpdateSink, Variables,
+    Applied, Asks, Awaited, CallError, Failure, Launch, LoginNeeded, QuestionKind, Request,
+    ServerInfo, ServerQuestion, ServerSpec, ServerState, Servers, Sharing, Spoken, Subscriber,
+    Survey, SurveyError, Template, UpdateSink, Variables, WatchGuard,
 };
 use futures::future::BoxFuture;
 use jsonrpc::Json;
@@ -22,35 +22,35 @@ use secrets::PrivateFiles;
 use serde_json::Value;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
-use tool::{Capability, ClientId, Item, ItemKind, Offer, ServerName, Tool, ToolRef};
+use tool::{Capability, ClientId, ItemKind, Offer, OfferItem, ServerName, Tool, ToolRef};
 
-use crate::{Gateway, ServerSettings, Servers, Settings, Watched, policy::ClientPolicies, survey};
+use crate::{Gateway, ServerSettings, Settings, policy::ClientPolicies, survey};
 
 /// The function of a tool: from the text of its arguments to its result.
-type Answer = Arc<dyn Fn(&str) -> Result<String, CallError> + Send + Sync>;
+type ToolFunction = Arc<dyn Fn(&str) -> Result<String, CallError> + Send + Sync>;
 
 /// The servers, tool by tool.
 #[derive(Default)]
 pub(super) struct Memory {
-    tools: BTreeMap<ServerName, Vec<(Tool, Answer)>>,
+    tools: BTreeMap<ServerName, Vec<(Tool, ToolFunction)>>,
     instructions: BTreeMap<ServerName, String>,
-    /// May change after it was asked for.
+    /// The offers of the servers, which may change after a survey.
     offers: Offers,
-    /// By server and method: what is answered to its `params`.
+    /// The response to the `params` of a method, by server and method.
     answers: BTreeMap<(ServerName, String), Say>,
     changes: Arc<(Mutex<Vec<ServerName>>, Notify)>,
     watches: Watches,
     called: Arc<Mutex<Vec<String>>>,
     looks: watch::Sender<Vec<Duration>>,
-    /// Servers that tell nothing before a person has logged in.
+    /// Servers that refuse everything until a user has logged in.
     locked: Mutex<BTreeSet<ServerName>>,
-    /// Servers that lack a variable until a client brings it.
+    /// Servers that lack a variable until a client has it.
     incomplete: Mutex<BTreeSet<ServerName>>,
-    /// Searches compare meanings, too.
+    /// True if searches use embeddings.
     embeds: bool,
 }
 
-/// By server and URI, with what lives as long as somebody hears of it.
+/// The subscriptions by server and URI; one ends when its guard is dropped.
 type Watches = Arc<Mutex<Vec<(String, Weak<()>, UpdateSink)>>>;
 
 /// The response of a server to the `params` of a request.
@@ -59,19 +59,19 @@ type Say = Arc<dyn Fn(&Value) -> Result<Value, CallError> + Send + Sync>;
 type Offers = Arc<Mutex<BTreeMap<ServerName, Offer>>>;
 
 /// A gateway before them. Its folder goes with it.
-pub(super) struct Scene {
+pub(super) struct TestGateway {
     pub(super) gateway: Arc<Gateway>,
     called: Arc<Mutex<Vec<String>>>,
     offers: Offers,
     changes: Arc<(Mutex<Vec<ServerName>>, Notify)>,
     watches: Watches,
-    /// After how long servers are to be looked at again.
+    /// The delays until servers are surveyed again.
     pub(super) looks: watch::Sender<Vec<Duration>>,
     _folder: tempfile::TempDir,
 }
 
 impl Memory {
-    /// One more tool of a server, by its definition.
+    /// Adds a tool of a server by its definition.
     pub(super) fn tool(
         self,
         server: &str,
@@ -82,7 +82,7 @@ impl Memory {
         self.with(server, definition, Arc::new(answer))
     }
 
-    /// One more tool that always answers with this text.
+    /// Adds a tool that always returns this result.
     pub(super) fn raw(self, server: &str, definition: &Value, result: Arc<str>) -> Self {
         self.with(
             server,
@@ -91,14 +91,14 @@ impl Memory {
         )
     }
 
-    fn with(mut self, server: &str, definition: &Value, answer: Answer) -> Self {
+    fn with(mut self, server: &str, definition: &Value, answer: ToolFunction) -> Self {
         let tool = Tool::parse(&definition.to_string()).unwrap();
         let server: ServerName = server.parse().unwrap();
         self.tools.entry(server).or_default().push((tool, answer));
         self
     }
 
-    /// One more prompt, resource or template of a server.
+    /// Adds a prompt, resource or template of a server.
     pub(super) fn item(self, server: &str, kind: ItemKind, item: &Value) -> Self {
         let server: ServerName = server.parse().unwrap();
         let mut offers = self.offers.lock();
@@ -114,25 +114,25 @@ impl Memory {
         self
     }
 
-    /// Searches compare meanings, too, once tools have embeddings.
+    /// Makes searches use embeddings, once tools have them.
     pub(super) fn embeds(mut self) -> Self {
         self.embeds = true;
         self
     }
 
-    /// It lacks a variable until a client brings it.
+    /// Makes the server lack a variable until a client has it.
     pub(super) fn incomplete(self, server: &str) -> Self {
         self.incomplete.lock().insert(server.parse().unwrap());
         self
     }
 
-    /// It refuses everything until a person has logged in.
+    /// Makes the server refuse everything until a user has logged in.
     pub(super) fn locked(self, server: &str) -> Self {
         self.locked.lock().insert(server.parse().unwrap());
         self
     }
 
-    /// It completes arguments, or tells of resources that change.
+    /// Adds a capability to the server, such as completion or subscriptions.
     pub(super) fn can(self, server: &str, capability: Capability) -> Self {
         let server: ServerName = server.parse().unwrap();
         let mut offers = self.offers.lock();
@@ -155,11 +155,11 @@ impl Memory {
     }
 
     /// A gateway that has asked them for their tools.
-    pub(super) async fn open(self) -> Scene {
+    pub(super) async fn open(self) -> TestGateway {
         self.open_with(ClientPolicies::default()).await
     }
 
-    pub(super) async fn open_with(mut self, clients: ClientPolicies) -> Scene {
+    pub(super) async fn open_with(mut self, clients: ClientPolicies) -> TestGateway {
         for server in self.offers.lock().keys() {
             self.tools.entry(server.clone()).or_default();
         }
@@ -174,7 +174,7 @@ impl Memory {
         let (watches, looks) = (Arc::clone(&self.watches), self.looks.clone());
         let gateway = Gateway::with_servers(settings, |_| Arc::new(self)).unwrap();
         survey::get_to_know(Arc::clone(&gateway.catalog), names).await;
-        Scene {
+        TestGateway {
             gateway,
             called,
             offers,
@@ -204,14 +204,14 @@ pub(crate) fn settings_of(name: &ServerName) -> ServerSettings {
     }
 }
 
-impl Scene {
+impl TestGateway {
     /// The tools that were called, in order.
     pub(super) fn calls(&self) -> Vec<String> {
         self.called.lock().clone()
     }
 }
 
-impl Scene {
+impl TestGateway {
     /// A resource of a server changed; answers how many heard of it.
     pub(super) fn update(&self, server: &str, uri: &str) -> usize {
         let key = format!("{server} {uri}");
@@ -221,7 +221,7 @@ impl Scene {
         hear.map(|(_, _, sink)| sink(uri)).count()
     }
 
-    /// A server has one more item from now on, and says so.
+    /// Adds an item to a server and notes the change.
     pub(super) fn add(&self, server: &str, kind: ItemKind, item: &Value) {
         let server: ServerName = server.parse().unwrap();
         add_item(
@@ -232,7 +232,7 @@ impl Scene {
         self.note_change(server);
     }
 
-    /// A server is to be looked at.
+    /// Notes that a server has to be surveyed.
     pub(super) fn note_change(&self, server: ServerName) {
         self.changes.0.lock().push(server);
         self.changes.1.notify_one();
@@ -240,7 +240,7 @@ impl Scene {
 }
 
 fn add_item(offer: &mut Offer, kind: ItemKind, item: &Value) {
-    let item = Item::parse(kind, &item.to_string()).unwrap();
+    let item = OfferItem::parse(kind, &item.to_string()).unwrap();
     let (list, capability) = match kind {
         ItemKind::Prompt => (&mut offer.prompts, Capability::Prompts),
         ItemKind::Resource => (&mut offer.resources, Capability::Resources),
@@ -265,13 +265,12 @@ impl Servers for Memory {
     ) -> BoxFuture<'a, bool> {
         Box::pin(async move {
             let params = r#"{"mode":"url","message":"log in","url":"http://127.0.0.1/"}"#;
-            let question = Question {
+            let question = ServerQuestion {
                 kind: QuestionKind::Elicitation,
                 params: jsonrpc::json(params.to_owned()).unwrap(),
             };
             let answer = asks.ask(question).await;
-            let is_done =
-                matches!(&answer, fleet::Answer::Result(it) if it.as_str().contains("accept"));
+            let is_done = matches!(&answer, fleet::ClientAnswer::Result(it) if it.as_str().contains("accept"));
             is_done && self.locked.lock().remove(server)
         })
     }
@@ -309,13 +308,13 @@ impl Servers for Memory {
         server: &'a ServerName,
         uri: &'a str,
         subscriber: Subscriber,
-    ) -> BoxFuture<'a, Result<Watched, CallError>> {
+    ) -> BoxFuture<'a, Result<WatchGuard, CallError>> {
         self.called.lock().push(format!("watch {server} {uri}"));
         let key = format!("{server} {uri}");
         let watch = Arc::new(());
         let held = Arc::downgrade(&watch);
         self.watches.lock().push((key, held, subscriber.sink));
-        Box::pin(async { Ok(Box::new(watch) as Watched) })
+        Box::pin(async { Ok(Box::new(watch) as WatchGuard) })
     }
 
     fn survey<'a>(&'a self, server: &'a ServerName) -> BoxFuture<'a, Result<Survey, SurveyError>> {
@@ -338,7 +337,7 @@ impl Servers for Memory {
         let tools = self.tools[server].iter().map(|(tool, _)| tool.clone());
         let mut tools: Vec<Tool> = tools.collect();
         tools.sort_by(|a, b| a.name().cmp(b.name()));
-        let about = About {
+        let about = ServerInfo {
             name: None,
             version: None,
             instructions: self.instructions.get(server).cloned(),

@@ -1,4 +1,4 @@
-//! A client that speaks to a session, line by line, in either era.
+//! A client that sends lines to a session, in either era.
 
 use std::sync::Arc;
 
@@ -10,29 +10,29 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::memory::Scene;
+use super::memory::TestGateway;
 use crate::{Connection, session};
 
 /// One client.
-pub(super) struct Peer {
+pub(super) struct TestClient {
     input: Option<DuplexStream>,
     lines: Lines<BufReader<DuplexStream>>,
     session: JoinHandle<()>,
     stop: CancellationToken,
     meta: Option<Value>,
     last_id: u64,
-    /// Notifications that came before an answer.
+    /// Notifications received before a response.
     pub(super) heard: Vec<Value>,
 }
 
-impl Peer {
+impl TestClient {
     /// A client of revision 2025-11-25; with what `initialize` was answered.
-    pub(super) async fn open(scene: &Scene, name: &str) -> (Self, Value) {
+    pub(super) async fn open(scene: &TestGateway, name: &str) -> (Self, Value) {
         Self::open_with(scene, name, &json!({})).await
     }
 
     /// The same of a client that can be asked something.
-    pub(super) async fn open_with(scene: &Scene, name: &str, can: &Value) -> (Self, Value) {
+    pub(super) async fn open_with(scene: &TestGateway, name: &str, can: &Value) -> (Self, Value) {
         let mut peer = Self::connect(scene, None);
         let params = json!({"protocolVersion": "2025-11-25", "capabilities": can,
             "clientInfo": {"name": name, "version": "1"}});
@@ -43,12 +43,12 @@ impl Peer {
     }
 
     /// A client of revision 2026-07-28.
-    pub(super) fn modern(scene: &Scene) -> Self {
+    pub(super) fn modern(scene: &TestGateway) -> Self {
         Self::modern_with(scene, &json!({}))
     }
 
     /// The same of a client that can be asked something.
-    pub(super) fn modern_with(scene: &Scene, can: &Value) -> Self {
+    pub(super) fn modern_with(scene: &TestGateway, can: &Value) -> Self {
         let meta = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientCapabilities": can,
@@ -57,7 +57,7 @@ impl Peer {
         Self::connect(scene, Some(meta))
     }
 
-    fn connect(scene: &Scene, meta: Option<Value>) -> Self {
+    fn connect(scene: &TestGateway, meta: Option<Value>) -> Self {
         let (input, theirs) = duplex(1 << 20);
         let (output, lines) = duplex(1 << 20);
         let stop = CancellationToken::new();
@@ -91,7 +91,7 @@ impl Peer {
         input.write_all(line.as_bytes()).await.unwrap();
     }
 
-    /// Sends a request; answers its id.
+    /// Sends a request; returns its id.
     pub(super) async fn begin(&mut self, method: &str, mut params: Value) -> u64 {
         if let Some(meta) = &self.meta {
             params["_meta"] = meta.clone();
@@ -103,13 +103,13 @@ impl Peer {
         id
     }
 
-    /// The next line.
+    /// Reads the next line.
     pub(super) async fn next(&mut self) -> Value {
         let line = self.lines.next_line().await.unwrap().expect("a line");
         serde_json::from_str(&line).unwrap()
     }
 
-    /// The answer to a request; what else comes is kept.
+    /// Sends a request and returns its response; stores other messages.
     pub(super) async fn ask(&mut self, method: &str, params: Value) -> Value {
         let id = self.begin(method, params).await;
         loop {
@@ -121,7 +121,7 @@ impl Peer {
         }
     }
 
-    /// The next notification of this method.
+    /// Returns the next notification of this method.
     pub(super) async fn hear(&mut self, method: &str) -> Value {
         loop {
             let kept = self.heard.iter().position(|it| it["method"] == method);
@@ -133,7 +133,7 @@ impl Peer {
         }
     }
 
-    /// Ends by our own end; answers what was still said.
+    /// Stops the session; returns the remaining messages.
     pub(super) async fn stop(mut self) -> Vec<Value> {
         self.stop.cancel();
         let mut said = std::mem::take(&mut self.heard);

@@ -1,4 +1,4 @@
-//! The rules for calls, by whatever way a call comes.
+//! The rules for calls, for every kind of call.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use tool::{Capability, ItemKind};
 
 use super::{
     ask, execute,
-    memory::{Memory, Scene},
-    peer::Peer,
+    memory::{Memory, TestGateway},
+    peer::TestClient,
 };
 use crate::{
     CallContext, EXECUTE, OnAlways, SEARCH, Thing,
@@ -20,7 +20,7 @@ use crate::{
 
 const ELICIT: &str = "elicitation/create";
 
-async fn scene(preset: Preset, rules: &Value) -> Scene {
+async fn scene(preset: Preset, rules: &Value) -> TestGateway {
     let said = |_: &str| Ok(json!({"content": [{"type": "text", "text": "done"}]}));
     let tool = |name: &str, hints: Value| json!({"name": name, "annotations": hints, "inputSchema": {"type": "object"}});
     let scene = Memory::default()
@@ -45,7 +45,7 @@ async fn scene(preset: Preset, rules: &Value) -> Scene {
     scene
 }
 
-fn set_rules(scene: &Scene, preset: Preset, rules: &Value) {
+fn set_rules(scene: &TestGateway, preset: Preset, rules: &Value) {
     let mut settings = (*scene.gateway.settings()).clone();
     let read = |rule: &Value| Rule::read(rule.as_object().unwrap(), None).unwrap();
     let rules = rules.as_array().unwrap().iter().map(read).collect();
@@ -54,7 +54,7 @@ fn set_rules(scene: &Scene, preset: Preset, rules: &Value) {
 }
 
 /// Has allowances kept here, each with what writing it comes to.
-fn keep_allowances(scene: &Scene, written: Result<(), String>) -> Arc<Mutex<Vec<Allowance>>> {
+fn keep_allowances(scene: &TestGateway, written: Result<(), String>) -> Arc<Mutex<Vec<Allowance>>> {
     let kept: Arc<Mutex<Vec<Allowance>>> = Arc::default();
     let keeps = Arc::clone(&kept);
     scene
@@ -98,7 +98,7 @@ async fn no_way_leads_round_a_rule() {
         let said = execute(&scene, tool, &input).await;
         assert!(said.contains("denied by rule 1"), "{tool}: {said}");
     }
-    let (mut peer, _) = Peer::open(&scene, "test").await;
+    let (mut peer, _) = TestClient::open(&scene, "test").await;
     let prompts = peer.ask("prompts/list", json!({})).await;
     let prompt = prompts["result"]["prompts"][0]["name"].clone();
     let of_prompt = json!({"ref": {"type": "ref/prompt", "name": prompt}, "argument": {"name": "a", "value": ""}});
@@ -125,7 +125,7 @@ async fn who_cannot_be_asked_is_told_what_to_type() {
         ),
         "{said}"
     );
-    assert!(said.contains("`proxy allow notes/wipe`"), "{said}");
+    assert!(said.contains("`proxy policy allow notes/wipe`"), "{said}");
     assert_eq!(execute(&scene, "notes/write", &json!({})).await, "done");
     let dry = json!({"tool_name": "notes/wipe", "tool_input": {}, "dry_run": true});
     let said = ask(&scene, EXECUTE, &dry).await.printable();
@@ -137,12 +137,12 @@ async fn who_cannot_be_asked_is_told_what_to_type() {
 }
 
 /// Calls a tool and answers the question, if one comes; what the model reads, and what was asked.
-async fn call(peer: &mut Peer, answer: &str) -> (String, Option<Value>) {
+async fn call(peer: &mut TestClient, answer: &str) -> (String, Option<Value>) {
     call_with(peer, "notes/wipe", &json!({}), answer).await
 }
 
 async fn call_with(
-    peer: &mut Peer,
+    peer: &mut TestClient,
     tool: &str,
     input: &Value,
     answer: &str,
@@ -167,10 +167,10 @@ async fn call_with(
 async fn a_person_allows_once_for_the_session_and_always() {
     let scene = scene(Preset::Careful, &json!([])).await;
     let written = keep_allowances(&scene, Ok(()));
-    let (mut peer, _) = Peer::open_with(&scene, "Cursor", &json!({"elicitation": {}})).await;
+    let (mut peer, _) = TestClient::open_with(&scene, "Cursor", &json!({"elicitation": {}})).await;
     let (said, asked) = call(&mut peer, "no").await;
     assert!(said.contains("the person did not give it"), "{said}");
-    let asked = asked.expect("a question");
+    let asked = asked.expect("the user is asked");
     let message = asked["message"].as_str().unwrap();
     assert!(
         message.starts_with("[proxy] Allow notes/wipe?\narguments: none\nwhy you are asked: "),
@@ -186,7 +186,7 @@ async fn a_person_allows_once_for_the_session_and_always() {
             "{answer}"
         );
     }
-    let (mut other, _) = Peer::open_with(&scene, "Cursor", &json!({"elicitation": {}})).await;
+    let (mut other, _) = TestClient::open_with(&scene, "Cursor", &json!({"elicitation": {}})).await;
     assert_eq!(call(&mut other, "always").await.0, "done");
     assert!(call(&mut other, "no").await.1.is_none());
     let rules: Vec<_> = written.lock().iter().map(Allowance::rule).collect();
@@ -200,7 +200,7 @@ async fn a_person_allows_once_for_the_session_and_always() {
 }
 
 fn answers(asked: Option<&Value>) -> Value {
-    let asked = asked.expect("a question");
+    let asked = asked.expect("the user is asked");
     asked["requestedSchema"]["properties"]["allow"]["enum"].clone()
 }
 
@@ -211,7 +211,7 @@ async fn always_is_offered_where_it_overrides_nothing_that_was_not_seen() {
     let scene = scene(Preset::Open, &json!([reads, ask])).await;
     let written = keep_allowances(&scene, Ok(()));
     let can = json!({"elicitation": {}});
-    let (mut peer, _) = Peer::open_with(&scene, "cursor", &can).await;
+    let (mut peer, _) = TestClient::open_with(&scene, "cursor", &can).await;
     let open = json!({"path": "/open/a"});
     let (said, asked) = call_with(&mut peer, "notes/write", &open, "once").await;
     assert_eq!(said, "done");
@@ -219,14 +219,14 @@ async fn always_is_offered_where_it_overrides_nothing_that_was_not_seen() {
         answers(asked.as_ref()),
         json!(["once", "this session", "no"])
     );
-    // An answer that was not offered is none.
+    // An answer that was not offered has no effect.
     let (said, _) = call_with(&mut peer, "notes/write", &open, "always").await;
     assert!(said.contains("the person did not give it"), "{said}");
     assert_eq!(*written.lock(), []);
 
     set_rules(&scene, Preset::Open, &json!([ask, reads]));
     for (name, is_offered) in [("cursor", true), ("", false), ("  ", false)] {
-        let (mut peer, _) = Peer::open_with(&scene, name, &can).await;
+        let (mut peer, _) = TestClient::open_with(&scene, name, &can).await;
         let (_, asked) = call(&mut peer, "once").await;
         let answers = answers(asked.as_ref()).to_string();
         assert_eq!(answers.contains("always"), is_offered, "{name:?}");
@@ -240,7 +240,7 @@ async fn a_person_is_shown_the_whole_call_or_not_asked() {
         &json!([{"decision": "ask", "server": "notes"}]),
     )
     .await;
-    let (mut peer, _) = Peer::open_with(&scene, "cursor", &json!({"elicitation": {}})).await;
+    let (mut peer, _) = TestClient::open_with(&scene, "cursor", &json!({"elicitation": {}})).await;
     let input = json!({"text": "x".repeat(8_000), "path": "/etc/\u{202e}hosts"});
     let (said, asked) = call_with(&mut peer, "notes/write", &input, "once").await;
     assert_eq!(said, "done");
@@ -264,10 +264,10 @@ async fn a_person_is_shown_the_whole_call_or_not_asked() {
 async fn calls_that_wait_for_an_answer_share_a_no_and_a_later_one_is_asked_about() {
     let scene = scene(Preset::Careful, &json!([])).await;
     for mut peer in [
-        Peer::open_with(&scene, "cursor", &json!({"elicitation": {}}))
+        TestClient::open_with(&scene, "cursor", &json!({"elicitation": {}}))
             .await
             .0,
-        Peer::open_with(&scene, "", &json!({"elicitation": {}}))
+        TestClient::open_with(&scene, "", &json!({"elicitation": {}}))
             .await
             .0,
     ] {
@@ -301,7 +301,7 @@ async fn a_rule_that_comes_while_its_question_is_open_decides() {
     let ask = json!({"decision": "ask", "server": "notes"});
     let scene = scene(Preset::Open, &json!([ask])).await;
     let written = keep_allowances(&scene, Err("the rules are others".to_owned()));
-    let (mut peer, _) = Peer::open_with(&scene, "cursor", &json!({"elicitation": {}})).await;
+    let (mut peer, _) = TestClient::open_with(&scene, "cursor", &json!({"elicitation": {}})).await;
     let params =
         json!({"name": EXECUTE, "arguments": {"tool_name": "notes/wipe", "tool_input": {}}});
     let request = peer.begin("tools/call", params).await;
@@ -329,7 +329,7 @@ async fn a_rule_that_comes_while_its_question_is_open_decides() {
     }
     assert_eq!(call(&mut peer, "this session").await.0, "done");
     assert!(call(&mut peer, "no").await.1.is_none());
-    // The same tool under another rule is another question.
+    // The same tool under another rule asks again.
     let other = json!({"decision": "ask", "server": "notes", "reason": "new"});
     set_rules(&scene, Preset::Open, &json!([other]));
     assert!(call(&mut peer, "no").await.1.is_some());
@@ -343,20 +343,24 @@ async fn a_command_is_told_that_allows_what_was_refused_and_no_more() {
     let scene = scene(Preset::Open, &json!([])).await;
     let check = async |rules: Value, expected: &str| {
         set_rules(&scene, Preset::Open, &rules);
-        let (mut peer, _) = Peer::open(&scene, "Guest One").await;
+        let (mut peer, _) = TestClient::open(&scene, "Guest One").await;
         let said = call_with(&mut peer, "notes/wipe", &json!({"a": 1}), "")
             .await
             .0;
         assert!(said.contains(expected), "{rules}: {said}");
     };
-    check(json!([ask]), "The person can type `proxy allow notes/wipe`").await;
+    check(
+        json!([ask]),
+        "The person can type `proxy policy allow notes/wipe`",
+    )
+    .await;
     check(
         json!([guests]),
-        "`proxy allow notes/wipe --client 'guest one'`",
+        "`proxy policy allow notes/wipe --client 'guest one'`",
     )
     .await;
     let rest = json!({"decision": "allow", "server": "notes"});
-    let named = "`proxy allow notes/wipe --client 'guest one'`";
+    let named = "`proxy policy allow notes/wipe --client 'guest one'`";
     check(json!([guests, rest]), named).await;
     check(json!([reads]), "The person can change the rules").await;
     check(json!([reads, ask]), "The person can change the rules").await;
@@ -388,7 +392,7 @@ async fn a_command_is_told_that_allows_what_was_refused_and_no_more() {
 async fn a_client_that_goes_in_rounds_is_asked_in_its_own_way() {
     let rules = json!([{"decision": "ask", "tool": "bank/pay", "arguments": {"/to": "*"}}]);
     let scene = scene(Preset::Open, &rules).await;
-    let mut peer = Peer::modern_with(&scene, &json!({"elicitation": {}}));
+    let mut peer = TestClient::modern_with(&scene, &json!({"elicitation": {}}));
     let call = json!({"tool_name": "bank/pay", "tool_input": {"to": "eve"}});
     let asked = peer
         .ask("tools/call", json!({"name": EXECUTE, "arguments": call}))
@@ -404,7 +408,7 @@ async fn a_client_that_goes_in_rounds_is_asked_in_its_own_way() {
     let answers = &question["params"]["requestedSchema"]["properties"]["allow"]["enum"];
     assert!(
         !answers.to_string().contains("always"),
-        "the rule looks at arguments: {answers}"
+        "`always` is offered for a rule with arguments: {answers}"
     );
     let again = json!({"name": EXECUTE, "arguments": call, "requestState": asked["requestState"],
         "inputResponses": {key: {"action": "accept", "content": {"allow": "once"}}}});
@@ -413,7 +417,7 @@ async fn a_client_that_goes_in_rounds_is_asked_in_its_own_way() {
 }
 
 /// The same scene with other tables of clients.
-fn set_clients(scene: &Scene, denied: &[&str]) {
+fn set_clients(scene: &TestGateway, denied: &[&str]) {
     let mut settings = (*scene.gateway.settings()).clone();
     let rule = ClientRule {
         deny: denied.iter().map(ToString::to_string).collect(),
@@ -426,12 +430,12 @@ fn set_clients(scene: &Scene, denied: &[&str]) {
 #[tokio::test]
 async fn a_changed_client_table_reaches_sessions_that_are_open() {
     let scene = scene(Preset::Open, &json!([])).await;
-    let (mut peer, _) = Peer::open(&scene, "Cursor").await;
-    let (mut other, _) = Peer::open(&scene, "other").await;
+    let (mut peer, _) = TestClient::open(&scene, "Cursor").await;
+    let (mut other, _) = TestClient::open(&scene, "other").await;
     let pay = json!({"name": EXECUTE, "arguments": {"tool_name": "bank/pay", "tool_input": {}}});
     let find = json!({"name": SEARCH, "arguments": {"query": "pay"}});
     let text = |said: &Value| said["result"]["content"][0]["text"].to_string();
-    let check = async |peer: &mut Peer, is_seen: bool| {
+    let check = async |peer: &mut TestClient, is_seen: bool| {
         let said = text(&peer.ask("tools/call", pay.clone()).await);
         let expected = if is_seen { "done" } else { "error denied" };
         assert!(said.contains(expected), "{said}");

@@ -1,4 +1,4 @@
-//! Servers that ask before they answer, and clients of either era.
+//! Servers that send requests before they respond, and clients of either era.
 
 use fleet::CallError;
 use jsonrpc::ProtocolError;
@@ -6,18 +6,18 @@ use serde_json::{Value, json};
 use tool::ItemKind;
 
 use super::{
-    memory::{Memory, Scene},
-    peer::Peer,
+    memory::{Memory, TestGateway},
+    peer::TestClient,
 };
 
 const ELICIT: &str = "elicitation/create";
 
-/// The answer of a person who accepts.
+/// The answer of a user who accepts.
 fn accepted() -> Value {
     json!({"action": "accept", "content": {"who": "Ada"}})
 }
 
-/// Asks who it is, and tells then what it heard.
+/// Asks for a name, and then returns the answer.
 fn inquire(params: &Value) -> Value {
     if params["inputResponses"].is_null() {
         let question = json!({"method": ELICIT, "params": {"message": "Who?"}});
@@ -27,7 +27,7 @@ fn inquire(params: &Value) -> Value {
     json!({"heard": [params["inputResponses"], params["requestState"]]})
 }
 
-async fn curious() -> Scene {
+async fn curious() -> TestGateway {
     Memory::default()
         .item("notes", ItemKind::Prompt, &json!({"name": "draft"}))
         .item(
@@ -49,7 +49,7 @@ const REQUESTS: [(&str, &str, &str); 2] = [
 #[tokio::test]
 async fn a_prompt_and_a_resource_wait_for_a_client_that_goes_in_rounds() {
     let scene = curious().await;
-    let mut peer = Peer::modern_with(&scene, &json!({"elicitation": {}}));
+    let mut peer = TestClient::modern_with(&scene, &json!({"elicitation": {}}));
     for (method, key, id) in REQUESTS {
         let asked = peer.ask(method, json!({key: id})).await["result"].clone();
         assert_eq!(asked["resultType"], "input_required", "{method} {asked}");
@@ -69,7 +69,7 @@ async fn a_prompt_and_a_resource_wait_for_a_client_that_goes_in_rounds() {
 #[tokio::test]
 async fn a_prompt_and_a_resource_wait_for_a_client_of_before() {
     let scene = curious().await;
-    let (mut peer, _) = Peer::open_with(&scene, "test", &json!({"elicitation": {}})).await;
+    let (mut peer, _) = TestClient::open_with(&scene, "test", &json!({"elicitation": {}})).await;
     for (method, key, id) in REQUESTS {
         let request = peer.begin(method, json!({key: id})).await;
         let asked = peer.next().await;
@@ -83,14 +83,14 @@ async fn a_prompt_and_a_resource_wait_for_a_client_of_before() {
             json!([{"who": accepted()}, "theirs"])
         );
     }
-    let (mut deaf, _) = Peer::open(&scene, "test").await;
+    let (mut deaf, _) = TestClient::open(&scene, "test").await;
     let refused = deaf.ask("prompts/get", json!({"name": "draft"})).await;
     let why = refused["error"]["message"].as_str().unwrap();
     assert!(why.contains("does not offer elicitation"), "{why}");
 }
 
 /// A tool that is refused with this error until `ADDRESS` was visited.
-async fn refusing(code: &'static str, data: Value) -> Scene {
+async fn refusing(code: &'static str, data: Value) -> TestGateway {
     let definition = json!({"name": "pay", "inputSchema": {"type": "object"}});
     let calls = std::sync::atomic::AtomicUsize::new(0);
     let pay = move |_: &str| {
@@ -128,13 +128,13 @@ fn takes_addresses() -> Value {
 #[tokio::test]
 async fn addresses_that_must_be_visited_first_are_for_the_client_if_it_can_show_them() {
     let scene = refusing("-32042", addresses()).await;
-    let (mut peer, _) = Peer::open_with(&scene, "test", &takes_addresses()).await;
+    let (mut peer, _) = TestClient::open_with(&scene, "test", &takes_addresses()).await;
     let refused = peer.ask("tools/call", pay()).await;
     assert_eq!(refused["error"]["code"], -32042);
     assert_eq!(refused["error"]["data"], addresses());
 
     let scene = refusing("-32042", addresses()).await;
-    let (mut peer, _) = Peer::open(&scene, "test").await;
+    let (mut peer, _) = TestClient::open(&scene, "test").await;
     let told = peer.ask("tools/call", pay()).await["result"].clone();
     assert_eq!(told["isError"], true, "{told}");
 }
@@ -143,7 +143,7 @@ async fn addresses_that_must_be_visited_first_are_for_the_client_if_it_can_show_
 async fn a_client_that_goes_in_rounds_is_asked_to_visit_them() {
     for (action, is_paid) in [("accept", true), ("decline", false)] {
         let scene = refusing("-32042", addresses()).await;
-        let mut peer = Peer::modern_with(&scene, &takes_addresses());
+        let mut peer = TestClient::modern_with(&scene, &takes_addresses());
         let asked = peer.ask("tools/call", pay()).await["result"].clone();
         let question = &asked["inputRequests"]["address-1"];
         assert_eq!(question["method"], ELICIT, "{asked}");
@@ -161,12 +161,12 @@ async fn a_client_that_goes_in_rounds_is_asked_to_visit_them() {
 async fn a_capability_that_is_missing_is_for_a_client_that_declares_it_with_each_request() {
     let data = json!({"requiredCapabilities": {"sampling": {}}});
     let scene = refusing("-32021", data.clone()).await;
-    let refused = Peer::modern(&scene).ask("tools/call", pay()).await;
+    let refused = TestClient::modern(&scene).ask("tools/call", pay()).await;
     assert_eq!(refused["error"]["code"], -32021, "{refused}");
     assert_eq!(refused["error"]["data"], data);
 
     let scene = refusing("-32021", data).await;
-    let (mut peer, _) = Peer::open(&scene, "test").await;
+    let (mut peer, _) = TestClient::open(&scene, "test").await;
     let told = peer.ask("tools/call", pay()).await["result"].clone();
     assert_eq!(told["isError"], true, "{told}");
 }

@@ -4,16 +4,16 @@
 use std::{fs, sync::Arc};
 
 use ::policy::{Policy, Preset, Rule};
-use ::script::{Question, Tools as _};
+use ::script::{ScriptRequest, Tools as _};
 use serde_json::{Value, json, value::to_raw_value};
 
 use super::{
     ask, execute,
-    memory::{Memory, Scene},
+    memory::{Memory, TestGateway},
 };
 use crate::{CallContext, DESCRIBE, SEARCH, built_in::Reach, script_caller::ScriptCaller, survey};
 
-async fn scene(preset: Preset, rules: &Value) -> Scene {
+async fn scene(preset: Preset, rules: &Value) -> TestGateway {
     let said = |_: &str| Ok(json!({"content": [{"type": "text", "text": "done"}]}));
     let tool = |name: &str, hints: Value| json!({"name": name, "annotations": hints, "inputSchema": {"type": "object"}});
     let scene = Memory::default()
@@ -35,7 +35,12 @@ async fn scene(preset: Preset, rules: &Value) -> Scene {
 }
 
 /// The reach of a script in this scene.
-fn reach(scene: &Scene, context: CallContext, caller: ScriptCaller, dry_run: bool) -> Reach<'_> {
+fn reach(
+    scene: &TestGateway,
+    context: CallContext,
+    caller: ScriptCaller,
+    dry_run: bool,
+) -> Reach<'_> {
     let gateway = &scene.gateway;
     Reach::new(
         &gateway.run_script.parts,
@@ -47,10 +52,10 @@ fn reach(scene: &Scene, context: CallContext, caller: ScriptCaller, dry_run: boo
 }
 
 /// The reply to a call of a script; for a refusal its code, then its text.
-async fn call(scene: &Scene, caller: &ScriptCaller, tool: &str, input: &Value) -> String {
+async fn call(scene: &TestGateway, caller: &ScriptCaller, tool: &str, input: &Value) -> String {
     let context = CallContext::default();
     let reach = reach(scene, context, caller.clone(), false);
-    let question = Question::Call {
+    let question = ScriptRequest::Call {
         tool: tool.to_owned(),
         input: to_raw_value(input).unwrap(),
     };
@@ -89,7 +94,7 @@ async fn rules_hold_for_each_call_as_if_it_came_alone() {
     ] {
         let said = call(&scene, &script, tool, &input).await;
         assert!(said.contains(expected), "{tool} {input}: {said}");
-        // The same words as without a script.
+        // The text is the same as outside a script.
         let alone = execute(&scene, tool, &input).await;
         assert!(alone.contains(expected), "{tool} {input}: {alone}");
     }
@@ -115,11 +120,11 @@ async fn a_script_that_only_reads_may_call_nothing_else_nor_may_those_within_it(
         );
     }
     assert_eq!(scene.calls(), ["notes/read", "notes/read"]);
-    // Nor by way of our own tools.
+    // The same applies to calls through our own tools.
     let pays = json!({"calls": [{"tool_name": "bank/pay", "tool_input": {}}]});
     let said = call(&scene, &reads, "proxy/call_many", &pays).await;
     assert!(said.starts_with("denied: "), "{said}");
-    let keep = Question::Workspace {
+    let keep = ScriptRequest::Workspace {
         verb: "write".to_owned(),
         path: "a".to_owned(),
         text: Some("x".to_owned()),
@@ -142,7 +147,7 @@ async fn calls_within_call_many_count_like_any_other() {
     call(&scene, &inner, "proxy/call_many", &many(64)).await;
     assert_eq!((outer.calls(), inner.calls()), (65, 65));
     let said = call(&scene, &outer, "proxy/call_many", &many(64)).await;
-    // One is the second call_many; of those within it so many were left.
+    // The second `call_many` counts as one call; 34 calls were left for those within it.
     assert_eq!(said.matches("notes/read ok").count(), 34, "{said}");
     assert_eq!(
         said.matches("error script_limit: calls: more than 100")
@@ -152,11 +157,11 @@ async fn calls_within_call_many_count_like_any_other() {
     assert_eq!((outer.calls(), inner.calls()), (::script::CALLS_MAX, 65));
     let context = CallContext::default();
     let reach = reach(&scene, context, outer, false);
-    let question = Question::Call {
+    let question = ScriptRequest::Call {
         tool: "notes/read".to_owned(),
         input: to_raw_value(&json!({})).unwrap(),
     };
-    // It ends the script, which cannot catch it.
+    // The refusal ends the script, which cannot catch it.
     let refusal = reach.answer(question).await.unwrap_err();
     assert_eq!(refusal.limit, Some(::script::Limit::Calls));
     assert_eq!(scene.calls().len(), 98);

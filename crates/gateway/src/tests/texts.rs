@@ -1,5 +1,5 @@
-//! The texts for models, as a whole. To change one on purpose, run `cargo insta test --accept`, or
-//! edit the snapshot by hand.
+//! The whole texts for models. To change one on purpose, run `cargo insta test --accept`, or edit
+//! the snapshot by hand.
 
 use fleet::{CallError, Failure, Ran};
 use insta::assert_snapshot;
@@ -8,22 +8,22 @@ use serde_json::{Value, json};
 
 use super::{
     ask, execute,
-    memory::{Memory, Scene},
+    memory::{Memory, TestGateway},
     notes,
 };
 use crate::{DESCRIBE, EXECUTE, SEARCH};
 
-async fn search(scene: &Scene, arguments: Value) -> String {
+async fn search(scene: &TestGateway, arguments: Value) -> String {
     ask(scene, SEARCH, &arguments).await.printable()
 }
 
-/// A text without what is drawn by lot.
+/// Replaces the random handles of a text.
 fn with_fixed_handles(text: &str) -> String {
     let handle = Regex::new("r[0-9a-f]{16}").unwrap();
     handle.replace_all(text, "HANDLE").into_owned()
 }
 
-/// The first and the last two lines: what is ours in a result that was cut.
+/// Returns the first and the last two lines, which are ours in a result that was cut.
 fn ends(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let (head, tail) = (&lines[..2], &lines[lines.len() - 2..]);
@@ -189,16 +189,16 @@ async fn errors() {
     error ambiguous_tool: "read" is on db/read() and notes/read(). Call one of them by its whole name.
     "#);
     assert_snapshot!(call("tracker/create_issue", json!({"repo": 7, "labels": "bug", "titel": "x"})).await, @r"
-    error invalid_input: title: missing; expected string; did you mean it by `titel`? Expected tracker/create_issue(repo: string, title: string, labels?: string[]).
+    error invalid_input: title: missing; expected string; is `titel` a misspelling of it? Expected tracker/create_issue(repo: string, title: string, labels?: string[]).
     ");
     assert_snapshot!(call("db/read", json!({})).await, @r"
     error server_unavailable: db: it ended with exit code 3. The call did not run. Tried 2 times in a row. Available: notes, tracker.
     ");
     assert_snapshot!(call("proxy/read_result", json!({"handle": "r0123456789abcdef"})).await, @r#"
-    error handle_expired: "r0123456789abcdef": nothing is kept under it (any more). Call the tool that gave it again.
+    error handle_expired: "r0123456789abcdef": no such kept result, or it has expired. Call the tool that gave it again.
     "#);
     assert_snapshot!(call("proxy/read_result", json!({"handle": "r0", "part": 1, "grep": "x"})).await, @r#"
-    error handle_expired: "r0": nothing is kept under it (any more). Call the tool that gave it again.
+    error handle_expired: "r0": no such kept result, or it has expired. Call the tool that gave it again.
     "#);
     assert_snapshot!(call("proxy/call_many", json!({"calls": []})).await, @r"
     error invalid_input: calls: expected at least 1 item, got []. Expected proxy/call_many(calls: {tool_name?: string, tool_input?: object}[], stop_on_error?: boolean=false).
@@ -244,7 +244,7 @@ async fn results_that_were_cut() {
     [lines 4,999 to 5,000 of 5,000: the end]
     ");
     assert_snapshot!(with_fixed_handles(&read(json!({"handle": handle, "part": 99})).await), @r#"
-    error invalid_input: part: there are 8 parts, from 1 on. Expected proxy/read_result(handle: string, part?: integer, offset?: integer, limit?: integer, unit?: "lines"|"bytes", grep?: string, select?: string).
+    error invalid_input: part: there are 8 parts, counted from 1. Expected proxy/read_result(handle: string, part?: integer, offset?: integer, limit?: integer, unit?: "lines"|"bytes", grep?: string, select?: string).
     "#);
     assert_snapshot!(with_fixed_handles(&read(json!({"handle": handle, "offset": 99_999})).await), @r"
     [no lines there: there are 5,000, offset counts from 0]

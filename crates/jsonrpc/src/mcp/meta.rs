@@ -1,19 +1,19 @@
-//! The keys of `_meta` that are the protocol's own. They belong to one hop and are never passed on.
+//! The keys of `_meta` that the protocol defines. They apply to one connection and are never forwarded.
 
 /// The beginning of each of these keys.
 pub const PREFIX: &str = "io.modelcontextprotocol/";
 
-/// The revision that a request speaks; each request names it where there is no handshake.
+/// The revision of a request; without a handshake, each request contains it.
 pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
-/// The name and version of the program that asks.
+/// The name and version of the client.
 pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 
-/// The capabilities of the client that asks; an object, which may be empty.
+/// The capabilities of the client; an object, which may be empty.
 pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// The id of the `subscriptions/listen` request that a notification is for.
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// The level from which on the client hears the server's log during this request.
+/// The lowest level of the server's log messages that the client receives during this request.
 pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";

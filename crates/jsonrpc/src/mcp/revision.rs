@@ -8,16 +8,16 @@ use std::{borrow::Cow, fmt};
 pub struct Revision(Cow<'static, str>);
 
 impl Revision {
-    /// The last in which a session begins with `initialize`.
+    /// The last revision in which a session begins with `initialize`.
     pub const LAST_WITH_HANDSHAKE: Self = Self::dated("2025-11-25");
 
     /// The first revision in which each request carries all its metadata, in its `_meta`.
     pub const FIRST_STATELESS: Self = Self::dated("2026-07-28");
 
-    /// The one that a request over HTTP speaks if it names none.
+    /// The revision of a request over HTTP that names none.
     pub const UNNAMED: Self = Self::dated("2025-03-26");
 
-    /// All that we speak, the oldest first.
+    /// All supported revisions, the oldest first.
     pub const KNOWN: [Self; 5] = [
         Self::dated("2024-11-05"),
         Self::UNNAMED,
@@ -30,12 +30,12 @@ impl Revision {
         Self(Cow::Borrowed(date))
     }
 
-    /// The revision of this name, known or not.
+    /// Returns the revision with this name, which may be unknown.
     pub fn named(name: impl Into<String>) -> Self {
         Self(Cow::Owned(name.into()))
     }
 
-    /// The name, as it stands in messages and headers.
+    /// The name, as it is written in messages and headers.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -6,7 +6,7 @@ pub enum Transport {
     /// Lines over the standard input and output of a child process.
     #[default]
     Stdio,
-    /// One address, to which each message is posted; its answer comes in the response.
+    /// Streamable HTTP: each message is posted to one address and answered in the response.
     StreamableHttp,
     /// HTTP+SSE of revision 2024-11-05: one stream of events carries all messages of the server.
     Sse,

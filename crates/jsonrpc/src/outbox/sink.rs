@@ -12,8 +12,8 @@ use tokio::{
     sync::Mutex,
 };
 
-/// The end to which lines are written. Pipes and sockets can be tried without waiting; anything
-/// else is left to the task.
+/// The stream to which lines are written. Pipes and sockets support writing without waiting; to any
+/// other stream the task writes.
 pub enum Sink {
     /// A pipe, such as the standard input of a child.
     Pipe(pipe::Sender),
@@ -45,7 +45,7 @@ impl fmt::Debug for Sink {
 }
 
 impl Sink {
-    /// A sink of any stream.
+    /// Makes a sink of any stream.
     pub fn stream(output: impl AsyncWrite + Send + Unpin + 'static) -> Self {
         Self::Stream(Mutex::new(Box::new(output)))
     }

@@ -60,10 +60,10 @@ async fn what_nobody_has_read_of_a_pipe_is_known() {
         places.push(sent.expect("open"));
     }
     assert_eq!(places, [0, 3, 6]);
-    // The first line, and a byte of the second.
+    // Reads the first line, and a byte of the second.
     receiver.readable().await.expect("open");
     assert_eq!(receiver.try_read(&mut [0; 4]).expect("bytes"), 4);
-    // As long as it may be read, nothing is certain.
+    // As long as the receiver is open, any line may still be read.
     assert!(places.iter().all(|place| !outbox.is_unread(*place)));
     drop(receiver);
     let unread = || {

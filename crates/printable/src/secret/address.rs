@@ -6,7 +6,7 @@ use super::{
     name::{holds_secret, names_secret},
 };
 
-/// A part of a path with so many hexadecimal digits is a key: many services write it there.
+/// A part of a path with at least this many hexadecimal digits is a key, as many services use them.
 const HEX_KEY_CHARS_MIN: usize = 32;
 
 /// Returns true if a text begins with a scheme and `://`.
@@ -18,7 +18,7 @@ pub(super) fn is_address(text: &str) -> bool {
     scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && scheme.chars().all(is_part)
 }
 
-/// The secrets of an address, each pushed with its place.
+/// Finds the secrets of an address, and passes each of them to `push`.
 pub(super) fn find(text: &str, mut push: impl FnMut(&str, Option<&str>)) {
     let Some((_, rest)) = text.split_once("://") else {
         return;
@@ -34,8 +34,8 @@ pub(super) fn find(text: &str, mut push: impl FnMut(&str, Option<&str>)) {
     }
     for pair in query.split(['?', '#', '&', ';']) {
         let (name, value) = pair.split_once('=').unwrap_or(("", pair));
-        let is_told = names_secret(name) && holds_secret(value);
-        if !has_reference(value) && (is_told || looks_secret(value)) {
+        let is_named_secret = names_secret(name) && holds_secret(value);
+        if !has_reference(value) && (is_named_secret || looks_secret(value)) {
             push(value, Some(name));
         }
     }

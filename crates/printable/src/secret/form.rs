@@ -69,10 +69,10 @@ const BEGINNINGS: [&str; 62] = [
     "rzp_live_",
 ];
 
-/// A shorter text is no token.
+/// The shortest token, in characters.
 pub(super) const TOKEN_CHARS_MIN: usize = 12;
 
-/// A text of no known form is a key if it has a run of so many letters and digits.
+/// The shortest run of letters and digits that counts as a key of unknown form.
 const RANDOM_CHARS_MIN: usize = 20;
 
 /// Returns true if a text has a `${...}` reference that is resolved later: such a text is no plain

@@ -1,4 +1,4 @@
-//! A secret that was found in a text, and the text without it.
+//! A secret in a text, and its masking.
 
 use std::ops::Range;
 
@@ -10,12 +10,11 @@ pub const HIDDEN: &str = "***";
 pub struct FoundSecret {
     /// Its place in the text, in bytes.
     pub range: Range<usize>,
-    /// The parameter, option or header with this value. None if only the form shows that it is a
-    /// secret.
+    /// The parameter, option or header with this value; `None` if it is recognized only by its form.
     pub name: Option<String>,
 }
 
-/// The text without these secrets.
+/// Masks these secrets in a text.
 pub(super) fn hide(text: &str, found: &[FoundSecret]) -> String {
     let mut masked = String::with_capacity(text.len());
     let mut at = 0;

@@ -6,32 +6,32 @@ use super::{
     text::{is_name, named_next},
 };
 
-/// Each line of a file without the secrets in it. Keys and comments are unchanged, except for text
-/// in the form of a token.
+/// Masks the secrets in each line of a file. Keys and comments are unchanged, except for text that has
+/// the form of a token.
 pub fn mask_lines(text: &str) -> Vec<String> {
-    let mut lines = Lines::default();
+    let mut lines = LineMasker::default();
     text.lines().map(|line| lines.mask(line)).collect()
 }
 
 #[derive(Default)]
-struct Lines {
-    /// The option that the next value belongs to. An option and its value may be on two lines.
+struct LineMasker {
+    /// The name of the next value, which may be on the next line.
     named: Option<String>,
-    /// The end of a secret of several lines.
+    /// The end of a multi-line secret.
     until: Option<End>,
 }
 
 enum End {
-    /// A mark of TOML, or the last line of a key.
+    /// A closing mark: quotes of TOML, or the last line of a private key.
     Mark(&'static str),
-    /// A line that is indented no deeper: a block of YAML.
+    /// A line that is not indented deeper, after a block of YAML.
     Indent(usize),
 }
 
-/// The beginning of the last line of a private key, at any place in a line.
+/// The text that marks the last line of a private key.
 const KEY_END: &str = "-----END";
 
-impl Lines {
+impl LineMasker {
     fn mask(&mut self, line: &str) -> String {
         let indent = line.len() - line.trim_start().len();
         let is_inside = match &self.until {
@@ -105,7 +105,7 @@ impl Lines {
         masked
     }
 
-    /// The text outside of quotes: keys of TOML and YAML, values, signs between them.
+    /// Masks text outside of quotes: keys of TOML and YAML, values, and the signs between them.
     fn mask_bare(&mut self, text: &str, indent: usize, masked: &mut String) {
         let mut start = 0;
         let mut is_reference = false;
@@ -169,7 +169,7 @@ impl Lines {
     }
 }
 
-/// A word of prose, with the blanks after it.
+/// Masks a word of prose, and keeps the blanks after it.
 fn mask_secrets_kept(word: &str, name: Option<&str>) -> String {
     let kept = word.trim_end();
     mask_secrets(kept, name) + &word[kept.len()..]
@@ -191,7 +191,7 @@ fn end_of_quoted(inner: &str, mark: &str) -> Option<usize> {
     None
 }
 
-/// The length up to the next quote or comment. An apostrophe in a word is no quote.
+/// Returns the length up to the next quote or comment. An apostrophe within a word is not a quote.
 fn length_of_bare(rest: &str, before: &str) -> usize {
     let mut last = before.chars().next_back();
     for (at, c) in rest.char_indices() {

@@ -114,7 +114,7 @@ pub fn names_secret(name: &str) -> bool {
     words.iter().any(tells)
 }
 
-/// `--apiKey`, `X-Api-Key` and `API_KEY` are `API`, `KEY`.
+/// Splits a name into words: `--apiKey`, `X-Api-Key` and `API_KEY` give `API`, `KEY`.
 fn split(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut was_lower = false;
@@ -140,7 +140,7 @@ pub(super) fn holds_secret(value: &str) -> bool {
     value.len() >= VALUE_BYTES_MIN && !is_choice && !is_number && !is_path(value)
 }
 
-/// Base64 may begin with `/` as a path does.
+/// Returns true for a path; base64 may begin with `/` too.
 fn is_path(value: &str) -> bool {
     let drive = matches!(value.as_bytes(), [letter, b':', b'\\' | b'/', ..] if letter.is_ascii_alphabetic());
     let rooted = value.starts_with(['/', '~', '.', '\\']);

@@ -6,7 +6,7 @@ use super::{
     find_secrets, find_secrets_in_arguments, mask_address, mask_lines, mask_secrets, names_secret,
 };
 
-/// Secrets stand between `<` and `>`.
+/// Checks which parts of a text are masked; secrets are marked with `<` and `>`.
 #[track_caller]
 fn check(name: Option<&str>, marked: &str) {
     let text = marked.replace(['<', '>'], "");
@@ -273,7 +273,7 @@ fn lines_of_any_file_are_masked() {
 }
 
 proptest! {
-    /// A telling name, and a value that is surely none of a path, a number or a choice.
+    /// The name indicates a secret, and the value cannot be a path, a number or a keyword.
     #[test]
     fn no_value_of_a_telling_name_survives(
         value in "[a-zA-Z0-9]{5,12}[!%^*_+x][a-zA-Z0-9]{3,20}",
@@ -294,7 +294,7 @@ proptest! {
         prop_assert!(!masked.contains(&value), "{masked}");
     }
 
-    /// Places are places, whatever the text is; and nothing is masked twice.
+    /// The ranges are valid for any text and do not overlap.
     #[test]
     fn any_text_is_read(text in "\\PC{0,60}", name in "[A-Z_]{0,8}") {
         let found = find_secrets(&text, Some(&name));

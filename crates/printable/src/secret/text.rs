@@ -10,7 +10,7 @@ use super::{
 /// Names of authentication schemes before a token.
 const SCHEMES: [&str; 5] = ["Bearer", "Basic", "Token", "ApiKey", "DPoP"];
 
-/// The nesting limit: values in pairs, pairs in JSON, JSON in an argument. Real texts have less.
+/// The nesting limit for values in pairs, pairs in JSON, and JSON in an argument.
 const DEPTH_MAX: usize = 8;
 
 pub(super) fn find(text: &str, name: Option<&str>) -> Vec<FoundSecret> {
@@ -34,7 +34,7 @@ pub(super) fn find_in_arguments<'a>(
     arguments.into_iter().map(one).collect()
 }
 
-/// The role that a word gives to the next one: `--token`, `Authorization:`, `Bearer`.
+/// Returns the name that a word gives to the next one: `--token`, `Authorization:`, `Bearer`.
 pub(super) fn named_next(word: &str) -> Option<&str> {
     if is_scheme(word) {
         return Some("Authorization");
@@ -159,7 +159,7 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// The end of a JSON string.
+/// Returns the end of a JSON string.
 fn end_of_text(inner: &str) -> usize {
     let mut is_escaped = false;
     for (at, c) in inner.char_indices() {
@@ -176,7 +176,7 @@ fn is_separator(c: char) -> bool {
     [';', ',', '|', '&'].contains(&c)
 }
 
-/// Splits words at blanks and at separators of pairs; quotes keep one together.
+/// Splits words at blanks and at separators of pairs, except within quotes.
 fn words(text: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let (mut quote, mut start) = (None, 0);
@@ -209,7 +209,7 @@ pub(super) fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(is_part)
 }
 
-/// `NAME=VALUE` or `NAME: VALUE`. The `:` of an address is none.
+/// Splits `NAME=VALUE` or `NAME: VALUE`, but not at the `:` of an address.
 fn split_pair(text: &str) -> Option<(&str, &str)> {
     let at = text.find(['=', ':'])?;
     let (name, value) = (&text[..at], &text[at + 1..]);
@@ -217,7 +217,7 @@ fn split_pair(text: &str) -> Option<(&str, &str)> {
     (is_name(name) && !is_other && !value.is_empty()).then_some((name, value))
 }
 
-/// The password of `name:password@host`. `npm:package@1.2.3` has no host.
+/// Returns the password of `name:password@host`. `npm:package@1.2.3` has no host, and so no password.
 fn password_of(text: &str) -> Option<&str> {
     let (login, host) = text.rsplit_once('@')?;
     let (user, password) = login.split_once(':')?;

@@ -1,4 +1,4 @@
-//! The processes that there are, and those of them that are ours.
+//! A scan of all processes, and of those that are ours.
 
 use std::{collections::BTreeSet, sync::Arc, time::Instant};
 
@@ -11,50 +11,50 @@ use crate::{
     proc::{Identity, Stat, processes},
 };
 
-/// Whom we may end.
+/// The processes that we may end.
 #[derive(Debug)]
 pub(crate) struct Claim<'a> {
     pub(crate) groups: &'a [Group],
-    pub(crate) meant: Meant<'a>,
+    pub(crate) marks: ClaimedMarks<'a>,
 }
 
 /// The owner of the marks that are searched for.
 #[derive(Debug)]
-pub(crate) enum Meant<'a> {
-    Nobody,
+pub(crate) enum ClaimedMarks<'a> {
+    None,
     /// One child of ours, and its descendants.
     Child(&'a Mark),
     /// Every child of this proxy.
     ChildrenOf(Owner),
     /// Every child of a proxy with this marker that runs no more.
-    LeftUnder(&'a str),
+    LeftBy(&'a str),
 }
 
-impl Meant<'_> {
+impl ClaimedMarks<'_> {
     fn holds(&self, mark: &Mark) -> bool {
         match self {
-            Self::Nobody => false,
-            Self::Child(meant) => mark == *meant,
+            Self::None => false,
+            Self::Child(child) => mark == *child,
             Self::ChildrenOf(owner) => mark.owner == *owner,
-            Self::LeftUnder(marker) => mark.marker == *marker && !mark.owner.lives(),
+            Self::LeftBy(marker) => mark.marker == *marker && !mark.owner.lives(),
         }
     }
 }
 
 /// The processes at one moment. Empty if the system does not provide them.
 #[derive(Debug, Default)]
-pub(crate) struct Table {
-    rows: Vec<Row>,
+pub(crate) struct ProcessTable {
+    rows: Vec<ProcessRow>,
 }
 
 #[derive(Debug)]
-struct Row {
+struct ProcessRow {
     stat: Stat,
-    /// Of the living.
+    /// None for a dead process.
     mark: Option<Mark>,
 }
 
-impl Table {
+impl ProcessTable {
     /// Reads the marks of one session only, if one is given: of few processes then, since an
     /// environment costs more than all else that is read.
     pub(crate) fn read(session: Option<i32>) -> Self {
@@ -62,19 +62,19 @@ impl Table {
             let stat = Stat::read(&process)?;
             let may_be_marked = !stat.is_dead && session.is_none_or(|it| it == stat.session);
             let mark = may_be_marked.then(|| Mark::of(&process, &stat)).flatten();
-            Some(Row { stat, mark })
+            Some(ProcessRow { stat, mark })
         });
         Self {
             rows: rows.collect(),
         }
     }
 
-    /// With the marks of our own session, where our children are.
+    /// Reads the marks of our own session, which our children share.
     pub(crate) fn near() -> Self {
         Owner::ourselves().map_or_else(Self::default, |us| Self::read(Some(us.session)))
     }
 
-    /// The members of a group that live, but for its leader.
+    /// The live members of a group, without its leader.
     pub(crate) fn led_by(&self, leader: i32) -> Vec<Identity> {
         let others =
             self.rows.iter().map(|row| &row.stat).filter(|stat| {
@@ -94,11 +94,12 @@ impl Table {
     fn find_in(&self, group: i32, claim: &Claim) -> Vec<Ours> {
         let members = || self.rows.iter().filter(|row| row.stat.group == group);
         let is_whole = self.is_ours(group, claim);
-        let meant = members().filter(|row| !row.stat.is_dead && (is_whole || claim.marks(row)));
+        let meant =
+            members().filter(|row| !row.stat.is_dead && (is_whole || claim.claims_mark_of(row)));
         let held: Vec<Ours> = meant.filter_map(|row| Ours::hold(&row.stat)).collect();
         // A group that has members keeps its id. One that has the same member before and after handles to
         // the others were opened has been the same all the time.
-        let is_same = |row: &Row| {
+        let is_same = |row: &ProcessRow| {
             let now = row.stat.identity.read();
             now.is_some_and(|now| now.group == group)
         };
@@ -116,39 +117,39 @@ impl Table {
             .rows
             .iter()
             .find(|row| row.stat.identity.pid == group && !row.stat.is_dead);
-        let is_led_by_others = leader.is_some_and(|leader| !claim.marks(leader));
+        let is_led_by_others = leader.is_some_and(|leader| !claim.claims_mark_of(leader));
         group > 1
             && group != own_group()
-            && (members.any(|row| claim.knows(row)) || !is_led_by_others)
+            && (members.any(|row| claim.claims_group_of(row)) || !is_led_by_others)
     }
 }
 
 impl Claim<'_> {
-    fn is_evidence(&self, row: &Row) -> bool {
-        self.knows(row) || self.marks(row)
+    fn is_evidence(&self, row: &ProcessRow) -> bool {
+        self.claims_group_of(row) || self.claims_mark_of(row)
     }
 
     /// Includes dead processes: until they are reaped, they hold the group's id.
-    fn knows(&self, row: &Row) -> bool {
+    fn claims_group_of(&self, row: &ProcessRow) -> bool {
         let stat = &row.stat;
         let mut groups = self.groups.iter();
         groups.any(|group| group.is(stat.group) && group.knows(stat.identity))
     }
 
-    fn marks(&self, row: &Row) -> bool {
-        row.mark.as_ref().is_some_and(|mark| self.meant.holds(mark))
+    fn claims_mark_of(&self, row: &ProcessRow) -> bool {
+        row.mark.as_ref().is_some_and(|mark| self.marks.holds(mark))
     }
 }
 
-/// Looks that are shared: thirty servers that stop at once do not each read the whole of `/proc`.
+/// Scans that callers share: thirty servers that stop at once do not each read the whole of `/proc`.
 #[derive(Debug, Default)]
-pub(crate) struct Looks {
-    last: Mutex<Option<(Instant, Arc<Table>)>>,
+pub(crate) struct SharedScans {
+    last: Mutex<Option<(Instant, Arc<ProcessTable>)>>,
 }
 
-impl Looks {
+impl SharedScans {
     /// Returns a scan that began after this call.
-    pub(crate) async fn look(&self) -> Arc<Table> {
+    pub(crate) async fn scan(&self) -> Arc<ProcessTable> {
         let asked = Instant::now();
         let mut last = self.last.lock().await;
         if let Some((began, table)) = &*last
@@ -157,7 +158,7 @@ impl Looks {
             return Arc::clone(table);
         }
         let began = Instant::now();
-        let table = Arc::new(spawn_blocking(Table::near).await.unwrap_or_default());
+        let table = Arc::new(spawn_blocking(ProcessTable::near).await.unwrap_or_default());
         *last = Some((began, Arc::clone(&table)));
         table
     }

@@ -6,7 +6,7 @@ use std::{
 
 use rustix::process::Signal;
 
-use super::{Claim, Meant, Ours, Table};
+use super::{Claim, ClaimedMarks, Ours, ProcessTable};
 use crate::{
     group::wait_until,
     limits::TEST_WAIT,
@@ -14,11 +14,11 @@ use crate::{
     proc::Stat,
 };
 
-/// Killed, whatever becomes of the test.
+/// A process that is killed at the end of the test, even if it fails.
 struct Sleeper(Child);
 
 impl Sleeper {
-    /// In a group of its own (0), or in another's.
+    /// Starts it in a group of its own (0), or in another's.
     fn start(group: u32, mark: Option<&Mark>) -> Self {
         let mut sleeps = Command::new("sleep");
         sleeps.arg("1000").process_group(group.cast_signed());
@@ -26,7 +26,7 @@ impl Sleeper {
             sleeps.env(VARIABLE, mark.to_string());
         }
         let sleeper = Self(sleeps.spawn().unwrap());
-        // It may still be about to begin, and has no environment then.
+        // Between fork and exec the process has no environment yet.
         assert!(wait_until(TEST_WAIT, || sleeper.mark().as_ref() == mark));
         sleeper
     }
@@ -51,9 +51,9 @@ impl Drop for Sleeper {
 fn found(mark: &Mark) -> Vec<u32> {
     let claim = Claim {
         groups: &[],
-        meant: Meant::Child(mark),
+        marks: ClaimedMarks::Child(mark),
     };
-    let found = Table::near().find(&claim);
+    let found = ProcessTable::near().find(&claim);
     found
         .iter()
         .map(|it| it.identity.pid.cast_unsigned())
@@ -103,12 +103,14 @@ fn nobody_in_our_own_group_is_ended_for_its_sake() {
     assert_eq!(found(&mark), [marked.id()]);
 }
 
-/// With a handle and without, as on older systems.
+/// Tests processes with a pidfd and without one, as on older systems.
 #[test]
 fn a_process_that_is_held_is_signalled_and_nobody_after_it() {
     let look = |mark: &Mark| {
-        let meant = Meant::Child(mark);
-        Table::near().find(&Claim { groups: &[], meant }).remove(0)
+        let marks = ClaimedMarks::Child(mark);
+        ProcessTable::near()
+            .find(&Claim { groups: &[], marks })
+            .remove(0)
     };
     for has_handle in [true, false] {
         let mark = mark();
@@ -121,7 +123,7 @@ fn a_process_that_is_held_is_signalled_and_nobody_after_it() {
         assert_eq!(held.handle.is_some(), has_handle);
         held.signal(Signal::KILL);
         sleeper.0.wait().unwrap();
-        // Its pid is free; a process that has it now must not match.
+        // The pid is free; a process that has it now must not match.
         assert!(held.look_again().is_err());
         held.signal(Signal::KILL);
     }

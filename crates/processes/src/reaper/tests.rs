@@ -14,13 +14,13 @@ use crate::{
     group::{Group, end, wait_until},
     limits::TEST_WAIT,
     proc::Stat,
-    proof::{Claim, Meant, Ours, Table},
+    proof::{Claim, ClaimedMarks, Ours, ProcessTable},
 };
 
 fn members(group: &Group) -> Vec<Ours> {
     let groups = std::slice::from_ref(group);
-    let meant = Meant::Nobody;
-    Table::near().find(&Claim { groups, meant })
+    let marks = ClaimedMarks::None;
+    ProcessTable::near().find(&Claim { groups, marks })
 }
 
 fn lives(group: &Group) -> bool {
@@ -35,7 +35,8 @@ fn send(pid: Pid, signal: Signal) {
     kill_process(pid, signal).unwrap();
 }
 
-/// A process that leads a group of its own, ready for signals, and another in it.
+/// Starts a process that leads a group of its own and handles signals, and another process in the
+/// group.
 fn leader(script: &str) -> (Child, Group) {
     script_leader(&format!("{script}\nsleep 1000 & echo ready; wait; wait"))
 }
@@ -80,7 +81,7 @@ fn at_the_end_of_its_input_it_ends_who_it_still_knows() {
     }
 }
 
-/// No process has our mark here. The leader has exited and was reaped by the time of the KILL.
+/// The processes have no mark here, and the leader has exited and was reaped before the SIGKILL.
 #[test]
 fn who_was_found_in_a_group_stands_for_it_when_its_leader_is_gone() {
     let script = "(trap '' TERM; echo ready; sleep 1000; :) & wait";
@@ -89,10 +90,10 @@ fn who_was_found_in_a_group_stands_for_it_when_its_leader_is_gone() {
     let reaping = std::thread::spawn(move || reap(format!("+{group}\n").as_bytes()));
     assert_eq!(child.wait().unwrap(), by(Signal::TERM));
     reaping.join().unwrap();
-    assert!(Table::near().led_by(id).is_empty());
+    assert!(ProcessTable::near().led_by(id).is_empty());
 }
 
-/// A test of this very program, run as a process of its own.
+/// Returns the arguments that run a test of this program as a process of its own.
 fn role(name: &str) -> Vec<std::ffi::OsString> {
     let test = format!("reaper::tests::{name}");
     let args = [test.as_str(), "--exact", "--ignored", "--nocapture"];
@@ -137,10 +138,10 @@ fn a_reaper_that_died_is_replaced_and_told_everything_and_goes_with_us() {
     let mut watch = ours.lock();
     let mut process = watch.process.take().unwrap();
     drop(watch);
-    // As our death would: its input ends.
+    // Closes the reaper's input, as our death would.
     drop(std::mem::replace(&mut process.notes, silent_pipe()));
     assert_eq!(child.wait().unwrap(), by(Signal::TERM));
-    let others = || Table::near().led_by(group.id());
+    let others = || ProcessTable::near().led_by(group.id());
     assert!(wait_until(TEST_WAIT, || others().is_empty()));
 
     ours.forget(&group);
@@ -184,8 +185,8 @@ async fn a_child_that_was_stopped_is_forgotten() {
     assert_eq!(spawner.watched(), 0);
 }
 
-/// A proxy with a server under `sh -c`, and one that went to a group of its own before we
-/// could note it. It tells their groups and waits to be killed.
+/// A proxy with a server under `sh -c`, and a process that moved to a group of its own before we
+/// could record it. It prints their groups and waits to be killed.
 #[tokio::test]
 #[ignore = "a child process of the tests of this file, which start it by name"]
 async fn role_of_a_proxy() {
@@ -207,7 +208,7 @@ async fn role_of_a_proxy() {
     std::future::pending::<()>().await;
 }
 
-/// Killed, whatever becomes of the test.
+/// A process that is killed at the end of the test, even if it fails.
 struct Ended(Child);
 
 impl Drop for Ended {

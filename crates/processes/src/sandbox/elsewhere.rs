@@ -1,17 +1,17 @@
 //! Systems without Landlock, and processors that the filter does not support.
 
-use super::{Kept, Refused};
+use super::{ConfineError, Permissions};
 
-fn refuse() -> Refused {
-    Refused::Unavailable("only Linux on x86-64 and ARM64 has what it takes".to_owned())
+fn refuse() -> ConfineError {
+    ConfineError::Unavailable("only Linux on x86-64 and ARM64 is supported".to_owned())
 }
 
 /// Checks that [`enter`] can work.
-pub fn check() -> Result<(), Refused> {
+pub fn check() -> Result<(), ConfineError> {
     Err(refuse())
 }
 
 /// Drops the permissions that are not kept.
-pub fn enter(_: &Kept) -> Result<(), Refused> {
+pub fn enter(_: &Permissions) -> Result<(), ConfineError> {
     Err(refuse())
 }

@@ -8,7 +8,7 @@ use landlock::{
 };
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
 
-use super::{Kept, Refused};
+use super::{ConfineError, Permissions};
 
 /// The first that keeps a file from being cut to nothing (Linux 6.2).
 const ABI_MIN: ABI = ABI::V3;
@@ -36,7 +36,7 @@ const OF_SOCKETS: [i64; 3] = [198, 203, 425];
 const X32: i64 = 0x4000_0000;
 
 /// Checks that [`enter`] can work, without dropping permissions.
-pub fn check() -> Result<(), Refused> {
+pub fn check() -> Result<(), ConfineError> {
     ruleset().map(drop)
 }
 
@@ -45,27 +45,27 @@ pub fn check() -> Result<(), Refused> {
 /// no process outside.
 ///
 /// Call it while no other thread runs, and execute the program from the same thread.
-pub fn enter(kept: &Kept) -> Result<(), Refused> {
+pub fn enter(kept: &Permissions) -> Result<(), ConfineError> {
     for path in &kept.write {
         let opened = File::open(path);
-        opened.map_err(|error| Refused::Path {
+        opened.map_err(|error| ConfineError::Path {
             path: path.clone(),
             why: error.to_string(),
         })?;
     }
-    let failed = |error: landlock::RulesetError| Refused::Failed(error.to_string());
+    let failed = |error: landlock::RulesetError| ConfineError::Failed(error.to_string());
     let write = kept.write.iter().map(AsRef::<Path>::as_ref);
     let write = write.chain(DEVICES.iter().map(Path::new));
     let rules = path_beneath_rules(write, AccessFs::from_write(ABI_MIN));
     let ruleset = ruleset()?.add_rules(rules).map_err(failed)?;
     ruleset.restrict_self().map_err(failed)?;
     if !kept.network {
-        refuse_sockets().map_err(|error| Refused::Failed(error.to_string()))?;
+        refuse_sockets().map_err(|error| ConfineError::Failed(error.to_string()))?;
     }
     Ok(())
 }
 
-fn ruleset() -> Result<RulesetCreated, Refused> {
+fn ruleset() -> Result<RulesetCreated, ConfineError> {
     let create = || {
         Ruleset::default()
             .set_compatibility(CompatLevel::HardRequirement)
@@ -74,7 +74,7 @@ fn ruleset() -> Result<RulesetCreated, Refused> {
             .scope(Scope::from_all(ABI::V6))?
             .create()
     };
-    create().map_err(|error| Refused::Unavailable(format!("Landlock of Linux 6.2: {error}")))
+    create().map_err(|error| ConfineError::Unavailable(format!("Landlock of Linux 6.2: {error}")))
 }
 
 fn refuse_sockets() -> Result<(), seccompiler::Error> {
@@ -96,7 +96,7 @@ mod tests {
         thread,
     };
 
-    use super::{Kept, check, enter};
+    use super::{Permissions, check, enter};
 
     /// Returns the operations that a confined thread can still do: write inside, write outside, truncate
     /// a file outside, move one out, connect, reach a unix socket, write to `/dev/null`, read.
@@ -108,7 +108,7 @@ mod tests {
         let (file, socket) = (outside.join("file"), outside.join("socket"));
         fs::write(&file, "kept").unwrap();
         let _unix = UnixListener::bind(&socket).unwrap();
-        let kept = Kept {
+        let kept = Permissions {
             network,
             write: vec![inside.to_owned()],
         };
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_not_there_is_no_folder_that_may_be_written() {
-        let kept = Kept {
+        let kept = Permissions {
             network: true,
             write: vec![PathBuf::from("/no/such/folder")],
         };

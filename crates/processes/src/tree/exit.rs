@@ -33,7 +33,7 @@ fn gone() -> io::Error {
     io::Error::from(rustix::io::Errno::CHILD)
 }
 
-/// As `wait` would have given it.
+/// Converts it to the status that `wait` returns.
 fn as_status(status: &WaitIdStatus) -> ExitStatus {
     let by_signal = status.terminating_signal();
     let code = status.exit_status().unwrap_or_default() << 8;

@@ -13,10 +13,10 @@ use crate::{
     group::{Group, wait_until},
     limits::TEST_WAIT,
     mark::Mark,
-    proof::{Claim, Meant, Table},
+    proof::{Claim, ClaimedMarks, ProcessTable},
 };
 
-/// A script for `sh`. Whoever it starts may hold its stderr.
+/// Starts a script for `sh`. Its children may hold its stderr open.
 fn spawn(script: &str, spawner: &Arc<Spawner>) -> Tree {
     let mut command = Command::new("sh");
     command.args(["-c", script]).stdin(Stdio::piped());
@@ -24,7 +24,7 @@ fn spawn(script: &str, spawner: &Arc<Spawner>) -> Tree {
     spawner.spawn(command).unwrap()
 }
 
-/// Until it says so on its stderr, which stays open.
+/// Waits for the line `ready` on stderr, which stays open.
 async fn ready(tree: &mut Tree) -> Lines<BufReader<ChildStderr>> {
     let mut lines = BufReader::new(tree.take_stderr().unwrap()).lines();
     let line = lines.next_line().await.unwrap();
@@ -32,7 +32,7 @@ async fn ready(tree: &mut Tree) -> Lines<BufReader<ChildStderr>> {
     lines
 }
 
-/// A child and all it started.
+/// A child and all of its descendants.
 struct All {
     group: Group,
     mark: Mark,
@@ -49,9 +49,9 @@ impl All {
     fn living(&self) -> usize {
         let claim = Claim {
             groups: std::slice::from_ref(&self.group),
-            meant: Meant::Child(&self.mark),
+            marks: ClaimedMarks::Child(&self.mark),
         };
-        Table::near().find(&claim).len()
+        ProcessTable::near().find(&claim).len()
     }
 }
 
@@ -62,7 +62,7 @@ async fn check_stop(script: &str) {
     assert!(all.living() > 0);
     drop(tree.take_stdin());
     tree.stop(Pace::Hurried).await;
-    // On a busy system, those who were sent KILL last may not have gone yet.
+    // On a busy system, processes that were sent SIGKILL last may still exist.
     assert!(wait_until(TEST_WAIT, || all.living() == 0), "{script}");
     let zombie = Path::new("/proc").join(leader.to_string());
     assert!(!zombie.exists(), "{script}");
@@ -78,7 +78,7 @@ async fn a_stop_leaves_nobody_whatever_the_children_do() {
         r#"trap "" TERM; sleep 1000 & echo ready >&2; exit 1"#,
         r#"sh -c 'trap "" TERM; sh -c "echo ready >&2; sleep 1000; :"; :'; :"#,
         "echo ready >&2; kill -STOP $$",
-        // In groups of their own.
+        // These move to groups of their own.
         "bash -c 'set -m; sleep 1000 & echo ready >&2'",
         r#"bash -c 'set -m; (trap "" TERM; echo ready >&2; sleep 1000; :) & wait'; :"#,
         "bash -c 'set -m; sleep 1000 | env -i sleep 1000 & echo ready >&2; exec sleep 1000'",
@@ -112,7 +112,7 @@ async fn a_stop_that_can_wait_lets_a_child_write_what_it_has() {
     };
     tokio::join!(
         check("echo ready >&2; cat >/dev/null; WRITES"),
-        // Deaf to the end of its input, as servers with a timer are.
+        // Ignores the end of its input, as servers with a timer do.
         check("trap 'WRITES; exit' TERM; echo ready >&2; while :; do sleep 0.01; done"),
     );
 }

@@ -4,36 +4,23 @@ use clap::Command;
 
 /// Every command that is shown, once.
 pub(super) const GROUPS: &[(&str, &[&str])] = &[
-    ("Moving in", &["init", "import"]),
+    ("Setup", &["init", "import"]),
     (
         "Servers",
         &[
-            "recipes", "add", "remove", "enable", "disable", "rename", "restart", "servers", "log",
-            "login", "logout", "secret",
+            "recipes", "add", "remove", "servers", "log", "login", "logout", "secret",
         ],
     ),
     ("Serving", &["serve", "status", "daemon"]),
     (
         "Tools",
-        &[
-            "search",
-            "describe",
-            "call",
-            "run",
-            "types",
-            "read",
-            "list",
-            "categories",
-        ],
+        &["search", "describe", "call", "run", "read", "list"],
     ),
-    ("Trust", &["review", "history", "policy", "allow", "audit"]),
-    (
-        "Index and figures",
-        &["reindex", "tokens", "usage", "stats"],
-    ),
+    ("Trust", &["review", "policy", "audit"]),
+    ("Index and statistics", &["reindex", "stats"]),
     (
         "This program",
-        &["doctor", "demo", "config", "completions", "man", "help"],
+        &["doctor", "demo", "config", "generate", "help"],
     ),
 ];
 
@@ -48,7 +35,7 @@ pub(super) fn render(command: &Command) -> String {
             let about = command.find_subcommand(name).and_then(Command::get_about);
             let about = match about {
                 Some(about) => about.to_string(),
-                None => "Print this, or the help of a command".to_owned(),
+                None => "Print this help, or the help of a command".to_owned(),
             };
             text.push_str(&format!("  {name:widest$}  {about}\n"));
         }
@@ -61,11 +48,11 @@ mod tests {
     use clap::CommandFactory as _;
 
     use super::GROUPS;
-    use crate::cli::Arguments;
+    use crate::cli::CommandLine;
 
     #[test]
     fn every_command_is_in_one_group() {
-        let ours = Arguments::command();
+        let ours = CommandLine::command();
         let shown = ours.get_subcommands().filter(|it| !it.is_hide_set());
         let mut shown: Vec<&str> = shown.map(clap::Command::get_name).collect();
         let grouped = GROUPS.iter().flat_map(|(_, names)| names.iter().copied());
@@ -77,7 +64,7 @@ mod tests {
 
     #[test]
     fn the_list_of_commands_fits_eighty_columns() {
-        let list = super::render(&Arguments::command());
+        let list = super::render(&CommandLine::command());
         for line in list.lines() {
             assert!(line.chars().count() <= 80, "{line}");
         }
@@ -85,7 +72,7 @@ mod tests {
 
     #[test]
     fn every_argument_has_a_help_text() {
-        let ours = Arguments::command();
+        let ours = CommandLine::command();
         let mut commands = vec![&ours];
         while let Some(command) = commands.pop() {
             commands.extend(command.get_subcommands().filter(|it| !it.is_hide_set()));

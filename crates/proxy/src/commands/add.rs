@@ -3,25 +3,85 @@
 use std::{io::IsTerminal as _, sync::Arc, time::Instant};
 
 use anyhow::Context as _;
+use clap::Args;
+use clap_complete::ArgValueCompleter;
 use config::{Environment, edit::NewServer};
 use dialoguer::{Input, Password};
 use gateway::{Gateway, policy::ClientPolicy};
 use registry::Query;
 use setup::{
-    add::{self, Given, Refused, read_env},
+    add::{self, AddArguments, AddError, read_env},
     advise_typed,
-    known::{Answers, Question},
+    known::{Answers, RequiredValue},
 };
 use tool::ServerName;
 
-use super::{edit, event_loop::run_async, logging::log, reindex};
+use super::{edit, reindex};
 use crate::{
-    cli::{Add, Global},
+    cli::{complete::complete_recipes, global::Global},
+    event_loop::run_async,
     exit::Exit,
+    logging::start_log,
     report::{self, print_reindex},
 };
 
-pub(super) fn add(global: &Global, given: Add) -> anyhow::Result<Exit> {
+const EXAMPLES: &str = "\
+Examples:
+  proxy add memory                                           from a recipe; `proxy recipes` lists them
+  proxy add filesystem ~/projects                            with the value that the recipe needs
+  proxy add notes -- npx -y notes-mcp --folder ~/notes
+  proxy add issues --env ISSUES_TOKEN -- uvx issues-mcp      with a token from the environment
+  proxy add docs https://docs.example.com/mcp --header 'Authorization: Bearer ${DOCS_TOKEN}'";
+
+/// Add a server to the configuration, and ask it for its tools
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct AddArgs {
+    /// Name: lower-case letters, digits and `-` [default: derived from the command or address]
+    #[arg(add = ArgValueCompleter::new(complete_recipes))]
+    name: Option<String>,
+    /// Address of a remote server; or, for a recipe, the value that it needs
+    #[arg(value_name = "URL|VALUE")]
+    url: Option<String>,
+    /// Command that starts the server, after `--`
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+    /// Variable of the server: NAME=VALUE, or NAME to read it from the environment at each start
+    #[arg(long, short = 'e', value_name = "NAME[=VALUE]")]
+    env: Vec<String>,
+    /// Value that the recipe needs; may be repeated
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// Name for a server that is added by its recipe
+    #[arg(long = "as", value_name = "NAME")]
+    alias: Option<String>,
+    /// Header for the address; `${VAR}` in it is replaced at each start
+    #[arg(long, short = 'H', value_name = "NAME: VALUE")]
+    header: Vec<String>,
+    /// Working folder of the server
+    #[arg(long, value_name = "FOLDER")]
+    cwd: Option<String>,
+    /// Category of its tools, for searches
+    #[arg(long)]
+    category: Option<String>,
+    /// Tag of its tools, for searches; may be repeated
+    #[arg(long = "tag", value_name = "TAG")]
+    tags: Vec<String>,
+    /// Start one process per client, in the client's folder
+    #[arg(long)]
+    per_client: bool,
+    /// Add the server disabled, and do not ask it for its tools
+    #[arg(long)]
+    disabled: bool,
+}
+
+impl AddArgs {
+    pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
+        add(global, self)
+    }
+}
+
+fn add(global: &Global, given: AddArgs) -> anyhow::Result<Exit> {
     let is_disabled = given.disabled;
     let (name, server, remarks) = match prepare(given)? {
         Ok(prepared) => prepared,
@@ -43,13 +103,15 @@ pub(super) fn add(global: &Global, given: Add) -> anyhow::Result<Exit> {
     };
     report::say(&format!("added `{name}` to {}", added.path.display()));
     for rule in added.value {
-        report::say(&format!("note: `{name}` is named already by {rule}"));
+        report::say(&format!("note: {rule} already names `{name}`"));
     }
     for remark in remarks {
         report::say(&format!("note: {remark}"));
     }
     if is_disabled {
-        report::say(&format!("it is switched off; on: proxy enable {name}"));
+        report::say(&format!(
+            "it is disabled; to enable it: proxy servers enable {name}"
+        ));
         return Ok(Exit::Success);
     }
     run_async(ask(global, &name))?
@@ -59,8 +121,8 @@ type Prepared = (ServerName, NewServer, Vec<String>);
 
 /// Returns the server as it is to be written, with remarks for the user; or the reason why there is
 /// none.
-fn prepare(given: Add) -> anyhow::Result<Result<Prepared, String>> {
-    let wanted = Given {
+fn prepare(given: AddArgs) -> anyhow::Result<Result<Prepared, String>> {
+    let wanted = AddArguments {
         name: given.name.clone(),
         url: given.url.clone(),
         command: given.command.clone(),
@@ -81,11 +143,11 @@ fn prepare(given: Add) -> anyhow::Result<Result<Prepared, String>> {
     }))
 }
 
-fn read(wanted: &Given, given: &Add) -> Result<Prepared, Refused> {
+fn read(wanted: &AddArguments, given: &AddArgs) -> Result<Prepared, AddError> {
     if let Some(set) = given.set.first() {
-        return Err(Refused::Form {
+        return Err(AddError::Form {
             given: set.clone(),
-            what: "value of a recipe: this server is added without one",
+            what: "value for a recipe, and this server has none",
             form: "--env NAME=VALUE",
         });
     }
@@ -95,7 +157,7 @@ fn read(wanted: &Given, given: &Add) -> Result<Prepared, Refused> {
     Ok((alias.transpose()?.unwrap_or(name), server, remarks))
 }
 
-fn by_recipe(name: &str, given: &Add) -> anyhow::Result<Result<Prepared, String>> {
+fn by_recipe(name: &str, given: &AddArgs) -> anyhow::Result<Result<Prepared, String>> {
     let Some(recipe) = recipes::find(name) else {
         return Ok(Err(add::no_start(name, given.url.as_deref()).to_string()));
     };
@@ -127,11 +189,11 @@ fn by_recipe(name: &str, given: &Add) -> anyhow::Result<Result<Prepared, String>
 }
 
 /// Renders the missing parameters and variables of a recipe when no person can be asked.
-fn refuse(name: &str, questions: &[Question]) -> String {
-    let mut lines = vec![format!("`{name}` needs more; nothing was changed")];
+fn refuse(name: &str, questions: &[RequiredValue]) -> String {
+    let mut lines = vec![format!("`{name}` needs more values; nothing was changed")];
     let mut flags = Vec::new();
     for question in questions {
-        let Question { name, what, .. } = question;
+        let RequiredValue { name, what, .. } = question;
         let origin = question.origin.as_ref();
         let origin = origin.map_or_else(String::new, |it| format!(" ({it})"));
         lines.push(format!("  {name}: {what}{origin}"));
@@ -150,7 +212,7 @@ fn refuse(name: &str, questions: &[Question]) -> String {
     lines.join("\n")
 }
 
-fn ask_person(question: &Question) -> anyhow::Result<String> {
+fn ask_person(question: &RequiredValue) -> anyhow::Result<String> {
     let origin = question.origin.as_ref();
     let origin = origin.map_or_else(String::new, |it| format!("; {it}"));
     let prompt = format!("{} ({}{origin})", question.name, question.what);
@@ -159,12 +221,12 @@ fn ask_person(question: &Question) -> anyhow::Result<String> {
     } else {
         Input::new().with_prompt(prompt).interact_text()
     };
-    answer.context("nothing was answered, and nothing changed")
+    answer.context("no answer was given, so nothing was changed")
 }
 
 /// Asks the new server for its tools and shows what a search finds of them.
 async fn ask(global: &Global, name: &ServerName) -> anyhow::Result<Exit> {
-    log("error");
+    start_log("error");
     let config = config::load(&global.overrides(), &Environment::of_process())?;
     let gateway = Gateway::new(config.gateway)?;
     let asked = ask_and_show(&gateway, global, name).await;
@@ -182,7 +244,7 @@ async fn ask_and_show(
     let exit = print_reindex(&lines, began.elapsed().as_secs_f64(), global.json);
     if exit != Exit::Success {
         report::say(&format!(
-            "hint: `proxy log {name}` has what it wrote; mend its table in the configuration, or: \
+            "hint: `proxy log {name}` prints its stderr; correct its table in the configuration, or: \
              proxy remove {name}"
         ));
         return Ok(exit);

@@ -1,28 +1,80 @@
 //! `proxy audit`: the calls that were made, and whether their log is unaltered.
 
+use clap::{Args, Subcommand};
+use clap_complete::ArgValueCompleter;
 use config::Config;
 use files::clock::now_ms;
 use serde_json::{Value, json};
 use telemetry::{Broken, Filter, Verified};
 
+use super::with_config;
 use crate::{
-    cli::{Audit, AuditAction, Global},
+    cli::{complete::complete_servers, global::Global},
     exit::Exit,
     report,
     table::render_table,
 };
 
-pub(super) fn print_audit(config: &Config, global: &Global, audit: &Audit) -> anyhow::Result<Exit> {
+const EXAMPLES: &str = "\
+Examples:
+  proxy audit --since 1h
+  proxy audit --client claude-code --server files --json
+  proxy audit --caller ci             over HTTP, with this token
+  proxy audit verify                  whether the log was altered";
+
+/// Show the calls that were made, with client, time and outcome
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct AuditArgs {
+    #[command(subcommand)]
+    action: Option<AuditAction>,
+    /// Only calls within this time: `90s`, `15m`, `1h`, `7d`
+    #[arg(long, value_name = "SPAN", value_parser = parse_span)]
+    since: Option<u64>,
+    /// Only calls over HTTP with this token or OAuth subject
+    #[arg(long, value_name = "NAME")]
+    caller: Option<String>,
+    /// Only calls of the client with this name
+    #[arg(long, value_name = "CLIENT")]
+    client: Option<String>,
+    /// Only calls of this server
+    #[arg(long, value_name = "SERVER", add = ArgValueCompleter::new(complete_servers))]
+    server: Option<String>,
+    /// Only calls of the tool with this name
+    #[arg(long, value_name = "TOOL")]
+    tool: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Subcommand)]
+enum AuditAction {
+    /// Verify that the log was not altered
+    ///
+    /// Exit codes: 0 it was not, 1 it was; the first altered line is printed.
+    Verify,
+}
+
+fn parse_span(text: &str) -> Result<u64, String> {
+    let hint = "write a number and a unit, such as 90s, 15m, 1h, 7d";
+    files::clock::parse_span(text).ok_or_else(|| hint.to_owned())
+}
+
+impl AuditArgs {
+    pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
+        with_config(global, |config| print_audit(&config, global, self))
+    }
+}
+
+fn print_audit(config: &Config, global: &Global, audit: AuditArgs) -> anyhow::Result<Exit> {
     let folder = config.gateway.state_dir.join("audit");
     if let Some(AuditAction::Verify) = audit.action {
         return Ok(print_verified(telemetry::verify(&folder)?, global));
     }
     let filter = Filter {
         since_ms: audit.since.map(|span| now_ms().saturating_sub(span)),
-        client: audit.client.clone(),
-        caller: audit.caller.clone(),
-        server: audit.server.clone(),
-        tool: audit.tool.clone(),
+        client: audit.client,
+        caller: audit.caller,
+        server: audit.server,
+        tool: audit.tool,
     };
     let (mut lines, mut rows) = (Vec::new(), Vec::new());
     telemetry::read(&folder, &filter, |line| {
@@ -33,7 +85,7 @@ pub(super) fn print_audit(config: &Config, global: &Global, audit: &Audit) -> an
         }
     })?;
     if lines.is_empty() && rows.is_empty() {
-        report::say("no call is written down that fits");
+        report::say("no matching call in the log");
         return Ok(Exit::Nothing);
     }
     if global.json {
@@ -55,7 +107,7 @@ fn row(line: &Value) -> [String; 7] {
             .map_or(String::new(), |it| it.to_string())
     };
     if let Some(lost) = line["lost"].as_u64() {
-        let told = format!("({lost} calls could not be written down)");
+        let told = format!("({lost} calls were not logged)");
         return [
             String::new(),
             String::new(),
@@ -113,20 +165,20 @@ fn print_verified(verified: Result<Verified, Broken>, global: &Global) -> Exit {
                 }));
             } else {
                 report::print_data(&format!(
-                    "{lines} lines, {first} to {last}, are as they were written\nlast digest: {digest}"
+                    "{lines} lines, {first} to {last}, are unaltered\nlast digest: {digest}"
                 ));
                 if unfinished > 0 {
                     report::say(&format!(
-                        "unfinished writes: {unfinished}; a process was killed while it wrote, or the disk was full"
+                        "unfinished writes: {unfinished}; a process was killed during a write, or the disk was full"
                     ));
                 }
                 if anchored_since > first {
                     report::say(&format!(
-                        "the anchor counts from line {anchored_since} on; lines taken from the end before it was made do not show"
+                        "the anchor exists since line {anchored_since}; lines removed from the end before that are not detected"
                     ));
                 }
                 report::say(
-                    "a log that was replaced together with its anchor shows by the last digest alone; keep it elsewhere",
+                    "a log replaced together with its anchor is detected only by the last digest; store it elsewhere",
                 );
             }
             Exit::Success
@@ -136,7 +188,7 @@ fn print_verified(verified: Result<Verified, Broken>, global: &Global) -> Exit {
                 report::print_json(&json!({"ok": false, "file": file, "line": line, "why": why}));
             } else {
                 report::say(&format!(
-                    "error: audit/{file}, line {line}: {why}. What stands before it is as it was written; keep a copy of the folder before anything else is called"
+                    "error: audit/{file}, line {line}: {why}. The lines before it are unaltered; copy the folder before anything else is called"
                 ));
             }
             Exit::Nothing

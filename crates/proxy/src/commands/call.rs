@@ -3,29 +3,83 @@
 use std::io::Read as _;
 
 use anyhow::Context as _;
+use clap::Args;
+use clap_complete::ArgValueCompleter;
+use gateway::shell::Verb;
 use serde::Serialize;
 use serde_json::{
     Map, Value,
     value::{RawValue, to_raw_value},
 };
 
-use crate::cli::Call;
+use super::request;
+use crate::{
+    cli::{complete::complete_tools, global::Global},
+    exit::Exit,
+    report,
+};
 
-/// The arguments of `execute_dynamic_tool` for a call as it was typed.
-pub(super) fn read_call(call: &Call) -> anyhow::Result<Box<RawValue>> {
-    Ok(to_raw_value(&Arguments {
-        tool_name: &call.name,
-        tool_input: read_arguments(&call.arguments)?,
-        raw: call.raw,
-        dry_run: call.dry_run,
-        timeout_ms: call.timeout_ms,
-        max_tokens: call.max_tokens,
-    })?)
+const EXAMPLES: &str = "\
+Examples:
+  proxy call git/git_status repo_path=.
+  proxy call git/git_status '{\"repo_path\":\".\"}'
+  proxy call git/git_status - < arguments.json";
+
+/// Call a tool
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct CallArgs {
+    /// Tool: `SERVER/TOOL`, or a name that only one server has
+    #[arg(add = ArgValueCompleter::new(complete_tools))]
+    name: String,
+    /// One JSON object, `-` to read it from stdin, or KEY=VALUE pairs (a value that is valid JSON is
+    /// passed as JSON)
+    #[arg(value_name = "ARGUMENTS")]
+    arguments: Vec<String>,
+    /// Timeout in milliseconds
+    #[arg(long, value_name = "MS")]
+    timeout_ms: Option<u64>,
+    /// Cut the result at this number of tokens
+    #[arg(long, value_name = "COUNT")]
+    max_tokens: Option<u64>,
+    /// Print the whole result, however long
+    #[arg(long)]
+    raw: bool,
+    /// Check the arguments, and do not call the tool
+    #[arg(long)]
+    dry_run: bool,
+    /// Run in this process, without the daemon
+    #[arg(long)]
+    standalone: bool,
+}
+
+impl CallArgs {
+    pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
+        match self.read_call() {
+            Ok(call) => request::run(global, Verb::Call(call), self.standalone),
+            Err(error) => {
+                report::fail(&error);
+                Ok(Exit::Usage)
+            }
+        }
+    }
+
+    /// Returns the arguments of `execute_dynamic_tool`.
+    fn read_call(&self) -> anyhow::Result<Box<RawValue>> {
+        Ok(to_raw_value(&ExecuteArguments {
+            tool_name: &self.name,
+            tool_input: read_arguments(&self.arguments)?,
+            raw: self.raw,
+            dry_run: self.dry_run,
+            timeout_ms: self.timeout_ms,
+            max_tokens: self.max_tokens,
+        })?)
+    }
 }
 
 /// The arguments of `execute_dynamic_tool`.
 #[derive(Serialize)]
-struct Arguments<'a> {
+struct ExecuteArguments<'a> {
     tool_name: &'a str,
     tool_input: Box<RawValue>,
     raw: bool,

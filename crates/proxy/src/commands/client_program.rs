@@ -2,10 +2,10 @@
 
 use std::{process::Stdio, time::Duration};
 
-use setup::moving::Call;
+use setup::moving::ClientCommand;
 use tokio::io::AsyncWriteExt as _;
 
-use super::event_loop::run_async;
+use crate::event_loop::run_async;
 
 /// Time for a client's own program to change its file: it starts a runtime first.
 const PROGRAM_TIME_MAX: Duration = Duration::from_mins(1);
@@ -17,7 +17,7 @@ pub(super) fn is_on_path(program: &str) -> bool {
 }
 
 /// Runs a client's own program to its end, with a timeout.
-pub(super) fn run_program(call: &Call) -> Result<(), String> {
+pub(super) fn run_program(call: &ClientCommand) -> Result<(), String> {
     let done = run_async(async {
         let mut command = tokio::process::Command::new(&call.program);
         command

@@ -1,22 +1,33 @@
 //! `proxy confine`: drops the rights that a server may not have, then becomes the server.
 
-use std::os::unix::process::CommandExt as _;
+use std::{ffi::OsString, os::unix::process::CommandExt as _, path::PathBuf};
 
 use anyhow::Context as _;
-use processes::sandbox::Kept;
+use clap::Args;
+use processes::sandbox::Permissions;
 
-use crate::{cli::Confine, exit::Exit};
+use crate::exit::Exit;
 
-/// Returns only if it fails. No other thread runs yet, so the restrictions apply to all of the process.
-pub(super) fn become_command(confine: Confine) -> anyhow::Result<Exit> {
-    let Confine {
-        network,
-        write,
-        command,
-    } = confine;
-    processes::sandbox::enter(&Kept { network, write })?;
-    let mut words = command.into_iter();
-    let program = words.next().context("no command")?;
-    let error = std::process::Command::new(&program).args(words).exec();
-    Err(error).with_context(|| format!("cannot start {}", program.display()))
+/// Starts a server that has a `sandbox` (started by every proxy that has such a server)
+#[derive(Debug, Args)]
+pub(crate) struct ConfineArgs {
+    #[arg(long)]
+    network: bool,
+    #[arg(long, value_name = "PATH")]
+    write: Vec<PathBuf>,
+    #[arg(last = true, required = true)]
+    command: Vec<OsString>,
+}
+
+impl ConfineArgs {
+    /// Returns only if it fails. No other thread runs yet, so the restrictions apply to all of the
+    /// process.
+    pub(crate) fn become_command(self) -> anyhow::Result<Exit> {
+        let (network, write) = (self.network, self.write);
+        processes::sandbox::enter(&Permissions { network, write })?;
+        let mut words = self.command.into_iter();
+        let program = words.next().context("no command")?;
+        let error = std::process::Command::new(&program).args(words).exec();
+        Err(error).with_context(|| format!("cannot start {}", program.display()))
+    }
 }

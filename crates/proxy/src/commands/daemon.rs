@@ -8,10 +8,11 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
+use clap::Subcommand;
 use config::{Config, ConfigError, Environment};
 use daemon::{
-    hello::{Answer, Purpose, greet},
-    host::{Host, Opened},
+    hello::{DaemonReply, Purpose, greet},
+    host::{DaemonParts, Host},
     launch::{self, Report, connect, connect_or_start},
     log::{self, LogWriter},
     place,
@@ -29,37 +30,72 @@ use tokio::{signal::unix::SignalKind, sync::Notify};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    event_loop::run_async,
-    logging::{LOG_DEFAULT, log_to},
-    serve::find_route,
-    signals::watch,
+    log::read_last_lines,
+    route::{find_route, read_status},
+    status::print_status,
 };
 use crate::{
-    cli::{Daemon, Global, filter_of},
+    cli::global::Global,
+    event_loop::run_async,
     exit::Exit,
-    live, report,
+    live,
+    logging::{LOG_DEFAULT, filter_ours, start_log_to},
+    report,
+    signals::watch,
 };
 
 /// As `ps` and `top` show it.
 const NAME: &str = "proxy-daemon";
 
-pub(super) fn run_verb(global: &Global, verb: &Daemon) -> anyhow::Result<Exit> {
-    match verb {
-        Daemon::Launch => launch(global),
-        Daemon::Run { launched } => Ok(run(global, *launched)),
-        Daemon::Start => act_on_route(global, |route| start(route, false)),
-        Daemon::Stop => act_on_route(global, stop),
-        Daemon::Restart => act_on_route(global, |route| {
-            // A `serve --http` may start the next daemon before we do.
-            let is_restart = end_daemons(route, &Purpose::Restart)? > 0;
-            start(route, is_restart)
-        }),
-        Daemon::Status => super::status::print_status(global, None),
-        Daemon::Logs { lines } => Ok(print_logs(global, *lines)),
-        Daemon::Socket => act_on_route(global, |route| {
-            report::print_data(&route.place.socket(None).display().to_string());
-            Ok(Exit::Success)
-        }),
+/// Start, stop and inspect the shared daemon
+#[derive(Debug, Subcommand)]
+pub(crate) enum DaemonAction {
+    /// Start the daemon, unless it is running; `proxy serve` starts it too
+    Start,
+    /// Stop the daemon and its servers; the next message of a client starts another
+    Stop,
+    /// Stop the daemon and start another
+    Restart,
+    /// Show the daemon, its clients and its servers, like `proxy status`
+    Status,
+    /// Print the daemon's log, oldest line first
+    Logs {
+        /// Print only the last lines
+        #[arg(long, short = 'n', value_name = "COUNT")]
+        lines: Option<usize>,
+    },
+    /// Print the path of the socket, for a systemd unit
+    Socket,
+    /// Run the daemon in the foreground, or under systemd (`config/systemd/`)
+    Run {
+        /// Started by `launch`, which reads a report on stdout
+        #[arg(long, hide = true)]
+        launched: bool,
+    },
+    /// Start `run` with our stdin, which is its socket, and exit
+    #[command(hide = true)]
+    Launch,
+}
+
+impl DaemonAction {
+    pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
+        match self {
+            Self::Launch => launch(global),
+            Self::Run { launched } => Ok(run(global, launched)),
+            Self::Start => act_on_route(global, |route| start(route, false)),
+            Self::Stop => act_on_route(global, stop),
+            Self::Restart => act_on_route(global, |route| {
+                // A `serve --http` may start the next daemon before we do.
+                let is_restart = end_daemons(route, &Purpose::Restart)? > 0;
+                start(route, is_restart)
+            }),
+            Self::Status => print_status(global, None),
+            Self::Logs { lines } => Ok(print_logs(global, lines)),
+            Self::Socket => act_on_route(global, |route| {
+                report::print_data(&route.place.socket(None).display().to_string());
+                Ok(Exit::Success)
+            }),
+        }
     }
 }
 
@@ -93,16 +129,16 @@ fn refuse_config(error: &ConfigError) -> Exit {
 fn start(route: &Route, is_restart: bool) -> anyhow::Result<Exit> {
     let socket = route.place.socket(None);
     let connection = connect_or_start(&route.identity, &socket)?;
-    let is_new = connection.is_of_a_new_daemon();
+    let is_new = connection.has_started_daemon();
     let stream = connection.stream.try_clone()?;
     match block_on(greet(stream, Purpose::Status))? {
-        Some((_, Answer::Status(status))) => {
+        Some((_, DaemonReply::Status(status))) => {
             let state = match (is_restart, is_new) {
                 (true, _) => "restarted",
                 (false, true) => "started",
                 (false, false) => "runs already",
             };
-            report::print_data(&format!("{state}: pid {}", status["pid"]));
+            report::print_data(&format!("{state}: pid {}", status.pid));
             Ok(Exit::Success)
         }
         Some((_, answer)) => bail!("the daemon answered with {answer:?}"),
@@ -136,7 +172,8 @@ fn end_daemons(route: &Route, purpose: &Purpose) -> anyhow::Result<usize> {
             continue;
         };
         let ended = block_on(async {
-            let Some((mut stream, Answer::Stopping)) = greet(stream, purpose.clone()).await? else {
+            let Some((mut stream, DaemonReply::Stopping)) = greet(stream, purpose.clone()).await?
+            else {
                 return Ok(false);
             };
             // The daemon keeps its end open until it and its servers have ended.
@@ -149,7 +186,7 @@ fn end_daemons(route: &Route, purpose: &Purpose) -> anyhow::Result<usize> {
     Ok(stopped)
 }
 
-pub(super) fn block_on<T>(future: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+fn block_on<T>(future: impl Future<Output = io::Result<T>>) -> io::Result<T> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?
@@ -161,7 +198,7 @@ fn print_logs(global: &Global, lines: Option<usize>) -> Exit {
         Ok(file) => file,
         Err(error) => return refuse_config(&error),
     };
-    let shown = super::inspect::read_last_lines(&newest, lines);
+    let shown = read_last_lines(&newest, lines);
     if global.json {
         report::print_json(&json!({"file": newest, "lines": shown}));
     } else if !shown.is_empty() {
@@ -177,8 +214,8 @@ fn print_logs(global: &Global, lines: Option<usize>) -> Exit {
 /// Finds the log of a running daemon even if the configuration is broken by now.
 fn find_log(global: &Global) -> Result<PathBuf, ConfigError> {
     let told = find_route(global)?.ok().and_then(|route| {
-        let daemons = block_on(super::status::ask_daemons(&route)).ok()?;
-        Some(PathBuf::from(daemons.first()?["log"].as_str()?))
+        let daemons = block_on(read_status(&route)).ok()?;
+        Some(daemons.into_iter().next()?.log)
     });
     told.map_or_else(
         || {
@@ -232,7 +269,7 @@ fn serve_config(global: &Global, config: Config, is_launched: bool) -> anyhow::R
     close_stdin()?;
     let log = log::path(&config.gateway.state_dir);
     state_dir::make(&config.gateway.state_dir)?;
-    log_to(
+    start_log_to(
         &choose_filter(&config),
         LogWriter::new(&config.gateway.state_dir),
     );
@@ -250,7 +287,7 @@ fn serve_config(global: &Global, config: Config, is_launched: bool) -> anyhow::R
         let load = live::loader_of(global);
         let (gateway, upkeep) = live::open(config, Arc::clone(&load), nudge, daemon)?;
         let read_http = move || load().map(|it| it.http).map_err(|error| error.to_string());
-        let opened = Opened {
+        let opened = DaemonParts {
             gateway,
             upkeep,
             config: file,
@@ -283,7 +320,7 @@ fn nudge_on_hangup(nudge: Arc<Notify>) -> io::Result<()> {
 
 /// The socket that we were given (by a client's front, or by systemd), or one that we bind.
 fn open_socket(global: &Global) -> anyhow::Result<BoundSocket> {
-    if let Some(socket) = BoundSocket::on_stdin() {
+    if let Some(socket) = BoundSocket::from_stdin() {
         return Ok(socket);
     }
     let route = find_route(global)?.context("no place for the daemon's socket")?;
@@ -299,7 +336,7 @@ fn open_socket(global: &Global) -> anyhow::Result<BoundSocket> {
 /// that a person can read afterwards.
 fn choose_filter(config: &Config) -> String {
     if config.log == LOG_DEFAULT {
-        filter_of("info")
+        filter_ours("info")
     } else {
         config.log.clone()
     }

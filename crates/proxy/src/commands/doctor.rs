@@ -9,18 +9,41 @@ mod traces;
 
 use std::iter;
 
+use clap::Args;
 use config::{Config, Environment};
 use serde_json::{Value, json};
 use setup::doctor::{
-    Check, Verdict, advise, check_addresses, check_arguments, check_commands, check_kept_secrets,
-    check_runtimes, check_secrets, check_twins, check_variables,
+    Check, CheckVerdict, advise, check_addresses, check_arguments, check_commands,
+    check_kept_secrets, check_runtimes, check_secrets, check_twins, check_variables,
 };
 
-use super::{idle_rules, run_async};
-use crate::{cli::Global, exit::Exit, report, table::wrap};
+use super::idle_rules;
+use crate::{
+    cli::global::Global, event_loop::run_async, exit::Exit, logging::start_log, report, table::wrap,
+};
+
+/// Find problems of this machine and configuration, with their fixes
+///
+/// Checks programs, variables, rules without effect, secrets in plain text, clients, the daemon and
+/// the state folder, and starts every server once. It changes nothing, and prints no values.
+///
+/// Exit codes: 0 no problem, 1 a problem, 2 a check could not be made.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Start no server, and no program to read its version
+    #[arg(long)]
+    offline: bool,
+}
+
+impl DoctorArgs {
+    pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
+        start_log("error");
+        examine(global, self.offline)
+    }
+}
 
 /// Runs the checks and prints the findings. `offline` starts nothing: no server, no other program.
-pub(super) fn examine(global: &Global, offline: bool) -> anyhow::Result<Exit> {
+fn examine(global: &Global, offline: bool) -> anyhow::Result<Exit> {
     let mut checks = vec![machine::check_clock()];
     match config::load(&global.overrides(), &Environment::of_process()) {
         Ok(config) => {
@@ -29,7 +52,8 @@ pub(super) fn examine(global: &Global, offline: bool) -> anyhow::Result<Exit> {
             checks.extend(found);
         }
         Err(error) => {
-            let next = "mend the file, then `proxy config check`; `proxy add NAME` begins one";
+            let next =
+                "correct the file, then run `proxy config check`; `proxy add NAME` creates a file";
             checks.push(Check::problem("configuration", error.to_string()).then(next));
         }
     }
@@ -101,9 +125,9 @@ fn render(checks: &[Check]) -> String {
     let widest = checks.iter().map(width).max().unwrap_or(0);
     let lines = checks.iter().flat_map(|check| {
         let sign = match check.verdict {
-            Verdict::Fine => '✓',
-            Verdict::Warning | Verdict::Unknown => '!',
-            Verdict::Problem => '✗',
+            CheckVerdict::Fine => '✓',
+            CheckVerdict::Warning | CheckVerdict::Unknown => '!',
+            CheckVerdict::Problem => '✗',
         };
         let mut found = check.found.lines();
         let first = found.next().unwrap_or_default();
@@ -128,16 +152,20 @@ fn render(checks: &[Check]) -> String {
 fn summarise(checks: &[Check]) -> String {
     let count = |verdict| checks.iter().filter(|it| it.verdict == verdict).count();
     let parts = [
-        (count(Verdict::Problem), "problem", "problems"),
-        (count(Verdict::Unknown), "not found out", "not found out"),
-        (count(Verdict::Warning), "warning", "warnings"),
+        (count(CheckVerdict::Problem), "problem", "problems"),
+        (
+            count(CheckVerdict::Unknown),
+            "check failed",
+            "checks failed",
+        ),
+        (count(CheckVerdict::Warning), "warning", "warnings"),
     ];
     let parts = parts.iter().filter(|(count, _, _)| *count > 0);
     let parts =
         parts.map(|(count, one, many)| format!("{count} {}", if *count == 1 { one } else { many }));
     let parts: Vec<String> = parts.collect();
     if parts.is_empty() {
-        format!("nothing is wrong ({} things were looked at)", checks.len())
+        format!("no problems ({} checks)", checks.len())
     } else {
         parts.join(", ")
     }
@@ -148,10 +176,10 @@ fn to_json(checks: &[Check]) -> Value {
         json!({
             "about": check.about,
             "verdict": match check.verdict {
-                Verdict::Problem => "problem",
-                Verdict::Unknown => "unknown",
-                Verdict::Warning => "warning",
-                Verdict::Fine => "fine",
+                CheckVerdict::Problem => "problem",
+                CheckVerdict::Unknown => "unknown",
+                CheckVerdict::Warning => "warning",
+                CheckVerdict::Fine => "fine",
             },
             "found": check.found,
             "next": check.next,
@@ -164,8 +192,8 @@ fn to_json(checks: &[Check]) -> Value {
 /// 0: nothing, or warnings alone; 1: a problem; 2: a check could not be made.
 fn exit_of(checks: &[Check]) -> Exit {
     match checks.iter().map(|check| check.verdict).min() {
-        Some(Verdict::Problem) => Exit::Nothing,
-        Some(Verdict::Unknown) => Exit::Usage,
+        Some(CheckVerdict::Problem) => Exit::Nothing,
+        Some(CheckVerdict::Unknown) => Exit::Usage,
         _ => Exit::Success,
     }
 }
@@ -180,7 +208,11 @@ mod tests {
     fn problems_come_first_with_what_to_do() {
         let mut checks = vec![
             Check::fine("program npx", "Node.js 20.20.2"),
-            Check::warning("server two", "starts the same as server one").then("proxy remove two"),
+            Check::warning(
+                "server two",
+                "has the same command or address as server one",
+            )
+            .then("proxy remove two"),
             Check::problem("server one", "first\nsecond").then("do it"),
         ];
         checks.sort_by_key(|check| check.verdict);
@@ -188,7 +220,7 @@ mod tests {
         ✗ server one   first
                        second
                        -> do it
-        ! server two   starts the same as server one
+        ! server two   has the same command or address as server one
                        -> proxy remove two
         ✓ program npx  Node.js 20.20.2
 
@@ -200,7 +232,7 @@ mod tests {
         assert_snapshot!(render(&checks[2..]), @"
         ✓ program npx  Node.js 20.20.2
 
-        nothing is wrong (1 things were looked at)
+        no problems (1 checks)
         ");
     }
 }

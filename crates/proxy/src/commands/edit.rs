@@ -1,117 +1,13 @@
-//! `proxy remove`, `enable`, `disable`, `rename`: changes to the configuration file.
+//! Changes of the configuration file.
 
 use std::io;
 
 use config::{
     Environment,
-    edit::{Change, Document, EditError, RemovedRules},
+    edit::{Change, Document, EditError},
 };
-use tool::ServerName;
 
-use super::kept_state::KeptState;
-use crate::{cli::Global, exit::Exit, report};
-
-pub(super) fn remove(
-    global: &Global,
-    servers: &[String],
-    mut keep_rules: bool,
-) -> anyhow::Result<Exit> {
-    if !keep_rules && report::can_ask() {
-        let Some(mut document) = read(global) else {
-            return Ok(Exit::Usage);
-        };
-        let removed: Vec<String> = servers
-            .iter()
-            .flat_map(|server| document.remove_rules_of(server).removed)
-            .collect();
-        if !removed.is_empty() {
-            report::say(&format!(
-                "these name what is removed:\n  {}",
-                removed.join("\n  ")
-            ));
-            match report::ask("Remove them too? [y]es, [k]eep them, [n]o change:").as_str() {
-                "y" | "yes" => {}
-                "k" | "keep" => keep_rules = true,
-                _ => {
-                    report::say("nothing was changed");
-                    return Ok(Exit::Nothing);
-                }
-            }
-        }
-    }
-    edit(global, |document| {
-        let mut told = vec![format!("removed: {}", servers.join(", "))];
-        for server in servers {
-            document.remove_server(server)?;
-            let rules = if keep_rules {
-                RemovedRules {
-                    stay: document.list_rules_of(server),
-                    ..RemovedRules::default()
-                }
-            } else {
-                document.remove_rules_of(server)
-            };
-            let removed = rules.removed.into_iter();
-            told.extend(removed.map(|rule| format!("removed `{server}` from {rule}")));
-            let stay = rules.stay.into_iter();
-            told.extend(stay.map(|rule| format!("stays, and holds for any `{server}`: {rule}")));
-        }
-        Ok(told.join("\n"))
-    })
-}
-
-pub(super) fn set_enabled(
-    global: &Global,
-    servers: &[String],
-    enabled: bool,
-) -> anyhow::Result<Exit> {
-    let state = if enabled { "enabled" } else { "disabled" };
-    edit(global, |document| {
-        let mut changed = Vec::new();
-        for server in servers {
-            if document.set_enabled(server, enabled)? {
-                changed.push(server.as_str());
-            }
-        }
-        Ok(if changed.is_empty() {
-            format!("{state} already: {}", servers.join(", "))
-        } else {
-            format!("{state}: {}", changed.join(", "))
-        })
-    })
-}
-
-pub(super) fn rename(global: &Global, from: &str, to: &str) -> anyhow::Result<Exit> {
-    let to: ServerName = match to.parse() {
-        Ok(to) => to,
-        Err(error) => {
-            report::say(&format!("error: {error}"));
-            return Ok(Exit::Usage);
-        }
-    };
-    // No state is kept under an invalid name.
-    let state = match from.parse() {
-        Ok(from) => Some(KeptState::open(global, from, to.clone())?),
-        Err(_) => None,
-    };
-    let renamed = change_with(
-        global,
-        |document| document.rename_server(from, &to),
-        |_, _, write| match &state {
-            Some(state) => state.rename(write),
-            None => write(),
-        },
-    )?;
-    let Some(renamed) = renamed else {
-        return Ok(Exit::Usage);
-    };
-    let mut told = vec![format!(
-        "renamed: `{from}` is `{to}`, with its rules, accepted tools, logins and history"
-    )];
-    told.extend(renamed.value);
-    report::say(&told.join("\n"));
-    Ok(Exit::Success)
-}
+use crate::{cli::global::Global, exit::Exit, report};
 
 /// Changes the configuration file, or reports why it cannot be changed. A running daemon applies the
 /// change by itself.
@@ -149,7 +45,7 @@ pub(super) fn change_with<T>(
         }
     };
     if let Some(mistakes) = &change.mistakes {
-        report::say(&format!("{mistakes}\nthese were there before"));
+        report::say(&format!("{mistakes}\nthe file had these mistakes before"));
     }
     Ok(Some(change))
 }

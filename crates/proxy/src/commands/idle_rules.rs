@@ -51,7 +51,7 @@ pub(super) fn to_checks(found: &IdleRules) -> Vec<Check> {
     });
     let unlisted = found.unlisted.iter().map(|server| {
         let found =
-            "its tools were never listed: whether the rules about them match is not known yet";
+            "its tools were never listed, so it is unknown whether the rules about them match";
         Check::warning(format!("server {server}"), found).then(format!("proxy reindex {server}"))
     });
     idle.chain(unlisted).collect()

@@ -2,6 +2,7 @@
 
 use std::{fs, os::unix::fs::FileTypeExt as _, path::Path};
 
+use clap::Args;
 use config::{
     Environment,
     edit::{Change, Document},
@@ -19,9 +20,35 @@ use super::{
     },
     secret,
 };
-use crate::{cli::Global, exit::Exit, report};
+use crate::{cli::global::Global, exit::Exit, report};
 
-pub(super) fn import(global: &Global, from: &[String], dry_run: bool) -> anyhow::Result<Exit> {
+const EXAMPLES: &str = "\
+Examples:
+  proxy import                      from every installed client
+  proxy import cursor .mcp.json     from a client and a file
+  pbpaste | proxy import -          the configuration that a README shows
+  proxy import server.json          a server of the registry
+  proxy import notes.mcpb           a bundle";
+
+/// Import servers from clients and files without modifying them
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ImportArgs {
+    /// Clients, files, or `-` for stdin [default: every client]
+    #[arg(value_name = "CLIENT|FILE")]
+    from: Vec<String>,
+    /// Show the change of the configuration, and do not make it
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl ImportArgs {
+    pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
+        import(global, &self.from, self.dry_run)
+    }
+}
+
+fn import(global: &Global, from: &[String], dry_run: bool) -> anyhow::Result<Exit> {
     let env = Environment::of_process();
     let (home, own) = (find_home(&env)?, find_own(global, &env)?);
     let (taken, mut left) = match collect(from, &home, &own) {
@@ -74,13 +101,13 @@ pub(super) fn import(global: &Global, from: &[String], dry_run: bool) -> anyhow:
         asked.print()
     };
     if received.is_empty() {
-        report::say("nothing was taken over");
+        report::say("nothing was imported");
         return Ok(Exit::Nothing);
     }
     Ok(exit)
 }
 
-type Collected = (Vec<setup::moving::Taken>, Vec<LeftOut>);
+type Collected = (Vec<setup::moving::ImportedServer>, Vec<LeftOut>);
 
 /// Collects the servers of all named sources.
 fn collect(from: &[String], home: &Home, own: &Own) -> Result<Collected, String> {
@@ -96,7 +123,7 @@ fn collect(from: &[String], home: &Home, own: &Own) -> Result<Collected, String>
             say_all(&found.mistakes);
             if found.installed.is_empty() {
                 return Err(format!(
-                    "{} is not on this machine\nhint: name its file instead",
+                    "{} is not installed here\nhint: name its file instead",
                     client.name
                 ));
             }
@@ -108,12 +135,12 @@ fn collect(from: &[String], home: &Home, own: &Own) -> Result<Collected, String>
             read_piped(std::io::stdin().lock())
         } else if is_pipe(name) {
             return Err(format!(
-                "{name}: a pipe, not a file\nhint: pass its text on stdin: COMMAND | proxy import -"
+                "{name} is a pipe, not a file\nhint: write to stdin instead: COMMAND | proxy import -"
             ));
         } else if Path::new(name).exists() {
             read_any_file(Path::new(name), home)
         } else {
-            return Err(unknown(name));
+            return Err(describe_unknown(name));
         };
         entries.extend(read.map_err(|error| format!("{name}: {error}"))?);
     }
@@ -126,7 +153,7 @@ fn is_pipe(name: &str) -> bool {
 }
 
 /// Renders the error for a name that is neither a client nor a file.
-pub(super) fn unknown(name: &str) -> String {
+pub(super) fn describe_unknown(name: &str) -> String {
     let ids: Vec<&str> = setup::moving::list()
         .iter()
         .map(|client| client.id.as_str())
@@ -134,7 +161,7 @@ pub(super) fn unknown(name: &str) -> String {
     let near = tool::near(name, ids.iter().copied(), 1);
     let hint = match near.first() {
         Some(near) => format!("did you mean `{near}`?"),
-        None => format!("clients are {}", ids.join(", ")),
+        None => format!("the clients are {}", ids.join(", ")),
     };
-    format!("`{name}` is no client that we know and no file\nhint: {hint}")
+    format!("`{name}` is neither a known client nor a file\nhint: {hint}")
 }

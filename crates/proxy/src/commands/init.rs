@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
+use clap::Args;
 use config::{Environment, edit::Document};
 use serde_json::{Value, json};
 use setup::moving::{
-    Backup, ClientPlan, Discovery, Home, Journal, Outcome, Own, Received, Receiving, Taken, Undone,
-    difference, discover, get, plan_clients, receive,
+    Backup, ClientPlan, Discovery, Home, ImportedServer, Journal, Own, Received, Receiving,
+    UndoOutcome, Undone, difference, discover, get, plan_clients, receive,
 };
 
 use super::{
@@ -18,12 +19,7 @@ use super::{
     },
     secret::{self, Forgotten},
 };
-use crate::{
-    cli::{Global, Init},
-    exit::Exit,
-    report,
-    table::render_table,
-};
+use crate::{cli::global::Global, exit::Exit, report, table::render_table};
 
 /// Instructions for a model whose client does not show it the other tools.
 const CLAUDE_MD: &str = "Lines for CLAUDE.md or AGENTS.md, if your model does not search by itself:
@@ -31,7 +27,56 @@ const CLAUDE_MD: &str = "Lines for CLAUDE.md or AGENTS.md, if your model does no
     Other tools are behind `proxy`. Find one with `search_tools` (say what you want to do), look at it with
     `describe_tool`, and call it with `execute_dynamic_tool`.";
 
-pub(super) fn init(global: &Global, init: &Init) -> anyhow::Result<Exit> {
+const EXAMPLES: &str = "\
+Examples:
+  proxy init --dry-run                 show every change, and make none
+  proxy init --yes                     ask nothing
+  proxy init --client cursor --keep    only Cursor, whose entries stay
+  proxy init --undo                    restore the files
+
+Exit codes: 0 done, 3 something was left unchanged, with the reason, 2 nothing was done";
+
+/// Import your clients' servers and give each client one entry
+///
+/// Finds MCP clients, adds their servers to the configuration, asks these servers for their tools,
+/// adds the entry of proxy to each client's file, and removes the entries that it replaces. A server
+/// that does not answer keeps its entries. Every file is copied first. On a terminal it shows the
+/// changes and asks first.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
+pub(crate) struct InitArgs {
+    /// Change only this client; may be repeated
+    #[arg(long = "client", value_name = "CLIENT")]
+    clients: Vec<String>,
+    /// Keep the clients' own entries beside the new one
+    #[arg(long)]
+    keep: bool,
+    /// Also import servers from the files of this project, and remove them there: other people may
+    /// share these files. The new entry is never added to them
+    #[arg(long)]
+    project: bool,
+    /// Show every change, and make none
+    #[arg(long)]
+    dry_run: bool,
+    /// Ask nothing
+    #[arg(long, short)]
+    yes: bool,
+    /// Undo the last run: restore the files it changed
+    #[arg(long, conflicts_with_all = ["clients", "keep", "project", "dry_run"])]
+    undo: bool,
+}
+
+impl InitArgs {
+    pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
+        init(global, &self)
+    }
+}
+
+fn init(global: &Global, init: &InitArgs) -> anyhow::Result<Exit> {
     let env = Environment::of_process();
     if init.undo {
         return undo(global, &env);
@@ -41,7 +86,7 @@ pub(super) fn init(global: &Global, init: &Init) -> anyhow::Result<Exit> {
         match get(name) {
             Some(client) => ids.push(client.id.clone()),
             None => {
-                report::say(&format!("error: {}", import::unknown(name)));
+                report::say(&format!("error: {}", import::describe_unknown(name)));
                 return Ok(Exit::Usage);
             }
         }
@@ -53,7 +98,7 @@ pub(super) fn init(global: &Global, init: &Init) -> anyhow::Result<Exit> {
     let mut discovery = discover(&home, &ids, &own, init.project);
     if discovery.installed.is_empty() {
         report::say(
-            "error: no MCP client is here\nhint: `proxy add` adds servers one by one; README says what to give a client",
+            "error: no MCP client is installed here\nhint: `proxy add` adds a server; docs/guide.md has the entry for a client",
         );
         return Ok(Exit::Usage);
     }
@@ -95,7 +140,7 @@ fn choose_clients(discovery: &Discovery) -> anyhow::Result<Vec<String>> {
     let installed = &discovery.installed;
     let names = installed.iter().map(|it| (it.client.name.as_str(), true));
     let chosen = dialoguer::MultiSelect::new()
-        .with_prompt("Clients that get the one entry (space changes, enter goes on)")
+        .with_prompt("Clients to change (space toggles, enter continues)")
         .items_checked(names)
         .interact_opt()?;
     let chosen = chosen.unwrap_or_default().into_iter();
@@ -104,12 +149,12 @@ fn choose_clients(discovery: &Discovery) -> anyhow::Result<Vec<String>> {
 
 struct Moving<'a> {
     global: &'a Global,
-    init: &'a Init,
+    init: &'a InitArgs,
     home: Home,
     own: Own,
     /// The configuration as it is shown to the person, with the servers of `taken`.
     document: Document,
-    taken: Vec<Taken>,
+    taken: Vec<ImportedServer>,
     discovery: Discovery,
     receiving: Receiving,
 }
@@ -236,7 +281,7 @@ impl Moving<'_> {
                 _ => ("entries", "stay"),
             };
             report::say(&format!(
-                "{count} {entries} in files of this project {stay}: a team may share it; `--project` takes it over"
+                "{count} {entries} in files of this project {stay}, because other people may share them; `--project` imports them"
             ));
         }
         if let Some(doubt) = doubt_program(&self.own.program) {
@@ -287,7 +332,7 @@ impl Moving<'_> {
             let name = &plan.client.name;
             if !plan.kept_off.is_empty() {
                 let off = plan.kept_off.join(", ");
-                report::say(&format!("{name}: keeps what is switched off there: {off}"));
+                report::say(&format!("{name}: keeps its disabled entries: {off}"));
             }
             say_by_hand(plan);
             match outcome {
@@ -299,13 +344,13 @@ impl Moving<'_> {
                 }
                 Ok(_) => {
                     let given = if plan.is_given {
-                        "has our entry"
+                        "entry added"
                     } else {
-                        "had our entry"
+                        "entry was there"
                     };
                     let out = match plan.removed.as_slice() {
                         [] => String::new(),
-                        names => format!(", {} out", names.join(", ")),
+                        names => format!(", {} removed", names.join(", ")),
                     };
                     report::say(&format!(
                         "{name}: {given}{out}; it takes effect {}",
@@ -317,14 +362,14 @@ impl Moving<'_> {
         if !failed.is_empty() {
             let names = failed.join(", ");
             report::say(&format!(
-                "{names}: did not answer, so its clients keep it; `proxy doctor` says why, then run this again"
+                "{names}: no answer, so the clients keep their entries; run `proxy doctor` for the reason, then `proxy init` again"
             ));
         }
         let copies = match outcomes.iter().flatten().flatten().count() {
             1 => "1 file was copied beside itself".to_owned(),
             copies => format!("{copies} files were copied beside themselves"),
         };
-        report::say(&format!("{copies}; back: proxy init --undo"));
+        report::say(&format!("{copies}; to undo: proxy init --undo"));
         if plans.iter().any(|plan| plan.client.id == "claude-code") {
             report::say(&format!("\n{CLAUDE_MD}"));
         }
@@ -367,9 +412,7 @@ impl Moving<'_> {
 fn say_by_hand(plan: &ClientPlan) {
     if !plan.by_hand.is_empty() {
         let name = &plan.client.name;
-        report::say(&format!(
-            "{name}: its file is YAML, which you edit yourself:"
-        ));
+        report::say(&format!("{name}: edit its YAML file yourself:"));
         say_all(&plan.by_hand);
     }
 }
@@ -383,7 +426,7 @@ fn undo(global: &Global, env: &Environment) -> anyhow::Result<Exit> {
     for mut journal in Journal::read_all(&journal_folder(global, env)?)? {
         let files = journal.undo(&mut run_program)?;
         let secrets = secret::forget_kept(global, &mut journal)?;
-        let is_left = |it: &Undone| matches!(it.outcome, Outcome::Left(..));
+        let is_left = |it: &Undone| matches!(it.outcome, UndoOutcome::Left(..));
         is_back = !files.iter().all(is_left) || !secrets.gone.is_empty();
         undone.extend(files);
         forgotten.gone.extend(secrets.gone);
@@ -394,7 +437,7 @@ fn undo(global: &Global, env: &Environment) -> anyhow::Result<Exit> {
     }
     if undone.is_empty() && forgotten.left.is_empty() && !is_back {
         report::say(
-            "error: there is no run to undo\nhint: another configuration has runs of its own: `--config FILE`",
+            "error: there is no run to undo\nhint: runs for another configuration need `--config FILE`",
         );
         return Ok(Exit::Nothing);
     }
@@ -403,7 +446,7 @@ fn undo(global: &Global, env: &Environment) -> anyhow::Result<Exit> {
     } else {
         print_undone(&undone, &forgotten);
     }
-    let is_left = |it: &Undone| matches!(it.outcome, Outcome::Left(..));
+    let is_left = |it: &Undone| matches!(it.outcome, UndoOutcome::Left(..));
     Ok(if undone.iter().any(is_left) {
         Exit::Partial
     } else {
@@ -415,16 +458,18 @@ fn print_undone(undone: &[Undone], forgotten: &Forgotten) {
     for it in undone {
         let file = it.file.display();
         report::say(&match &it.outcome {
-            Outcome::Whole => format!("{file}: as it was"),
-            Outcome::Gone => format!("{file}: gone again"),
-            Outcome::Entries => {
-                format!("{file}: others changed it since; our entry is out, its own are in again")
+            UndoOutcome::Whole => format!("{file}: restored"),
+            UndoOutcome::Gone => format!("{file}: deleted"),
+            UndoOutcome::Entries => {
+                format!(
+                    "{file}: changed since; our entry was removed and the former entries were added"
+                )
             }
-            Outcome::Left(why, copy) => {
+            UndoOutcome::Left(why, copy) => {
                 let copy = copy
                     .as_ref()
-                    .map(|copy| format!("; what it was: {}", copy.display()));
-                format!("{file}: left as it is: {why}{}", copy.unwrap_or_default())
+                    .map(|copy| format!("; its former content: {}", copy.display()));
+                format!("{file}: not restored: {why}{}", copy.unwrap_or_default())
             }
         });
     }
@@ -439,7 +484,7 @@ fn print_undone(undone: &[Undone], forgotten: &Forgotten) {
 }
 
 fn print_undone_json(undone: &[Undone], forgotten: &Forgotten) {
-    let one = |it: &Undone| json!({"file": it.file, "is_whole": matches!(it.outcome, Outcome::Whole | Outcome::Gone)});
+    let one = |it: &Undone| json!({"file": it.file, "is_whole": matches!(it.outcome, UndoOutcome::Whole | UndoOutcome::Gone)});
     let files: Value = undone.iter().map(one).collect();
     let left: Vec<&str> = forgotten
         .left

@@ -1,31 +1,79 @@
-//! `proxy login` and `proxy logout`.
+//! `proxy login`.
 
 mod person;
 
 use std::sync::Arc;
 
-use config::{Config, Environment};
+use clap::Args;
+use clap_complete::ArgValueCompleter;
+use config::Config;
 use fleet::LoginPlace;
 use gateway::{Gateway, ServerSettings, Settings};
-use oauth::{
-    GrantKind, LoggedIn, Login as Wanted, LoginError, Way, can_open_browser, log_in, log_out,
-};
+use oauth::{GrantKind, LoggedIn, Login, LoginError, LoginMethod, can_open_browser, log_in};
 use tool::ServerName;
 
 use self::person::Terminal;
-use super::{event_loop::run_async, logging::log, reindex, status::have_looked_again};
+use super::{load_config, reindex, route::notify_of_logins};
 use crate::{
-    cli::{Global, Login, Logout},
+    cli::{complete::complete_servers, global::Global},
+    event_loop::run_async,
     exit::Exit,
+    logging::start_log,
     report,
     time::render_time,
 };
 
+const EXAMPLES: &str = "\
+Examples:
+  proxy login linear
+  proxy login linear --no-browser      print the address; paste the final address
+  proxy login github --device          enter a code on another device
+  proxy login --all                    every remote server without a login
+
+Exit codes: 0 logged in, 3 logged in to some servers, 1 to none, 2 wrong usage";
+
+/// Log in to remote servers that need it
+///
+/// Finds the authorization server, registers this client there if needed, and opens a browser.
+/// Without a browser (over SSH, in a container) it prints the address; paste the address at which
+/// the browser ends. The login is stored in the state folder and renewed automatically.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct LoginArgs {
+    /// Remote servers of the configuration
+    #[arg(
+        required_unless_present = "all",
+        conflicts_with = "all",
+        value_name = "SERVER"
+    )]
+    #[arg(add = ArgValueCompleter::new(complete_servers))]
+    servers: Vec<String>,
+    /// Every remote server that has no login, and no key in its `headers`
+    #[arg(long)]
+    all: bool,
+    /// Print the address instead of opening a browser
+    #[arg(long)]
+    no_browser: bool,
+    /// Show a code to enter on another device, if the server supports it
+    #[arg(long)]
+    device: bool,
+    /// Additional scope to request; may be repeated
+    #[arg(long = "scope", value_name = "SCOPE")]
+    scopes: Vec<String>,
+}
+
+impl LoginArgs {
+    pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
+        start_log("error");
+        match load_config(global) {
+            Some(config) => log_in_to(global, &config, &self),
+            None => Ok(Exit::Usage),
+        }
+    }
+}
+
 /// Logs in to the servers that were named, one after the other, and asks each for its tools.
-pub(super) fn log_in_to(global: &Global, login: &Login) -> anyhow::Result<Exit> {
-    let Some(config) = read_config(global) else {
-        return Ok(Exit::Usage);
-    };
+fn log_in_to(global: &Global, config: &Config, login: &LoginArgs) -> anyhow::Result<Exit> {
     run_async(async {
         let servers = match choose(&config.gateway, login).await {
             Ok(servers) => servers,
@@ -43,8 +91,8 @@ pub(super) fn log_in_to(global: &Global, login: &Login) -> anyhow::Result<Exit> 
         }
         let failed = servers.len() - done.len();
         if !done.is_empty() {
-            have_looked_again(global).await;
-            ask_for_tools(&config, global, done).await?;
+            notify_of_logins(global).await;
+            ask_for_tools(config, global, done).await?;
         }
         Ok(match failed {
             0 => Exit::Success,
@@ -54,27 +102,19 @@ pub(super) fn log_in_to(global: &Global, login: &Login) -> anyhow::Result<Exit> 
     })?
 }
 
-fn opens_browser(login: &Login) -> bool {
+fn opens_browser(login: &LoginArgs) -> bool {
     !login.no_browser && can_open_browser(|name| std::env::var_os(name))
-}
-
-fn read_config(global: &Global) -> Option<Config> {
-    log("error");
-    let config = config::load(&global.overrides(), &Environment::of_process());
-    config
-        .inspect_err(|error| report::say(&error.to_string()))
-        .ok()
 }
 
 async fn choose<'a>(
     settings: &'a Settings,
-    login: &Login,
+    login: &LoginArgs,
 ) -> Result<Vec<&'a ServerSettings>, String> {
     if !login.all {
         return login
             .servers
             .iter()
-            .map(|name| find(settings, name))
+            .map(|name| find_server(settings, name))
             .collect();
     }
     let secrets = gateway::resolver(&settings.private_files());
@@ -89,12 +129,15 @@ async fn choose<'a>(
         }
     }
     if servers.is_empty() {
-        return Err("every remote server has a login, or a key of its own".to_owned());
+        return Err("every remote server has a login or a key".to_owned());
     }
     Ok(servers)
 }
 
-fn find<'a>(settings: &'a Settings, name: &str) -> Result<&'a ServerSettings, String> {
+pub(super) fn find_server<'a>(
+    settings: &'a Settings,
+    name: &str,
+) -> Result<&'a ServerSettings, String> {
     let parsed: Option<ServerName> = name.parse().ok();
     let found = parsed.and_then(|name| settings.server(&name));
     found.ok_or_else(|| {
@@ -104,7 +147,7 @@ fn find<'a>(settings: &'a Settings, name: &str) -> Result<&'a ServerSettings, St
             .map(|it| it.spec.name.as_str())
             .collect();
         format!(
-            "error: no server `{name}`\nhint: there are {}",
+            "error: no server `{name}`\nhint: the servers are {}",
             known.join(", ")
         )
     })
@@ -114,23 +157,23 @@ fn find<'a>(settings: &'a Settings, name: &str) -> Result<&'a ServerSettings, St
 async fn log_in_to_one(
     settings: &Settings,
     server: &ServerSettings,
-    login: &Login,
+    login: &LoginArgs,
     terminal: &Terminal,
 ) -> bool {
     let name = &server.spec.name;
     let Some(place) = find_place(settings, server).await else {
         return false;
     };
-    let wanted = Wanted {
+    let wanted = Login {
         file: &place.file,
         url: &place.url,
         headers: place.headers.clone(),
         settings: &place.settings,
         scopes: &login.scopes,
         way: if login.device {
-            Way::Device
+            LoginMethod::Device
         } else {
-            Way::Browser
+            LoginMethod::Browser
         },
     };
     match log_in(wanted, terminal).await {
@@ -146,15 +189,15 @@ async fn log_in_to_one(
 }
 
 /// Returns the place of the server's login; `None`, with a printed error, if it cannot have one.
-async fn find_place(settings: &Settings, server: &ServerSettings) -> Option<LoginPlace> {
+pub(super) async fn find_place(settings: &Settings, server: &ServerSettings) -> Option<LoginPlace> {
     let name = &server.spec.name;
     let secrets = gateway::resolver(&settings.private_files());
     match LoginPlace::find(&server.spec, &secrets, &settings.private_files()).await {
         Ok(Some(place)) => Some(place),
         Ok(None) => {
             report::say(&format!(
-                "error: {name}: there is nothing to log in to: it is started here, or its \
-                 `headers` have an `Authorization`"
+                "error: {name}: it needs no login: it is a local server, or its `headers` have an \
+                 `Authorization`"
             ));
             None
         }
@@ -177,7 +220,7 @@ fn describe(name: &ServerName, logged_in: &LoggedIn) -> String {
     };
     let until = logged_in.expires_at.map(render_time);
     let until = match (until, logged_in.is_renewable) {
-        (Some(until), true) => format!("; token until {until}, then renewed by itself"),
+        (Some(until), true) => format!("; token until {until}, then renewed automatically"),
         (Some(until), false) => format!("; until {until}"),
         (None, _) => String::new(),
     };
@@ -200,37 +243,4 @@ async fn ask_for_tools(
     gateway.stop().await;
     report::print_reindex(&asked?, 0.0, global.json);
     Ok(())
-}
-
-/// Logs out of the named servers. The local login is removed whatever the authorization server answers.
-pub(super) fn log_out_of(global: &Global, logout: &Logout) -> anyhow::Result<Exit> {
-    let Some(config) = read_config(global) else {
-        return Ok(Exit::Usage);
-    };
-    let settings = &config.gateway;
-    run_async(async {
-        let mut exit = Exit::Success;
-        for name in &logout.servers {
-            let server = match find(settings, name) {
-                Ok(server) => server,
-                Err(why) => {
-                    report::say(&why);
-                    return Ok(Exit::Usage);
-                }
-            };
-            let Some(place) = find_place(settings, server).await else {
-                exit = Exit::Nothing;
-                continue;
-            };
-            let told = log_out(&place.file, &place.url, &place.settings, logout.forget).await?;
-            report::say(&match told {
-                Ok(true) => format!("{name}: logged out"),
-                Ok(false) => format!("{name}: nobody was logged in"),
-                Err(error) => format!(
-                    "{name}: logged out here; its authorization server was not told: {error}"
-                ),
-            });
-        }
-        Ok(exit)
-    })?
 }

@@ -11,13 +11,15 @@ use config::Environment;
 use gateway::Gateway;
 use printable::{mask_arguments, mask_secrets, shorten};
 use serde_json::{Value, json};
-use setup::moving::{Entry, Home, LeftOut, Own, Received};
+use setup::moving::{Home, LeftOut, Own, Received, ServerEntry};
 use tool::ServerName;
 
-use super::{event_loop::run_async, logging::log, reindex};
+use super::reindex;
 use crate::{
-    cli::Global,
+    cli::global::Global,
+    event_loop::run_async,
     exit::Exit,
+    logging::start_log,
     report::{self, Reindexed},
     table::render_table,
 };
@@ -29,7 +31,7 @@ const START_CHARS_MAX: usize = 60;
 pub(super) fn find_home(env: &Environment) -> anyhow::Result<Home> {
     let folder = env
         .path("HOME")
-        .context("`HOME` is not set: nobody's clients can be found")?;
+        .context("`HOME` is not set, so no client can be found")?;
     let text = |(name, value): (&str, &std::ffi::OsStr)| {
         Some((name.to_owned(), value.to_str()?.to_owned()))
     };
@@ -83,8 +85,8 @@ pub(super) fn doubt_program(program: &Path) -> Option<String> {
     ];
     let part = parts.iter().find(|part| passing.contains(&part.as_ref()))?;
     Some(format!(
-        "warning: clients will start {}, which lies in `{part}`: once that is cleaned or switched \
-         they find nothing. Install the program and run this again",
+        "warning: clients will start {}, in the temporary folder `{part}`: they fail once that folder is \
+         removed. Install the program and run this again",
         program.display()
     ))
 }
@@ -92,9 +94,9 @@ pub(super) fn doubt_program(program: &Path) -> Option<String> {
 /// A table of the servers.
 pub(super) fn render_servers(received: &[Received]) -> String {
     let row = |it: &Received| {
-        let origins: Vec<String> = it.taken.entries.iter().map(Entry::origin).collect();
+        let origins: Vec<String> = it.taken.entries.iter().map(ServerEntry::origin).collect();
         let state = match (it.was_there, it.taken.server.enabled) {
-            (true, _) => "there already",
+            (true, _) => "exists",
             (false, true) => "",
             (false, false) => "off",
         };
@@ -162,12 +164,12 @@ pub(super) fn list_remarks(received: &[Received], left: &[LeftOut]) -> Vec<Strin
                 .map(|it| it.place.to_string())
                 .collect();
             let places = unique(places).join(", ");
-            lines.push(format!("{name}: a secret stands in clear in {places}"));
+            lines.push(format!("{name}: a secret is in plain text in {places}"));
         }
     }
     let left = left.iter().map(|it| {
         format!(
-            "left out: {} of {}: {}",
+            "not imported: {} of {}: {}",
             it.entry.name,
             it.entry.origin(),
             it.why
@@ -180,7 +182,7 @@ pub(super) fn list_remarks(received: &[Received], left: &[LeftOut]) -> Vec<Strin
 /// Returns each server and what was left out, as JSON.
 pub(super) fn to_json(received: &[Received], left: &[LeftOut]) -> (Value, Value) {
     let server = |it: &Received| {
-        let from: Vec<String> = it.taken.entries.iter().map(Entry::origin).collect();
+        let from: Vec<String> = it.taken.entries.iter().map(ServerEntry::origin).collect();
         let needs: Vec<&str> = it
             .taken
             .needs
@@ -207,12 +209,12 @@ pub(super) fn to_json(received: &[Received], left: &[LeftOut]) -> (Value, Value)
 
 /// The answers of the servers that were asked.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct SurveyOutcome {
     pub(super) lines: Vec<Reindexed>,
     pub(super) seconds: f64,
 }
 
-impl Asked {
+impl SurveyOutcome {
     /// Prints one line for each server; nothing if no server was asked.
     pub(super) fn print(&self) -> Exit {
         if self.lines.is_empty() {
@@ -223,11 +225,14 @@ impl Asked {
 }
 
 /// Asks these servers for their tools.
-pub(super) fn ask_servers(global: &Global, names: Vec<ServerName>) -> anyhow::Result<Asked> {
+pub(super) fn ask_servers(
+    global: &Global,
+    names: Vec<ServerName>,
+) -> anyhow::Result<SurveyOutcome> {
     if names.is_empty() {
-        return Ok(Asked::default());
+        return Ok(SurveyOutcome::default());
     }
-    log("error");
+    start_log("error");
     let began = std::time::Instant::now();
     let lines = run_async(async {
         let config = config::load(&global.overrides(), &Environment::of_process())?;
@@ -236,7 +241,7 @@ pub(super) fn ask_servers(global: &Global, names: Vec<ServerName>) -> anyhow::Re
         gateway.stop().await;
         asked
     })??;
-    Ok(Asked {
+    Ok(SurveyOutcome {
         lines,
         seconds: began.elapsed().as_secs_f64(),
     })
@@ -266,7 +271,7 @@ pub(super) fn doubt_mode(file: &Path, received: &[Received]) -> Option<String> {
     let mode = std::fs::metadata(file).ok()?.permissions().mode();
     let file = file.display();
     (has_secrets && mode & 0o077 != 0).then(|| {
-        format!("warning: others can read {file}, and secrets stand in it: chmod 600 {file}")
+        format!("warning: other users can read {file}, which contains secrets: chmod 600 {file}")
     })
 }
 

@@ -1,34 +1,93 @@
-//! `proxy policy`, `proxy allow`: the rules for calls.
+//! `proxy policy`: tests a call against the rules, and adds a rule that allows a tool.
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use ::policy::{NotAllowable, Verdict};
+use ::policy::{NotAllowable, PolicyVerdict};
+use clap::{Args, Subcommand};
+use clap_complete::ArgValueCompleter;
 use config::{Environment, edit::EditError};
 use gateway::{Gateway, Thing, Weight};
 use serde_json::json;
 
-use super::{call::read_arguments, edit};
+use super::{call::read_arguments, edit, with_surveyed_gateway};
 use crate::{
-    cli::{Allow, Global, PolicyAction},
+    cli::{complete::complete_tools, global::Global},
     exit::Exit,
     report,
     table::wrap,
 };
 
-pub(super) async fn look(
-    gateway: &Arc<Gateway>,
-    global: &Global,
-    action: PolicyAction,
-) -> anyhow::Result<Exit> {
-    let PolicyAction::Test {
-        name,
-        arguments,
-        client,
-    } = action;
-    let arguments = read_arguments(&arguments)?;
+const ALLOW_EXAMPLES: &str = "\
+Examples:
+  proxy policy allow files/write_file
+  proxy policy allow files/write_file --client cursor
+  proxy policy allow --resource files/file:///etc/hosts";
+
+const TEST_EXAMPLES: &str = "\
+Examples:
+  proxy policy test files/write_file path=/etc/hosts
+  proxy policy test postgres/query '{\"sql\":\"drop table t\"}' --client cursor
+
+Exit codes: 0 allowed, 1 a person would be asked, or refused";
+
+/// Test a call against the rules, or allow a tool
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyAction {
+    /// Allow a tool permanently, by a rule of its own
+    ///
+    /// The rule is added directly before the rule that restricts the tool. Without `--client` it
+    /// applies to every client, and rules for certain clients stay before it. If a rule depends on
+    /// arguments, edit the configuration instead.
+    #[command(after_help = ALLOW_EXAMPLES)]
+    Allow(AllowArgs),
+    /// Print the decision of the rules for a call, without making the call
+    #[command(after_help = TEST_EXAMPLES)]
+    Test(TestArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AllowArgs {
+    /// `SERVER/TOOL`; with an option `SERVER/PROMPT` or `SERVER/URI`
+    #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete_tools))]
+    name: String,
+    /// The name is a prompt
+    #[arg(long, conflicts_with = "resource")]
+    prompt: bool,
+    /// The name is a resource
+    #[arg(long)]
+    resource: bool,
+    /// Only for the client with this name
+    #[arg(long, value_name = "CLIENT")]
+    client: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TestArgs {
+    /// Tool: `SERVER/TOOL`, or a name that only one server has
+    #[arg(add = ArgValueCompleter::new(complete_tools))]
+    name: String,
+    /// One JSON object, `-` to read it from stdin, or KEY=VALUE pairs
+    #[arg(value_name = "ARGUMENTS")]
+    arguments: Vec<String>,
+    /// Test as the client with this name
+    #[arg(long, value_name = "CLIENT")]
+    client: Option<String>,
+}
+
+impl PolicyAction {
+    pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
+        with_surveyed_gateway(global, async |gateway| match &self {
+            Self::Allow(args) => allow(gateway, global, args).await,
+            Self::Test(args) => test(gateway, global, args).await,
+        })
+    }
+}
+
+async fn test(gateway: &Arc<Gateway>, global: &Global, args: &TestArgs) -> anyhow::Result<Exit> {
+    let arguments = read_arguments(&args.arguments)?;
     let tested = gateway
         .authorizer
-        .test_call(&name, arguments.get(), client.as_deref())
+        .test_call(&args.name, arguments.get(), args.client.as_deref())
         .await;
     let settings = gateway.settings();
     let known = gateway::list_known_names(&gateway.catalog.registry, &settings);
@@ -66,17 +125,13 @@ pub(super) async fn look(
         report::print_data(&wrap(&format!("{verdict} {at}, by {by}{reason}"), 2));
     }
     Ok(match decision.verdict {
-        Verdict::Allow => Exit::Success,
-        Verdict::Ask | Verdict::Deny => Exit::Nothing,
+        PolicyVerdict::Allow => Exit::Success,
+        PolicyVerdict::Ask | PolicyVerdict::Deny => Exit::Nothing,
     })
 }
 
 /// Allows a tool, prompt or resource permanently, by a rule directly before the one that restricts it.
-pub(super) async fn allow(
-    gateway: &Gateway,
-    global: &Global,
-    asked: &Allow,
-) -> anyhow::Result<Exit> {
+async fn allow(gateway: &Gateway, global: &Global, asked: &AllowArgs) -> anyhow::Result<Exit> {
     let refuse = |why: EditError| {
         report::say(&format!("error: {why}"));
         Ok(Exit::Usage)

@@ -2,45 +2,68 @@
 
 use std::{io, sync::Arc};
 
-use gateway::{Gateway, Reply, ToolError};
-use results::{Found, Kept, LIMIT_DEFAULT, Output, ReadError, Reading, Unit, Wanted};
+use clap::Args;
+use gateway::{Gateway, ToolError, ToolReply};
+use results::{
+    KeptResult, LIMIT_DEFAULT, Output, ReadError, ReadOutcome, ReadRequest, ReadTexts, Unit,
+};
 use serde_json::json;
 
-use crate::{
-    cli::{Global, Read},
-    exit::Exit,
-    report,
-};
+use super::with_gateway;
+use crate::{cli::global::Global, exit::Exit, report};
 
-pub(super) async fn read(
-    gateway: &Arc<Gateway>,
-    global: &Global,
-    read: Read,
-) -> anyhow::Result<Exit> {
-    match print(gateway, global, read).await {
-        Ok(()) => Ok(Exit::Success),
-        Err(error) => {
-            report::say(&error.to_string());
-            Ok(Exit::Nothing)
-        }
-    }
+const EXAMPLES: &str = "\
+Examples:
+  proxy read r0123456789abcdef > whole.txt
+  proxy read r0123456789abcdef --grep 'ERROR|WARN'
+  proxy read r0123456789abcdef --select '.items[].id'
+  proxy read r0123456789abcdef --offset -20";
+
+/// Print a stored result that was cut: all of it, or a part
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ReadArgs {
+    /// Handle of the result, from the footer of the cut result
+    #[arg(value_name = "HANDLE")]
+    handle: String,
+    /// One part, as a client reads it; the parts together are the whole result
+    #[arg(long, value_name = "NUMBER", group = "what")]
+    part: Option<usize>,
+    /// Number of lines (or bytes, or matches) to skip; a negative number counts from the end
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
+    offset: Option<i64>,
+    /// Number of lines (or bytes, or matches)
+    #[arg(long, value_name = "COUNT")]
+    limit: Option<usize>,
+    /// Count --offset and --limit in bytes
+    #[arg(long)]
+    bytes: bool,
+    /// Lines that match a regular expression, each with two lines of context
+    #[arg(long, value_name = "REGEX", group = "what")]
+    grep: Option<String>,
+    /// Values of a jq expression, one per line
+    #[arg(long, value_name = "JQ", group = "what")]
+    select: Option<String>,
+    /// Stop at this number of tokens [default: no limit]
+    #[arg(long, value_name = "COUNT")]
+    max_tokens: Option<usize>,
 }
 
-async fn print(gateway: &Arc<Gateway>, global: &Global, read: Read) -> Result<(), ToolError> {
+async fn print(gateway: &Arc<Gateway>, global: &Global, read: ReadArgs) -> Result<(), ToolError> {
     let opened = gateway.results.open(&read.handle, None).await;
     let mut kept = opened.map_err(|error| ReadError::Handle(read.handle.clone(), error))?;
     let room = read.max_tokens.unwrap_or(usize::MAX);
     let is_whole = read.is_whole();
-    let wanted = read.into_wanted();
+    let request = read.into_request();
     if is_whole {
         return print_whole(&mut kept, global.json)
             .map_err(|error| ToolError::Internal(error.to_string()));
     }
     let store = &gateway.results;
-    let found = results::read(wanted, kept, Output { room }, store, LIMIT_DEFAULT).await;
-    let Reading { texts, note } = match found? {
-        Found::Reading(reading) => reading,
-        Found::Value(value) => Reading {
+    let found = results::read(request, kept, Output { room }, store, LIMIT_DEFAULT).await;
+    let ReadTexts { texts, note } = match found? {
+        ReadOutcome::Texts(reading) => reading,
+        ReadOutcome::Value(value) => ReadTexts {
             texts: vec![value],
             note: String::new(),
         },
@@ -59,7 +82,7 @@ async fn print(gateway: &Arc<Gateway>, global: &Global, read: Read) -> Result<()
 }
 
 /// Prints one text while it is read; a result of several blocks as `call` prints one.
-fn print_whole(kept: &mut Kept, as_json: bool) -> io::Result<()> {
+fn print_whole(kept: &mut KeptResult, as_json: bool) -> io::Result<()> {
     if as_json {
         return report::print_bytes(|mut to| kept.write_json(&mut to));
     }
@@ -70,11 +93,23 @@ fn print_whole(kept: &mut Kept, as_json: bool) -> io::Result<()> {
     kept.write_json(&mut json)?;
     let json = String::from_utf8(json).map_err(io::Error::other)?;
     let json = jsonrpc::json(json).map_err(io::Error::other)?;
-    report::print_data(&Reply::of_server(json, false).printable());
+    report::print_data(&ToolReply::of_server(json, false).printable());
     Ok(())
 }
 
-impl Read {
+impl ReadArgs {
+    pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
+        with_gateway(global, async |gateway| {
+            match print(gateway, global, self).await {
+                Ok(()) => Ok(Exit::Success),
+                Err(error) => {
+                    report::say(&error.to_string());
+                    Ok(Exit::Nothing)
+                }
+            }
+        })
+    }
+
     fn is_whole(&self) -> bool {
         let asked = [&self.grep, &self.select];
         let is_range = self.offset.is_some() || self.limit.is_some();
@@ -84,8 +119,8 @@ impl Read {
             && self.max_tokens.is_none()
     }
 
-    fn into_wanted(self) -> Wanted {
-        Wanted {
+    fn into_request(self) -> ReadRequest {
+        ReadRequest {
             handle: self.handle,
             part: self.part,
             offset: self.offset,
@@ -98,8 +133,8 @@ impl Read {
 }
 
 /// The process in which a kept result is searched.
-pub(super) fn work_as_helper() -> Exit {
-    match report::print_bytes(results::answer_question) {
+pub(crate) fn work_as_helper() -> Exit {
+    match report::print_bytes(results::answer_query) {
         Ok(()) => Exit::Success,
         Err(_) => Exit::Nothing,
     }

@@ -2,18 +2,46 @@
 
 use std::collections::BTreeMap;
 
-use recipes::{Alternative, Auth, Given, Kind, Recipe, Scope, Variable, Way};
+use clap::Args;
+use recipes::{
+    Alternative, Auth, Distribution, Recipe, RecipeScope, RecipeValues, StartMethod, Variable,
+};
 use serde_json::{Value, json};
 
 use crate::{
-    cli::Global,
+    cli::global::Global,
     exit::Exit,
     report,
     table::{render_rows, wrap},
 };
 
+const EXAMPLES: &str = "\
+Examples:
+  proxy recipes
+  proxy recipes browser screenshot
+  proxy recipes github
+  proxy recipes --json | jq '.[].name'";
+
+/// List and search servers with built-in settings
+///
+/// The name of a recipe prints everything known about the server, and its table for the
+/// configuration.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct RecipesArgs {
+    /// Words to search for, or the name of a recipe [default: list all]
+    #[arg(value_name = "WORDS|NAME")]
+    words: Vec<String>,
+}
+
+impl RecipesArgs {
+    pub(crate) fn run(self, global: &Global) -> Exit {
+        print_recipes(global, &self.words)
+    }
+}
+
 /// Prints one recipe per line, the best first; or all of one, if the words are its name.
-pub(super) fn print_recipes(global: &Global, words: &[String]) -> Exit {
+fn print_recipes(global: &Global, words: &[String]) -> Exit {
     let asked = words.join(" ");
     let named = recipes::find(&asked);
     let found = named.map_or_else(|| recipes::search(&asked), |recipe| vec![recipe]);
@@ -27,7 +55,7 @@ pub(super) fn print_recipes(global: &Global, words: &[String]) -> Exit {
     }
     if found.is_empty() {
         report::say(&format!(
-            "no recipe has a word of `{asked}`\nhint: `proxy recipes` lists all {}; any other server can be configured by its command or address",
+            "no recipe matches `{asked}`\nhint: `proxy recipes` lists all {}; `proxy add` adds any other server by its command or address",
             recipes::all().len()
         ));
         return Exit::Nothing;
@@ -51,7 +79,7 @@ fn render_list(found: &[&Recipe]) -> String {
 /// Summarises the parameters, variables and login that a recipe needs.
 fn summarise_needs(recipe: &Recipe) -> String {
     if let Some(instead) = &recipe.deprecated {
-        return format!("no longer kept: take {instead}");
+        return format!("no longer maintained: use {instead}");
     }
     let parameters = recipe.missing(&BTreeMap::new());
     let parameters = parameters.iter().map(|parameter| parameter.name.clone());
@@ -102,7 +130,7 @@ fn render_whole(recipe: &Recipe) -> String {
     }
     rows.extend((recipe.alternatives.iter()).map(|it| ("or", describe_alternative(it))));
     if let Some(instead) = &recipe.deprecated {
-        rows.push(("instead", format!("no longer kept: take {instead}")));
+        rows.push(("instead", format!("no longer maintained: use {instead}")));
     }
     rows.push(("checked", describe_check(recipe)));
     let rows = rows.iter().filter(|(_, text)| !text.is_empty());
@@ -134,7 +162,7 @@ fn describe_login(recipe: &Recipe) -> String {
         (Auth::None, _) => String::new(),
         (Auth::Env, _) => "values of variables".to_owned(),
         (Auth::Header, _) => "a token".to_owned(),
-        (Auth::OAuth, Kind::Remote) => {
+        (Auth::OAuth, Distribution::Remote) => {
             let by_token = !recipe.variables.is_empty();
             let or = if by_token { ", or a token" } else { "" };
             format!("a login in a browser (OAuth){or}")
@@ -156,10 +184,10 @@ fn describe_variable(variable: &Variable) -> String {
 
 fn list_needs(recipe: &Recipe) -> Vec<String> {
     let program = match recipe.kind {
-        Kind::Npm => Some(format!("Node.js {}", recipe.node.as_deref().unwrap_or(""))),
-        Kind::PyPi => Some("uv".to_owned()),
-        Kind::Docker => Some("Docker".to_owned()),
-        Kind::Remote => None,
+        Distribution::Npm => Some(format!("Node.js {}", recipe.node.as_deref().unwrap_or(""))),
+        Distribution::PyPi => Some("uv".to_owned()),
+        Distribution::Docker => Some("Docker".to_owned()),
+        Distribution::Remote => None,
     };
     let python = recipe.python.as_ref();
     let python = python.map(|range| format!("Python {range}"));
@@ -169,8 +197,8 @@ fn list_needs(recipe: &Recipe) -> Vec<String> {
 
 fn describe_alternative(alternative: &Alternative) -> String {
     let way = match &alternative.way {
-        Way::Command(command) => command.join(" "),
-        Way::Remote { url, .. } => url.clone(),
+        StartMethod::Command(command) => command.join(" "),
+        StartMethod::Remote { url, .. } => url.clone(),
     };
     let variables = alternative.variables.join(", ");
     let variables = if variables.is_empty() {
@@ -188,12 +216,12 @@ fn describe_check(recipe: &Recipe) -> String {
     let newest = newest.map_or(String::new(), |newest| format!("; there is a {newest}"));
     match (&recipe.started, &recipe.not_started, &recipe.source) {
         (Some(started), _, _) => format!(
-            "{day}: {} answered with {}{newest}",
+            "{day}: {} has {}{newest}",
             started.version,
             printable::count_of(started.tools, "tool"),
         ),
-        (None, Some(why), _) => format!("{day}: did not answer us: {why}"),
-        (None, None, Some(source)) => format!("not by us; {source} says so ({day})"),
+        (None, Some(why), _) => format!("{day}: did not start: {why}"),
+        (None, None, Some(source)) => format!("not by us; according to {source} ({day})"),
         (None, None, None) => format!("not by us ({day})"),
     }
 }
@@ -207,7 +235,7 @@ fn render_entry(recipe: &Recipe) -> String {
         (it.name.clone(), default.unwrap_or(open))
     });
     let variables = recipe.variables.iter();
-    let given = Given {
+    let given = RecipeValues {
         parameters: chosen.collect(),
         variables: variables.map(|it| it.name.clone()).collect(),
     };
@@ -257,7 +285,7 @@ fn to_json(recipe: &Recipe) -> Value {
         "way": way_json(&recipe.way),
         "env": recipe.env,
         "auth": recipe.auth.as_str(),
-        "scope": if recipe.scope == Scope::Client { "client" } else { "shared" },
+        "scope": if recipe.scope == RecipeScope::Client { "client" } else { "shared" },
         "start_timeout_s": recipe.start_timeout_s,
         "variables": recipe.variables.iter().map(variable).collect::<Vec<_>>(),
         "parameters": recipe.parameters.iter().map(parameter).collect::<Vec<_>>(),
@@ -283,10 +311,10 @@ fn to_json(recipe: &Recipe) -> Value {
     })
 }
 
-fn way_json(way: &Way) -> Value {
+fn way_json(way: &StartMethod) -> Value {
     match way {
-        Way::Command(command) => json!({ "command": command }),
-        Way::Remote {
+        StartMethod::Command(command) => json!({ "command": command }),
+        StartMethod::Remote {
             url,
             transport,
             headers,

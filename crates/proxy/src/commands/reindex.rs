@@ -2,17 +2,40 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
+use clap::Args;
+use clap_complete::ArgValueCompleter;
 use futures::StreamExt as _;
 use gateway::{Gateway, survey};
 use tool::ServerName;
 
+use super::with_gateway;
 use crate::{
-    cli::Global,
+    cli::{complete::complete_servers, global::Global},
     exit::Exit,
     report::{self, Reindexed},
 };
 
-pub(super) async fn reindex(
+/// Ask servers for their tools, and update the index
+///
+/// A server that fails keeps its last snapshot, marked stale.
+///
+/// Exit codes: 0 every server answered, 3 some did, 1 none did.
+#[derive(Debug, Args)]
+pub(crate) struct ReindexArgs {
+    /// Ask only these servers [default: all]
+    #[arg(value_name = "SERVER", add = ArgValueCompleter::new(complete_servers))]
+    servers: Vec<String>,
+}
+
+impl ReindexArgs {
+    pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
+        with_gateway(global, async |gateway| {
+            reindex(gateway, global, &self.servers).await
+        })
+    }
+}
+
+async fn reindex(
     gateway: &Arc<Gateway>,
     global: &Global,
     servers: &[String],
@@ -27,14 +50,14 @@ pub(super) async fn reindex(
                 .collect();
             let missing = missing.join(", ");
             report::say(&format!(
-                "error: no server `{missing}`\nhint: there are {}",
+                "error: no server `{missing}`\nhint: the servers are {}",
                 known.join(", ")
             ));
             return Ok(Exit::Usage);
         }
     };
     if chosen.is_empty() {
-        report::say("no servers to ask: add a `[servers.NAME]` table to the configuration");
+        report::say("no servers to ask; to add one: proxy add NAME");
     }
     let began = Instant::now();
     let lines = survey(gateway, chosen, global, !servers.is_empty()).await?;
@@ -80,7 +103,7 @@ pub(super) async fn survey(
 async fn embed_tools(gateway: &Arc<Gateway>, is_quiet: bool) -> anyhow::Result<()> {
     let registry = gateway.catalog.registry.clone();
     let making = tokio::task::spawn_blocking(move || {
-        let bar = report::make_bar(0, "tools understood", is_quiet);
+        let bar = report::make_bar(0, "tools embedded", is_quiet);
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let made = registry.embed_tools(threads, &|done, all| {
             bar.set_length(all as u64);

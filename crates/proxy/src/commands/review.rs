@@ -1,25 +1,78 @@
-//! `proxy review`, `proxy history`: changes of definitions since they were accepted, with their times.
+//! `proxy review`: definitions that changed since they were accepted, and the history of changes.
 
 use std::path::PathBuf;
 
+use clap::{ArgAction, Args};
+use clap_complete::ArgValueCompleter;
 use gateway::Gateway;
-use registry::{DecideError, HistoryEntry, Review, Shown, Subject};
+use registry::{DecideError, HistoryEntry, Review, ShownDefinition, Subject};
 use serde_json::{Value, json};
 use setup::moving::difference;
 use tool::ServerName;
 
+use super::with_gateway;
 use crate::{
-    cli::{Global, History, ReviewTools},
+    cli::{complete::complete_servers, global::Global},
     exit::Exit,
     report,
     table::{render_rows, wrap},
 };
 
-pub(super) fn review(
-    gateway: &Gateway,
-    global: &Global,
-    asked: &ReviewTools,
-) -> anyhow::Result<Exit> {
+const EXAMPLES: &str = "\
+Examples:
+  proxy review notes                          prints the command that accepts all of it, too
+  proxy review notes --accept DIGEST          accept the definitions printed with this digest
+  proxy review notes add_note --refuse DIGEST
+  proxy review notes --accept                 on a terminal: show the definitions and ask
+  proxy review notes --history                list the changes of every survey
+  proxy review --history notes --diff 0 3     from before the first entry to the third
+
+Exit codes: 0 nothing to review, or decided, 1 something to review, or no such name,
+            2 wrong usage, or changed since it was printed";
+
+/// Show tools that changed since you accepted them, and decide
+///
+/// A server is accepted with the tools, prompts, resources and instructions that it has when it is
+/// added. Later changes and additions are listed, each with its difference, its digest, and signs
+/// that it tries to steer a model. `pin = "hold"` hides them from models until they are accepted;
+/// refused definitions are always hidden.
+///
+/// Accepting names the digest of the printed list, or of one definition in it, so a definition that
+/// changed since is not accepted. A refused definition is accepted only by its name.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ReviewArgs {
+    /// Server, or one of its tools: `github/create_issue`
+    #[arg(value_name = "SERVER", add = ArgValueCompleter::new(complete_servers))]
+    server: Option<String>,
+    /// Only these: a tool's own name, `instructions`, `prompt NAME`, `resource URI`, `template URI`
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    /// Accept the definitions printed with this digest; on a terminal it may be omitted
+    #[arg(long, value_name = "DIGEST", num_args = 0..=1, action = ArgAction::Append, value_parser = parse_digest, conflicts_with = "refuse")]
+    accept: Option<Vec<String>>,
+    /// Refuse the definitions printed with this digest, until they change
+    #[arg(long, value_name = "DIGEST", num_args = 0..=1, action = ArgAction::Append, value_parser = parse_digest)]
+    refuse: Option<Vec<String>>,
+    /// List the tools that each survey added, changed or removed
+    #[arg(long, conflicts_with_all = ["names", "accept", "refuse"])]
+    history: bool,
+    /// With --history: show the difference between two entries, by their numbers
+    #[arg(long, num_args = 2, value_names = ["A", "B"], requires = "history")]
+    diff: Vec<usize>,
+}
+
+/// Reads a whole digest: a short one could name another definition.
+fn parse_digest(text: &str) -> Result<String, String> {
+    let is_digest = text.len() == 64 && text.bytes().all(|it| it.is_ascii_hexdigit());
+    if is_digest {
+        Ok(text.to_ascii_lowercase())
+    } else {
+        Err("a digest has 64 hexadecimal digits; write names before the option".to_owned())
+    }
+}
+
+fn review(gateway: &Gateway, global: &Global, asked: &ReviewArgs) -> anyhow::Result<Exit> {
     let asked = &asked.clone().split_name();
     let server: Option<ServerName> = match asked.server.as_deref().map(str::parse).transpose() {
         Ok(server) => server,
@@ -37,7 +90,7 @@ pub(super) fn review(
     let list: Vec<&Review> = reviews.list.iter().filter(|it| asked.means(it)).collect();
     if reviews.more > 0 {
         report::say(&format!(
-            "{} more resources follow once these are decided",
+            "{} more resources are listed after these are decided",
             reviews.more
         ));
     }
@@ -48,7 +101,17 @@ pub(super) fn review(
     }
 }
 
-impl ReviewTools {
+impl ReviewArgs {
+    pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
+        with_gateway(global, async |gateway| {
+            if self.history {
+                Ok(print_history(gateway, global, &self))
+            } else {
+                review(gateway, global, &self)
+            }
+        })
+    }
+
     /// `SERVER/TOOL` as its two parts.
     fn split_name(mut self) -> Self {
         if let Some((server, tool)) = self.server.as_deref().and_then(|it| it.split_once('/')) {
@@ -85,21 +148,21 @@ impl ReviewTools {
     }
 }
 
-fn show(global: &Global, asked: &ReviewTools, list: &[&Review]) -> Exit {
+fn show(global: &Global, asked: &ReviewArgs, list: &[&Review]) -> Exit {
     if global.json {
         let list: Vec<Value> = list.iter().map(|it| json_of(it)).collect();
         report::print_json(&Value::from(list));
     } else if list.is_empty() {
         report::say(if asked.names.is_empty() {
-            "everything is as it was accepted"
+            "nothing changed since it was accepted"
         } else {
-            "nothing waits under this name; `proxy review` lists what does"
+            "nothing to review under this name; `proxy review` lists everything"
         });
     } else {
         print_list(list);
         let meant = asked.of(list);
         if !meant.is_empty() {
-            let digest = Shown::digest_of_list(meant.iter().map(|it| &it.shown));
+            let digest = ShownDefinition::digest_of_list(meant.iter().map(|it| &it.shown));
             report::say(&format!(
                 "accept: {}\nrefuse: {}",
                 asked.command("--accept", &digest),
@@ -121,7 +184,7 @@ fn print_list(list: &[&Review]) {
 
 fn decide(
     gateway: &Gateway,
-    asked: &ReviewTools,
+    asked: &ReviewArgs,
     list: &[&Review],
     (digests, is_accepted): (&[String], bool),
 ) -> anyhow::Result<Exit> {
@@ -133,19 +196,22 @@ fn decide(
     let meant = asked.of(list);
     let chosen = if digests.is_empty() {
         if meant.is_empty() {
-            report::say("nothing waits under this name; `proxy review` lists what does");
+            report::say("nothing to review under this name; `proxy review` lists everything");
             return Ok(Exit::Nothing);
         }
         if !report::can_ask() {
             let next = asked.server.as_deref().unwrap_or_default();
             report::say(&format!(
-                "error: `--{verb}` needs the digest of what was shown\nhint: `proxy review {next}` ends with the \
-                 command"
+                "error: `--{verb}` needs the digest of the printed definitions\nhint: `proxy review {next}` prints \
+                 the command"
             ));
             return Ok(Exit::Usage);
         }
         print_list(&meant);
-        let answer = report::ask(&format!("{verb} {} as shown? [y]es, [n]o:", meant.len()));
+        let answer = report::ask(&format!(
+            "{verb} these {} definitions? [y]es, [n]o:",
+            meant.len()
+        ));
         if !["y", "yes"].contains(&answer.as_str()) {
             report::say("nothing was changed");
             return Ok(Exit::Nothing);
@@ -162,7 +228,7 @@ fn decide(
     };
     match gateway.catalog.registry.decide(&chosen, is_accepted) {
         Ok(()) => {
-            let names: Vec<String> = chosen.iter().map(Shown::name).collect();
+            let names: Vec<String> = chosen.iter().map(ShownDefinition::name).collect();
             let names = printable::one_line(&names.join(", "));
             report::say(&format!("{past}: {names}"));
             Ok(Exit::Success)
@@ -174,7 +240,7 @@ fn decide(
         }
         Err(DecideError::Pins(trouble)) => {
             report::say(&format!(
-                "error: nothing was decided: {trouble}\nhint: `proxy doctor` says what to do"
+                "error: nothing was decided: {trouble}\nhint: `proxy doctor` prints the fix"
             ));
             Ok(Exit::Usage)
         }
@@ -182,9 +248,13 @@ fn decide(
 }
 
 /// The reviews that the digests name: the whole list, or definitions in it.
-fn choose(list: &[&Review], meant: &[&Review], digests: &[String]) -> Result<Vec<Shown>, String> {
-    let whole = Shown::digest_of_list(meant.iter().map(|it| &it.shown));
-    let mut chosen: Vec<Shown> = Vec::new();
+fn choose(
+    list: &[&Review],
+    meant: &[&Review],
+    digests: &[String],
+) -> Result<Vec<ShownDefinition>, String> {
+    let whole = ShownDefinition::digest_of_list(meant.iter().map(|it| &it.shown));
+    let mut chosen: Vec<ShownDefinition> = Vec::new();
     for digest in digests {
         let is_named = |it: &&&Review| *digest == whole || it.shown.digest == *digest;
         let named: Vec<&Review> = meant.iter().filter(is_named).copied().collect();
@@ -197,7 +267,7 @@ fn choose(list: &[&Review], meant: &[&Review], digests: &[String]) -> Result<Vec
                     it.shown.server,
                     printable::quote_word(&own_name(&it.shown.subject))
                 ),
-                None => stale(&format!("what was shown with the digest {digest}")),
+                None => stale(&format!("the definition with the digest {digest}")),
             });
         }
         for it in named {
@@ -211,8 +281,8 @@ fn choose(list: &[&Review], meant: &[&Review], digests: &[String]) -> Result<Vec
 
 fn stale(what: &str) -> String {
     format!(
-        "error: nothing was decided: {what} has changed since, or was decided\nhint: `proxy review` shows \
-         it as it is now"
+        "error: nothing was decided: {what} changed or was decided since it was printed\nhint: `proxy review` \
+         prints the present definitions"
     )
 }
 
@@ -224,7 +294,7 @@ fn own_name(subject: &Subject) -> String {
 }
 
 fn json_of(review: &Review) -> Value {
-    let Shown {
+    let ShownDefinition {
         server,
         subject,
         digest,
@@ -276,7 +346,7 @@ fn show_difference(name: &str, before: Option<&str>, now: &str) -> String {
     text.trim_end().to_owned()
 }
 
-pub(super) fn print_history(gateway: &Gateway, global: &Global, asked: &History) -> Exit {
+fn print_history(gateway: &Gateway, global: &Global, asked: &ReviewArgs) -> Exit {
     let entries = gateway
         .catalog
         .registry
@@ -294,7 +364,7 @@ pub(super) fn print_history(gateway: &Gateway, global: &Global, asked: &History)
         return Exit::Success;
     }
     if entries.is_empty() {
-        report::say("no survey changed anything, as far back as is kept");
+        report::say("no survey in the stored history changed anything");
         return Exit::Success;
     }
     let rows = entries.iter().map(|it| {
@@ -325,7 +395,7 @@ fn names_of(entry: &HistoryEntry) -> String {
 fn print_between(entries: &[HistoryEntry], from: usize, to: usize, last: usize) -> Exit {
     if from >= to || to > last {
         report::say(&format!(
-            "error: no such entries\nhint: `proxy history` numbers them, 1 to {last}; the first of the two is the older, 0 before all"
+            "error: no such entries\nhint: `proxy review --history` numbers them from 1 to {last}; give the older one first, 0 is before all"
         ));
         return Exit::Usage;
     }

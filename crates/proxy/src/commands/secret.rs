@@ -6,33 +6,60 @@ use std::{
 };
 
 use anyhow::Context as _;
+use clap::Subcommand;
 use config::Environment;
 use secrets::{Secret, SecretName, Store};
 use serde_json::json;
 use setup::moving::Journal;
 
-use super::{event_loop::run_async, status::have_looked_again};
-use crate::{
-    cli::{Global, Secret as Action},
-    exit::Exit,
-    report,
-};
+use super::route::notify_of_logins;
+use crate::{cli::global::Global, event_loop::run_async, exit::Exit, report};
 
 /// The size limit of a secret.
 const STDIN_BYTES_MAX: u64 = 1024 * 1024;
 
-pub(super) fn change(global: &Global, action: Action) -> anyhow::Result<Exit> {
-    let Some(store) = open(global) else {
-        return Ok(Exit::Usage);
-    };
-    match action {
-        Action::Set { name } => {
-            let exit = set(&store, &name)?;
-            run_async(have_looked_again(global))?;
-            Ok(exit)
+const SET_EXAMPLES: &str = "\
+Examples:
+  proxy secret set LINEAR_KEY
+  pass show linear | proxy secret set LINEAR_KEY";
+
+/// Store secrets outside the configuration
+///
+/// `${secret:NAME}` in the configuration stands for the secret. Secrets are stored in a file of the
+/// state folder that only you can read, unless `secrets.store` says otherwise.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SecretAction {
+    /// Store a secret: typed on a terminal, else read from stdin
+    #[command(after_help = SET_EXAMPLES)]
+    Set {
+        /// Name, as in `${secret:NAME}`
+        #[arg(value_name = "NAME")]
+        name: SecretName,
+    },
+    /// List the names of all secrets
+    List,
+    /// Remove secrets
+    Rm {
+        /// Names of the secrets
+        #[arg(required = true, value_name = "NAME")]
+        names: Vec<SecretName>,
+    },
+}
+
+impl SecretAction {
+    pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
+        let Some(store) = open(global) else {
+            return Ok(Exit::Usage);
+        };
+        match self {
+            Self::Set { name } => {
+                let exit = set(&store, &name)?;
+                run_async(notify_of_logins(global))?;
+                Ok(exit)
+            }
+            Self::List => list(&store, global),
+            Self::Rm { names } => remove(&store, &names),
         }
-        Action::List => list(&store, global),
-        Action::Rm { names } => remove(&store, &names),
     }
 }
 
@@ -81,7 +108,7 @@ fn keep(global: &Global, secrets: &[(SecretName, Secret)]) -> anyhow::Result<()>
     if secrets.is_empty() {
         return Ok(());
     }
-    let store = open(global).context("no secret can be kept, so nothing was changed")?;
+    let store = open(global).context("no secret can be stored, so nothing was changed")?;
     for (name, secret) in secrets {
         store.set(name, secret)?;
     }
@@ -152,25 +179,25 @@ pub(super) fn forget_kept(global: &Global, journal: &mut Journal) -> anyhow::Res
 /// The value is never an argument: all users of the machine can read arguments.
 fn set(store: &Store, name: &SecretName) -> anyhow::Result<Exit> {
     let text = if std::io::stdin().is_terminal() {
-        report::ask_secret(&format!("{name} (it is not shown)"))?
+        report::ask_secret(&format!("{name} (hidden)"))?
     } else {
         let mut text = String::new();
         let stdin = std::io::stdin().lock();
         let read = stdin.take(STDIN_BYTES_MAX).read_to_string(&mut text);
-        read.context("stdin is no text")?;
+        read.context("stdin is not UTF-8 text")?;
         text
     };
     let text = text.trim_end_matches(['\n', '\r']);
     if text.is_empty() {
         report::say(&format!(
-            "error: nothing was given for `{name}`\nhint: type it when asked, or: COMMAND | proxy secret set {name}"
+            "error: no value for `{name}`\nhint: type it when asked, or: COMMAND | proxy secret set {name}"
         ));
         return Ok(Exit::Usage);
     }
     let was_there = store.set(name, &Secret::new(text))?;
-    let what = if was_there { "replaced" } else { "kept" };
+    let what = if was_there { "replaced" } else { "stored" };
     report::say(&format!(
-        "{what} `{name}`; write `${{secret:{name}}}` where it belongs"
+        "{what} `{name}`; write `${{secret:{name}}}` in the configuration"
     ));
     Ok(Exit::Success)
 }
@@ -183,7 +210,7 @@ fn list(store: &Store, global: &Global) -> anyhow::Result<Exit> {
         report::print_data(&names.join("\n"));
     }
     if names.is_empty() {
-        report::say("no secrets; keep one: proxy secret set NAME");
+        report::say("no secrets; to store one: proxy secret set NAME");
         return Ok(Exit::Nothing);
     }
     Ok(Exit::Success)

@@ -2,30 +2,86 @@
 
 use std::{io::IsTerminal as _, sync::Arc};
 
+use clap::Args;
 use config::{Config, ConfigError, Environment};
-use daemon::{
-    identity::{Identity, Wanted},
-    place::Place,
-    reach::{NoDaemon, Route},
-    relay::relay,
-};
-use gateway::{Connection, Gateway, stdio, upkeep::Upkeep};
-use tokio::sync::watch;
+use daemon::{reach::NoDaemon, relay::relay};
+use gateway::{Connection, stdio};
+use http_server::Listen;
 use tokio_util::sync::CancellationToken;
 
-use super::{event_loop::run_async, logging::log, signals::watch_signals};
-use crate::{cli::Global, exit::Exit, live, report};
+use super::route::find_route;
+use crate::{
+    cli::global::Global, event_loop::run_async, exit::Exit, live, logging::start_log, report,
+    signals::watch_signals,
+};
+
+mod http;
+
+const EXAMPLES: &str = "\
+Examples:
+  proxy serve                        the command in a client's configuration
+  proxy serve --http                 at `http.listen` of the configuration
+  proxy serve --http 127.0.0.1:7331  at http://127.0.0.1:7331/mcp";
+
+/// Serve one MCP client over stdin and stdout, or many over HTTP
+///
+/// The command in a client's configuration. It answers from the last snapshots at once; a server
+/// starts when one of its tools is first called, or with proxy if it is configured to. All clients
+/// of one configuration share one daemon, which the first client starts, and one process per server.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ServeArgs {
+    /// Run the servers in this process, without the daemon
+    #[arg(long)]
+    pub(crate) standalone: bool,
+    /// Serve streamable HTTP at this address, path `/mcp` [default: `http.listen`]
+    ///
+    /// The daemon serves it beside its other clients until this command ends. A port alone means
+    /// this machine. An address that other machines can reach needs a token in the configuration.
+    #[arg(long, value_name = "ADDR", num_args = 0..=1)]
+    #[expect(clippy::option_option, reason = "an option with an optional value")]
+    pub(crate) http: Option<Option<Listen>>,
+}
+
+impl ServeArgs {
+    pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
+        if !self.standalone {
+            let served = match self.http {
+                None => serve_through_daemon(global)?,
+                Some(listen) => http::serve_through_daemon(global, listen)?,
+            };
+            if let Some(exit) = served {
+                return Ok(exit);
+            }
+        }
+        let config = config::load(&global.overrides(), &Environment::of_process());
+        let config = match (config, self.http) {
+            (Ok(config), _) => config,
+            (Err(error), None) => return serve_without_file(global, &error),
+            (Err(error), Some(_)) => {
+                report::say(&error.to_string());
+                return Ok(Exit::Usage);
+            }
+        };
+        start_log(&config.log);
+        let load = live::loader_of(global);
+        match self.http {
+            None => serve_alone(config, load, None),
+            Some(listen) => http::serve_alone(config, listen, load),
+        }
+    }
+}
 
 /// Serves through the daemon. `None`: no daemon is possible here, and this process has to serve alone.
-pub(super) fn serve_through_daemon(global: &Global) -> anyhow::Result<Option<Exit>> {
+fn serve_through_daemon(global: &Global) -> anyhow::Result<Option<Exit>> {
     let route = match find_route(global) {
         Ok(Ok(route)) => route,
-        Ok(Err(error)) => return Ok(say_without_daemon(&error.into())),
+        Ok(Err(error)) => return Ok(http::report_no_daemon(&error.into())),
         // Reported by the code that reads the configuration next.
         Err(_) => return Ok(None),
     };
     say_to_terminal();
-    let runtime = small_runtime()?;
+    let runtime = http::small_runtime()?;
     let relayed = runtime.block_on(async {
         let stop = CancellationToken::new();
         watch_signals(&stop)?;
@@ -36,48 +92,19 @@ pub(super) fn serve_through_daemon(global: &Global) -> anyhow::Result<Option<Exi
     match relayed {
         Ok(()) => Ok(Some(Exit::Success)),
         // The same error is reported when this process reads the configuration.
-        Err(NoDaemon::Said(report)) if report.is_usage => Ok(None),
-        Err(NoDaemon::Said(report)) => {
+        Err(NoDaemon::Reported(report)) if report.is_usage => Ok(None),
+        Err(NoDaemon::Reported(report)) => {
             report::say(&report.text);
             Ok(Some(Exit::Nothing))
         }
-        Err(NoDaemon::Failed(error)) => Ok(say_without_daemon(&error)),
+        Err(NoDaemon::Failed(error)) => Ok(http::report_no_daemon(&error)),
     }
-}
-
-/// A runtime with one thread: all it does is to pass lines.
-pub(super) fn small_runtime() -> std::io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-}
-
-pub(super) fn say_without_daemon(why: &anyhow::Error) -> Option<Exit> {
-    report::say(&format!("serving without the daemon: {why:#}"));
-    None
-}
-
-/// The way to the daemon of this configuration.
-pub(super) fn find_route(global: &Global) -> Result<std::io::Result<Route>, ConfigError> {
-    let env = Environment::of_process();
-    let overrides = global.overrides();
-    let wanted = Wanted {
-        config: config::file_path(&overrides, &env)?,
-        state_dir: config::named_state_dir(&overrides, &env),
-        log: overrides.log,
-    };
-    let variables = env
-        .all()
-        .filter(|(name, _)| !config::is_of_another_program(name));
-    let identity = Identity::of(wanted, variables);
-    let runtime_dir = env.path("XDG_RUNTIME_DIR");
-    Ok(Place::of(&identity, runtime_dir).map(|place| Route { identity, place }))
 }
 
 /// Serves a client although the configuration cannot be used: without a server, a client shows its user
 /// only "connection closed". The three tools report the error, and the file is reloaded when it is
 /// fixed.
-pub(super) fn serve_without_file(global: &Global, error: &ConfigError) -> anyhow::Result<Exit> {
+fn serve_without_file(global: &Global, error: &ConfigError) -> anyhow::Result<Exit> {
     report::say(&error.to_string());
     if std::io::stdin().is_terminal() {
         return Ok(Exit::Usage);
@@ -86,21 +113,17 @@ pub(super) fn serve_without_file(global: &Global, error: &ConfigError) -> anyhow
     let Ok(config) = config else {
         return Ok(Exit::Usage);
     };
-    log(&config.log);
+    start_log(&config.log);
     serve_alone(config, live::loader_of(global), Some(error.to_string()))
 }
 
 /// Serves one client in this process, with servers of its own. `mistakes` are those of the file, if it
 /// could not be used.
-pub(super) fn serve_alone(
-    config: Config,
-    load: live::Load,
-    mistakes: Option<String>,
-) -> anyhow::Result<Exit> {
+fn serve_alone(config: Config, load: live::Load, mistakes: Option<String>) -> anyhow::Result<Exit> {
     run_async(async {
         let stop = CancellationToken::new();
         watch_signals(&stop)?;
-        let (gateway, upkeep) = open(config, load)?;
+        let (gateway, upkeep) = live::open_alone(config, load)?;
         gateway.note_config_mistakes(mistakes);
         say_to_terminal();
         let connection = Connection {
@@ -117,17 +140,10 @@ pub(super) fn serve_alone(
     })?
 }
 
-/// Opens the gateway for serving without a daemon: no caller uses the linger time, and none requests a
-/// reload.
-pub(super) fn open(config: Config, load: live::Load) -> anyhow::Result<(Arc<Gateway>, Upkeep)> {
-    let (daemon, _) = watch::channel(config.daemon);
-    live::open(config, load, Arc::default(), daemon)
-}
-
 fn say_to_terminal() {
     if std::io::stdin().is_terminal() {
         report::say(
-            "serving MCP on stdin and stdout: this is for a client to start; Ctrl-C ends it",
+            "serving MCP on stdin and stdout, for a client that starts this command; Ctrl-C stops it",
         );
     }
 }

@@ -1,12 +1,15 @@
-//! `proxy stats`: statistics of the last days.
+//! `proxy stats`: statistics of the last days, and the counts of calls that search learns from.
 
+use clap::Args;
 use config::Config;
 use files::clock::now_ms;
+use gateway::Gateway;
 use serde_json::{Value, json};
-use telemetry::{By, Figures, Line};
+use telemetry::{By, CallFigures, Figures};
 
+use super::{with_config, with_gateway};
 use crate::{
-    cli::{Global, Stats, StatsBy},
+    cli::global::Global,
     exit::Exit,
     report,
     table::{render_table, wrap},
@@ -16,34 +19,110 @@ use crate::{
 const BAR_MAX: u64 = 20;
 
 /// Requests without a hit that are shown.
-const ASKED_MAX: usize = 10;
+const MISSES_MAX: usize = 10;
 
-pub(super) fn print_stats(config: &Config, global: &Global, stats: &Stats) -> anyhow::Result<Exit> {
-    let by = match stats.by {
-        StatsBy::Tool => By::Tool,
-        StatsBy::Server => By::Server,
-        StatsBy::Client => By::Client,
-        StatsBy::Day => By::Day,
-    };
-    let folder = config.gateway.state_dir.join("stats");
-    let figures = telemetry::read_stats(&folder, by, stats.days, now_ms())?;
-    if global.json {
-        report::print_json(&json_of(&figures, stats.top));
-    } else {
-        report::print_data(&text_of(&figures, stats));
-        report::say("calls of the last 10 seconds may be missing; proxy audit has them");
-    }
-    Ok(Exit::Success)
+const EXAMPLES: &str = "\
+Examples:
+  proxy stats
+  proxy stats --by client --days 7
+  proxy stats --by day --json
+  proxy stats --learned              the calls that search learns from
+  proxy stats --learned --reset      delete them";
+
+/// Show calls, errors, times, tokens and searches without a hit
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct StatsArgs {
+    /// Group by
+    #[arg(long, value_enum, default_value_t = GroupBy::Tool)]
+    by: GroupBy,
+    /// Number of days, including today; 90 are kept
+    #[arg(long, value_name = "COUNT", default_value_t = 30)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=90))]
+    days: u64,
+    /// Number of lines
+    #[arg(long, value_name = "COUNT", default_value_t = 20)]
+    top: usize,
+    /// Print the number of calls of each tool since the last reset, which search learns from
+    #[arg(long, conflicts_with_all = ["by", "days", "top"])]
+    learned: bool,
+    /// With --learned: delete these numbers, and what search learned
+    #[arg(long, requires = "learned")]
+    reset: bool,
 }
 
-fn text_of(figures: &Figures, stats: &Stats) -> String {
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum GroupBy {
+    Tool,
+    Server,
+    Client,
+    Day,
+}
+
+impl StatsArgs {
+    pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
+        if !self.learned {
+            return with_config(global, |config| self.print(&config, global));
+        }
+        with_gateway(global, async |gateway| {
+            if self.reset {
+                gateway.catalog.usage.reset()?;
+                gateway.catalog.feedback.reset()?;
+                report::say("deleted: the numbers of calls, and what search learned from them");
+            } else {
+                print_learned(gateway, global);
+            }
+            Ok(Exit::Success)
+        })
+    }
+
+    fn print(&self, config: &Config, global: &Global) -> anyhow::Result<Exit> {
+        let by = match self.by {
+            GroupBy::Tool => By::Tool,
+            GroupBy::Server => By::Server,
+            GroupBy::Client => By::Client,
+            GroupBy::Day => By::Day,
+        };
+        let folder = config.gateway.state_dir.join("stats");
+        let figures = telemetry::read_stats(&folder, by, self.days, now_ms())?;
+        if global.json {
+            report::print_json(&json_of(&figures, self.top));
+        } else {
+            report::print_data(&text_of(&figures, self.top));
+            report::say("calls of the last 10 seconds may be missing; `proxy audit` lists them");
+        }
+        Ok(Exit::Success)
+    }
+}
+
+fn print_learned(gateway: &Gateway, global: &Global) {
+    let calls = gateway.catalog.usage.calls();
+    let feedback = gateway.catalog.feedback.count();
+    if global.json {
+        let tools = calls.iter();
+        let tools = tools.map(|it| {
+            json!({"tool": it.tool, "ok": it.ok, "failed": it.failed, "last_used_at": it.last})
+        });
+        report::print_json(&json!({"tools": tools.collect::<Vec<_>>(), "learned": feedback}));
+        return;
+    }
+    let lines = calls.iter().map(|it| match it.failed {
+        0 => format!("{}: {}", it.tool, it.ok),
+        failed => format!("{}: {} ({failed} failed)", it.tool, it.ok + failed),
+    });
+    let mut lines: Vec<String> = lines.collect();
+    lines.push(format!("learned: {feedback} pairs of a word and a tool"));
+    report::print_data(&lines.join("\n"));
+}
+
+fn text_of(figures: &Figures, top: usize) -> String {
     let most = figures.lines.iter().map(|line| line.calls).max();
     let most = most.unwrap_or(0).max(1);
-    let bar = |line: &Line| {
+    let bar = |line: &CallFigures| {
         let width = (line.calls * BAR_MAX).div_ceil(most);
         "#".repeat(usize::try_from(width).unwrap_or(0))
     };
-    let row = |line: &Line, bar: String| {
+    let row = |line: &CallFigures, bar: String| {
         [
             line.name.clone(),
             line.calls.to_string(),
@@ -56,7 +135,7 @@ fn text_of(figures: &Figures, stats: &Stats) -> String {
             bar,
         ]
     };
-    let shown = figures.lines.iter().take(stats.top);
+    let shown = figures.lines.iter().take(top);
     let mut rows: Vec<_> = shown.map(|line| row(line, bar(line))).collect();
     rows.push(row(&figures.total, String::new()));
     let head = [
@@ -72,7 +151,7 @@ fn text_of(figures: &Figures, stats: &Stats) -> String {
     ];
     let table = render_table(head, rows);
     let mut lines = Vec::new();
-    let left = figures.lines.len().saturating_sub(stats.top);
+    let left = figures.lines.len().saturating_sub(top);
     if left > 0 {
         lines.push(format!("and {left} more: --top {}", figures.lines.len()));
     }
@@ -94,7 +173,7 @@ fn text_of(figures: &Figures, stats: &Stats) -> String {
         "searches: {}, {} without a hit",
         searches.count, searches.misses
     ));
-    let asked = searches.asked.iter().take(ASKED_MAX);
+    let asked = searches.asked.iter().take(MISSES_MAX);
     lines.extend(asked.map(|(words, count)| format!("  {count} {words}")));
     format!("{table}\n{}", wrap(&lines.join("\n"), 2))
 }
@@ -107,7 +186,7 @@ fn ms(micros: Option<u64>) -> String {
 }
 
 fn json_of(figures: &Figures, top: usize) -> Value {
-    let line = |line: &Line| {
+    let line = |line: &CallFigures| {
         json!({
             "name": line.name,
             "calls": line.calls,

@@ -1,25 +1,40 @@
 //! `proxy status`: what the daemon, its clients and its servers are doing.
 
-use std::{io, time::Duration};
+use std::{path::Path, time::Duration};
 
 use anyhow::Context as _;
-use daemon::{
-    hello::{Answer, Purpose, greet},
-    launch::connect,
-    reach::Route,
+use clap::Args;
+use daemon::status::{
+    ClientStatus, DaemonStatus, HttpStatus, ServerStatus, SharingStatus, TraceStatus,
 };
+use gateway::LoginStatus;
 use printable::group_digits;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::timeout;
 
-use super::serve::find_route;
+use super::route::{find_route, read_status};
 use crate::{
-    cli::Global,
+    cli::global::Global,
     exit::Exit,
     report,
     table::{render_table, wrap},
     time::render_time,
 };
+
+/// Show the daemon, its clients and its servers
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// Refresh every SECONDS, until Ctrl-C
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=3600))]
+    watch: Option<u64>,
+}
+
+impl StatusArgs {
+    pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
+        print_status(global, self.watch)
+    }
+}
 
 pub(super) fn print_status(global: &Global, watch: Option<u64>) -> anyhow::Result<Exit> {
     let route = match find_route(global) {
@@ -34,10 +49,10 @@ pub(super) fn print_status(global: &Global, watch: Option<u64>) -> anyhow::Resul
         .build()?;
     runtime.block_on(async {
         let Some(seconds) = watch else {
-            return Ok(print(&ask_daemons(&route).await?, global.json));
+            return Ok(print(&read_status(&route).await?, global.json));
         };
         loop {
-            let daemons = ask_daemons(&route).await?;
+            let daemons = read_status(&route).await?;
             // The output starts at the top of an empty screen.
             if !global.json {
                 report::clear_screen();
@@ -51,33 +66,7 @@ pub(super) fn print_status(global: &Global, watch: Option<u64>) -> anyhow::Resul
     })
 }
 
-/// Asks each daemon of the configuration for its status, the usual one first.
-pub(super) async fn ask_daemons(route: &Route) -> io::Result<Vec<Value>> {
-    let mut daemons = Vec::new();
-    for socket in route.place.sockets() {
-        if let Some(stream) = connect(&socket)?
-            && let Some((_, Answer::Status(status))) = greet(stream, Purpose::Status).await?
-        {
-            daemons.push(status);
-        }
-    }
-    Ok(daemons)
-}
-
-/// Notifies each daemon of the configuration that a login or a secret may have changed. A daemon that
-/// cannot be notified finds out at the next call of the server.
-pub(super) async fn have_looked_again(global: &Global) {
-    let Ok(Ok(route)) = find_route(global) else {
-        return;
-    };
-    for socket in route.place.sockets() {
-        if let Ok(Some(stream)) = connect(&socket) {
-            let _ = greet(stream, Purpose::LookAgain).await;
-        }
-    }
-}
-
-fn print(daemons: &[Value], as_json: bool) -> Exit {
+fn print(daemons: &[DaemonStatus], as_json: bool) -> Exit {
     if as_json {
         report::print_json(&json!({"daemons": daemons}));
     } else {
@@ -87,91 +76,93 @@ fn print(daemons: &[Value], as_json: bool) -> Exit {
         }
     }
     if daemons.is_empty() {
-        report::say("no daemon runs; a client's `proxy serve` starts it, or `proxy daemon start`");
+        report::say(
+            "no daemon is running; a client's `proxy serve` starts it, or `proxy daemon start`",
+        );
         return Exit::Nothing;
     }
     Exit::Success
 }
 
-fn render(daemon: &Value) -> String {
-    let mut lines = vec![format!(
-        "daemon {}, pid {}, up {}, {}{}",
-        render_cell(&daemon["version"]),
-        daemon["pid"],
-        render_span(daemon["uptime_s"].as_u64().unwrap_or_default()),
-        render_memory(&daemon["memory_bytes"]),
-        if daemon["is_leaving"] == true {
-            ", leaves with its last client"
-        } else {
-            ""
-        },
-    )];
-    lines.push(format!("config {}", render_cell(&daemon["config"])));
-    match (&daemon["http"]["url"], &daemon["http"]["error"]) {
-        (Value::String(url), _) => lines.push(format!("http {url}")),
-        (_, Value::String(error)) => lines.push(format!("http is not served: {error}")),
-        _ => {}
-    }
-    for held in daemon["http_held"].as_array().into_iter().flatten() {
-        let (url, pid) = (render_cell(&held["url"]), render_cell(&held["pid"]));
-        lines.push(format!("http {url}, while pid {pid} runs"));
-    }
-    lines.extend(render_traces(&daemon["traces"]));
-    let meaning = &daemon["meaning"];
-    if let (Some(known), Some(tools)) = (meaning["understood"].as_u64(), meaning["tools"].as_u64())
-        && known < tools
-    {
-        lines.push(format!(
-            "vectors: {} of {} tools; the others are found by their words until then",
-            render_count(known),
-            render_count(tools)
-        ));
-    }
-    if let Some(mistakes) = daemon["config_mistakes"].as_str() {
-        lines.push("The file has mistakes; what it said before still holds:".to_owned());
-        lines.extend(mistakes.lines().map(|line| format!("  {line}")));
-    }
-    if let Some(trouble) = daemon["pins"].as_str() {
-        lines.push(format!(
-            "pins: {trouble}; nothing counts as accepted: proxy review"
-        ));
-    }
-    lines.extend(render_idle_rules(&daemon["idle_rules"]));
-    let servers = &daemon["servers"];
+fn render(daemon: &DaemonStatus) -> String {
     let mut parts = vec![
-        wrap(&lines.join("\n"), 2),
-        render_clients(&daemon["clients"]),
-        render_servers(servers),
+        wrap(&render_daemon(daemon).join("\n"), 2),
+        render_clients(&daemon.clients),
+        render_servers(&daemon.servers),
     ];
-    let remarks = [
-        render_questions(servers),
-        render_left_out(servers),
-        render_scripts(&daemon["scripts"]),
-        render_logins(servers),
-        render_sharing(&daemon["sharing"]),
-    ];
-    let remarks = remarks.concat();
+    let servers = &daemon.servers;
+    let mut remarks: Vec<String> = servers.iter().flat_map(render_questions).collect();
+    remarks.extend(servers.iter().filter_map(render_left_out));
+    let scripts = daemon.scripts.iter().flat_map(|it| &it.mistakes);
+    remarks.extend(scripts.map(|mistake| {
+        let why = printable::one_line(&mistake.why);
+        let why = printable::first_chars(&why, WHY_CHARS_MAX);
+        format!("scripts/{}: not a tool: {why}", mistake.file)
+    }));
+    let logins = servers.iter();
+    let logins = logins.filter_map(|it| Some(render_login(&it.name, it.login.as_ref()?)));
+    let mut logins: Vec<String> = logins.collect();
+    logins.dedup();
+    remarks.extend(logins);
+    remarks.extend(daemon.sharing.iter().flat_map(render_sharing));
     if !remarks.is_empty() {
         parts.push(wrap(&remarks.join("\n"), 2));
     }
     parts.join("\n\n")
 }
 
-/// One line for each rule that restricts access and matches nothing.
-fn render_idle_rules(rules: &Value) -> Vec<String> {
-    let render = |rule: &Value| {
-        let part = |key: &str| printable::one_line(rule[key].as_str().unwrap_or_default());
-        let (about, found, next) = (part("about"), part("found"), part("next"));
+/// The lines about the daemon itself.
+fn render_daemon(daemon: &DaemonStatus) -> Vec<String> {
+    let mut lines = vec![format!(
+        "daemon {}, pid {}, up {}, {}{}",
+        daemon.version,
+        daemon.pid,
+        render_span(daemon.uptime_s),
+        render_memory(daemon.memory_bytes),
+        if daemon.is_leaving {
+            ", stops with its last client"
+        } else {
+            ""
+        },
+    )];
+    lines.push(format!("config {}", daemon.config.display()));
+    lines.extend(daemon.http.iter().map(|http| match http {
+        HttpStatus::Url(url) => format!("http {url}"),
+        HttpStatus::Error(error) => format!("http is not served: {error}"),
+    }));
+    let held = daemon.http_held.iter();
+    lines.extend(held.map(|it| format!("http {}, while pid {} runs", it.url, it.pid)));
+    lines.extend(daemon.traces.as_ref().and_then(render_traces));
+    if let Some(embedded) = daemon.meaning
+        && embedded.understood < embedded.tools
+    {
+        lines.push(format!(
+            "embeddings: {} of {} tools; the others are found by their words until then",
+            group_digits(embedded.understood),
+            group_digits(embedded.tools)
+        ));
+    }
+    if let Some(mistakes) = &daemon.config_mistakes {
+        lines.push("The file has mistakes; the previous configuration is in effect:".to_owned());
+        lines.extend(mistakes.lines().map(|line| format!("  {line}")));
+    }
+    if let Some(trouble) = &daemon.pins {
+        lines.push(format!(
+            "pins: {trouble}; nothing counts as accepted: proxy review"
+        ));
+    }
+    lines.extend(daemon.idle_rules.iter().map(|rule| {
+        let [about, found, next] =
+            [&rule.about, &rule.found, &rule.next].map(|it| printable::one_line(it));
         format!("{about}: {found}\n  -> {next}")
-    };
-    rules.as_array().into_iter().flatten().map(render).collect()
+    }));
+    lines
 }
 
-fn render_traces(traces: &Value) -> Option<String> {
-    let to = traces["to"].as_str()?;
-    let count = |key: &str| render_count(traces[key].as_u64().unwrap_or_default());
-    let (sent, dropped) = (count("sent"), count("dropped"));
-    let failure = traces["failure"].as_str();
+fn render_traces(traces: &TraceStatus) -> Option<String> {
+    let to = traces.to.as_ref()?;
+    let (sent, dropped) = (render_count(traces.sent), render_count(traces.dropped));
+    let failure = traces.failure.as_ref();
     let failure = failure.map_or_else(String::new, |why| format!("; the last failed: {why}"));
     Some(format!(
         "traces {to}: {sent} sent, {dropped} dropped{failure}"
@@ -182,61 +173,57 @@ fn render_count(count: u64) -> String {
     usize::try_from(count).map_or_else(|_| count.to_string(), group_digits)
 }
 
-fn render_clients(clients: &Value) -> String {
-    let row = |client: &Value| {
+fn render_clients(clients: &[ClientStatus]) -> String {
+    let row = |client: &ClientStatus| {
         [
-            client["name"].as_str().unwrap_or("unnamed").to_owned(),
-            render_cell(&client["version"]),
-            render_cell(&client["transport"]),
-            render_cell(&client["pid"]),
-            render_cell(&client["calls"]),
-            render_cell(&client["cwd"]),
+            client.name.clone().unwrap_or_else(|| "unnamed".to_owned()),
+            render_cell(client.version.as_ref()),
+            client.transport.clone(),
+            render_cell(client.pid),
+            client.calls.to_string(),
+            render_cell(client.cwd.as_deref().map(Path::display)),
         ]
     };
-    let rows = clients.as_array().map(Vec::as_slice).unwrap_or_default();
-    if rows.is_empty() {
+    if clients.is_empty() {
         return "no clients".to_owned();
     }
     let head = ["client", "version", "over", "pid", "calls", "folder"];
-    render_table(head, rows.iter().map(row).collect())
+    render_table(head, clients.iter().map(row).collect())
 }
 
-fn render_servers(servers: &Value) -> String {
-    let rows = servers.as_array().map(Vec::as_slice).unwrap_or_default();
+fn render_servers(servers: &[ServerStatus]) -> String {
     // A server that speaks two revisions has a process for each.
-    let has_twin = |server: &Value| {
-        let same = |it: &&Value| {
-            ["name", "client_name"]
-                .iter()
-                .all(|key| it[key] == server[key])
-        };
-        rows.iter().filter(same).count() > 1
+    let has_twin = |server: &ServerStatus| {
+        let same =
+            |it: &&ServerStatus| (&it.name, &it.client_name) == (&server.name, &server.client_name);
+        servers.iter().filter(same).count() > 1
     };
-    let row = |server: &Value| {
-        let mut name = render_cell(&server["name"]);
-        if let Some(revision) = server["protocol"].as_str().filter(|_| has_twin(server)) {
+    let row = |server: &ServerStatus| {
+        let mut name = server.name.clone();
+        if let Some(revision) = server.protocol.as_ref().filter(|_| has_twin(server)) {
             name = format!("{name}, {revision}");
         }
-        let why = [&server["last_error"], &server["stale"]].map(Value::as_str);
-        let why = why.into_iter().flatten().next().unwrap_or_default();
+        let why = server.last_error.as_ref().or(server.stale.as_ref());
         [
-            match server["client_name"].as_str() {
+            match &server.client_name {
                 Some(client) => format!("{name} ({client})"),
                 None => name,
             },
-            match server["login_required"].as_bool() {
-                Some(true) => "login required".to_owned(),
-                _ => render_cell(&server["state"]),
+            if server.login_required {
+                "login required".to_owned()
+            } else {
+                server.state.as_str().to_owned()
             },
-            render_cell(&server["pid"]),
-            render_memory(&server["memory_bytes"]),
-            render_cell(&server["tools"]),
-            render_cell(&server["calls"]),
-            render_cell(&server["errors"]),
-            printable::first_chars(why, WHY_CHARS_MAX).to_owned(),
+            render_cell(server.pid),
+            render_memory(server.memory_bytes),
+            server.tools.to_string(),
+            server.calls.to_string(),
+            server.errors.to_string(),
+            why.map(|why| printable::first_chars(why, WHY_CHARS_MAX).to_owned())
+                .unwrap_or_default(),
         ]
     };
-    if rows.is_empty() {
+    if servers.is_empty() {
         return "no servers".to_owned();
     }
     let head = [
@@ -249,123 +236,88 @@ fn render_servers(servers: &Value) -> String {
         "errors",
         "last error",
     ];
-    render_table(head, rows.iter().map(row).collect())
+    render_table(head, servers.iter().map(row).collect())
 }
 
 /// One line for each question that a client has not answered.
-fn render_questions(servers: &Value) -> Vec<String> {
-    let render = |server: &Value| {
-        let name = render_cell(&server["name"]);
-        let questions = server["questions"].as_array().into_iter().flatten();
-        let lines = questions.map(|question| {
-            let client = printable::one_line(&render_cell(&question["client"]));
-            let method = render_cell(&question["method"]);
-            let since = question["since"].as_u64().map_or_else(String::new, render_time);
-            let others = match question["holds_up_others"].as_bool() {
-                Some(true) => "; calls of other clients wait for it",
-                _ => "",
-            };
-            format!("{name} waits for an answer that {client} is asked for ({method}, since {since}){others}")
-        });
-        lines.collect::<Vec<_>>()
-    };
-    let servers = servers.as_array().into_iter().flatten();
-    servers.flat_map(render).collect()
-}
-
-/// One line for each server whose lists are incomplete.
-fn render_left_out(servers: &Value) -> Vec<String> {
-    let render = |server: &Value| {
-        let (count, why) = (&server["left_out"]["count"], &server["left_out"]["why"]);
-        let (count, why) = (count.as_u64()?, printable::one_line(why.as_str()?));
-        let name = render_cell(&server["name"]);
-        let why = printable::first_chars(&why, WHY_CHARS_MAX);
-        let more = match count {
-            1 => String::new(),
-            count => format!(" (and {} more)", count - 1),
+fn render_questions(server: &ServerStatus) -> Vec<String> {
+    let lines = server.questions.iter().map(|question| {
+        let (name, method) = (&server.name, &question.method);
+        let client = printable::one_line(&question.client);
+        let since = render_time(question.since);
+        let others = if question.holds_up_others {
+            "; calls of other clients wait for the answer"
+        } else {
+            ""
         };
-        Some(format!("{name}: left out of its lists: {why}{more}"))
-    };
-    let servers = servers.as_array().into_iter().flatten();
-    servers.filter_map(render).collect()
+        format!("{name} waits for an answer that {client} is asked for ({method}, since {since}){others}")
+    });
+    lines.collect()
 }
 
-/// One line for each saved script that is no tool.
-fn render_scripts(scripts: &Value) -> Vec<String> {
-    let render = |mistake: &Value| {
-        let why = printable::one_line(mistake["why"].as_str()?);
-        let why = printable::first_chars(&why, WHY_CHARS_MAX);
-        let file = render_cell(&mistake["file"]);
-        Some(format!("scripts/{file}: no tool: {why}"))
+fn render_left_out(server: &ServerStatus) -> Option<String> {
+    let left_out = server.left_out.as_ref()?;
+    let name = &server.name;
+    let why = printable::one_line(&left_out.why);
+    let why = printable::first_chars(&why, WHY_CHARS_MAX);
+    let more = match left_out.count {
+        1 => String::new(),
+        count => format!(" (and {} more)", count - 1),
     };
-    let mistakes = scripts["mistakes"].as_array().into_iter().flatten();
-    mistakes.filter_map(render).collect()
+    Some(format!("{name}: left out of its lists: {why}{more}"))
 }
 
-/// One line for each server with a login.
-fn render_logins(servers: &Value) -> Vec<String> {
-    let render = |server: &Value| {
-        let (name, login) = (render_cell(&server["name"]), &server["login"]);
-        let issuer = printable::one_line(login["issuer"].as_str()?);
-        if let Some(why) = login["ended"].as_str() {
-            let why = printable::one_line(why);
-            return Some(format!(
-                "{name}: the login has ended ({why}); proxy login {name}"
-            ));
-        }
-        let scopes = login["scopes"].as_array().into_iter().flatten();
-        let scopes: Vec<&str> = scopes.filter_map(Value::as_str).collect();
-        let scopes = match scopes.as_slice() {
-            [] => String::new(),
-            scopes => format!("; scopes: {}", printable::one_line(&scopes.join(" "))),
-        };
-        let until = login["expires_at"].as_u64().map(render_time);
-        let until = until.map_or_else(String::new, |until| format!("; token until {until}"));
-        Some(format!("{name}: logged in at {issuer}{scopes}{until}"))
+/// Renders the login of a server: the issuer, the scopes and the expiry.
+pub(super) fn render_login(server: &str, login: &LoginStatus) -> String {
+    if let Some(why) = &login.ended {
+        let why = printable::one_line(why);
+        return format!("{server}: the login has ended ({why}); proxy login {server}");
+    }
+    let issuer = printable::one_line(&login.issuer);
+    let scopes = match login.scopes.as_slice() {
+        [] => String::new(),
+        scopes => format!("; scopes: {}", printable::one_line(&scopes.join(" "))),
     };
-    let servers = servers.as_array().into_iter().flatten();
-    let mut lines: Vec<String> = servers.filter_map(render).collect();
-    lines.dedup();
+    let until = login.expires_at.map(render_time);
+    let until = until.map_or_else(String::new, |until| format!("; token until {until}"));
+    let renewed = if login.is_renewable {
+        ", renewed automatically"
+    } else {
+        ""
+    };
+    format!("{server}: logged in at {issuer}{scopes}{until}{renewed}")
+}
+
+/// One line for each way in which a server differs for a client.
+fn render_sharing(sharing: &SharingStatus) -> Vec<String> {
+    let server = &sharing.server;
+    let client = sharing.client_name.as_deref();
+    let client = client.map_or_else(|| "a client that left".to_owned(), printable::one_line);
+    let mut lines = Vec::new();
+    if !sharing.differing.is_empty() {
+        let names = sharing.differing.join(", ");
+        lines.push(format!(
+            "{server} has its own process for {client}: {names} differs from other clients"
+        ));
+    }
+    if !sharing.lacking.is_empty() {
+        let names = sharing.lacking.join(", ");
+        lines.push(format!(
+            "{server} does not start for {client}: it does not set {names}"
+        ));
+    }
     lines
-}
-
-/// One line for each client and server for which the client's variables differ.
-fn render_sharing(sharing: &Value) -> Vec<String> {
-    let render = |it: &Value| {
-        let (server, client) = (render_cell(&it["server"]), it["client_name"].as_str());
-        let client = client.map_or_else(|| "a client that left".to_owned(), printable::one_line);
-        let names = |of: &str| {
-            let names = it[of].as_array().into_iter().flatten();
-            let names: Vec<String> = names.map(render_cell).collect();
-            (!names.is_empty()).then(|| names.join(", "))
-        };
-        let apart = names("differing").map(|names| {
-            format!("{server} runs apart for {client}: {names} differs from that of others")
-        });
-        let lacking = names("lacking")
-            .map(|names| format!("{server} does not start for {client}: it does not set {names}"));
-        apart.into_iter().chain(lacking).collect::<Vec<_>>()
-    };
-    let sharing = sharing.as_array().into_iter().flatten();
-    sharing.flat_map(render).collect()
 }
 
 /// The limit of an error in a table, in characters; `--json` has all of it.
 const WHY_CHARS_MAX: usize = 80;
 
-fn render_cell(value: &Value) -> String {
-    match value {
-        Value::Null => "-".to_owned(),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
+fn render_cell(value: Option<impl ToString>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| value.to_string())
 }
 
-fn render_memory(bytes: &Value) -> String {
-    let mib = |bytes: u64| group_digits(usize::try_from(bytes >> 20).unwrap_or(usize::MAX));
-    bytes
-        .as_u64()
-        .map_or_else(|| "-".to_owned(), |bytes| format!("{} MiB", mib(bytes)))
+fn render_memory(bytes: Option<u64>) -> String {
+    render_cell(bytes.map(|bytes| format!("{} MiB", render_count(bytes >> 20))))
 }
 
 fn render_span(seconds: u64) -> String {
@@ -417,16 +369,17 @@ mod tests {
             ],
             "scripts": {"tools": 2, "mistakes": [{"file": "a.ts", "why": "line 2: no"}]},
             "sharing": [
-                {"server": "git", "client_name": "codex (pid 9)", "differing": ["TOKEN", "USER"],
+                {"server": "git", "client": 1, "client_name": "codex (pid 9)", "differing": ["TOKEN", "USER"],
                     "lacking": []},
-                {"server": "git", "client_name": "zed (pid 8)", "differing": [],
+                {"server": "git", "client": 2, "client_name": "zed (pid 8)", "differing": [],
                     "lacking": ["TOKEN"]},
             ],
         });
+        let daemon = serde_json::from_value(daemon).unwrap();
         assert_snapshot!(render(&daemon), @r#"
         daemon 1.2.3, pid 7, up 1 min, 5 MiB
         config /c.toml
-        The file has mistakes; what it said before still holds:
+        The file has mistakes; the previous configuration is in effect:
           c.toml:1:1: no
         rule 1: `server = "tiem"` matches no known server
           -> did you mean time?
@@ -440,10 +393,10 @@ mod tests {
         both, 2026-07-28     stopped  -    -       2      0      0
         both, 2025-11-25     ready    10   -       2      5      0
 
-        git waits for an answer that claude-code is asked for (elicitation/create, since 1970-01-01 00:00); calls of other clients wait for it
+        git waits for an answer that claude-code is asked for (elicitation/create, since 1970-01-01 00:00); calls of other clients wait for the answer
         git: left out of its lists: `a:1`: over 5000 in one list (and 2 more)
-        scripts/a.ts: no tool: line 2: no
-        git runs apart for codex (pid 9): TOKEN, USER differs from that of others
+        scripts/a.ts: not a tool: line 2: no
+        git has its own process for codex (pid 9): TOKEN, USER differs from other clients
         git does not start for zed (pid 8): it does not set TOKEN
         "#);
     }

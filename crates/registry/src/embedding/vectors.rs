@@ -5,9 +5,9 @@ use std::sync::Arc;
 use encoder::DIMENSIONS;
 
 use crate::Entry;
-use crate::embedding::kept::Kept;
+use crate::embedding::stored_vectors::StoredVectors;
 use crate::embedding::vector::{self, Vector};
-use crate::embedding::views::{Key, key, server_key};
+use crate::embedding::views::{TextKey, key, server_key};
 use crate::loaded_tools::KnownServer;
 
 /// The vectors of one generation's visible tools, in their order and in one piece: a request is compared
@@ -19,14 +19,14 @@ pub(crate) struct Embeddings {
     scales: Vec<f32>,
     known: usize,
     /// The recipe's description of each server that has visible tools, in their order.
-    servers: Vec<About>,
+    servers: Vec<ServerAbout>,
 }
 
 /// A recipe's description of a server.
 #[derive(Debug)]
-enum About {
+enum ServerAbout {
     Nothing,
-    Unread(Key),
+    Unread(TextKey),
     Vector(Vector),
 }
 
@@ -40,16 +40,21 @@ pub(crate) struct Similar {
 }
 
 impl Embeddings {
-    pub(crate) fn of(visible: &[Arc<Entry>], servers: &[Arc<KnownServer>], kept: &Kept) -> Self {
+    pub(crate) fn of(
+        visible: &[Arc<Entry>],
+        servers: &[Arc<KnownServer>],
+        kept: &StoredVectors,
+    ) -> Self {
         let mut embeddings = Self::default();
         for server in visible.chunk_by(|a, b| a.at.server == b.at.server) {
             let name = &server[0].at.server;
             let known = servers.iter().find(|it| it.name == *name);
             let about = known.and_then(|it| it.about.as_deref());
-            let about = about.map_or(About::Nothing, |about| {
+            let about = about.map_or(ServerAbout::Nothing, |about| {
                 let key = server_key(name, about);
-                kept.get(key)
-                    .map_or(About::Unread(key), |it| About::Vector(it.clone()))
+                kept.get(key).map_or(ServerAbout::Unread(key), |it| {
+                    ServerAbout::Vector(it.clone())
+                })
             });
             embeddings.servers.push(about);
         }
@@ -69,8 +74,9 @@ impl Embeddings {
     }
 
     /// The server's text of this key has no vector yet.
-    pub(crate) fn lacks(&self, server: &Key) -> bool {
-        let unread = |about: &About| matches!(about, About::Unread(key) if key == server);
+    pub(crate) fn lacks(&self, server: &TextKey) -> bool {
+        let unread =
+            |about: &ServerAbout| matches!(about, ServerAbout::Unread(key) if key == server);
         self.servers.iter().any(unread)
     }
 
@@ -80,7 +86,7 @@ impl Embeddings {
 
     /// Tools and servers that have no vector yet.
     pub(crate) fn missing(&self) -> usize {
-        let unread = |about: &&About| matches!(about, About::Unread(_));
+        let unread = |about: &&ServerAbout| matches!(about, ServerAbout::Unread(_));
         self.scales.len() - self.known + self.servers.iter().filter(unread).count()
     }
 
@@ -114,8 +120,8 @@ impl Embeddings {
             }
         }
         let servers = self.servers.iter().map(|about| match about {
-            About::Vector(vector) => Some(vector.times(request)),
-            About::Nothing | About::Unread(_) => None,
+            ServerAbout::Vector(vector) => Some(vector.times(request)),
+            ServerAbout::Nothing | ServerAbout::Unread(_) => None,
         });
         Some(Similar {
             tools: similar,

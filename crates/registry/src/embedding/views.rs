@@ -6,7 +6,7 @@ use crate::Entry;
 use crate::limits::{DESCRIPTION_CHARS_ENCODED, PARAMETERS_ENCODED};
 
 /// See [`key`].
-pub(crate) type Key = [u8; 16];
+pub(crate) type TextKey = [u8; 16];
 
 /// Returns the server, the name, the beginning of the description, and the parameters: the input that
 /// the encoder was trained on (`crates/encoder/training`).
@@ -28,13 +28,13 @@ pub(crate) fn server_text(name: &ServerName, about: &str) -> String {
 }
 
 /// Names the text of a server, and the model.
-pub(crate) fn server_key(name: &ServerName, about: &str) -> Key {
+pub(crate) fn server_key(name: &ServerName, about: &str) -> TextKey {
     key_of(&[encoder::MODEL, "server", name.as_str(), about])
 }
 
 /// Names everything that the text of a tool is made of, and the model: found without making
 /// it.
-pub(crate) fn key(entry: &Entry) -> Key {
+pub(crate) fn key(entry: &Entry) -> TextKey {
     let overlay = entry.overlay.description.as_deref().unwrap_or_default();
     key_of(&[
         encoder::MODEL,
@@ -45,7 +45,7 @@ pub(crate) fn key(entry: &Entry) -> Key {
     ])
 }
 
-fn key_of(parts: &[&str]) -> Key {
+fn key_of(parts: &[&str]) -> TextKey {
     let hex = Digest::of_bytes(parts.join("\0").as_bytes()).short(32);
     u128::from_str_radix(&hex, 16)
         .expect("32 hexadecimal digits")

@@ -7,17 +7,17 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use encoder::Encoder;
 use tool::ServerName;
 
-use crate::embedding::kept::Kept;
+use crate::embedding::stored_vectors::StoredVectors;
 use crate::embedding::vector::Vector;
 use crate::embedding::vectors::Embeddings;
-use crate::embedding::views::{self, Key, key, server_key};
+use crate::embedding::views::{self, TextKey, key, server_key};
 use crate::limits::{EMBEDDINGS_A_WRITE, EMBEDDINGS_AT_ONCE, PIECES_ENCODED, WRITES_MAX};
 use crate::loaded_tools::KnownServer;
 use crate::{Entry, RegistryError};
 
 pub(crate) struct Work<'a> {
-    used: HashSet<Key>,
-    todo: Vec<Text<'a>>,
+    used: HashSet<TextKey>,
+    todo: Vec<UnembeddedText<'a>>,
     threads: usize,
     go_on: &'a (dyn Fn(usize, usize) -> bool + Sync),
     done: AtomicUsize,
@@ -26,12 +26,12 @@ pub(crate) struct Work<'a> {
 
 /// One text that has no vector.
 #[derive(Debug, Clone, Copy)]
-enum Text<'a> {
+enum UnembeddedText<'a> {
     Tool(&'a Entry),
     Server(&'a ServerName, &'a str),
 }
 
-impl Text<'_> {
+impl UnembeddedText<'_> {
     fn text(&self) -> String {
         match self {
             Self::Tool(entry) => views::text(entry),
@@ -39,7 +39,7 @@ impl Text<'_> {
         }
     }
 
-    fn key(&self) -> Key {
+    fn key(&self) -> TextKey {
         match self {
             Self::Tool(entry) => key(entry),
             Self::Server(name, about) => server_key(name, about),
@@ -58,14 +58,14 @@ impl<'a> Work<'a> {
     ) -> Self {
         let about = |server: &'a Arc<KnownServer>| {
             let about = server.about.as_deref()?;
-            Some(Text::Server(&server.name, about))
+            Some(UnembeddedText::Server(&server.name, about))
         };
-        let about: Vec<Text> = servers.iter().filter_map(about).collect();
+        let about: Vec<UnembeddedText> = servers.iter().filter_map(about).collect();
         let keys = visible.iter().map(|entry| key(entry));
-        let used = keys.chain(about.iter().map(Text::key)).collect();
+        let used = keys.chain(about.iter().map(UnembeddedText::key)).collect();
         let tools = visible.iter().enumerate();
         let tools = tools.filter(|(place, _)| !made.has(*place));
-        let tools = tools.map(|(_, entry)| Text::Tool(entry));
+        let tools = tools.map(|(_, entry)| UnembeddedText::Tool(entry));
         let about = about.into_iter().filter(|it| made.lacks(&it.key()));
         Self {
             used,
@@ -77,7 +77,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    pub(crate) fn is_used(&self, key: &Key) -> bool {
+    pub(crate) fn is_used(&self, key: &TextKey) -> bool {
         self.used.contains(key)
     }
 
@@ -85,7 +85,7 @@ impl<'a> Work<'a> {
     pub(crate) fn run(
         &self,
         encoder: &Encoder,
-        write: impl Fn(Kept) -> Result<(), RegistryError>,
+        write: impl Fn(StoredVectors) -> Result<(), RegistryError>,
     ) -> Result<usize, RegistryError> {
         let mut made = 0;
         // Each write is one of the whole file.
@@ -103,13 +103,13 @@ impl<'a> Work<'a> {
         Ok(made)
     }
 
-    fn batch(&self, encoder: &Encoder, batch: &[Text]) -> Kept {
+    fn batch(&self, encoder: &Encoder, batch: &[UnembeddedText]) -> StoredVectors {
         let share = batch.len().div_ceil(self.threads);
         let shares = batch.chunks(share.max(1));
         std::thread::scope(|scope| {
             let threads = shares.map(|share| scope.spawn(move || self.share(encoder, share)));
             let threads: Vec<_> = threads.collect();
-            let mut all = Kept::default();
+            let mut all = StoredVectors::default();
             for thread in threads {
                 all.join(thread.join().expect("encoding does not panic"));
             }
@@ -117,13 +117,13 @@ impl<'a> Work<'a> {
         })
     }
 
-    fn share(&self, encoder: &Encoder, texts: &[Text]) -> Kept {
-        let mut made = Kept::default();
+    fn share(&self, encoder: &Encoder, texts: &[UnembeddedText]) -> StoredVectors {
+        let mut made = StoredVectors::default();
         for chunk in texts.chunks(EMBEDDINGS_AT_ONCE) {
             if self.is_over.load(Ordering::Relaxed) {
                 break;
             }
-            let said: Vec<String> = chunk.iter().map(Text::text).collect();
+            let said: Vec<String> = chunk.iter().map(UnembeddedText::text).collect();
             match encoder.encode_all(&said, PIECES_ENCODED) {
                 Ok(vectors) => {
                     for (text, numbers) in chunk.iter().zip(vectors) {

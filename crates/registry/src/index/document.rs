@@ -11,15 +11,15 @@ use crate::words;
 
 /// The words of one tool.
 #[derive(Debug, Default)]
-pub(super) struct Text {
+pub(super) struct ToolWords {
     pub(super) stems: Vec<String>,
     pub(super) exact: Vec<String>,
 }
 
 /// Returns one combined text that contains the name twice: with the sum of the scores of several
 /// fields, a word that is rare in a short field outweighs all others.
-pub(super) fn text(entry: &Entry) -> Text {
-    let mut text = Text::default();
+pub(super) fn text(entry: &Entry) -> ToolWords {
+    let mut text = ToolWords::default();
     text.add(entry.tool.name(), NAME_WEIGHT);
     text.add(entry.at.server.as_str(), 1);
     text.add(&entry.tool.title().unwrap_or_default(), 1);
@@ -41,7 +41,7 @@ pub(super) fn text(entry: &Entry) -> Text {
     text
 }
 
-impl Text {
+impl ToolWords {
     fn add(&mut self, part: &str, weight: usize) {
         for word in words::split(part) {
             if !word.is_joined {

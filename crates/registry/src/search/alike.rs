@@ -1,4 +1,4 @@
-//! Near-duplicates: the same tool on several servers takes one line of an answer, not five.
+//! Near-duplicates: the same tool on several servers is one line of a response, not five.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -10,7 +10,7 @@ use crate::limits::SECOND_LOOK;
 use crate::search::sums::Scored;
 use crate::words;
 
-/// One line of an answer: the best of its kind, and the others in their order.
+/// One line of a response: the best tool of its kind, and the others in their order.
 #[derive(Debug)]
 pub(super) struct Group {
     pub(super) best: Scored,
@@ -26,8 +26,8 @@ impl Group {
     }
 }
 
-/// The first lines of an answer, `shown` of them at least if there are so many. Only among the
-/// candidates that had a second look is looked for others: behind them nobody reads.
+/// The first lines of an answer, at least `shown` if there are so many. Tools are grouped only among the
+/// candidates that were ranked twice, because lines after those are rarely read.
 pub(super) fn group(generation: &Generation, tools: &[Scored], shown: usize) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     let mut named: HashMap<&BTreeSet<String>, Vec<usize>> = HashMap::new();
@@ -52,7 +52,7 @@ pub(super) fn group(generation: &Generation, tools: &[Scored], shown: usize) -> 
     groups
 }
 
-/// One tool a server, and ours stand for themselves.
+/// A group has at most one tool per server and no built-in tool.
 fn may_join(generation: &Generation, group: &Group, entry: &Entry) -> bool {
     let server = &entry.at.server;
     let others = group.others.iter();
@@ -73,7 +73,7 @@ fn is_alike(one: &Entry, other: &Entry) -> bool {
     is_mostly(&takes(one), &takes(other)) && is_mostly(&says(one), &says(other))
 }
 
-/// At least half of all that is in either is in both.
+/// Returns true if at least half of the union is in the intersection.
 fn is_mostly(one: &BTreeSet<String>, other: &BTreeSet<String>) -> bool {
     2 * one.intersection(other).count() >= one.union(other).count()
 }

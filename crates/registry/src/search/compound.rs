@@ -1,5 +1,4 @@
-//! The answer to a request for several things: the best tools of each part beside the best of
-//! the whole.
+//! The answer to a request that names several steps: the best tools of each step and of the whole.
 
 use std::collections::HashMap;
 
@@ -8,15 +7,16 @@ use tool::ToolRef;
 use crate::Entry;
 use crate::generation::Generation;
 use crate::search::filter::Filter;
-use crate::search::found::{Found, Kind};
 use crate::search::query::Query;
 use crate::search::rank::{Ranking, is_built_in};
+use crate::search::search_result::{MatchKind, SearchResult};
+use crate::search::steps::split_steps;
 use crate::search::sums::Scored;
-use crate::search::{asked, learned, parts};
+use crate::search::{learned, parsed_query};
 
-/// The answer, if the text asks for several things that different tools do.
-pub(super) fn compound(generation: &Generation, query: &Query, text: &str) -> Option<Found> {
-    let parts = parts::parts(text);
+/// The answer, if the text names several steps that different tools serve.
+pub(super) fn compound(generation: &Generation, query: &Query, text: &str) -> Option<SearchResult> {
+    let parts = split_steps(text);
     let filter = Filter::of(query);
     let shown = query.offset.saturating_add(query.limit);
     let ranked = |text: &str| {
@@ -36,7 +36,7 @@ pub(super) fn compound(generation: &Generation, query: &Query, text: &str) -> Op
     }
     let fused = fuse(&whole, &lists);
     let tools: Vec<Scored> = fused.iter().map(|(tool, _)| *tool).collect();
-    let mut found = Found::of(generation, Kind::Ranked, &tools, query);
+    let mut found = SearchResult::of(generation, MatchKind::Ranked, &tools, query);
     let places = fused
         .iter()
         .map(|(tool, step)| (&tool.entry(generation).at, *step));
@@ -54,8 +54,8 @@ fn rank_parts(
     shown: usize,
     text: &str,
 ) -> Vec<Scored> {
-    match asked::ParsedQuery::of(text) {
-        asked::ParsedQuery::Words(wanted) => {
+    match parsed_query::ParsedQuery::of(text) {
+        parsed_query::ParsedQuery::Words(wanted) => {
             let ranking = Ranking::new(generation, &wanted, text);
             ranking.best(generation, shown, admits).tools
         }
@@ -63,7 +63,7 @@ fn rank_parts(
     }
 }
 
-/// At least two parts have a best tool that is not the other's.
+/// Returns true if at least two steps have different best tools.
 fn differ(lists: &[Vec<Scored>]) -> bool {
     let mut best = lists
         .iter()
@@ -73,8 +73,8 @@ fn differ(lists: &[Vec<Scored>]) -> bool {
         .is_some_and(|first| best.any(|other| other != first))
 }
 
-/// Tools by their score for the whole, or for a part that they fit better; each with the part
-/// that it fits best. The whole keeps its order where a part has nothing strong to say.
+/// Tools by their score for the whole or for a step, whichever is higher, each with the step that it fits
+/// best.
 fn fuse(whole: &[Scored], lists: &[Vec<Scored>]) -> Vec<(Scored, usize)> {
     let mut best: HashMap<u32, (Scored, usize, f32)> = HashMap::new();
     for tool in whole {
@@ -103,6 +103,6 @@ fn fuse(whole: &[Scored], lists: &[Vec<Scored>]) -> Vec<(Scored, usize)> {
     fused
 }
 
-/// The weight of a score for a part beside one for the whole: measured on whole tasks, more costs
-/// the whole's own hits, less hides what only a part finds.
+/// The weight of a score for a step relative to one for the whole, measured on whole tasks: a higher
+/// weight loses hits of the whole, a lower one hides hits that only a step finds.
 const PART_WEIGHT: f32 = 0.9;

@@ -1,10 +1,10 @@
-//! One reason for the place of a hit.
+//! One reason for the rank of a hit.
 
-/// One thing that speaks for a tool, or against it.
+/// One contribution to the score of a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evidence {
-    /// A word of the request in quotes adds to the score; what begins with `times` multiplies it.
+    /// A quoted word of the request is a summand; a label that begins with `times` is a factor.
     pub label: String,
-    /// The share that is added, or the factor.
+    /// The summand or the factor.
     pub amount: f32,
 }

@@ -1,11 +1,11 @@
-//! The category, server and tags that a query is limited to.
+//! The category, server and tags that restrict a query.
 
 use tool::fold;
 
 use crate::Entry;
 use crate::search::query::Query;
 
-/// The parts of a query that a tool must meet whatever its score.
+/// The conditions of a query that a tool must meet whatever its score.
 #[derive(Debug)]
 pub(super) struct Filter {
     category: Option<String>,

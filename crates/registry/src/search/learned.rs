@@ -1,20 +1,17 @@
-//! Raises tools that worked for similar requests, and lowers those that failed, within bounds.
+//! Adjusts scores by the outcomes of calls after similar requests, within bounds.
 
 use crate::generation::Generation;
 use crate::index::IndexField;
 use crate::limits::SECOND_LOOK;
-use crate::search::asked::ParsedQuery;
-use crate::search::languages;
+use crate::search::parsed_query::ParsedQuery;
 use crate::search::query::Query;
 use crate::search::sums::Scored;
 
 impl Generation {
-    /// The words of a request that [`RelevanceFeedback`](crate::RelevanceFeedback) may keep: stems
-    /// that stand in the text of some tool.
+    /// Returns the words of a request that [`RelevanceFeedback`](crate::RelevanceFeedback) may
+    /// store: stems that occur in the text of some tool.
     pub fn feedback_words(&self, request: &str) -> Vec<String> {
-        let english = languages::to_english(request, |word| self.index().holds(word));
-        let said = english.as_deref().unwrap_or(request);
-        let ParsedQuery::Words(wanted) = ParsedQuery::of(said) else {
+        let ParsedQuery::Words(wanted) = ParsedQuery::of(request) else {
             return Vec::new();
         };
         let words = wanted.words.into_iter().filter(|word| !word.is_value);
@@ -24,8 +21,7 @@ impl Generation {
     }
 }
 
-/// Moves the best candidates by what was learned. The best by its text stays within the first
-/// two, whatever was learned.
+/// Reorders the best candidates by feedback. The best candidate by its text stays within the first two.
 pub(super) fn lift(generation: &Generation, query: &Query, text: &str, tools: &mut [Scored]) {
     let Some(learned) = &query.learned else {
         return;
@@ -50,12 +46,12 @@ pub(super) fn lift(generation: &Generation, query: &Query, text: &str, tools: &m
     }
 }
 
-/// The factor that an opinion of -1 to 1 is to a score.
+/// The factor by which an opinion of -1 to 1 changes a score.
 pub(super) fn factor(opinion: f32) -> f32 {
     1.0 + LIFT_MAX * opinion
 }
 
 const LIFT_MAX: f32 = 0.25;
 
-/// Words of a request that feedback keeps.
+/// The maximum number of words of a request that feedback stores.
 const WORDS_MAX: usize = 12;

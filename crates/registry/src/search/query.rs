@@ -1,4 +1,4 @@
-//! Questions to a generation.
+//! Queries to a generation.
 
 use std::sync::Arc;
 
@@ -7,43 +7,43 @@ use tool::ToolRef;
 use crate::generation::Generation;
 use crate::{Entry, Learned, View};
 
-/// A question to [`Generation::search`].
+/// A query for [`Generation::search`].
 #[derive(Debug, Clone)]
 pub struct Query {
-    /// The request itself.
-    pub asked: Asked,
+    /// The text of the query.
+    pub asked: QueryText,
     /// A category or a server, in any spelling.
     pub category: Option<String>,
     /// A server, in any spelling.
     pub server: Option<String>,
-    /// A tool must carry all of them.
+    /// Tags that a tool must have, all of them.
     pub tags: Vec<String>,
-    /// Hits on one page.
+    /// The maximum number of hits on one page.
     pub limit: usize,
-    /// Hits before the page.
+    /// The number of hits before the page.
     pub offset: usize,
-    /// The feedback of earlier calls, if it may count.
+    /// The feedback of earlier calls, if it is to be used.
     pub learned: Option<Learned>,
-    /// Each hit is to come with its evidence.
+    /// Each hit includes its evidence.
     pub why: bool,
-    /// The asker's view; none sees everything.
+    /// The client's view; `None` sees everything.
     pub view: Option<Arc<View>>,
 }
 
-/// A request in one of its two forms.
+/// The text of a query in one of its two forms.
 #[derive(Debug, Clone)]
-pub enum Asked {
+pub enum QueryText {
     /// Words; also `select:a,b`, `+word`, `*` or nothing (browse), an exact tool name.
     Words(String),
-    /// One query a step of a task; the steps share the limit.
+    /// One query per step of a task; the steps share the limit.
     Steps(Vec<String>),
 }
 
 impl Query {
-    /// Words without a filter, five hits.
+    /// Creates a query of words without a filter, with five hits.
     pub fn words(text: impl Into<String>) -> Self {
         Self {
-            asked: Asked::Words(text.into()),
+            asked: QueryText::Words(text.into()),
             category: None,
             server: None,
             tags: Vec::new(),
@@ -55,7 +55,7 @@ impl Query {
         }
     }
 
-    /// The asker may see this tool.
+    /// Returns true if the client may see this tool.
     pub(super) fn sees(&self, entry: &Entry) -> bool {
         let admits = |view: &Arc<View>| view.admits(&entry.at.server, &entry.category);
         self.view.as_ref().is_none_or(admits)

@@ -1,10 +1,9 @@
 //! The score of every tool against the words of a query.
 //!
 //! Postings come from the index, everything else is computed here: statistics over live documents
-//! only, words that are not in the catalogue, and the share of the query that a tool covers. If
-//! tools have vectors, the score begins with the similarity of the tool's embedding to the request's.
-//! Words add to it, in proportion to the score of the best tool's words, and so does the subject of
-//! its server.
+//! only, unknown words, and the share of the query that a tool covers. If tools have vectors, the
+//! score begins with the similarity of the embeddings of tool and request. To it are added the
+//! score of the words, relative to the best tool's, and a score of the server.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -14,7 +13,7 @@ use crate::Entry;
 use crate::embedding::Similar;
 use crate::generation::Generation;
 use crate::limits::SECOND_LOOK;
-use crate::search::asked::Wanted;
+use crate::search::parsed_query::QueryWords;
 use crate::search::sums::{Scored, Sums};
 use crate::search::synonyms;
 use crate::search::term::Term;
@@ -31,10 +30,10 @@ use crate::search::weights::{
 pub(crate) struct Fitting {
     /// Tools of servers, best first.
     pub(crate) tools: Vec<Scored>,
-    /// Tools of ours that fit, best first: about as well as the best of `tools`, or for sure where none of
-    /// those does.
+    /// Built-in tools that fit, best first: about as well as the best of `tools`, or surely if none
+    /// of those fits.
     pub(crate) ours: Vec<Scored>,
-    /// The best of `tools` is near, and not near enough to be sure.
+    /// True if the best of `tools` is near, but not near enough to be sure.
     pub(crate) is_guess: bool,
 }
 
@@ -46,13 +45,13 @@ impl Fitting {
 
 #[derive(Debug)]
 pub(crate) struct Ranking {
-    /// Every tool that contains a word of the query (any tool, if embeddings are used) and all words
-    /// that it must contain, in no order.
+    /// Every tool that contains a word of the query (any tool, if embeddings are used) and all
+    /// required words, unordered.
     scored: Vec<Scored>,
     has_similar: bool,
     /// The amount that each tool's server adds to the similarity; none if embeddings are not used.
     context: Option<Vec<f32>>,
-    /// The most that words add to the similarity.
+    /// The maximum that words add to the similarity.
     words_weight: f32,
     /// Stems of the query, to compare with names.
     stems: BTreeSet<String>,
@@ -62,8 +61,8 @@ pub(crate) struct Ranking {
 }
 
 impl Ranking {
-    /// `text` is the request in English, for its embedding.
-    pub(crate) fn new(generation: &Generation, wanted: &Wanted, text: &str) -> Self {
+    /// `text` is the request as it was written, for its embedding.
+    pub(crate) fn new(generation: &Generation, wanted: &QueryWords, text: &str) -> Self {
         let similar = generation.similar(&values::with_kinds(text));
         let index = generation.index();
         let terms: Vec<Term> = wanted
@@ -100,9 +99,9 @@ impl Ranking {
         }
     }
 
-    /// Tools of servers that fit, best first, and tools of ours that fit for sure. Only the first
-    /// `shown` (and a few more) are in exact order. Of servers' tools none fits where even the best
-    /// covers too little of the query.
+    /// Returns the fitting tools of servers, best first, and the built-in tools that surely fit.
+    /// Only the first `shown` (and a few more) are sorted exactly. No tool of a server fits if even
+    /// the best covers too little of the query.
     pub(crate) fn best(
         &self,
         generation: &Generation,
@@ -114,7 +113,7 @@ impl Ranking {
         let (mut ours, mut tools): (Vec<Scored>, Vec<Scored>) =
             tools.into_iter().partition(is_ours);
         let fits = |tools: &[Scored]| Best::of(tools).is_some_and(|best| self.fits(&best));
-        // A filter may leave none but ours.
+        // A filter may leave only built-in tools.
         let are_asked = tools.is_empty() && fits(&ours);
         if !fits(&tools) {
             tools.clear();
@@ -149,7 +148,7 @@ impl Ranking {
         self.has_similar && most(tools, Scored::confidence) < self.confidence_min + SURE
     }
 
-    /// Returns true if this tool of ours fits the request for certain, whatever tools servers have.
+    /// Returns true if this built-in tool surely fits the request, whatever tools servers have.
     fn fits_surely(&self, tool: &Scored) -> bool {
         if self.has_similar {
             tool.confidence() >= self.confidence_min + SURE
@@ -158,8 +157,8 @@ impl Ranking {
         }
     }
 
-    /// Returns true if the best of these fits the request. A missed tool is worse than a wrong offer:
-    /// in doubt it fits.
+    /// Returns true if the best of these fits the request. A missed tool is worse than a wrong
+    /// offer, so doubtful tools fit.
     fn fits(&self, best: &Best) -> bool {
         let by_words = best.coverage >= self.coverage_min || best.words >= WORDS_THAT_FIT;
         if !self.has_similar {
@@ -186,8 +185,8 @@ impl Ranking {
         (tools, is_near)
     }
 
-    /// Tools of servers, harmless ones first, for a request that shares no word with any of them while words
-    /// alone decide: a few of a small catalogue show what there is.
+    /// Tools of servers, harmless ones first, for a search by words alone that shares no word with any of
+    /// them: a few tools of a small catalogue show what exists.
     pub(crate) fn any(
         &self,
         generation: &Generation,
@@ -209,7 +208,7 @@ impl Ranking {
         tools
     }
 
-    /// One score of embedding, words and server.
+    /// Combines the scores of embedding, words and server.
     fn mix(&self, tools: &mut [Scored]) {
         let best = most(tools, |tool| tool.lexical).max(f32::MIN_POSITIVE);
         for tool in tools {
@@ -223,7 +222,7 @@ impl Ranking {
         }
     }
 
-    /// Brings the `first` best to the front by score alone, then looks at them again.
+    /// Moves the `first` best to the front by score alone, then sorts them exactly.
     fn order(&self, generation: &Generation, tools: &mut [Scored], first: usize) {
         let by_score = |a: &Scored, b: &Scored| {
             b.score
@@ -251,7 +250,7 @@ impl Ranking {
         front.sort_by(|a, b| by_rank(generation, a, b));
     }
 
-    /// More for a tool whose own name, or whose server's, the query spells out.
+    /// Returns a higher factor for a tool if the query spells out its name or its server's.
     pub(super) fn name_factor(&self, entry: &Entry) -> f32 {
         let name = 1.0 + NAME_SPELT * self.score_spelling(entry.name_stems());
         if self.names_server(entry) {
@@ -273,7 +272,7 @@ impl Ranking {
         names.any(|name| self.score_spelling(name) >= 1.0)
     }
 
-    /// The share of a name's words that the query holds.
+    /// Returns the share of a name's words that the query contains.
     fn score_spelling(&self, stems: &BTreeSet<String>) -> f32 {
         let held = stems
             .iter()
@@ -283,7 +282,7 @@ impl Ranking {
     }
 }
 
-/// The most of each that some tool has.
+/// The maximum of each figure over all tools.
 #[derive(Debug, Default)]
 struct Best {
     words: u32,
@@ -293,7 +292,7 @@ struct Best {
 }
 
 impl Best {
-    /// Of no tools, none.
+    /// Returns `None` if there are no tools.
     fn of(tools: &[Scored]) -> Option<Self> {
         let mut best = None;
         for tool in tools {
@@ -325,13 +324,13 @@ fn context(generation: &Generation, similar: &Similar) -> Vec<f32> {
     context
 }
 
-/// It is a tool of ours, not a server's.
+/// Returns true for our own tools.
 pub(super) fn is_built_in(entry: &Entry) -> bool {
     entry.at.server.is_built_in()
 }
 
-/// Score, then real tools before ours, read-only before destructive, the shorter name, the
-/// alphabet.
+/// Orders by score, then real tools before built-in ones, read-only before destructive, the shorter
+/// name, the alphabet.
 fn by_rank(generation: &Generation, a: &Scored, b: &Scored) -> Ordering {
     let key = |tool: &Scored| {
         let entry = tool.entry(generation);
@@ -355,8 +354,8 @@ fn round_score(score: f32) -> i64 {
     (score * 1_000.0).round() as i64
 }
 
-/// The share that even the best tool must cover of a query that holds unknown words. A short query
-/// is nearly all keywords, and begins with what is to be done; of a long one no tool says much.
+/// The share of a query with unknown words that the best tool must cover. A short query is mostly
+/// keywords and begins with the action; a tool covers little of a long one.
 fn coverage_min(terms: &[Term]) -> f32 {
     let asked: Vec<&Term> = terms.iter().filter(|term| term.mass > 0.0).collect();
     if asked.iter().all(|term| !term.tools.is_empty()) {
@@ -373,11 +372,11 @@ fn coverage_min(terms: &[Term]) -> f32 {
     }
 }
 
-/// A tool that holds two words of a request is offered, whatever else the request says: to be
-/// refused what is there hurts more than to be offered what is not.
+/// A tool with two words of a request is offered, whatever else the request says: a missed tool is worse
+/// than a wrong offer.
 const WORDS_THAT_FIT: u32 = 2;
 
-/// Tools of ours in one answer: they stand beside its page.
+/// The maximum number of built-in tools in one response, in addition to its page.
 const OURS_MAX: usize = 2;
 
 /// Returns the weight of words: high for a few words; in a long request the embedding counts more.
@@ -389,8 +388,8 @@ fn words_weight(words: usize) -> f32 {
     }
 }
 
-/// A long request names things beside what it asks for, which no tool resembles: the more words, the
-/// less is asked of the best tool.
+/// A long request names things that no tool resembles, so the required confidence falls with the number
+/// of words.
 fn confidence_min(words: usize) -> f32 {
     let min = CONFIDENCE_MIN_SHORT - CONFIDENCE_A_WORD * count(words);
     min.max(CONFIDENCE_MIN_LONG)

@@ -1,8 +1,9 @@
-//! Words of the catalogue that a word of a query may have been meant as.
+//! Finds words of the catalogue that resemble a word of a query.
 
 use crate::limits::SPELLINGS_MAX;
 
-/// Words within a slip of `asked`: one letter from five letters on, two from eight.
+/// Returns words within the permitted edit distance of `asked`: one from five letters on, two from
+/// eight.
 pub(crate) fn slips<'a>(asked: &str, vocabulary: &'a [String]) -> Vec<&'a str> {
     let asked: Vec<char> = asked.chars().collect();
     let Some(slips_max) = slips_max(&asked) else {
@@ -25,8 +26,8 @@ pub(crate) fn slips<'a>(asked: &str, vocabulary: &'a [String]) -> Vec<&'a str> {
     found.map(|(_, word)| word).take(SPELLINGS_MAX).collect()
 }
 
-/// Stems of the verbs that a noun may come from, where the stemmer keeps them apart
-/// (`creation` of `create`).
+/// Returns stems of the verbs that a noun may come from, if the stemmer separates them (`creation`
+/// of `create`).
 pub(crate) fn relatives(stem: &str) -> impl Iterator<Item = &str> {
     let bare = NOUN_ENDINGS
         .iter()
@@ -34,7 +35,7 @@ pub(crate) fn relatives(stem: &str) -> impl Iterator<Item = &str> {
     bare.filter(|bare| bare.chars().count() >= RELATIVE_CHARS_MIN)
 }
 
-/// Words that begin with `asked`, shortest first.
+/// Returns words that begin with `asked`, shortest first.
 pub(crate) fn continuations<'a>(asked: &str, vocabulary: &'a [String]) -> Vec<&'a str> {
     if asked.chars().count() < PREFIX_CHARS_MIN {
         return Vec::new();
@@ -58,12 +59,12 @@ fn slips_max(asked: &[char]) -> Option<usize> {
     }
 }
 
-/// A bit a letter, to pass over nearly every word without comparing it.
+/// Returns a bit set of letters, to skip nearly every word without comparing it.
 fn letters(chars: impl Iterator<Item = char>) -> u32 {
     chars.fold(0, |mask, c| mask | 1 << (u32::from(c) % 32))
 }
 
-/// Edits between two words, where neighbours that changed places count once.
+/// Returns the edit distance of two words; a transposition counts once.
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut before_last: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=b.len()).collect();

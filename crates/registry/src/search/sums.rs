@@ -6,7 +6,7 @@ use crate::index::Index;
 use crate::search::term::{Term, idf, saturation};
 use crate::search::weights::{COORDINATION, COVERAGE_CONFIDENCE, JOINED_WEIGHT};
 
-/// One tool's standing; `place` is its position among the generation's visible tools.
+/// The scores of one tool; `place` is its position among the generation's visible tools.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scored {
     pub(crate) place: u32,
@@ -15,9 +15,9 @@ pub(crate) struct Scored {
     pub(super) lexical: f32,
     /// The similarity of its embedding; 0 if embeddings are not used.
     pub(super) similar: f32,
-    /// Share of the query's weight that the tool's words carry, 0 to 1.
+    /// The share of the query's weight that the tool's words carry, 0 to 1.
     pub(super) coverage: f32,
-    /// The number of words of the query that the tool holds.
+    /// The number of words of the query that the tool contains.
     pub(super) words: u32,
 }
 
@@ -33,7 +33,7 @@ impl Scored {
         }
     }
 
-    /// Our confidence that it serves the request.
+    /// Returns the confidence that the tool serves the request.
     pub(super) fn confidence(&self) -> f32 {
         self.similar + COVERAGE_CONFIDENCE * self.coverage
     }
@@ -43,12 +43,12 @@ impl Scored {
     }
 }
 
-/// Sums for every tool, filled word by word.
+/// Sums for every tool, added word by word.
 pub(super) struct Sums<'a> {
     index: &'a Index,
     totals: Vec<f32>,
     masses: Vec<f32>,
-    /// One bit a word of the query.
+    /// One bit per word of the query.
     held: Vec<u64>,
 }
 
@@ -73,8 +73,8 @@ impl<'a> Sums<'a> {
         }
     }
 
-    /// A joined form says again what its parts said: it adds to the score of tools that hold
-    /// it. It covers words only where the parts alone are unknown (`e-mail`).
+    /// A joined form repeats its parts, so it only adds to the score of tools that contain it. It covers
+    /// words only if the parts alone are unknown (`e-mail`).
     pub(super) fn add_joined(&mut self, tools: &[(u32, u32)], unknown: f32) {
         let idf = idf(self.index.lengths.len(), tools.len());
         for &(tool, _) in tools {
@@ -112,7 +112,7 @@ impl<'a> Sums<'a> {
     }
 }
 
-/// The factor for covering this share of the request.
+/// Returns the factor for covering this share of the request.
 pub(super) fn coverage_factor(coverage: f32) -> f32 {
     1.0 + COORDINATION * coverage
 }

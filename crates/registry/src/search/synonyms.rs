@@ -14,7 +14,7 @@ pub(crate) fn postings(index: &Index, stem: &str) -> Vec<(u32, u32)> {
     with_others(index, own, stem)
 }
 
-/// The same for neighbours that stand joined, as in `pull request`.
+/// The same for the joined form of adjacent words, as in `pull request`.
 pub(crate) fn joined_postings(index: &Index, joined: &str) -> Vec<(u32, u32)> {
     let own = index.postings(IndexField::Exact, joined);
     with_others(index, own, joined)
@@ -28,13 +28,13 @@ fn with_others(index: &Index, own: Vec<(u32, u32)>, word: &str) -> Vec<(u32, u32
     for phrase in others {
         tools.append(&mut with_all(index, phrase));
     }
-    // Of each tool the most.
+    // Keeps the highest count of each tool.
     tools.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1)));
     tools.dedup_by_key(|(tool, _)| *tool);
     tools
 }
 
-/// The tools that hold every word of a phrase, and how often the rarest.
+/// The tools that contain every word of a phrase, with the count of the rarest word.
 fn with_all(index: &Index, phrase: &[String]) -> Vec<(u32, u32)> {
     let mut words = phrase
         .iter()
@@ -59,7 +59,7 @@ struct Source {
     groups: Vec<Vec<String>>,
 }
 
-/// By the stem of a word, or by words joined, the stems of what stands for it.
+/// The stems of the synonyms, by the stem of a word or by joined words.
 static SYNONYMS: LazyLock<HashMap<String, Vec<Vec<String>>>> = LazyLock::new(|| {
     let source: Source = toml::from_str(include_str!("../../../../registry/synonyms.toml"))
         .expect("a test reads the same embedded file");

@@ -1,7 +1,7 @@
 //! One word of a query in the catalogue: the tools that contain it, and its weight.
 
 use crate::index::{Index, IndexField};
-use crate::search::asked::WantedWord;
+use crate::search::parsed_query::QueryWord;
 use crate::search::vocabulary::is_general_verb;
 use crate::search::weights::{B, K1, PREFIX_TRUST, RELATIVE_TRUST, SLIP_TRUST};
 use crate::search::{spelling, synonyms};
@@ -18,10 +18,10 @@ pub(super) struct Term {
 }
 
 impl Term {
-    pub(super) fn of(index: &Index, word: &WantedWord) -> Self {
+    pub(super) fn of(index: &Index, word: &QueryWord) -> Self {
         let (tools, trust) = lookup(index, word);
         let idf = idf(index.lengths.len(), tools.len());
-        // No tool is at fault for not knowing whom to write to, or for another verb.
+        // A tool is not penalised for a missing value or a missing general verb.
         let is_excused = tools.is_empty() && (word.is_value || is_general_verb(&word.exact));
         let mass = if is_excused { 0.0 } else { idf };
         Self {
@@ -33,9 +33,9 @@ impl Term {
     }
 }
 
-/// The word's stem; else a relative, else what it may be a slip of, else what it begins; with how
-/// far to trust it.
-fn lookup(index: &Index, word: &WantedWord) -> (Vec<(u32, u32)>, f32) {
+/// The tools with the word's stem, or else with a related stem, a similar spelling or a longer word that
+/// begins with it; and the trust in that match.
+fn lookup(index: &Index, word: &QueryWord) -> (Vec<(u32, u32)>, f32) {
     let tools = if word.is_value {
         index.postings(IndexField::Stems, &word.stem)
     } else {
@@ -75,7 +75,7 @@ fn any_of(index: &Index, words: &[&str]) -> Vec<(u32, u32)> {
     tools
 }
 
-/// BM25's idf, from the tools that hold the word.
+/// Returns BM25's idf for the number of tools that contain the word.
 #[expect(
     clippy::cast_precision_loss,
     reason = "catalogues hold thousands of tools"
@@ -85,7 +85,7 @@ pub(super) fn idf(tools: usize, holders: usize) -> f32 {
     (1.0 + (tools - holders + 0.5) / (holders + 0.5)).ln()
 }
 
-/// BM25's answer to a word that stands often, in a text of this length (1 is the mean).
+/// BM25's saturation of a word's frequency in a text of this length (1 is the mean).
 #[expect(clippy::cast_precision_loss, reason = "a word stands a few times")]
 pub(super) fn saturation(times: u32, length: f32) -> f32 {
     let times = times as f32;

@@ -1,6 +1,6 @@
 //! The kinds of the values in a request: `~/q3.xlsx` is a spreadsheet, `*/5 * * * *` a schedule.
 
-/// The request with the kinds of its values behind it, for the encoder, which knows words only.
+/// Appends the kinds of the values to a request, for the encoder, which knows words only.
 pub(super) fn with_kinds(text: &str) -> String {
     let kinds = kinds(text);
     if kinds.is_empty() {
@@ -30,7 +30,7 @@ fn kinds(text: &str) -> Vec<&'static str> {
     kinds
 }
 
-/// Pieces of a request that are looked at; a pasted document has its subject up front.
+/// The most pieces of a request that are examined; a pasted document begins with its subject.
 const PIECES_MAX: usize = 200;
 
 const CRON_FIELDS: usize = 5;
@@ -75,7 +75,7 @@ const ENDINGS: [(&[&str], &str); 8] = [
     ),
 ];
 
-/// The beginning of a commit's name: hexadecimal, letters and digits.
+/// Returns true for an abbreviated commit id: hexadecimal, letters and digits.
 fn is_digest(piece: &str) -> bool {
     (7..=40).contains(&piece.len())
         && piece
@@ -100,7 +100,7 @@ fn is_cron(fields: &[&str]) -> bool {
     fields.iter().all(is_field) && fields.iter().any(|field| field.contains('*'))
 }
 
-/// `312.65/7`, `12*30`, `19%`; no date, no range.
+/// Matches `312.65/7`, `12*30`, `19%`, but no date or range.
 fn is_sum(piece: &str) -> bool {
     let piece = piece.trim_matches(|c: char| "?=.,".contains(c));
     let is_part = |part: &str| part.parse::<f64>().is_ok();
@@ -112,7 +112,7 @@ fn is_sum(piece: &str) -> bool {
         || piece.strip_suffix('%').is_some_and(is_part)
 }
 
-/// `12 * 30`.
+/// Matches `12 * 30`.
 fn is_spaced_sum(pieces: &[&str]) -> bool {
     let is_part = |part: &str| {
         part.trim_matches(['(', ')', '?', '='])

@@ -1,4 +1,4 @@
-//! Words that requests are made of, from `registry/requests.toml`.
+//! Common words of requests, from `registry/requests.toml`.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -7,18 +7,15 @@ use serde::Deserialize;
 
 type Words = HashSet<String>;
 
-/// The lists of the file; it says what each is for.
+/// The lists of the file, which explains each of them.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Vocabulary {
     pub(super) request_words: Words,
     pub(super) general_verbs: Words,
-    pub(super) english_sequence: Words,
-    pub(super) other_sequence: Words,
-    pub(super) unspaced_sequence: Vec<String>,
+    pub(super) sequence: Words,
     pub(super) leads: Words,
     pub(super) object_starts: Words,
-    pub(super) answer_verbs: Words,
     pub(super) verbs: Words,
     pub(super) noun_verbs: Words,
 }
@@ -26,12 +23,12 @@ pub(super) struct Vocabulary {
 pub(super) static VOCABULARY: LazyLock<Vocabulary> =
     LazyLock::new(|| toml::from_str(SOURCE).expect("a test reads the same embedded file"));
 
-/// A word only makes a request polite or grammatical.
+/// Returns true for a word that only makes a request polite or grammatical.
 pub(super) fn is_request_word(word: &str) -> bool {
     VOCABULARY.request_words.contains(word)
 }
 
-/// A verb is so general that a catalogue without it may still have the tool.
+/// Returns true for a verb so general that tools for it may use another verb.
 pub(super) fn is_general_verb(word: &str) -> bool {
     VOCABULARY.general_verbs.contains(word)
 }
@@ -46,7 +43,6 @@ mod tests {
     fn a_verb_is_the_name_of_a_thing_or_it_is_not() {
         let both = VOCABULARY.verbs.intersection(&VOCABULARY.noun_verbs);
         assert_eq!(both.collect::<Vec<_>>(), Vec::<&String>::new());
-        assert!(!VOCABULARY.unspaced_sequence.is_empty());
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Weights, found on the development sets of `examples/eval`; around these values every set is
-//! flat, so none is tuned to the last digit.
+//! Weights, found on the development sets of `examples/eval`. Scores change little around these
+//! values, so the last digits do not matter.
 
 pub(super) const K1: f32 = 1.2;
 pub(super) const B: f32 = 0.75;
@@ -12,11 +12,11 @@ pub(super) const SLIP_TRUST: f32 = 0.6;
 pub(super) const PREFIX_TRUST: f32 = 0.4;
 pub(super) const SCORE_SHARE_MIN: f32 = 0.2;
 
-/// Requests of so few words are keywords.
+/// The most words of a keyword request.
 pub(super) const KEYWORDS_MAX: usize = 3;
 pub(super) const KEYWORDS_WEIGHT: f32 = 0.25;
 pub(super) const WORDS_WEIGHT: f32 = 0.12;
-/// The share of a server's mean nearness, and of the logarithm of its size, in a tool's score.
+/// The weight of a server's mean similarity in a tool's score.
 pub(super) const SERVER_NEAR: f32 = 0.3;
 /// The weight of its similarity to the recipe's description of the server.
 pub(super) const SERVER_ABOUT: f32 = 0.1;
@@ -26,21 +26,21 @@ pub(super) const SERVER_NAMED: f32 = 0.1;
 pub(super) const DEPRECATED: f32 = 0.8;
 pub(super) const MEANT_SHARE_MIN: f32 = 0.4;
 pub(super) const COVERAGE_CONFIDENCE: f32 = 0.2;
-/// The least confidence with which something is offered: of a request of no words, less for each
-/// word, and of a long one. By length, so that one request in fifty is refused wrongly at most.
+/// The minimum confidence of an offer: for a request without words, the reduction per word, and for a long
+/// request. It depends on the length so that at most one request in fifty is refused wrongly.
 pub(super) const CONFIDENCE_MIN_SHORT: f32 = 0.445;
 pub(super) const CONFIDENCE_A_WORD: f32 = 0.011;
 pub(super) const CONFIDENCE_MIN_LONG: f32 = 0.335;
-/// The confidence above that from which an offer is no guess.
+/// The margin above that minimum from which an offer is sure.
 pub(super) const SURE: f32 = 0.09;
-/// So near an embedding needs no word in common.
+/// The similarity from which an embedding needs no common word.
 pub(super) const SIMILAR_ENOUGH: f32 = 0.5;
-/// The confidence below which the nearest tools are named, and not shown: no request of our sets that a
-/// tool serves has less.
+/// The confidence below which the nearest tools are only named: no request of our sets with a
+/// matching tool has less.
 pub(super) const CONFIDENCE_NEAR: f32 = 0.24;
 /// The same for a search by words alone: the share of the query's weight.
 pub(super) const COVERAGE_NEAR: f32 = 0.13;
-/// The share of the best tool's score with which one of ours stands behind the page.
+/// The share of the best tool's score from which a built-in tool is shown after the page.
 pub(super) const OURS_SHARE_MIN: f32 = 0.9;
-/// The share of a query that one of ours must cover to be what a search by words alone asks for.
+/// The share of a query that one of our tools must cover to fit a search by words alone.
 pub(super) const OURS_COVERAGE_MIN: f32 = 0.5;

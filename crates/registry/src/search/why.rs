@@ -1,19 +1,24 @@
-//! The evidence for a tool's place, term by term.
+//! Explains a tool's rank, term by term.
 
 use crate::Entry;
 use crate::generation::Generation;
-use crate::search::asked::{ParsedQuery, Wanted};
 use crate::search::evidence::Evidence;
-use crate::search::found::Found;
 use crate::search::learned::factor;
+use crate::search::parsed_query::{ParsedQuery, QueryWords};
 use crate::search::query::Query;
 use crate::search::rank::Ranking;
+use crate::search::search_result::SearchResult;
 use crate::search::sums::coverage_factor;
 use crate::search::term::{Term, saturation};
 use crate::search::values;
 
-/// Puts the evidence beside every hit of a request in words.
-pub(super) fn explain(generation: &Generation, query: &Query, text: &str, found: &mut Found) {
+/// Adds the evidence to every hit of a request in words.
+pub(super) fn explain(
+    generation: &Generation,
+    query: &Query,
+    text: &str,
+    found: &mut SearchResult,
+) {
     let parts = found.parts.clone();
     for hit in &mut found.hits {
         let text = parts.get(hit.step).map_or(text, String::as_str);
@@ -26,7 +31,7 @@ pub(super) fn explain(generation: &Generation, query: &Query, text: &str, found:
 fn evidence(
     generation: &Generation,
     query: &Query,
-    wanted: &Wanted,
+    wanted: &QueryWords,
     text: &str,
     entry: &Entry,
 ) -> Vec<Evidence> {

@@ -98,7 +98,7 @@ fn a_survey_that_asked_earlier_does_not_replace_one_that_asked_later() {
     ours.commit(vec![asked_at(8, &["newest"])], true, 9)
         .unwrap();
     assert_eq!(held(&theirs), ["notes/newest", "other/add"]);
-    // A failure of a survey that began earlier says nothing of what is there now.
+    // The failure of a survey that began earlier does not affect the current list.
     let failed_at = |seconds: u64| News {
         asked_ms: seconds * 1_000,
         ..failed("notes", "no answer")
@@ -110,7 +110,7 @@ fn a_survey_that_asked_earlier_does_not_replace_one_that_asked_later() {
     assert_eq!(stale(), Some(SurveyFailure::new("no answer")));
     ours.commit(vec![asked_at(8, &["older"])], true, 9).unwrap();
     assert_eq!(held(&theirs), ["notes/newest", "other/add"]);
-    // The clock was set back: what is asked now counts.
+    // The clock was set back: the survey that was just made applies.
     ours.commit(vec![asked_at(2, &["now"])], true, 3).unwrap();
     assert_eq!(held(&theirs), ["notes/now", "other/add"]);
 }
@@ -380,14 +380,18 @@ fn files_are_private_and_old_snapshots_are_swept() {
     let registry = open(&state, &["a"]);
     for names in [["one"], ["two"], ["three"], ["four"]] {
         registry.commit(vec![news("a", &names)], false, 1).unwrap();
-        // As an older version made them.
+        // Permissions of files that an older version created.
         let index = state.join("index/meta.json");
         fs::set_permissions(index, fs::Permissions::from_mode(0o644)).unwrap();
     }
     registry
         .commit(vec![news("a", &["five"])], false, 1)
         .unwrap();
-    assert_eq!(files(&state).len(), 2, "the named one and the one before");
+    assert_eq!(
+        files(&state).len(),
+        2,
+        "not the current and the previous snapshot"
+    );
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&state), 0o700);
     assert_eq!(mode(&state.join("index")), 0o700);
@@ -396,7 +400,7 @@ fn files_are_private_and_old_snapshots_are_swept() {
         .unwrap()
         .flatten()
         .collect();
-    assert!(index.len() > 3, "segments lie in it: {index:?}");
+    assert!(index.len() > 3, "the index has no segments: {index:?}");
     for file in index {
         assert_eq!(mode(&file.path()), 0o600, "{file:?}");
     }
@@ -418,7 +422,8 @@ fn tools_built_in_are_found_after_real_ones() {
         ["a/read_result", "proxy/read_result"]
     );
     assert_eq!(registry.catalog().tools(), 1);
-    // They take no place of a server's tool, and where none fits they answer what is for them.
+    // Built-in tools do not take the place of a server's tool; they are returned alone only for
+    // queries about them.
     let one = Query {
         limit: 1,
         ..Query::words("read result")
@@ -436,7 +441,7 @@ fn tools_built_in_are_found_after_real_ones() {
         ["proxy/read_result"]
     );
     let found = hits(&registry, &Query::words("result of the match"));
-    assert_eq!(found, ["b/play"], "the nearest of servers' tools");
+    assert_eq!(found, ["b/play"], "not the nearest tool of a server");
     let ours = Query {
         server: Some("proxy".to_owned()),
         ..Query::words("read result")
@@ -480,7 +485,7 @@ fn files(folder: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Which tools are marked as changed.
+/// Returns the tools that are marked as changed.
 fn marked(registry: &Registry) -> Vec<String> {
     let generation = registry.generation().unwrap();
     let marked = generation.entries().filter(|entry| entry.changed.is_some());
@@ -501,7 +506,7 @@ fn a_change_is_marked_until_somebody_has_read_it() {
     commit(news("notes", &["add: a", "list: c"]));
     commit(news("notes", &["add: other", "list: other"]));
     assert_eq!(marked(&registry), ["notes/add", "notes/list"]);
-    // Surveys that find nothing new, that fail, and that are of another server.
+    // Surveys without changes, with failures, and of another server.
     commit(news("notes", &["add: other", "list: other"]));
     commit(failed("notes", "no answer"));
     commit(news("git", &["log"]));
@@ -514,7 +519,7 @@ fn a_change_is_marked_until_somebody_has_read_it() {
     registry.note_read(&read).unwrap();
     assert_eq!(marked(&registry), ["notes/list"]);
     assert_eq!(marked(&open(folder.path(), &["notes"])), ["notes/list"]);
-    // Gone, and with it the mark.
+    // The removed tool loses its mark.
     commit(news("notes", &["add: other"]));
     assert_eq!(marked(&registry), Vec::<String>::new());
 }

@@ -6,7 +6,7 @@ use tempfile::tempdir;
 
 use super::*;
 use crate::limits::INDEX_WRITER_BYTES;
-use crate::snapshot::Kept;
+use crate::snapshot::SnapshotContent;
 
 #[test]
 fn a_commit_killed_anywhere_leaves_the_old_state_or_the_new() {
@@ -37,7 +37,7 @@ fn a_commit_killed_anywhere_leaves_the_old_state_or_the_new() {
             );
             news_seen += 1;
         }
-        // Whatever died, the next commit goes through.
+        // The next commit succeeds, whatever was interrupted.
         reopened.commit(after(), false, 3).unwrap();
         assert_eq!(super::held(&reopened), new);
         if registry.disk().faults.step().is_ok() {
@@ -220,7 +220,8 @@ fn a_transport_that_was_kept_inside_the_revision_is_still_read() {
     };
     snapshot.protocol = "2024-11-05+sse".to_owned();
     let text = snapshot.to_text();
-    let kept = Kept::read(&Snapshot::file_name(&server("a"), &text), text.as_bytes()).unwrap();
+    let kept =
+        SnapshotContent::read(&Snapshot::file_name(&server("a"), &text), text.as_bytes()).unwrap();
     assert_eq!(kept.head.protocol, "2024-11-05");
     assert_eq!(kept.head.transport.as_deref(), Some("sse"));
 }
@@ -261,7 +262,7 @@ fn each_file(folder: &Path, harm: impl Fn(&Path)) {
     }
 }
 
-/// A refused tool and a changed one, and whether they are kept out under `name`.
+/// Checks that a refused tool and a changed one are withheld under `name`.
 fn check_pins(folder: &Path, name: &str) {
     let mut rules = rules(&[name]);
     rules.servers[0].pin = crate::Pin::Hold;
@@ -271,7 +272,7 @@ fn check_pins(folder: &Path, name: &str) {
 }
 
 /// One thing that a process does; false where it was killed.
-type Step<'s> = &'s dyn Fn(&Registry) -> bool;
+type CrashStep<'s> = &'s dyn Fn(&Registry) -> bool;
 
 #[test]
 fn pins_outlive_a_process_that_is_killed_anywhere() {
@@ -287,7 +288,7 @@ fn pins_outlive_a_process_that_is_killed_anywhere() {
     };
     let (from, to) = (server("a"), server("b"));
     let three = || vec![news("a", &["send: three", "read: three"])];
-    let steps: [Step<'_>; 3] = [
+    let steps: [CrashStep<'_>; 3] = [
         &|registry| registry.commit(three(), true, 2).is_ok(),
         &|registry| registry.adopt_server(&from, &to).is_ok(),
         &|registry| {
@@ -301,7 +302,7 @@ fn pins_outlive_a_process_that_is_killed_anywhere() {
             let registry = begun(folder.path());
             registry.disk().faults.die_after(operations);
             let is_done = step(&registry);
-            // Under each name a tool is held, or there is none.
+            // Under each name a tool is withheld or absent.
             check_pins(folder.path(), "a");
             check_pins(folder.path(), "b");
             let reopened = open(folder.path(), &["a", "b"]);
@@ -310,7 +311,7 @@ fn pins_outlive_a_process_that_is_killed_anywhere() {
                 !names.is_empty(),
                 "step {nth}, {operations}: the pins are gone"
             );
-            // Work that a death cut off is done again.
+            // Interrupted work is repeated.
             assert!(step(&reopened), "step {nth}, {operations}");
             if is_done && registry.disk().faults.step().is_ok() {
                 finished = true;

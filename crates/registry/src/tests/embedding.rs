@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tempfile::tempdir;
 
 use super::*;
-use crate::{Kind, Options};
+use crate::{MatchKind, Options};
 
 fn understanding(folder: &Path, names: &[&str]) -> Registry {
     let options = Options {
@@ -49,7 +49,7 @@ fn a_request_finds_its_tool_without_a_word_in_common() {
         .generation()
         .unwrap()
         .search(&Query::words("make the music stronger"));
-    assert_eq!(found.kind, Kind::Nearest);
+    assert_eq!(found.kind, MatchKind::Nearest);
 }
 
 const FOREIGN: [&str; 3] = [
@@ -69,7 +69,7 @@ fn of_a_small_catalogue_the_nearest_tools_are_shown_where_none_fits() {
             .generation()
             .unwrap()
             .search(&Query::words(request));
-        assert_eq!(found.kind, Kind::Nearest, "{request}");
+        assert_eq!(found.kind, MatchKind::Nearest, "{request}");
         assert_eq!((found.hits.len(), found.total), (3, 3), "{request}");
         assert!(found.is_guess && found.hits.iter().all(|hit| hit.is_guess));
     }
@@ -88,7 +88,7 @@ fn of_a_large_catalogue_what_is_not_near_is_named_and_not_shown() {
     understand(&registry);
     let generation = registry.generation().unwrap();
     let found = generation.search(&Query::words("what does this mole mean for my health"));
-    assert_eq!((found.kind, found.nearest.len()), (Kind::Nothing, 3));
+    assert_eq!((found.kind, found.nearest.len()), (MatchKind::Nothing, 3));
 }
 
 const MEMORY: [&str; 9] = [
@@ -120,7 +120,7 @@ fn a_plain_need_of_the_only_server_is_not_refused() {
     ] {
         let found = hits(&registry, &Query::words(request));
         assert!(found.contains(&wanted.to_owned()), "{request}: {found:?}");
-        // A guess takes nothing away.
+        // The first uncertain hit is not destructive.
         assert!(!found[0].contains("/delete_"), "{request}: {found:?}");
     }
 }
@@ -140,7 +140,7 @@ fn a_guess_elsewhere_does_not_hide_what_is_nearest_where_the_asker_looks() {
         registry.generation().unwrap().search(&query)
     };
     let found = within("memory", "remember that I like tea");
-    assert!(!found.without_filter && found.kind == Kind::Nearest);
+    assert!(!found.without_filter && found.kind == MatchKind::Nearest);
     let found = within("memory", "upload commits to the remote");
     assert!(found.without_filter, "{found:?}");
 }
@@ -223,7 +223,7 @@ fn what_a_recipe_says_of_a_server_helps_to_find_it() {
     let same = ["open_nodes: Open nodes by their names"];
     let news = vec![news("memory", &same), news("archive", &same)];
     registry.commit(news, false, 0).unwrap();
-    // Two tools, and what the recipe says of one of the servers.
+    // Two tools, and the recipe's description of one server.
     assert_eq!(understand(&registry), 3);
     let found = hits(
         &registry,

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use tempfile::tempdir;
 
 use super::*;
-use crate::{Kind, plan};
+use crate::{MatchKind, plan};
 
 const SERVERS: [&str; 3] = ["mail", "files", "cal"];
 const NAMES: [&str; 5] = [
@@ -20,7 +20,7 @@ const TEXTS: [&str; 4] = [
     "",
 ];
 
-/// One server and its tools, each a name and a text.
+/// Generates one server and its tools, each a name and a text.
 fn some_news() -> impl Strategy<Value = (usize, Vec<(usize, usize)>)> {
     (
         0..SERVERS.len(),
@@ -44,7 +44,7 @@ fn parsed(tools: &[(usize, usize)]) -> Vec<Tool> {
         .collect()
 }
 
-/// Every number a reader could see.
+/// Returns every number that a reader can see.
 fn answers(registry: &Registry) -> Vec<String> {
     let generation = registry.generation().unwrap();
     let queries = [
@@ -121,7 +121,7 @@ proptest! {
         let query = Query { category: filter, ..Query::words(text) };
         let found = generation.search(&query);
         prop_assert!(found.hits.len() <= found.total);
-        prop_assert_eq!(found.kind == Kind::Nothing, found.hits.is_empty());
+        prop_assert_eq!(found.kind == MatchKind::Nothing, found.hits.is_empty());
         prop_assert_eq!(found.by_server.iter().map(|(_, tools)| tools).sum::<usize>(), found.total);
     }
 }

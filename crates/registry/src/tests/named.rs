@@ -1,4 +1,4 @@
-//! A tool by its name as we write it, without the other servers.
+//! Finding a tool by its canonical name without loading the other servers.
 
 use std::fs;
 
@@ -37,9 +37,9 @@ fn a_name_needs_its_own_server_alone() {
         (known.server_name.as_str(), known.tools),
         ("mail-server", 2)
     );
-    assert!(registry.loaded().is_none(), "nothing else is");
+    assert!(registry.loaded().is_none(), "nothing else is loaded");
 
-    // A new list is loaded anew.
+    // A changed list is loaded again.
     registry
         .commit(vec![news("mail", &["send: Post a letter"])], true, 2_000)
         .unwrap();

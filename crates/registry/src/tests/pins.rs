@@ -1,11 +1,11 @@
-//! Pins: what was accepted stays accepted, and nothing else does, whatever happens to the files.
+//! Pins: accepted definitions stay accepted, and nothing else does, whatever happens to the files.
 
 use std::fs;
 
 use tempfile::tempdir;
 
 use super::*;
-use crate::{DecideError, FindError, HeldBy, Pin, PinTrouble, Shown, Usage};
+use crate::{DecideError, FindError, HeldBy, Pin, PinTrouble, ShownDefinition, Usage};
 
 fn pinned(folder: &Path, pin: Pin) -> Registry {
     let mut rules = rules(&["notes", "mail"]);
@@ -15,15 +15,17 @@ fn pinned(folder: &Path, pin: Pin) -> Registry {
     Registry::open(folder, rules).unwrap()
 }
 
-/// The text that a review shows under this name now.
+/// Returns the text that a review shows under this name now.
 #[track_caller]
-fn shown(registry: &Registry, name: &str) -> Shown {
+fn shown(registry: &Registry, name: &str) -> ShownDefinition {
     let reviews = registry.list_reviews(None).list;
     let found = reviews.into_iter().find(|it| it.shown.name() == name);
-    found.unwrap_or_else(|| panic!("{name} waits")).shown
+    found
+        .unwrap_or_else(|| panic!("{name} does not wait for review"))
+        .shown
 }
 
-/// The names that wait, with their state.
+/// Returns the names that wait for review, with their state.
 fn waiting(registry: &Registry) -> Vec<String> {
     let reviews = registry.list_reviews(None).list.into_iter();
     let state = |it: &crate::Review| match (it.is_refused, it.is_changed) {
@@ -94,12 +96,12 @@ fn a_tool_that_changed_after_it_was_accepted_waits_for_a_person() {
     warns.commit(vec![back], true, 3).unwrap();
     assert!(
         held(&warns).contains(&"notes/add".to_owned()),
-        "it is as it was accepted"
+        "the accepted definition is used again"
     );
     assert!(warns.list_reviews(None).list.is_empty());
 }
 
-/// A server that was accepted as one that takes something away, and says later that it only reads.
+/// A tool that was accepted as destructive claims later that it only reads.
 #[test]
 fn a_tool_is_not_harmless_for_saying_so_after_it_was_accepted() {
     let wipe = |hints: serde_json::Value| {
@@ -119,13 +121,17 @@ fn a_tool_is_not_harmless_for_saying_so_after_it_was_accepted() {
     registry.commit(vec![harmful()], true, 1).unwrap();
     assert_eq!(effects(&registry), (false, true));
     registry.commit(vec![harmless()], true, 2).unwrap();
-    assert_eq!(effects(&registry), (false, true), "nobody has accepted it");
+    assert_eq!(
+        effects(&registry),
+        (false, true),
+        "the change was not accepted"
+    );
     assert_eq!(effects(&pinned(folder.path(), Pin::Off)), (true, false));
     registry
         .decide(&[shown(&registry, "notes/sweep")], true)
         .unwrap();
     assert_eq!(effects(&registry), (true, false));
-    // It may always say that it is worse.
+    // A tool may always declare itself as more dangerous.
     registry.commit(vec![harmful()], true, 3).unwrap();
     assert_eq!(effects(&registry), (false, true));
 }
@@ -156,7 +162,7 @@ fn what_was_shown_is_decided_and_nothing_else() {
         waiting(&registry),
         ["notes/add changed", "notes/list changed"]
     );
-    let others = Shown {
+    let others = ShownDefinition {
         server: server("mail"),
         ..list.clone()
     };
@@ -167,7 +173,10 @@ fn what_was_shown_is_decided_and_nothing_else() {
     registry.decide(std::slice::from_ref(&list), true).unwrap();
     assert_eq!(held(&registry), ["notes/list"]);
     let both = [&add, &list];
-    assert_ne!(Shown::digest_of_list(both), Shown::digest_of_list([&add]));
+    assert_ne!(
+        ShownDefinition::digest_of_list(both),
+        ShownDefinition::digest_of_list([&add])
+    );
     assert_eq!(add.digest.len(), 64);
 }
 
@@ -192,7 +201,7 @@ fn a_server_that_goes_back_and_forth_does_not_outlive_a_refusal() {
     assert_eq!(waiting(&registry), Vec::<String>::new());
 }
 
-/// Harms the catalog in ways that make it unreadable.
+/// Damages the catalogue so that it cannot be read.
 #[test]
 fn a_damaged_or_newer_catalog_leaves_pins_as_they_are() {
     for harm in ["", "{", r#"{"format":99,"servers":{}}"#] {
@@ -213,7 +222,7 @@ fn a_damaged_or_newer_catalog_leaves_pins_as_they_are() {
             );
             assert_eq!(registry.pin_trouble(), None);
         }
-        // The survey that mends it changes nothing about that.
+        // The survey that repairs the catalogue does not affect the pins.
         let registry = pinned(folder.path(), Pin::Warn);
         commit(&registry, "notes", &["add: Evil.", "list: Lists!"]);
         assert_eq!(held(&registry), ["notes/list"]);
@@ -252,7 +261,7 @@ fn damaged_pins_accept_nothing_and_are_not_lost() {
             waiting(&pinned(folder.path(), Pin::Warn)),
             ["notes/add new"]
         );
-        // A survey accepts nothing either, also of a server that is met first.
+        // A survey accepts nothing either, not even on a new server.
         commit(&registry, "notes", &["add: Adds."]);
         assert_eq!(waiting(&registry), ["notes/add new"]);
         let Some(PinTrouble::Replaced(aside)) = registry.pin_trouble() else {
@@ -272,7 +281,7 @@ fn damaged_pins_accept_nothing_and_are_not_lost() {
     }
 }
 
-/// A server that warns and lists resources, one that is not compared, and one that is not configured.
+/// A server with `warn` and resources, one with pins off, and one that is not configured.
 #[test]
 fn a_trouble_with_pins_ends_once_all_that_a_review_shows_is_decided() {
     let folder = tempdir().unwrap();
@@ -291,7 +300,7 @@ fn a_trouble_with_pins_ends_once_all_that_a_review_shows_is_decided() {
         Some(PinTrouble::Replaced(Some(_)))
     ));
     let reviews = registry.list_reviews(None).list;
-    let shown: Vec<Shown> = reviews.into_iter().map(|it| it.shown).collect();
+    let shown: Vec<ShownDefinition> = reviews.into_iter().map(|it| it.shown).collect();
     let (last, others) = shown.split_last().unwrap();
     registry.decide(others, true).unwrap();
     assert!(registry.pin_trouble().is_some());
@@ -299,7 +308,7 @@ fn a_trouble_with_pins_ends_once_all_that_a_review_shows_is_decided() {
     assert_eq!(registry.pin_trouble(), None);
 }
 
-/// No decision can end a trouble where nothing waits for one.
+/// No decision could end a trouble if nothing waits for review.
 #[test]
 fn a_trouble_with_pins_that_concerns_no_server_is_not_told() {
     let folder = tempdir().unwrap();
@@ -350,7 +359,7 @@ fn another_program_under_an_old_name_is_compared_with_what_was_accepted() {
     registry
         .decide(&[shown(&registry, "notes/add")], false)
         .unwrap();
-    // Removed from the configuration, forgotten by a reindex, and added again.
+    // The server is removed from the configuration, forgotten by a reindex, and added again.
     let without = Registry::open(folder.path(), rules(&["mail"])).unwrap();
     without
         .commit(vec![news("mail", &["send: S."])], false, 2)
@@ -394,7 +403,7 @@ fn pins_of_removed_servers_are_bounded_and_the_oldest_go() {
     assert!(servers.contains_key("notes") && !servers.contains_key("s0"));
 }
 
-/// The catalog of a version that kept 16 digits of each digest in it.
+/// Writes the catalogue of a version that stored 16 digits of each digest in it.
 fn make_legacy(folder: &Path, pins: Option<&Value>) {
     let path = folder.join("catalog.json");
     let mut catalog: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
@@ -441,7 +450,7 @@ fn pins_that_an_earlier_version_kept_in_the_catalog_are_taken_over() {
     check(&pinned(folder.path(), Pin::Hold));
     let catalog = fs::read_to_string(folder.path().join("catalog.json")).unwrap();
     assert!(!catalog.contains("\"pins\""), "{catalog}");
-    // Of before there were pins.
+    // A catalogue older than pins.
     let folder = tempdir().unwrap();
     let registry = pinned(folder.path(), Pin::Hold);
     commit(&registry, "notes", &["add: Adds."]);
@@ -457,7 +466,7 @@ fn news_with(instructions: &str, prompt: &str, resources: &[(&str, &str)]) -> Ne
         panic!("a snapshot");
     };
     snapshot.instructions = Some(instructions.to_owned());
-    let item = |kind, json: Value| tool::Item::parse(kind, &json.to_string()).unwrap();
+    let item = |kind, json: Value| tool::OfferItem::parse(kind, &json.to_string()).unwrap();
     snapshot.offer.prompts = vec![item(
         tool::ItemKind::Prompt,
         json!({"name": "sum up", "description": prompt}),
@@ -472,7 +481,7 @@ fn news_with(instructions: &str, prompt: &str, resources: &[(&str, &str)]) -> Ne
     news
 }
 
-/// The instructions, prompts, resources and templates that a client sees.
+/// Returns the instructions, prompts, resources and templates that a client sees.
 fn offered(registry: &Registry) -> (Option<String>, [usize; 3]) {
     let generation = registry.generation().unwrap();
     let known = generation.server(&server("notes")).unwrap();
@@ -526,9 +535,9 @@ fn instructions_prompts_and_resources_are_pinned_like_tools() {
     assert_ne!(
         registry.catalog().servers[0].offer,
         withheld,
-        "clients hear of it"
+        "clients are not notified"
     );
-    // Lists of files change every minute: what is merely new is nobody's business, what was refused is.
+    // Lists of files change often: a new resource needs no review, but a refused one stays refused.
     let warns = pinned(folder.path(), Pin::Warn);
     assert_eq!(offered(&warns), (Some("Be evil.".to_owned()), [1, 2, 1]));
     assert_eq!(
@@ -554,7 +563,7 @@ fn a_review_of_many_resources_is_bounded_and_says_so() {
     for left in [150, 50, 0, 0] {
         let reviews = registry.list_reviews(None);
         assert_eq!(reviews.more, left);
-        let shown: Vec<Shown> = reviews.list.into_iter().map(|it| it.shown).collect();
+        let shown: Vec<ShownDefinition> = reviews.list.into_iter().map(|it| it.shown).collect();
         registry.decide(&shown, true).unwrap();
     }
     assert_eq!(offered(&registry).1, [1, 250, 1]);
@@ -600,7 +609,7 @@ fn a_renamed_server_keeps_its_pins_and_counts() {
             })
         ));
     };
-    // A crash here leaves both.
+    // After a crash here both names exist.
     expected("notes");
     expected("mail");
     registry.finish_rename(&from, &to).unwrap();
@@ -614,7 +623,7 @@ fn a_renamed_server_keeps_its_pins_and_counts() {
     );
     assert!(registry.list_history(Some("notes")).is_empty());
     assert_eq!(registry.list_history(Some("mail")).len(), 2);
-    // Once more changes nothing, and a survey goes on from there.
+    // A repetition changes nothing, and the next survey works as usual.
     registry.finish_rename(&from, &to).unwrap();
     commit(&registry, "mail", &["add: Evil.", "list: L."]);
     assert_eq!(held(&registry), ["mail/list"]);

@@ -3,7 +3,7 @@ use std::sync::OnceLock;
 use tempfile::{TempDir, tempdir};
 
 use super::*;
-use crate::{Asked, FindError, Kind};
+use crate::{FindError, MatchKind, QueryText};
 
 fn town() -> &'static Registry {
     static TOWN: OnceLock<(TempDir, Registry)> = OnceLock::new();
@@ -77,7 +77,7 @@ fn tools_of_the_town() -> Vec<News> {
     ]
 }
 
-/// The first hits, in order.
+/// Checks the first hits, in order.
 #[track_caller]
 fn check(query: &str, expected: &[&str]) {
     let hits = hits(town(), &Query::words(query));
@@ -85,7 +85,7 @@ fn check(query: &str, expected: &[&str]) {
     assert_eq!(first, expected, "all: {hits:?}");
 }
 
-fn search(query: &Query) -> crate::Found {
+fn search(query: &Query) -> crate::SearchResult {
     town().generation().unwrap().search(query)
 }
 
@@ -116,7 +116,7 @@ fn scene_5_two_servers_may_have_one_name() {
         server("filesystem")
     );
     let Err(FindError::Ambiguous { candidates, .. }) = generation.find("read_file") else {
-        panic!("the bare name is on two servers");
+        panic!("the bare name is ambiguous");
     };
     let candidates: Vec<String> = candidates.iter().map(ToString::to_string).collect();
     assert_eq!(candidates, ["filesystem/read_file", "serena/read_file"]);
@@ -170,27 +170,30 @@ fn an_exact_name_answers_alone() {
         "rg",
     ] {
         let found = search(&Query::words(name));
-        assert_eq!((found.kind, found.total), (Kind::Exact, 1), "{name}");
+        assert_eq!((found.kind, found.total), (MatchKind::Exact, 1), "{name}");
     }
-    assert_eq!(search(&Query::words("create issue")).kind, Kind::Ranked);
+    assert_eq!(
+        search(&Query::words("create issue")).kind,
+        MatchKind::Ranked
+    );
 }
 
 #[test]
 fn when_nothing_fits_it_says_what_is_unknown_and_shows_what_is_near() {
     for query in ["frobnicate", "zzyzx qwxj", "🎉"] {
         let found = search(&Query::words(query));
-        assert_eq!(found.kind, Kind::Nearest, "{query}");
+        assert_eq!(found.kind, MatchKind::Nearest, "{query}");
         assert_eq!((found.hits.len(), found.is_guess), (3, true), "{query}");
         let is_destructive = found.hits[0].entry.is_destructive();
         assert!(!is_destructive && !found.categories.is_empty(), "{query}");
     }
     assert_eq!(
         search(&Query::words("+frobnicate")).kind,
-        Kind::Nothing,
+        MatchKind::Nothing,
         "a word that must be there"
     );
     let found = search(&Query::words("frobnicate the widget"));
-    assert_eq!(found.kind, Kind::Nearest);
+    assert_eq!(found.kind, MatchKind::Nearest);
     assert_eq!(found.unknown_words, ["frobnicate"]);
     assert_eq!(found.hits[0].entry.at.to_string(), "widgets/list");
     assert!(found.is_guess);
@@ -198,7 +201,7 @@ fn when_nothing_fits_it_says_what_is_unknown_and_shows_what_is_near() {
     assert!(categories.iter().map(|(_, tools)| tools).sum::<usize>() > 10);
     assert_eq!(
         search(&Query::words("invoices of frobnicorp Ltd for Ms Smith")).kind,
-        Kind::Ranked
+        MatchKind::Ranked
     );
 }
 
@@ -218,7 +221,7 @@ fn the_nearest_tools_begin_with_a_harmless_one_and_hold_the_best_whatever_it_doe
         .unwrap();
     let generation = registry.generation().unwrap();
     let found = generation.search(&Query::words("frobnicate the page"));
-    assert_eq!(found.kind, Kind::Nearest);
+    assert_eq!(found.kind, MatchKind::Nearest);
     let destructive: Vec<bool> = found
         .hits
         .iter()
@@ -231,7 +234,7 @@ fn the_nearest_tools_begin_with_a_harmless_one_and_hold_the_best_whatever_it_doe
 fn a_step_that_nothing_fits_for_sure_is_told_as_a_guess_beside_others_that_are_sure() {
     let steps = ["send an sms", "frobnicate the widget"].map(str::to_owned);
     let found = search(&Query {
-        asked: Asked::Steps(steps.to_vec()),
+        asked: QueryText::Steps(steps.to_vec()),
         limit: 2,
         ..Query::words("")
     });
@@ -259,7 +262,7 @@ fn a_tool_of_ours_is_found_where_a_request_is_for_it_alone() {
         ["proxy/run_script"]
     );
     assert_eq!(found("write a note"), ["notes/add"]);
-    // One word in common is not what ours are for.
+    // One common word is not enough for a built-in tool.
     let found = found("run to the station and buy tickets");
     assert!(!found.contains(&"proxy/run_script".to_owned()), "{found:?}");
 }
@@ -318,7 +321,7 @@ fn a_browse_is_paged_and_a_selection_is_kept_in_order() {
     assert_eq!(
         (found.kind, names),
         (
-            Kind::Selected,
+            MatchKind::Selected,
             vec!["ripgrep/rg".to_owned(), "github/list_issues".to_owned()]
         )
     );
@@ -329,7 +332,10 @@ fn a_browse_is_paged_and_a_selection_is_kept_in_order() {
 fn a_plus_word_must_match() {
     let found = search(&Query::words("list +invoices"));
     assert_eq!(found.total, 1);
-    assert_eq!(search(&Query::words("list +nonesuch")).kind, Kind::Nothing);
+    assert_eq!(
+        search(&Query::words("list +nonesuch")).kind,
+        MatchKind::Nothing
+    );
 }
 
 #[test]
@@ -338,7 +344,7 @@ fn steps_share_the_limit() {
         .map(str::to_owned)
         .to_vec();
     let found = search(&Query {
-        asked: Asked::Steps(steps),
+        asked: QueryText::Steps(steps),
         limit: 3,
         ..Query::words("")
     });
@@ -400,7 +406,7 @@ fn strange_queries_are_answered() {
     ] {
         let found = search(&Query::words(query));
         assert_eq!(
-            found.kind == Kind::Nothing,
+            found.kind == MatchKind::Nothing,
             found.hits.is_empty(),
             "{query:?}"
         );
@@ -446,7 +452,7 @@ fn a_lesson_lifts_its_tool_but_cannot_hide_the_best_match() {
     assert_eq!(
         words,
         generation.feedback_words(text),
-        "only words of tools are kept"
+        "words of no tool are stored"
     );
     let query = Query {
         why: true,

@@ -29,7 +29,7 @@ const SPELLINGS: [(&str, &str); 74] = [
     ("gh:create_issue", "gh/create_issue"),
     ("gh:create-issue", "gh/create_issue"),
     ("gh : create-issue", "gh/create_issue"),
-    // Its server does not have it; another has one that is called so.
+    // The server does not have the tool; another has one with a similar name.
     ("gh/list_repos", "no tool on gh"),
     ("GH/list_repos", "no tool on gh"),
     ("gh__list_repos", "no tool on gh"),
@@ -39,7 +39,7 @@ const SPELLINGS: [(&str, &str); 74] = [
     ("gh/", "no tool on gh"),
     ("gh", "no tool on gh"),
     ("GH", "no tool on gh"),
-    // A person denied it; another server offers to do it.
+    // The tool is denied; another server offers one with a similar name.
     ("gh/delete_repo", "denied: gh/delete_repo"),
     ("gh/delete-repo", "denied: gh/delete_repo"),
     ("GH/Delete_Repo", "denied: gh/delete_repo"),
@@ -47,11 +47,11 @@ const SPELLINGS: [(&str, &str); 74] = [
     ("mcp__gh__delete-repo", "denied: gh/delete_repo"),
     ("gh.delete_repo", "denied: gh/delete_repo"),
     ("gh:delete_repo", "denied: gh/delete_repo"),
-    // Denied as it is written, though there is one like it on the same server.
+    // Denied by its exact name, although the same server has a similar one.
     ("gh/delete-all", "denied: gh/delete-all"),
     ("gh/remove_all", "gh/remove_all"),
     ("gh/remove-all", "denied: gh/remove-all"),
-    // A server that never told its tools, and one that offers none.
+    // A server without a survey, and one without tools.
     ("down/anything", "no tool on down"),
     ("Down/anything", "no tool on down"),
     ("down__anything", "no tool on down"),
@@ -63,7 +63,7 @@ const SPELLINGS: [(&str, &str); 74] = [
     ("off__anything", "no tool on off"),
     ("new/anything", "no tool on new"),
     ("new__anything", "no tool on new"),
-    // Our own.
+    // Built-in tools.
     ("proxy/read_result", "proxy/read_result"),
     ("proxy/read-result", "proxy/read_result"),
     ("Proxy__read_result", "proxy/read_result"),
@@ -71,31 +71,31 @@ const SPELLINGS: [(&str, &str); 74] = [
     ("proxy/read_results", "no tool on proxy"),
     ("proxy__read_results", "no tool on proxy"),
     ("proxy.read_results", "no tool on proxy"),
-    // A server whose name is spelled with another line.
+    // A server whose name is also spelled with the other separator.
     ("my-db/query", "my-db/query"),
     ("my_db/query", "my-db/query"),
     ("my_db__query", "my-db/query"),
     ("My-DB.Query", "my-db/query"),
     ("my_db/drop", "no tool on my-db"),
     ("my_db", "my-db/query"),
-    // A server that writes its own name before its tools.
+    // A server that prefixes its tools with its own name.
     ("own_status", "own/own_status"),
     ("own.log", "own/own.log"),
     ("own/own.log", "own/own.log"),
     ("own/log", "no tool on own"),
-    // The other server's own, as it may be called.
+    // The names of another server's tools, as they may be called.
     ("evil/gh/create-issue", "evil/gh/create-issue"),
     ("evil__gh/list_repos", "evil/gh/list_repos"),
     ("evil/down/anything", "evil/down/anything"),
     ("evil/read", "evil/read"),
-    // Without a server.
+    // Names without a server.
     ("create_issue", "gh/create_issue"),
     ("delete_repo", "denied: gh/delete_repo"),
     ("ssh/run", "evil/ssh/run"),
     ("nowhere/create_issue", "no tool"),
 ];
 
-/// Of the strangers: each is named so as to be found in another's place.
+/// Tools of other servers, each named so that a loose match would find it.
 const SHADOWS: [&str; 20] = [
     "read",
     "ssh/run",

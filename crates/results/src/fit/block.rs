@@ -72,7 +72,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// The text of the block that counts, and may be cut.
+    /// Returns the text that is counted and may be cut.
     pub(super) fn text(&self) -> Option<&str> {
         match self {
             Self::Passing { .. } => None,
@@ -81,7 +81,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// All texts of the block that count.
+    /// Returns all texts of the block that are counted.
     pub(super) fn counted_texts(&self) -> impl Iterator<Item = Cow<'_, str>> {
         let around = match self {
             Self::Passing { beside, .. } => [beside.as_str(), ""],
@@ -109,7 +109,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// The block with another text. A block without text becomes a text block.
+    /// Replaces the text. A block without text becomes a text block.
     pub(super) fn with(&self, text: &str) -> String {
         match self {
             Self::Text { before, after, .. } => format!("{before}{}{after}", quote(text)),
@@ -117,8 +117,8 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// The JSON before and after the text of a text block; `None` for the text of an embedded
-    /// resource, which belongs to its server alone.
+    /// Returns the JSON before and after the text of a text block; `None` for an embedded resource,
+    /// whose text must not be mixed with ours.
     pub(super) fn around_text(&self, keeps_wrapper: bool) -> Option<(String, String)> {
         match self {
             Self::Text { before, .. } if before.contains(r#""resource""#) => None,
@@ -130,7 +130,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// A link without all that may be long: still one that a client can follow.
+    /// Returns a link with its short members only, which a client can still follow.
     pub(super) fn short_link(&self) -> Option<String> {
         let Self::Link(raw) = self else {
             return None;
@@ -166,7 +166,8 @@ fn is_plain(before: &str, after: &str) -> bool {
     is_type && [PLAIN_AFTER, r#","type":"text"}"#].contains(&after)
 }
 
-/// An image or a sound without its data; none where the data is none, and so may say anything.
+/// Returns the members of an image or a sound without its data; `None` if the data is not base64, since
+/// it could then contain any text.
 fn beside_data(members: &Fields<'_>) -> Option<String> {
     let data = text_of(members.get("data")?)?;
     let is_base64 =
@@ -179,25 +180,25 @@ fn beside_data(members: &Fields<'_>) -> Option<String> {
         .then(|| beside.collect::<Vec<_>>().join(","))
 }
 
-/// A text as a JSON string.
+/// Quotes a text as a JSON string.
 pub(super) fn quote(text: &str) -> String {
     let mut quoted = Vec::with_capacity(text.len() + text.len() / 8);
     serde_json::to_writer(&mut quoted, text).expect("a string is JSON");
     String::from_utf8(quoted).expect("JSON is UTF-8")
 }
 
-/// A block of a result with this text.
+/// Makes a text block.
 pub fn text_block(text: &str) -> String {
     format!(r#"{{"type":"text","text":{}}}"#, quote(text))
 }
 
-/// Returns true if a text is this JSON, or is the string that this JSON holds.
+/// Returns true if a text equals this JSON, or the string that this JSON contains.
 fn is_same(text: &str, json: &RawValue) -> bool {
     let text = text.trim();
     if text == json.get() || text_of(json).is_some_and(|held| held.trim() == text) {
         return true;
     }
-    // Only a text that begins as the JSON does can be the same in another layout.
+    // Only a text with the same first byte can be the same JSON with other white space.
     if text.as_bytes().first() != json.get().as_bytes().first() {
         return false;
     }
@@ -208,8 +209,8 @@ fn is_same(text: &str, json: &RawValue) -> bool {
     parse(text).is_some_and(|said| Some(said) == parse(json.get()))
 }
 
-/// The one member of a wrapper: servers give `{"result": ...}` or `{"content": ...}` beside a text
-/// that says the same.
+/// Returns the only member of a wrapper: servers send `{"result": ...}` or `{"content": ...}` beside a
+/// text with the same content.
 pub(super) fn sole_member(structured: &RawValue) -> Option<&RawValue> {
     match Fields::of(structured.get())?.0.as_slice() {
         [(_, value)] => Some(value),

@@ -11,9 +11,9 @@ pub struct Budget {
     pub max_tokens: u64,
     /// The client asked for everything.
     pub is_off: bool,
-    /// It is one call's share of a larger budget, and may be too small to show anything.
+    /// True for one call's share of a larger budget, which may be too small to show anything.
     pub is_share: bool,
-    /// The result is our own: lines like ours in it are ours.
+    /// True if the result is our own, so that lines that look like ours need no notice.
     pub is_ours: bool,
 }
 
@@ -35,7 +35,7 @@ impl Budget {
         }
     }
 
-    /// The same, with no more room than this share of what several have together.
+    /// Limits the budget to this share of a budget for several calls.
     #[must_use]
     pub fn share(self, max_tokens: usize) -> Self {
         let max_tokens = u64::try_from(max_tokens).unwrap_or(u64::MAX);
@@ -46,7 +46,7 @@ impl Budget {
         }
     }
 
-    /// In tokens; one that is no share is never too small for a footer.
+    /// Returns the room in tokens. A budget that is not a share is never too small for a footer.
     pub(super) fn max(self) -> usize {
         let max = usize::try_from(self.max_tokens).unwrap_or(usize::MAX);
         if self.is_share {

@@ -1,25 +1,25 @@
-//! The first answer: a summary of the whole, as much of it as fits, and how to read on.
+//! The first answer: a summary of the whole, the part that fits, and the call that reads on.
 
 use excerpt::{
-    Cut, Piece, Rooms,
+    Cut, Rooms, TextPiece,
     tokens::{self, Counter},
 };
 
 use super::{
-    answer::{Answer, with_content},
     block::{Block, quote, text_block},
     budget::{BUDGET_MIN, Budget, READ_NOTE_TOKENS},
     fitted::{Fitted, Origin},
     footer::Footer,
+    parsed_result::{ParsedResult, with_content},
     shares::{first_room, share_out, texts_shown},
-    view::{Shown, View},
+    view::{ShownContent, View},
 };
 use crate::{
     settings::MAX_TOKENS_DEFAULT,
     store::{Draft, ResultStore, TextHead},
 };
 
-/// A result that was cut, before it is known how to read the rest.
+/// A cut result without its footer, which needs the handle.
 pub(super) struct Composition {
     /// The shown content, without the footer.
     content: Content,
@@ -42,8 +42,8 @@ enum Content {
 }
 
 impl Content {
-    /// Puts a heading before the shown part, and a notice after it.
-    fn of(shown: Shown, heading: String, notice: Option<String>) -> Self {
+    /// Adds a heading before the shown part, and a notice after it.
+    fn of(shown: ShownContent, heading: String, notice: Option<String>) -> Self {
         if let Some((before, text, after)) = shown.sole {
             let lines = [heading, text].into_iter().chain(notice).collect();
             return Self::Text {
@@ -58,7 +58,7 @@ impl Content {
         Self::Blocks(blocks)
     }
 
-    /// The content with its last line, as blocks.
+    /// Returns the content as blocks, with the footer at its end.
     fn end(self, footer: String) -> Vec<String> {
         match self {
             Self::Blocks(mut blocks) => {
@@ -104,14 +104,14 @@ const SHAPE_CHARS_MAX: usize = 300;
 const SHAPES_MAX: usize = 5;
 
 impl Composition {
-    pub(super) fn of(mut answer: Answer<'_>, budget: Budget) -> Self {
+    pub(super) fn of(mut answer: ParsedResult<'_>, budget: Budget) -> Self {
         let max_tokens = budget.max();
-        answer.settle(max_tokens.max(BUDGET_MIN));
+        answer.prepare_cut(max_tokens.max(BUDGET_MIN));
         let answer = &answer;
         if max_tokens < BUDGET_MIN {
             return Self::of_nothing(answer);
         }
-        let pieces: Vec<Piece<'_>> = answer.texts().map(Piece::of).collect();
+        let pieces: Vec<TextPiece<'_>> = answer.texts().map(TextPiece::of).collect();
         let shape = describe_shape(&pieces);
         let others = max_tokens.saturating_sub(READ_NOTE_TOKENS);
         let room = max_tokens
@@ -151,8 +151,8 @@ impl Composition {
     }
 
     /// An answer that shows nothing, if there is room for its handle alone.
-    fn of_nothing(answer: &Answer<'_>) -> Self {
-        let pieces: Vec<Piece<'_>> = answer.texts().map(Piece::of).collect();
+    fn of_nothing(answer: &ParsedResult<'_>) -> Self {
+        let pieces: Vec<TextPiece<'_>> = answer.texts().map(TextPiece::of).collect();
         let room = DEFAULT_PART_TOKENS;
         let parts = excerpt::split(
             &pieces,
@@ -176,7 +176,7 @@ impl Composition {
         }
     }
 
-    /// Starts to write the whole to disk, and returns the answer that says how to read on.
+    /// Starts to write the whole to disk, and returns the answer with its footer.
     pub(super) async fn keep(self, origin: Origin, store: &ResultStore) -> Fitted {
         let Self {
             content,
@@ -198,7 +198,12 @@ impl Composition {
     }
 }
 
-fn draft(answer: &Answer<'_>, pieces: &[Piece<'_>], max_tokens: usize, parts: Vec<Cut>) -> Draft {
+fn draft(
+    answer: &ParsedResult<'_>,
+    pieces: &[TextPiece<'_>],
+    max_tokens: usize,
+    parts: Vec<Cut>,
+) -> Draft {
     let texts = pieces
         .iter()
         .zip(answer.are_json())
@@ -221,7 +226,7 @@ fn draft(answer: &Answer<'_>, pieces: &[Piece<'_>], max_tokens: usize, parts: Ve
 }
 
 /// Describes the whole in one line.
-fn describe_shape(pieces: &[Piece<'_>]) -> String {
+fn describe_shape(pieces: &[TextPiece<'_>]) -> String {
     let shapes: Vec<String> = pieces
         .iter()
         .take(SHAPES_MAX)
@@ -237,7 +242,7 @@ fn describe_shape(pieces: &[Piece<'_>]) -> String {
 }
 
 /// The cost of images and sounds beside their data, in tokens.
-fn count_passing(answer: &Answer<'_>) -> usize {
+fn count_passing(answer: &ParsedResult<'_>) -> usize {
     let beside = |block: &Block<'_>| match block {
         Block::Passing { beside, .. } => tokens::count(beside),
         _ => 0,
@@ -247,7 +252,7 @@ fn count_passing(answer: &Answer<'_>) -> usize {
 
 /// Decides if the wrappers of the texts (annotations, addresses) are shown with them. Also returns
 /// the room that is left for the texts.
-fn weigh_wrappers(answer: &Answer<'_>, room: usize) -> (bool, usize) {
+fn weigh_wrappers(answer: &ParsedResult<'_>, room: usize) -> (bool, usize) {
     let shown = answer.blocks.iter().filter(|it| it.text().is_some());
     let shown = shown.take(texts_shown(room));
     let cost = Counter::with(|counter| shown.map(|it| it.count_wrapper(counter)).sum::<usize>());

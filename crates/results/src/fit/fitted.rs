@@ -17,14 +17,21 @@ pub struct Fitted {
 }
 
 impl Fitted {
-    /// A result with these blocks, each as JSON, that is no error.
-    pub(crate) fn of_blocks(blocks: &[String]) -> Self {
+    /// A result that is not cut.
+    pub(crate) fn whole(result: Json, is_error: bool) -> Self {
         Self {
-            result: Json::of_built(format!(r#"{{"content":[{}]}}"#, blocks.join(","))),
-            is_error: false,
+            result,
+            is_error,
             is_cut: false,
             handle: None,
         }
+    }
+
+    /// A successful result with these blocks, each as JSON.
+    pub(crate) fn of_blocks(blocks: &[String]) -> Self {
+        let content = blocks.join(",");
+        let result = Json::of_built(format!(r#"{{"content":[{content}]}}"#));
+        Self::whole(result, false)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The line that says what was left out and how to read on (interface, section 6).
+//! The line with the amount that was omitted and the call that reads on (interface, section 6).
 
 use std::sync::OnceLock;
 
@@ -22,7 +22,7 @@ pub(super) struct Counted {
     pub(super) shown: usize,
     pub(super) whole: usize,
     pub(super) unit: &'static str,
-    /// A JSON pointer to what was cut, unless it is the whole.
+    /// A JSON pointer to the value that was cut, unless it is the whole.
     pub(super) at: Option<String>,
 }
 

@@ -1,7 +1,7 @@
 //! Divides the room among several texts.
 
 use excerpt::{
-    Kind, Piece,
+    TextKind, TextPiece,
     tokens::{self, Counter},
 };
 
@@ -17,9 +17,9 @@ pub(super) fn texts_shown(room: usize) -> usize {
     (room / SHARE_MIN).max(1)
 }
 
-/// Shares out the room among texts: short ones all, the long ones as much as each other. The last
-/// ones are no content: of them so much is shown that one sees what they are.
-pub(super) fn share_out(pieces: &[Piece<'_>], beside: usize, room: usize) -> Vec<usize> {
+/// Divides the room among texts: short texts are shown whole, long ones get equal shares. The last
+/// texts are members beside the content, of which only a recognizable beginning is shown.
+pub(super) fn share_out(pieces: &[TextPiece<'_>], beside: usize, room: usize) -> Vec<usize> {
     let (content, beside) = pieces.split_at(pieces.len() - beside);
     let aside = beside.len().min(texts_shown(room)).min(2) * SHARE_MIN;
     let aside = if content.is_empty() {
@@ -32,13 +32,13 @@ pub(super) fn share_out(pieces: &[Piece<'_>], beside: usize, room: usize) -> Vec
     shares
 }
 
-fn share_equally(pieces: &[Piece<'_>], room: usize) -> Vec<usize> {
+fn share_equally(pieces: &[TextPiece<'_>], room: usize) -> Vec<usize> {
     if pieces.is_empty() {
         return Vec::new();
     }
     let shown = (room / SHARE_MIN).clamp(1, pieces.len().max(1));
     let costs = Counter::with(|counter| {
-        let cost = |piece: &Piece<'_>| counter.count_to(piece.text, room);
+        let cost = |piece: &TextPiece<'_>| counter.count_to(piece.text, room);
         pieces.iter().take(shown).map(cost).collect::<Vec<_>>()
     });
     let mut order: Vec<usize> = (0..costs.len()).collect();
@@ -53,7 +53,7 @@ fn share_equally(pieces: &[Piece<'_>], room: usize) -> Vec<usize> {
 }
 
 /// The room of the first part: the texts before the first that is cut, and its own share.
-pub(super) fn first_room(pieces: &[Piece<'_>], shares: &[usize]) -> usize {
+pub(super) fn first_room(pieces: &[TextPiece<'_>], shares: &[usize]) -> usize {
     let mut room = 0;
     for (piece, share) in pieces.iter().zip(shares) {
         let cost = Counter::with(|counter| counter.count_to(piece.text, *share));
@@ -66,17 +66,17 @@ pub(super) fn first_room(pieces: &[Piece<'_>], shares: &[usize]) -> usize {
 }
 
 /// The room that the head of a text may take of its share.
-pub(super) fn head_room(piece: &Piece<'_>, share: usize) -> usize {
+pub(super) fn head_room(piece: &TextPiece<'_>, share: usize) -> usize {
     match piece.kind {
-        Kind::Binary => share.min(BINARY_ROOM),
-        Kind::Log => share * 3 / 5,
-        Kind::Json => json_room(piece, share),
+        TextKind::Binary => share.min(BINARY_ROOM),
+        TextKind::Log => share * 3 / 5,
+        TextKind::Json => json_room(piece, share),
         _ => share,
     }
 }
 
 /// Leaves room for the brackets that close cut JSON, as far as they can be closed at all.
-fn json_room(piece: &Piece<'_>, share: usize) -> usize {
+fn json_room(piece: &TextPiece<'_>, share: usize) -> usize {
     let mut room = share.saturating_sub(4);
     for _ in 0..4 {
         let cut = excerpt::find_first_cut(piece, room);

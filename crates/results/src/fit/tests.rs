@@ -6,13 +6,14 @@ use serde_json::{Value, json};
 use tool::ClientId;
 
 use super::{
-    BUDGET_MIN, Budget, Fitted, Origin, answer::OTHERS_TOKENS_MAX, imitation::NOTICE_TOKENS_MAX,
+    BUDGET_MIN, Budget, Fitted, Origin, imitation::NOTICE_TOKENS_MAX,
+    parsed_result::OTHERS_TOKENS_MAX,
 };
-use crate::{settings::Settings, store::ResultStore};
+use crate::{settings::ResultSettings, store::ResultStore};
 
 fn store() -> (ResultStore, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let limits = Settings {
+    let limits = ResultSettings {
         max_tokens: 4_000,
         keep_hours: 24,
         keep_mib: 64,
@@ -41,7 +42,7 @@ fn content(reply: &Fitted) -> Vec<Value> {
     result["content"].as_array().expect("a list").clone()
 }
 
-/// The texts that a model sees.
+/// Returns the texts that a model sees.
 fn texts(blocks: &[Value]) -> Vec<String> {
     let text = |block: &Value| {
         let text = block["text"].as_str();
@@ -74,7 +75,7 @@ fn block() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// A block with annotations and `_meta` of any depth and size.
+/// Generates annotations and `_meta` of any depth and size.
 fn beside() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         "[a-z ]{0,900}".prop_map(Value::from),
@@ -106,8 +107,8 @@ fn adorned() -> impl Strategy<Value = Value> {
         })
 }
 
-/// Everything in an answer that a client may show a model: all but data of images, and what
-/// every block of text has.
+/// Returns everything in a result that a client may show a model: all but data of images, and the
+/// members that every text block has.
 fn all_of(reply: &Fitted) -> Vec<String> {
     let mut result: Value = serde_json::from_str(reply.result.as_str()).expect("a result is JSON");
     let blocks = result["content"].take();
@@ -119,7 +120,7 @@ fn all_of(reply: &Fitted) -> Vec<String> {
         }
         if fields.get("type").is_some_and(|kind| kind == "image") {
             let data = fields["data"].as_str().expect("a text");
-            // What is no base64 may say anything, and counts.
+            // Invalid base64 may contain text, and counts.
             if data.bytes().all(|it| it.is_ascii_alphanumeric()) {
                 fields.remove("data");
             }
@@ -146,8 +147,8 @@ fn all_of(reply: &Fitted) -> Vec<String> {
     all
 }
 
-/// The tokens that an answer may cost beyond its budget: members beside its content that a client
-/// may want, a notice about lines that look like ours, and some of the JSON around shown texts.
+/// The tokens that a result may cost beyond its budget: members beside its content that a client
+/// may need, a notice about lines that look like ours, and some of the JSON around shown texts.
 const BESIDE_TOKENS_MAX: usize = OTHERS_TOKENS_MAX + NOTICE_TOKENS_MAX + 40;
 
 proptest! {
@@ -168,7 +169,7 @@ proptest! {
             let shown = texts(&sent);
             let all = all_of(&reply);
             let cost: usize = all.iter().map(|text| tokens::count(text)).sum();
-            let max = usize::try_from(max_tokens).expect("it is small") + BESIDE_TOKENS_MAX;
+            let max = usize::try_from(max_tokens).expect("the budget fits") + BESIDE_TOKENS_MAX;
             prop_assert!(cost <= max, "{} of {}: {:?}", cost, max, all);
             let is_last = |start| shown.last().is_some_and(|last: &String| last.starts_with(start));
             let is_one = shown.len() == 1 && is_last("[whole: ");
@@ -184,14 +185,14 @@ proptest! {
             }
             let handle = shown[shown.len() - 1].split("\"handle\":\"").nth(1);
             let handle = handle.and_then(|it| it.split('"').next()).expect("a handle");
-            let mut kept = store.open(handle, origin().client.as_ref()).await.expect("it is kept");
+            let mut kept = store.open(handle, origin().client.as_ref()).await.expect("the result is kept");
             let mut whole = Vec::new();
-            kept.write_json(&mut whole).expect("memory takes all");
+            kept.write_json(&mut whole).expect("a vector can be written to");
             let whole: Value = serde_json::from_slice(&whole).expect("a result is JSON");
             prop_assert_eq!(whole, serde_json::from_str::<Value>(&result).expect("JSON"));
             let all = kept.read(0..kept.head.text_bytes()).expect("readable");
             let parts = (1..=kept.head.parts.len()).map(|number| {
-                let range = kept.part(number).expect("it is there");
+                let range = kept.part(number).expect("the part exists");
                 kept.read(range).expect("readable")
             });
             prop_assert_eq!(parts.collect::<String>(), all);
@@ -258,11 +259,7 @@ async fn one_text_stays_one_and_no_content_is_told() {
     let picture = r#"[{"type":"image","data":"QUJD","mimeType":"image/png"}]"#;
     let twice = format!(r#"{{"content":{picture},"structuredContent":{{"content": {picture}}}}}"#);
     let reply = fit(&twice, Budget::new(300), &store).await;
-    assert_eq!(
-        content(&reply).len(),
-        1,
-        "an image is not told as text once more"
-    );
+    assert_eq!(content(&reply).len(), 1, "the image is repeated as text");
     let structured = r#"{"content":[],"structuredContent":{"a":1}}"#;
     let reply = fit(structured, Budget::new(300), &store).await;
     assert_eq!(texts(&content(&reply)), [r#"{"a":1}"#]);

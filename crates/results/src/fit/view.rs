@@ -1,32 +1,32 @@
-//! The blocks that an answer shows of a result that was cut.
+//! The shown blocks of a cut result.
 
 use excerpt::{
-    Cut, Kind, Piece,
+    Cut, TextKind, TextPiece,
     tokens::{self, Counter},
 };
 
 use super::{
-    answer::Answer,
     block::{Block, text_block},
     footer::Counted,
     imitation::notice,
+    parsed_result::ParsedResult,
     shares::{BINARY_ROOM, SHARE_MIN, head_room},
 };
 
 /// The blocks to send.
 #[derive(Default)]
-pub(super) struct Shown {
+pub(super) struct ShownContent {
     pub(super) blocks: Vec<String>,
     /// The tokens of the result that the blocks show.
     pub(super) tokens: usize,
-    /// The notice that lines in them look like ours.
+    /// The notice about lines that look like ours.
     pub(super) notice: Option<String>,
     /// If the result is one text: the JSON before it, the shown part of the text, and the JSON after
     /// it.
     pub(super) sole: Option<(String, String, String)>,
 }
 
-impl Shown {
+impl ShownContent {
     fn add(&mut self, text: &str, block: String) {
         self.tokens += tokens::count(text);
         self.notice = self.notice.take().or_else(|| notice(text));
@@ -34,9 +34,9 @@ impl Shown {
     }
 }
 
-/// The texts, and how much of each is shown.
+/// The texts, and the shown share of each.
 pub(super) struct View<'a> {
-    pub(super) pieces: &'a [Piece<'a>],
+    pub(super) pieces: &'a [TextPiece<'a>],
     pub(super) shares: &'a [usize],
     pub(super) first: Cut,
     /// True if texts are sent in their own blocks; false if in plain ones.
@@ -44,9 +44,9 @@ pub(super) struct View<'a> {
 }
 
 impl View<'_> {
-    /// The blocks to send, and how many tokens of the result they show.
-    pub(super) fn blocks(&self, answer: &Answer<'_>) -> Shown {
-        let mut shown = Shown::default();
+    /// Returns the blocks to send, and the number of tokens of the result in them.
+    pub(super) fn blocks(&self, answer: &ParsedResult<'_>) -> ShownContent {
+        let mut shown = ShownContent::default();
         let (mut place, mut start) = (0, 0);
         for block in &answer.blocks {
             if block.text().is_none() {
@@ -87,7 +87,7 @@ impl View<'_> {
         }
     }
 
-    /// The shown part of a text that begins at this byte of all texts.
+    /// Returns the shown part of a text that begins at this byte of all texts.
     fn text(&self, place: usize, start: usize) -> Option<String> {
         let piece = &self.pieces[place];
         let share = self.shares[place];
@@ -98,12 +98,12 @@ impl View<'_> {
         if start < self.first.end {
             return Some(show_beginning(piece, self.first.end - start, share));
         }
-        // After the first part: shown already, and read again with its own part.
+        // The text is after the first part: it is shown here, and again when its own part is read.
         let cut = excerpt::find_first_cut(piece, head_room(piece, share));
         (share >= SHARE_MIN.min(BINARY_ROOM)).then(|| show_beginning(piece, cut.end, share))
     }
 
-    /// Counts how much of the text that was cut is shown, in its own units.
+    /// Counts the shown part of the cut text, in items, lines or characters.
     pub(super) fn count(&self) -> Counted {
         let [piece] = self.pieces else {
             let mut ends = 0;
@@ -114,7 +114,7 @@ impl View<'_> {
             return Counted::of(whole.count(), self.pieces.len(), "texts");
         };
         let head = &piece.text[..self.first.end];
-        if piece.kind == Kind::Json
+        if piece.kind == TextKind::Json
             && let Some(place) = excerpt::locate(piece.text, self.first.end)
         {
             let at = (!place.pointer.is_empty()).then_some(place.pointer);
@@ -132,23 +132,24 @@ impl View<'_> {
     }
 }
 
-/// The beginning of a text up to `end` as it is shown: JSON closed, a log with its end.
-fn show_beginning(piece: &Piece<'_>, end: usize, share: usize) -> String {
+/// Returns the beginning of a text up to `end`, with closing brackets for JSON, and the last lines of a
+/// log.
+fn show_beginning(piece: &TextPiece<'_>, end: usize, share: usize) -> String {
     let head = &piece.text[..end];
     if end == piece.text.len() {
         return head.to_owned();
     }
     match piece.kind {
-        Kind::Json => {
+        TextKind::Json => {
             let closed = excerpt::close(head).filter(|it| tokens::count(it) <= share);
             closed.unwrap_or_else(|| head.to_owned())
         }
-        Kind::Log => add_tail(piece.text, end, share * 2 / 5),
+        TextKind::Log => add_tail(piece.text, end, share * 2 / 5),
         _ => head.to_owned(),
     }
 }
 
-/// Adds a marker for the omitted middle, and as many of the last lines as fit.
+/// Adds a marker for the omitted lines, and the last lines that fit.
 fn add_tail(text: &str, end: usize, room: usize) -> String {
     let between = "\n[… 1,000,000,000 lines between …]\n";
     let room = room.saturating_sub(tokens::count(between));

@@ -6,7 +6,7 @@ use std::{
     time::Instant,
 };
 
-use excerpt::{Piece, tokens::Counter};
+use excerpt::{TextPiece, tokens::Counter};
 use printable::group_digits;
 use regex::bytes::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 
 use super::{
     note::write_note,
-    wanted::{Output, ReadError, Reading, Wanted},
+    request::{Output, ReadError, ReadRequest, ReadTexts},
 };
-use crate::store::Kept;
+use crate::store::KeptResult;
 
 /// The lines shown before and after a match.
 const CONTEXT: usize = 2;
@@ -31,12 +31,12 @@ const AROUND_BYTES: usize = 120;
 const REGEX_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Question {
+pub(super) struct GrepQuery {
     pattern: String,
-    /// Matches that an earlier answer showed.
-    pass_over: usize,
+    /// The number of matches that earlier answers showed.
+    skip: usize,
     limit: usize,
-    /// Matches are shown up to here; the rest is counted.
+    /// The room for matches; later ones are only counted.
     bytes_max: usize,
 }
 
@@ -60,35 +60,35 @@ struct Block {
     is_match: bool,
 }
 
-pub(super) fn question(
-    wanted: &Wanted,
+pub(super) fn query(
+    request: &ReadRequest,
     pattern: &str,
     output: Output,
-) -> Result<Question, ReadError> {
-    let pass_over = usize::try_from(wanted.offset.unwrap_or(0));
-    let pass_over =
-        pass_over.map_err(|_| ReadError::Wanted("offset", "of grep it is 0 or more".to_owned()))?;
-    Ok(Question {
+) -> Result<GrepQuery, ReadError> {
+    let skip = usize::try_from(request.offset.unwrap_or(0));
+    let skip =
+        skip.map_err(|_| ReadError::Argument("offset", "of grep it is 0 or more".to_owned()))?;
+    Ok(GrepQuery {
         pattern: pattern.to_owned(),
-        pass_over,
-        limit: wanted.limit.unwrap_or(usize::MAX),
+        skip,
+        limit: request.limit.unwrap_or(usize::MAX),
         bytes_max: output.bytes_max(),
     })
 }
 
-/// As many of the matches as fit.
-pub(super) fn reading(wanted: &Wanted, matches: &Matches, output: Output) -> Reading {
+/// Returns the matches that fit.
+pub(super) fn reading(request: &ReadRequest, matches: &Matches, output: Output) -> ReadTexts {
     let (text, shown) = take_what_fits(&matches.blocks, output.room);
-    let note = describe_matches(wanted, matches, shown);
+    let note = describe_matches(request, matches, shown);
     let texts = if text.is_empty() {
         Vec::new()
     } else {
         vec![text]
     };
-    Reading { texts, note }
+    ReadTexts { texts, note }
 }
 
-/// The text, and the number of matches in it.
+/// Returns the text of the blocks that fit, and the number of matches in it.
 fn take_what_fits(blocks: &[Block], mut room: usize) -> (String, usize) {
     let (mut text, mut shown) = (String::new(), 0);
     for block in blocks {
@@ -108,17 +108,16 @@ fn take_what_fits(blocks: &[Block], mut room: usize) -> (String, usize) {
     (text, shown)
 }
 
-/// Returns as much of the line of the first match as fits, when the match and its context do not
-/// fit.
+/// Returns the beginning of the line with the first match, if the match and its context do not fit.
 fn beginning(block: &str, room: usize) -> (String, usize) {
     let Some(line) = block.lines().next_back() else {
         return (String::new(), 0);
     };
-    let cut = excerpt::find_first_cut(&Piece::plain(line), room);
+    let cut = excerpt::find_first_cut(&TextPiece::plain(line), room);
     (format!("{}\n", &line[..cut.end]), 1)
 }
 
-fn describe_matches(wanted: &Wanted, matches: &Matches, shown: usize) -> String {
+fn describe_matches(request: &ReadRequest, matches: &Matches, shown: usize) -> String {
     let lines = group_digits(matches.lines);
     let searched = match matches.gave_up_after_s {
         None => format!("{lines} lines searched"),
@@ -129,7 +128,7 @@ fn describe_matches(wanted: &Wanted, matches: &Matches, shown: usize) -> String 
     if matches.found == 0 {
         return format!("[no line matches; {searched}]");
     }
-    let from = usize::try_from(wanted.offset.unwrap_or(0)).unwrap_or(0);
+    let from = usize::try_from(request.offset.unwrap_or(0)).unwrap_or(0);
     let found = group_digits(matches.found);
     let what = match shown {
         0 => format!("{found} matches, none shown; {searched}"),
@@ -141,8 +140,8 @@ fn describe_matches(wanted: &Wanted, matches: &Matches, shown: usize) -> String 
     };
     let next = from + shown;
     let more = if next < matches.found && shown > 0 {
-        let mut call = json!({"handle": wanted.handle, "grep": wanted.grep, "offset": next});
-        if let Some(limit) = wanted.limit {
+        let mut call = json!({"handle": request.handle, "grep": request.grep, "offset": next});
+        if let Some(limit) = request.limit {
             call["limit"] = json!(limit);
         }
         call
@@ -153,10 +152,14 @@ fn describe_matches(wanted: &Wanted, matches: &Matches, shown: usize) -> String 
 }
 
 /// Searches the whole result until the deadline. The error is for the author of the pattern.
-pub(super) fn search(asked: &Question, kept: &Kept, deadline: Instant) -> Result<Matches, String> {
+pub(super) fn search(
+    query: &GrepQuery,
+    kept: &KeptResult,
+    deadline: Instant,
+) -> Result<Matches, String> {
     let mut search = Search {
-        regex: compile(&asked.pattern)?,
-        asked,
+        regex: compile(&query.pattern)?,
+        query,
         deadline,
         matches: Matches::default(),
         bytes: 0,
@@ -188,7 +191,7 @@ fn compile(pattern: &str) -> Result<Regex, String> {
 
 struct Search<'q> {
     regex: Regex,
-    asked: &'q Question,
+    query: &'q GrepQuery,
     deadline: Instant,
     matches: Matches,
     /// The bytes to show so far.
@@ -203,7 +206,7 @@ struct Search<'q> {
 
 impl Search<'_> {
     /// Returns true if it reached the end.
-    fn run(&mut self, kept: &Kept) -> io::Result<bool> {
+    fn run(&mut self, kept: &KeptResult) -> io::Result<bool> {
         let mut reader = kept.reader(0)?;
         let mut line = Vec::new();
         loop {
@@ -249,12 +252,12 @@ impl Search<'_> {
     }
 
     fn has_room(&self) -> bool {
-        let is_full = self.bytes >= self.asked.bytes_max && self.shown > 0;
-        !is_full && self.shown < self.asked.limit
+        let is_full = self.bytes >= self.query.bytes_max && self.shown > 0;
+        !is_full && self.shown < self.query.limit
     }
 
     fn wants(&self) -> bool {
-        self.has_room() && self.matches.found > self.asked.pass_over
+        self.has_room() && self.matches.found > self.query.skip
     }
 
     fn show_match(&mut self, number: usize, line: &str) {

@@ -1,10 +1,10 @@
 //! Reads in a separate process: an untrusted pattern or untrusted data may take unlimited time or
 //! memory, and a process can be ended where a thread cannot.
 //!
-//! The process is our own program (`proxy helper`). It gets one question on its stdin, answers it on
-//! its stdout, both in JSON, and inherits nothing of our environment.
+//! The process is our own program (`proxy helper`). It reads one query from stdin and writes the answer
+//! to stdout, both as JSON, and inherits nothing of our environment.
 
-pub(super) mod question;
+pub(super) mod query;
 mod work;
 
 use std::{
@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use question::{Question, Task};
+use query::{HelperQuery, Task};
 use serde::de::DeserializeOwned;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -22,38 +22,38 @@ use tokio::{
 };
 
 use super::{
-    limits::{ANSWER_BYTES_MAX, MEMORY_BYTES_MAX, QUESTION_BYTES_MAX, too_long},
-    wanted::ReadError,
+    limits::{ANSWER_BYTES_MAX, MEMORY_BYTES_MAX, QUERY_BYTES_MAX, too_long},
+    request::ReadError,
 };
-use crate::store::{Kept, ResultStore};
+use crate::store::{KeptResult, ResultStore};
 
-pub use work::answer_question;
+pub use work::answer_query;
 
 /// Asks a process. It waits for its turn and runs within `limit`, and is ended when this future is
 /// dropped.
 pub(super) async fn ask<T: DeserializeOwned + Send + 'static>(
-    question: Question,
-    kept: &Kept,
+    query: HelperQuery,
+    kept: &KeptResult,
     store: &ResultStore,
     limit: Duration,
 ) -> Result<T, ReadError> {
-    let (kind, time_max) = (question.kind(), question.time_max());
+    let (kind, time_max) = (query.kind(), query.time_max());
     let begun = Instant::now();
     let Ok(_turn) = timeout(limit, store.reading_turn()).await else {
         return Err(ReadError::TimedOut(limit));
     };
     let left = limit.saturating_sub(begun.elapsed());
     let task = Task {
-        question,
+        query,
         path: kept.path.clone(),
         time_ms: u64::try_from(left.min(time_max).as_millis()).unwrap_or(u64::MAX),
         parent: rustix::process::getpid().as_raw_nonzero().get(),
     };
     let task = serde_json::to_vec(&task).expect("texts and numbers are always JSON");
-    if task.len() > QUESTION_BYTES_MAX {
-        let kib = QUESTION_BYTES_MAX / 1024;
+    if task.len() > QUERY_BYTES_MAX {
+        let kib = QUERY_BYTES_MAX / 1024;
         let why = format!("longer than {kib} KiB; narrow it");
-        return Err(ReadError::Wanted(kind, why));
+        return Err(ReadError::Argument(kind, why));
     }
     let mut child = start()?;
     let mut answer = Vec::new();
@@ -67,15 +67,15 @@ pub(super) async fn ask<T: DeserializeOwned + Send + 'static>(
         Err(_) => {
             let seconds = time_max.as_secs();
             let why = format!("ended after {seconds} s; narrow it");
-            return Err(ReadError::Wanted(kind, why));
+            return Err(ReadError::Argument(kind, why));
         }
     }
     if answer.len() > ANSWER_BYTES_MAX {
-        return Err(ReadError::Wanted(kind, too_long()));
+        return Err(ReadError::Argument(kind, too_long()));
     }
     let parsing = tokio::task::spawn_blocking(move || parse(&answer));
     let parsed = parsing.await.unwrap_or_else(|_| Err(no_answer()));
-    parsed.map_err(|why| ReadError::Wanted(kind, why))
+    parsed.map_err(|why| ReadError::Argument(kind, why))
 }
 
 fn start() -> io::Result<Child> {
@@ -91,10 +91,10 @@ fn start() -> io::Result<Child> {
         .spawn()
 }
 
-/// Sends the question, and reads the answer until it is complete, or longer than allowed.
+/// Sends the query, and reads the answer until it is complete, or longer than allowed.
 async fn talk(child: &mut Child, task: &[u8], answer: &mut Vec<u8>) -> io::Result<()> {
     let mut stdin = child.stdin.take().expect("it is a pipe");
-    // A process that ended before it read the question has no answer either.
+    // A process that ended before it read the query has no answer either.
     let _ = stdin.write_all(task).await;
     drop(stdin);
     let stdout = child.stdout.take().expect("it is a pipe");
@@ -106,7 +106,7 @@ fn parse<T: DeserializeOwned>(answer: &[u8]) -> Result<T, String> {
     serde_json::from_slice(answer).unwrap_or_else(|_| Err(no_answer()))
 }
 
-/// The text for a process that reached its limits, and so sent no answer.
+/// The error for a process that reached its limits and sent no answer.
 fn no_answer() -> String {
     let gib = MEMORY_BYTES_MAX / (1024 * 1024 * 1024);
     format!("it needs more than {gib} GiB of memory, or failed; narrow it")

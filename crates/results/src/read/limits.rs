@@ -19,8 +19,8 @@ pub(super) const MEMORY_BYTES_MAX: u64 = 2 * 1024 * 1024 * 1024;
 /// The longest answer, in bytes: it is held in memory here.
 pub(super) const ANSWER_BYTES_MAX: usize = 32 * 1024 * 1024;
 
-/// The longest question, in bytes of JSON; no real question is longer.
-pub(super) const QUESTION_BYTES_MAX: usize = 96 * 1024;
+/// The longest query, in bytes of JSON; no real query is longer.
+pub(super) const QUERY_BYTES_MAX: usize = 96 * 1024;
 
 /// The longest answer of one search to a person who requests all of it, in bytes: encoded as JSON it
 /// is still within the longest answer.
@@ -29,5 +29,5 @@ pub(super) const READING_BYTES_MAX: usize = ANSWER_BYTES_MAX / 4;
 /// The text about an answer that is too long.
 pub(super) fn too_long() -> String {
     let mib = ANSWER_BYTES_MAX / (1024 * 1024);
-    format!("it answers more than {mib} MiB; narrow it")
+    format!("its output exceeds {mib} MiB; narrow it")
 }

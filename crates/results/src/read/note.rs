@@ -5,7 +5,8 @@ use serde_json::Value;
 /// The longest call that a note repeats, in bytes: an expression may be of any length.
 const CALL_BYTES_MAX: usize = 160;
 
-/// A line with the range that was read, and the arguments of the next call; `null` for the end.
+/// Writes the line with the range that was read, and the arguments of the next call; `null` means the
+/// end.
 pub(super) fn write_note(what: &str, next: &Value) -> String {
     if next.is_null() {
         return format!("[{what}: the end]");

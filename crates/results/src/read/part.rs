@@ -1,26 +1,30 @@
 //! A part of a kept result, by its number.
 
-use excerpt::{Kind, tokens::Counter};
+use excerpt::{TextKind, tokens::Counter};
 use printable::group_digits;
 use serde_json::{Value, json};
 
 use super::{
     note::write_note,
+    request::{Output, ReadError, ReadRequest, ReadTexts},
     room::read_within,
-    wanted::{Output, ReadError, Reading, Wanted},
 };
-use crate::store::Kept;
+use crate::store::KeptResult;
 
-/// Reads a part; the beginning of it where its reader has less room than the first one had.
-pub(super) fn read(wanted: &Wanted, mut kept: Kept, output: Output) -> Result<Reading, ReadError> {
-    let number = wanted.part.unwrap_or(1);
+/// Reads a part, or its beginning if this reader has less room than the first one.
+pub(super) fn read(
+    request: &ReadRequest,
+    mut kept: KeptResult,
+    output: Output,
+) -> Result<ReadTexts, ReadError> {
+    let number = request.part.unwrap_or(1);
     let parts = kept.head.parts.len();
     let Some(range) = kept.part(number) else {
-        let why = format!("there are {parts} parts, from 1 on");
-        return Err(ReadError::Wanted("part", why));
+        let why = format!("there are {parts} parts, counted from 1");
+        return Err(ReadError::Argument("part", why));
     };
     let (texts, end) = read_within(&mut kept, range.clone(), output.room)?;
-    let handle = &wanted.handle;
+    let handle = &request.handle;
     let next = if end < range.end {
         json!({"handle": handle, "offset": end, "limit": range.end - end, "unit": "bytes"})
     } else if number < parts {
@@ -37,15 +41,15 @@ pub(super) fn read(wanted: &Wanted, mut kept: Kept, output: Output) -> Result<Re
     );
     let columns = columns(&mut kept, range.start)?;
     let note = write_note(&format!("{what}{columns}"), &next);
-    Ok(Reading { texts, note })
+    Ok(ReadTexts { texts, note })
 }
 
-/// The columns of the table that a part begins in the middle of.
-fn columns(kept: &mut Kept, at: usize) -> Result<String, ReadError> {
+/// Returns the columns of a table if the part begins in the middle of it.
+fn columns(kept: &mut KeptResult, at: usize) -> Result<String, ReadError> {
     let mut start = 0;
     for text in kept.head.texts.clone() {
         let end = start + text.bytes;
-        if at > start && at < end && matches!(text.kind, Kind::Table(_)) {
+        if at > start && at < end && matches!(text.kind, TextKind::Table(_)) {
             let head = kept.read(start..end.min(start + COLUMNS_BYTES_MAX))?;
             let columns = excerpt::find_columns(&head);
             let cost = Counter::with(|counter| counter.count_to(columns, COLUMNS_TOKENS_MAX));

@@ -10,31 +10,39 @@ use serde_json::{Value, json};
 
 use super::{
     note::write_note,
+    request::{Output, ReadError, ReadRequest, ReadTexts, Unit},
     room::read_within,
-    wanted::{Output, ReadError, Reading, Unit, Wanted},
 };
-use crate::store::Kept;
+use crate::store::KeptResult;
 
-/// Lines, where they lie, and how many there are in all.
-struct Lines {
+/// A range of lines, and the number of all lines.
+struct LineRange {
     bytes: Range<usize>,
-    /// Lines before the first.
+    /// The number of lines before the first.
     before: usize,
     count: usize,
     all: usize,
 }
 
-pub(super) fn read(wanted: &Wanted, mut kept: Kept, output: Output) -> Result<Reading, ReadError> {
-    match wanted.unit {
-        Unit::Bytes => read_bytes(wanted, &mut kept, output),
-        Unit::Lines => read_lines(wanted, &mut kept, output),
+pub(super) fn read(
+    request: &ReadRequest,
+    mut kept: KeptResult,
+    output: Output,
+) -> Result<ReadTexts, ReadError> {
+    match request.unit {
+        Unit::Bytes => read_bytes(request, &mut kept, output),
+        Unit::Lines => read_lines(request, &mut kept, output),
     }
 }
 
-fn read_bytes(wanted: &Wanted, kept: &mut Kept, output: Output) -> Result<Reading, ReadError> {
+fn read_bytes(
+    request: &ReadRequest,
+    kept: &mut KeptResult,
+    output: Output,
+) -> Result<ReadTexts, ReadError> {
     let all = kept.head.text_bytes();
-    let start = begin(wanted.offset.unwrap_or(0), all);
-    let end = wanted
+    let start = begin(request.offset.unwrap_or(0), all);
+    let end = request
         .limit
         .map_or(all, |limit| start.saturating_add(limit).min(all));
     let (texts, read_to) = read_within(kept, start..end, output.room)?;
@@ -45,24 +53,28 @@ fn read_bytes(wanted: &Wanted, kept: &mut Kept, output: Output) -> Result<Readin
         group_digits(all)
     );
     let next = if read_to < all {
-        let limit = wanted
+        let limit = request
             .limit
             .map(|limit| if read_to < end { end - read_to } else { limit });
-        call(wanted, read_to, limit, true)
+        call(request, read_to, limit, true)
     } else {
         Value::Null
     };
     let note = write_note(&what, &next);
-    Ok(Reading { texts, note })
+    Ok(ReadTexts { texts, note })
 }
 
-fn read_lines(wanted: &Wanted, kept: &mut Kept, output: Output) -> Result<Reading, ReadError> {
-    let lines = locate(kept, wanted.offset.unwrap_or(0), wanted.limit)?;
+fn read_lines(
+    request: &ReadRequest,
+    kept: &mut KeptResult,
+    output: Output,
+) -> Result<ReadTexts, ReadError> {
+    let lines = locate(kept, request.offset.unwrap_or(0), request.limit)?;
     let (texts, read_to) = read_within(kept, lines.bytes.clone(), output.room)?;
     let all = group_digits(lines.all);
     if lines.count == 0 {
         let note = format!("[no lines there: there are {all}, offset counts from 0]");
-        return Ok(Reading { texts, note });
+        return Ok(ReadTexts { texts, note });
     }
     let shown: usize = texts.iter().map(|text| text.matches('\n').count()).sum();
     let is_whole = read_to >= lines.bytes.end;
@@ -77,20 +89,20 @@ fn read_lines(wanted: &Wanted, kept: &mut Kept, output: Output) -> Result<Readin
     let next = if is_whole && next_line >= lines.all {
         Value::Null
     } else if is_whole || !tail {
-        let left = wanted
+        let left = request
             .limit
             .map(|limit| if is_whole { limit } else { lines.count - shown });
-        call(wanted, next_line, left, false)
+        call(request, next_line, left, false)
     } else {
-        // Within a line: the rest of what was asked for, in bytes.
-        call(wanted, read_to, Some(lines.bytes.end - read_to), true)
+        // Within a line: the rest of the request, in bytes.
+        call(request, read_to, Some(lines.bytes.end - read_to), true)
     };
     let note = write_note(&what, &next);
-    Ok(Reading { texts, note })
+    Ok(ReadTexts { texts, note })
 }
 
-fn call(wanted: &Wanted, offset: usize, limit: Option<usize>, in_bytes: bool) -> Value {
-    let mut call = json!({"handle": wanted.handle, "offset": offset});
+fn call(request: &ReadRequest, offset: usize, limit: Option<usize>, in_bytes: bool) -> Value {
+    let mut call = json!({"handle": request.handle, "offset": offset});
     if let Some(limit) = limit {
         call["limit"] = json!(limit);
     }
@@ -100,7 +112,7 @@ fn call(wanted: &Wanted, offset: usize, limit: Option<usize>, in_bytes: bool) ->
     call
 }
 
-/// The place where an offset begins; negative ones count from the end.
+/// Resolves an offset; negative ones count from the end.
 fn begin(offset: i64, all: usize) -> usize {
     let magnitude = usize::try_from(offset.unsigned_abs()).unwrap_or(usize::MAX);
     if offset < 0 {
@@ -110,14 +122,14 @@ fn begin(offset: i64, all: usize) -> usize {
     }
 }
 
-fn locate(kept: &Kept, offset: i64, limit: Option<usize>) -> io::Result<Lines> {
+fn locate(kept: &KeptResult, offset: i64, limit: Option<usize>) -> io::Result<LineRange> {
     let all = count(kept.reader(0)?)?;
     let before = begin(offset, all);
     let count = limit.unwrap_or(usize::MAX).min(all - before);
     let mut starts = Starts::new(kept.reader(0)?);
     let start = starts.of_line(before)?;
     let end = starts.of_line(before + count)?;
-    Ok(Lines {
+    Ok(LineRange {
         bytes: start..end,
         before,
         count,
@@ -138,7 +150,7 @@ fn count(mut reader: impl BufRead) -> io::Result<usize> {
     Ok(count + usize::from(last != b'\n'))
 }
 
-/// Finds where lines begin, going forward only.
+/// Finds the beginnings of lines, forward only.
 struct Starts<R> {
     reader: R,
     at: usize,
@@ -154,7 +166,7 @@ impl<R: BufRead> Starts<R> {
         }
     }
 
-    /// The first byte of a line counted from 0; the end where there is none.
+    /// Returns the first byte of a line, counted from 0, or the end if there is no such line.
     fn of_line(&mut self, line: usize) -> io::Result<usize> {
         while self.line < line {
             let block = self.reader.fill_buf()?;

@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
-use excerpt::{Piece, tokens::Counter};
+use excerpt::{TextPiece, tokens::Counter};
 
-use super::wanted::{ReadError, TOKEN_BYTES_MAX};
-use crate::store::Kept;
+use super::request::{ReadError, TOKEN_BYTES_MAX};
+use crate::store::KeptResult;
 
 /// Reads the part of a range that fits into so many tokens, and returns its end.
 pub(super) fn read_within(
-    kept: &mut Kept,
+    kept: &mut KeptResult,
     range: Range<usize>,
     room: usize,
 ) -> Result<(Vec<String>, usize), ReadError> {
@@ -28,7 +28,7 @@ pub(super) fn read_within(
             fitting.push(text);
             continue;
         }
-        let cut = excerpt::find_first_cut(&Piece::plain(&text), left);
+        let cut = excerpt::find_first_cut(&TextPiece::plain(&text), left);
         if left >= cut.tokens {
             at += cut.end;
             fitting.push(text[..cut.end].to_owned());

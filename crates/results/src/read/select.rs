@@ -1,10 +1,10 @@
-//! The values that a jq expression selects from a kept result.
+//! The values that a jq expression selects in a kept result.
 
 mod slip;
 
 use std::io::{self, Write};
 
-use excerpt::Kind;
+use excerpt::TextKind;
 use jaq_core::{
     Compiler, Ctx, Vars, data,
     load::{self, Arena, File, Loader},
@@ -13,23 +13,26 @@ use jaq_core::{
 use jaq_json::{Val, read};
 
 use super::limits::{ANSWER_BYTES_MAX, too_long};
-use crate::store::Kept;
+use crate::store::KeptResult;
 
-/// The values, one a line. The error is for the author of the expression.
-pub(super) fn read(filter: &str, kept: &mut Kept) -> Result<String, String> {
+/// Returns the values, one per line. The error is for the author of the expression.
+pub(super) fn read(filter: &str, kept: &mut KeptResult) -> Result<String, String> {
     let mut has_json = false;
     let mut output = Output(Vec::new());
     for place in 0..kept.head.texts.len() {
-        if matches!(kept.head.texts[place].kind, Kind::Json | Kind::JsonLines) {
+        if matches!(
+            kept.head.texts[place].kind,
+            TextKind::Json | TextKind::JsonLines
+        ) {
             has_json = true;
             let text = kept.text(place).map_err(|error| error.to_string())?;
             run(filter, &text, &mut output)?;
         }
     }
     if !has_json {
-        return Err("the result is no JSON; use part, grep or offset".to_owned());
+        return Err("the result is not JSON; use part, grep or offset".to_owned());
     }
-    String::from_utf8(output.0).map_err(|_| "it answers what is no text".to_owned())
+    String::from_utf8(output.0).map_err(|_| "its output is not UTF-8".to_owned())
 }
 
 /// The answer so far, limited to the longest answer.
@@ -87,27 +90,27 @@ fn run(filter: &str, text: &str, output: &mut impl Write) -> Result<(), String> 
 
 /// Describes the part of an expression that cannot be parsed, and its place.
 fn explain_unread(errors: &load::Errors<&str, ()>) -> String {
-    let mut told = Vec::new();
+    let mut shown = Vec::new();
     for (_, error) in errors {
         match error {
             load::Error::Io(errors) => {
-                told.extend(errors.iter().map(|(path, why)| format!("{path}: {why}")));
+                shown.extend(errors.iter().map(|(path, why)| format!("{path}: {why}")));
             }
             load::Error::Lex(errors) => {
                 let near = errors
                     .iter()
                     .map(|(expected, at)| near(expected.as_str(), at));
-                told.extend(near);
+                shown.extend(near);
             }
             load::Error::Parse(errors) => {
                 let near = errors
                     .iter()
                     .map(|(expected, at)| near(expected.as_str(), at));
-                told.extend(near);
+                shown.extend(near);
             }
         }
     }
-    format!("no jq expression: {}", told.join(", "))
+    format!("invalid jq expression: {}", shown.join(", "))
 }
 
 /// The longest piece of an unreadable expression that is repeated, in characters.
@@ -155,7 +158,7 @@ mod tests {
         check(
             ".[",
             "{}",
-            Err("no jq expression: expected closing bracket at its end"),
+            Err("invalid jq expression: expected closing bracket at its end"),
         );
     }
 }

@@ -4,13 +4,13 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HandleError {
     /// It never existed, expired, was removed for room, or belongs to another client.
-    #[error("nothing is kept under it (any more)")]
+    #[error("no such kept result, or it has expired")]
     Gone {
         /// The tool that returned it, if it is remembered.
         tool: Option<String>,
     },
     /// Its file is damaged.
-    #[error("what was kept under it is damaged: {why}")]
+    #[error("the result kept under it is damaged: {why}")]
     Damaged {
         /// The tool that returned it, if the file still names it.
         tool: Option<String>,

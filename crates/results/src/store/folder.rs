@@ -16,7 +16,7 @@ use super::{
     form::{self, Draft},
     gone,
     handle::Handle,
-    kept::Kept,
+    kept::KeptResult,
 };
 
 /// Kept results on the disk: the folder, the time they are kept, and their size limit.
@@ -40,9 +40,6 @@ const SWEEP_EVERY: Duration = Duration::from_mins(1);
 /// A sweep that finds no room frees this part of all room in addition, so that the next result needs
 /// no sweep.
 const SPARE_PART: u64 = 16;
-
-/// The extension of the record that an older version of ours left of a removed result.
-const GONE: &str = "gone";
 
 impl Folder {
     pub(super) fn new(path: PathBuf, keep: Duration, keep_bytes: u64) -> Self {
@@ -80,14 +77,14 @@ impl Folder {
         &self,
         handle: &Handle,
         client: Option<&ClientId>,
-    ) -> Result<Kept, HandleError> {
+    ) -> Result<KeptResult, HandleError> {
         let path = self.file(handle);
         let Ok(about) = fs::metadata(&path) else {
             let tool = gone::read(&self.path, handle, client, self.keep);
             return Err(HandleError::Gone { tool });
         };
         let age = about.modified().ok().and_then(|at| at.elapsed().ok());
-        let kept = Kept::open(&path)?;
+        let kept = KeptResult::open(&path)?;
         if !kept.head.belongs_to(client) {
             return Err(HandleError::Gone { tool: None });
         }
@@ -116,14 +113,14 @@ impl Folder {
         let mut is_newest = true;
         for file in files {
             let age = file.written.elapsed().unwrap_or_default();
-            let stays = match file.what {
-                What::Unfinished => age < WRITING_MAX,
-                What::Gone => false,
-                What::Result => age <= self.keep && (is_newest || file.bytes <= room),
+            let stays = if file.is_finished {
+                age <= self.keep && (is_newest || file.bytes <= room)
+            } else {
+                age < WRITING_MAX
             };
             if stays {
                 room = room.saturating_sub(file.bytes);
-                is_newest &= !matches!(file.what, What::Result);
+                is_newest &= !file.is_finished;
             } else {
                 self.remove(&file);
             }
@@ -134,30 +131,30 @@ impl Folder {
     /// The number of results, and their bytes.
     pub(super) fn measure(&self) -> (u64, u64) {
         let mut files = self.files();
-        files.retain(|file| matches!(file.what, What::Result));
+        files.retain(|file| file.is_finished);
         let bytes = files.iter().map(|file| file.bytes).sum();
         (files.len() as u64, bytes)
     }
 
-    fn files(&self) -> Vec<File> {
+    fn files(&self) -> Vec<ResultFile> {
         let Ok(entries) = fs::read_dir(&self.path) else {
             return Vec::new();
         };
         entries
             .filter_map(Result::ok)
-            .filter_map(|entry| File::of(&entry))
+            .filter_map(|entry| ResultFile::of(&entry))
             .collect()
     }
 
     /// Removes a file; for a result it records the tool that returned it.
-    fn remove(&self, file: &File) {
+    fn remove(&self, file: &ResultFile) {
         let handle = file.path.file_stem().and_then(|stem| stem.to_str());
-        if matches!(file.what, What::Result)
+        if file.is_finished
             && let Some(handle) = handle.and_then(Handle::parse)
-            && let Ok(kept) = Kept::reopen(&file.path)
+            && let Ok(kept) = KeptResult::reopen(&file.path)
             && let Err(error) = gone::write(&self.path, &handle, &kept.head)
         {
-            debug!(%error, "what is left of an old result was not written");
+            debug!(%error, "the record of a removed result was not written");
         }
         if let Err(error) = fs::remove_file(&file.path) {
             // The sweep of another proxy may have removed it first.
@@ -171,36 +168,23 @@ impl Folder {
 }
 
 /// A file of the folder.
-struct File {
+struct ResultFile {
     path: PathBuf,
     written: SystemTime,
     bytes: u64,
-    what: What,
+    /// False while a result is being written.
+    is_finished: bool,
 }
 
-enum What {
-    Result,
-    /// As an older version of ours has left it.
-    Gone,
-    Unfinished,
-}
-
-impl File {
+impl ResultFile {
     fn of(entry: &fs::DirEntry) -> Option<Self> {
         let about = entry.metadata().ok().filter(fs::Metadata::is_file)?;
-        let path = entry.path();
         let name = entry.file_name();
-        let is_unfinished = name.as_encoded_bytes().starts_with(UNFINISHED.as_bytes());
-        let what = match path.extension() {
-            _ if is_unfinished => What::Unfinished,
-            Some(extension) if extension == GONE => What::Gone,
-            _ => What::Result,
-        };
         Some(Self {
             written: about.modified().ok()?,
             bytes: about.len(),
-            path,
-            what,
+            path: entry.path(),
+            is_finished: !name.as_encoded_bytes().starts_with(UNFINISHED.as_bytes()),
         })
     }
 }

@@ -7,7 +7,7 @@ use files::clock::now_s;
 use std::io::{self, Write};
 
 use crc32fast::Hasher;
-use excerpt::{Cut, Kind};
+use excerpt::{Cut, TextKind};
 use serde::{Deserialize, Serialize};
 use tool::ClientId;
 
@@ -38,14 +38,14 @@ pub struct TextHead {
     /// Its length.
     pub bytes: usize,
     /// The kind of the text, which decides where it is cut and how it is searched.
-    pub kind: Kind,
+    pub kind: TextKind,
     /// It is a piece of the result's own JSON, and no text within a string.
     pub is_json: bool,
 }
 
 /// The first line.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Head {
+pub struct ResultHead {
     pub(super) format: u32,
     /// The client; none for a person.
     pub(super) owner: Option<String>,
@@ -64,7 +64,7 @@ pub struct Head {
     pub(super) checksum: u32,
 }
 
-impl Head {
+impl ResultHead {
     /// The bytes of all texts.
     pub fn text_bytes(&self) -> usize {
         self.texts.iter().map(|text| text.bytes).sum()
@@ -90,7 +90,7 @@ pub(super) fn write(file: &mut impl Write, draft: &Draft) -> io::Result<()> {
     }
     checksum.update(&frame);
     let parts = draft.parts.iter().map(|cut| (cut.end, cut.tokens));
-    let head = Head {
+    let head = ResultHead {
         format: FORMAT,
         owner: draft.owner.as_ref().map(|it| it.name.to_string()),
         tool: draft.tool.clone(),

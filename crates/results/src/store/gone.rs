@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use tool::ClientId;
 
 use super::{
-    form::{Head, may_read},
+    form::{ResultHead, may_read},
     handle::Handle,
 };
 
@@ -33,7 +33,7 @@ struct Gone {
 }
 
 /// Writes the record of a result that is removed.
-pub(super) fn write(results: &Path, handle: &Handle, head: &Head) -> io::Result<()> {
+pub(super) fn write(results: &Path, handle: &Handle, head: &ResultHead) -> io::Result<()> {
     let gone = Gone {
         handle: handle.to_string(),
         owner: head.owner.clone(),

@@ -12,10 +12,10 @@ use serde::Deserialize;
 
 use super::{
     error::HandleError,
-    form::{FORMAT, Head},
+    form::{FORMAT, ResultHead},
 };
 
-/// The longest head, in bytes: a result of a million blocks has one like this.
+/// The longest head, in bytes: that of a result with a million blocks.
 const HEAD_BYTES_MAX: u64 = 128 * 1024 * 1024;
 
 /// The JSON before the text of a result with one text.
@@ -25,9 +25,9 @@ const READ_BYTES: usize = 64 * 1024;
 
 /// A kept result, opened.
 #[derive(Debug)]
-pub struct Kept {
+pub struct KeptResult {
     /// The facts that are known without reading the texts.
-    pub head: Head,
+    pub head: ResultHead,
     /// Its file.
     pub path: PathBuf,
     file: fs::File,
@@ -41,7 +41,7 @@ struct Form {
     format: u32,
 }
 
-impl Kept {
+impl KeptResult {
     /// Opens a file and verifies its checksum. A file of another version counts as removed.
     pub(super) fn open(path: &Path) -> Result<Self, HandleError> {
         let damaged = |tool: Option<String>, error: io::Error| HandleError::Damaged {
@@ -52,8 +52,8 @@ impl Kept {
             io::ErrorKind::Unsupported => HandleError::Gone { tool: None },
             _ => damaged(None, error),
         })?;
-        let proven = kept.prove();
-        proven.map_err(|error| damaged(Some(kept.head.tool.clone()), error))?;
+        let verified = kept.verify();
+        verified.map_err(|error| damaged(Some(kept.head.tool.clone()), error))?;
         Ok(kept)
     }
 
@@ -66,7 +66,7 @@ impl Kept {
         reader.read_until(b'\n', &mut line)?;
         let Form { format } = serde_json::from_slice(&line)?;
         if format != FORMAT {
-            let why = format!("its form is {format}, not {FORMAT}");
+            let why = format!("its format is version {format}, not {FORMAT}");
             return Err(io::Error::new(io::ErrorKind::Unsupported, why));
         }
         Ok(Self {
@@ -77,11 +77,11 @@ impl Kept {
         })
     }
 
-    fn prove(&mut self) -> io::Result<()> {
+    fn verify(&mut self) -> io::Result<()> {
         let whole = self.head.text_bytes() + self.head.frame_bytes;
         let length = self.file.metadata()?.len();
         if length != self.start + whole as u64 {
-            return Err(io::Error::other("its length is not what it was"));
+            return Err(io::Error::other("its length has changed"));
         }
         let mut checksum = Hasher::new();
         self.file.seek(SeekFrom::Start(self.start))?;
@@ -93,7 +93,7 @@ impl Kept {
             }
         }
         if checksum.finalize() != self.head.checksum {
-            return Err(io::Error::other("its content is not what it was"));
+            return Err(io::Error::other("its content has changed"));
         }
         Ok(())
     }

@@ -6,17 +6,17 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use excerpt::{Cut, Kind};
+use excerpt::{Cut, TextKind};
 use tool::ClientId;
 
 use tokio::sync::watch;
 
 use super::{Draft, FAILURES_MAX, Handle, HandleError, ResultStore, TextHead, Writing};
-use crate::settings::Settings;
+use crate::settings::ResultSettings;
 
 fn store(keep_mib: u64) -> (ResultStore, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let limits = Settings {
+    let limits = ResultSettings {
         max_tokens: 1_000,
         keep_hours: 24,
         keep_mib,
@@ -35,7 +35,7 @@ fn client(name: &str) -> ClientId {
 fn draft(text: &str) -> Draft {
     let head = TextHead {
         bytes: text.len(),
-        kind: Kind::Text,
+        kind: TextKind::Text,
         is_json: false,
     };
     let half = text.len() / 2;
@@ -54,7 +54,10 @@ fn draft(text: &str) -> Draft {
 }
 
 async fn keep(store: &ResultStore, text: &str) -> Handle {
-    let handle = store.keep(draft(text)).await.expect("there is room");
+    let handle = store
+        .keep(draft(text))
+        .await
+        .expect("the result can be kept");
     store.finish().await;
     handle
 }
@@ -66,16 +69,16 @@ fn file(folder: &tempfile::TempDir, handle: &Handle) -> PathBuf {
 fn make_old(path: &PathBuf, hours: u64) {
     let file = fs::File::options().append(true).open(path).expect("there");
     let then = SystemTime::now() - Duration::from_hours(hours);
-    file.set_modified(then).expect("it is ours");
+    file.set_modified(then).expect("the file is writable");
 }
 
 #[tokio::test]
 async fn a_result_is_kept_privately_and_read_back() {
     let (store, folder) = store(1);
     let handle = keep(&store, "äone two").await;
-    let about = fs::metadata(file(&folder, &handle)).expect("it is there");
+    let about = fs::metadata(file(&folder, &handle)).expect("the file exists");
     assert_eq!(about.permissions().mode() & 0o777, 0o600);
-    let folder = fs::metadata(folder.path().join("results")).expect("it is there");
+    let folder = fs::metadata(folder.path().join("results")).expect("the file exists");
     assert_eq!(folder.permissions().mode() & 0o777, 0o700);
 
     let mut kept = store
@@ -86,7 +89,8 @@ async fn a_result_is_kept_privately_and_read_back() {
     assert_eq!(kept.part(2), Some(4..9));
     assert_eq!((kept.part(0), kept.part(3)), (None, None));
     let mut json = Vec::new();
-    kept.write_json(&mut json).expect("memory takes all");
+    kept.write_json(&mut json)
+        .expect("a vector can be written to");
     let expected = r#"{"content":[{"type":"text","text":"äone two"}]}"#;
     assert_eq!(String::from_utf8(json).expect("JSON"), expected);
 }
@@ -141,11 +145,11 @@ async fn the_oldest_go_when_the_room_is_used_up_and_leave_their_tool() {
 async fn what_went_costs_nothing_however_much_it_is() {
     let (store, folder) = store(0);
     let results = folder.path().join("results");
-    let entries = |folder: &PathBuf| fs::read_dir(folder).expect("it is there").count();
+    let entries = |folder: &PathBuf| fs::read_dir(folder).expect("the folder exists").count();
     let mut handles = Vec::new();
     for number in 0..1_500 {
         handles.push(keep(&store, "x").await);
-        // Those of one moment have no order.
+        // Files of the same moment have no order.
         make_old(&file(&folder, &handles[number]), 1);
     }
     let newest = keep(&store, "x").await;
@@ -155,22 +159,15 @@ async fn what_went_costs_nothing_however_much_it_is() {
         entries(&results)
     );
     let gone = entries(&results.join("gone"));
-    assert!((500..=1_024).contains(&gone), "{gone} are remembered");
+    assert!(
+        (500..=1_024).contains(&gone),
+        "{gone} removed results are remembered"
+    );
     let ada = client("ada");
     let last = store.open(handles[1_499].as_str(), Some(&ada)).await.err();
     let tool = Some("files/read".to_owned());
     assert_eq!(last, Some(HandleError::Gone { tool }));
     assert!(store.open(newest.as_str(), Some(&ada)).await.is_ok());
-}
-
-#[tokio::test]
-async fn what_an_older_version_has_left_goes() {
-    let (store, folder) = store(1);
-    keep(&store, "x").await;
-    let left = folder.path().join("results/r0123456789abcdef.gone");
-    fs::write(&left, "{}").expect("writable");
-    store.sweep().await;
-    assert!(!left.exists());
 }
 
 #[tokio::test]
@@ -219,7 +216,7 @@ async fn a_damaged_file_says_so() {
     for at in [whole.len() - 1, whole.len() / 2, 3] {
         let mut damaged = whole.clone();
         damaged[at] ^= 1;
-        fs::write(&path, &damaged).expect("it is ours");
+        fs::write(&path, &damaged).expect("the file is writable");
         let error = store
             .open(handle.as_str(), Some(&client("ada")))
             .await
@@ -228,7 +225,7 @@ async fn a_damaged_file_says_so() {
             matches!(error, Some(HandleError::Damaged { .. })),
             "{error:?}"
         );
-        fs::write(&path, &whole[..at]).expect("it is ours");
+        fs::write(&path, &whole[..at]).expect("the file is writable");
         let error = store
             .open(handle.as_str(), Some(&client("ada")))
             .await
@@ -296,21 +293,22 @@ async fn what_a_writer_that_died_has_left_goes() {
     let left = folder.path().join("results/.unfinished-abc");
     fs::write(&left, "half").expect("writable");
     store.sweep().await;
-    assert!(left.exists(), "it may still be written");
+    assert!(left.exists(), "the file may still be in use");
     make_old(&left, 2);
     store.sweep().await;
     assert!(!left.exists());
 }
 
-/// To look at each of many results after every one would cost more than to keep it.
+/// Scanning many results after each new one would cost more than keeping it.
 #[tokio::test]
 async fn as_long_as_there_is_room_nobody_looks_for_what_may_go() {
     let (store, folder) = store(1);
     keep(&store, "x").await;
-    let left = folder.path().join("results/r0123456789abcdef.gone");
+    let left = folder.path().join("results/r0123456789abcdef.result");
     fs::write(&left, "{}").expect("writable");
+    make_old(&left, 25);
     keep(&store, "x").await;
-    assert!(left.exists(), "a sweep would have taken it");
+    assert!(left.exists(), "a sweep ran although there was room");
     let big = "x".repeat(700_000);
     keep(&store, &big).await;
     keep(&store, &big).await;

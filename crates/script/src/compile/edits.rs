@@ -53,7 +53,7 @@ impl<'a> Edits<'a> {
         self.blanks.sort_by_key(|(range, _)| range.start);
         let mut insertions = self.insertions.into_iter().peekable();
         let mut blanks = self.blanks.into_iter().peekable();
-        let mut out = Output::new(self.text.len() + 64);
+        let mut out = EditedText::new(self.text.len() + 64);
         let (mut blank_to, mut keeps_lines) = (0, true);
         for (at, c) in self.text.char_indices() {
             while let Some((_, text)) = insertions.next_if(|(place, _)| *place <= at) {
@@ -99,14 +99,14 @@ impl Insertion {
 }
 
 /// The output so far, and the position of its end.
-struct Output {
+struct EditedText {
     text: String,
     line: u32,
     column: u32,
     insertions: Vec<Insertion>,
 }
 
-impl Output {
+impl EditedText {
     fn new(capacity: usize) -> Self {
         Self {
             text: String::with_capacity(capacity),

@@ -2,13 +2,13 @@
 
 use tree_sitter::Node;
 
-use crate::message::Place;
+use crate::message::ScriptPosition;
 
 /// The reason why a script cannot be run.
 #[derive(Debug)]
 pub(crate) struct Unreadable {
     pub(crate) text: String,
-    pub(crate) place: Option<Place>,
+    pub(crate) place: Option<ScriptPosition>,
 }
 
 impl Unreadable {
@@ -35,11 +35,11 @@ pub(crate) fn nodes(root: Node<'_>) -> impl Iterator<Item = Node<'_>> {
     })
 }
 
-pub(super) fn place_of(node: Node<'_>, script: &str) -> Place {
+pub(super) fn place_of(node: Node<'_>, script: &str) -> ScriptPosition {
     let start = node.start_position();
     let line = script.get(node.start_byte() - start.column..node.start_byte());
     let column = line.map(|before| before.chars().count() + 1);
-    Place {
+    ScriptPosition {
         line: line_of(node),
         column: column.and_then(|it| u32::try_from(it).ok()),
     }

@@ -40,7 +40,7 @@ impl Tools for Echo {
         async { Vec::new() }.boxed()
     }
 
-    fn answer(&self, question: Question) -> BoxFuture<'_, Answer> {
+    fn answer(&self, question: ScriptRequest) -> BoxFuture<'_, RequestResult> {
         async move {
             self.calls.fetch_add(1, Ordering::Relaxed);
             if let Some(victim) = self.victim {
@@ -50,7 +50,7 @@ impl Tools for Echo {
                 assert!(kill.await.unwrap().success());
                 return futures::future::pending().await;
             }
-            let Question::Call { input, .. } = question else {
+            let ScriptRequest::Call { input, .. } = question else {
                 return Ok(RawValue::NULL.to_owned());
             };
             let input: serde_json::Value = serde_json::from_str(input.get()).unwrap();
@@ -61,7 +61,7 @@ impl Tools for Echo {
     }
 }
 
-async fn run(runner: &Runner, script: &str, tools: &Echo) -> io::Result<Outcome> {
+async fn run(runner: &Runner, script: &str, tools: &Echo) -> io::Result<ScriptOutcome> {
     let job = Job {
         script: script.to_owned(),
         args: RawValue::NULL.to_owned(),

@@ -10,28 +10,28 @@ use crate::compile::{Unreadable, nodes, token};
 const DEPTH_MAX: usize = 24;
 
 /// The types that a file declares, and their conversion.
-pub(super) struct Types<'t, 's> {
+pub(super) struct TypeConverter<'t, 's> {
     root: Node<'t>,
     text: &'s str,
 }
 
-type Read = Result<Value, Unreadable>;
+type SchemaResult = Result<Value, Unreadable>;
 
-impl<'t, 's> Types<'t, 's> {
+impl<'t, 's> TypeConverter<'t, 's> {
     pub(super) fn new(root: Node<'t>, text: &'s str) -> Self {
         Self { root, text }
     }
 
-    pub(super) fn schema(&self, node: Node<'t>) -> Read {
+    pub(super) fn schema(&self, node: Node<'t>) -> SchemaResult {
         self.read(node, 0)
     }
 
-    fn read(&self, node: Node<'t>, depth: usize) -> Read {
+    fn read(&self, node: Node<'t>, depth: usize) -> SchemaResult {
         if depth == DEPTH_MAX {
             return Err(Unreadable::at(
                 node,
                 self.text,
-                "the type holds itself, or too many others",
+                "the type contains itself, or is nested too deeply",
             ));
         }
         let depth = depth + 1;
@@ -49,12 +49,12 @@ impl<'t, 's> Types<'t, 's> {
         }
     }
 
-    fn first(&self, node: Node<'t>, depth: usize) -> Read {
+    fn first(&self, node: Node<'t>, depth: usize) -> SchemaResult {
         let inner = node.named_child(0).ok_or_else(|| self.unknown(node))?;
         self.read(inner, depth)
     }
 
-    fn predefined(&self, node: Node<'t>) -> Read {
+    fn predefined(&self, node: Node<'t>) -> SchemaResult {
         match self.text_of(node) {
             name @ ("string" | "number" | "boolean" | "object") => Ok(json!({"type": name})),
             "any" | "unknown" => Ok(json!({})),
@@ -63,7 +63,7 @@ impl<'t, 's> Types<'t, 's> {
     }
 
     /// Converts a union; if all members are literals, to an `enum`.
-    fn union(&self, node: Node<'t>, depth: usize) -> Read {
+    fn union(&self, node: Node<'t>, depth: usize) -> SchemaResult {
         let mut members = members_of_union(node);
         members.retain(|it| self.text_of(*it) != "undefined");
         if let [only] = members.as_slice() {
@@ -77,7 +77,7 @@ impl<'t, 's> Types<'t, 's> {
         Ok(json!({"anyOf": each.collect::<Result<Vec<_>, _>>()?}))
     }
 
-    fn literal(&self, node: Node<'t>) -> Read {
+    fn literal(&self, node: Node<'t>) -> SchemaResult {
         let inner = node.named_child(0).unwrap_or(node);
         let text = self.text_of(inner);
         if inner.kind() == "string" {
@@ -98,7 +98,7 @@ impl<'t, 's> Types<'t, 's> {
         parts.map(read).collect()
     }
 
-    fn object(&self, node: Node<'t>, depth: usize) -> Read {
+    fn object(&self, node: Node<'t>, depth: usize) -> SchemaResult {
         let mut properties = Map::new();
         let mut required = Vec::new();
         let mut others = Value::Bool(false);
@@ -137,7 +137,7 @@ impl<'t, 's> Types<'t, 's> {
     }
 
     /// Converts the type after the `:`; a member without a type is any value.
-    fn annotated(&self, member: Node<'t>, depth: usize) -> Read {
+    fn annotated(&self, member: Node<'t>, depth: usize) -> SchemaResult {
         let annotation = member.child_by_field_name("type");
         match annotation.and_then(|it| it.named_child(0)) {
             Some(node) => self.read(node, depth),
@@ -155,7 +155,7 @@ impl<'t, 's> Types<'t, 's> {
             .any(|it| self.text_of(*it) == "undefined")
     }
 
-    fn tuple(&self, node: Node<'t>, depth: usize) -> Read {
+    fn tuple(&self, node: Node<'t>, depth: usize) -> SchemaResult {
         let mut cursor = node.walk();
         let items = node.named_children(&mut cursor);
         let items: Vec<Value> = items
@@ -165,7 +165,7 @@ impl<'t, 's> Types<'t, 's> {
         Ok(json!({"type": "array", "prefixItems": items, "minItems": count, "maxItems": count}))
     }
 
-    fn generic(&self, node: Node<'t>, depth: usize) -> Read {
+    fn generic(&self, node: Node<'t>, depth: usize) -> SchemaResult {
         let name = node.child_by_field_name("name").map(|it| self.text_of(it));
         let arguments = node.child_by_field_name("type_arguments");
         let argument = |at| arguments?.named_child(at);
@@ -189,7 +189,7 @@ impl<'t, 's> Types<'t, 's> {
     }
 
     /// Converts an interface or a type of the same file.
-    fn named(&self, node: Node<'t>, depth: usize) -> Read {
+    fn named(&self, node: Node<'t>, depth: usize) -> SchemaResult {
         let name = self.text_of(node);
         let is_it = |it: &Node<'t>| {
             let named = it.child_by_field_name("name");
@@ -224,7 +224,7 @@ impl<'t, 's> Types<'t, 's> {
     fn unknown(&self, node: Node<'t>) -> Unreadable {
         let shown = printable::one_line_of(self.text_of(node), 60);
         let why = format!(
-            "`{shown}` cannot be told as an argument; there are string, number, boolean, any, \
+            "`{shown}` is not supported in arguments; supported are string, number, boolean, any, \
              literals, unions, arrays, tuples, objects, Record, and types of the same file"
         );
         Unreadable::at(node, self.text, &why)

@@ -9,7 +9,7 @@ use tree_sitter::Node;
 
 use crate::{
     compile::{Unreadable, nodes},
-    message::Place,
+    message::ScriptPosition,
 };
 
 /// A tag of a saved script.
@@ -68,7 +68,7 @@ pub(super) fn lines_of(comment: Node<'_>, text: &str) -> impl Iterator<Item = St
 
 /// A tag `@name` in a line.
 #[derive(Debug)]
-pub(super) struct Found<'l> {
+pub(super) struct FoundTag<'l> {
     pub(super) name: &'l str,
     /// The byte offset of its `@`.
     pub(super) start: usize,
@@ -77,7 +77,7 @@ pub(super) struct Found<'l> {
 }
 
 /// Finds the tags in a line; `a@b` and `node/@types` are not tags.
-pub(super) fn find_tags(line: &str) -> impl Iterator<Item = Found<'_>> {
+pub(super) fn find_tags(line: &str) -> impl Iterator<Item = FoundTag<'_>> {
     let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     line.match_indices('@').filter_map(move |(start, _)| {
         let before = line[..start].chars().next_back();
@@ -86,7 +86,7 @@ pub(super) fn find_tags(line: &str) -> impl Iterator<Item = Found<'_>> {
         }
         let rest = &line[start + 1..];
         let length = rest.find(|c| !is_of_name(c)).unwrap_or(rest.len());
-        (length > 0).then(|| Found {
+        (length > 0).then(|| FoundTag {
             name: &rest[..length],
             start,
             end: start + 1 + length,
@@ -109,7 +109,7 @@ pub(super) fn read_tags(
             let read = read_line(&line, is_about);
             tags.extend(read.map_err(|text| Unreadable {
                 text,
-                place: Some(Place {
+                place: Some(ScriptPosition {
                     line: u32::try_from(first + at).unwrap_or(u32::MAX),
                     column: None,
                 }),
@@ -153,7 +153,7 @@ fn read_line(line: &str, is_about: bool) -> Result<Vec<Tag>, String> {
             match Tag::near(name) {
                 Some(near) => {
                     return Err(format!(
-                        "`@{name}` is no tag; did you mean `@{}`?",
+                        "`@{name}` is not a tag; did you mean `@{}`?",
                         near.name()
                     ));
                 }
@@ -166,7 +166,7 @@ fn read_line(line: &str, is_about: bool) -> Result<Vec<Tag>, String> {
         let word = word.unwrap_or_default().to_lowercase();
         if VALUES.contains(&word.as_str()) {
             return Err(format!(
-                "`@{name}` takes no value; leave out \"{word}\", or the tag"
+                "`@{name}` takes no value; remove \"{word}\", or the tag"
             ));
         }
         let between = line[follows_tag_at..found.start].trim_end_matches([' ', '*', '`', '(']);
@@ -174,7 +174,7 @@ fn read_line(line: &str, is_about: bool) -> Result<Vec<Tag>, String> {
             || between.ends_with(['.', '!', '?', ',', ';', ':']);
         if tag == Tag::Idempotent && !(is_about && is_apart) {
             return Err(format!(
-                "`@{name}` does not stand as a tag here; put it on a line of its own in the comment before `main`"
+                "`@{name}` is not used as a tag here; put it on a line of its own in the comment before `main`"
             ));
         }
         tags.push(tag);

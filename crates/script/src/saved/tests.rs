@@ -4,7 +4,9 @@ use super::Interface;
 
 #[track_caller]
 fn schema(text: &str) -> Value {
-    Interface::read(text).expect("it can be read").input_schema
+    Interface::read(text)
+        .expect("the script can be parsed")
+        .input_schema
 }
 
 #[track_caller]
@@ -84,17 +86,17 @@ fn main_is_found_however_it_is_written() {
 #[test]
 fn its_comment_describes_it_and_tags_are_its_hints() {
     let text = "/** Of helpers. */\nconst help = 1;\n/**\n * Close stale issues.\n *\n * Asks nobody.\n * @destructive\n * @param args none\n */\nexport async function main() {}";
-    let read = Interface::read(text).expect("it can be read");
+    let read = Interface::read(text).expect("the script can be parsed");
     assert_eq!(read.description, "Close stale issues.\n\nAsks nobody.");
     let hints = (read.is_read_only, read.is_destructive, read.is_idempotent);
     assert_eq!(hints, (false, true, false));
     let read = Interface::read("/** Count.\n @readOnly @idempotent\n @idempotent */\n1 + 1");
-    let read = read.expect("it can be read");
+    let read = read.expect("the script can be parsed");
     assert_eq!(read.description, "Count.");
     assert!(read.is_read_only && read.is_idempotent && !read.is_destructive);
 }
 
-/// The description, and `r`, `d`, `i` for the tags.
+/// Checks the description, and the tags as `r`, `d`, `i`.
 #[track_caller]
 fn says(text: &str, description: &str, tags: &str) {
     let read = Interface::read(text).expect(text);
@@ -150,7 +152,7 @@ fn tags_are_read_in_comments_of_every_shape() {
         "Reads.",
         "i",
     );
-    // A tag that restricts counts anywhere in the file.
+    // A restrictive tag counts anywhere in the file.
     says("function main() {\n  // @readOnly\n}", "", "r");
     says(
         "const a = 1; // not @destructive?\nfunction main() {}",
@@ -183,7 +185,7 @@ fn a_doubtful_tag_refuses_the_file() {
         "readOny",
         "readOnlyHint",
     ] {
-        let why = format!("line 2: `@{name}` is no tag; did you mean `@readOnly`?");
+        let why = format!("line 2: `@{name}` is not a tag; did you mean `@readOnly`?");
         refuses(&format!("/** Reads.\n * @{name} */"), &why);
         refuses(&format!("//\n// @{name}"), &why);
     }
@@ -192,10 +194,10 @@ fn a_doubtful_tag_refuses_the_file() {
     refuses("/** @readOnly false */", "`@readOnly` takes no value");
     refuses("/** @idempotent: no */", "`@idempotent` takes no value");
     // A sentence, or a comment on something else, does not allow a call to be repeated.
-    refuses("/** Never @idempotent */", "does not stand as a tag here");
+    refuses("/** Never @idempotent */", "is not used as a tag here");
     refuses(
         "/** @idempotent */\nfunction other() {}",
-        "does not stand as a tag here",
+        "is not used as a tag here",
     );
 }
 
@@ -203,7 +205,7 @@ fn a_doubtful_tag_refuses_the_file() {
 fn what_cannot_be_understood_is_told_with_its_line() {
     is_refused(
         "const a = 1;\nfunction main(",
-        "line 2, column 1: this is no TypeScript",
+        "line 2, column 1: this is not valid TypeScript",
     );
     is_refused(
         "function main(\n args: { when: Date }) {}",
@@ -211,17 +213,17 @@ fn what_cannot_be_understood_is_told_with_its_line() {
     );
     is_refused(
         "function main(a: { x: () => void }) {}",
-        "`() => void` cannot be told",
+        "`() => void` is not supported in arguments",
     );
-    is_refused("function main(a: string) {}", "`main` takes an object");
+    is_refused("function main(a: string) {}", "`main` must take an object");
     is_refused("function main(a: {}, b: {}) {}", "`main` takes one object");
     is_refused(
         "interface A { a: A }\nfunction main(a: A) {}",
-        "holds itself",
+        "contains itself",
     );
     is_refused("enum A { B }\nfunction main() {}", "as const");
     is_refused(
         "interface A extends B { a: string }\nfunction main(a: A) {}",
-        "cannot be told",
+        "is not supported in arguments",
     );
 }

@@ -4,14 +4,14 @@ use fleet::{Launch, Template};
 use gateway::{ServerSettings, Settings};
 use recipes::{Variable, mend, of_arguments};
 
-use super::{Check, Verdict};
+use super::{Check, CheckVerdict};
 
 /// Adds the advice of a recipe to the failure of its server. If servers were not asked, a mistake in
 /// the start line is a warning.
 pub fn advise(settings: &Settings, checks: &mut Vec<Check>, was_asked: bool) {
     for server in settings.enabled() {
         let about = format!("server {}", server.spec.name);
-        let is_failure = |it: &&mut Check| it.about == about && it.verdict == Verdict::Problem;
+        let is_failure = |it: &&mut Check| it.about == about && it.verdict == CheckVerdict::Problem;
         let failure = checks.iter_mut().find(is_failure);
         let pinned = advise_pins(server);
         match (failure, pinned) {
@@ -46,7 +46,7 @@ fn advise_pins(server: &ServerSettings) -> Option<(String, String)> {
         .iter()
         .map(|pin| format!("`--with {}`: {} (seen {})", pin.with, pin.why, pin.checked))
         .collect();
-    let found = format!("`{package}` is known to need {}", pins.join("; "));
+    let found = format!("`{package}` needs {}", pins.join("; "));
     let added: Vec<String> = mended
         .pins
         .iter()
@@ -78,7 +78,7 @@ fn advise_variables(server: &ServerSettings) -> Option<(String, String)> {
         "proxy secret set {name}.{variable}{origin}, and write `env.{variable} = \
          \"${{secret:{name}.{variable}}}\"` below [servers.{name}]"
     );
-    let found = format!("it is known to need {}, and gets none", told.join(", "));
+    let found = format!("it needs {}, which is not set", told.join(", "));
     Some((found, next))
 }
 

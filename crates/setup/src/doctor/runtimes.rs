@@ -52,7 +52,8 @@ pub fn check_runtimes(
             if recipes::fits(version, range) == Some(false) {
                 let package = recipe.package.as_deref().unwrap_or_default();
                 let found = format!(
-                    "the newest `{package}` wants {called} {range}; with {version} an older release runs, or none"
+                    "the newest `{package}` requires {called} {range}; with {version} an older \
+                    release runs, or none"
                 );
                 let about = format!("server {}", server.spec.name);
                 let check = Check::warning(about, found);

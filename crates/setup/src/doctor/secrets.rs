@@ -29,7 +29,7 @@ pub fn check_secrets(settings: &Settings) -> Vec<Check> {
         let mut keys: Vec<&str> = args.into_iter().chain(others).collect();
         keys.dedup();
         for key in keys {
-            let found = format!("`{key}` holds a secret in clear");
+            let found = format!("`{key}` contains a secret in clear text");
             let check = Check::warning(format!("server {name}"), found);
             let variable = key.strip_prefix("env.").unwrap_or("VARIABLE");
             checks.push(check.then(format!(

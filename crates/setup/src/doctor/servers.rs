@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fleet::{Failure, Launch, Scope, ServerSpec, Template};
+use fleet::{Failure, Launch, ServerScope, ServerSpec, Template};
 use gateway::{ServerSettings, Settings};
 
 use super::{Check, recipe_of};
@@ -24,7 +24,7 @@ pub fn check_variables(settings: &Settings, is_set: impl Fn(&str) -> Option<Stri
             let about = format!("server {}", server.spec.name);
             let check = Check::problem(about, format!("variable `{name}` is not set"));
             checks.push(check.then(format!(
-                "export {name}=...{origin}, where the client is started"
+                "export {name}=...{origin} in the environment that starts the client"
             )));
         }
     }
@@ -52,8 +52,9 @@ pub fn check_twins(settings: &Settings) -> Vec<Check> {
         let start = format!("{:?}", server.spec.launch);
         if let Some(first) = by_start.get(&start) {
             let (first, second) = (&first.spec.name, &server.spec.name);
-            let found =
-                format!("starts the same as server {first}: each of its tools is there twice");
+            let found = format!(
+                "has the same command or address as server {first}: each of its tools exists twice"
+            );
             let check = Check::warning(format!("server {second}"), found);
             checks.push(check.then(format!("proxy remove {second}")));
         } else {
@@ -78,8 +79,9 @@ pub fn check_arguments(settings: &Settings) -> Vec<Check> {
         let args = args.iter().map(Template::to_string);
         let unread: Vec<(String, String)> = args.filter_map(|arg| of_a_shell(&arg)).collect();
         for (written, instead) in unread {
-            let found =
-                format!("`args` holds `{written}`, which reaches it as it is: no shell reads it");
+            let found = format!(
+                "`args` contains `{written}`, which is not expanded, because no shell starts the server"
+            );
             let check = Check::warning(format!("server {}", server.spec.name), found);
             checks.push(check.then(format!("write `{instead}`")));
         }
@@ -117,8 +119,8 @@ pub fn check_addresses(settings: &Settings) -> Vec<Check> {
             .iter()
             .find_map(|name| Some((name, recipes::replacement(name)?)))?;
         let now = match &recipe.way {
-            recipes::Way::Remote { url, .. } => url.clone(),
-            recipes::Way::Command(command) => command.join(" "),
+            recipes::StartMethod::Remote { url, .. } => url.clone(),
+            recipes::StartMethod::Command(command) => command.join(" "),
         };
         let (what, next) = match &server.spec.launch {
             Launch::Remote { .. } => ("address", format!("write `url = {now:?}`")),
@@ -126,7 +128,7 @@ pub fn check_addresses(settings: &Settings) -> Vec<Check> {
         };
         let about = format!("server {}", server.spec.name);
         let old = old.split('?').next().unwrap_or_default();
-        Some(Check::warning(about, format!("{what} {old} is no longer the one to use")).then(next))
+        Some(Check::warning(about, format!("{what} {old} is deprecated")).then(next))
     };
     settings.enabled().filter_map(replaced).collect()
 }
@@ -154,9 +156,9 @@ pub fn check_commands(
             servers.push(&server.spec);
         }
         let recipe = recipe_of(&server.spec.launch);
-        let is_private = recipe.is_some_and(|it| it.scope == recipes::Scope::Client);
-        if is_private && server.spec.scope == Scope::Shared {
-            let found = "keeps the state of one client (a browser, a folder), and is shared by all";
+        let is_private = recipe.is_some_and(|it| it.scope == recipes::RecipeScope::Client);
+        if is_private && server.spec.scope == ServerScope::Shared {
+            let found = "keeps the state of one client (a browser, a folder), but is shared by all";
             let next = format!(
                 "write `scope = \"client\"` below [servers.{}]",
                 server.spec.name
@@ -174,7 +176,7 @@ fn describe_lacking((failure, servers): (Failure, Vec<&ServerSpec>)) -> Check {
         [one] => Check::problem(format!("server {}", one.name), why),
         several => {
             let names: Vec<&str> = several.iter().map(|spec| spec.name.as_str()).collect();
-            let found = format!("{why}: {} are started by it", names.join(", "));
+            let found = format!("{why}: it starts {}", names.join(", "));
             Check::problem("servers", found)
         }
     };

@@ -1,4 +1,4 @@
-//! Checks of configurations as people write them.
+//! Checks of typical configurations.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ enabled = false
     assert_eq!(
         render(&check_variables(&settings, |_| None)),
         "Problem server tavily: variable `TAVILY_API_KEY` is not set -> export TAVILY_API_KEY=... \
-         (from tavily.com dashboard), where the client is started"
+         (from tavily.com dashboard) in the environment that starts the client"
     );
     assert!(check_variables(&settings, |_| Some("x".to_owned())).is_empty());
 }
@@ -64,8 +64,8 @@ args = ["-c", "cd ~/x && exec $PROGRAM"]
     );
     let told = render(&check_arguments(&settings));
     let lines: Vec<&str> = told.lines().collect();
-    let home = "Warning server files: `args` holds `~`, which reaches it as it is: no shell reads it -> write `${HOME}`";
-    let name = "Warning server files: `args` holds `$HOME`, which reaches it as it is: no shell reads it -> write `${HOME}`";
+    let home = "Warning server files: `args` contains `~`, which is not expanded, because no shell starts the server -> write `${HOME}`";
+    let name = "Warning server files: `args` contains `$HOME`, which is not expanded, because no shell starts the server -> write `${HOME}`";
     assert_eq!(lines, [home, home, name]);
 }
 
@@ -86,7 +86,7 @@ args = ["-y", "mcp-mermaid", "--other"]
     );
     assert_eq!(
         render(&check_twins(&settings)),
-        "Warning server two: starts the same as server one: each of its tools is there twice -> proxy remove two"
+        "Warning server two: has the same command or address as server one: each of its tools exists twice -> proxy remove two"
     );
 }
 
@@ -107,7 +107,7 @@ url = "https://mcp.atlassian.com/v2/mcp"
     let lines: Vec<&str> = told.lines().collect();
     assert_eq!(
         lines[0],
-        "Warning server jira: address https://mcp.atlassian.com/v1/sse is no longer the one to use -> write `url = \"https://mcp.atlassian.com/v2/mcp\"`"
+        "Warning server jira: address https://mcp.atlassian.com/v1/sse is deprecated -> write `url = \"https://mcp.atlassian.com/v2/mcp\"`"
     );
     assert!(
         lines[1]
@@ -209,9 +209,9 @@ command = "npx"
     };
     assert_eq!(
         render(&check_commands(&settings, |_| None, missing)),
-        "Warning server browser: keeps the state of one client (a browser, a folder), and is shared by all \
+        "Warning server browser: keeps the state of one client (a browser, a folder), but is shared by all \
          -> write `scope = \"client\"` below [servers.browser]\n\
-         Problem servers: command `npx` not found: mine, other are started by it -> -\n\
+         Problem servers: command `npx` not found: it starts mine, other -> -\n\
          Problem server alone: command `uvx` not found -> -"
     );
 }
@@ -240,10 +240,7 @@ args = ["mcp-server-time"]
         told.contains("write \"--with\", \"mcp<2\" before \"mcp-server-sqlite\" in `args` of [servers.db]; else: proxy log"),
         "{told}"
     );
-    assert!(
-        told.contains("it is known to need CIRCLECI_TOKEN"),
-        "{told}"
-    );
+    assert!(told.contains("it needs CIRCLECI_TOKEN"), "{told}");
     assert!(
         told.ends_with("server time: it ended -> proxy log"),
         "{told}"

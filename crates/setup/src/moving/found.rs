@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::advice::advise_taken;
-use clients::{Entry, Home, Installed, LeftOut, Scope, Taken, find, merge, translate};
+use crate::advice::translate;
+use clients::{EntryScope, Home, ImportedServer, Installed, LeftOut, ServerEntry, find, merge};
 
 /// The entry for this program in clients' files.
 #[derive(Debug, Clone)]
@@ -22,11 +22,11 @@ pub struct Discovery {
     /// The installed clients.
     pub installed: Vec<Installed>,
     /// The servers, each once.
-    pub taken: Vec<Taken>,
+    pub taken: Vec<ImportedServer>,
     /// Entries that are not imported.
     pub left: Vec<LeftOut>,
     /// Entries of a project's own files, which are imported only on request.
-    pub of_projects: Vec<Entry>,
+    pub of_projects: Vec<ServerEntry>,
     /// Files that could not be read.
     pub mistakes: Vec<String>,
 }
@@ -46,7 +46,7 @@ pub fn discover(home: &Home, ids: &[String], own: &Own, with_project: bool) -> D
             let of_project = entry
                 .place
                 .as_ref()
-                .is_some_and(|it| it.scope == Scope::Project);
+                .is_some_and(|it| it.scope == EntryScope::Project);
             if of_project && !with_project {
                 discovery.of_projects.push(entry);
             } else {
@@ -63,15 +63,16 @@ pub fn discover(home: &Home, ids: &[String], own: &Own, with_project: bool) -> D
 
 /// Converts entries to servers, each once, and returns those that are left out, with the reason. Our
 /// own entry is in neither list.
-pub fn sort_out(entries: &[Entry], home: &Home, own: &Own) -> (Vec<Taken>, Vec<LeftOut>) {
+pub fn sort_out(
+    entries: &[ServerEntry],
+    home: &Home,
+    own: &Own,
+) -> (Vec<ImportedServer>, Vec<LeftOut>) {
     let (mut taken, mut left) = (Vec::new(), Vec::new());
     for entry in entries {
         match translate(entry, home) {
             Ok(it) if is_own(&it, own) => {}
-            Ok(mut it) => {
-                advise_taken(&mut it);
-                taken.push(it);
-            }
+            Ok(it) => taken.push(it),
             Err(why) => left.push(LeftOut {
                 entry: entry.clone(),
                 why,
@@ -83,7 +84,7 @@ pub fn sort_out(entries: &[Entry], home: &Home, own: &Own) -> (Vec<Taken>, Vec<L
 
 /// Returns true if the entry starts this program, or another build of it, or calls it: imported, it
 /// would call itself.
-fn is_own(taken: &Taken, own: &Own) -> bool {
+fn is_own(taken: &ImportedServer, own: &Own) -> bool {
     let server = &taken.server;
     if let Some(url) = &server.url {
         let same = |known: &String| known.trim_end_matches('/') == url.trim_end_matches('/');

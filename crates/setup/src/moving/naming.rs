@@ -1,13 +1,13 @@
 //! Names for servers that come from several places.
 
-use clients::Taken;
+use clients::ImportedServer;
 use tool::{SERVER_NAME_CHARS_MAX, ServerName};
 
 use crate::naming::{name_of_command, name_of_url, valid_name};
 
 /// Returns a name for a server: its own if that is free, else with its client's name appended, else
 /// with a number. `None` if no name can be made.
-pub(super) fn name(taken: &Taken, is_free: impl Fn(&str) -> bool) -> Option<ServerName> {
+pub(super) fn name(taken: &ImportedServer, is_free: impl Fn(&str) -> bool) -> Option<ServerName> {
     let entry = taken.entries.first()?;
     let base = valid_name(&entry.name).or_else(|| of_launch(taken))?;
     let client = entry.place.as_ref().map(|place| place.client.id.as_str());
@@ -21,7 +21,7 @@ pub(super) fn name(taken: &Taken, is_free: impl Fn(&str) -> bool) -> Option<Serv
         .find_map(|name| name.parse().ok())
 }
 
-fn of_launch(taken: &Taken) -> Option<ServerName> {
+fn of_launch(taken: &ImportedServer) -> Option<ServerName> {
     let server = &taken.server;
     match (&server.url, &server.command) {
         (Some(url), _) => name_of_url(url),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clients::{Backup, Change, Client, Found, Journal, Run, Scope};
+use clients::{Backup, Change, ClientFile, ClientProgram, EntryScope, Journal, Run};
 
 use super::{Difference, Discovery, Own, Received, difference};
 
@@ -13,9 +13,9 @@ const NAME: &str = "proxy";
 #[derive(Debug)]
 pub struct ClientPlan {
     /// The client.
-    pub client: &'static Client,
+    pub client: &'static ClientProgram,
     /// Its files that change.
-    changes: Vec<(Change, Scope, Option<&'static str>)>,
+    changes: Vec<(Change, EntryScope, Option<&'static str>)>,
     /// Names of entries that are removed, as the client has them.
     pub removed: Vec<String>,
     /// Names of entries that are switched off there: they stay, for they cost the client nothing.
@@ -49,10 +49,10 @@ pub fn plan_clients(
             is_given: false,
         };
         if let Some(main) = &installed.main {
-            plan.give(main, own, &has_program);
+            plan.add_entry(main, own, &has_program);
         }
         if plan.failed.is_none() {
-            plan.take_out(received, &is_taken_out);
+            plan.remove_entries(received, &is_taken_out);
         }
         plan.changes.retain(|(change, ..)| change.is_needed());
         plans.push(plan);
@@ -61,7 +61,7 @@ pub fn plan_clients(
 }
 
 impl ClientPlan {
-    fn give(&mut self, main: &Found, own: &Own, has_program: impl Fn(&str) -> bool) {
+    fn add_entry(&mut self, main: &ClientFile, own: &Own, has_program: impl Fn(&str) -> bool) {
         let entry = self.client.entry(&own.program.to_string_lossy(), &own.args);
         if main.is_edited_by_hand() {
             let file = main.path.display();
@@ -88,7 +88,7 @@ impl ClientPlan {
         }
     }
 
-    fn take_out(&mut self, received: &[Received], is_taken_out: impl Fn(&Received) -> bool) {
+    fn remove_entries(&mut self, received: &[Received], is_taken_out: impl Fn(&Received) -> bool) {
         for server in received.iter().filter(|it| is_taken_out(it)) {
             for entry in &server.taken.entries {
                 let Some(place) = &entry.place else { continue };
@@ -150,7 +150,7 @@ impl ClientPlan {
         let mut copies = Vec::new();
         for (change, scope, program) in &self.changes {
             let backup = match scope {
-                Scope::Project => Backup::Into(&aside),
+                EntryScope::Project => Backup::Into(&aside),
                 _ => Backup::Beside,
             };
             let applied = match program {

@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use clients::{
-    Entry, Home, LeftOut, Need, SecretPlace, Server, Taken, is_same, read_text, translate,
+    Home, ImportedServer, LeftOut, Need, SecretPlace, ServerEntry, TranslatedServer, is_same,
+    read_text,
 };
 use config::{
     Environment, Mistake, Overrides,
@@ -14,7 +15,7 @@ use secrets::{Secret, SecretName};
 use tool::ServerName;
 
 use super::naming;
-use crate::advice::mend_server;
+use crate::advice::translate;
 
 /// A server that is now in the configuration.
 #[derive(Debug)]
@@ -22,7 +23,7 @@ pub struct Received {
     /// Its name there.
     pub name: ServerName,
     /// The imported server, with its origin and remarks.
-    pub taken: Taken,
+    pub taken: ImportedServer,
     /// True if it was in the configuration before, perhaps under another name.
     pub was_there: bool,
 }
@@ -42,7 +43,7 @@ pub struct Receiving {
 /// Adds the servers to the document. Nothing is written. No secret gets one of the names in `kept`.
 pub fn receive(
     document: &mut Document,
-    all: Vec<Taken>,
+    all: Vec<ImportedServer>,
     home: &Home,
     overrides: &Overrides,
     env: &Environment,
@@ -98,7 +99,7 @@ impl Receiving {
                 None => self.received.push(received),
                 Some(mistake) => {
                     let (key, what) = (&mistake.key, &mistake.what);
-                    let why = format!("our configuration would not take it: `{key}`: {what}");
+                    let why = format!("not valid in the configuration: `{key}`: {what}");
                     let removed = document.remove_server(name);
                     let removed = removed.map_err(|error| error.to_string());
                     secrets.remove(&received.name);
@@ -108,7 +109,7 @@ impl Receiving {
         }
     }
 
-    fn leave(&mut self, taken: Taken, why: &str) {
+    fn leave(&mut self, taken: ImportedServer, why: &str) {
         let entries = taken.entries.into_iter();
         self.left.extend(entries.map(|entry| LeftOut {
             entry,
@@ -128,16 +129,16 @@ type Added = (ServerName, Vec<(SecretName, Secret)>);
 
 fn add(
     document: &mut Document,
-    taken: &mut Taken,
+    taken: &mut ImportedServer,
     kept: &BTreeSet<String>,
 ) -> Result<Added, String> {
     let servers = document.servers();
     let is_free = |name: &str| servers.iter().all(|it| it != name);
-    let name = naming::name(taken, is_free).ok_or("no name can be made for it")?;
+    let name = naming::name(taken, is_free).ok_or("no name can be derived for it")?;
     let rules = document.list_rules_of(name.as_str()).into_iter();
     taken
         .remarks
-        .extend(rules.map(|rule| format!("it is named already by {rule}")));
+        .extend(rules.map(|rule| format!("its name is already used by {rule}")));
     let mut server = write_out(taken);
     let secrets = take_secrets(&name, taken, &mut server, |name| kept.contains(name));
     document
@@ -150,7 +151,7 @@ fn add(
 /// compared.
 fn take_secrets(
     name: &ServerName,
-    taken: &mut Taken,
+    taken: &mut ImportedServer,
     server: &mut NewServer,
     is_kept: impl Fn(&str) -> bool,
 ) -> Vec<(SecretName, Secret)> {
@@ -188,7 +189,7 @@ fn take_secrets(
     if !kept.is_empty() {
         let names: Vec<&str> = kept.iter().map(|(key, _)| key.as_str()).collect();
         taken.remarks.push(format!(
-            "kept by `proxy secret`, and not in the file: {}",
+            "stored by `proxy secret`, not in the file: {}",
             names.join(", ")
         ));
     }
@@ -227,20 +228,18 @@ fn find_text<'a>(texts: &'a mut [(String, String)], name: &str) -> Option<&'a mu
 }
 
 /// The servers of the document, in the form in which those of clients are compared.
-fn known_servers(document: &Document, home: &Home) -> Vec<(ServerName, Server)> {
+fn known_servers(document: &Document, home: &Home) -> Vec<(ServerName, TranslatedServer)> {
     let entries = read_text(&document.text()).unwrap_or_default();
-    let one = |entry: &Entry| {
-        let mut server = translate(entry, home).ok()?.server;
-        // Servers of clients are compared after they are mended.
-        mend_server(&mut server);
+    let one = |entry: &ServerEntry| {
+        let server = translate(entry, home).ok()?.server;
         Some((entry.name.parse().ok()?, server))
     };
     entries.iter().filter_map(one).collect()
 }
 
 /// Returns the table of a server, with a comment that names its origin and the open steps.
-fn write_out(taken: &Taken) -> NewServer {
-    let mut origins: Vec<String> = taken.entries.iter().map(Entry::origin).collect();
+fn write_out(taken: &ImportedServer) -> NewServer {
+    let mut origins: Vec<String> = taken.entries.iter().map(ServerEntry::origin).collect();
     origins.dedup();
     let mut comment = vec![format!("From {}.", origins.join(", "))];
     let need = |need: &Need| format!("Needs the variable {}: {}.", need.variable, need.what);

@@ -1,4 +1,4 @@
-//! Servers of several clients, imported into a configuration that has some.
+//! Servers of several clients, imported into a configuration with some servers.
 
 use std::{fs, path::Path};
 
@@ -86,7 +86,7 @@ fn one_that_would_be_a_mistake_does_not_stop_the_others() {
     assert!(
         receiving.left[1]
             .why
-            .contains("our configuration would not take it"),
+            .contains("not valid in the configuration"),
         "{:?}",
         receiving.left[1].why
     );
@@ -148,7 +148,7 @@ fn secrets_in_clear_are_named_and_not_written() {
         .map(|it| it.taken.secrets.len())
         .sum();
     assert_eq!(left, 0);
-    // Imported again, each is recognized.
+    // On a second import each server is recognized.
     let (again, second) = take_in(folder.path(), &text, pasted);
     assert!(second.received.iter().all(|it| it.was_there) && second.secrets.is_empty());
     assert_eq!(again, text);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::masking::{mask, mask_text};
-use crate::record::{Arguments, CallRecord, estimate_tokens};
+use crate::record::{CallRecord, RecordedArguments, estimate_tokens};
 
 /// The digest that the first line of a log follows.
 pub(super) const BEGINNING: &str = "00000000000000000000000000000000";
@@ -24,7 +24,7 @@ const ARGUMENTS_BYTES_MAX: usize = 16 * 1024;
 const NAME_CHARS_MAX: usize = 300;
 
 /// Appends a line to `text` and returns its digest. The body is a JSON object.
-pub(super) fn chained(before: &str, body: &str, text: &mut String) -> String {
+pub(super) fn append_chained(before: &str, body: &str, text: &mut String) -> String {
     let digest = digest_of(before, body);
     let open = body.strip_suffix('}').unwrap_or(body);
     text.push_str(open);
@@ -35,7 +35,7 @@ pub(super) fn chained(before: &str, body: &str, text: &mut String) -> String {
 }
 
 /// Splits a line into its body and its digest.
-pub(super) fn parted(line: &str) -> Option<(String, &str)> {
+pub(super) fn split_line(line: &str) -> Option<(String, &str)> {
     let at = line.rfind(DIGEST)?;
     let digest = line[at + DIGEST.len()..].strip_suffix("\"}")?;
     let is_digest = digest.len() == DIGEST_DIGITS;
@@ -121,12 +121,15 @@ pub(super) fn body(
     line
 }
 
-fn write_arguments(arguments: &Arguments, hide: impl Fn(&str) -> Option<String>) -> Option<Value> {
+fn write_arguments(
+    arguments: &RecordedArguments,
+    hide: impl Fn(&str) -> Option<String>,
+) -> Option<Value> {
     let json = match arguments {
-        Arguments::None => return None,
-        Arguments::Digest(json) | Arguments::Full(json) => json,
+        RecordedArguments::None => return None,
+        RecordedArguments::Digest(json) | RecordedArguments::Full(json) => json,
     };
-    if matches!(arguments, Arguments::Full(_)) && json.len() <= ARGUMENTS_BYTES_MAX {
+    if matches!(arguments, RecordedArguments::Full(_)) && json.len() <= ARGUMENTS_BYTES_MAX {
         let hidden = std::str::from_utf8(json).ok().and_then(hide);
         let mut value: Option<Value> = hidden.and_then(|json| serde_json::from_str(&json).ok());
         value.iter_mut().for_each(mask);

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     anchor::{Anchor, anchor_path},
-    line::{BEGINNING, digest_of, followed, number_in, parted},
+    line::{BEGINNING, digest_of, followed, number_in, split_line},
     segments::{LOCK, list_segments, segment_path},
 };
 use files::clock::show_time;
@@ -186,7 +186,7 @@ impl Chain {
             (None, Some((before, _))) => before.to_owned(),
             (None, None) if self.line == 1 => {
                 return Err(self.broken(
-                    "it does not say which line of the file before it follows, so it was changed",
+                    "it does not name the line of the previous file that it follows, so it was changed",
                 ));
             }
             (None, None) => return Err(self.broken("the beginning is missing")),
@@ -197,7 +197,7 @@ impl Chain {
         };
         if digest_of(&before, body) != digest {
             return Err(self.broken(
-                "it or the line before it was changed, or a line between them was taken out",
+                "it or the line before it was changed, or a line between them was removed",
             ));
         }
         self.digest = Some(digest.to_owned());
@@ -250,8 +250,8 @@ impl Chain {
             let anchor = anchor_path(folder);
             let anchor = anchor.file_name().unwrap_or_default().to_string_lossy();
             return Err(self.broken(format!(
-                "the log ends before it, and without `{anchor}` beside the folder nothing tells \
-                 whether more was written; the next call makes a new one, which counts from then on"
+                "the log ends before it, and without `{anchor}` beside the folder it is unknown \
+                 if more was written; the next call creates a new one, which counts from then on"
             )));
         }
         Ok(Verified {
@@ -275,8 +275,8 @@ impl Chain {
 
 /// Splits a line into its text, body and digest. The error says why it is not a line of the log.
 fn read_line(bytes: &[u8]) -> Result<(&str, String, &str), &'static str> {
-    let line = bytes.strip_suffix(b"\n").ok_or("it breaks off")?;
-    let line = std::str::from_utf8(line).map_err(|_| "it is no text")?;
-    let (body, digest) = parted(line).ok_or("it carries no digest")?;
+    let line = bytes.strip_suffix(b"\n").ok_or("it is incomplete")?;
+    let line = std::str::from_utf8(line).map_err(|_| "it is not UTF-8")?;
+    let (body, digest) = split_line(line).ok_or("it has no digest")?;
     Ok((line, body, digest))
 }

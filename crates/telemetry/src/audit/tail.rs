@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     anchor::Anchor,
-    line::{BEGINNING, chained, followed, number_in, parted},
+    line::{BEGINNING, append_chained, followed, number_in, split_line},
     segments::{list_segments, segment_number, segment_path},
 };
 
@@ -104,7 +104,7 @@ impl Tail {
         for line in lines.rev() {
             // A line may be complete except for its line end.
             let text = std::str::from_utf8(line.strip_suffix(b"\n").unwrap_or(line)).ok();
-            match text.and_then(|text| Some((text, parted(text)?.1))) {
+            match text.and_then(|text| Some((text, split_line(text)?.1))) {
                 Some((text, found)) => {
                     digest.get_or_insert_with(|| found.to_owned());
                     number = number_in(text);
@@ -140,7 +140,7 @@ impl Tail {
         for segment in segments.iter().rev() {
             for line in BufReader::new(File::open(segment)?).split(b'\n') {
                 let line = String::from_utf8(line?).unwrap_or_default();
-                let Some((body, digest)) = parted(&line) else {
+                let Some((body, digest)) = split_line(&line) else {
                     continue;
                 };
                 if number_in(&line) == Some(anchor.last) {
@@ -183,7 +183,7 @@ impl Tail {
 
     /// Appends a line to `text`; if `counts` is true, it gets the next number.
     pub(super) fn add(&mut self, text: &mut String, body: &str, counts: bool) {
-        self.digest = chained(&self.digest, body, text);
+        self.digest = append_chained(&self.digest, body, text);
         self.number += u64::from(counts);
     }
 }

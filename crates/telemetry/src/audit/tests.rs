@@ -8,17 +8,17 @@ use files::power_loss;
 use serde_json::Value;
 
 use super::{AuditLog, Broken, Filter, Hide, Verified, list_segments, read, verify};
-use crate::record::{Arguments, CallRecord};
+use crate::record::{CallRecord, RecordedArguments};
 
 const ROOM: u64 = 256 * 1024;
 
-/// A log in the folder `audit`, whose arguments hold the secret `hunter2`.
+/// Opens a log in the folder `audit`; the secret `hunter2` is masked in arguments.
 fn open(folder: &Path) -> AuditLog {
     let hide = |text: &str| Some(text.replace("hunter2", "***"));
     AuditLog::new(folder.join("audit"), Hide::new(hide))
 }
 
-fn call(client: &str, at_ms: u64, arguments: Arguments) -> Box<CallRecord> {
+fn call(client: &str, at_ms: u64, arguments: RecordedArguments) -> Box<CallRecord> {
     Box::new(CallRecord {
         at_ms,
         client: client.to_owned(),
@@ -38,7 +38,7 @@ fn call(client: &str, at_ms: u64, arguments: Arguments) -> Box<CallRecord> {
 
 fn add(log: &mut AuditLog, count: u64) {
     let calls: Vec<_> = (0..count)
-        .map(|at| call("test", at, Arguments::None))
+        .map(|at| call("test", at, RecordedArguments::None))
         .collect();
     log.append(&calls, 0, ROOM).unwrap();
 }
@@ -61,8 +61,8 @@ fn a_line_says_who_called_what_and_how_it_ended() {
         br#"{"path":"/a","api_key":"sk-1","note":"with hunter2","deep":[{"Auth-Token":"t"}]}"#,
     );
     let calls = [
-        call("cursor", 1_000, Arguments::Full(json.clone())),
-        call("claude-code", 9_000, Arguments::Digest(json)),
+        call("cursor", 1_000, RecordedArguments::Full(json.clone())),
+        call("claude-code", 9_000, RecordedArguments::Digest(json)),
     ];
     log.append(&calls, 2, ROOM).unwrap();
     let all = lines(&folder.path().join("audit"), &Filter::default());
@@ -126,12 +126,18 @@ fn every_flipped_byte_is_found() {
         let mut bad = good.clone();
         bad[at] ^= 1;
         fs::write(&path, &bad).unwrap();
-        assert!(check_log(folder.path()).unwrap().is_err(), "byte {at}");
+        assert!(
+            check_log(folder.path()).unwrap().is_err(),
+            "the change of byte {at} is not detected"
+        );
     }
     let (first, rest) = good.split_at(good.iter().position(|it| *it == b'\n').unwrap() + 1);
     let second = rest.iter().position(|it| *it == b'\n').unwrap() + 1;
     fs::write(&path, [first, &rest[second..]].concat()).unwrap();
-    assert!(check_log(folder.path()).unwrap().is_err(), "a line is gone");
+    assert!(
+        check_log(folder.path()).unwrap().is_err(),
+        "the missing line is not detected"
+    );
 }
 
 /// The messages for each kind of change to a log of several files.
@@ -156,7 +162,7 @@ fn what_was_done_to_a_log_is_told_with_its_place() {
         assert_eq!(found, format!("{name} {expected}"));
         fs::write(&files[file], good).unwrap();
     };
-    let changed = "it or the line before it was changed, or a line between them was taken out";
+    let changed = "it or the line before it was changed, or a line between them was removed";
     let last = files.len() - 1;
     for file in [0, 1, last] {
         check(file, &|lines| lines[1][20] ^= 1, &format!("2: {changed}"));
@@ -172,7 +178,7 @@ fn what_was_done_to_a_log_is_told_with_its_place() {
         &|lines| {
             lines.last_mut().unwrap().pop();
         },
-        &format!("{}: it breaks off", count_lines(&files[last])),
+        &format!("{}: it is incomplete", count_lines(&files[last])),
     );
     let one = fs::read(&files[1]).unwrap();
     fs::remove_file(&files[1]).unwrap();
@@ -209,7 +215,8 @@ fn segment(folder: &Path) -> PathBuf {
 
 #[test]
 fn a_write_that_was_not_finished_is_told_and_nothing_is_joined_to_it() {
-    // Cut anywhere in the last of three batches, and once more in the batch behind the first cut.
+    // The log is cut at several places in the last of three batches, and again in the batch after
+    // the first cut.
     let folder = tempfile::tempdir().unwrap();
     add(&mut open(folder.path()), 1);
     add(&mut open(folder.path()), 1);
@@ -230,7 +237,11 @@ fn a_write_that_was_not_finished_is_told_and_nothing_is_joined_to_it() {
         assert_eq!(found.unfinished, 1, "{cut}");
         add(&mut open(folder.path()), 1);
         let text = fs::read(segment(folder.path())).unwrap();
-        assert_eq!(text[..cut], after[..cut], "{cut}: it stays as it is");
+        assert_eq!(
+            text[..cut],
+            after[..cut],
+            "{cut}: the unfinished line has changed"
+        );
         let again = text.len() - 30;
         fs::write(segment(folder.path()), &text[..again]).unwrap();
         fs::write(&anchor, &anchored).unwrap();
@@ -261,7 +272,7 @@ fn a_first_write_that_was_not_finished_is_continued() {
 fn a_log_that_was_emptied_cut_or_replaced_is_found_before_and_after_the_next_call() {
     let other = tempfile::tempdir().unwrap();
     let calls: Vec<_> = (0..3)
-        .map(|at| call("other", at, Arguments::None))
+        .map(|at| call("other", at, RecordedArguments::None))
         .collect();
     open(other.path()).append(&calls, 0, ROOM).unwrap();
     let other = fs::read(segment(other.path())).unwrap();
@@ -276,7 +287,7 @@ fn a_log_that_was_emptied_cut_or_replaced_is_found_before_and_after_the_next_cal
             Ok(found) => format!("whole: {found:?}"),
         };
         assert_eq!(told(folder.path()), now);
-        // By the process that wrote it, and by another one.
+        // Calls are added by the process that wrote the log, and by another one.
         add(&mut log, 1);
         add(&mut open(folder.path()), 1);
         assert_eq!(told(folder.path()), later);
@@ -284,7 +295,7 @@ fn a_log_that_was_emptied_cut_or_replaced_is_found_before_and_after_the_next_cal
     let one = "000000000001.jsonl";
     let four = "000000000004.jsonl";
     let missing = |line| format!("{one} {line}: the log ends before it: lines");
-    let joined = "it or the line before it was changed, or a line between them was taken out";
+    let joined = "it or the line before it was changed, or a line between them was removed";
     let gone = format!("{four} 2: lines 1 to 3 before it are missing");
     let all = format!("{} 1 to 3 are missing", missing(1));
     check(&|it| fs::remove_dir_all(audit(it)).unwrap(), &all, &gone);
@@ -294,8 +305,8 @@ fn a_log_that_was_emptied_cut_or_replaced_is_found_before_and_after_the_next_cal
     let cut = format!("{} 3 to 3 are missing", missing(4));
     let later = format!("{one} 4: {joined}");
     check(&|it| change(it, |lines| lines.truncate(3)), &cut, &later);
-    let torn = format!("{one} 4: it breaks off");
-    let later = format!("{one} 4: it carries no digest");
+    let torn = format!("{one} 4: it is incomplete");
+    let later = format!("{one} 4: it has no digest");
     check(
         &|it| change(it, |lines| lines[3].truncate(50)),
         &torn,
@@ -308,7 +319,7 @@ fn a_log_that_was_emptied_cut_or_replaced_is_found_before_and_after_the_next_cal
         &replaced,
         &later,
     );
-    let overwritten = format!("{one} 1: it carries no digest");
+    let overwritten = format!("{one} 1: it has no digest");
     check(
         &|it| fs::write(segment(it), "x\n").unwrap(),
         &overwritten,
@@ -326,7 +337,7 @@ fn a_line_that_lacks_its_end_is_told_and_the_next_one_stands_by_itself() {
         lines[3].pop();
     });
     let broken = check_log(folder.path()).unwrap().unwrap_err();
-    assert_eq!((broken.line, broken.why.as_str()), (4, "it breaks off"));
+    assert_eq!((broken.line, broken.why.as_str()), (4, "it is incomplete"));
     add(&mut log, 1);
     let text = fs::read(segment(folder.path())).unwrap();
     assert_eq!(text[..whole.len()], whole);
@@ -377,7 +388,7 @@ fn a_process_that_dies_while_the_oldest_segment_goes_leaves_a_whole_log() {
 fn a_log_is_read_by_who_was_let_in() {
     let folder = tempfile::tempdir().unwrap();
     let calls = ["token ci", "oauth ada", ""].map(|caller| {
-        let mut call = call("test", 1, Arguments::None);
+        let mut call = call("test", 1, RecordedArguments::None);
         caller.clone_into(&mut call.caller);
         call
     });

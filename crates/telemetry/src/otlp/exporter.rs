@@ -23,9 +23,9 @@ use tracing::{info, warn};
 
 use crate::otlp::{
     delivery::Delivery,
-    sending::{Collector, Outcome},
+    sending::{Collector, SendOutcome},
     span::Span,
-    wire::{self, About},
+    wire::{self, Attributes},
 };
 
 /// The capacity of the queue: the spans of a thousand calls, about two megabytes.
@@ -52,12 +52,12 @@ pub type Prepare =
 /// Queues spans, and sends them in a task that starts with the first span.
 pub struct Exporter {
     queue: Sender<Span>,
-    shared: Arc<Shared>,
+    shared: Arc<ExporterState>,
     task: Mutex<Task>,
 }
 
 /// The state that the exporter and its task share.
-struct Shared {
+struct ExporterState {
     sent: AtomicU64,
     dropped: AtomicU64,
     /// The scheme, host and port of the collector, which hold no secret.
@@ -84,7 +84,7 @@ impl Exporter {
     /// Makes an exporter. Sends, resolves and starts nothing yet.
     pub fn new(prepare: Prepare) -> Self {
         let (queue, spans) = channel(QUEUE_MAX);
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ExporterState {
             sent: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
             to: Mutex::default(),
@@ -153,7 +153,7 @@ impl Exporter {
 }
 
 /// Returns the attributes of the resource: this program, its version and this process.
-fn about() -> About {
+fn about() -> Attributes {
     let mut random = [0; 16];
     // Without random numbers there are no spans.
     let _ = getrandom::fill(&mut random);
@@ -169,9 +169,9 @@ fn about() -> About {
 struct Worker {
     spans: Receiver<Span>,
     prepare: Prepare,
-    about: Arc<About>,
+    about: Arc<Attributes>,
     collector: Option<Collector>,
-    shared: Arc<Shared>,
+    shared: Arc<ExporterState>,
 }
 
 impl Worker {
@@ -221,7 +221,7 @@ impl Worker {
         let mut pause = PAUSE_MIN;
         loop {
             match self.send(body.clone()).await {
-                Outcome::Taken { rejected } => {
+                SendOutcome::Taken { rejected } => {
                     let rejected = rejected.min(count);
                     self.shared
                         .sent
@@ -229,11 +229,11 @@ impl Worker {
                     self.shared.drop_spans(rejected);
                     return self.shared.note(None);
                 }
-                Outcome::Refused { why } => {
+                SendOutcome::Refused { why } => {
                     self.shared.drop_spans(count);
                     return self.shared.note(Some(why));
                 }
-                Outcome::Away { why, pause: asked } => {
+                SendOutcome::Away { why, pause: asked } => {
                     self.shared.note(Some(why));
                     let waiting = sleep(pause.max(asked));
                     let stop = &self.shared.stop;
@@ -246,14 +246,14 @@ impl Worker {
         }
     }
 
-    async fn send(&mut self, body: Bytes) -> Outcome {
+    async fn send(&mut self, body: Bytes) -> SendOutcome {
         let collector = match self.collector.take() {
             Some(collector) => collector,
             None => match (self.prepare)().await {
                 Ok(collector) => collector,
                 Err(why) => {
                     let pause = PAUSE_MAX;
-                    return Outcome::Away { why, pause };
+                    return SendOutcome::Away { why, pause };
                 }
             },
         };
@@ -264,7 +264,7 @@ impl Worker {
     }
 }
 
-impl Shared {
+impl ExporterState {
     fn drop_spans(&self, count: u64) {
         self.dropped.fetch_add(count, Ordering::Relaxed);
     }
@@ -280,10 +280,10 @@ impl Shared {
             Some(why) if !was_failing => {
                 warn!(
                     why,
-                    "the collector takes no traces; those that find no room are dropped"
+                    "the collector does not accept traces; traces are dropped when the queue is full"
                 );
             }
-            None if was_failing => info!("the collector takes traces again"),
+            None if was_failing => info!("the collector accepts traces again"),
             _ => {}
         }
     }

@@ -7,7 +7,7 @@ use std::{
 
 use crate::otlp::{
     exporter::Exporter,
-    span::{Kind, Span, Value},
+    span::{Span, SpanKind, Value},
     trace_context::TraceContext,
 };
 
@@ -34,7 +34,7 @@ impl OpenSpan {
             context,
             parent,
             name: String::new(),
-            kind: Kind::Internal,
+            kind: SpanKind::Internal,
             began: since.map_or(0, |since| nanos(since.as_nanos())),
             ended: 0,
             is_error: false,
@@ -49,7 +49,7 @@ impl OpenSpan {
     }
 
     /// Sets the name and the kind of the span.
-    pub fn is_named(&mut self, name: String, kind: Kind) {
+    pub fn set_name(&mut self, name: String, kind: SpanKind) {
         if let Some(span) = &mut self.span {
             span.name = name;
             span.kind = kind;
@@ -57,32 +57,32 @@ impl OpenSpan {
     }
 
     /// Adds an attribute.
-    pub fn has(&mut self, key: &'static str, value: impl Into<Value>) {
+    pub fn set_attribute(&mut self, key: &'static str, value: impl Into<Value>) {
         if let Some(span) = &mut self.span {
             span.attributes.push((key, value.into()));
         }
     }
 
     /// Marks the span as failed, with this code.
-    pub fn fails(&mut self, code: &str) {
-        self.has("error.type", code);
+    pub fn fail(&mut self, code: &str) {
+        self.set_attribute("error.type", code);
         if let Some(span) = &mut self.span {
             span.is_error = true;
         }
     }
 
-    /// Marks the span as failed with this code if it is dropped before [`OpenSpan::ends`].
-    pub fn fails_unless_it_ends(&mut self, code: &'static str) {
+    /// Marks the span as failed with this code if it is dropped before [`OpenSpan::complete`].
+    pub fn fail_if_dropped(&mut self, code: &'static str) {
         self.unended = Some(code);
     }
 
     /// Records that the result of the span is known.
-    pub fn ends(&mut self) {
+    pub fn complete(&mut self) {
         self.unended = None;
     }
 
     /// Discards the span: it is not sent.
-    pub fn is_nothing(&mut self) {
+    pub fn discard(&mut self) {
         self.span = None;
     }
 
@@ -95,7 +95,7 @@ impl OpenSpan {
 impl Drop for OpenSpan {
     fn drop(&mut self) {
         if let Some(code) = self.unended.take() {
-            self.fails(code);
+            self.fail(code);
         }
         if let Some(mut span) = self.span.take() {
             let lasted = nanos(self.began.elapsed().as_nanos());

@@ -29,7 +29,7 @@ pub struct Collector {
 
 /// The result of a request.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum SendOutcome {
     /// The collector accepted the spans, except for `rejected` of them.
     Taken { rejected: u64 },
     /// The request may be repeated, after this pause.
@@ -47,8 +47,8 @@ impl Collector {
             Some(_) => endpoint.to_owned(),
             None => format!("{endpoint}{PATH}"),
         };
-        let url =
-            Url::parse(&whole).map_err(|error| format!("`endpoint` is no address: {error}"))?;
+        let url = Url::parse(&whole)
+            .map_err(|error| format!("`endpoint` is not a valid address: {error}"))?;
         let mut builder = Client::builder()
             .timeout(ANSWER_WAIT)
             .default_headers(read_headers(headers)?)
@@ -67,12 +67,12 @@ impl Collector {
         self.url.origin().ascii_serialization()
     }
 
-    pub(crate) async fn send(&self, body: Bytes) -> Outcome {
+    pub(crate) async fn send(&self, body: Bytes) -> SendOutcome {
         let request = self.client.post(self.url.clone());
         let request = request.header(header::CONTENT_TYPE, "application/json");
         match request.body(body).send().await {
             Ok(response) => read(response).await,
-            Err(error) => Outcome::Away {
+            Err(error) => SendOutcome::Away {
                 why: describe(&error.without_url()),
                 pause: Duration::ZERO,
             },
@@ -81,11 +81,11 @@ impl Collector {
 }
 
 /// Reads a response by the rules of OTLP: four statuses mean that the request may be repeated.
-async fn read(response: Response) -> Outcome {
+async fn read(response: Response) -> SendOutcome {
     let status = response.status();
     if status.is_success() {
         let body = read_body(response).await;
-        return Outcome::Taken {
+        return SendOutcome::Taken {
             rejected: wire::read_rejected(&body),
         };
     }
@@ -94,11 +94,11 @@ async fn read(response: Response) -> Outcome {
         StatusCode::TOO_MANY_REQUESTS
         | StatusCode::BAD_GATEWAY
         | StatusCode::SERVICE_UNAVAILABLE
-        | StatusCode::GATEWAY_TIMEOUT => Outcome::Away {
+        | StatusCode::GATEWAY_TIMEOUT => SendOutcome::Away {
             why,
             pause: pause_of(response.headers()),
         },
-        _ => Outcome::Refused { why },
+        _ => SendOutcome::Refused { why },
     }
 }
 
@@ -125,9 +125,10 @@ fn read_headers(headers: &[(String, String)]) -> Result<HeaderMap, String> {
     for (name, value) in headers {
         let key: header::HeaderName = name
             .parse()
-            .map_err(|_| format!("`headers.{name}` is no name of a header"))?;
-        let mut value = HeaderValue::from_str(value)
-            .map_err(|_| format!("`headers.{name}` holds what no header can"))?;
+            .map_err(|_| format!("`headers.{name}` is not a valid header name"))?;
+        let mut value = HeaderValue::from_str(value).map_err(|_| {
+            format!("`headers.{name}` contains characters that a header cannot contain")
+        })?;
         value.set_sensitive(true);
         read.insert(key, value);
     }

@@ -4,7 +4,7 @@ use crate::otlp::trace_context::TraceContext;
 
 /// The role of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum SpanKind {
     /// Work inside this process.
     Internal,
     /// A request that we receive.
@@ -48,7 +48,7 @@ pub(crate) struct Span {
     pub(crate) context: TraceContext,
     pub(crate) parent: Option<TraceContext>,
     pub(crate) name: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: SpanKind,
     /// The start time in unix nanoseconds.
     pub(crate) began: u64,
     pub(crate) ended: u64,

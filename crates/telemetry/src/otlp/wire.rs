@@ -4,11 +4,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::otlp::span::{Kind, Span, Value};
+use crate::otlp::span::{Span, SpanKind, Value};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Request<'a> {
+struct ExportRequest<'a> {
     resource_spans: [ResourceSpans<'a>; 1],
 }
 
@@ -26,12 +26,12 @@ struct Resource<'a> {
 
 #[derive(Serialize)]
 struct ScopeSpans<'a> {
-    scope: Scope,
+    scope: InstrumentationScope,
     spans: Vec<WireSpan<'a>>,
 }
 
 #[derive(Serialize)]
-struct Scope {
+struct InstrumentationScope {
     name: &'static str,
     version: &'static str,
 }
@@ -78,17 +78,17 @@ const UNSET: u8 = 0;
 const ERROR: u8 = 2;
 
 /// The attributes of the resource: this program, its version and this process.
-pub(crate) type About = Vec<(&'static str, Value)>;
+pub(crate) type Attributes = Vec<(&'static str, Value)>;
 
 /// Returns the body of a request with these spans.
-pub(crate) fn write(about: &About, spans: &[Span]) -> Vec<u8> {
-    let request = Request {
+pub(crate) fn write(about: &Attributes, spans: &[Span]) -> Vec<u8> {
+    let request = ExportRequest {
         resource_spans: [ResourceSpans {
             resource: Resource {
                 attributes: attributes(about),
             },
             scope_spans: [ScopeSpans {
-                scope: Scope {
+                scope: InstrumentationScope {
                     name: "proxy",
                     version: env!("CARGO_PKG_VERSION"),
                 },
@@ -107,9 +107,9 @@ fn wire_span(span: &Span) -> WireSpan<'_> {
         flags: u32::from(span.context.is_sampled),
         name: &span.name,
         kind: match span.kind {
-            Kind::Internal => 1,
-            Kind::Server => 2,
-            Kind::Client => 3,
+            SpanKind::Internal => 1,
+            SpanKind::Server => 2,
+            SpanKind::Client => 3,
         },
         start_time_unix_nano: span.began.to_string(),
         end_time_unix_nano: span.ended.to_string(),
@@ -161,7 +161,7 @@ mod tests {
 
     use super::{read_rejected, write};
     use crate::otlp::{
-        span::{Kind, Span},
+        span::{Span, SpanKind},
         trace_context::TraceContext,
     };
 
@@ -176,7 +176,7 @@ mod tests {
             },
             parent: Some(parent),
             name: "tools/call echo".to_owned(),
-            kind: Kind::Client,
+            kind: SpanKind::Client,
             began: 1_544_712_660_000_000_000,
             ended: 1_544_712_661_000_000_000,
             is_error: true,

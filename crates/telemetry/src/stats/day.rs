@@ -26,7 +26,7 @@ pub(super) const OTHERS: &str = "others";
 #[serde(default)]
 pub(super) struct Day {
     #[serde(with = "rows")]
-    pub(super) calls: BTreeMap<Key, Row>,
+    pub(super) calls: BTreeMap<RowKey, CallCounts>,
     pub(super) searches: u64,
     pub(super) misses: u64,
     /// Searches without a hit, with the number of times.
@@ -38,7 +38,7 @@ pub(super) struct Day {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct Key {
+pub(super) struct RowKey {
     pub(super) client: String,
     pub(super) server: String,
     pub(super) tool: String,
@@ -46,7 +46,7 @@ pub(super) struct Key {
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Row {
+pub(super) struct CallCounts {
     pub(super) calls: u64,
     /// The number of errors by code.
     pub(super) errors: BTreeMap<String, u64>,
@@ -60,7 +60,7 @@ pub(super) struct Row {
     pub(super) longest_us: u64,
 }
 
-impl Row {
+impl CallCounts {
     /// Returns the time in microseconds that `percent` of the calls do not exceed.
     pub(super) fn percentile(&self, percent: u64) -> Option<u64> {
         let time = self.times.percentile(percent)?;
@@ -140,7 +140,7 @@ impl Day {
 
     fn count_call(&mut self, call: &CallRecord) {
         let named = |name: &str| printable::one_line_of(name, ASKED_CHARS_MAX);
-        let row = self.row(Key {
+        let row = self.row(RowKey {
             client: named(&call.client),
             server: named(&call.server),
             tool: match call.kind {
@@ -163,9 +163,9 @@ impl Day {
         row.longest_us = row.longest_us.max(call.micros);
     }
 
-    fn row(&mut self, key: Key) -> &mut Row {
+    fn row(&mut self, key: RowKey) -> &mut CallCounts {
         let is_room = self.calls.len() < ROWS_MAX || self.calls.contains_key(&key);
-        let others = || Key {
+        let others = || RowKey {
             client: OTHERS.to_owned(),
             server: OTHERS.to_owned(),
             tool: OTHERS.to_owned(),
@@ -189,7 +189,7 @@ impl Day {
     }
 }
 
-impl Row {
+impl CallCounts {
     pub(super) fn add(&mut self, other: &Self) {
         self.calls += other.calls;
         for (code, count) in &other.errors {
@@ -210,10 +210,10 @@ mod rows {
 
     use serde::{Deserialize as _, Deserializer, Serializer};
 
-    use super::{Key, Row};
+    use super::{CallCounts, RowKey};
 
     pub(super) fn serialize<S: Serializer>(
-        rows: &BTreeMap<Key, Row>,
+        rows: &BTreeMap<RowKey, CallCounts>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(rows)
@@ -221,8 +221,8 @@ mod rows {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
-    ) -> Result<BTreeMap<Key, Row>, D::Error> {
-        let rows = Vec::<(Key, Row)>::deserialize(deserializer)?;
+    ) -> Result<BTreeMap<RowKey, CallCounts>, D::Error> {
+        let rows = Vec::<(RowKey, CallCounts)>::deserialize(deserializer)?;
         Ok(rows.into_iter().collect())
     }
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    day::{Day, Key, OTHERS, Row},
+    day::{CallCounts, Day, OTHERS, RowKey},
     list::list,
 };
 use files::clock::days_before;
@@ -29,9 +29,9 @@ pub enum By {
 #[derive(Debug, Default)]
 pub struct Figures {
     /// One line per group, the most calls first; days are in order.
-    pub lines: Vec<Line>,
+    pub lines: Vec<CallFigures>,
     /// The total of all lines.
-    pub total: Line,
+    pub total: CallFigures,
     /// The searches.
     pub searches: Searches,
     /// The number of clients that connected.
@@ -46,7 +46,7 @@ pub struct Figures {
 
 /// Calls that are counted together. Tokens are estimated from bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Line {
+pub struct CallFigures {
     /// The name of the group.
     pub name: String,
     /// The number of calls.
@@ -82,8 +82,8 @@ pub struct Searches {
 /// invalid counts as empty.
 pub fn read(folder: &Path, by: By, days: u64, now_ms: u64) -> io::Result<Figures> {
     let oldest = days_before(now_ms, days.saturating_sub(1));
-    let mut rows: BTreeMap<String, Row> = BTreeMap::new();
-    let mut total = Row::default();
+    let mut rows: BTreeMap<String, CallCounts> = BTreeMap::new();
+    let mut total = CallCounts::default();
     let mut figures = Figures::default();
     let mut asked: BTreeMap<String, u64> = BTreeMap::new();
     for (name, path) in list(folder)? {
@@ -107,8 +107,10 @@ pub fn read(folder: &Path, by: By, days: u64, now_ms: u64) -> io::Result<Figures
             figures.tokens_saved += sessions.tokens_saved;
         }
     }
-    figures.total = Line::of("all", total);
-    let lines = rows.into_iter().map(|(name, row)| Line::of(&name, row));
+    figures.total = CallFigures::of("all", total);
+    let lines = rows
+        .into_iter()
+        .map(|(name, row)| CallFigures::of(&name, row));
     figures.lines = lines.collect();
     if by != By::Day {
         figures
@@ -136,7 +138,7 @@ pub fn list_clients(folder: &Path) -> io::Result<BTreeSet<String>> {
     Ok(clients)
 }
 
-fn name_of(by: By, key: &Key, day: &str) -> String {
+fn name_of(by: By, key: &RowKey, day: &str) -> String {
     match by {
         By::Tool => format!("{}/{}", key.server, key.tool),
         By::Server => key.server.clone(),
@@ -146,8 +148,8 @@ fn name_of(by: By, key: &Key, day: &str) -> String {
     }
 }
 
-impl Line {
-    fn of(name: &str, row: Row) -> Self {
+impl CallFigures {
+    fn of(name: &str, row: CallCounts) -> Self {
         Self {
             name: name.to_owned(),
             calls: row.calls,

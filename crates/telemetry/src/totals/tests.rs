@@ -22,8 +22,8 @@ fn call(server: &str, name: &str, outcome: &'static str, micros: u64) -> Event {
     }))
 }
 
-/// Reads the format strictly by its specification: each family has its two header lines before its
-/// samples, no sample occurs twice, and a counter's name ends as it must.
+/// Parses the format strictly by its specification: each family has its two header lines before its
+/// samples, no sample occurs twice, and the names of counters end in `_total`.
 fn read(text: &str) -> BTreeMap<String, f64> {
     let mut families = BTreeSet::new();
     let mut samples = BTreeMap::new();
@@ -32,7 +32,7 @@ fn read(text: &str) -> BTreeMap<String, f64> {
     for line in text.lines() {
         if let Some(help) = line.strip_prefix("# HELP ") {
             family = help.split_once(' ').unwrap().0.to_owned();
-            assert!(families.insert(family.clone()), "{family} twice");
+            assert!(families.insert(family.clone()), "{family} occurs twice");
             continue;
         }
         if let Some(of) = line.strip_prefix("# TYPE ") {
@@ -51,7 +51,7 @@ fn read(text: &str) -> BTreeMap<String, f64> {
         let is_of_family = ends
             .iter()
             .any(|end| name.strip_suffix(end) == Some(&family));
-        assert!(is_of_family, "{name} in {family}");
+        assert!(is_of_family, "{name} does not belong to {family}");
         let value = value.parse().unwrap();
         assert!(
             samples.insert(series.to_owned(), value).is_none(),

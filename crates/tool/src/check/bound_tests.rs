@@ -64,8 +64,8 @@ fn definitions_that_double_are_checked_while_few_and_passed_when_many() {
 
 #[test]
 fn every_way_to_name_another_schema_is_counted() {
-    type Way = (&'static str, fn(Value) -> Value);
-    let ways: [Way; 12] = [
+    type Mutation = (&'static str, fn(Value) -> Value);
+    let ways: [Mutation; 12] = [
         ("not", |next| json!({"not": {"allOf": [next, next]}})),
         ("if", |next| json!({"if": next, "then": next, "else": next})),
         (

@@ -1,8 +1,8 @@
-//! Values read the only way the schema allows: `"5"` where an integer belongs.
+//! Converts values that have one possible meaning under the schema: `"5"` for an integer.
 //!
-//! The validator's own errors say where to look and what would do, so references, drafts and
-//! alternatives need no second reading of the schema. Nothing is guessed: `"a,b"` where a list of
-//! texts belongs could be one text or two, and stays as it is.
+//! The validator's errors name the value and the expected type, so references, drafts and
+//! alternatives are not interpreted a second time. Nothing is guessed: `"a,b"` for a list of strings
+//! could be one string or two, and stays unchanged.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,11 +14,11 @@ use super::{
     ready::Ready,
 };
 
-/// The most rounds of conversion: a JSON text parsed in one is converted in the next.
+/// The most rounds of conversion: a JSON text parsed in one round is converted in the next.
 const ROUNDS_MAX: usize = 4;
 
-/// Converts values with one possible meaning; the others stay unchanged. `None` if it would take too
-/// long.
+/// Converts values with one possible meaning; the others stay unchanged. Returns `None` if that would
+/// take too long.
 pub(super) fn coerce(ready: &Ready, value: &mut Value) -> Option<()> {
     for _ in 0..ROUNDS_MAX {
         let fixes = find_fixes(ready, value)?;
@@ -57,7 +57,7 @@ fn remove(whole: &mut Value, pointer: &str) {
         return;
     };
     if let Some(Value::Object(parent)) = whole.pointer_mut(parent) {
-        // The order of the others is theirs to keep.
+        // The other members keep their order.
         parent.shift_remove(&unescape(name));
     }
 }
@@ -91,10 +91,10 @@ fn find_fixes(ready: &Ready, whole: &Value) -> Option<Vec<Fix>> {
 fn find_fix(error: &ValidationError<'_>) -> Option<Fix> {
     let value = match error.instance().as_ref() {
         Value::Null => None,
-        other => Some(read_value(error, other)?),
+        other => Some(convert(error, other)?),
     };
     let pointer = error.instance_path().as_str().to_owned();
-    // The arguments as a whole are an object, whatever the schema would like.
+    // The arguments themselves are always an object, even if the schema expects another type.
     let is_inside = !pointer.is_empty();
     is_inside.then_some(Fix { pointer, value })
 }
@@ -105,22 +105,22 @@ fn fix_choice(pointer: &str, got: &Value, options: Vec<&Value>) -> Option<Fix> {
     Some(Fix { pointer, value })
 }
 
-fn read_value(error: &ValidationError<'_>, value: &Value) -> Option<Value> {
+fn convert(error: &ValidationError<'_>, value: &Value) -> Option<Value> {
     let accepts = |candidate: &Value| would_accept(error, candidate);
     match value {
-        Value::String(text) => read_text(text, accepts)
+        Value::String(text) => parse_text(text, accepts)
             .or_else(|| match_case(text, literals_here(error)))
             .or_else(|| wrap_text(text, accepts)),
         Value::Bool(_) | Value::Number(_) => {
-            as_text(value, accepts).or_else(|| wrap(value, accepts))
+            stringify(value, accepts).or_else(|| wrap(value, accepts))
         }
         Value::Object(_) => wrap(value, accepts),
         Value::Null | Value::Array(_) => None,
     }
 }
 
-/// Of the properties that came as `null` those that may be left out: `null` then says that they
-/// are. One trial without all of them tells which are missed.
+/// Keeps the `null` properties that may be omitted: `null` then means absent. One validation without
+/// all of them shows which are required.
 fn droppable(ready: &Ready, whole: &Value, mut nulls: Vec<Fix>) -> Option<Vec<Fix>> {
     nulls.retain(|null| is_property(whole, &null.pointer));
     if nulls.is_empty() {
@@ -131,12 +131,12 @@ fn droppable(ready: &Ready, whole: &Value, mut nulls: Vec<Fix>) -> Option<Vec<Fi
         remove(&mut without, &null.pointer);
     }
     let errors = ready.errors(&without)?;
-    let missed: BTreeSet<String> = errors
+    let required: BTreeSet<String> = errors
         .iter()
         .flat_map(findings)
-        .filter_map(|finding| find_missed(&finding))
+        .filter_map(|finding| find_missing(&finding))
         .collect();
-    nulls.retain(|null| !missed.contains(&null.pointer));
+    nulls.retain(|null| !required.contains(&null.pointer));
     Some(nulls)
 }
 
@@ -147,8 +147,8 @@ fn is_property(whole: &Value, pointer: &str) -> bool {
         .is_some_and(Value::is_object)
 }
 
-/// The place of a property that is required and not there.
-fn find_missed(finding: &Finding<'_>) -> Option<String> {
+/// Returns the pointer of a missing required property.
+fn find_missing(finding: &Finding<'_>) -> Option<String> {
     let Finding::Error(error) = finding else {
         return None;
     };
@@ -164,8 +164,8 @@ fn find_missed(finding: &Finding<'_>) -> Option<String> {
     )
 }
 
-/// The text as the JSON it holds; `True` and `FALSE` count as JSON.
-fn read_text(text: &str, accepts: impl Fn(&Value) -> bool) -> Option<Value> {
+/// Parses a string that contains JSON; `True` and `FALSE` count as JSON.
+fn parse_text(text: &str, accepts: impl Fn(&Value) -> bool) -> Option<Value> {
     let text = text.trim();
     let boolean = ["true", "false"]
         .into_iter()
@@ -174,23 +174,25 @@ fn read_text(text: &str, accepts: impl Fn(&Value) -> bool) -> Option<Value> {
     accepts(&value).then_some(value)
 }
 
-/// The only one of the literals that the text is but for letter case and white space around it.
+/// Returns the literal that equals the text except for letter case and surrounding white space, if
+/// there is exactly one.
 fn match_case(text: &str, literals: Vec<&Value>) -> Option<Value> {
     let folded = |text: &str| text.trim().to_lowercase();
-    let asked = folded(text);
-    let is_meant = |literal: &&Value| literal.as_str().is_some_and(|it| folded(it) == asked);
+    let wanted = folded(text);
+    let is_meant = |literal: &&Value| literal.as_str().is_some_and(|it| folded(it) == wanted);
     let mut meant = literals.into_iter().filter(is_meant);
     let first = meant.next()?;
     meant.all(|other| other == first).then(|| first.clone())
 }
 
-/// An integer or a boolean has one spelling; a fraction has not (`1.10` came as `1.1`).
-fn as_text(value: &Value, accepts: impl Fn(&Value) -> bool) -> Option<Value> {
+/// Converts an integer or a boolean to a string. A fraction has several spellings (`1.10` arrives as
+/// `1.1`), and is left unchanged.
+fn stringify(value: &Value, accepts: impl Fn(&Value) -> bool) -> Option<Value> {
     let text = Value::String(value.to_string());
     (!value.is_f64() && accepts(&text)).then_some(text)
 }
 
-/// A lone value as a list of one.
+/// Wraps a single value in a list.
 fn wrap(value: &Value, accepts: impl Fn(&Value) -> bool) -> Option<Value> {
     let list = Value::Array(vec![value.clone()]);
     accepts(&list).then_some(list)

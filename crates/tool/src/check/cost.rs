@@ -1,8 +1,8 @@
 //! Computes an upper bound of the cost of a check before it runs.
 //!
-//! A small schema can ask for work without end: definitions that each name the next one twice
-//! double it N times. The count goes through the same schemas for the same values as the
-//! validator would, but meets no pair of them twice.
+//! A small schema can require unlimited work: in a chain of N definitions that each refer to the next
+//! one twice, the work doubles N times. The count visits the same schemas for the same values as the
+//! validator, but each pair of them only once.
 
 use std::{
     cell::{Cell, RefCell},
@@ -11,50 +11,50 @@ use std::{
 
 use serde_json::{Map, Value};
 
-use super::graph::{Graph, Node, Role, size, text_size};
+use super::graph::{Graph, GraphNode, Role, size, text_size};
 
-/// Schemas asked about values in one check, and values looked at. One takes some 50 ns and, where
-/// errors are collected, up to 300 bytes.
+/// The most steps of one check. A step applies one schema to one value, or visits one value; it takes
+/// about 50 ns and, if errors are collected, up to 300 bytes.
 pub(super) const STEPS_MAX: u64 = 300_000;
 /// The nesting limit of schemas and of values: the validator's stack is finite.
 const DEPTH_MAX: u16 = 384;
-/// Bytes of text that one state of a pattern is done with in a step.
+/// The bytes of text that one state of a pattern matches in a step.
 const STATE_BYTES_A_STEP: u64 = 64;
 
 /// Upper bounds, in steps.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Cost {
-    /// To learn whether the value is valid.
+    /// The steps to decide if the value is valid.
     pub(super) verdict: u64,
-    /// To learn every error.
+    /// The steps to collect every error.
     pub(super) errors: u64,
-    /// To copy the values that the errors refer to.
+    /// The steps to copy the values that the errors refer to.
     copies: u64,
 }
 
 impl Cost {
-    /// To learn every error, in total.
+    /// Returns the total steps to collect every error.
     pub(super) fn explained(self) -> u64 {
         self.verdict.saturating_add(self.errors)
     }
 
-    fn add(&mut self, role: Role, asked: Self) {
-        self.verdict = self.verdict.saturating_add(asked.verdict);
+    fn add(&mut self, role: Role, other: Self) {
+        self.verdict = self.verdict.saturating_add(other.verdict);
         let (errors, copies) = match role {
-            Role::Required => (asked.errors, asked.copies),
+            Role::Required => (other.errors, other.copies),
             Role::Alternative => {
-                let kept = asked.errors.saturating_add(asked.copies);
-                (kept.saturating_add(asked.verdict), 0)
+                let kept = other.errors.saturating_add(other.copies);
+                (kept.saturating_add(other.verdict), 0)
             }
-            Role::Asked => (asked.verdict, 0),
+            Role::Condition => (other.verdict, 0),
         };
         self.errors = self.errors.saturating_add(errors);
         self.copies = self.copies.saturating_add(copies);
     }
 
-    /// The cost of a schema that checks its parts once more for their errors and once for what they
-    /// cover.
-    fn looked_at_again(self) -> Self {
+    /// Returns the cost of a schema that checks its subschemas two more times: for their errors, and
+    /// for the members that they evaluate.
+    fn repeated(self) -> Self {
         let times = |steps: u64| steps.saturating_mul(3);
         Self {
             verdict: times(self.verdict),
@@ -64,12 +64,12 @@ impl Cost {
     }
 }
 
-/// The cost of a check of these arguments; `None` if it exceeds the limit.
+/// Computes the cost of a check of these arguments; `None` if it exceeds the limit.
 pub(super) fn of(graph: &Graph, arguments: &Map<String, Value>) -> Option<Cost> {
     cost(graph, At::Object(arguments))
 }
 
-/// The cost of a check of this value.
+/// Computes the cost of a check of this value.
 pub(super) fn of_value(graph: &Graph, value: &Value) -> Option<Cost> {
     cost(graph, At::from(value))
 }
@@ -81,11 +81,11 @@ fn cost(graph: &Graph, at: At<'_>) -> Option<Cost> {
         sizes: RefCell::default(),
         steps_left: Cell::new(STEPS_MAX),
     };
-    let cost = count.ask(0, at, 0)?;
+    let cost = count.schema(0, at, 0)?;
     (cost.verdict <= STEPS_MAX).then_some(cost)
 }
 
-/// A value, or the name of a member, which schemas see as a text.
+/// A value, or the name of a member, which schemas treat as a string.
 #[derive(Debug, Clone, Copy)]
 enum At<'a> {
     Object(&'a Map<String, Value>),
@@ -115,7 +115,7 @@ impl At<'_> {
         }
     }
 
-    /// Members or items.
+    /// Returns the number of members or items.
     fn len(self) -> u64 {
         match self {
             Self::Object(members) => members.len() as u64,
@@ -127,16 +127,16 @@ impl At<'_> {
 
 struct Count<'g> {
     graph: &'g Graph,
-    /// By schema and value; `None` while it is being counted. Only schemas that are referred to
-    /// can be met twice.
+    /// Costs by schema and value; `None` while they are being counted. Only schemas with references to
+    /// them are visited twice.
     known: RefCell<HashMap<(usize, usize), Option<Cost>>>,
     sizes: RefCell<HashMap<usize, u64>>,
-    /// The computation itself is limited, too.
+    /// The computation itself is limited too.
     steps_left: Cell<u64>,
 }
 
 impl Count<'_> {
-    fn ask(&self, schema: usize, at: At<'_>, depth: u16) -> Option<Cost> {
+    fn schema(&self, schema: usize, at: At<'_>, depth: u16) -> Option<Cost> {
         if depth > DEPTH_MAX {
             return None;
         }
@@ -155,47 +155,46 @@ impl Count<'_> {
         Some(cost)
     }
 
-    fn count(&self, node: &Node, at: At<'_>, depth: u16) -> Option<Cost> {
+    fn count(&self, node: &GraphNode, at: At<'_>, depth: u16) -> Option<Cost> {
         let own = self.own(node, at);
         let visited = 1 + at.len();
         self.steps_left
             .set(self.steps_left.get().checked_sub(visited)?);
         let mut cost = Cost::default();
-        let mut ask = |role: Role, schema: usize, at: At<'_>| {
-            let asked = self.ask(schema, at, depth + 1)?;
-            cost.add(role, asked);
+        let mut add = |role: Role, schema: usize, at: At<'_>| {
+            cost.add(role, self.schema(schema, at, depth + 1)?);
             (cost.verdict <= STEPS_MAX).then_some(())
         };
         for (role, schema) in &node.same_value {
-            ask(*role, *schema, at)?;
+            add(*role, *schema, at)?;
         }
         if let At::Object(members) = at {
             for (name, member) in members {
                 let named = node.members.get(name).into_iter();
                 for schema in named.chain(&node.every_member) {
-                    ask(Role::Required, *schema, At::from(member))?;
+                    add(Role::Required, *schema, At::from(member))?;
                 }
                 for schema in &node.every_key {
-                    ask(Role::Required, *schema, At::Text(name))?;
+                    add(Role::Required, *schema, At::Text(name))?;
                 }
             }
         }
         if let At::Array(items) = at {
             for item in items {
                 for (role, schema) in &node.every_item {
-                    ask(*role, *schema, At::from(item))?;
+                    add(*role, *schema, At::from(item))?;
                 }
             }
         }
-        if node.looks_again {
-            cost = cost.looked_at_again();
+        if node.repeats {
+            cost = cost.repeated();
         }
         cost.add(Role::Required, own);
         Some(cost)
     }
 
-    /// The cost of a schema beside the others that it asks.
-    fn own(&self, node: &Node, at: At<'_>) -> Cost {
+    /// Computes the cost of a schema without its subschemas.
+    fn own(&self, node: &GraphNode, at: At<'_>) -> Cost {
         let mut steps = node.own;
         match at {
             At::Object(members) => {

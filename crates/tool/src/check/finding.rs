@@ -1,4 +1,4 @@
-//! Findings: the useful part of a validation error, without the noise of `anyOf`.
+//! Findings: validation errors reduced to the alternative of `anyOf` or `oneOf` that was meant.
 
 use jsonschema::{
     JsonType, ValidationError,
@@ -6,11 +6,12 @@ use jsonschema::{
 };
 use serde_json::Value;
 
-/// The part of an error that helps.
+/// The useful part of a validation error.
 #[derive(Debug)]
 pub(super) enum Finding<'e> {
     Error(&'e ValidationError<'e>),
-    /// Alternatives told apart by one literal field, and none has the value that came.
+    /// The alternatives differ by the literal of one field, and none of the literals is the received
+    /// value.
     Choice {
         pointer: &'e str,
         got: &'e Value,
@@ -18,7 +19,7 @@ pub(super) enum Finding<'e> {
     },
 }
 
-/// The findings of an error: itself, or those of the alternative that was most likely meant.
+/// Returns the error itself, or the findings of the alternative that was most likely meant.
 pub(super) fn findings<'e>(error: &'e ValidationError<'e>) -> Vec<Finding<'e>> {
     let alternatives = alternatives(error);
     let here = error.instance_path();
@@ -51,7 +52,8 @@ fn alternatives<'e>(error: &'e ValidationError<'e>) -> &'e [Vec<ValidationError<
     }
 }
 
-/// The literal by which alternatives differ, where each refuses the same field for its literal.
+/// Returns the literals by which alternatives differ, if each of them rejects the same field because
+/// of its literal.
 fn choice<'e>(alternatives: &[&'e Vec<ValidationError<'static>>]) -> Option<Finding<'e>> {
     let mut options = Vec::new();
     let mut place: Option<&'e ValidationError<'static>> = None;
@@ -79,7 +81,7 @@ fn literals<'e>(error: &'e ValidationError<'_>) -> Vec<&'e Value> {
     }
 }
 
-/// The literals that would do in this place: its own and those of its alternatives.
+/// Returns the literals that are valid here: those of the error and of its alternatives.
 pub(super) fn literals_here<'e>(error: &'e ValidationError<'_>) -> Vec<&'e Value> {
     let here = error.instance_path();
     let of_alternatives = alternatives(error)

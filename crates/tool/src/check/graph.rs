@@ -1,4 +1,4 @@
-//! The schemas of a document and how they lead to each other: what [`super::cost`] counts on.
+//! The graph of the schemas in a document, from which [`super::cost`] computes costs.
 
 use std::collections::HashMap;
 
@@ -7,40 +7,40 @@ use serde_json::Value;
 use super::pattern::states;
 use crate::schema::resolve_pointer;
 
-/// Times that `unevaluatedProperties` and `unevaluatedItems` may stand in one document: where
-/// they are nested, the validator compiles what is below once more for each of them.
+/// The most uses of `unevaluatedProperties` and `unevaluatedItems` in one document: for each level of
+/// nesting, the validator compiles the schemas below once more.
 const UNEVALUATED_MAX: usize = 4;
-/// States of all patterns of a document together: each takes the validator some 20 ns to make.
+/// The most states of all patterns of a document: the validator compiles one in about 20 ns.
 const STATES_MAX: u64 = 50_000;
 
-/// Schemas of one document that are referred to: the validator takes some seconds to follow a chain
-/// of ten thousand.
+/// The most schemas of a document that are the target of a reference: the validator takes seconds to
+/// follow a chain of ten thousand.
 const REFERRED_MAX: usize = 2_000;
 
-/// Every schema that a check may reach, the root first.
+/// Every schema that a check can reach, the root first.
 #[derive(Debug)]
 pub(super) struct Graph {
-    pub(super) nodes: Vec<Node>,
-    /// Some error holds the errors of alternatives, and copies of what they are about.
+    pub(super) nodes: Vec<GraphNode>,
+    /// True if errors may contain the errors of alternatives, with copies of their values.
     pub(super) has_alternatives: bool,
 }
 
-/// One schema: what it costs by itself, and which others are asked about which values.
+/// One schema: its own cost, and the subschemas that it applies.
 #[derive(Debug, Default)]
-pub(super) struct Node {
-    /// Its keywords: each may give an error.
+pub(super) struct GraphNode {
+    /// The number of its keywords: each may produce an error.
     pub(super) keywords: u64,
-    /// Its keywords, and what they hold to compare with.
+    /// The steps of its keywords and of the values that they compare with.
     pub(super) own: u64,
-    /// Another place refers to it, so that it may be met again for the same value.
+    /// True if a reference points to it, so that it may be applied to the same value again.
     pub(super) is_shared: bool,
-    /// States of its `pattern`.
+    /// The states of its `pattern`.
     pub(super) states: u64,
-    /// States of the patterns that every key is matched with.
+    /// The states of the patterns that every key is matched against.
     pub(super) key_states: u64,
     pub(super) compares_items: bool,
-    /// It looks twice at what the others find.
-    pub(super) looks_again: bool,
+    /// True if it checks its subschemas repeatedly (`unevaluatedProperties`).
+    pub(super) repeats: bool,
     pub(super) same_value: Vec<(Role, usize)>,
     pub(super) members: HashMap<String, usize>,
     pub(super) every_member: Vec<usize>,
@@ -48,20 +48,20 @@ pub(super) struct Node {
     pub(super) every_item: Vec<(Role, usize)>,
 }
 
-/// A question to another schema.
+/// The role of a subschema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// To hold: its errors are ours.
+    /// The value has to satisfy it: its errors are reported.
     Required,
-    /// To hold, or another does: its errors are kept in one of ours.
+    /// The value may satisfy another one instead: its errors are nested in an error of its parent.
     Alternative,
-    /// Only whether it holds.
-    Asked,
+    /// Its result decides, and its errors are not reported: `if`, `not`, `contains`.
+    Condition,
 }
 
 impl Graph {
-    /// `None` for a document whose references we would not follow as the validator does, or that
-    /// costs too much to compile.
+    /// Returns `None` if the validator resolves the document's references in another way than this
+    /// code, or if the document costs too much to compile.
     pub(super) fn new(root: &Value) -> Option<Self> {
         let mut builder = Builder {
             anchors: Anchors::of(root)?,
@@ -75,10 +75,10 @@ impl Graph {
         while let Some((at, schema)) = builder.waiting.pop() {
             let node = builder.read(schema)?;
             let is_shared = builder.nodes[at].is_shared;
-            builder.nodes[at] = Node { is_shared, ..node };
+            builder.nodes[at] = GraphNode { is_shared, ..node };
         }
         let nodes = builder.nodes;
-        let of_one = |node: &Node| node.states.saturating_add(node.key_states);
+        let of_one = |node: &GraphNode| node.states.saturating_add(node.key_states);
         let total = nodes.iter().map(of_one).fold(0, u64::saturating_add);
         let referred = nodes.iter().filter(|node| node.is_shared).count();
         let is_small = total <= STATES_MAX
@@ -96,10 +96,10 @@ impl Graph {
 struct Builder<'a> {
     root: &'a Value,
     anchors: Anchors<'a>,
-    /// By address: each schema of the document stands at one.
+    /// Node indexes by the memory address of the schema.
     known: HashMap<usize, usize>,
     waiting: Vec<(usize, &'a Value)>,
-    nodes: Vec<Node>,
+    nodes: Vec<GraphNode>,
     unevaluated: usize,
 }
 
@@ -108,7 +108,7 @@ impl<'a> Builder<'a> {
         let next = self.nodes.len();
         let at = *self.known.entry(address(schema)).or_insert(next);
         if at == next {
-            self.nodes.push(Node::default());
+            self.nodes.push(GraphNode::default());
             self.waiting.push((at, schema));
         }
         at
@@ -121,10 +121,10 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn read(&mut self, schema: &'a Value) -> Option<Node> {
-        let mut node = Node {
+    fn read(&mut self, schema: &'a Value) -> Option<GraphNode> {
+        let mut node = GraphNode {
             own: 1,
-            ..Node::default()
+            ..GraphNode::default()
         };
         for (keyword, value) in schema.as_object().into_iter().flatten() {
             node.keywords += 1;
@@ -134,7 +134,12 @@ impl<'a> Builder<'a> {
         Some(node)
     }
 
-    fn read_keyword(&mut self, node: &mut Node, keyword: &str, value: &'a Value) -> Option<()> {
+    fn read_keyword(
+        &mut self,
+        node: &mut GraphNode,
+        keyword: &str,
+        value: &'a Value,
+    ) -> Option<()> {
         match keyword {
             "$ref" | "$dynamicRef" | "$recursiveRef" => {
                 for target in self.targets(value.as_str()?)? {
@@ -143,13 +148,13 @@ impl<'a> Builder<'a> {
                     node.same_value.push((Role::Required, target));
                 }
             }
-            "allOf" | "then" | "else" => self.ask(node, Role::Required, value),
-            "anyOf" | "oneOf" => self.ask(node, Role::Alternative, value),
-            "if" => self.ask(node, Role::Asked, value),
+            "allOf" | "then" | "else" => self.apply(node, Role::Required, value),
+            "anyOf" | "oneOf" => self.apply(node, Role::Alternative, value),
+            "if" => self.apply(node, Role::Condition, value),
             "not" => {
-                // The error holds a copy of the schema.
+                // The error contains a copy of the schema.
                 node.own = node.own.saturating_add(size(value));
-                self.ask(node, Role::Asked, value);
+                self.apply(node, Role::Condition, value);
             }
             "dependentSchemas" | "dependencies" => self.read_dependencies(node, value),
             "properties" => {
@@ -166,11 +171,11 @@ impl<'a> Builder<'a> {
             }
             "additionalProperties" => node.every_member.push(self.node(value)),
             "unevaluatedProperties" => {
-                self.look_again(node);
+                self.repeat(node);
                 node.every_member.push(self.node(value));
             }
             "unevaluatedItems" => {
-                self.look_again(node);
+                self.repeat(node);
                 node.every_item.push((Role::Required, self.node(value)));
             }
             "propertyNames" => node.every_key.push(self.node(value)),
@@ -179,7 +184,7 @@ impl<'a> Builder<'a> {
                 node.every_item
                     .extend(items.map(|item| (Role::Required, item)));
             }
-            "contains" => node.every_item.push((Role::Asked, self.node(value))),
+            "contains" => node.every_item.push((Role::Condition, self.node(value))),
             "uniqueItems" => node.compares_items = value == &Value::Bool(true),
             "pattern" => {
                 let pattern = value.as_str().unwrap_or_default();
@@ -194,27 +199,27 @@ impl<'a> Builder<'a> {
         Some(())
     }
 
-    fn ask(&mut self, node: &mut Node, role: Role, schemas: &'a Value) {
+    fn apply(&mut self, node: &mut GraphNode, role: Role, schemas: &'a Value) {
         let schemas = self.list(schemas).into_iter();
         node.same_value.extend(schemas.map(|schema| (role, schema)));
     }
 
-    fn read_dependencies(&mut self, node: &mut Node, value: &'a Value) {
+    fn read_dependencies(&mut self, node: &mut GraphNode, value: &'a Value) {
         for dependency in value.as_object().into_iter().flat_map(|map| map.values()) {
             node.own = node.own.saturating_add(1);
             match dependency {
                 Value::Array(names) => node.own = node.own.saturating_add(names.len() as u64),
-                schema => self.ask(node, Role::Required, schema),
+                schema => self.apply(node, Role::Required, schema),
             }
         }
     }
 
-    fn look_again(&mut self, node: &mut Node) {
-        node.looks_again = true;
+    fn repeat(&mut self, node: &mut GraphNode) {
+        node.repeats = true;
         self.unevaluated += 1;
     }
 
-    /// Every schema that a reference may mean.
+    /// Returns every schema that a reference may point to.
     fn targets(&self, reference: &str) -> Option<Vec<&'a Value>> {
         let root_id = self.root.get(id_keyword(self.root)).and_then(Value::as_str);
         let local = root_id.and_then(|id| reference.strip_prefix(id.trim_end_matches('#')));
@@ -231,12 +236,12 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Schemas by the names that `$anchor` and `$dynamicAnchor` give them.
+/// Schemas by the names in `$anchor` and `$dynamicAnchor`.
 struct Anchors<'a>(HashMap<&'a str, Vec<&'a Value>>);
 
 impl<'a> Anchors<'a> {
-    /// `None` where a part of the document has an address of its own: references below it mean
-    /// other places than they seem to.
+    /// Returns `None` if a subschema has its own `$id`, which changes the base of the references below
+    /// it.
     fn of(root: &'a Value) -> Option<Self> {
         let mut anchors = Self(HashMap::new());
         let members = root.as_object().into_iter().flatten();
@@ -276,14 +281,14 @@ impl<'a> Anchors<'a> {
     }
 }
 
-/// The keyword that gives a schema an address.
+/// Returns the keyword that sets the base URI of a schema.
 fn id_keyword(root: &Value) -> &'static str {
     let draft = root.get("$schema").and_then(Value::as_str);
     let is_old = draft.is_some_and(|draft| draft.contains("draft-04"));
     if is_old { "id" } else { "$id" }
 }
 
-/// Values in a value; a long text counts as several.
+/// Counts the values in a value; a long string counts as several.
 pub(super) fn size(value: &Value) -> u64 {
     match value {
         Value::Array(items) => items
@@ -298,7 +303,7 @@ pub(super) fn size(value: &Value) -> u64 {
     }
 }
 
-/// Bytes of text that are copied as fast as another value.
+/// The bytes of text that are copied as fast as another value.
 const BYTES_A_STEP: u64 = 64;
 
 pub(super) fn text_size(text: &str) -> u64 {

@@ -1,7 +1,7 @@
 //! Estimates the cost of a regular expression from its text.
 
-/// The states that a pattern needs, about: its characters, those that a `{n,m}` repeats as often
-/// as it says. `(a{1,50}b){1,40}` has some two thousand, `a{1,50}b{1,40}` less than a hundred.
+/// Estimates the states of a pattern: one for each character, multiplied by the repetitions of `{n,m}`.
+/// `(a{1,50}b){1,40}` has about two thousand, `a{1,50}b{1,40}` less than a hundred.
 pub(super) fn states(pattern: &str) -> u64 {
     let mut groups: Vec<Group> = vec![Group::default()];
     let mut rest = pattern;
@@ -32,7 +32,7 @@ pub(super) fn states(pattern: &str) -> u64 {
     groups.iter().map(Group::total).fold(0, u64::saturating_add)
 }
 
-/// States of a class of Unicode such as `\p{L}`.
+/// The states of a Unicode class such as `\p{L}`.
 const CLASS_STATES: u64 = 64;
 
 #[derive(Debug, Default)]
@@ -56,7 +56,7 @@ impl Group {
     }
 }
 
-/// The text after a `[...]` that was just opened.
+/// Returns the text after a character class whose `[` precedes `text`.
 fn after_class(text: &str) -> &str {
     let mut is_escaped = false;
     let end = text.find(|letter: char| {
@@ -67,7 +67,7 @@ fn after_class(text: &str) -> &str {
     end.map_or("", |end| &text[end + 1..])
 }
 
-/// The text behind a `\\` and what it escapes, `{...}` of a class included.
+/// Returns the text after an escape whose `\\` precedes `text`, including the `{...}` of a class.
 fn after_escape(text: &str) -> &str {
     let mut letters = text.chars();
     let is_long = matches!(letters.next(), Some('p' | 'P' | 'u' | 'x' | 'k'));
@@ -78,7 +78,8 @@ fn after_escape(text: &str) -> &str {
     }
 }
 
-/// The largest number of an `n,m}`, and what follows; 1 where it is none.
+/// Returns the larger number of `n,m}` and the text after it; 1 if `text` does not begin with such a
+/// repetition.
 fn repeat(text: &str) -> (u64, &str) {
     let Some((inside, after)) = text.split_once('}') else {
         return (1, text);

@@ -1,4 +1,4 @@
-//! A compiled schema, asked only what is bounded.
+//! A compiled schema whose checks run only if their cost is within limits.
 
 use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
@@ -8,23 +8,23 @@ use super::{
     graph::Graph,
     violation::{self, Violation},
 };
-use crate::schema::Reading;
+use crate::schema::SchemaReader;
 
-/// The size of a compiled pattern, in bytes. One of this size takes a few milliseconds to make.
+/// The largest compiled pattern, in bytes. One of this size compiles in a few milliseconds.
 const PATTERN_BYTES_MAX: usize = 1 << 20;
-/// Steps back in a pattern that looks ahead or behind; some 0.2 ms.
+/// The most backtracking steps of a pattern with lookaround; about 0.2 ms.
 const BACKTRACKS_MAX: usize = 10_000;
-/// The validator's own limit of its runs, where patterns may not be finished.
+/// The validator's own limit of runs for patterns that reach the backtracking limit.
 const RUNS_MAX: u64 = 64;
 
-/// A schema that was compiled, and what its checks can cost.
+/// A compiled schema, and the graph from which the cost of a check is computed.
 #[derive(Debug)]
 pub(super) struct Ready {
     schema: Value,
     validator: Validator,
     pub(super) graph: Graph,
-    /// Runs of the validator over everything, at most: once for each way in which the patterns
-    /// might go that it cannot finish.
+    /// The most runs of the validator over the whole value: more than one if a pattern may reach the
+    /// backtracking limit.
     runs: u64,
 }
 
@@ -40,13 +40,13 @@ impl Ready {
         })
     }
 
-    /// `None` if it would take too long to decide.
+    /// Returns `None` if the check would take too long.
     pub(super) fn is_valid(&self, value: &Value) -> Option<bool> {
         self.cost(value)?;
         Some(self.validator.is_valid(value))
     }
 
-    /// Every error; `None` where it would take too long to find them.
+    /// Returns every error, or `None` if that would take too long.
     pub(super) fn errors<'v>(&'v self, value: &'v Value) -> Option<Vec<ValidationError<'v>>> {
         let steps = self.cost(value)?.explained();
         let is_bounded = self.in_runs(steps) <= STEPS_MAX;
@@ -54,8 +54,8 @@ impl Ready {
     }
 
     pub(super) fn violations(&self, value: &Value) -> Option<Vec<Violation>> {
-        let reading = Reading::new(&self.schema);
-        Some(violation::of_errors(&self.errors(value)?, &reading))
+        let reader = SchemaReader::new(&self.schema);
+        Some(violation::of_errors(&self.errors(value)?, &reader))
     }
 
     fn cost(&self, value: &Value) -> Option<Cost> {
@@ -68,11 +68,11 @@ impl Ready {
     }
 }
 
-/// A validator, and how many runs it may take. Patterns are matched in linear time where they
-/// can be; where one looks ahead or behind, all of them by trying, with an end to it.
+/// Compiles a validator, and returns it with the most runs of a check. Patterns are matched in linear
+/// time if possible; if one of them has lookaround, all are matched by bounded backtracking.
 fn compile(schema: &Value) -> Option<(Validator, u64)> {
-    // Formats are annotations by default in the newest draft, and servers differ in what they
-    // take for a URI: refusing what the server would take is worse than letting it answer.
+    // Formats are annotations by default in the newest draft, and servers disagree about valid URIs:
+    // rejecting a value that the server accepts is worse than sending a value that it rejects.
     let options = || {
         jsonschema::options()
             .offline()
@@ -82,9 +82,9 @@ fn compile(schema: &Value) -> Option<(Validator, u64)> {
     if let Ok(validator) = options().with_pattern_options(linear).build(schema) {
         return Some((validator, 1));
     }
-    let trying = PatternOptions::fancy_regex()
+    let backtracking = PatternOptions::fancy_regex()
         .backtrack_limit(BACKTRACKS_MAX)
         .size_limit(PATTERN_BYTES_MAX);
-    let validator = options().with_pattern_options(trying).build(schema);
+    let validator = options().with_pattern_options(backtracking).build(schema);
     Some((validator.ok()?, RUNS_MAX))
 }

@@ -8,15 +8,15 @@ use serde_json::Value;
 use super::finding::{Finding, findings};
 use crate::{
     near,
-    schema::{Detail, Node, Reading, Shape, literals_text, name_text},
+    schema::{Detail, SchemaNode, SchemaReader, Shape, literals_text, name_text},
 };
 
-/// One thing wrong with a call's arguments.
+/// One violation of the schema in a call's arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// The place: `labels[0].name`; empty for the arguments as a whole.
+    /// The path to the value: `labels[0].name`; empty for the arguments as a whole.
     pub path: String,
-    /// The expectation and what came, in bounded length.
+    /// The expected and the received value, in bounded length.
     pub message: String,
 }
 
@@ -29,53 +29,57 @@ impl fmt::Display for Violation {
     }
 }
 
-/// The most violations in one error; a list of a thousand bad items needs no thousand lines.
+/// The most violations in one error, since a list may have a thousand invalid items.
 const VIOLATIONS_MAX: usize = 20;
-/// The longest value that is shown back, in characters.
+/// The longest received value in an error, in characters.
 const GOT_CHARS_MAX: usize = 60;
-/// The longest description of what was expected, in characters.
+/// The longest description of the expected value, in characters.
 const EXPECTED_CHARS_MAX: usize = 200;
 /// The longest name of a property in a path, in characters.
 const NAME_CHARS_MAX: usize = 80;
-/// Keys compared with one that may be a slip: each takes microseconds, of long ones a tenth of a
-/// millisecond.
+/// The most keys compared with a possibly misspelt one: a comparison takes microseconds, of long keys
+/// a tenth of a millisecond.
 const COMPARED_MAX: usize = 200;
 /// The most keys listed when none is similar.
 const KEYS_MAX: usize = 8;
 
-/// The violations, one a path, in the order found.
-pub(super) fn of_errors(errors: &[ValidationError<'_>], reading: &Reading<'_>) -> Vec<Violation> {
-    let mut told: Vec<(u8, Violation)> = Vec::new();
-    let mut untold = 0;
+/// Returns one violation for each path, in the order of the errors.
+pub(super) fn of_errors(
+    errors: &[ValidationError<'_>],
+    reader: &SchemaReader<'_>,
+) -> Vec<Violation> {
+    let mut shown: Vec<(u8, Violation)> = Vec::new();
+    let mut omitted = 0;
     for finding in errors.iter().flat_map(findings) {
-        untold += count(&finding);
-        if told.len() == VIOLATIONS_MAX {
+        omitted += count(&finding);
+        if shown.len() == VIOLATIONS_MAX {
             continue;
         }
-        for (rank, violation) in of_finding(&finding, reading) {
-            match told
+        for (rank, violation) in of_finding(&finding, reader) {
+            match shown
                 .iter()
                 .position(|(_, known)| known.path == violation.path)
             {
-                Some(known) if told[known].0 > rank => told[known] = (rank, violation),
+                Some(known) if shown[known].0 > rank => shown[known] = (rank, violation),
                 Some(_) => {}
-                None if told.len() == VIOLATIONS_MAX => continue,
-                None => told.push((rank, violation)),
+                None if shown.len() == VIOLATIONS_MAX => continue,
+                None => shown.push((rank, violation)),
             }
-            untold -= 1;
+            omitted -= 1;
         }
     }
-    let mut violations: Vec<Violation> = told.into_iter().map(|(_, violation)| violation).collect();
-    if untold > 0 {
+    let mut violations: Vec<Violation> =
+        shown.into_iter().map(|(_, violation)| violation).collect();
+    if omitted > 0 {
         violations.push(Violation {
             path: String::new(),
-            message: format!("and {untold} more"),
+            message: format!("and {omitted} more"),
         });
     }
     violations
 }
 
-/// The count of violations that a finding makes.
+/// Counts the violations of a finding.
 fn count(finding: &Finding<'_>) -> usize {
     match finding {
         Finding::Error(error) => match error.kind() {
@@ -87,9 +91,9 @@ fn count(finding: &Finding<'_>) -> usize {
     }
 }
 
-/// The first violations a finding makes, as many as are told at once. With a rank: of two
-/// violations at one path the lower tells more.
-fn of_finding(finding: &Finding<'_>, reading: &Reading<'_>) -> Vec<(u8, Violation)> {
+/// Returns the violations of a finding, [`VIOLATIONS_MAX`] at most, each with a rank: of two violations
+/// at one path, the one with the lower rank is more specific.
+fn of_finding(finding: &Finding<'_>, reader: &SchemaReader<'_>) -> Vec<(u8, Violation)> {
     let error = match finding {
         Finding::Error(error) => *error,
         Finding::Choice {
@@ -100,12 +104,12 @@ fn of_finding(finding: &Finding<'_>, reading: &Reading<'_>) -> Vec<(u8, Violatio
     };
     let here = path(error.instance_path().as_str());
     let rank = match error.kind() {
-        Kind::Required { property } => return vec![(0, missing(error, property, reading))],
+        Kind::Required { property } => return vec![(0, missing(error, property, reader))],
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
             let unknown = unexpected
                 .iter()
                 .take(VIOLATIONS_MAX)
-                .map(|name| (0, unknown(error, name, reading)));
+                .map(|name| (0, unknown(error, name, reader)));
             return unknown.collect();
         }
         Kind::Enum { .. } | Kind::Constant { .. } => 0,
@@ -113,36 +117,36 @@ fn of_finding(finding: &Finding<'_>, reading: &Reading<'_>) -> Vec<(u8, Violatio
         Kind::Type { .. } => 2,
         _ => 3,
     };
-    vec![(rank, at(here, message(error, reading)))]
+    vec![(rank, at(here, message(error, reader)))]
 }
 
 fn at(path: String, message: String) -> Violation {
     Violation { path, message }
 }
 
-fn missing(error: &ValidationError<'_>, property: &Value, reading: &Reading<'_>) -> Violation {
+fn missing(error: &ValidationError<'_>, property: &Value, reader: &SchemaReader<'_>) -> Violation {
     let name = property.as_str().unwrap_or_default();
-    let fields = schema_of(error, reading)
-        .map(Node::fields)
+    let fields = schema_of(error, reader)
+        .map(SchemaNode::fields)
         .unwrap_or_default();
     let field = fields.iter().find(|field| field.name == name);
     let shape = field.map_or(Shape::Any, |field| Shape::of(field.node));
     let mut message = format!("missing; expected {}", shape_text(&shape));
     let known = |key: &str| fields.iter().any(|field| field.name == key);
-    let strangers = keys(error.instance()).filter(|key| !known(key));
-    let strangers = strangers.take(COMPARED_MAX);
-    if let [meant] = near(name, strangers, 1).as_slice() {
+    let unknown = keys(error.instance()).filter(|key| !known(key));
+    let unknown = unknown.take(COMPARED_MAX);
+    if let [misspelt] = near(name, unknown, 1).as_slice() {
         message = format!(
-            "{message}; did you mean it by `{}`?",
-            short(meant, NAME_CHARS_MAX)
+            "{message}; is `{}` a misspelling of it?",
+            short(misspelt, NAME_CHARS_MAX)
         );
     }
     at(path_to(error, name), message)
 }
 
-fn unknown(error: &ValidationError<'_>, name: &str, reading: &Reading<'_>) -> Violation {
-    let fields = schema_of(error, reading)
-        .map(Node::fields)
+fn unknown(error: &ValidationError<'_>, name: &str, reader: &SchemaReader<'_>) -> Violation {
+    let fields = schema_of(error, reader)
+        .map(SchemaNode::fields)
         .unwrap_or_default();
     let given = error.instance();
     let free = fields
@@ -153,20 +157,20 @@ fn unknown(error: &ValidationError<'_>, name: &str, reading: &Reading<'_>) -> Vi
     let hint = match near(name, free.iter().copied(), 1).as_slice() {
         [meant] => format!("; did you mean `{}`?", short(meant, NAME_CHARS_MAX)),
         _ if free.is_empty() => String::new(),
-        _ => format!("; known and not given: {}", key_list(&free)),
+        _ => format!("; unused known keys: {}", key_list(&free)),
     };
     at(path_to(error, name), format!("unknown key{hint}"))
 }
 
 fn key_list(keys: &[&str]) -> String {
-    let told = keys.iter().take(KEYS_MAX);
-    let mut told: Vec<String> = told
+    let shown = keys.iter().take(KEYS_MAX);
+    let mut shown: Vec<String> = shown
         .map(|key| format!("`{}`", short(key, NAME_CHARS_MAX)))
         .collect();
     if keys.len() > KEYS_MAX {
-        told.push("…".to_owned());
+        shown.push("…".to_owned());
     }
-    short(&told.join(", "), EXPECTED_CHARS_MAX)
+    short(&shown.join(", "), EXPECTED_CHARS_MAX)
 }
 
 fn keys(value: &Value) -> impl Iterator<Item = &str> {
@@ -176,13 +180,13 @@ fn keys(value: &Value) -> impl Iterator<Item = &str> {
         .flat_map(|object| object.keys().map(String::as_str))
 }
 
-fn message(error: &ValidationError<'_>, reading: &Reading<'_>) -> String {
+fn message(error: &ValidationError<'_>, reader: &SchemaReader<'_>) -> String {
     let got = error.instance();
     if let Kind::Enum { options } = error.kind() {
         let options: Vec<&Value> = options.as_array().into_iter().flatten().collect();
         return one_of(&options, got);
     }
-    match expectation(error, reading) {
+    match expectation(error, reader) {
         Some(expected) => format!("expected {expected}, got {}", got_text(got)),
         None => short(&error.to_string(), EXPECTED_CHARS_MAX),
     }
@@ -190,7 +194,7 @@ fn message(error: &ValidationError<'_>, reading: &Reading<'_>) -> String {
 
 fn one_of(options: &[&Value], got: &Value) -> String {
     let detail = Detail {
-        literals_told: Detail::FULL.literals_max,
+        literals_shown: Detail::FULL.literals_max,
         literals_chars_max: EXPECTED_CHARS_MAX,
         ..Detail::FULL
     };
@@ -199,11 +203,11 @@ fn one_of(options: &[&Value], got: &Value) -> String {
     format!("expected {one_of}{options_text}, got {}", got_text(got))
 }
 
-/// The expectation, where it can be said in words of ours.
-fn expectation(error: &ValidationError<'_>, reading: &Reading<'_>) -> Option<String> {
+/// Describes the expected value; `None` if only the validator's message describes it.
+fn expectation(error: &ValidationError<'_>, reader: &SchemaReader<'_>) -> Option<String> {
     let expected = match error.kind() {
         Kind::Type { .. } | Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => {
-            shape_text(&Shape::of(schema_of(error, reading)?))
+            shape_text(&Shape::of(schema_of(error, reader)?))
         }
         Kind::Constant { expected_value } => short(&expected_value.to_string(), EXPECTED_CHARS_MAX),
         Kind::Minimum { limit } => format!("at least {limit}"),
@@ -218,17 +222,18 @@ fn expectation(error: &ValidationError<'_>, reading: &Reading<'_>) -> Option<Str
         Kind::MinProperties { limit } => format!("at least {}", render_count(*limit, "key")),
         Kind::MaxProperties { limit } => format!("at most {}", render_count(*limit, "key")),
         Kind::Pattern { pattern } => format!("text matching {}", short(pattern, GOT_CHARS_MAX)),
-        Kind::UniqueItems => "no item twice".to_owned(),
-        Kind::FalseSchema => "nothing here".to_owned(),
-        Kind::OneOfMultipleValid { .. } => "exactly one alternative to fit".to_owned(),
+        Kind::UniqueItems => "unique items".to_owned(),
+        Kind::FalseSchema => "no value".to_owned(),
+        Kind::OneOfMultipleValid { .. } => {
+            "a value that matches exactly one alternative".to_owned()
+        }
         _ => return None,
     };
     Some(expected)
 }
 
 fn render_count(count: u64, thing: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {thing}{plural}")
+    printable::count_of(usize::try_from(count).unwrap_or(usize::MAX), thing)
 }
 
 fn shape_text(shape: &Shape<'_>) -> String {
@@ -239,11 +244,14 @@ fn got_text(value: &Value) -> String {
     short(&value.to_string(), GOT_CHARS_MAX)
 }
 
-/// The schema whose keyword made the error.
-fn schema_of<'r>(error: &ValidationError<'_>, reading: &'r Reading<'_>) -> Option<Node<'r>> {
+/// Returns the schema whose keyword produced the error.
+fn schema_of<'r>(
+    error: &ValidationError<'_>,
+    reader: &'r SchemaReader<'_>,
+) -> Option<SchemaNode<'r>> {
     let keyword = error.schema_path().as_str();
     let (schema, _) = keyword.rsplit_once('/')?;
-    reading.at(schema)
+    reader.at(schema)
 }
 
 fn path_to(error: &ValidationError<'_>, name: &str) -> String {
@@ -252,12 +260,12 @@ fn path_to(error: &ValidationError<'_>, name: &str) -> String {
     path
 }
 
-/// A JSON pointer as people write paths.
+/// Converts a JSON pointer to the usual notation: `labels[0].name`.
 fn path(pointer: &str) -> String {
     let mut path = String::new();
     for token in pointer.split('/').skip(1) {
         let token = token.replace("~1", "/").replace("~0", "~");
-        // A property named `0` reads like an item; the value beside it tells them apart.
+        // A property named `0` looks like an item; the received value shows which it is.
         if token.bytes().all(|byte| byte.is_ascii_digit()) && !token.is_empty() {
             path.extend(["[", token.as_str(), "]"]);
         } else {
@@ -274,7 +282,7 @@ fn push_name(path: &mut String, name: &str) {
     path.push_str(&name_text(&short(name, NAME_CHARS_MAX)));
 }
 
-/// At most `chars_max` characters, `…` for the rest.
+/// Cuts a text to `chars_max` characters, with `…` for the rest.
 fn short(text: &str, chars_max: usize) -> String {
     printable::shorten(text, chars_max).into_owned()
 }

@@ -1,20 +1,20 @@
-//! An example text for a property, by its format, its pattern, its name.
+//! Example strings for a property, by its format, name and pattern.
 
 use serde_json::Value;
 
-use crate::{Checker, fold, schema::Node};
+use crate::{Checker, fold, schema::SchemaNode};
 
-/// The longest text made to satisfy `minLength`, in characters.
+/// The longest string generated for `minLength`, in characters.
 const TEXT_CHARS_MAX: usize = 1_000;
 
-pub(super) fn text(name: &str, node: Node<'_>) -> String {
+pub(super) fn text(name: &str, node: SchemaNode<'_>) -> String {
     let format = node.get("format").and_then(Value::as_str);
-    let wish = format.and_then(of_format).unwrap_or_else(|| of_name(name));
-    let wish = fit_length(wish, node);
+    let text = format.and_then(of_format).unwrap_or_else(|| of_name(name));
+    let text = fit_length(text, node);
     if node.get("pattern").is_none() {
-        return wish;
+        return text;
     }
-    matching(&wish, node).unwrap_or(wish)
+    find_matching(&text, node).unwrap_or(text)
 }
 
 fn of_format(format: &str) -> Option<&'static str> {
@@ -38,7 +38,7 @@ fn of_format(format: &str) -> Option<&'static str> {
     Some(text)
 }
 
-/// A text that a property of such a name usually holds. The last word of a name says most: a
+/// Usual values by the words of a property's name. The last word of a name is the most specific: a
 /// `message_id` is an id.
 const BY_NAME: [(&[&str], &str); 22] = [
     (&["email", "mail"], "ada@example.com"),
@@ -97,7 +97,7 @@ fn of_name(name: &str) -> &'static str {
     words.iter().rev().find_map(usual).unwrap_or("example")
 }
 
-fn fit_length(text: &str, node: Node<'_>) -> String {
+fn fit_length(text: &str, node: SchemaNode<'_>) -> String {
     let limit = |keyword: &str| {
         let limit = node.get(keyword).and_then(Value::as_u64)?;
         usize::try_from(limit).ok()
@@ -108,7 +108,7 @@ fn fit_length(text: &str, node: Node<'_>) -> String {
     text.chars().cycle().take(chars).collect()
 }
 
-/// Texts that everyday patterns ask for.
+/// Strings that satisfy common patterns.
 const PATTERNED: [&str; 41] = [
     "a",
     "A",
@@ -153,11 +153,12 @@ const PATTERNED: [&str; 41] = [
     "123e4567-e89b-42d3-a456-426614174000",
 ];
 
-/// The cost of a pattern in steps of a reading: it is compiled, and tried with some fifty texts.
+/// The cost of a pattern in steps of the schema reader: it is compiled, and matched with about fifty
+/// strings.
 const PATTERN_STEPS: u32 = 100;
 
-/// The wish or another text that the pattern and the length limits accept.
-fn matching(wish: &str, node: Node<'_>) -> Option<String> {
+/// Returns `first`, or another string, if it satisfies the pattern and the length limits.
+fn find_matching(first: &str, node: SchemaNode<'_>) -> Option<String> {
     let keywords = ["pattern", "minLength", "maxLength"].into_iter();
     let limits =
         keywords.filter_map(|keyword| Some((keyword.to_owned(), node.get(keyword)?.clone())));
@@ -166,7 +167,7 @@ fn matching(wish: &str, node: Node<'_>) -> Option<String> {
     let hex = ["0123456789abcdef".repeat(2), "0123456789abcdef".repeat(4)];
     let digits = [8, 9, 10, 11, 16].map(|count| "1234567890".chars().cycle().take(count).collect());
     let texts = PATTERNED.iter().map(|text| (*text).to_owned());
-    let mut texts = std::iter::once(wish.to_owned())
+    let mut texts = std::iter::once(first.to_owned())
         .chain(texts)
         .chain(hex)
         .chain::<[String; 5]>(digits);

@@ -3,13 +3,13 @@
 use printable::{is_hidden, seen_json};
 use serde_json::Value;
 
-use super::reading::{Field, Node};
+use super::reader::{Field, SchemaNode};
 
-/// The values that a schema describes, as far as people need to know.
+/// A simplified type of the values that a schema accepts.
 #[derive(Debug)]
 pub(crate) enum Shape<'a> {
     Any,
-    /// Deeper than a reading goes.
+    /// Deeper than the reader goes.
     Cut,
     Plain(&'static str),
     Literals(Vec<&'a Value>),
@@ -22,32 +22,32 @@ pub(crate) enum Shape<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Detail {
     pub(crate) literals_max: usize,
-    /// Of more than that many, these are told for the flavour.
-    pub(crate) literals_told: usize,
+    /// The number of literals shown if there are more than `literals_max`.
+    pub(crate) literals_shown: usize,
     pub(crate) literals_chars_max: usize,
     pub(crate) alternatives_max: usize,
     pub(crate) fields_max: usize,
 }
 
 impl Detail {
-    /// The detail that the interface promises: enums up to eight values, one level of `{...}`.
+    /// The detail of `docs/interface.md`: enums up to eight values, one level of `{...}`.
     pub(crate) const FULL: Self = Self {
         literals_max: 8,
-        literals_told: 3,
+        literals_shown: 3,
         literals_chars_max: 100,
         alternatives_max: 4,
         fields_max: 6,
     };
-    /// For a signature that would not fit otherwise.
+    /// The detail of a signature that would be too long otherwise.
     pub(crate) const BRIEF: Self = Self {
         literals_max: 3,
-        literals_told: 2,
+        literals_shown: 2,
         literals_chars_max: 24,
         alternatives_max: 2,
         fields_max: 0,
     };
 
-    /// Of a field's own fields nothing is told.
+    /// The detail of a nested field, whose own fields are not shown.
     fn inside(self) -> Self {
         Self {
             fields_max: 0,
@@ -61,7 +61,7 @@ const TYPES: [&str; 7] = [
 ];
 
 impl<'a> Shape<'a> {
-    pub(crate) fn of(node: Node<'a>) -> Self {
+    pub(crate) fn of(node: SchemaNode<'a>) -> Self {
         if node.is_spent() {
             return Self::Cut;
         }
@@ -79,7 +79,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    fn of_type(node: Node<'a>, name: &str) -> Self {
+    fn of_type(node: SchemaNode<'a>, name: &str) -> Self {
         match name {
             "array" => {
                 let items = node.items().map_or(Self::Any, Self::of);
@@ -93,7 +93,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    fn of_untyped(node: Node<'a>) -> Self {
+    fn of_untyped(node: SchemaNode<'a>) -> Self {
         if node.get("properties").is_some() {
             return Self::Object(node.fields());
         }
@@ -110,7 +110,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// One flat list: nested unions opened, literals together, `null` last.
+    /// Makes a flat union: nested unions are merged, literals are joined, `null` is last.
     fn union(shapes: impl Iterator<Item = Self>) -> Self {
         let mut flat: Vec<Self> = Vec::new();
         for shape in shapes {
@@ -133,8 +133,7 @@ impl<'a> Shape<'a> {
         matches!(self, Self::Plain("null"))
     }
 
-    /// The shape of a value that is there: an optional field that may be null says nothing more
-    /// than an optional field.
+    /// Removes `null`, which adds nothing to the type of an optional field.
     pub(crate) fn drop_null(self) -> Self {
         match self {
             Self::Union(shapes) => Self::union(shapes.into_iter().filter(|shape| !shape.is_null())),
@@ -142,7 +141,7 @@ impl<'a> Shape<'a> {
         }
     }
 
-    /// Every literal value the shape allows, also as an item or an alternative.
+    /// Returns every literal of the shape, its items and its alternatives.
     pub(crate) fn literals(&self) -> Vec<&'a Value> {
         match self {
             Self::Literals(values) => values.clone(),
@@ -165,12 +164,12 @@ impl<'a> Shape<'a> {
     }
 }
 
-/// Literals listed in the time of one step of a reading.
+/// The literals that are listed in the time of one step of the reader.
 const LITERALS_A_STEP: u32 = 16;
-/// Alternatives of one place that are told apart: each is compared with those before it.
+/// The most alternatives of a union: each is compared with those before it.
 const ALTERNATIVES_MAX: usize = 256;
 
-fn literals(node: Node<'_>) -> Option<Vec<&Value>> {
+fn literals(node: SchemaNode<'_>) -> Option<Vec<&Value>> {
     if let Some(value) = node.get("const") {
         return Some(vec![value]);
     }
@@ -197,24 +196,24 @@ fn push_alternative<'a>(flat: &mut Vec<Shape<'a>>, shape: Shape<'a>) {
     }
 }
 
-/// Literal values as JSON with something between them, `…` for those left out.
+/// Joins literals as JSON, with `…` for omitted ones.
 pub(crate) fn literals_text(values: &[&Value], between: &str, detail: Detail) -> String {
     let is_few = values.len() <= detail.literals_max;
-    let told = if is_few {
+    let shown = if is_few {
         values.len()
     } else {
-        detail.literals_told
+        detail.literals_shown
     };
     let mut text = String::new();
     for (nth, value) in values.iter().enumerate() {
         let literal = value.to_string();
         let literal = seen_json(&literal);
         let chars = text.chars().count() + literal.chars().count();
-        let is_room = nth < told && chars <= detail.literals_chars_max;
+        let fits = nth < shown && chars <= detail.literals_chars_max;
         if nth > 0 {
             text.push_str(between);
         }
-        if !is_room {
+        if !fits {
             text.push('…');
             break;
         }
@@ -245,8 +244,8 @@ fn object_text(fields: &[Field<'_>], detail: Detail) -> String {
     if detail.fields_max == 0 {
         return "{…}".to_owned();
     }
-    let told = fields.iter().take(detail.fields_max);
-    let mut parts: Vec<String> = told.map(|field| field.text(detail.inside())).collect();
+    let shown = fields.iter().take(detail.fields_max);
+    let mut parts: Vec<String> = shown.map(|field| field.text(detail.inside())).collect();
     if fields.len() > detail.fields_max {
         parts.push("…".to_owned());
     }
@@ -293,13 +292,13 @@ impl Field<'_> {
     fn default_text(&self) -> Option<String> {
         let default = self.node.annotation("default")?;
         let is_scalar = default.is_boolean() || default.is_number() || default.is_string();
-        let is_told = is_scalar && default.as_str() != Some("");
-        let text = is_told.then(|| format!("={}", seen_json(&default.to_string())))?;
+        let is_shown = is_scalar && default.as_str() != Some("");
+        let text = is_shown.then(|| format!("={}", seen_json(&default.to_string())))?;
         (text.chars().count() <= DEFAULT_CHARS_MAX).then_some(text)
     }
 }
 
-/// A property's name as it is, or quoted as JSON where it is no identifier.
+/// Returns a property's name, quoted as JSON if it is not an identifier.
 pub(crate) fn name_text(name: &str) -> String {
     let starts_well = name.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '$');
     let is_plain = |c: char| (c.is_alphanumeric() || c == '_' || c == '$') && !is_hidden(c);

@@ -4,7 +4,7 @@ use serde_json::json;
 use super::*;
 use crate::Tool;
 
-/// Parameters as `name!` where required, then `=` and the literal values.
+/// Checks the parameters: `name!` if required, then `=` and the literal values.
 #[track_caller]
 #[expect(clippy::needless_pass_by_value, reason = "cases read better")]
 fn check(schema: Value, expected: &str) {
@@ -111,7 +111,7 @@ fn ten_thousand_levels_do_not_harm() {
     assert_eq!(tool.digest(), Tool::parse(&json).unwrap().digest());
 }
 
-/// Schemas as strangers may write them: mostly sensible, now and then not.
+/// Generates schemas like those of servers: mostly sensible, sometimes not.
 pub(crate) fn any_schema() -> impl Strategy<Value = Value> {
     any_part().prop_map(|part| {
         let defs = json!({"a": {"type": "integer", "minimum": 2}, "b": {"$ref": "#"}});

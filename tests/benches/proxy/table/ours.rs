@@ -6,14 +6,14 @@ use journeys::processes;
 
 use crate::{
     house::House,
-    peer::{Call, Peer},
+    peer::{Peer, PeerCall},
 };
 
 /// An open connection, and our processes behind it.
 #[derive(Debug)]
 pub(super) struct Side {
     pub(super) peer: Peer,
-    /// The one that starts servers last.
+    /// The process that starts servers is the last.
     pub(super) ours: Vec<u32>,
 }
 
@@ -36,10 +36,13 @@ impl Side {
     }
 
     pub(super) fn parent(&self) -> u32 {
-        *self.ours.last().expect("one of ours starts servers")
+        *self
+            .ours
+            .last()
+            .expect("a process of ours starts the servers")
     }
 
-    pub(super) fn repeat(&mut self, call: &Call, times: u32) {
+    pub(super) fn repeat(&mut self, call: &PeerCall, times: u32) {
         for _ in 0..times {
             self.peer.ask(call);
         }
@@ -50,10 +53,10 @@ impl Side {
     }
 }
 
-/// The microseconds that these processes have run, on all processors.
+/// Returns the microseconds of processor time that these processes have used.
 pub(super) fn processor_time_us(pids: &[u32]) -> f64 {
     let threads = pids.iter().flat_map(|pid| {
-        let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("it runs");
+        let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("the process runs");
         tasks.filter_map(Result::ok)
     });
     let nanoseconds = threads.filter_map(|thread| {
@@ -65,31 +68,32 @@ pub(super) fn processor_time_us(pids: &[u32]) -> f64 {
 
 pub(crate) fn resident_mb(pids: &[u32]) -> f64 {
     let kilobytes = pids.iter().map(|pid| {
-        let text = fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+        let text = fs::read_to_string(format!("/proc/{pid}/status")).expect("the process runs");
         let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let word = line.and_then(|line| line.split_whitespace().next());
         word.and_then(|word| word.parse::<f64>().ok())
-            .expect("the system tells a process's memory")
+            .expect("the system reports the memory of a process")
     });
     kilobytes.sum::<f64>() / 1024.0
 }
 
-/// Memory that no file backs: pages of the program itself are shared by all its processes, and the
-/// system can reclaim them.
+/// Returns memory that no file backs: pages of the program itself are shared by all its processes,
+/// and the system can reclaim them.
 pub(crate) fn own_mb(pids: &[u32]) -> f64 {
     let kilobytes = pids.iter().map(|pid| {
-        let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).expect("it runs");
+        let text =
+            fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).expect("the process runs");
         let line = text
             .lines()
             .find_map(|line| line.strip_prefix("Anonymous:"));
         let word = line.and_then(|line| line.split_whitespace().next());
         word.and_then(|word| word.parse::<f64>().ok())
-            .expect("the system tells a process's memory")
+            .expect("the system reports the memory of a process")
     });
     kilobytes.sum::<f64>() / 1024.0
 }
 
-/// Children of a process that live and are called so.
+/// Returns the running children of a process with this name.
 pub(super) fn children_of(parent: u32, program: &str) -> Vec<u32> {
     let is_called = |pid: &u32| {
         let name = fs::read_to_string(format!("/proc/{pid}/comm"));

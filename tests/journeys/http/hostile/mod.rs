@@ -1,4 +1,4 @@
-//! A table of hostile HTTP requests: each is refused as it should be, and changes nothing.
+//! A table of hostile HTTP requests: each gets the expected error, and changes nothing.
 
 mod rows;
 
@@ -42,13 +42,13 @@ impl Door {
     /// Sends these bytes and reads until the connection ends.
     async fn send(&self, request: &[u8]) -> String {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
-        // It may be closed before all is sent.
+        // The proxy may close the connection before everything is sent.
         drop(stream.write_all(request).await);
         let mut answer = Vec::new();
         let read = timeout(DEADLINE, stream.read_to_end(&mut answer)).await;
         assert!(
             read.is_ok(),
-            "it stays open: {:?}",
+            "the connection stays open: {:?}",
             String::from_utf8_lossy(request)
         );
         let answer = String::from_utf8_lossy(&answer).into_owned();
@@ -56,15 +56,15 @@ impl Door {
         answer
     }
 
-    /// Sends a good request in which one of the usual headers is replaced.
-    async fn ask(&self, asked: Asked<'_>) -> String {
+    /// Sends a valid request in which one of the usual headers is replaced.
+    async fn ask(&self, asked: HostileRequest<'_>) -> String {
         let usual = [
             "Host: ADDR",
             "Authorization: Bearer TOKEN",
             "Content-Type: application/json",
             "Accept: application/json",
         ];
-        let Asked {
+        let HostileRequest {
             line,
             without,
             row,
@@ -78,7 +78,7 @@ impl Door {
         self.send(request.as_bytes()).await
     }
 
-    /// Checks that proper requests are served as before.
+    /// Checks that valid requests are served as before.
     async fn serves(&self) {
         let web = self.web(TOKEN).initialize("journeys", LEGACY_VERSION).await;
         let echo = web.execute("any/echo", json!({ "a": 1 })).await.good();
@@ -99,18 +99,18 @@ impl Door {
     }
 }
 
-/// A request, as far as it differs from a good one.
+/// The differences of a request from a valid one.
 #[derive(Debug, Clone, Copy)]
-struct Asked<'a> {
+struct HostileRequest<'a> {
     line: &'a str,
-    /// The usual header that it lacks.
+    /// The usual header that is left out.
     without: &'a str,
     row: &'a str,
     framing: &'a str,
     body: &'a str,
 }
 
-const GOOD: Asked<'_> = Asked {
+const GOOD: HostileRequest<'_> = HostileRequest {
     line: "POST /mcp HTTP/1.1",
     without: "None:",
     row: "X-None: 1",
@@ -134,8 +134,8 @@ async fn door() -> (House, Door) {
     (house, Door { site, address })
 }
 
-/// Asks every row, proves that good clients are served as before, and ends the house.
-async fn check(rows: impl IntoIterator<Item = (Asked<'_>, Statuses)>) {
+/// Sends every row, proves that valid clients are served as before, and ends the house.
+async fn check(rows: impl IntoIterator<Item = (HostileRequest<'_>, Statuses)>) {
     let (house, door) = door().await;
     let mut wrong = Vec::new();
     for (asked, statuses) in rows {
@@ -146,7 +146,7 @@ async fn check(rows: impl IntoIterator<Item = (Asked<'_>, Statuses)>) {
     door.end(house).await;
 }
 
-/// Returns the reason why an answer, which must be the only one, is wrong.
+/// Returns the reason why a response, which must be the only one, is wrong.
 fn complaint(asked: &str, answer: &str, statuses: Statuses) -> Option<String> {
     let status = answer
         .strip_prefix("HTTP/1.1 ")
@@ -160,21 +160,21 @@ fn complaint(asked: &str, answer: &str, statuses: Statuses) -> Option<String> {
 #[tokio::test]
 async fn names_of_strangers_open_nothing() {
     let hosts = HOSTS.map(|(row, statuses)| {
-        let asked = Asked {
+        let asked = HostileRequest {
             row,
             without: "Host",
             ..GOOD
         };
         (asked, statuses)
     });
-    let origins = ORIGINS.map(|(row, statuses)| (Asked { row, ..GOOD }, statuses));
+    let origins = ORIGINS.map(|(row, statuses)| (HostileRequest { row, ..GOOD }, statuses));
     check(hosts.into_iter().chain(origins)).await;
 }
 
 #[tokio::test]
 async fn only_a_whole_token_in_its_header_opens() {
     check(TOKENS.map(|(row, statuses)| {
-        let asked = Asked {
+        let asked = HostileRequest {
             row,
             without: "Authorization",
             ..GOOD
@@ -186,11 +186,11 @@ async fn only_a_whole_token_in_its_header_opens() {
 
 #[tokio::test]
 async fn odd_lines_and_heads_are_refused() {
-    let lines = LINES.map(|(line, statuses)| (Asked { line, ..GOOD }, statuses));
+    let lines = LINES.map(|(line, statuses)| (HostileRequest { line, ..GOOD }, statuses));
     let heads = HEADS.map(|(row, statuses)| {
         let without = row.split(':').next().unwrap();
         (
-            Asked {
+            HostileRequest {
                 without,
                 row,
                 ..GOOD
@@ -204,7 +204,7 @@ async fn odd_lines_and_heads_are_refused() {
 #[tokio::test]
 async fn a_body_has_one_length_and_comes_in_time() {
     check(FRAMINGS.map(|(framing, body, statuses)| {
-        let asked = Asked {
+        let asked = HostileRequest {
             framing,
             body,
             ..GOOD
@@ -247,7 +247,8 @@ async fn a_body_that_is_no_message_is_told_so() {
     door.end(house).await;
 }
 
-/// A second request hides in the first; two peers that disagree about its length would let it by.
+/// A second request is smuggled in the first: two peers that disagree about its length would let it
+/// pass.
 #[tokio::test]
 async fn no_request_hides_in_another() {
     let (house, door) = door().await;
@@ -256,13 +257,13 @@ async fn no_request_hides_in_another() {
     for (framing, body, statuses) in HIDING {
         let body = &format!("{body}{hidden}");
         let answer = door
-            .ask(Asked {
+            .ask(HostileRequest {
                 framing,
                 body,
                 ..GOOD
             })
             .await;
-        // With `Connection: close`, it is the last answer in any case.
+        // With `Connection: close`, it is the last response in any case.
         wrong.extend(complaint(framing, &answer, statuses));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -289,8 +290,8 @@ async fn a_session_serves_the_token_that_began_it_alone() {
     door.end(house).await;
 }
 
-/// A client with a session is served while ten thousand more are requested, and the next client gets
-/// one: of the unused sessions, the oldest are removed.
+/// A client with a session is served while ten thousand more sessions are requested, and the next
+/// client gets one: the oldest unused sessions are removed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_thousand_initializes_are_answered_and_keep_nobody_out() {
     const CONNECTIONS: usize = 10;
@@ -333,9 +334,13 @@ async fn ten_thousand_initializes_are_answered_and_keep_nobody_out() {
         refused +=
             answers.matches("HTTP/1.1 503").count() + answers.matches("HTTP/1.1 429").count();
     }
-    assert_eq!(given + refused, CONNECTIONS * EACH, "{given} were given");
-    assert!(given > 0, "{refused} were refused");
-    assert_eq!(house.starts("any"), 2, "nothing was started for them");
+    assert_eq!(
+        given + refused,
+        CONNECTIONS * EACH,
+        "{given} sessions were created"
+    );
+    assert!(given > 0, "{refused} sessions were refused");
+    assert_eq!(house.starts("any"), 2, "no server was started for them");
     used.execute("any/echo", json!({})).await.good();
     let late = door.web(TOKEN).initialize("journeys", LEGACY_VERSION).await;
     late.execute("any/echo", json!({})).await.good();

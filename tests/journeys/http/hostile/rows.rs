@@ -1,8 +1,8 @@
-//! The rows: a piece of a request, and the expected answer.
+//! The rows: a part of a request, and the expected response.
 
 pub(super) const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
-/// The expected statuses: the answer has one of these. 0: the connection ends without an answer.
+/// The expected statuses: the response has one of these. 0: the connection ends without a response.
 pub(super) type Statuses = &'static [u16];
 
 const LET_IN: Statuses = &[200];
@@ -81,7 +81,7 @@ pub(super) const TOKENS: [(&str, Statuses); 16] = [
     ("Cookie: token=TOKEN", &[401]),
 ];
 
-/// The first line of a request that is good otherwise.
+/// The first line of an otherwise valid request.
 pub(super) const LINES: [(&str, Statuses); 22] = [
     ("POST /mcp HTTP/1.1", LET_IN),
     ("POST /mcp/ HTTP/1.1", LET_IN),
@@ -107,7 +107,7 @@ pub(super) const LINES: [(&str, Statuses); 22] = [
     ("PRI * HTTP/2.0", UNREADABLE),
 ];
 
-/// Headers of framing with the body behind them.
+/// Framing headers and the body.
 pub(super) const FRAMINGS: [(&str, &str, Statuses); 24] = [
     ("Content-Length: 40", PING, LET_IN),
     (
@@ -163,7 +163,7 @@ pub(super) const FRAMINGS: [(&str, &str, Statuses); 24] = [
     ("X-Fold: a\r\n b\r\nContent-Length: 40", PING, UNREADABLE),
 ];
 
-/// Headers that a good request has once, or not at all.
+/// Headers that a valid request has once, or not at all.
 pub(super) const HEADS: [(&str, Statuses); 17] = [
     ("Content-Type: application/json; charset=utf-8", LET_IN),
     ("Content-Type: APPLICATION/JSON", LET_IN),
@@ -267,7 +267,7 @@ pub(super) const BODIES: [(&str, i64); 28] = [
     ("{\"id\":1,\"method\":\"ping\"}", -32_602),
 ];
 
-/// Framings that two readers may understand in two ways.
+/// Framings that two parsers may read differently.
 pub(super) const HIDING: [(&str, &str, Statuses); 10] = [
     (
         "Content-Length: 40\r\nTransfer-Encoding: chunked",

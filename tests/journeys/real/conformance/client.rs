@@ -1,4 +1,4 @@
-//! The suite is the server, and `proxy` its client.
+//! The suite acts as the server, and `proxy` as its client.
 
 use std::{collections::HashMap, fs, os::unix::fs::PermissionsExt as _};
 
@@ -13,12 +13,12 @@ use tokio::task::{JoinError, JoinSet};
 
 use crate::{house, real_clients, until};
 
-/// The way in which a client calls the proxy before the proxy calls the suite.
+/// The kind of client that calls the proxy, which then calls the suite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
-    /// By a client with a handshake, which is asked by requests.
+enum ConformanceRequest {
+    /// A client with a handshake, which gets questions as requests.
     Legacy,
-    /// By one of 2026-07-28.
+    /// A client of 2026-07-28.
     Modern,
 }
 
@@ -32,7 +32,7 @@ struct Scenario {
 const OLD: &str = "2025-11-25";
 const NEW: &str = "2026-07-28";
 
-/// Requests besides calls stand with their method, and what they are for.
+/// Requests other than calls are listed with their method and purpose.
 const SCENARIOS: [Scenario; 13] = [
     scenario("initialize", OLD, &[]),
     scenario("tools_call", OLD, SUM),
@@ -77,9 +77,9 @@ const SCENARIOS: [Scenario; 13] = [
 ];
 
 const SUM: &[(&str, &str)] = &[("add_numbers", r#"{"a": 5, "b": 3}"#)];
-/// The calls that the suite asks for itself.
+/// The calls that the suite itself lists.
 const CONTEXT: &[(&str, &str)] = &[("", "context")];
-/// The schema of the one tool, as we show it, goes to the other.
+/// The first tool's schema, as we show it, is the argument of the second.
 const ECHO: &[(&str, &str)] = &[("json_schema_echo", "schema of json_schema_2020_12_tool")];
 
 const fn scenario(
@@ -94,7 +94,7 @@ const fn scenario(
     }
 }
 
-/// Checks that say nothing about us, and why.
+/// Checks that do not apply to a proxy, and the reason.
 const NOT_SAID: [(&str, &str); 2] = [
     (
         "sep-2243-client-includes-standard-headers",
@@ -110,12 +110,15 @@ const NOT_SAID: [(&str, &str); 2] = [
 #[cfg_attr(offline, ignore = "calls real programs")]
 async fn every_scenario_for_clients_passes() {
     let mut running = JoinSet::new();
-    let mut waiting = SCENARIOS
-        .iter()
-        .flat_map(|it| [(it, Asked::Legacy), (it, Asked::Modern)]);
+    let mut waiting = SCENARIOS.iter().flat_map(|it| {
+        [
+            (it, ConformanceRequest::Legacy),
+            (it, ConformanceRequest::Modern),
+        ]
+    });
     let (mut bad, mut names) = (Vec::new(), HashMap::new());
     loop {
-        // Each is a Node.js and a proxy of its own; a few at a time are enough.
+        // Each scenario runs its own Node.js and proxy; three at a time are enough.
         while running.len() < 3
             && let Some((scenario, asked)) = waiting.next()
         {
@@ -153,8 +156,9 @@ async fn every_scenario_for_clients_passes() {
     assert!(bad.is_empty(), "{bad:#?}");
 }
 
-/// The suite starts a program with its address, and waits for its end: that one tells us, and waits.
-async fn run(scenario: &'static Scenario, asked: Asked) -> Checks {
+/// Runs a scenario. The suite starts a program with its address as the client and waits for it:
+/// this one writes the address to a file and waits.
+async fn run(scenario: &'static Scenario, asked: ConformanceRequest) -> Checks {
     let house = house::<Fake>([]);
     let script = "#!/bin/sh\ncd \"$(dirname \"$0\")\"\nprintf '%s' \"$MCP_CONFORMANCE_CONTEXT\" > context\n\
                   printf '%s' \"$1\" > url.part\nmv url.part url\n\
@@ -169,7 +173,7 @@ async fn run(scenario: &'static Scenario, asked: Asked) -> Checks {
             .conformance_of_client(name, revision, &program, &results)
             .await
     });
-    until("the suite listens", || house.path("url").exists()).await;
+    until("the suite to listen", || house.path("url").exists()).await;
     let url = fs::read_to_string(house.path("url")).unwrap();
     house.configure_more(&format!("[servers.suite]\nurl = {url:?}\n"));
     house.cli(["reindex"]).await.ended(0);
@@ -184,15 +188,15 @@ async fn run(scenario: &'static Scenario, asked: Asked) -> Checks {
     checks
 }
 
-/// The person behind the client says yes to everything.
+/// The user behind the client accepts everything.
 fn answer() -> Value {
     let content = json!({"name": "John Doe", "age": 30, "score": 95.5, "status": "active",
         "verified": true});
     json!({"action": "accept", "content": content})
 }
 
-async fn open(house: &House, asked: Asked) -> Client {
-    if asked == Asked::Modern {
+async fn open(house: &House, asked: ConformanceRequest) -> Client {
+    if asked == ConformanceRequest::Modern {
         return house.modern_client().await;
     }
     let client = house.serve();
@@ -236,7 +240,8 @@ async fn execute(client: &Client, tool: &str, input: Value) {
     ask(client, "tools/call", params).await;
 }
 
-/// Asks until there is an answer: a client of 2026-07-28 answers what it is asked meanwhile.
+/// Sends the request until there is a result: a client of 2026-07-28 answers the questions in
+/// between.
 async fn ask(client: &Client, method: &str, mut params: Value) {
     params["_meta"][META_CAPABILITIES] = json!({"elicitation": {}, "sampling": {}});
     for _ in 0..ROUNDS_MAX {

@@ -1,4 +1,4 @@
-//! The server that the suite wants: tools, prompts and resources by fixed names.
+//! The server that the suite requires: tools, prompts and resources with fixed names.
 
 use journeys::{
     fake::{Era, FakeItem, Step},
@@ -6,10 +6,10 @@ use journeys::{
 };
 use serde_json::{Value, json};
 
-/// Its name, with which nothing but the bridge calls it.
+/// The name of the server, which only the bridge uses.
 pub(super) const SERVER: &str = "everything";
 
-/// Everything that the suite asks for, by a server that speaks this era alone.
+/// Creates a server of this era with everything that the suite tests.
 pub(super) fn fixture(era: Era) -> Fake {
     let fixture = contents(fake(SERVER).era(era));
     let fixture = questions(fixture);
@@ -31,7 +31,7 @@ fn text(text: &str) -> Value {
     json!({ "type": "text", "text": text })
 }
 
-/// Tools that answer with content of every kind, and those that say something before.
+/// Tools that return content of every kind, and those that send notifications first.
 fn contents(fixture: Fake) -> Fake {
     let audio = json!({ "type": "audio", "data": "UklGRg==", "mimeType": "audio/wav" });
     let resource = json!({ "type": "resource", "resource": {
@@ -54,7 +54,7 @@ fn contents(fixture: Fake) -> Fake {
         .tool("test_tool_with_progress", after(progress.concat()))
 }
 
-/// A question to the person, with a form of these properties.
+/// A question to the user, with a form of these properties.
 fn form(message: &str, properties: &Value) -> Value {
     let names: Vec<&String> = properties
         .as_object()
@@ -77,7 +77,7 @@ fn roots() -> Value {
     json!({ "method": "roots/list", "params": {} })
 }
 
-/// Asks for one object of requests after the other.
+/// Sends one object of requests after the other.
 fn inquire(rounds: &[Value]) -> Step {
     Step::Inquire {
         rounds: rounds.to_vec(),
@@ -90,7 +90,7 @@ fn strings(names: &[&str]) -> Value {
     names.iter().map(of_string).collect()
 }
 
-/// Tools that ask the client something, as the older revisions do.
+/// Tools that ask the client by requests, as in the older revisions.
 fn questions(fixture: Fake) -> Fake {
     let defaults = json!({
         "name": { "type": "string", "default": "John Doe" },
@@ -162,7 +162,7 @@ fn inquiries(fixture: Fake) -> Fake {
         .tool("test_streaming_elicitation", one("confirm", confirm()))
 }
 
-/// Tools with which the suite looks at what a client is told unasked.
+/// Tools by which the suite tests unsolicited notifications.
 fn changes(fixture: Fake) -> Fake {
     let logging = [Step::log("info", "not for everybody"), Step::text("Done.")];
     let changed = Step::Notify {

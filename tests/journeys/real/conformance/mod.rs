@@ -1,5 +1,5 @@
-//! The official conformance suite, its newest release and its newest candidate, against `proxy`
-//! before a server that has everything.
+//! The official conformance suite, its newest release and its newest candidate, against `proxy` in
+//! front of a fake server with every feature.
 
 mod client;
 mod fixture;
@@ -15,7 +15,7 @@ use journeys::{
 use self::fixture::{SERVER, fixture};
 use crate::{house, real_clients};
 
-/// Checks that do not pass, by scenario, with the reason.
+/// Scenarios that do not pass, with the reason.
 const NOT_APPLICABLE: [(&str, &str); 12] = [
     (
         "json-schema-2020-12",
@@ -37,7 +37,7 @@ const NOT_APPLICABLE: [(&str, &str); 12] = [
     ("tasks-mrtr-composition", TASKS),
 ];
 
-/// The same of the release.
+/// The same for the release.
 const NOT_IN_THE_RELEASE: (&str, &str) = (
     "server-sse-polling",
     "its client names a revision whose clients take an event without data for a message",
@@ -45,15 +45,15 @@ const NOT_IN_THE_RELEASE: (&str, &str) = (
 
 const TASKS: &str = "an extension that we do not announce (interface, section 12)";
 
-/// Single checks of scenarios that pass otherwise, and why they say nothing about us.
+/// Single failing checks of scenarios that pass otherwise, and the reason why they do not apply.
 const NOT_SAID: [(&str, &str); 1] = [(
     "sep-2575-server-sends-tools-list-changed-on-subscription",
     "our list of tools never changes, and is not announced to",
 )];
 
-/// Asks all that a list of scenarios asks. A bridge before us makes of each call of a tool one of
-/// `execute_dynamic_tool`: what comes back went through us. Everything else is asked of us as it
-/// is.
+/// Runs a list of scenarios. A bridge in front of the proxy translates each call of a tool into one
+/// of `execute_dynamic_tool`, so that its result passed through the proxy. Every other request is
+/// forwarded unchanged.
 async fn run(suite: Suite, list: [&str; 2], era: Era) -> BTreeMap<String, Checks> {
     let clients = real_clients();
     let house = house([fixture(era)]);
@@ -69,7 +69,7 @@ async fn run(suite: Suite, list: [&str; 2], era: Era) -> BTreeMap<String, Checks
     found
 }
 
-/// Every scenario passes, or is known not to apply and does fail.
+/// Checks that every scenario passes, or is known not to apply and fails.
 #[track_caller]
 fn check(found: &BTreeMap<String, Checks>, suite: Suite, at_least: usize) {
     let mut skipped = BTreeMap::from(NOT_APPLICABLE);
@@ -83,7 +83,7 @@ fn check(found: &BTreeMap<String, Checks>, suite: Suite, at_least: usize) {
             .collect();
         let is_passed = bad.is_empty() && checks.passed > 0;
         if let Some(why) = skipped.get(scenario.as_str()) {
-            assert!(!is_passed, "{scenario} passes: {why}?");
+            assert!(!is_passed, "{scenario} passes, but should not: {why}");
         } else {
             assert!(is_passed, "{scenario}: {bad:#?}");
             passed += 1;
@@ -99,10 +99,10 @@ async fn every_scenario_of_the_release_passes() {
     check(&found, Suite::Released, 30);
     let there = real_clients().scenarios(Suite::Released).await;
     let there: BTreeSet<&String> = there.iter().collect();
-    assert_eq!(there, found.keys().collect(), "none is left out");
+    assert_eq!(there, found.keys().collect(), "every scenario ran");
 }
 
-/// A server of each era answers a client of each.
+/// Servers of each era answer clients of each.
 #[tokio::test]
 #[cfg_attr(offline, ignore = "calls real programs")]
 async fn what_2025_11_25_requires_passes_before_servers_of_both_eras() {

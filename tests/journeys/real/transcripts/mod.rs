@@ -1,9 +1,10 @@
-//! Whole conversations with real servers, through us and directly, message by message the same.
+//! Whole conversations with real servers, compared message by message through the proxy and
+//! directly.
 //!
-//! These are the only differences: the message of a form begins with `[SERVER]`, the name of a prompt
-//! with `SERVER__`; `_meta` of a result names the server of one hop; `requestState` is ours where
-//! questions are bridged, and so is `roots/list`, which has no meaningful `params`; structured content
-//! is left out if the text is the same.
+//! These are the only differences: the message of a form begins with `[SERVER]`, the name of a
+//! prompt with `SERVER__`; `_meta` of a result names the server of one hop; `requestState` is ours
+//! if questions are bridged, and so is `roots/list`, which has no meaningful `params`; structured
+//! content is left out if the text is the same.
 
 mod side;
 
@@ -22,7 +23,7 @@ const ELICIT: &str = "elicitation/create";
 const SAMPLE: &str = "sampling/createMessage";
 const ROOTS: &str = "roots/list";
 
-/// The same client twice: before us, and before the server itself.
+/// Two equal clients: one of the proxy, and one of the server itself.
 struct Both {
     house: House,
     ours: Side,
@@ -73,7 +74,7 @@ fn check_same(ours: &[Value], direct: &[Value], what: &str) {
     );
 }
 
-/// The methods of what was told and asked before the answer.
+/// Returns the methods of the notifications and requests before the response.
 fn methods(said: &[Value]) -> Vec<&str> {
     let methods = said.iter().filter_map(|it| it["method"].as_str());
     methods.collect()
@@ -97,7 +98,7 @@ async fn everything_asks_tells_and_answers_the_same() {
     let form = accepted(&json!({"name": "Ada", "check": true, "number": 2.5, "integer": 42}));
     let answers = json!({ELICIT: form, SAMPLE: sampled(), ROOTS: roots(Path::new("/srv"))});
     let both = Both::of("everything", real_servers().everything(), false, &answers).await;
-    // Each of them asks for roots when it starts, which belongs to no call.
+    // Each of them requests the roots when it starts, which belongs to no call.
     for side in [&both.ours, &both.direct] {
         side.call("get-roots-list", json!({})).await;
     }
@@ -147,7 +148,8 @@ async fn everything_asks_tells_and_answers_the_same() {
     both.end().await;
 }
 
-/// It takes its client's roots in place of the folders of its command line, also when they change.
+/// The server uses its client's roots instead of the folders of its command line, also when they
+/// change.
 #[tokio::test]
 #[cfg_attr(offline, ignore = "calls real programs")]
 async fn filesystem_follows_its_clients_roots() {
@@ -183,7 +185,7 @@ async fn filesystem_follows_its_clients_roots() {
     both.end().await;
 }
 
-/// Asks until the server has its client's folder: nothing tells that it has taken it.
+/// Calls until the server uses its client's folder: no notification says so.
 async fn until_allowed(side: &Side, folder: &Path) {
     let wanted = format!("Allowed directories:\n{}", folder.display());
     let asking = async {
@@ -197,7 +199,7 @@ async fn until_allowed(side: &Side, folder: &Path) {
     side.client.within(&wanted, asking).await;
 }
 
-/// A server of the folder `servers`, on a Python of the real clients.
+/// Starts a server of the folder `servers`, with the Python of the real clients.
 fn python_server(name: &str, file: &str) -> Program {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("servers")
@@ -285,7 +287,7 @@ async fn a_server_of_fastmcp_asks_tells_and_answers_the_same() {
             ("where", json!({}), &[ROOTS]),
         ] {
             let said = both.call(tool, input).await;
-            // It asks by requests alone, which is an error to clients that take none.
+            // The server only asks by requests, which fail for clients that accept none.
             let told = if is_modern && told.len() == 1 {
                 &[]
             } else {

@@ -1,4 +1,4 @@
-//! A client that notes everything that is said.
+//! A client that records all messages.
 
 use journeys::{
     client::{Client, ROUNDS_MAX},
@@ -9,13 +9,13 @@ use serde_json::{Map, Value, json};
 use super::{ELICIT, ROOTS};
 use crate::calling;
 
-/// One of two clients that do the same.
+/// One of two clients that send the same requests.
 pub(super) struct Side {
     pub(super) client: Client,
-    /// The server as we call it; none: nobody stands between.
+    /// The name of the server in the proxy; none if the client is connected directly.
     through: Option<&'static str>,
     is_modern: bool,
-    /// Its answers, by method.
+    /// The client's answers, by method.
     answers: Map<String, Value>,
 }
 
@@ -43,8 +43,8 @@ impl Side {
         }
     }
 
-    /// Everything that is said because of one request, in order: what is told and asked meanwhile,
-    /// and the answer.
+    /// Sends a request and returns all of its messages in order: notifications and requests in
+    /// between, and the response.
     pub(super) async fn play(&self, method: &str, mut params: Value) -> Vec<Value> {
         params["_meta"]["progressToken"] = json!("mine");
         if self.is_modern {
@@ -63,7 +63,7 @@ impl Side {
             if result["resultType"] != "input_required" {
                 drop(result.as_object_mut().unwrap().remove("_meta"));
                 if self.is_modern {
-                    // They say how long an answer stays, and for whom, of their own connection.
+                    // The cache members describe the connection of each client.
                     for key in ["ttlMs", "cacheScope"] {
                         drop(result.as_object_mut().unwrap().remove(key));
                     }
@@ -93,7 +93,7 @@ impl Side {
         said
     }
 
-    /// A prompt's name as this side says it.
+    /// Returns a prompt's name as this client uses it.
     pub(super) fn name(&self, prompt: &str) -> String {
         let server = self.through.map(|server| format!("{server}__"));
         server.unwrap_or_default() + prompt

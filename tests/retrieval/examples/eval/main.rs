@@ -14,23 +14,23 @@ use serde_json::json;
 mod scale;
 
 use retrieval::score::{CONFIGURATIONS, Configuration, Marks, Report};
-use retrieval::set::{Catalogue, Outcome, Request, lines};
+use retrieval::set::{Catalogue, JudgedQuery, SetResult, lines};
 use scale::Scale;
 
 #[derive(Debug, Default)]
-struct Arguments {
+struct EvalArguments {
     tools: Option<PathBuf>,
     queries: Option<PathBuf>,
     ranking: Option<PathBuf>,
     scale: Option<PathBuf>,
     sizes: Option<String>,
     unservable: Option<usize>,
-    /// Only the configuration of this name.
+    /// Measures only the configuration with this name.
     only: Option<String>,
 }
 
-fn main() -> Outcome<()> {
-    let arguments = Arguments::parse(env::args().skip(1))?;
+fn main() -> SetResult<()> {
+    let arguments = EvalArguments::parse(env::args().skip(1))?;
     let wanted = |it: &&Configuration| arguments.only.as_ref().is_none_or(|only| only == it.name);
     let configurations: Vec<&Configuration> = CONFIGURATIONS.iter().filter(wanted).collect();
     match (&arguments.tools, &arguments.queries, &arguments.scale) {
@@ -40,8 +40,8 @@ fn main() -> Outcome<()> {
     }
 }
 
-impl Arguments {
-    fn parse(mut args: impl Iterator<Item = String>) -> Outcome<Self> {
+impl EvalArguments {
+    fn parse(mut args: impl Iterator<Item = String>) -> SetResult<Self> {
         let mut arguments = Self::default();
         while let Some(flag) = args.next() {
             let value = args
@@ -63,13 +63,13 @@ impl Arguments {
 }
 
 fn board(
-    arguments: &Arguments,
+    arguments: &EvalArguments,
     tools: &Path,
     queries: &Path,
     configurations: &[&Configuration],
-) -> Outcome<()> {
+) -> SetResult<()> {
     let catalogue = Catalogue::of(&lines(tools)?)?;
-    let requests = Request::read(queries)?;
+    let requests = JudgedQuery::read(queries)?;
     let unservable = arguments.unservable.unwrap_or(UNSERVABLE);
     println!(
         "{:20}{:>6}{:>7}{:>7}{:>7}{:>7}{:>7}{:>7}{:>8}{:>9}{:>9}{:>9}{:>8}",
@@ -119,7 +119,7 @@ fn row(name: &str, count: usize, marks: &Marks) -> String {
         })
 }
 
-fn ranking_text(report: &Report) -> Outcome<String> {
+fn ranking_text(report: &Report) -> SetResult<String> {
     let mut text = String::new();
     for (id, ranking) in &report.rankings {
         writeln!(text, "{}", json!({"id": id, "ranking": ranking}))?;
@@ -127,7 +127,11 @@ fn ranking_text(report: &Report) -> Outcome<String> {
     Ok(text)
 }
 
-fn measure(arguments: &Arguments, tools: &Path, configurations: &[&Configuration]) -> Outcome<()> {
+fn measure(
+    arguments: &EvalArguments,
+    tools: &Path,
+    configurations: &[&Configuration],
+) -> SetResult<()> {
     let tools = lines(tools)?;
     let sizes = arguments.sizes.as_deref().unwrap_or(SIZES).split(',');
     let sizes: Vec<usize> = sizes.map(str::parse).collect::<Result<_, _>>()?;
@@ -160,7 +164,7 @@ const USAGE: &str = "usage: eval --tools TOOLS.jsonl --queries QUERIES.jsonl [--
                      [--unservable COUNT] [--only CONFIGURATION]\n       \
                      eval --scale TOOLS.jsonl [--sizes 100,1000,10000,100000]";
 
-/// Requests that are asked once more without their tools, unless told otherwise.
+/// The default number of requests that are repeated without their tools.
 const UNSERVABLE: usize = 150;
 
 const SIZES: &str = "100,1000,10000,100000";

@@ -7,31 +7,31 @@ use registry::{Generation, Query};
 use serde_json::Value;
 
 use retrieval::score::Configuration;
-use retrieval::set::{Catalogue, Outcome};
+use retrieval::set::{Catalogue, SetResult};
 
 #[derive(Debug)]
 pub(crate) struct Scale {
     pub(crate) tools: usize,
     pub(crate) servers: usize,
-    /// Snapshots, catalog and index from nothing.
+    /// The time to create snapshots, catalogue and index.
     pub(crate) built: Duration,
-    /// Opening what is there.
+    /// The time to open an existing registry.
     pub(crate) loaded: Duration,
     pub(crate) half: Duration,
     pub(crate) most: Duration,
-    /// Of this process, with the catalogue loaded, in MiB.
+    /// The resident memory of this process with the catalogue loaded, in MiB.
     pub(crate) memory: u64,
-    /// The most this process ever had.
+    /// The peak memory of this process.
     pub(crate) memory_peak: u64,
 }
 
 impl Scale {
-    /// `count` tools made of the given ones by going round and round.
+    /// Measures `count` tools, made by repeating the given ones.
     pub(crate) fn of(
         tools: &[Value],
         count: usize,
         configuration: &Configuration,
-    ) -> Outcome<Self> {
+    ) -> SetResult<Self> {
         let rounds = tools.iter().cycle().take(count).enumerate();
         let many: Vec<Value> = rounds.map(|it| altered(tools.len(), it)).collect();
         let began = Instant::now();
@@ -56,7 +56,7 @@ impl Scale {
     }
 }
 
-/// Later rounds have names and words that no other has, on the servers that there are.
+/// Repeated tools get unique names and words, on the same servers.
 fn altered(round: usize, (at, tool): (usize, &Value)) -> Value {
     let mut tool = tool.clone();
     let number = at / round;
@@ -69,7 +69,7 @@ fn altered(round: usize, (at, tool): (usize, &Value)) -> Value {
     tool
 }
 
-/// Each query is asked twice; the second time counts.
+/// Each query is repeated; the second time is measured.
 fn times(generation: &Generation, configuration: &Configuration) -> Vec<Duration> {
     let entries = generation.entries();
     let step = (entries.len() / QUERIES).max(1);

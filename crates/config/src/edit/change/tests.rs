@@ -39,7 +39,7 @@ fn add(document: &mut Document, name: &str) -> Result<(), EditError> {
     document.add_server(&name.parse().unwrap(), &server)
 }
 
-/// Appends a line as an editor does that writes in place.
+/// Appends a line in place, as some editors do.
 fn append(path: &Path, line: &str) {
     let mut file = File::options().append(true).open(path).unwrap();
     file.write_all(format!("{line}\n").as_bytes()).unwrap();
@@ -154,7 +154,7 @@ fn the_file_keeps_its_mode_and_its_link_and_a_new_one_is_private() {
     let folder = tempfile::tempdir().unwrap();
     let [path, real] = ["new/of/ours/config.toml", "real.toml"].map(|it| folder.path().join(it));
     make(&path, |it| it.remove_server("a")).unwrap_err();
-    assert!(!folder.path().join("new").exists(), "nothing was made");
+    assert!(!folder.path().join("new").exists(), "no folder was created");
     make(&path, |it| add(it, "a")).unwrap();
     let text = |path: &Path| fs::read_to_string(path).unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;

@@ -1,14 +1,14 @@
-//! Bytes put together to words, the lowest rank first and the leftmost of equals.
+//! Merges bytes to words, the lowest rank first, and the leftmost of equal ranks.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 use super::ranks::rank;
 
-/// Up to so many bytes all pairs are looked at for the next; for longer pieces they are kept in
-/// order.
+/// Pieces of up to this many bytes are scanned for the next pair; the pairs of longer pieces are kept in
+/// a heap.
 const SCANNED_BYTES_MAX: usize = 100;
 
-/// The tokens of one piece of a text.
+/// Counts the tokens of one piece of a text.
 pub(super) fn count(piece: &[u8]) -> usize {
     if piece.len() < 2 || rank(piece).is_some() {
         return piece.len().min(1);
@@ -50,22 +50,22 @@ fn count_by_scans(piece: &[u8]) -> usize {
     }
 }
 
-/// A part of a piece, by where it begins.
+/// A part of a piece; its index is its first byte.
 #[derive(Clone, Copy)]
-struct Part {
+struct MergePart {
     before: usize,
     end: usize,
-    /// With the next one.
+    /// The rank of the part joined with the next one.
     rank: u32,
 }
 
 fn count_in_order(piece: &[u8]) -> usize {
-    let part = |at: usize| Part {
+    let part = |at: usize| MergePart {
         before: at.saturating_sub(1),
         end: at + 1,
         rank: rank_of(piece, at, at + 2),
     };
-    let mut parts: Vec<Part> = (0..piece.len()).map(part).collect();
+    let mut parts: Vec<MergePart> = (0..piece.len()).map(part).collect();
     let pairs = parts
         .iter()
         .enumerate()

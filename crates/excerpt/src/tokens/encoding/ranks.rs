@@ -8,13 +8,13 @@ static WORDS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/words"));
 /// The offset in `WORDS` of the word of each rank, four bytes each.
 static STARTS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/starts"));
 
-/// The places of words by their digests, four bytes each.
+/// The entries of words by their digests, four bytes each.
 static ENTRIES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/slots"));
 
 /// The length of the longest word, in bytes; a test checks it.
 pub(super) const WORD_BYTES_MAX: usize = 128;
 
-/// The rank of a word; lower ones are put together first.
+/// Returns the rank of a word; lower ranks are merged first.
 pub(super) fn rank(word: &[u8]) -> Option<u32> {
     if word.len() > WORD_BYTES_MAX {
         return None;
@@ -33,7 +33,7 @@ pub(super) fn rank(word: &[u8]) -> Option<u32> {
     }
 }
 
-/// The word of a rank that there is.
+/// Returns the word of an existing rank.
 pub(super) fn word(rank: u32) -> &'static [u8] {
     let start = |place: u32| number(STARTS, place as usize) as usize;
     &WORDS[start(rank)..start(rank + 1)]

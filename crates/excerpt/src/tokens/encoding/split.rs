@@ -1,10 +1,10 @@
 //! Splits a text into the pieces in which the encoding looks for words: the matches of its pattern,
 //! found without a regex engine.
 //!
-//! Letters are of three kinds for it: capitals, small ones, and those that are either (letters
-//! without case, and marks, though a mark is no letter). In its order: a word that ends small, with
-//! the one character before it that is no letter, number or line end; a word of capitals, likewise;
-//! up to three digits; signs with the space before and the line ends behind; white space.
+//! The pattern has three kinds of letters: capitals, small letters, and those that are both (letters
+//! without case, and marks). Its alternatives, in order: a word that ends with small letters, with one
+//! character before it that is not a letter, number or line end; a word of capitals, likewise; up to
+//! three digits; signs with the space before and the line ends after them; white space.
 
 use std::iter;
 
@@ -38,7 +38,7 @@ pub(super) fn class(c: char) -> Class {
     }
 }
 
-/// The pieces of a text in order; joined they are the text.
+/// Returns the pieces of a text in order; joined they are the text.
 pub(super) fn split(mut text: &str) -> impl Iterator<Item = &str> {
     iter::from_fn(move || {
         let end = find_end(text)?;
@@ -49,7 +49,7 @@ pub(super) fn split(mut text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns the end of the first piece; none for an empty text.
-fn find_end(text: &str) -> Option<usize> {
+pub(in crate::tokens) fn find_end(text: &str) -> Option<usize> {
     let first = text.chars().next()?;
     let own = class(first);
     let is_letter = matches!(own, Class::Upper | Class::Lower | Class::Letter);
@@ -63,8 +63,11 @@ fn find_end(text: &str) -> Option<usize> {
         ends.next()
             .map(|end| end + contraction_length(&text[end..]))
     };
-    let end = word(small_word_end).or_else(|| word(capital_word_end));
-    let end = end.or_else(|| digits_end(text)).or_else(|| signs_end(text));
+    let end = match own {
+        Class::Number => digits_end(text),
+        _ => word(small_word_end).or_else(|| word(capital_word_end)),
+    };
+    let end = end.or_else(|| signs_end(text));
     Some(end.unwrap_or_else(|| space_end(text)))
 }
 
@@ -102,7 +105,7 @@ fn is_small(class: Class) -> bool {
     matches!(class, Class::Lower | Class::Letter | Class::Mark)
 }
 
-/// `'s` and its like behind a word, in any case; the long s is one too.
+/// Returns the length of `'s` or another contraction after a word, in any case, also with a long s.
 fn contraction_length(text: &str) -> usize {
     let Some(rest) = text.strip_prefix('\'') else {
         return 0;
@@ -139,7 +142,8 @@ fn signs_end(text: &str) -> Option<usize> {
     (signs > 0).then_some(end + behind)
 }
 
-/// White space up to its last line end; else all of it but the last before what is none.
+/// Returns the end of white space: its last line end, or else the character before the last one if other
+/// text follows.
 fn space_end(text: &str) -> usize {
     let end = run(text, |c| class(c) == Class::Space);
     let space = &text[..end];

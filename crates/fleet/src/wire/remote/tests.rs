@@ -14,20 +14,20 @@ use serde_json::{Value, json, value::RawValue};
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use self::web::{Asked, Reply, Web, answer, event};
-use super::{Remote, Site};
+use self::web::{FakeResponse, FakeWebServer, SeenRequest, answer, event};
+use super::{Site, open_remote};
 use crate::{
-    About, Fleet, Launch, LogSink, ProgressSink, Request, ServerSpec, Spoken, Surroundings,
-    Template, error::RequestError, question::fake::client, wire::HandshakeError,
+    Fleet, Launch, LogSink, ProgressSink, Request, ServerInfo, ServerSpec, Servers as _, Spoken,
+    Surroundings, Template, connection::Connection, error::RequestError, question::fake::client,
+    wire::HandshakeError,
 };
 
 const SECRET: &str = "s3cr3t-t0k3n";
 
-/// A result with members that no type of rmcp knows, numbers as nobody else writes them,
-/// and white space.
+/// A result with members unknown to rmcp, unusual numbers, and white space.
 const ODD: &str = r#"{ "content":[{"type":"hologram","n":1.0,"big":1e400}], "zeta": 1, "alpha":{"x" : []},"resultType":"complete" }"#;
 
-/// The guess about a server's protocol.
+/// The assumption about a server's protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Opening {
     Sse,
@@ -49,7 +49,10 @@ impl Opening {
     }
 }
 
-async fn open(url: &str, opening: Opening) -> Result<(Remote, About), HandshakeError> {
+async fn open(
+    url: &str,
+    opening: Opening,
+) -> Result<(Box<dyn Connection>, ServerInfo), HandshakeError> {
     open_with(url, opening, || {}).await
 }
 
@@ -57,7 +60,7 @@ async fn open_with(
     url: &str,
     opening: Opening,
     on_list_changed: impl Fn() + Send + Sync + 'static,
-) -> Result<(Remote, About), HandshakeError> {
+) -> Result<(Box<dyn Connection>, ServerInfo), HandshakeError> {
     let headers = [
         ("Authorization", format!("Bearer {SECRET}")),
         ("X-Team", "blue".to_owned()),
@@ -69,7 +72,7 @@ async fn open_with(
     let url = Template::parse(url).unwrap();
     let variables = crate::Variables::default();
     let site = Site::read(&url, &headers, &variables).map_err(HandshakeError::Other)?;
-    Remote::open(
+    open_remote(
         site,
         &opening.guess(),
         Arc::new(on_list_changed),
@@ -92,7 +95,7 @@ fn request_with(tool: &str, arguments: &str) -> Request {
     }
 }
 
-/// A fleet of one remote server.
+/// Creates a fleet of one remote server.
 fn fleet(url: &str) -> (Fleet, tool::ServerName) {
     fleet_in(url, Vec::new(), Surroundings::default())
 }
@@ -115,8 +118,8 @@ fn fleet_in(
     (Fleet::new(vec![spec], surroundings), name)
 }
 
-/// Plays whatever is not about tools.
-fn play(asked: &Asked) -> Reply {
+/// Responds to every request that is not about tools.
+fn play(asked: &SeenRequest) -> FakeResponse {
     match asked.what() {
         "initialize" => {
             let result = json!({
@@ -124,7 +127,7 @@ fn play(asked: &Asked) -> Reply {
                 "capabilities": {"tools": {"listChanged": true}},
                 "serverInfo": {"name": "web", "version": "1"},
             });
-            Reply::result(asked, &result.to_string()).with("mcp-session-id", "one")
+            FakeResponse::result(asked, &result.to_string()).with("mcp-session-id", "one")
         }
         "server/discover" => {
             let result = json!({
@@ -134,22 +137,25 @@ fn play(asked: &Asked) -> Reply {
                 "ttlMs": 0,
                 "cacheScope": "private",
             });
-            Reply::result(asked, &result.to_string())
+            FakeResponse::result(asked, &result.to_string())
         }
-        "GET" | "subscriptions/listen" => Reply::status(405),
-        "DELETE" => Reply::status(200),
-        _ => Reply::status(202),
+        "GET" | "subscriptions/listen" => FakeResponse::status(405),
+        "DELETE" => FakeResponse::status(200),
+        _ => FakeResponse::status(202),
     }
 }
 
 fn check(answer: &Result<Json, RequestError>, expected: &str) {
-    assert_eq!(answer.as_ref().expect("an answer").as_str(), expected);
+    assert_eq!(
+        answer.as_ref().expect("the call succeeds").as_str(),
+        expected
+    );
 }
 
 fn failed(answer: Result<Json, RequestError>) -> String {
     match answer {
         Err(RequestError::Failed(why)) => why,
-        other => panic!("{other:?} is no failure of HTTP"),
+        other => panic!("{other:?} is not an HTTP failure"),
     }
 }
 
@@ -157,11 +163,11 @@ fn failed(answer: Result<Json, RequestError>) -> String {
 async fn answers_come_back_byte_for_byte_in_both_revisions_and_both_forms() {
     for opening in [Opening::Handshake, Opening::Stateless] {
         for is_stream in [false, true] {
-            let web = Web::start(move |asked| match asked.what() {
+            let web = FakeWebServer::start(move |asked| match asked.what() {
                 "tools/call" | "tools/list" if is_stream => {
-                    Reply::events([": ping\n\n".to_owned(), event(&answer(asked, ODD))])
+                    FakeResponse::events([": ping\n\n".to_owned(), event(&answer(asked, ODD))])
                 }
-                "tools/call" | "tools/list" => Reply::result(asked, ODD),
+                "tools/call" | "tools/list" => FakeResponse::result(asked, ODD),
                 _ => play(asked),
             })
             .await;
@@ -188,10 +194,12 @@ async fn answers_come_back_byte_for_byte_in_both_revisions_and_both_forms() {
 async fn an_argument_marked_so_travels_as_a_header_as_well() {
     let list = r#"{"tools":[{"name":"t","description":"d","inputSchema":{"type":"object","properties":{"n":{"type":"string","x-mcp-header":"Region"}}}},{"name":"plain","inputSchema":{"type":"object"}}]}"#;
     let mismatch = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32020,"message":"no Region"}}"#;
-    let web = Web::start(move |asked| match asked.what() {
-        "tools/list" => Reply::result(asked, list),
-        "tools/call" if asked.header("mcp-param-region").is_none() => Reply::text(400, mismatch),
-        "tools/call" => Reply::result(asked, "{}"),
+    let web = FakeWebServer::start(move |asked| match asked.what() {
+        "tools/list" => FakeResponse::result(asked, list),
+        "tools/call" if asked.header("mcp-param-region").is_none() => {
+            FakeResponse::text(400, mismatch)
+        }
+        "tools/call" => FakeResponse::result(asked, "{}"),
         _ => play(asked),
     })
     .await;
@@ -199,22 +207,22 @@ async fn an_argument_marked_so_travels_as_a_header_as_well() {
     let call = request_with("t", r#"{"n":"eu"}"#);
     check(&remote.call(&call).await, "{}");
     check(&remote.list("tools/list", None).await, list);
-    let is_right = |asked: &Asked| asked.header("mcp-param-region") == Some("eu");
+    let is_right = |asked: &SeenRequest| asked.header("mcp-param-region") == Some("eu");
     let call = web.until_one(is_right).await;
     assert_eq!(call.header("mcp-name"), Some("t"));
     let plain = remote.call(&request("plain")).await;
     assert!(matches!(plain, Err(RequestError::Protocol(_))), "{plain:?}");
     let whats = web.whats();
     let lists = whats.iter().filter(|what| *what == "tools/list").count();
-    assert_eq!(lists, 2, "read once for our headers, once for us");
+    assert_eq!(lists, 2, "read once for the headers, once for the caller");
 }
 
 #[tokio::test]
 async fn a_tool_that_is_known_to_take_headers_gets_them_with_its_first_call() {
     let list = r#"{"tools":[{"name":"t","inputSchema":{"type":"object","properties":{"n":{"type":"string","x-mcp-header":"Region"}}}}]}"#;
-    let web = Web::start(move |asked| match asked.what() {
-        "tools/list" => Reply::result(asked, list),
-        "tools/call" => Reply::result(asked, "{}"),
+    let web = FakeWebServer::start(move |asked| match asked.what() {
+        "tools/list" => FakeResponse::result(asked, list),
+        "tools/call" => FakeResponse::result(asked, "{}"),
         _ => play(asked),
     })
     .await;
@@ -239,12 +247,12 @@ async fn a_tool_that_is_known_to_take_headers_gets_them_with_its_first_call() {
         .iter()
         .filter(|what| *what == "tools/list")
         .count();
-    assert_eq!(lists, 0, "what is known is not asked for");
+    assert_eq!(lists, 0, "a known list is not requested");
 }
 
 #[tokio::test]
 async fn progress_and_log_are_in_order_complete_and_end_with_the_answer() {
-    let web = Web::start(|asked| match asked.what() {
+    let web = FakeWebServer::start(|asked| match asked.what() {
         "tools/call" => {
             let token = &asked.body["params"]["_meta"]["progressToken"];
             let progress = |n: usize| {
@@ -254,7 +262,7 @@ async fn progress_and_log_are_in_order_complete_and_end_with_the_answer() {
             };
             let log = event(r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"odd", "data":1.0}}"#);
             let answer = event(&answer(asked, "{}"));
-            Reply::events([progress(1), progress(2), log, progress(3), answer, progress(4)])
+            FakeResponse::events([progress(1), progress(2), log, progress(3), answer, progress(4)])
         }
         _ => play(asked),
     })
@@ -284,7 +292,7 @@ async fn progress_and_log_are_in_order_complete_and_end_with_the_answer() {
 
 #[tokio::test]
 async fn clients_of_both_eras_have_a_connection_each_and_hear_their_own_progress() {
-    let web = Web::start(|asked| match asked.what() {
+    let web = FakeWebServer::start(|asked| match asked.what() {
         "tools/call" => {
             let token = &asked.body["params"]["_meta"]["progressToken"];
             let era = asked.header("mcp-session-id").map_or("new", |_| "old");
@@ -294,9 +302,9 @@ async fn clients_of_both_eras_have_a_connection_each_and_hear_their_own_progress
                 "params": {"progressToken": token, "progress": 1, "message": era},
             });
             let result = json!({"resultType": "complete", "era": era}).to_string();
-            Reply::events([event(&progress.to_string()), event(&answer(asked, &result))])
+            FakeResponse::events([event(&progress.to_string()), event(&answer(asked, &result))])
         }
-        "tools/list" => Reply::result(asked, r#"{"resultType":"complete","tools":[]}"#),
+        "tools/list" => FakeResponse::result(asked, r#"{"resultType":"complete","tools":[]}"#),
         _ => play(asked),
     })
     .await;
@@ -307,7 +315,7 @@ async fn clients_of_both_eras_have_a_connection_each_and_hear_their_own_progress
     };
     let spec = ServerSpec::new(name.clone(), launch);
     let fleet = Fleet::new(vec![spec], Surroundings::default());
-    // Which eras it speaks is known from its survey.
+    // The survey determines the eras that the server speaks.
     let survey = fleet.survey(&name).await.unwrap();
     assert!(survey.about.spoken.revision.is_stateless());
     let call = async |takes_rounds: bool, era: &str| {
@@ -337,7 +345,7 @@ async fn clients_of_both_eras_have_a_connection_each_and_hear_their_own_progress
     fleet.stop().await;
 }
 
-/// A callback, and the way to wait for it.
+/// Returns a callback, and a way to wait for it.
 fn told() -> (impl Fn() + Send + Sync + 'static, Arc<Notify>) {
     let told = Arc::new(Notify::new());
     let tell = Arc::clone(&told);
@@ -348,8 +356,8 @@ const CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_cha
 
 #[tokio::test]
 async fn a_changed_list_is_told_on_the_stream_of_the_session() {
-    let web = Web::start(|asked| match asked.what() {
-        "GET" => Reply::events([event(CHANGED)]),
+    let web = FakeWebServer::start(|asked| match asked.what() {
+        "GET" => FakeResponse::events([event(CHANGED)]),
         _ => play(asked),
     })
     .await;
@@ -360,7 +368,7 @@ async fn a_changed_list_is_told_on_the_stream_of_the_session() {
     told.notified().await;
 }
 
-/// The acknowledgement of a subscription, and a change that it tells of.
+/// Returns the acknowledgement of a subscription, and a change notification on it.
 fn subscribed(id: &Value) -> [String; 2] {
     let meta = json!({"io.modelcontextprotocol/subscriptionId": id});
     let message = |method: &str, params: Value| {
@@ -378,8 +386,10 @@ fn subscribed(id: &Value) -> [String; 2] {
 
 #[tokio::test]
 async fn a_modern_server_is_asked_to_tell_of_a_changed_list_and_again_after_a_break() {
-    let web = Web::start(|asked| match asked.what() {
-        "subscriptions/listen" => Reply::events(subscribed(asked.id()).map(|text| event(&text))),
+    let web = FakeWebServer::start(|asked| match asked.what() {
+        "subscriptions/listen" => {
+            FakeResponse::events(subscribed(asked.id()).map(|text| event(&text)))
+        }
         _ => play(asked),
     })
     .await;
@@ -388,14 +398,14 @@ async fn a_modern_server_is_asked_to_tell_of_a_changed_list_and_again_after_a_br
         .await
         .unwrap();
     told.notified().await;
-    let listens = |web: &Web| {
+    let listens = |web: &FakeWebServer| {
         let whats = web.whats();
         whats
             .iter()
             .filter(|what| *what == "subscriptions/listen")
             .count()
     };
-    // The stream ended after its first change: it is opened again.
+    // The stream ended after its first change, and is opened again.
     while listens(&web) < 2 {
         told.notified().await;
     }
@@ -404,14 +414,14 @@ async fn a_modern_server_is_asked_to_tell_of_a_changed_list_and_again_after_a_br
 #[tokio::test]
 async fn a_stream_that_breaks_under_a_call_is_taken_up_again() {
     let asked_twice = Arc::new(Mutex::new(None));
-    let web = Web::start(move |asked| match asked.what() {
+    let web = FakeWebServer::start(move |asked| match asked.what() {
         "tools/call" => {
             *asked_twice.lock() = Some(asked.clone());
-            Reply::events(["id: 7\nretry: 1\ndata: \n\n".to_owned()])
+            FakeResponse::events(["id: 7\nretry: 1\ndata: \n\n".to_owned()])
         }
         "GET" if asked.header("last-event-id") == Some("7") => {
             let call = asked_twice.lock().clone().unwrap();
-            Reply::events([event(&answer(&call, ODD))])
+            FakeResponse::events([event(&answer(&call, ODD))])
         }
         _ => play(asked),
     })
@@ -425,12 +435,12 @@ async fn a_call_that_is_given_up_is_cancelled_at_the_server() {
     for opening in [Opening::Handshake, Opening::Stateless] {
         let open_streams = Arc::new(Mutex::new(Vec::new()));
         let streams = Arc::clone(&open_streams);
-        let web = Web::start(move |asked| match asked.what() {
-            "tools/call" if opening == Opening::Handshake => Reply::Hang,
+        let web = FakeWebServer::start(move |asked| match asked.what() {
+            "tools/call" if opening == Opening::Handshake => FakeResponse::Hang,
             "tools/call" => {
                 let (sender, later) = mpsc::channel(1);
                 streams.lock().push(sender);
-                Reply::Events(vec![": open\n\n".to_owned()], later)
+                FakeResponse::Events(vec![": open\n\n".to_owned()], later)
             }
             _ => play(asked),
         })
@@ -448,7 +458,7 @@ async fn a_call_that_is_given_up_is_cancelled_at_the_server() {
                 let cancelled = web.until("notifications/cancelled").await;
                 assert_eq!(cancelled.body["params"]["requestId"], *asked.id());
             }
-            // Its stream is closed, which says the same.
+            // The closed stream has the same meaning.
             Opening::Stateless => {
                 let stream = open_streams.lock().remove(0);
                 while stream.send(": are you there\n\n".to_owned()).await.is_ok() {}
@@ -465,9 +475,11 @@ async fn a_server_that_lost_its_sessions_gets_a_new_one_and_the_same_call() {
     ];
     for (status, text) in forgets {
         let calls = AtomicUsize::new(0);
-        let web = Web::start(move |asked| match asked.what() {
-            "tools/call" if calls.fetch_add(1, Ordering::SeqCst) == 0 => Reply::text(status, text),
-            "tools/call" => Reply::result(asked, ODD),
+        let web = FakeWebServer::start(move |asked| match asked.what() {
+            "tools/call" if calls.fetch_add(1, Ordering::SeqCst) == 0 => {
+                FakeResponse::text(status, text)
+            }
+            "tools/call" => FakeResponse::result(asked, ODD),
             _ => play(asked),
         })
         .await;
@@ -485,19 +497,19 @@ async fn a_server_that_restarts_between_two_calls_answers_the_next() {
         [Opening::Handshake, Opening::Stateless].map(|opening| [(opening, false), (opening, true)]);
     for (opening, is_called_meanwhile) in cases.into_iter().flatten() {
         let life = |name: &'static str| {
-            move |asked: &Asked| match asked.what() {
+            move |asked: &SeenRequest| match asked.what() {
                 "initialize" => play(asked).with("mcp-session-id", name),
                 "tools/call"
                     if opening == Opening::Handshake
                         && asked.header("mcp-session-id") != Some(name) =>
                 {
-                    Reply::status(404)
+                    FakeResponse::status(404)
                 }
-                "tools/call" => Reply::result(asked, ODD),
+                "tools/call" => FakeResponse::result(asked, ODD),
                 _ => play(asked),
             }
         };
-        let first = Web::start(life("first")).await;
+        let first = FakeWebServer::start(life("first")).await;
         let (remote, _) = open(&first.url("/mcp"), opening).await.unwrap();
         check(&remote.call(&request("t")).await, ODD);
         let address = first.address;
@@ -506,15 +518,15 @@ async fn a_server_that_restarts_between_two_calls_answers_the_next() {
             let why = failed(remote.call(&request("t")).await);
             assert!(why.contains("onnection"), "{why}");
         }
-        let _second = Web::at(address, life("second")).await;
+        let _second = FakeWebServer::at(address, life("second")).await;
         check(&remote.call(&request("t")).await, ODD);
     }
 }
 
 #[tokio::test]
 async fn a_request_of_any_method_travels_as_it_is_with_its_headers() {
-    let web = Web::start(move |asked| match asked.what() {
-        "prompts/get" => Reply::result(asked, ODD),
+    let web = FakeWebServer::start(move |asked| match asked.what() {
+        "prompts/get" => FakeResponse::result(asked, ODD),
         _ => play(asked),
     })
     .await;
@@ -532,10 +544,10 @@ async fn a_request_of_any_method_travels_as_it_is_with_its_headers() {
         check(&remote.call(&request).await, ODD);
     }
     let name = Some("=?base64?w6kgYg==?=");
-    let of_handshake = |asked: &Asked| asked.header("mcp-session-id").is_some();
+    let of_handshake = |asked: &SeenRequest| asked.header("mcp-session-id").is_some();
     web.until_one(|asked| of_handshake(asked) && asked.header("mcp-name") == name)
         .await;
-    let is_modern = |asked: &Asked| !of_handshake(asked) && asked.header("mcp-name") == name;
+    let is_modern = |asked: &SeenRequest| !of_handshake(asked) && asked.header("mcp-name") == name;
     let modern = web.until_one(is_modern).await;
     let params = &modern.body["params"];
     assert_eq!(

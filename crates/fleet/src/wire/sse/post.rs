@@ -1,4 +1,4 @@
-//! Messages of ours, each a `POST` of its own.
+//! Messages to the server, each a `POST`.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -11,17 +11,16 @@ use reqwest::Url;
 use tokio::{sync::mpsc, time::timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::super::http::{Refusal, Site};
+use super::super::http::{HttpRefusal, Site};
 use crate::error::Denied;
 
-/// A connection that is closed waits this long for posts under way.
+/// The time for running posts after the connection was closed.
 const CLOSE_WAIT: Duration = Duration::from_secs(1);
 
-/// Posts under way at one time. A server answers them at once, so this is seldom reached.
+/// The most concurrent posts. Servers respond at once, so this is seldom reached.
 pub(super) const POSTS_MAX: usize = 64;
 
-/// Posts each line. The handshake is posted in order; later messages do not wait for one whose
-/// post hangs.
+/// Posts each line. The handshake is posted in order; later messages do not wait for a post that hangs.
 pub(super) async fn post_lines(mut lines: LineReader, post: Post, failed: mpsc::Sender<Bytes>) {
     let _ends = post.open.clone().drop_guard();
     let mut posts = FuturesUnordered::new();
@@ -48,7 +47,7 @@ pub(super) async fn post_lines(mut lines: LineReader, post: Post, failed: mpsc::
 
 async fn report(failed: &mpsc::Sender<Bytes>, failure: Option<Bytes>) {
     if let Some(failure) = failure {
-        // Without a reader there is nobody left to tell.
+        // Without a reader, the connection has ended.
         let _ = failed.send(failure).await;
     }
 }
@@ -58,24 +57,24 @@ fn ends_handshake(line: &Bytes) -> bool {
     message.and_then(|message| message.method).as_deref() == Some("notifications/initialized")
 }
 
-/// The address to which messages are posted.
+/// The URL to which messages are posted.
 pub(super) struct Post {
     pub(super) site: Site,
     pub(super) endpoint: Url,
     pub(super) denied: Arc<Mutex<Option<Denied>>>,
-    /// Cancelled here when the server denies us: no further message will fare better.
+    /// Cancelled when the server denies access: every further message would fail.
     pub(super) open: CancellationToken,
 }
 
 impl Post {
-    /// Posts one message. What comes back is the answer to a request that did not get there.
+    /// Posts one message. Returns an error response if a request did not reach the server.
     async fn send(&self, line: Bytes) -> Option<Bytes> {
         let post = self.site.post(self.endpoint.clone());
         let post = post.header(header::CONTENT_TYPE, "application/json");
         let (status, why) = match self.site.send(post.body(line.clone())).await {
             Ok(response) if response.status().is_success() => return None,
             Ok(response) => {
-                let refusal = Refusal::read(response).await;
+                let refusal = HttpRefusal::read(response).await;
                 let why = self.site.mask.apply(&refusal.to_string());
                 if let Some(denied) = refusal.denied(&why) {
                     *self.denied.lock() = Some(denied);

@@ -1,4 +1,4 @@
-//! The errors of HTTP as rmcp takes them.
+//! The errors of HTTP in the types of rmcp.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use super::super::http::{BodyError, SendError};
 
 pub(super) type HttpError = StreamableHttpError<reqwest::Error>;
 
-/// An answer that is not what the protocol says, and why.
+/// Creates the error of a response that violates the protocol.
 pub(super) fn unexpected(why: impl Into<String>) -> HttpError {
     StreamableHttpError::UnexpectedServerResponse(Cow::Owned(why.into()))
 }
@@ -22,7 +22,7 @@ pub(super) fn explain_unread(error: BodyError, bytes_max: usize) -> HttpError {
     }
 }
 
-/// A request that was not sent, or of which nothing came back.
+/// Creates the error of a request that was not sent, or that has no response.
 pub(super) fn explain_unsent(error: SendError) -> HttpError {
     match error {
         SendError::Http(error) => without_url(error),
@@ -30,7 +30,7 @@ pub(super) fn explain_unsent(error: SendError) -> HttpError {
     }
 }
 
-/// An address may hold a secret, and these errors reach logs.
+/// Removes the URL, which may contain a secret: these errors reach logs.
 pub(super) fn without_url(error: reqwest::Error) -> HttpError {
     StreamableHttpError::Client(error.without_url())
 }

@@ -1,4 +1,4 @@
-//! The events of a response, as rmcp wants them.
+//! The events of a response in the types of rmcp.
 
 use std::sync::Arc;
 
@@ -8,12 +8,13 @@ use jsonrpc::events::{Event, EventReader};
 use reqwest::Response;
 use sse_stream::{Error as SseError, Sse};
 
-use super::pending::{Outcome, PendingCall, TransportError};
+use super::posted::PostedRequest;
+use crate::error::RequestError;
 
-/// The events of a response, ended where one grows past its bound.
+/// Reads the events of a response up to the first one that exceeds its limit.
 pub(super) fn read_events(
     response: Response,
-    call: Option<Arc<PendingCall>>,
+    call: Option<Arc<PostedRequest>>,
     bytes_max: usize,
 ) -> impl Stream<Item = Result<Sse, SseError>> + Send + use<> {
     let reader = EventReader::new(bytes_max, Arc::new(move |_| bytes_max));
@@ -33,14 +34,8 @@ pub(super) fn read_events(
                     }
                 };
                 if let Err(error) = taken {
-                    let why = format!("its answer is {error}");
-                    call?.put(Outcome::Failed(TransportError {
-                        why,
-                        denial: None,
-                        is_unknown: false,
-                        is_unreached: false,
-                        obstacle: None,
-                    }));
+                    let why = format!("its response is {error}");
+                    call?.request.respond(Err(RequestError::Failed(why)));
                     return None;
                 }
             }
@@ -48,7 +43,7 @@ pub(super) fn read_events(
     })
 }
 
-/// As rmcp wants it.
+/// Converts an event to the type of rmcp.
 fn to_sse(event: Event) -> Result<Sse, SseError> {
     let text = |data: Bytes| match str::from_utf8(&data) {
         Ok(text) => Ok(text.to_owned()),

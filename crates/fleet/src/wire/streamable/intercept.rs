@@ -1,7 +1,7 @@
 //! The HTTP client below rmcp.
 //!
-//! A request of ours carries a [`PendingCall`] among its extensions down to here. Its answer is
-//! put there as bytes, and rmcp is handed a stand-in.
+//! A request of ours carries a [`PostedRequest`] among its extensions down to here. Its response goes
+//! to its caller as bytes, and rmcp gets a stand-in.
 
 use std::sync::{
     Arc,
@@ -13,10 +13,11 @@ use futures::{FutureExt as _, Stream, StreamExt as _, stream::BoxStream};
 use http::{Method, StatusCode, header};
 use jsonrpc::{Message, ProtocolError};
 use parking_lot::Mutex;
+use reqwest::RequestBuilder;
 use rmcp::{
     model::{
-        ClientJsonRpcMessage, ClientRequest, ErrorData, GetExtensions as _, JsonRpcMessage,
-        RequestId, ServerJsonRpcMessage,
+        ClientJsonRpcMessage, ClientRequest, ErrorData, GetExtensions as _, GetMeta as _,
+        JsonRpcMessage, ProgressToken, RequestId, ServerJsonRpcMessage,
     },
     transport::streamable_http_client::{
         StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
@@ -28,45 +29,45 @@ use tracing::debug;
 
 use super::{
     super::{
-        http::{Headers, Refusal, SendError, Site, header_text, is_event_stream, read_body},
+        handshake::HandshakeError,
+        http::{Headers, HttpRefusal, SendError, Site, header_text, is_event_stream, read_body},
         obstacle::Obstacle,
     },
     errors::{HttpError, explain_unread, explain_unsent, unexpected, without_address},
     events::read_events,
     param_headers::standard_headers,
-    pending::{
-        Denial, Outcome, PendingCall, PendingCalls, Rewrite, TransportError, write_stand_in,
-    },
+    posted::{PostedRequest, Rewrite, intercept, write_stand_in},
 };
 use crate::{
     asking::{AnswerSink, Asking, Questions},
-    error::{Denied, describe},
+    error::{Denied, RequestError, describe},
     mask::Mask,
+    pending::PendingRequests,
     request::bytes_max,
     updates::Updates,
 };
 
-/// The HTTP client that takes answers out before rmcp reads them; its clones are one.
+/// The HTTP client that takes responses out before rmcp reads them. Clones share their state.
 #[derive(Clone)]
 pub(super) struct InterceptingClient {
     site: Site,
-    calls: Arc<PendingCalls>,
+    pending: Arc<PendingRequests>,
     notes: Arc<Notes>,
     questions: Questions,
 }
 
-/// Notes of what HTTP said of the server beside its answers.
+/// The state of a server that HTTP reported besides its responses.
 #[derive(Default)]
 struct Notes {
-    /// Why a request of rmcp's own failed last.
-    error: Mutex<Option<TransportError>>,
+    /// The last failure of a request of rmcp itself.
+    error: Mutex<Option<HandshakeError>>,
     denied: Mutex<Option<Denied>>,
     may_be_sse: AtomicBool,
-    /// The server has given a session.
+    /// True if the server created a session.
     has_session: AtomicBool,
-    /// The stream for what belongs to no request is open, or there is none.
+    /// Cancelled when the stream of messages without a request is open, or refused.
     is_listening: CancellationToken,
-    /// The session and the headers of the last request: those of answers to questions.
+    /// The session and the headers of the last request, which answers to questions use.
     head: Mutex<(Option<Arc<str>>, Headers)>,
 }
 
@@ -76,13 +77,13 @@ impl InterceptingClient {
         let questions = Questions::new(asking, answer_over(site.clone(), Arc::clone(&notes)));
         Self {
             site,
-            calls: Arc::default(),
+            pending: Arc::default(),
             notes,
             questions,
         }
     }
 
-    pub(super) fn take_error(&self) -> Option<TransportError> {
+    pub(super) fn take_error(&self) -> Option<HandshakeError> {
         let mut error = self.notes.error.lock();
         error.take()
     }
@@ -92,8 +93,8 @@ impl InterceptingClient {
         denied.clone()
     }
 
-    /// Waits until the stream for what belongs to no request was asked for; one without a session has
-    /// none.
+    /// Waits until the stream of messages without a request is open or refused. A connection without a
+    /// session has none.
     pub(super) async fn listening(&self) {
         if self.notes.has_session.load(Ordering::Relaxed) {
             self.notes.is_listening.cancelled().await;
@@ -106,7 +107,7 @@ impl InterceptingClient {
 
     /// The subscribers to changes of resources.
     pub(super) fn updates(&self) -> &Updates {
-        &self.calls.updates
+        &self.pending.updates
     }
 
     pub(super) fn secrets(&self) -> &Mask {
@@ -117,8 +118,8 @@ impl InterceptingClient {
         self.site.mask.apply(text)
     }
 
-    /// Keeps why a request failed: rmcp's errors leave out the cause.
-    fn note(&self, failed: &Failed, call: Option<&PendingCall>) {
+    /// Records why a request failed: rmcp's errors lack the cause.
+    fn note(&self, failed: &Failed, call: Option<&PostedRequest>) {
         let error = &failed.error;
         let why = match error {
             StreamableHttpError::SessionExpired => return,
@@ -129,45 +130,35 @@ impl InterceptingClient {
         let why = self.mask(&why);
         let is_unknown = failed.status == Some(StatusCode::UNAUTHORIZED);
         let is_forbidden = failed.status == Some(StatusCode::FORBIDDEN);
+        let denied = Denied {
+            why: why.clone(),
+            is_unknown,
+        };
+        if is_unknown {
+            *self.notes.denied.lock() = Some(denied.clone());
+        }
+        let Some(call) = call else {
+            *self.notes.error.lock() = Some(if is_unknown || is_forbidden {
+                HandshakeError::Denied(denied)
+            } else {
+                HandshakeError::unreached(why, failed.obstacle)
+            });
+            return;
+        };
         let is_unreached = failed.is_unsent
             || matches!(error, StreamableHttpError::Client(error) if error.is_connect());
-        let obstacle = failed.obstacle;
-        if is_unknown {
-            let why = why.clone();
-            *self.notes.denied.lock() = Some(Denied { why, is_unknown });
-        }
-        match call {
-            Some(call) => {
-                let is_step_up = is_forbidden && self.site.has_login();
-                let denial = if is_unknown {
-                    Some(Denial::Stranger)
-                } else {
-                    is_step_up.then_some(Denial::StepUp)
-                };
-                call.put(Outcome::Failed(TransportError {
-                    why,
-                    denial,
-                    is_unknown,
-                    is_unreached,
-                    obstacle,
-                }));
-            }
-            None => {
-                let is_denial = is_unknown || is_forbidden;
-                let denial = is_denial.then_some(Denial::Stranger);
-                let mut error = self.notes.error.lock();
-                *error = Some(TransportError {
-                    why,
-                    denial,
-                    is_unknown,
-                    is_unreached,
-                    obstacle,
-                });
-            }
-        }
+        call.request.respond(Err(
+            if is_unknown || is_forbidden && self.site.has_login() {
+                RequestError::Denied(denied)
+            } else if is_unreached {
+                RequestError::Unreached(why)
+            } else {
+                RequestError::Failed(why)
+            },
+        ));
     }
 
-    /// The headers of a request that rmcp makes by itself, with the token among them.
+    /// Adds the token to the headers of a request that rmcp sends itself.
     async fn with_token(&self, method: &Method, mut headers: Headers) -> Headers {
         headers.extend(self.site.bearer_headers(method).await);
         headers
@@ -176,8 +167,8 @@ impl InterceptingClient {
     async fn post_request(
         &self,
         message: &ClientJsonRpcMessage,
-        asked: &Asked,
-        request: reqwest::RequestBuilder,
+        context: &PostContext,
+        request: RequestBuilder,
     ) -> Result<StreamableHttpPostResponse, Failed> {
         let sent = self.site.send(request.json(message)).await;
         let response = sent.map_err(Failed::of_unsent)?;
@@ -187,101 +178,99 @@ impl InterceptingClient {
         }
         let status = response.status();
         if !status.is_success() {
-            return self.refused(&Refusal::read(response).await, asked);
+            return self.refused(&HttpRefusal::read(response).await, context);
         }
         if [StatusCode::ACCEPTED, StatusCode::NO_CONTENT].contains(&status) {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
         if is_event_stream(&response) {
-            let events = read_events(response, asked.call.clone(), asked.bytes_max);
-            let events = self.intercept(events, asked.call.clone());
+            let events = read_events(response, context.call.clone(), context.bytes_max);
+            let events = self.intercept(events, context.call.clone());
             return Ok(StreamableHttpPostResponse::Sse(events, session));
         }
-        let body = read_body(response, asked.bytes_max).await;
-        let body = body.map_err(|error| explain_unread(error, asked.bytes_max))?;
-        let answer = self.read_answer(&body, asked)?;
+        let body = read_body(response, context.bytes_max).await;
+        let body = body.map_err(|error| explain_unread(error, context.bytes_max))?;
+        let answer = self.read_answer(&body, context)?;
         Ok(StreamableHttpPostResponse::Json(answer, session))
     }
 
-    /// A body that is one answer.
-    fn read_answer(&self, body: &Bytes, asked: &Asked) -> Result<ServerJsonRpcMessage, Failed> {
-        if let Rewrite::Replace(text) =
-            self.calls
-                .intercept(body, asked.call.as_deref(), &self.questions)
-        {
+    /// Reads a body that is a single response.
+    fn read_answer(
+        &self,
+        body: &Bytes,
+        context: &PostContext,
+    ) -> Result<ServerJsonRpcMessage, Failed> {
+        let own = context.call.as_deref();
+        if let Rewrite::Replace(text) = intercept(&self.pending, body, own, &self.questions) {
             return Ok(serde_json::from_str(&text).map_err(HttpError::from)?);
         }
-        if let Some(error) = read_error(body, asked) {
+        if let Some(error) = read_error(body, context) {
             return Ok(error);
         }
         match serde_json::from_slice(body) {
-            Ok(message) if asked.call.is_none() => Ok(message),
-            Ok(_) => Err(unexpected("its answer is for another request").into()),
+            Ok(message) if context.call.is_none() => Ok(message),
+            Ok(_) => Err(unexpected("its response is for another request").into()),
             Err(_) => {
                 let text = String::from_utf8_lossy(body);
                 let head = printable::one_line_of(&text, 200);
-                let why = format!("its answer is no JSON-RPC: {}", self.mask(&head));
+                let why = format!("its response is not JSON-RPC: {}", self.mask(&head));
                 Err(Failed {
-                    error: unexpected(why),
-                    status: None,
-                    is_unsent: false,
                     obstacle: Some(Obstacle::NoEndpoint),
+                    ..unexpected(why).into()
                 })
             }
         }
     }
 
-    /// A refusal, as rmcp wants to hear of it: a lost session is opened anew, an error of
-    /// the protocol is an answer, everything else fails the request.
+    /// Converts a refusal for rmcp: a lost session is opened again, a protocol error is a response, and
+    /// anything else fails the request.
     fn refused(
         &self,
-        refusal: &Refusal,
-        asked: &Asked,
+        refusal: &HttpRefusal,
+        context: &PostContext,
     ) -> Result<StreamableHttpPostResponse, Failed> {
-        if asked.has_session && is_lost_session(refusal) {
+        if context.has_session && is_lost_session(refusal) {
             return Err(StreamableHttpError::SessionExpired.into());
         }
-        if asked.kind == Kind::Initialize && refusal.may_be_sse() {
+        if context.kind == RequestKind::Initialize && refusal.may_be_sse() {
             self.notes.may_be_sse.store(true, Ordering::Relaxed);
         }
         let is_answer = refusal.status.is_client_error()
             && !refusal.is_denial()
             && refusal.status != StatusCode::TOO_MANY_REQUESTS;
-        if is_answer && let Some(error) = read_error(&refusal.body, asked) {
+        if is_answer && let Some(error) = read_error(&refusal.body, context) {
             return Ok(StreamableHttpPostResponse::Json(error, None));
         }
-        if is_answer && asked.kind == Kind::Discover {
-            // Whatever stands before a server of an earlier revision refuses so what it cannot read.
+        if is_answer && context.kind == RequestKind::Discover {
+            // Gateways before servers of earlier revisions refuse unknown methods in this way.
             let error = ErrorData::invalid_request(self.mask(&refusal.to_string()), None);
-            let error = ServerJsonRpcMessage::error(error, Some(asked.id.clone()));
+            let error = ServerJsonRpcMessage::error(error, Some(context.id.clone()));
             return Ok(StreamableHttpPostResponse::Json(error, None));
         }
         Err(Failed {
-            error: unexpected(self.mask(&refusal.to_string())),
             status: Some(refusal.status),
-            is_unsent: false,
             obstacle: Obstacle::of_status(refusal.status),
+            ..unexpected(self.mask(&refusal.to_string())).into()
         })
     }
 
     fn intercept(
         &self,
         events: impl Stream<Item = Result<Sse, SseError>> + Send + 'static,
-        of: Option<Arc<PendingCall>>,
+        of: Option<Arc<PostedRequest>>,
     ) -> BoxStream<'static, Result<Sse, SseError>> {
-        let calls = Arc::clone(&self.calls);
+        let pending = Arc::clone(&self.pending);
         let questions = self.questions.clone();
         let rewrite = move |event: Result<Sse, SseError>| {
             event.map(|mut event| {
                 let data = event.data.take().map(Bytes::from);
-                event.data =
-                    data.and_then(
-                        |text| match calls.intercept(&text, of.as_deref(), &questions) {
-                            Rewrite::Keep => String::from_utf8(text.into()).ok(),
-                            Rewrite::Replace(stand_in) => Some(stand_in),
-                            Rewrite::Drop => None,
-                        },
-                    );
+                event.data = data.and_then(|text| {
+                    match intercept(&pending, &text, of.as_deref(), &questions) {
+                        Rewrite::Keep => String::from_utf8(text.into()).ok(),
+                        Rewrite::Replace(stand_in) => Some(stand_in),
+                        Rewrite::Drop => None,
+                    }
+                });
                 event
             })
         };
@@ -289,49 +278,56 @@ impl InterceptingClient {
     }
 }
 
-/// Posts what is said to the server beside rmcp.
+/// Builds a post of one message.
+fn build_post(site: &Site, headers: Headers, session: Option<Arc<str>>) -> RequestBuilder {
+    let mut post = site
+        .client
+        .post(site.url.clone())
+        .header(header::ACCEPT, "text/event-stream, application/json");
+    for (name, value) in headers {
+        post = post.header(name, value);
+    }
+    match session {
+        Some(session) => post.header("mcp-session-id", session.as_ref()),
+        None => post,
+    }
+}
+
+/// Returns a sink that posts answers to questions without rmcp.
 fn answer_over(site: Site, notes: Arc<Notes>) -> AnswerSink {
     Arc::new(move |message| {
         let (session, headers) = notes.head.lock().clone();
-        let mut post = site
-            .client
-            .post(site.url.clone())
-            .header(header::ACCEPT, "text/event-stream, application/json")
-            .header(header::CONTENT_TYPE, "application/json");
-        for (name, value) in headers {
-            post = post.header(name, value);
-        }
-        if let Some(session) = session {
-            post = post.header("mcp-session-id", session.as_ref());
-        }
+        let post =
+            build_post(&site, headers, session).header(header::CONTENT_TYPE, "application/json");
         let (site, post) = (site.clone(), post.body(message.concat()));
         async move {
             if let Err(error) = site.send(post).await {
                 let error = error.explain();
-                debug!(error, "an answer to a question did not get there");
+                debug!(error, "an answer to a question did not reach the server");
             }
         }
         .boxed()
     })
 }
 
-/// An error that answers this request without naming it, as some do when they read no id.
-fn read_error(body: &Bytes, asked: &Asked) -> Option<ServerJsonRpcMessage> {
+/// Reads an error without the id of this request: some servers do not read the id.
+fn read_error(body: &Bytes, context: &PostContext) -> Option<ServerJsonRpcMessage> {
     let error = Message::parse(body)?.error?;
-    let id = asked.id.to_string();
-    if let Some(call) = &asked.call {
-        call.put(Outcome::Error(ProtocolError::read(error)));
+    let id = context.id.to_string();
+    if let Some(call) = &context.call {
+        let error = ProtocolError::read(error);
+        call.request.respond(Err(RequestError::Protocol(error)));
         return serde_json::from_str(&write_stand_in(&id, "")).ok();
     }
     let error: ErrorData = serde_json::from_str(error.get()).ok()?;
-    Some(ServerJsonRpcMessage::error(error, Some(asked.id.clone())))
+    Some(ServerJsonRpcMessage::error(error, Some(context.id.clone())))
 }
 
-/// A request that failed, and the status with which the server refused it, if it did.
+/// A failed request, and the status if the server refused it.
 struct Failed {
     error: HttpError,
     status: Option<StatusCode>,
-    /// There was no token to send it with, so that nothing ran.
+    /// True if there was no token, so that the request was not sent.
     is_unsent: bool,
     obstacle: Option<Obstacle>,
 }
@@ -360,25 +356,25 @@ impl From<HttpError> for Failed {
     }
 }
 
-/// One request that is being posted.
-struct Asked {
+/// A request that is being posted.
+struct PostContext {
     id: RequestId,
-    kind: Kind,
-    /// Of a request whose answer is taken out here.
-    call: Option<Arc<PendingCall>>,
+    kind: RequestKind,
+    /// The request of ours, whose response is taken out here.
+    call: Option<Arc<PostedRequest>>,
     has_session: bool,
-    /// Of its answer.
+    /// The limit of its response.
     bytes_max: usize,
 }
 
 #[derive(PartialEq, Eq)]
-enum Kind {
+enum RequestKind {
     Initialize,
     Discover,
     Other,
 }
 
-impl Kind {
+impl RequestKind {
     fn of(request: &ClientRequest) -> Self {
         match request {
             ClientRequest::InitializeRequest(_) => Self::Initialize,
@@ -388,8 +384,18 @@ impl Kind {
     }
 }
 
-/// 404 by the specification; servers written after a widespread example say 400.
-fn is_lost_session(refusal: &Refusal) -> bool {
+/// Makes the id of a request its progress token as well, so that one table finds both.
+fn name_progress_by_id(message: &mut ClientJsonRpcMessage) {
+    if let JsonRpcMessage::Request(request) = message
+        && request.request.get_meta().get_progress_token().is_some()
+    {
+        let token = ProgressToken(request.id.clone());
+        request.request.get_meta_mut().set_progress_token(token);
+    }
+}
+
+/// Returns true if the session is lost: 404 by the specification, but 400 in a widespread example.
+fn is_lost_session(refusal: &HttpRefusal) -> bool {
     let says_session = || {
         let body = refusal.body.to_ascii_lowercase();
         [b"session".as_slice(), b"not initialized"]
@@ -406,11 +412,12 @@ impl StreamableHttpClient for InterceptingClient {
     async fn post_message(
         &self,
         uri: Arc<str>,
-        message: ClientJsonRpcMessage,
+        mut message: ClientJsonRpcMessage,
         session_id: Option<Arc<str>>,
         auth_header: Option<String>,
         mut custom_headers: Headers,
     ) -> Result<StreamableHttpPostResponse, HttpError> {
+        name_progress_by_id(&mut message);
         for (name, value) in standard_headers(&message) {
             custom_headers.entry(name).or_insert(value);
         }
@@ -421,38 +428,28 @@ impl StreamableHttpClient for InterceptingClient {
                 client.post_message(uri, message, session_id, auth_header, custom_headers);
             return posting.await.map_err(without_address);
         };
-        let asked = Asked {
+        let context = PostContext {
             id: request.id.clone(),
-            kind: Kind::of(&request.request),
+            kind: RequestKind::of(&request.request),
             call: request
                 .request
                 .extensions()
-                .get::<Arc<PendingCall>>()
+                .get::<Arc<PostedRequest>>()
                 .cloned(),
             has_session: session_id.is_some(),
             bytes_max: bytes_max(request.request.method()),
         };
-        if let Some(call) = &asked.call {
-            self.calls.add(call, request);
+        if let Some(call) = &context.call {
+            call.register(&self.pending, &request.id);
             *self.notes.head.lock() = (session_id.clone(), custom_headers.clone());
-            let own = call.headers().iter();
+            let own = call.headers.iter();
             custom_headers.extend(own.map(|(name, value)| (name.clone(), value.clone())));
         }
-        let mut post = self
-            .site
-            .client
-            .post(uri.as_ref())
-            .header(header::ACCEPT, "text/event-stream, application/json");
-        for (name, value) in custom_headers {
-            post = post.header(name, value);
-        }
-        if let Some(session_id) = session_id {
-            post = post.header("mcp-session-id", session_id.as_ref());
-        }
-        let posting = self.post_request(&message, &asked, post);
+        let post = build_post(&self.site, custom_headers, session_id);
+        let posting = self.post_request(&message, &context, post);
         posting
             .await
-            .inspect_err(|failed| self.note(failed, asked.call.as_deref()))
+            .inspect_err(|failed| self.note(failed, context.call.as_deref()))
             .map_err(|failed| failed.error)
     }
 

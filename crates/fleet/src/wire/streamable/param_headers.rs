@@ -1,4 +1,4 @@
-//! Parts of a request as headers of HTTP, as every header can hold them (SEP-2243).
+//! Parts of a request as HTTP headers, encoded where necessary (SEP-2243).
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use http::{HeaderName, HeaderValue};
@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use super::super::http::Headers;
 
-/// A text that looks so stands for bytes.
+/// The marks of an encoded value.
 const ENCODED: (&str, &str) = ("=?base64?", "?=");
 
-/// `Mcp-Param-NAME` of each; a name that no header can have is left out.
+/// Returns `Mcp-Param-NAME` for each argument whose name is valid in a header.
 pub(super) fn param_headers(arguments: &[(String, String)]) -> Headers {
     let header = |(name, value): &(String, String)| {
         let name = HeaderName::from_bytes(format!("mcp-param-{name}").as_bytes()).ok()?;
@@ -19,8 +19,8 @@ pub(super) fn param_headers(arguments: &[(String, String)]) -> Headers {
     arguments.iter().filter_map(header).collect()
 }
 
-/// `Mcp-Method` and `Mcp-Name` of a message. rmcp writes them on connections of 2026-07-28; a server
-/// of that revision may want them in a session that began with a handshake, too.
+/// Returns `Mcp-Method` and `Mcp-Name` of a message. rmcp adds them on connections of 2026-07-28; a server
+/// of that revision may require them in a session with a handshake as well.
 pub(super) fn standard_headers(message: &ClientJsonRpcMessage) -> Headers {
     let (method, name) = match message {
         JsonRpcMessage::Request(request) => {
@@ -56,7 +56,7 @@ fn find_name(method: &str, params: Option<&Value>) -> Option<String> {
     params?.get(key)?.as_str().map(str::to_owned)
 }
 
-/// As it is, unless a header would lose some of it.
+/// Encodes a value unless a header keeps it unchanged.
 fn encode(value: &str) -> String {
     let (head, tail) = ENCODED;
     let is_lossless = value.bytes().all(|byte| matches!(byte, b' '..=b'~'))

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use parking_lot::Mutex;
-use results::{Kept, ReadError, ResultStore};
+use results::{KeptResult, ReadError, ResultStore};
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 use tool::ClientId;
@@ -41,7 +41,7 @@ impl OpenResults {
             path
         };
         let reading = spawn_blocking(move || {
-            let mut kept = Kept::reopen(&path)?;
+            let mut kept = KeptResult::reopen(&path)?;
             let text = kept.read(from..from.saturating_add(CHUNK_BYTES))?;
             let to = from + text.len();
             let next = (!text.is_empty() && to < kept.head.text_bytes()).then_some(to);

@@ -2,14 +2,14 @@
 
 use jsonrpc::Json;
 use results::{imitation_notice, text_block};
-use script::{Ended, Outcome};
+use script::{Ended, ScriptOutcome};
 use serde_json::Value;
 
-use crate::{error::ToolError, reply::Reply};
+use crate::{error::ToolError, reply::ToolReply};
 
 /// The value or the error, then the printed lines; for a dry run the planned calls.
-pub(super) fn explain(outcome: Outcome, planned: Option<Vec<String>>) -> Reply {
-    let Outcome { ended, log, calls } = outcome;
+pub(super) fn explain(outcome: ScriptOutcome, planned: Option<Vec<String>>) -> ToolReply {
+    let ScriptOutcome { ended, log, calls } = outcome;
     let is_error = !matches!(ended, Ended::Value(_));
     let mut blocks = Vec::new();
     if let Some(planned) = planned {
@@ -24,7 +24,7 @@ pub(super) fn explain(outcome: Outcome, planned: Option<Vec<String>>) -> Reply {
             let stopped = format!("then it stops: {}", sentence(ended, calls));
             blocks.push(text_block(&stopped));
         }
-        return Reply::of_blocks(&blocks, false);
+        return ToolReply::of_blocks(&blocks, false);
     }
     match ended {
         Ended::Value(value) => blocks.push(text_block(&match serde_json::from_str(value.get()) {
@@ -46,17 +46,17 @@ pub(super) fn explain(outcome: Outcome, planned: Option<Vec<String>>) -> Reply {
         let notice = imitation_notice(&log).filter(|_| is_error);
         blocks.extend(notice.as_deref().map(text_block));
     }
-    Reply::of_blocks(&blocks, is_error)
+    ToolReply::of_blocks(&blocks, is_error)
 }
 
 /// The outcome for a script that called this one: the value, without the printed lines.
-pub(super) fn answer_script(Outcome { ended, calls, .. }: Outcome) -> Reply {
+pub(super) fn answer_script(ScriptOutcome { ended, calls, .. }: ScriptOutcome) -> ToolReply {
     match ended {
         Ended::Value(value) => {
             let text = format!(r#"{{"content":[],"structuredContent":{value}}}"#);
-            Reply::of_server(Json::of_built(text), false)
+            ToolReply::of_server(Json::of_built(text), false)
         }
-        ended => Reply::of_blocks(&[text_block(&sentence(ended, calls))], true),
+        ended => ToolReply::of_blocks(&[text_block(&sentence(ended, calls))], true),
     }
 }
 
@@ -91,7 +91,7 @@ fn sentence(ended: Ended, calls: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use script::{Ended, Limit, Outcome, Place};
+    use script::{Ended, Limit, ScriptOutcome, ScriptPosition};
     use serde_json::value::RawValue;
 
     use super::explain;
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn a_text_is_itself_and_anything_else_is_json() {
         let of = |json: &str, log: &str| {
-            let outcome = Outcome {
+            let outcome = ScriptOutcome {
                 ended: Ended::Value(RawValue::from_string(json.to_owned()).expect("it is JSON")),
                 log: log.to_owned(),
                 calls: 0,
@@ -112,14 +112,14 @@ mod tests {
 
     #[test]
     fn an_error_says_where_and_what_had_been_done() {
-        let outcome = |ended| Outcome {
+        let outcome = |ended| ScriptOutcome {
             ended,
             log: String::new(),
             calls: 2,
         };
         let failed = Ended::Failed {
             text: "TypeError: no".to_owned(),
-            place: Some(Place {
+            place: Some(ScriptPosition {
                 line: 3,
                 column: None,
             }),
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn only_words_that_are_not_ours_are_marked_as_looking_like_ours() {
         let of = |text: &str, is_ours: bool, log: &str| {
-            let outcome = Outcome {
+            let outcome = ScriptOutcome {
                 ended: Ended::Failed {
                     text: text.to_owned(),
                     place: None,
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_process_that_was_killed_says_so_with_the_calls_that_were_made() {
-        let outcome = Outcome {
+        let outcome = ScriptOutcome {
             ended: Ended::Killed,
             log: String::new(),
             calls: 1,

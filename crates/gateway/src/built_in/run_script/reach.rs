@@ -10,7 +10,7 @@ use futures::{FutureExt as _, future::BoxFuture};
 use jsonrpc::Json;
 use parking_lot::Mutex;
 use results::ResultStore;
-use script::{Answer, CallSite, Question, Refusal};
+use script::{CallSite, RequestError, RequestResult, ScriptRequest};
 use serde_json::{
     Value, json,
     value::{RawValue, to_raw_value},
@@ -23,13 +23,12 @@ use super::{chunks::OpenResults, sites};
 use crate::{
     built_in::{READ_RESULT, Tools, workspace::Workspace},
     call_context::CallContext,
-    called::Called,
     catalog::Catalog,
-    describe_tool::describe_tool,
+    dispatcher::outcome::CallOutcome,
     envelope::{ExecuteRequest, Input, Options},
     error::ToolError,
     script_caller::ScriptCaller,
-    search_tools::search_tools,
+    tools::{describe_tool::describe_tool, search_tools::search_tools},
 };
 
 /// The parts of the gateway that scripts use.
@@ -105,8 +104,8 @@ impl<'a> Reach<'a> {
         self.read
             .fetch_add(called.bytes() as u64, Ordering::Relaxed);
         Ok(match called {
-            Called::Server { result, .. } => result,
-            Called::Own(reply) => {
+            CallOutcome::Server { result, .. } => result,
+            CallOutcome::Own(reply) => {
                 if self.dry_run {
                     self.planned.lock().push(reply.printable());
                 }
@@ -127,14 +126,14 @@ impl<'a> Reach<'a> {
         raw_of(&reading.await?)
     }
 
-    async fn ask(&self, question: Question) -> Result<Box<RawValue>, ToolError> {
+    async fn ask(&self, question: ScriptRequest) -> Result<Box<RawValue>, ToolError> {
         match question {
-            Question::Call { tool, input } => {
+            ScriptRequest::Call { tool, input } => {
                 let result = self.call(tool, input).await?;
                 let raw = RawValue::from_string(result.as_str().to_owned());
                 raw.map_err(|error| ToolError::Internal(error.to_string()))
             }
-            Question::Search { query } => {
+            ScriptRequest::Search { query } => {
                 let asked = raw_of(&json!({"query": query, "format": "json"}))?;
                 let found = search_tools(
                     &self.parts.catalog,
@@ -146,13 +145,13 @@ impl<'a> Reach<'a> {
                 let found: Value = serde_json::from_str(&found.printable()).unwrap_or_default();
                 raw_of(found.get("tools").unwrap_or(&json!([])))
             }
-            Question::Describe { name } => {
+            ScriptRequest::Describe { name } => {
                 let asked = raw_of(&json!({"name": name}))?;
                 let told = describe_tool(&self.parts.catalog, Some(&asked), &self.context).await?;
                 raw_of(&Value::from(told.printable()))
             }
-            Question::Chunk { handle, from } => self.read_chunk(&handle, from).await,
-            Question::Workspace { verb, path, text } => {
+            ScriptRequest::Chunk { handle, from } => self.read_chunk(&handle, from).await,
+            ScriptRequest::Workspace { verb, path, text } => {
                 let (workspace, dry_run) = (self.workspace.clone(), self.dry_run);
                 let changes = !matches!(verb.as_str(), "read" | "list");
                 if changes {
@@ -173,7 +172,7 @@ impl<'a> Reach<'a> {
                 };
                 raw_of(&done.map_err(why)?)
             }
-            Question::Sleep { .. } => raw_of(&Value::Null),
+            ScriptRequest::Sleep { .. } => raw_of(&Value::Null),
         }
     }
 }
@@ -201,15 +200,15 @@ impl script::Tools for Reach<'_> {
         .boxed()
     }
 
-    fn answer(&self, question: Question) -> BoxFuture<'_, Answer> {
+    fn answer(&self, question: ScriptRequest) -> BoxFuture<'_, RequestResult> {
         async move {
             let tool = match &question {
-                Question::Call { tool, .. } => tool.clone(),
+                ScriptRequest::Call { tool, .. } => tool.clone(),
                 _ => String::new(),
             };
             self.ask(question).await.map_err(|error| {
                 let (server, tool) = tool.split_once('/').unwrap_or_default();
-                Refusal {
+                RequestError {
                     code: error.code().to_owned(),
                     server: server.to_owned(),
                     tool: tool.to_owned(),

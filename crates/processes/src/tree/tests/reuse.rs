@@ -12,14 +12,14 @@ use crate::{
     Pace, Reaper, Spawner,
     group::Group,
     proc::Identity,
-    proof::{Claim, Meant, Table},
+    proof::{Claim, ClaimedMarks, ProcessTable},
     reap,
 };
 
 /// Other programs start processes too, and may take the pid that we request.
 const TRIES: usize = 200;
 
-/// Leads a group, and has nothing to do with us.
+/// A process that leads its own group and is unrelated to the spawner.
 struct Bystander(Child);
 
 impl Bystander {
@@ -28,8 +28,8 @@ impl Bystander {
         Self(sleeps.arg("1000").process_group(0).spawn().unwrap())
     }
 
-    /// With the number of a process that is no more. `None` where the number cannot be had: it
-    /// is not free, others took it first, or we may not choose.
+    /// Starts a process with the pid of a dead process. Returns `None` if the pid is in use, if
+    /// other processes took it first, or without permission to choose.
     fn with_number(number: u32) -> Option<Self> {
         (0..TRIES).find_map(|_| {
             choose(number)?;
@@ -53,14 +53,15 @@ impl Drop for Bystander {
     }
 }
 
-/// Which number the system gives next. Only root may choose.
+/// Requests the pid of the next process. Only root may do so.
 fn choose(number: u32) -> Option<()> {
     fs::write("/proc/sys/kernel/ns_last_pid", (number - 1).to_string()).ok()
 }
 
-/// A server that left for a session of its own, and its group empty. It ends with its stdin.
+/// Starts a server that has moved to a session of its own, so that its original group is empty. It
+/// exits at the end of its stdin.
 async fn left(spawner: &Arc<Spawner>) -> (Tree, tokio::process::ChildStdin, Group) {
-    // Its leader leaves after it has left.
+    // The leader exits after the server has moved.
     let script = "setsid --fork sh -c 'echo ready >&2; echo left; read line' | read left";
     let mut tree = spawn(script, spawner);
     let (stdin, group) = (tree.take_stdin().unwrap(), tree.group.clone().unwrap());
@@ -69,8 +70,8 @@ async fn left(spawner: &Arc<Spawner>) -> (Tree, tokio::process::ChildStdin, Grou
     (tree, stdin, group)
 }
 
-/// Has the number of the group now. Where the number cannot be had, the group is given the
-/// bystander's in what we remember of it, which comes to the same.
+/// Starts a process whose pid is now that of the group. If it cannot get that pid, the tree's
+/// record of the group is changed to the bystander's pid, which is equivalent.
 fn bystander(tree: &mut Tree, group: &Group) -> Bystander {
     Bystander::with_number(group.id().cast_unsigned()).unwrap_or_else(|| {
         let bystander = Bystander::any();
@@ -79,7 +80,7 @@ fn bystander(tree: &mut Tree, group: &Group) -> Bystander {
     })
 }
 
-/// The group as it would be remembered, had its number gone to the bystander.
+/// Returns the group as it would be recorded if the bystander had reused its id.
 fn before(bystander: &Bystander) -> Group {
     let now = Identity::of(bystander.0.id().cast_signed()).unwrap();
     let earlier = Identity {
@@ -105,7 +106,7 @@ async fn a_stop_and_a_drop_leave_who_has_the_number_now() {
     }
 }
 
-/// The server itself lives on, and the reaper would have ended the bystander for its sake.
+/// The server itself still runs; with the group recorded, the reaper would kill the bystander.
 #[tokio::test]
 async fn the_reaper_is_told_that_a_group_is_over() {
     let reaper = Reaper::new("/bin/cat".into(), Vec::new());
@@ -116,14 +117,13 @@ async fn the_reaper_is_told_that_a_group_is_over() {
     tree.stop(Pace::Hurried).await;
 }
 
-/// Not even while it is found out how the child left: the number stays taken until the stop is
-/// done.
+/// The pid stays reserved while the exit status is read, until the stop is done.
 #[tokio::test]
 async fn nobody_gets_the_number_of_a_child_before_its_stop_is_done() {
     let mut tree = spawn("sleep 1000 & echo ready >&2; exit 3", &Arc::default());
     let leader = tree.id().unwrap();
     assert_eq!(tree.wait_for_exit().await.unwrap().code(), Some(3));
-    // In both cases, the system itself reports which process has the pid.
+    // In both cases, the system itself reports the process that has the pid.
     assert!(Bystander::with_number(leader).is_none());
     let identity = Identity::of(leader.cast_signed()).unwrap();
     assert!(tree.group.as_ref().unwrap().knows(identity));
@@ -137,8 +137,8 @@ fn a_group_of_another_start_is_not_ours() {
     let (same, earlier) = (bystander.group(), before(&bystander));
     let found = |group: &Group| {
         let groups = std::slice::from_ref(group);
-        let meant = Meant::Nobody;
-        Table::near().find(&Claim { groups, meant }).len()
+        let marks = ClaimedMarks::None;
+        ProcessTable::near().find(&Claim { groups, marks }).len()
     };
     assert_eq!((found(&same), found(&earlier)), (1, 0));
 
@@ -147,14 +147,15 @@ fn a_group_of_another_start_is_not_ours() {
     assert!(bystander.lives());
 }
 
-/// The leader was waited for. Who is left has nothing of ours but that it was there then.
+/// The leader was reaped. The remaining member has no mark; it is known only because it was in the
+/// group at that time.
 #[tokio::test]
 async fn a_member_without_environment_is_ended_after_its_leader_was_waited_for() {
     let script = "env -i sleep 1000 & echo ready >&2";
     let mut tree = spawn(script, &Arc::default());
     tree.reap_leader().await;
-    let group = tree.group.clone().expect("somebody lives in it");
-    assert_eq!(Table::near().led_by(group.id()).len(), 1);
+    let group = tree.group.clone().expect("the group has a member");
+    assert_eq!(ProcessTable::near().led_by(group.id()).len(), 1);
     tree.stop(Pace::Hurried).await;
-    assert_eq!(Table::near().led_by(group.id()).len(), 0);
+    assert_eq!(ProcessTable::near().led_by(group.id()).len(), 0);
 }

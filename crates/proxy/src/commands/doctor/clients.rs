@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use clients::{Client, Entry, Home, Server, is_same, translate};
+use clients::{ClientProgram, Home, ServerEntry, TranslatedServer, is_same};
 use fleet::{Launch, Template};
 use gateway::Settings;
-use setup::doctor::Check;
+use setup::{doctor::Check, translate};
 
 /// Reads the files of every client that is installed, and changes nothing.
 pub(super) fn check(settings: &Settings) -> Vec<Check> {
@@ -13,14 +13,14 @@ pub(super) fn check(settings: &Settings) -> Vec<Check> {
         return vec![Check::unknown("clients", "no home folder is known").then("export HOME=...")];
     };
     let home = Home::new(folder, std::env::vars());
-    let ours: Vec<(String, Server)> = settings.enabled().filter_map(as_listed).collect();
+    let ours: Vec<(String, TranslatedServer)> = settings.enabled().filter_map(as_listed).collect();
     let installed = clients::find(&home);
     let mut checks = Vec::new();
     for installed in &installed {
         let about = format!("client {}", installed.client.name);
         let reading = installed.read(&home);
         let mistakes = reading.mistakes.iter();
-        checks.extend(mistakes.map(|why| Check::warning(&about, why).then("mend that file")));
+        checks.extend(mistakes.map(|why| Check::warning(&about, why).then("correct that file")));
         let mut found: Vec<Check> = (reading.entries.iter())
             .filter(|entry| !entry.is_off)
             .filter_map(|entry| check_entry(installed.client, entry, &home, &ours))
@@ -35,10 +35,10 @@ pub(super) fn check(settings: &Settings) -> Vec<Check> {
 }
 
 fn check_entry(
-    client: &Client,
-    entry: &Entry,
+    client: &ClientProgram,
+    entry: &ServerEntry,
     home: &Home,
-    ours: &[(String, Server)],
+    ours: &[(String, TranslatedServer)],
 ) -> Option<Check> {
     let listed = translate(entry, home).ok()?.server;
     let about = &format!("client {}", client.name);
@@ -47,16 +47,16 @@ fn check_entry(
         return check_build(about, name, Path::new(command));
     }
     let (same, _) = ours.iter().find(|(_, server)| is_same(server, &listed))?;
-    let found = format!("still lists `{name}` itself, which is server {same} here");
+    let found = format!("still lists `{name}`, which is server {same} here");
     let next = format!(
-        "proxy init --client {} puts our one entry in its place",
+        "proxy init --client {} replaces it by the entry of proxy",
         client.id
     );
     Some(Check::warning(about, found).then(next))
 }
 
 /// Returns true if an entry is this program, whatever its name in the client.
-fn is_us(listed: &Server) -> bool {
+fn is_us(listed: &TranslatedServer) -> bool {
     let command = listed.command.as_deref().map(Path::new);
     let file = command.and_then(Path::file_name);
     file.is_some_and(|file| file == "proxy") && listed.args.iter().any(|arg| arg == "serve")
@@ -72,26 +72,32 @@ fn check_build(about: &str, name: &str, command: &Path) -> Option<Check> {
         Ok(theirs) if theirs == ours => None,
         Ok(_) => {
             let found = format!("its entry `{name}` starts another build, {shown}");
-            Some(Check::warning(about, found).then(format!("name {} there", ours.display())))
+            Some(
+                Check::warning(about, found)
+                    .then(format!("change the command to {}", ours.display())),
+            )
         }
         Err(_) => {
-            let found = format!("its entry `{name}` starts {shown}, which is not there");
-            Some(Check::problem(about, found).then(format!("name {} there", ours.display())))
+            let found = format!("its entry `{name}` starts {shown}, which does not exist");
+            Some(
+                Check::problem(about, found)
+                    .then(format!("change the command to {}", ours.display())),
+            )
         }
     }
 }
 
 /// A server of ours as a client would list it; `None` if part of it is in a variable.
-fn as_listed(server: &gateway::ServerSettings) -> Option<(String, Server)> {
+fn as_listed(server: &gateway::ServerSettings) -> Option<(String, TranslatedServer)> {
     let listed = match &server.spec.launch {
-        Launch::Child { command, args, .. } => Server {
+        Launch::Child { command, args, .. } => TranslatedServer {
             command: Some(command.plain()?),
             args: args.iter().map(Template::plain).collect::<Option<_>>()?,
-            ..Server::default()
+            ..TranslatedServer::default()
         },
-        Launch::Remote { url, .. } => Server {
+        Launch::Remote { url, .. } => TranslatedServer {
             url: Some(url.plain()?),
-            ..Server::default()
+            ..TranslatedServer::default()
         },
     };
     Some((server.spec.name.to_string(), listed))

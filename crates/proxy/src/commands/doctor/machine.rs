@@ -8,11 +8,11 @@ use gateway::Settings;
 use setup::doctor::{Check, programs};
 use tokio::{process::Command, time::timeout};
 
-use super::{
-    super::{serve::find_route, status::ask_daemons},
-    traces,
+use super::traces;
+use crate::{
+    cli::global::Global,
+    commands::route::{find_route, read_status},
 };
-use crate::cli::Global;
 
 /// The timeout of a program that prints its version; `docker info` asks its daemon.
 const ANSWER_WAIT: Duration = Duration::from_secs(10);
@@ -28,7 +28,7 @@ pub(super) fn check_clock() -> Check {
     let days = now_s() / 86_400;
     let earliest = days_of(known).unwrap_or(0);
     if days + 1 < earliest {
-        let found = format!("says a day before {known}, so certificates are not believed");
+        let found = format!("is before {known}, so certificates are rejected");
         return Check::problem("clock", found).then("set the clock: `timedatectl set-ntp true`");
     }
     Check::fine("clock", format!("after {known}"))
@@ -40,12 +40,13 @@ pub(super) fn check_sandbox(settings: &Settings) -> Check {
     let wanting = settings.enabled().find(|it| wanting(&it.spec));
     match (processes::sandbox::check(), wanting) {
         (Ok(()), _) => Check::fine("sandbox", "servers can be confined"),
-        (Err(error), None) => Check::fine("sandbox", format!("{error}; no server wants it")),
+        (Err(error), None) => Check::fine("sandbox", format!("{error}; no server needs it")),
         (Err(error), Some(server)) => {
             let name = &server.spec.name;
             let found = format!("{error}, so server {name} does not start");
-            Check::problem("sandbox", found)
-                .then(format!("give {name} an `image`, or take its `sandbox` out"))
+            Check::problem("sandbox", found).then(format!(
+                "set an `image` for {name}, or remove its `sandbox`"
+            ))
         }
     }
 }
@@ -82,15 +83,15 @@ pub(super) async fn ask_programs(
                 versions.insert(program, version);
                 check
             }
-            Err(Silence::Missing(failure)) => {
+            Err(NoVersion::Missing(failure)) => {
                 let next = failure.hint.clone().unwrap_or_default();
                 Check::problem(about, failure.to_string()).then(next)
             }
-            Err(Silence::Said(why)) if program == "docker" => {
+            Err(NoVersion::Said(why)) if program == "docker" => {
                 Check::problem(about, why).then("start Docker, until `docker info` answers")
             }
-            Err(Silence::Said(why)) => Check::problem(about, why).then(format!(
-                "install {called} anew: `{program} {}` fails",
+            Err(NoVersion::Said(why)) => Check::problem(about, why).then(format!(
+                "reinstall {called}: `{program} {}` fails",
                 args.join(" ")
             )),
         });
@@ -105,24 +106,24 @@ pub(super) async fn ask_programs(
 }
 
 /// The reason why a program does not print its version.
-enum Silence {
+enum NoVersion {
     Missing(fleet::Failure),
     Said(String),
 }
 
 /// Returns the version that a program prints, if it is on a path where a server would find it too.
-async fn ask(program: &str, args: &[&str]) -> Result<String, Silence> {
-    let file = fleet::find_by_word(program).map_err(Silence::Missing)?;
+async fn ask(program: &str, args: &[&str]) -> Result<String, NoVersion> {
+    let file = fleet::find_by_word(program).map_err(NoVersion::Missing)?;
     let mut command = Command::new(file);
     command.args(args).stdin(Stdio::null()).kill_on_drop(true);
     let output = match timeout(ANSWER_WAIT, command.output()).await {
         Ok(Ok(output)) => output,
         Ok(Err(error)) => {
-            return Err(Silence::Said(format!(
+            return Err(NoVersion::Said(format!(
                 "`{program}` cannot be started: {error}"
             )));
         }
-        Err(_) => return Err(Silence::Said(format!("`{program}` does not answer"))),
+        Err(_) => return Err(NoVersion::Said(format!("`{program}` does not answer"))),
     };
     let text = String::from_utf8_lossy(&output.stdout);
     let word = text.split_whitespace().find(|word| {
@@ -134,8 +135,8 @@ async fn ask(program: &str, args: &[&str]) -> Result<String, Silence> {
         _ => {
             let told = String::from_utf8_lossy(&output.stderr);
             let told = told.lines().map(str::trim).rfind(|line| !line.is_empty());
-            let told = told.unwrap_or("it says no version");
-            Err(Silence::Said(printable::one_line(told)))
+            let told = told.unwrap_or("it prints no version");
+            Err(NoVersion::Said(printable::one_line(told)))
         }
     }
 }
@@ -150,15 +151,17 @@ pub(super) fn check_state(folder: &Path) -> Vec<Check> {
     }
     let can_write = tempfile::NamedTempFile::new_in(folder);
     if let Err(error) = can_write {
-        let next = format!("make {shown} writable, or name another with `state_dir`");
+        let next = format!("make {shown} writable, or set `state_dir` to another folder");
         return vec![Check::problem(about, format!("{shown}: {error}")).then(next)];
     }
     let free = rustix::fs::statvfs(folder);
     let free = free.map_or(u64::MAX, |it| it.f_bavail.saturating_mul(it.f_frsize) >> 20);
     let found = format!("{shown}: {free} MiB are free");
     vec![match free {
-        0..DISK_NEEDED_MIB => Check::problem(about, found).then("make room: `df -h`"),
-        DISK_NEEDED_MIB..DISK_SCARCE_MIB => Check::warning(about, found).then("make room: `df -h`"),
+        0..DISK_NEEDED_MIB => Check::problem(about, found).then("free disk space: `df -h`"),
+        DISK_NEEDED_MIB..DISK_SCARCE_MIB => {
+            Check::warning(about, found).then("free disk space: `df -h`")
+        }
         u64::MAX => Check::fine(about, format!("{shown} can be written to")),
         _ => Check::fine(about, found),
     }]
@@ -175,7 +178,7 @@ pub(super) async fn check_daemons(global: &Global) -> Vec<Check> {
         Err(_) => return Vec::new(),
     };
     let mut checks = find_stale_sockets(&route);
-    let daemons = match ask_daemons(&route).await {
+    let daemons = match read_status(&route).await {
         Ok(daemons) => daemons,
         Err(error) => {
             checks.push(Check::unknown("daemon", error.to_string()).then("proxy daemon restart"));
@@ -184,24 +187,25 @@ pub(super) async fn check_daemons(global: &Global) -> Vec<Check> {
     };
     let ours = Build::ours().version;
     for daemon in &daemons {
-        let version = daemon["version"].as_str().unwrap_or("of no version");
-        let pid = &daemon["pid"];
-        checks.push(if version == ours {
+        let (version, pid) = (&daemon.version, daemon.pid);
+        checks.push(if *version == ours {
             Check::fine("daemon", format!("{version} runs, pid {pid}"))
         } else {
             let found = format!("{version} runs, pid {pid}; this program is {ours}");
             Check::warning("daemon", found).then("proxy daemon restart")
         });
-        checks.extend(traces::check_delivery(&daemon["traces"]));
-        if let Some(mistakes) = daemon["config_mistakes"].as_str() {
-            let found = format!("goes on with the file as it was before:\n{mistakes}");
+        checks.extend(daemon.traces.as_ref().map(traces::check_delivery));
+        if let Some(mistakes) = &daemon.config_mistakes {
+            let found = format!(
+                "uses the previous configuration, because the file has mistakes:\n{mistakes}"
+            );
             checks.push(Check::problem("daemon", found).then("proxy config check"));
         }
     }
     if daemons.is_empty() {
         checks.push(Check::fine(
             "daemon",
-            "none runs; the first client starts one",
+            "not running; the first client starts it",
         ));
     }
     checks
@@ -211,7 +215,7 @@ fn find_stale_sockets(route: &Route) -> Vec<Check> {
     let stale = route.place.sockets().into_iter().filter_map(|socket| {
         let is_stale = matches!(connect(&socket), Ok(None)) && socket.exists();
         is_stale.then(|| {
-            let found = format!("{} is left of a daemon that is gone", socket.display());
+            let found = format!("{} is left over from a daemon that ended", socket.display());
             Check::warning("daemon", found).then(format!("rm {}", socket.display()))
         })
     });
@@ -221,7 +225,7 @@ fn find_stale_sockets(route: &Route) -> Vec<Check> {
 #[cfg(test)]
 mod tests {
     use super::{check_state, days_of};
-    use setup::doctor::Verdict;
+    use setup::doctor::CheckVerdict;
 
     #[test]
     fn days_are_counted_to_within_a_few() {
@@ -235,9 +239,9 @@ mod tests {
     fn a_state_folder_is_fine_or_says_what_is_wrong_with_it() {
         let folder = tempfile::tempdir().unwrap();
         let verdict = check_state(&folder.path().join("state"))[0].verdict;
-        assert!(verdict != Verdict::Problem);
+        assert!(verdict != CheckVerdict::Problem);
         let file = folder.path().join("file");
         std::fs::write(&file, "").unwrap();
-        assert_eq!(check_state(&file)[0].verdict, Verdict::Problem);
+        assert_eq!(check_state(&file)[0].verdict, CheckVerdict::Problem);
     }
 }

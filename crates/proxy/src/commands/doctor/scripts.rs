@@ -7,7 +7,7 @@ use setup::doctor::Check;
 pub(super) fn check(settings: &Settings) -> Vec<Check> {
     let saved = SavedScripts::read(settings.scripts.as_deref());
     let mistakes = saved.mistakes.iter().map(|it| {
-        let next = format!("mend scripts/{}; it is read again at once", it.file);
+        let next = format!("correct scripts/{}; the change applies at once", it.file);
         Check::problem(format!("script {}", it.file), &it.why).then(next)
     });
     let mut checks: Vec<Check> = mistakes.collect();
@@ -23,7 +23,7 @@ mod tests {
     use std::fs;
 
     use gateway::Settings;
-    use setup::doctor::Verdict;
+    use setup::doctor::CheckVerdict;
 
     use super::check;
 
@@ -39,11 +39,11 @@ mod tests {
         assert_eq!(check(&settings)[0].found, "1 saved scripts are tools");
         fs::write(scripts.join("two.ts"), "\nfunction main(a: string) {}").unwrap();
         let checks = check(&settings);
-        assert_eq!(checks[0].verdict, Verdict::Problem);
+        assert_eq!(checks[0].verdict, CheckVerdict::Problem);
         assert!(
             checks[0]
                 .found
-                .starts_with("line 2, column 18: `main` takes an object"),
+                .starts_with("line 2, column 18: `main` must take an object"),
             "{}",
             checks[0].found
         );

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use futures::StreamExt as _;
 use gateway::{Gateway, Settings, survey};
 use printable::count_of;
-use registry::{PinTrouble, Shown, Subject};
-use setup::doctor::{Check, Verdict};
+use registry::{PinTrouble, ShownDefinition, Subject};
+use setup::doctor::{Check, CheckVerdict};
 use tool::ServerName;
 
 use crate::commands::idle_rules;
@@ -29,7 +29,9 @@ pub(super) async fn check(
         let settings = gateway.settings();
         let is_broken = |name: &str| {
             let about = format!("server {name}");
-            let mut problems = before.iter().filter(|it| it.verdict == Verdict::Problem);
+            let mut problems = before
+                .iter()
+                .filter(|it| it.verdict == CheckVerdict::Problem);
             problems.any(|check| check.about == about)
         };
         let whole = settings.enabled().filter(|server| {
@@ -56,16 +58,16 @@ pub(super) async fn check(
 }
 
 /// A definition that may be meant to steer the model that reads it.
-fn describe_signs((shown, signs): &(Shown, Vec<String>)) -> Check {
+fn describe_signs((shown, signs): &(ShownDefinition, Vec<String>)) -> Check {
     let (name, server) = (printable::one_line(&shown.name()), &shown.server);
     let signs = signs.join("\n");
     let signs = printable::prose(&signs);
     match shown.subject {
         Subject::Tool(_) => Check::warning(format!("tool {name}"), signs).then(format!(
-            "proxy describe {name}; `tools.deny` of [servers.{server}] keeps it out"
+            "proxy describe {name}; `tools.deny` in [servers.{server}] hides it"
         )),
         _ => Check::warning(name, signs).then(format!(
-            "`enabled = false` in [servers.{server}] keeps its server out"
+            "`enabled = false` in [servers.{server}] disables the server"
         )),
     }
 }
@@ -75,21 +77,20 @@ fn describe_pins(trouble: &PinTrouble) -> Check {
     let found = format!("{trouble}; nothing counts as accepted until it is reviewed");
     let check = Check::warning("pins", found);
     match trouble {
-        PinTrouble::Newer(_) => {
-            check.then("the newer version of proxy, or move the file away and review")
-        }
-        PinTrouble::Unreadable(_) => check.then("give yourself the right to read it"),
+        PinTrouble::Newer(_) => check
+            .then("use the newer version of proxy, or move the file away and run `proxy review`"),
+        PinTrouble::Unreadable(_) => check.then("make the file readable for you"),
         _ => check.then("proxy review"),
     }
 }
 
 /// Describes a snapshot that was damaged.
 fn describe_damage((server, why): &(ServerName, String)) -> Check {
-    let found = format!("its snapshot is damaged ({why}); it is asked again when it is used next");
+    let found = format!("its snapshot is damaged ({why}); its next use repeats the survey");
     Check::warning(format!("server {server}"), found).then(format!("proxy reindex {server}"))
 }
 
-fn describe_answer(asked: &survey::Asked, has_log: bool) -> Check {
+fn describe_answer(asked: &survey::SurveyOutcome, has_log: bool) -> Check {
     let name = &asked.news.server;
     let log = has_log.then(|| format!("proxy log {name}"));
     let about = format!("server {name}");

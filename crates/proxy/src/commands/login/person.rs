@@ -49,7 +49,7 @@ impl Person for Terminal {
             };
         if opened {
             report::say(&format!(
-                "your browser opens {host}; if it does not, go there yourself:"
+                "your browser opens {host}; if it does not, open this address:"
             ));
         } else {
             report::say(&format!("log in at {host}:"));
@@ -57,8 +57,8 @@ impl Person for Terminal {
         report::print_data(url.as_str());
         if !opened && std::io::stdin().is_terminal() {
             report::say(
-                "if the browser is on another machine, it ends at an address that it cannot open: \
-                 paste that here",
+                "if the browser is on another machine, it stops at an address that it cannot open: \
+                 paste that address here",
             );
         }
     }

@@ -1,4 +1,4 @@
-//! Recipes, as they are printed.
+//! The printed recipes.
 
 use insta::assert_snapshot;
 
@@ -24,7 +24,7 @@ fn a_list_says_what_each_gives_and_takes() {
     filesystem  npm     reads and writes files below the folders you name  needs DIR
     tavily      npm     web search made for models                         needs TAVILY_API_KEY
     notion      remote  pages and databases of Notion                      needs a login
-    puppeteer   npm     drives Chrome (archived)                           no longer kept: take playwright
+    puppeteer   npm     drives Chrome (archived)                           no longer maintained: use playwright
     docker      pypi    containers, images and volumes of Docker           needs a running Docker
     ");
 }
@@ -41,7 +41,7 @@ fn one_recipe_is_shown_whole() {
       pinned    mcp<2: it asks for no version of mcp, and does not start with 2 (2026-11-22)
       notes     Reads and writes one SQLite file. SQL errors come as success with text: look at the answer. No longer maintained.
       example   read_query {"query":"SELECT name FROM sqlite_master"}
-      checked   2026-11-22: 2025.4.25 answered with 6 tools
+      checked   2026-11-22: 2025.4.25 has 6 tools
 
     [servers.sqlite]
     command = "uvx"
@@ -56,7 +56,7 @@ fn one_recipe_is_shown_whole() {
       variable  optional GITHUB_PERSONAL_ACCESS_TOKEN: secret, fine-grained or classic token; from GitHub settings, Developer settings, Personal access tokens
       notes     Repositories, issues, pull requests, actions. Narrow it by URL: /mcp/readonly, /mcp/x/TOOLSET, /mcp/x/TOOLSET/readonly. No dynamic client registration: without a listed client use the token header.
       or        docker run -i --rm -e GITHUB_PERSONAL_ACCESS_TOKEN ghcr.io/github/github-mcp-server (official image, offline from the hosted service)
-      checked   not by us; github/github-mcp-server:docs/remote-server.md says so (2026-11-22)
+      checked   not by us; according to github/github-mcp-server:docs/remote-server.md (2026-11-22)
 
     [servers.github]
     url = "https://api.githubcopilot.com/mcp/"

@@ -13,26 +13,27 @@ use serde::Serialize;
 
 use super::{
     super::{grep, limits::MEMORY_BYTES_MAX, select},
-    question::{Question, Task, searching_time},
+    query::{HelperQuery, Task, searching_time},
 };
-use crate::store::Kept;
+use crate::store::KeptResult;
 
-/// Processor time beyond which the system ends it, in seconds more than its own: should nobody
-/// else.
+/// The seconds after its time limit at which the system ends the process, if its parent does not.
 const PROCESSOR_S_MORE: u64 = 2;
 
-/// Answers the question of our parent. On failure it prints nothing: the parent has a text for that
+/// Answers the query of our parent. On failure it prints nothing: the parent has a text for that
 /// case.
-pub fn answer_question(output: &mut dyn io::Write) -> io::Result<()> {
+pub fn answer_query(output: &mut dyn io::Write) -> io::Result<()> {
     let task: Task = serde_json::from_reader(io::stdin().lock())?;
     bound(&task)?;
     let deadline = Instant::now() + searching_time(Duration::from_millis(task.time_ms));
-    let kept = Kept::reopen(&task.path);
+    let kept = KeptResult::reopen(&task.path);
     let kept = kept.map_err(|error| format!("the kept result: {error}"));
-    match (task.question, kept) {
+    match (task.query, kept) {
         (_, Err(why)) => say(output, &Err::<(), _>(why)),
-        (Question::Grep(asked), Ok(kept)) => say(output, &grep::search(&asked, &kept, deadline)),
-        (Question::Select(filter), Ok(mut kept)) => say(output, &select::read(&filter, &mut kept)),
+        (HelperQuery::Grep(query), Ok(kept)) => say(output, &grep::search(&query, &kept, deadline)),
+        (HelperQuery::Select(filter), Ok(mut kept)) => {
+            say(output, &select::read(&filter, &mut kept))
+        }
     }
 }
 
@@ -45,7 +46,7 @@ fn say<T: Serialize>(output: &mut dyn io::Write, answer: &Result<T, String>) -> 
 fn bound(task: &Task) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if getppid() != Pid::from_raw(task.parent) {
-        return Err(io::Error::other("whoever asked is gone"));
+        return Err(io::Error::other("the parent process has ended"));
     }
     // If memory runs short, the system should end this process first.
     let _ = fs::write("/proc/self/oom_score_adj", "1000");
@@ -58,6 +59,6 @@ fn bound(task: &Task) -> io::Result<()> {
         let (current, maximum) = (Some(max), Some(max));
         setrlimit(resource, Rlimit { current, maximum })?;
     }
-    // A core that is piped to a program knows no limit.
+    // The limit does not apply to a core that is piped to a program.
     Ok(set_dumpable_behavior(DumpableBehavior::NotDumpable)?)
 }

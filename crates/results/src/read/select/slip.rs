@@ -3,50 +3,53 @@
 
 use serde_json::Value;
 
-/// The bytes of a message that are shown at its beginning and at its end.
-const HEAD_BYTES: usize = 300;
-const TAIL_BYTES: usize = 100;
+/// The longest message, in characters.
+const MESSAGE_CHARS_MAX: usize = 400;
 
-/// The shortened message, and for the most common mistakes the correct expression.
+/// Returns the shortened message, with the correct expression for the most common mistakes.
 pub(super) fn explain(message: &str) -> String {
-    explain_indexing(message).unwrap_or_else(|| shorten_middle(message))
+    explain_indexing(message).unwrap_or_else(|| shorten(message))
 }
 
 /// `cannot index VALUE with KEY`.
 fn explain_indexing(message: &str) -> Option<String> {
     const WITH: &str = " with ";
     let rest = message.strip_prefix("cannot index ")?;
-    // Either may hold the word itself: the key is what is JSON to the end.
+    // Both may contain the word itself: the key is the part that is JSON up to the end.
     let (value, key, parsed) = rest.rmatch_indices(WITH).find_map(|(at, _)| {
         let key = &rest[at + WITH.len()..];
         let parsed = serde_json::from_str::<Value>(key).ok()?;
         Some((&rest[..at], key, parsed))
     })?;
-    let (key, kind) = (shorten_middle(key), name_kind(value)?);
+    let (key, kind) = (shorten(key), name_kind(value)?);
     let hint = match (kind, &parsed) {
         ("array", Value::String(name)) => {
             let step = write_step(name, &key);
             format!(": for every item `.[]{step}`, for the first `.[0]{step}`")
         }
         ("object", Value::Number(_)) => ": its values are `.[]`, its names `keys`".to_owned(),
-        ("string", _) => ": where it holds JSON, put `fromjson |` before".to_owned(),
+        ("string", _) => ": if it contains JSON, write `fromjson |` before".to_owned(),
         _ => String::new(),
     };
     Some(format!("cannot index {kind} with {key}{hint}"))
 }
 
-/// A step to a member, as it is written behind another.
+/// Writes a step to a member, after another step.
 fn write_step(name: &str, quoted: &str) -> String {
     let mut chars = name.chars();
     let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_';
     let is_word = chars.next().is_some_and(is_letter)
         && chars.all(|c| is_letter(c) || c.is_ascii_digit())
-        && name.len() <= HEAD_BYTES;
+        && name.len() <= MESSAGE_CHARS_MAX;
     if is_word {
         format!(".{name}")
     } else {
         format!("[{quoted}]")
     }
+}
+
+fn shorten(text: &str) -> String {
+    printable::shorten_middle(text, MESSAGE_CHARS_MAX).into_owned()
 }
 
 fn name_kind(value: &str) -> Option<&'static str> {
@@ -59,16 +62,6 @@ fn name_kind(value: &str) -> Option<&'static str> {
         b'-' | b'0'..=b'9' => "number",
         _ => return None,
     })
-}
-
-/// The text without its middle, where it is long.
-fn shorten_middle(text: &str) -> String {
-    if text.len() <= HEAD_BYTES + TAIL_BYTES {
-        return text.to_owned();
-    }
-    let head = text.floor_char_boundary(HEAD_BYTES);
-    let tail = text.ceil_char_boundary(text.len() - TAIL_BYTES);
-    format!("{}…{}", &text[..head], &text[tail..])
 }
 
 #[cfg(test)]
@@ -99,7 +92,7 @@ mod tests {
         );
         check(
             "cannot index \"{}\" with \"a\"",
-            "cannot index string with \"a\": where it holds JSON, put `fromjson |` before",
+            "cannot index string with \"a\": if it contains JSON, write `fromjson |` before",
         );
         check(
             "cannot index 1 with \"a\"",
@@ -107,7 +100,7 @@ mod tests {
         );
         let long = format!("cannot use {} as iterable", "ä".repeat(50_000));
         let short = explain(&long);
-        assert!(short.len() <= 410, "{} bytes", short.len());
+        assert_eq!(short.chars().count(), 400);
         assert!(short.starts_with("cannot use ää") && short.ends_with("ä as iterable"));
     }
 }

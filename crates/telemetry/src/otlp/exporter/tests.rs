@@ -8,7 +8,7 @@ use tokio::{
 };
 
 use super::{Exporter, QUEUE_MAX};
-use crate::otlp::{open_span::OpenSpan, sending::Collector, span::Kind};
+use crate::otlp::{open_span::OpenSpan, sending::Collector, span::SpanKind};
 
 /// Makes an exporter to this address, with a header that the collector receives.
 fn exporter_to(url: &str) -> Arc<Exporter> {
@@ -23,7 +23,7 @@ fn exporter_to(url: &str) -> Arc<Exporter> {
 fn record(exporter: &Arc<Exporter>, count: usize) {
     for _ in 0..count {
         let mut span = OpenSpan::begin(exporter, None).unwrap();
-        span.is_named("tools/call echo".to_owned(), Kind::Client);
+        span.set_name("tools/call echo".to_owned(), SpanKind::Client);
     }
 }
 

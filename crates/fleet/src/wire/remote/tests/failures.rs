@@ -1,4 +1,4 @@
-//! Servers that refuse, and what is said about it.
+//! Servers that refuse requests, and the resulting messages.
 
 use std::{
     fs,
@@ -18,18 +18,20 @@ use tokio_util::sync::CancellationToken;
 use tool::ServerName;
 
 use super::{
-    Asked, ODD, Opening, Reply, SECRET, Web, answer, check, event, failed, fleet, fleet_in, open,
-    play, request,
+    FakeResponse, FakeWebServer, ODD, Opening, SECRET, SeenRequest, answer, check, event, failed,
+    fleet, fleet_in, open, play, request,
 };
 use crate::{
-    CALL_TIMEOUT_DEFAULT, CallError, Fleet, Ran, Surroundings, Template,
+    CALL_TIMEOUT_DEFAULT, CallError, Fleet, Ran, Servers as _, Surroundings, Template,
     error::{Denied, RequestError},
     wire::{HandshakeError, Obstacle},
 };
 
-type Play = Box<dyn Fn(&Asked) -> Reply + Send + Sync>;
+type Play = Box<dyn Fn(&SeenRequest) -> FakeResponse + Send + Sync>;
 
-fn calls(reply: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> impl Fn(&Asked) -> Reply {
+fn calls(
+    reply: impl Fn(&SeenRequest) -> FakeResponse + Send + Sync + 'static,
+) -> impl Fn(&SeenRequest) -> FakeResponse {
     move |asked| match asked.what() {
         "tools/call" => reply(asked),
         _ => play(asked),
@@ -58,12 +60,16 @@ async fn a_refused_call_names_the_status_and_when_to_come_back_and_no_secret() {
         (400, SECRET, "HTTP 400 Bad Request, Retry-After: 7: ***"),
     ];
     for (status, body, expected) in cases {
-        let refuse = move |_: &Asked| Reply::text(status, body).with("retry-after", "7");
+        let refuse =
+            move |_: &SeenRequest| FakeResponse::text(status, body).with("retry-after", "7");
         for opening in [Opening::Handshake, Opening::Stateless] {
-            let web = Web::start(calls(refuse)).await;
+            let web = FakeWebServer::start(calls(refuse)).await;
             let (remote, _) = open(&web.url("/mcp?key=hidden"), opening).await.unwrap();
             assert_eq!(failed(remote.call(&request("t")).await), expected);
-            assert!(!remote.has_ended(), "one refused call ends no connection");
+            assert!(
+                !remote.has_ended(),
+                "a refused call does not end the connection"
+            );
         }
     }
 }
@@ -71,10 +77,10 @@ async fn a_refused_call_names_the_status_and_when_to_come_back_and_no_secret() {
 #[tokio::test]
 async fn a_server_that_cannot_be_reached_was_sent_nothing() {
     for opening in [Opening::Handshake, Opening::Stateless] {
-        let web = Web::start(play).await;
+        let web = FakeWebServer::start(play).await;
         let (remote, _) = open(&web.url("/mcp?key=hidden"), opening).await.unwrap();
         drop(web);
-        // The first may still find the old connection.
+        // The first call may still use the old connection.
         let _ = remote.call(&request("t")).await;
         match remote.call(&request("t")).await {
             Err(RequestError::Unreached(why)) => assert!(!why.contains("hidden"), "{why}"),
@@ -85,29 +91,29 @@ async fn a_server_that_cannot_be_reached_was_sent_nothing() {
 
 #[tokio::test]
 async fn an_answer_of_any_shape_ends_the_call() {
-    type Make = fn(&Asked) -> Reply;
+    type Make = fn(&SeenRequest) -> FakeResponse;
     let bodies: [(Make, &str); 6] = [
         (
-            |_| Reply::json("<html>"),
-            "its answer is no JSON-RPC: <html>",
+            |_| FakeResponse::json("<html>"),
+            "its response is not JSON-RPC: <html>",
         ),
-        (|_| Reply::json(""), "its answer is no JSON-RPC: "),
+        (|_| FakeResponse::json(""), "its response is not JSON-RPC: "),
         (
-            |_| Reply::json(r#"{"jsonrpc":"2.0","id":999,"result":{}}"#),
-            "its answer is for another request",
+            |_| FakeResponse::json(r#"{"jsonrpc":"2.0","id":999,"result":{}}"#),
+            "its response is for another request",
         ),
-        (|_| Reply::events([]), "its answer broke off"),
+        (|_| FakeResponse::events([]), "its response ended early"),
         (
-            |_| Reply::events([event("not JSON"), "data: {\"half\"".to_owned()]),
-            "its answer broke off",
+            |_| FakeResponse::events([event("not JSON"), "data: {\"half\"".to_owned()]),
+            "its response ended early",
         ),
         (
-            |_| Reply::text(302, "").with("location", "http://127.0.0.2:1/elsewhere?key=x"),
-            "HTTP 302 Found, it redirects to http://127.0.0.2:1/elsewhere",
+            |_| FakeResponse::text(302, "").with("location", "http://127.0.0.2:1/elsewhere?key=x"),
+            "HTTP 302 Found, redirect to http://127.0.0.2:1/elsewhere",
         ),
     ];
     for (reply, expected) in bodies {
-        let web = Web::start(calls(reply)).await;
+        let web = FakeWebServer::start(calls(reply)).await;
         let (remote, _) = open(&web.url("/mcp"), Opening::Handshake).await.unwrap();
         assert_eq!(failed(remote.call(&request("t")).await), expected);
     }
@@ -118,16 +124,16 @@ async fn an_error_of_the_protocol_is_the_servers_own_however_it_comes() {
     let error = r#"{"code":"E_ODD","message":"no","data":{"a": 1.0}}"#;
     let of = move |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#);
     let replies: [Play; 4] = [
-        Box::new(move |asked| Reply::json(of(&asked.id().to_string()))),
-        Box::new(move |asked| Reply::events([event(&of(&asked.id().to_string()))])),
-        Box::new(move |_| Reply::json(of("null"))),
-        Box::new(move |_| Reply::text(400, &of("null"))),
+        Box::new(move |asked| FakeResponse::json(of(&asked.id().to_string()))),
+        Box::new(move |asked| FakeResponse::events([event(&of(&asked.id().to_string()))])),
+        Box::new(move |_| FakeResponse::json(of("null"))),
+        Box::new(move |_| FakeResponse::text(400, &of("null"))),
     ];
     for reply in replies {
-        let web = Web::start(calls(reply)).await;
+        let web = FakeWebServer::start(calls(reply)).await;
         let (remote, _) = open(&web.url("/mcp"), Opening::Stateless).await.unwrap();
         let Err(RequestError::Protocol(error)) = remote.call(&request("t")).await else {
-            panic!("an error of the protocol");
+            panic!("expected a protocol error");
         };
         assert_eq!(
             (error.code.as_str(), error.message.as_str()),
@@ -139,11 +145,11 @@ async fn an_error_of_the_protocol_is_the_servers_own_however_it_comes() {
 
 #[tokio::test]
 async fn answers_to_nobody_and_second_answers_harm_no_call() {
-    let web = Web::start(calls(|asked| {
+    let web = FakeWebServer::start(calls(|asked| {
         let strange = r#"{"jsonrpc":"2.0","id":4711,"result":{}}"#;
         let first = answer(asked, ODD);
         let second = answer(asked, r#"{"second":true}"#);
-        Reply::events([event(strange), event(&first), event(&second)])
+        FakeResponse::events([event(strange), event(&first), event(&second)])
     }))
     .await;
     let (remote, _) = open(&web.url("/mcp"), Opening::Handshake).await.unwrap();
@@ -154,54 +160,61 @@ async fn answers_to_nobody_and_second_answers_harm_no_call() {
 
 #[tokio::test]
 async fn our_headers_stay_with_the_server_they_are_meant_for() {
-    let elsewhere = Web::start(play).await;
+    let elsewhere = FakeWebServer::start(play).await;
     let target = elsewhere.url("/mcp");
-    let web = Web::start(move |_| Reply::status(307).with("location", &target)).await;
+    let web =
+        FakeWebServer::start(move |_| FakeResponse::status(307).with("location", &target)).await;
     let refused = open(&web.url("/mcp"), Opening::Handshake).await;
     let Err(HandshakeError::Unreached { why, obstacle }) = refused else {
-        panic!("another server is not followed");
+        panic!("a redirect to another server was followed");
     };
     assert_eq!(obstacle, Obstacle::Redirected);
     let named = format!(
-        "HTTP 307 Temporary Redirect, it redirects to {}",
+        "HTTP 307 Temporary Redirect, redirect to {}",
         elsewhere.url("/mcp")
     );
     assert_eq!(why, named);
     assert!(elsewhere.seen().is_empty());
 
-    let web = Web::start(|asked| match asked.path.as_str() {
-        "/mcp" => Reply::status(308).with("location", "/mcp/"),
+    let web = FakeWebServer::start(|asked| match asked.path.as_str() {
+        "/mcp" => FakeResponse::status(308).with("location", "/mcp/"),
         _ => play(asked),
     })
     .await;
     open(&web.url("/mcp"), Opening::Handshake)
         .await
-        .expect("the same server is followed");
+        .expect("a redirect to the same server is followed");
 }
 
 #[tokio::test]
 async fn a_server_that_wants_to_know_who_asks_says_so_at_once() {
     for status in [401, 403] {
         for opening in [Opening::Handshake, Opening::Stateless] {
-            let deny =
-                move |_: &Asked| Reply::text(status, SECRET).with("www-authenticate", "Bearer");
-            let web = Web::start(deny).await;
+            let deny = move |_: &SeenRequest| {
+                FakeResponse::text(status, SECRET).with("www-authenticate", "Bearer")
+            };
+            let web = FakeWebServer::start(deny).await;
             match open(&web.url("/mcp"), opening).await {
                 Err(HandshakeError::Denied(Denied { why, is_unknown })) => {
                     assert_eq!(is_unknown, status == 401);
                     assert!(why.starts_with(&format!("HTTP {status}")), "{why}");
                     assert!(why.ends_with(": ***"), "{why}");
                 }
-                other => panic!("{other:?} is no denial"),
+                other => panic!("{other:?} is not a denial"),
             }
-            assert_eq!(web.seen().len(), 1, "asked once: {:?}", web.whats());
+            assert_eq!(
+                web.seen().len(),
+                1,
+                "more than one request: {:?}",
+                web.whats()
+            );
         }
     }
 }
 
 #[tokio::test]
 async fn a_server_that_no_longer_knows_us_is_not_asked_again() {
-    let web = Web::start(calls(|_| Reply::status(401))).await;
+    let web = FakeWebServer::start(calls(|_| FakeResponse::status(401))).await;
     let (fleet, name) = fleet(&web.url("/mcp"));
     let never = CancellationToken::new();
     let mut whys = Vec::new();
@@ -225,36 +238,36 @@ async fn a_server_that_no_longer_knows_us_is_not_asked_again() {
     fleet.stop().await;
 }
 
-/// A server that lets in whoever has the newest token, and its authorization server, which gives it
-/// while it works.
-async fn guarded(newest: &Arc<AtomicUsize>, works: &Arc<AtomicBool>) -> Web {
+/// A server that accepts only the newest token, and its authorization server, which issues the
+/// token while it works.
+async fn guarded(newest: &Arc<AtomicUsize>, works: &Arc<AtomicBool>) -> FakeWebServer {
     let (newest, works) = (Arc::clone(newest), Arc::clone(works));
-    Web::start(move |asked: &Asked| {
+    FakeWebServer::start(move |asked: &SeenRequest| {
         let newest = format!("t{}", newest.load(Ordering::Relaxed));
         if asked.path == "/token" {
             let given = json!({"access_token": newest, "token_type": "Bearer", "expires_in": 3600});
             return if works.load(Ordering::Relaxed) {
-                Reply::json(given.to_string())
+                FakeResponse::json(given.to_string())
             } else {
-                Reply::status(503)
+                FakeResponse::status(503)
             };
         }
         let is_known = asked.header("authorization") == Some(&format!("Bearer {newest}"));
         let is_asked = asked.method == "POST";
         match (is_known, asked.what()) {
-            (false, _) if is_asked => Reply::status(401).with("www-authenticate", "Bearer"),
-            (_, "tools/call") => Reply::result(asked, "{}"),
+            (false, _) if is_asked => FakeResponse::status(401).with("www-authenticate", "Bearer"),
+            (_, "tools/call") => FakeResponse::result(asked, "{}"),
             _ => play(asked),
         }
     })
     .await
 }
 
-/// Writes a login with this token, which can be renewed.
-async fn log_in(files: &PrivateFiles, state: &Path, web: &Web, token: &str) {
+/// Writes a login with this token, which can be refreshed.
+async fn log_in(files: &PrivateFiles, state: &Path, web: &FakeWebServer, token: &str) {
     let url = web.url("/mcp");
     let file = RecordFile::of(files, "web", &url);
-    let credential = Credential::new(file, url.clone(), oauth::Settings::default());
+    let credential = Credential::new(file, url.clone(), oauth::LoginSettings::default());
     credential.note_challenge(oauth::Challenge::default()).await;
     let mut kept = fs::read_dir(state.join("auth")).unwrap();
     let path = kept.find_map(|it| {
@@ -284,7 +297,7 @@ async fn a_login_that_cannot_be_renewed_now_has_not_ended() {
     };
     let (fleet, name) = fleet_in(&web.url("/mcp"), Vec::new(), surroundings);
     let never = CancellationToken::new();
-    // First where it is started, then where it runs.
+    // First at the start of the server, then while it runs.
     for round in 3..5 {
         let error = fleet.call(&name, &request("t"), &never).await.unwrap_err();
         let CallError::Unavailable { failure, ran, .. } = error else {
@@ -314,11 +327,11 @@ async fn a_command_that_prints_a_key_runs_again_where_the_key_is_refused_or_the_
     let key = format!("${{command:sh -c 'echo run >>{runs}; wc -l <{runs}'}}");
     let valid = Arc::new(AtomicUsize::new(1));
     let is_valid = Arc::clone(&valid);
-    let web = Web::start(move |asked: &Asked| {
+    let web = FakeWebServer::start(move |asked: &SeenRequest| {
         let valid = is_valid.load(Ordering::Relaxed).to_string();
         match asked.what() {
-            _ if asked.header("x-key").map(str::trim) != Some(&valid) => Reply::status(401),
-            "tools/call" => Reply::result(asked, "{}"),
+            _ if asked.header("x-key").map(str::trim) != Some(&valid) => FakeResponse::status(401),
+            "tools/call" => FakeResponse::result(asked, "{}"),
             _ => play(asked),
         }
     })
@@ -339,18 +352,18 @@ async fn a_command_that_prints_a_key_runs_again_where_the_key_is_refused_or_the_
     };
     let first = open();
     call(&first).await.unwrap();
-    // Refused when it starts.
+    // The key is refused when the server starts.
     valid.store(2, Ordering::Relaxed);
     let second = open();
     call(&second).await.unwrap();
-    // Refused while it runs: that call fails, and the next has the new key.
+    // The key is refused while the server runs: that call fails, and the next has the new key.
     valid.store(3, Ordering::Relaxed);
     assert!(call(&second).await.is_err());
     call(&second).await.unwrap();
     assert!(second.0.restart(&second.1));
     valid.store(4, Ordering::Relaxed);
     call(&second).await.unwrap();
-    // A key that is refused although it was just printed is printed once.
+    // The command runs once even if its new key is refused.
     valid.store(0, Ordering::Relaxed);
     assert!(second.0.restart(&second.1));
     assert!(call(&second).await.is_err() && call(&second).await.is_err());
@@ -361,9 +374,9 @@ async fn a_command_that_prints_a_key_runs_again_where_the_key_is_refused_or_the_
 
 #[tokio::test]
 async fn a_server_that_hangs_costs_one_call_its_own_limit_and_no_other_call_anything() {
-    let web = Web::start(|asked| match asked.what() {
-        "tools/call" if asked.body["params"]["name"] == "slow" => Reply::Hang,
-        "tools/call" => Reply::result(asked, ODD),
+    let web = FakeWebServer::start(|asked| match asked.what() {
+        "tools/call" if asked.body["params"]["name"] == "slow" => FakeResponse::Hang,
+        "tools/call" => FakeResponse::result(asked, ODD),
         _ => play(asked),
     })
     .await;
@@ -374,7 +387,7 @@ async fn a_server_that_hangs_costs_one_call_its_own_limit_and_no_other_call_anyt
     let slow = request("slow");
     let slow = fleet.call(&name, &slow, &never);
     let fast = async {
-        let is_slow = |asked: &Asked| asked.body["params"]["name"] == "slow";
+        let is_slow = |asked: &SeenRequest| asked.body["params"]["name"] == "slow";
         web.until_one(is_slow).await;
         let answer = fleet.call(&name, &request("fast"), &never).await;
         pause();
@@ -398,7 +411,7 @@ async fn a_server_that_hangs_costs_one_call_its_own_limit_and_no_other_call_anyt
     fleet.stop().await;
 }
 
-/// Run in a process of its own by the test below, with the proxy in its environment.
+/// Runs in a process of its own, started by the test below, with the proxy in its environment.
 #[tokio::test]
 #[ignore = "the child process of the test below, which starts it by name"]
 async fn child_behind_a_proxy() {
@@ -406,13 +419,13 @@ async fn child_behind_a_proxy() {
         .await
         .unwrap();
     check(&remote.call(&request("t")).await, ODD);
-    let direct = Web::start(play).await;
+    let direct = FakeWebServer::start(play).await;
     open(&direct.url("/mcp"), Opening::Handshake).await.unwrap();
 }
 
 #[tokio::test]
 async fn the_proxy_of_the_environment_is_used_but_not_to_reach_ourselves() {
-    let proxy = Web::start(calls(|asked| Reply::result(asked, ODD))).await;
+    let proxy = FakeWebServer::start(calls(|asked| FakeResponse::result(asked, ODD))).await;
     let mut child = Command::new(std::env::current_exe().unwrap());
     child
         .args(["--ignored", "--exact"])

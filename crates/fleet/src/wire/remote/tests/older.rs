@@ -1,4 +1,4 @@
-//! Servers of the older transport.
+//! Servers of the HTTP+SSE transport.
 
 use std::sync::Arc;
 
@@ -8,45 +8,41 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Asked, CHANGED, ODD, Opening, Reply, SECRET, Web, answer, check, fleet, open, open_with, play,
-    request, told,
+    CHANGED, FakeResponse, FakeWebServer, ODD, Opening, SECRET, SeenRequest, answer, check, fleet,
+    open, open_with, play, request, told,
 };
-use crate::{
-    ProgressSink, Request,
-    error::RequestError,
-    wire::{HandshakeError, remote::Remote},
-};
+use crate::{ProgressSink, Request, Servers as _, error::RequestError, wire::HandshakeError};
 
-/// More than any test has the server say at once.
+/// More events than any test has the server send at once.
 const EVENTS_MAX: usize = 16;
 
-/// A server with one stream: what is posted is answered there.
+/// A server with one stream, on which it responds to every POST.
 #[derive(Clone, Default)]
 struct Old {
     stream: Arc<Mutex<Option<mpsc::Sender<String>>>>,
 }
 
 impl Old {
-    fn play(&self, asked: &Asked) -> Reply {
+    fn play(&self, asked: &SeenRequest) -> FakeResponse {
         match (asked.method.as_str(), asked.path.as_str()) {
             ("GET", _) => {
                 let (sender, later) = mpsc::channel(EVENTS_MAX);
                 *self.stream.lock() = Some(sender);
                 let endpoint = "event: endpoint\r\ndata: /post?session=1\r\n\r\n".to_owned();
-                Reply::Events(vec![endpoint], later)
+                FakeResponse::Events(vec![endpoint], later)
             }
             ("POST", "/post?session=1") => {
                 self.answer(asked);
-                Reply::text(202, "Accepted")
+                FakeResponse::text(202, "Accepted")
             }
-            _ => Reply::text(404, "Cannot POST /"),
+            _ => FakeResponse::text(404, "Cannot POST /"),
         }
     }
 
-    fn answer(&self, asked: &Asked) {
+    fn answer(&self, asked: &SeenRequest) {
         match asked.what() {
             "initialize" => {
-                if let Reply::Whole { body, .. } = play(asked) {
+                if let FakeResponse::Whole { body, .. } = play(asked) {
                     self.say(&body);
                 }
             }
@@ -58,7 +54,7 @@ impl Old {
     fn say(&self, message: &str) {
         let stream = self.stream.lock();
         let text = format!("event: message\r\ndata: {message}\r\n\r\n");
-        // A client that has left is none of the server's business.
+        // The client may have disconnected, which the server ignores.
         let _ = stream.as_ref().unwrap().try_send(text);
     }
 
@@ -67,9 +63,9 @@ impl Old {
     }
 }
 
-async fn start(old: &Old) -> Web {
+async fn start(old: &Old) -> FakeWebServer {
     let old = old.clone();
-    Web::start(move |asked| old.play(asked)).await
+    FakeWebServer::start(move |asked| old.play(asked)).await
 }
 
 #[tokio::test]
@@ -83,7 +79,6 @@ async fn an_older_server_is_found_served_byte_for_byte_and_remembered() {
     ] {
         let before = web.seen().len();
         let (remote, about) = open(&web.url(path), opening).await.unwrap();
-        assert!(matches!(remote, Remote::Sse(_)));
         assert_eq!(about.name.as_deref(), Some("web"));
         // The next connection can open the server with the recorded transport.
         assert_eq!(about.spoken.transport, Transport::Sse);
@@ -114,8 +109,8 @@ async fn a_modern_guess_about_an_older_server_is_a_wrong_revision() {
 async fn a_modern_server_that_refuses_the_legacy_opening_is_a_wrong_revision() {
     let error = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"no initialize"}}"#;
     for status in [200, 400, 404] {
-        let web = Web::start(move |asked| match asked.what() {
-            "initialize" => Reply::text(status, error),
+        let web = FakeWebServer::start(move |asked| match asked.what() {
+            "initialize" => FakeResponse::text(status, error),
             _ => play(asked),
         })
         .await;
@@ -129,8 +124,8 @@ async fn a_modern_server_that_refuses_the_legacy_opening_is_a_wrong_revision() {
 
 #[tokio::test]
 async fn a_streamable_server_at_an_address_that_looks_older_is_served() {
-    let web = Web::start(|asked| match asked.what() {
-        "tools/call" => Reply::result(asked, ODD),
+    let web = FakeWebServer::start(|asked| match asked.what() {
+        "tools/call" => FakeResponse::result(asked, ODD),
         _ => play(asked),
     })
     .await;
@@ -143,7 +138,7 @@ async fn progress_and_changes_of_the_list_come_through_the_stream() {
     let old = Old::default();
     let web = {
         let old = old.clone();
-        Web::start(move |asked| {
+        FakeWebServer::start(move |asked| {
             if asked.what() == "tools/call" {
                 let token = &asked.body["params"]["_meta"]["progressToken"];
                 old.say(&format!(
@@ -178,8 +173,8 @@ async fn calls_in_flight_fail_at_once_when_the_stream_ends() {
     let old = Old::default();
     let web = {
         let old = old.clone();
-        Web::start(move |asked| match asked.what() {
-            "tools/call" => Reply::status(202),
+        FakeWebServer::start(move |asked| match asked.what() {
+            "tools/call" => FakeResponse::status(202),
             _ => old.play(asked),
         })
         .await
@@ -216,8 +211,8 @@ async fn a_server_that_hung_up_between_two_calls_answers_the_next() {
 #[tokio::test]
 async fn a_call_that_is_given_up_is_cancelled_though_its_post_hangs() {
     let old = Old::default();
-    let web = Web::start(move |asked| match asked.what() {
-        "tools/call" => Reply::Hang,
+    let web = FakeWebServer::start(move |asked| match asked.what() {
+        "tools/call" => FakeResponse::Hang,
         _ => old.play(asked),
     })
     .await;
@@ -236,15 +231,15 @@ async fn a_call_that_is_given_up_is_cancelled_though_its_post_hangs() {
 #[tokio::test]
 async fn a_refused_post_fails_its_call_and_a_denied_one_the_connection() {
     let old = Old::default();
-    let web = Web::start(move |asked| match asked.what() {
-        "tools/call" => Reply::text(500, SECRET),
-        "tools/list" => Reply::status(401),
+    let web = FakeWebServer::start(move |asked| match asked.what() {
+        "tools/call" => FakeResponse::text(500, SECRET),
+        "tools/list" => FakeResponse::status(401),
         _ => old.play(asked),
     })
     .await;
     let (remote, _) = open(&web.url("/sse"), Opening::Handshake).await.unwrap();
     let Err(RequestError::Protocol(error)) = remote.call(&request("t")).await else {
-        panic!("the refusal is the answer");
+        panic!("expected a protocol error");
     };
     assert_eq!(error.message, "HTTP 500 Internal Server Error: ***");
     assert!(!remote.has_ended());
@@ -252,25 +247,25 @@ async fn a_refused_post_fails_its_call_and_a_denied_one_the_connection() {
     let listed = remote.list("tools/list", None).await;
     assert!(matches!(listed, Err(RequestError::Lost(_))), "{listed:?}");
     remote.ended().await;
-    let denied = remote.denied().expect("it was denied");
+    let denied = remote.denied().expect("the server denied access");
     assert_eq!(denied.why, "HTTP 401 Unauthorized");
     assert!(denied.is_unknown);
 }
 
 #[tokio::test]
 async fn an_older_server_is_refused_where_it_points_elsewhere_or_denies_us() {
-    let elsewhere = Web::start(play).await;
+    let elsewhere = FakeWebServer::start(play).await;
     let endpoint = format!("event: endpoint\ndata: {}\n\n", elsewhere.url("/post"));
-    let web = Web::start(move |_| Reply::events([endpoint.clone()])).await;
+    let web = FakeWebServer::start(move |_| FakeResponse::events([endpoint.clone()])).await;
     let opened = open(&web.url("/sse"), Opening::Handshake).await;
     let Err(HandshakeError::Other(why)) = opened else {
         panic!("{opened:?} must not be followed");
     };
     let other = elsewhere.url("");
-    assert_eq!(why, format!("its `endpoint` is at another server, {other}"));
+    assert_eq!(why, format!("its `endpoint` is at another origin, {other}"));
     assert!(elsewhere.seen().is_empty());
 
-    let web = Web::start(|_| Reply::text(401, SECRET)).await;
+    let web = FakeWebServer::start(|_| FakeResponse::text(401, SECRET)).await;
     let opened = open(&web.url("/sse"), Opening::Handshake).await;
     assert!(
         matches!(&opened, Err(HandshakeError::Denied(denied)) if denied.why == "HTTP 401 Unauthorized: ***"),

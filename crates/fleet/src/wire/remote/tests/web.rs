@@ -1,4 +1,4 @@
-//! A small HTTP/1.1 server on the loopback, played by a test.
+//! A small HTTP/1.1 server on the loopback, driven by a test.
 
 use std::{collections::BTreeMap, io::ErrorKind, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -13,20 +13,20 @@ use tokio::{
 };
 use tokio_util::task::AbortOnDropHandle;
 
-/// A request that is still not there fails its test.
+/// The timeout for an expected request.
 const UNTIL_MAX: Duration = Duration::from_secs(30);
 
-/// One request as it came.
+/// One request as received.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
+pub(super) struct SeenRequest {
     pub(super) method: String,
     pub(super) path: String,
     pub(super) headers: BTreeMap<String, String>,
     pub(super) body: Value,
 }
 
-impl Asked {
-    /// The JSON-RPC method, or the HTTP one where there is none.
+impl SeenRequest {
+    /// Returns the JSON-RPC method, or the HTTP method if there is none.
     pub(super) fn what(&self) -> &str {
         self.body["method"].as_str().unwrap_or(&self.method)
     }
@@ -41,19 +41,19 @@ impl Asked {
 }
 
 /// The server's reply to a request.
-pub(super) enum Reply {
+pub(super) enum FakeResponse {
     Whole {
         status: u16,
         headers: Vec<(&'static str, String)>,
         body: String,
     },
-    /// An event stream: these, then whatever comes, until the sender is dropped.
+    /// An event stream: these events, then those of the channel, until the sender is dropped.
     Events(Vec<String>, mpsc::Receiver<String>),
-    /// Nothing, for as long as the client waits.
+    /// No response, for as long as the client waits.
     Hang,
 }
 
-impl Reply {
+impl FakeResponse {
     pub(super) fn status(status: u16) -> Self {
         Self::text(status, "")
     }
@@ -84,19 +84,19 @@ impl Reply {
         self
     }
 
-    /// The `result` of this request.
-    pub(super) fn result(asked: &Asked, result: &str) -> Self {
+    /// Responds with the `result` of this request.
+    pub(super) fn result(asked: &SeenRequest, result: &str) -> Self {
         Self::json(answer(asked, result))
     }
 
-    /// These events, then the end of the stream.
+    /// Responds with these events, then ends the stream.
     pub(super) fn events<const N: usize>(events: [String; N]) -> Self {
         let (_, ended) = mpsc::channel(1);
         Self::Events(events.into(), ended)
     }
 }
 
-pub(super) fn answer(asked: &Asked, result: &str) -> String {
+pub(super) fn answer(asked: &SeenRequest, result: &str) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#,
         asked.id()
@@ -107,28 +107,30 @@ pub(super) fn event(data: &str) -> String {
     format!("data: {data}\n\n")
 }
 
-type Play = Arc<dyn Fn(&Asked) -> Reply + Send + Sync>;
+type Play = Arc<dyn Fn(&SeenRequest) -> FakeResponse + Send + Sync>;
 
-/// The running server; dropped, it is gone with every connection.
-pub(super) struct Web {
+/// The running server; dropping it closes every connection.
+pub(super) struct FakeWebServer {
     pub(super) address: SocketAddr,
-    seen: Arc<Mutex<Vec<Asked>>>,
+    seen: Arc<Mutex<Vec<SeenRequest>>>,
     count: watch::Receiver<usize>,
     _task: AbortOnDropHandle<()>,
 }
 
-impl Web {
-    pub(super) async fn start(play: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
+impl FakeWebServer {
+    pub(super) async fn start(
+        play: impl Fn(&SeenRequest) -> FakeResponse + Send + Sync + 'static,
+    ) -> Self {
         Self::at(SocketAddr::from(([127, 0, 0, 1], 0)), play).await
     }
 
     pub(super) async fn at(
         address: SocketAddr,
-        play: impl Fn(&Asked) -> Reply + Send + Sync + 'static,
+        play: impl Fn(&SeenRequest) -> FakeResponse + Send + Sync + 'static,
     ) -> Self {
         let listener = loop {
             match TcpListener::bind(address).await {
-                // One that was dropped just now is still about to go.
+                // A server that was just dropped may still hold the address.
                 Err(error) if error.kind() == ErrorKind::AddrInUse => yield_now().await,
                 other => break other.unwrap(),
             }
@@ -153,22 +155,22 @@ impl Web {
         format!("http://{}{path}", self.address)
     }
 
-    pub(super) fn seen(&self) -> Vec<Asked> {
+    pub(super) fn seen(&self) -> Vec<SeenRequest> {
         self.seen.lock().clone()
     }
 
-    /// The methods asked so far.
+    /// Returns the methods of all requests so far.
     pub(super) fn whats(&self) -> Vec<String> {
         let seen = self.seen();
         seen.iter().map(|asked| asked.what().to_owned()).collect()
     }
 
     /// Waits for a request of this method.
-    pub(super) async fn until(&self, what: &str) -> Asked {
+    pub(super) async fn until(&self, what: &str) -> SeenRequest {
         self.until_one(|asked| asked.what() == what).await
     }
 
-    pub(super) async fn until_one(&self, is_it: impl Fn(&Asked) -> bool) -> Asked {
+    pub(super) async fn until_one(&self, is_it: impl Fn(&SeenRequest) -> bool) -> SeenRequest {
         let mut count = self.count.clone();
         let waiting = async {
             loop {
@@ -180,12 +182,12 @@ impl Web {
             }
         };
         let asked = timeout(UNTIL_MAX, waiting).await;
-        asked.unwrap_or_else(|_| panic!("asked for nothing but {:?}", self.whats()))
+        asked.unwrap_or_else(|_| panic!("received only {:?}", self.whats()))
     }
 }
 
 struct Noted {
-    seen: Arc<Mutex<Vec<Asked>>>,
+    seen: Arc<Mutex<Vec<SeenRequest>>>,
     counter: watch::Sender<usize>,
 }
 
@@ -203,7 +205,7 @@ async fn serve(stream: TcpStream, noted: Arc<Noted>, play: Play) -> Option<()> {
         noted.seen.lock().push(asked.clone());
         noted.counter.send_modify(|count| *count += 1);
         match play(&asked) {
-            Reply::Whole {
+            FakeResponse::Whole {
                 status,
                 headers,
                 body,
@@ -215,7 +217,7 @@ async fn serve(stream: TcpStream, noted: Arc<Noted>, play: Play) -> Option<()> {
                 let whole = format!("{head}\r\n{body}");
                 stream.write_all(whole.as_bytes()).await.ok()?;
             }
-            Reply::Events(first, mut later) => {
+            FakeResponse::Events(first, mut later) => {
                 let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
                 stream.write_all(head.as_bytes()).await.ok()?;
                 for event in first {
@@ -226,8 +228,8 @@ async fn serve(stream: TcpStream, noted: Arc<Noted>, play: Play) -> Option<()> {
                 }
                 return None;
             }
-            Reply::Hang => {
-                // Ends when the client gives up the connection.
+            FakeResponse::Hang => {
+                // Returns when the client closes the connection.
                 let _ = stream.read_u8().await;
                 return None;
             }
@@ -235,7 +237,7 @@ async fn serve(stream: TcpStream, noted: Arc<Noted>, play: Play) -> Option<()> {
     }
 }
 
-async fn read(stream: &mut BufReader<TcpStream>) -> Option<Asked> {
+async fn read(stream: &mut BufReader<TcpStream>) -> Option<SeenRequest> {
     let mut line = String::new();
     stream.read_line(&mut line).await.ok()?;
     let mut words = line.split_whitespace().map(str::to_owned);
@@ -252,7 +254,7 @@ async fn read(stream: &mut BufReader<TcpStream>) -> Option<Asked> {
     let length = headers.get("content-length");
     let mut body = vec![0; length.and_then(|text| text.parse().ok()).unwrap_or(0)];
     stream.read_exact(&mut body).await.ok()?;
-    Some(Asked {
+    Some(SeenRequest {
         method,
         path,
         headers,

@@ -1,0 +1,199 @@
+//! The pending requests of one connection, and the messages of the server that belong to them.
+
+use std::{fmt, ops::Range, sync::Arc};
+
+use bytes::Bytes;
+use dashmap::DashMap;
+use jsonrpc::{Json, Message, ProtocolError};
+use parking_lot::Mutex;
+use serde_json::value::RawValue;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+use tracing::debug;
+
+use crate::{
+    asking::{Asker, Questions},
+    error::RequestError,
+    params::read_progress_token,
+    request::{Listeners, bytes_max, find_sole_log},
+    updates::Updates,
+};
+
+/// The ids of the call channel's requests; rmcp counts its own from zero. They fit into a signed
+/// 32-bit integer, because some servers read ids as such.
+pub(crate) const CHANNEL_IDS: Range<u64> = 1_000_000_000..2_000_000_000;
+
+/// The result of a request as the server wrote it, or the reason why there is none.
+pub(crate) type RequestResult = Result<Json, RequestError>;
+
+/// The requests of one connection that have no response yet, by id. The id is their progress token
+/// as well.
+#[derive(Debug, Default)]
+pub(crate) struct PendingRequests {
+    pub(crate) by_id: DashMap<u64, Arc<PendingRequest>>,
+    /// Cancelled when no more messages of the server are read.
+    pub(crate) ended: CancellationToken,
+    pub(crate) updates: Updates,
+}
+
+/// A request that has no response yet.
+pub(crate) struct PendingRequest {
+    response: Mutex<Option<oneshot::Sender<RequestResult>>>,
+    /// The bound on its response.
+    pub(crate) bytes_max: usize,
+    listeners: Listeners,
+    /// Cancelled when the request has a response, or when its caller stopped waiting.
+    over: CancellationToken,
+}
+
+impl PendingRequest {
+    pub(crate) fn new(
+        method: &str,
+        listeners: Listeners,
+    ) -> (Arc<Self>, oneshot::Receiver<RequestResult>) {
+        let (sender, receiver) = oneshot::channel();
+        let request = Self {
+            response: Mutex::new(Some(sender)),
+            bytes_max: bytes_max(method),
+            listeners,
+            over: CancellationToken::new(),
+        };
+        (Arc::new(request), receiver)
+    }
+
+    /// Passes the response to the caller. Only the first one counts.
+    pub(crate) fn respond(&self, response: RequestResult) {
+        if let Some(sender) = self.response.lock().take() {
+            // The caller may have stopped waiting.
+            let _ = sender.send(response);
+        }
+        self.over.cancel();
+    }
+
+    fn asker(&self) -> Asker {
+        Asker {
+            asks: self.listeners.asks.clone(),
+            ended: self.over.clone(),
+        }
+    }
+}
+
+impl fmt::Debug for PendingRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PendingRequest")
+    }
+}
+
+impl Drop for PendingRequest {
+    fn drop(&mut self) {
+        self.over.cancel();
+    }
+}
+
+/// The recipient of a message that a server sent.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Routed {
+    /// It was the response to a pending request, whose caller has it now.
+    Response,
+    /// It belonged to a request or a question, and was handled.
+    Handled,
+    /// It is for rmcp.
+    Other,
+}
+
+impl PendingRequests {
+    /// Handles a message unless it is for rmcp. `own` is the request whose own stream carried it.
+    pub(crate) fn route(
+        &self,
+        text: &Bytes,
+        message: &Message<'_>,
+        own: Option<&PendingRequest>,
+        questions: &Questions,
+    ) -> Routed {
+        let is_handled = match message.method.as_deref() {
+            None => return self.take_response(text, message),
+            Some("notifications/progress") => self.pass_progress(message),
+            Some("notifications/message") => self.pass_log(message, own),
+            Some("notifications/resources/updated") => {
+                self.updates.pass(message);
+                true
+            }
+            Some(_) => {
+                let own = own.map(PendingRequest::asker);
+                questions.take(text, message, own, || self.list_askers())
+            }
+        };
+        if is_handled {
+            Routed::Handled
+        } else {
+            Routed::Other
+        }
+    }
+
+    fn take_response(&self, text: &Bytes, message: &Message<'_>) -> Routed {
+        let Some(id) = message.id.and_then(read_id) else {
+            return Routed::Other;
+        };
+        let Some((_, request)) = self.by_id.remove(&id) else {
+            if !CHANNEL_IDS.contains(&id) {
+                return Routed::Other;
+            }
+            debug!(id, "the response was late or repeated");
+            return Routed::Handled;
+        };
+        request.respond(match (message.result, message.error) {
+            (_, Some(error)) => Err(RequestError::Protocol(ProtocolError::read(error))),
+            (Some(result), None) => Ok(Json::part_of(text, result)),
+            (None, None) => Err(RequestError::Protocol(ProtocolError::empty())),
+        });
+        Routed::Response
+    }
+
+    fn pass_progress(&self, message: &Message<'_>) -> bool {
+        let token = message.params.and_then(read_progress_token);
+        let Some(id) = token.and_then(read_id) else {
+            return false;
+        };
+        let progress = self.by_id.get(&id).map(|it| it.listeners.progress.clone());
+        let is_ours = progress.is_some() || CHANNEL_IDS.contains(&id);
+        if let (Some(Some(sink)), Some(params)) = (progress, message.params) {
+            sink(params);
+        }
+        is_ours
+    }
+
+    fn pass_log(&self, message: &Message<'_>, own: Option<&PendingRequest>) -> bool {
+        let Some(params) = message.params else {
+            return false;
+        };
+        let sink = match own {
+            Some(own) => own.listeners.log.clone(),
+            None => find_sole_log(self.by_id.iter().map(|it| it.listeners.clone())),
+        };
+        match sink {
+            Some(sink) => (sink.send)(params),
+            None => debug!("a log message of the server belongs to no session"),
+        }
+        true
+    }
+
+    /// Lists the pending calls of clients, the oldest first.
+    fn list_askers(&self) -> Vec<Asker> {
+        let calls = self.by_id.iter();
+        let calls = calls.filter(|it| it.listeners.is_of_client && !it.over.is_cancelled());
+        let mut askers: Vec<(u64, Asker)> = calls.map(|it| (*it.key(), it.asker())).collect();
+        askers.sort_by_key(|(id, _)| *id);
+        askers.into_iter().map(|(_, asker)| asker).collect()
+    }
+
+    /// Fails every pending request at once: the sender of its response is dropped.
+    pub(crate) fn end(&self) {
+        self.ended.cancel();
+        self.by_id.clear();
+    }
+}
+
+/// Reads the number of an id or a progress token, even if the server returns it as a string.
+fn read_id(id: &RawValue) -> Option<u64> {
+    id.get().trim_matches('"').parse().ok()
+}

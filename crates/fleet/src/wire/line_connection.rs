@@ -1,0 +1,118 @@
+//! A connection whose messages are lines: the pipes of a child, and HTTP+SSE, which is made to look
+//! like them.
+
+use std::{future::ready, sync::Arc};
+
+use futures::{FutureExt as _, future::BoxFuture};
+use jsonrpc::Json;
+use parking_lot::Mutex;
+use tokio_util::sync::DropGuard;
+
+use super::handshake::{OwnMeta, Service};
+use crate::{
+    Request, ServerInfo,
+    channel::CallChannel,
+    connection::Connection,
+    error::{Denied, RequestError},
+    params::write_params,
+    request::Origin,
+    updates::Updates,
+};
+
+/// An open connection over a call channel.
+#[derive(Debug)]
+pub(crate) struct LineConnection {
+    channel: CallChannel,
+    /// The members that the revision requires in the `_meta` of each request.
+    own_meta: OwnMeta,
+    service: Service,
+    /// The HTTP side, if the server is not a child.
+    http: Option<HttpSide>,
+}
+
+/// The HTTP side of a connection over HTTP+SSE.
+#[derive(Debug)]
+pub(super) struct HttpSide {
+    pub(super) denied: Arc<Mutex<Option<Denied>>>,
+    pub(super) _open: DropGuard,
+}
+
+impl LineConnection {
+    pub(crate) fn to_child(channel: CallChannel, service: Service, about: &ServerInfo) -> Self {
+        Self {
+            channel,
+            own_meta: OwnMeta::of(&about.spoken.revision),
+            service,
+            http: None,
+        }
+    }
+
+    pub(super) fn over_http(
+        channel: CallChannel,
+        service: Service,
+        about: &ServerInfo,
+        http: HttpSide,
+    ) -> Self {
+        Self {
+            http: Some(http),
+            ..Self::to_child(channel, service, about)
+        }
+    }
+}
+
+impl Connection for LineConnection {
+    fn request<'a>(
+        &'a self,
+        request: &'a Request,
+        origin: Origin,
+    ) -> BoxFuture<'a, Result<Json, RequestError>> {
+        async move {
+            let own_meta = match origin {
+                Origin::Client => self.own_meta.of_call(request),
+                Origin::Proxy => self.own_meta.of_survey(),
+            };
+            let params = |id| write_params(request, &own_meta, id);
+            let listeners = request.listeners(origin);
+            self.channel
+                .request(request.method, params, listeners)
+                .await
+        }
+        .boxed()
+    }
+
+    fn updates(&self) -> &Updates {
+        self.channel.updates()
+    }
+
+    fn has_ended(&self) -> bool {
+        self.channel.has_ended()
+    }
+
+    fn ended(&self) -> BoxFuture<'_, ()> {
+        self.channel.ended().boxed()
+    }
+
+    fn tell_roots_changed(&self) -> BoxFuture<'_, ()> {
+        self.service.tell_roots_changed().boxed()
+    }
+
+    fn is_unread(&self, before: u64) -> bool {
+        self.channel.is_unread(before)
+    }
+
+    fn denied(&self) -> Option<Denied> {
+        self.http.as_ref()?.denied.lock().clone()
+    }
+
+    fn give_up(&self) {
+        // A remote server still gets the queued messages.
+        if self.http.is_none() {
+            self.channel.give_up();
+        }
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        self.channel.close();
+        ready(()).boxed()
+    }
+}

@@ -1,0 +1,91 @@
+//! The text for a model whose call the rules refused.
+
+use std::fmt;
+
+/// A refusal with everything its text needs.
+#[derive(Debug)]
+pub struct CallRefusal {
+    /// The target of the call: `server/tool`, a prompt, a resource.
+    pub called: String,
+    /// The rule that decided: `rule 2`, `policy = "careful"`.
+    pub by: String,
+    /// The reason, in the words of the configuration or ours.
+    pub reason: Option<String>,
+    /// The reason.
+    pub why: RefusalReason,
+}
+
+/// The reason why a call was not allowed.
+#[derive(Debug)]
+pub enum RefusalReason {
+    /// The rule denies it.
+    Denied,
+    /// A person must be asked, but their client lacks a feature for it.
+    CannotAsk {
+        /// The missing feature, in a sentence.
+        lacks: String,
+        /// The command that allows it; `None` if only an edit of the configuration does.
+        allow: Option<String>,
+    },
+    /// The call is too long to be shown to a person in full.
+    TooLong {
+        /// The length of its name and arguments, in characters.
+        chars: usize,
+        /// The most characters that are shown.
+        chars_max: usize,
+    },
+    /// The person declined, or did not answer.
+    Declined,
+    /// It changed since it was accepted, or was never accepted: it needs a review.
+    Held {
+        /// The command for a person to type.
+        review: String,
+    },
+}
+
+impl fmt::Display for CallRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            called,
+            by,
+            reason,
+            why,
+        } = self;
+        let reason = reason.iter().map(|reason| format!(" ({reason})"));
+        let reason: String = reason.collect();
+        match why {
+            RefusalReason::Denied => write!(
+                f,
+                "{called} is denied by {by}{reason}. Do not try it in another way; a person can \
+                 change the rules in the configuration"
+            ),
+            RefusalReason::CannotAsk { lacks, allow } => {
+                write!(
+                    f,
+                    "{called} needs a person's permission by {by}{reason}, and no person can \
+                     be asked: {lacks}. The person can "
+                )?;
+                match allow {
+                    Some(command) => write!(f, "type `{command}`"),
+                    None => f.write_str("change the rules in the configuration"),
+                }
+            }
+            RefusalReason::TooLong { chars, chars_max } => write!(
+                f,
+                "{called} needs a person's permission by {by}{reason}, and a person approves only \
+                 what is shown whole: name and arguments have {chars} characters, at most \
+                 {chars_max} can be shown. Do it in several smaller calls, or the person can \
+                 change the rules in the configuration"
+            ),
+            RefusalReason::Declined => write!(
+                f,
+                "{called} needs a person's permission by {by}{reason}, and the person did not \
+                 give it. Ask them what to do instead"
+            ),
+            RefusalReason::Held { review } => write!(
+                f,
+                "{called} is held back by {by}{reason}. The person can type `{review}`"
+            ),
+        }
+    }
+}

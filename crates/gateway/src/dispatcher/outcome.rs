@@ -1,0 +1,67 @@
+//! The outcome of a call, before it is cut to size.
+
+use jsonrpc::Json;
+use results::{Budget, Origin, ResultStore, fit};
+
+use crate::{dispatcher::record::CallNote, reply::ToolReply};
+
+/// The outcome of a call, before it is cut to size.
+pub(crate) enum CallOutcome {
+    Server {
+        result: Json,
+        budget: Budget,
+        origin: Origin,
+        /// A line of ours after the result.
+        note: Option<String>,
+        /// The record of the call; it is written when the result is sent.
+        record: Option<Box<CallNote>>,
+    },
+    /// The reply of a tool of ours, which keeps to its budget itself.
+    Own(ToolReply),
+}
+
+impl CallOutcome {
+    pub(crate) async fn reply(self, store: &ResultStore) -> ToolReply {
+        match self {
+            Self::Server {
+                result,
+                budget,
+                origin,
+                note,
+                record,
+            } => {
+                let fitted = fit(result, budget, origin, store).await;
+                let is_cut = fitted.is_cut;
+                let reply = ToolReply::from(fitted).with_note(note.as_deref());
+                if let Some(mut record) = record {
+                    record.set_sent(reply.json().len(), is_cut);
+                }
+                reply
+            }
+            Self::Own(reply) => reply,
+        }
+    }
+
+    /// Attaches the record of the call.
+    pub(crate) fn with_record(mut self, mut note: CallNote) -> Self {
+        note.set_result(self.bytes(), self.is_error());
+        if let Self::Server { record, .. } = &mut self {
+            *record = Some(Box::new(note));
+        }
+        self
+    }
+
+    pub(crate) fn is_error(&self) -> bool {
+        match self {
+            Self::Server { result, .. } => results::is_error(result.as_str()),
+            Self::Own(reply) => reply.is_error(),
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Server { result, .. } => result.len(),
+            Self::Own(reply) => reply.json().len(),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! The note of a call, recorded when the call ends for any reason.
+
+use files::clock::now_ms;
+use std::{borrow::Cow, sync::Arc, time::Instant};
+
+use ::policy::Decision;
+use jsonrpc::Json;
+use telemetry::otlp::{OpenSpan, TraceContext};
+use telemetry::{CallRecord, Event, RecordedArguments, Recorder};
+use tool::ServerName;
+
+use crate::{call_context::CallContext, settings::KeptArguments, traces::describe_call};
+
+/// The outcome if no other was noted: the caller cancelled the call or disconnected.
+const CANCELLED: &str = "cancelled";
+
+/// The note of a call; it is recorded when dropped.
+#[derive(Debug)]
+pub(crate) struct CallNote {
+    recorder: Arc<Recorder>,
+    record: CallRecord,
+    began: Instant,
+    span: Option<OpenSpan>,
+    /// Nothing was called: nothing is recorded.
+    is_discarded: bool,
+}
+
+impl CallNote {
+    pub(crate) fn begin(
+        recorder: &Arc<Recorder>,
+        kind: &'static str,
+        context: &CallContext,
+    ) -> Self {
+        Self {
+            recorder: Arc::clone(recorder),
+            record: CallRecord {
+                at_ms: now_ms(),
+                client: context.policy.name.clone(),
+                caller: context
+                    .admitted_as
+                    .as_deref()
+                    .unwrap_or_default()
+                    .to_owned(),
+                session: context.client.as_ref().and_then(|it| it.connection),
+                kind,
+                outcome: CANCELLED.into(),
+                ..CallRecord::default()
+            },
+            began: Instant::now(),
+            span: None,
+            is_discarded: false,
+        }
+    }
+
+    /// Attaches a span that ends with the note.
+    pub(crate) fn traced(mut self, span: Option<OpenSpan>) -> Self {
+        self.span = span;
+        self
+    }
+
+    /// The trace context for calls within this one, which have it as their parent.
+    pub(crate) fn trace(&self) -> Option<TraceContext> {
+        self.span.as_ref().and_then(OpenSpan::context)
+    }
+
+    /// Sets the name of the call, which may match nothing.
+    pub(crate) fn set_name(&mut self, name: &str) {
+        name.clone_into(&mut self.record.name);
+    }
+
+    /// Sets the server, and the name as the server knows it.
+    pub(crate) fn set_target(&mut self, server: &ServerName, name: &str) {
+        server.as_str().clone_into(&mut self.record.server);
+        name.clone_into(&mut self.record.name);
+    }
+
+    pub(crate) fn set_arguments(&mut self, arguments: &Json, kept: KeptArguments) {
+        self.record.bytes_in = arguments.len() as u64;
+        self.record.arguments = match kept {
+            KeptArguments::None => RecordedArguments::None,
+            KeptArguments::Digest => RecordedArguments::Digest(arguments.bytes()),
+            KeptArguments::Full => RecordedArguments::Full(arguments.bytes()),
+        };
+    }
+
+    pub(crate) fn set_decision(&mut self, decision: &Decision) {
+        self.record.decision = decision.verdict.as_str();
+        self.record.rule = decision.rule();
+    }
+
+    pub(crate) fn set_failure(&mut self, code: &'static str) {
+        self.record.outcome = Cow::Borrowed(code);
+    }
+
+    /// Notes the response of the server. Until `set_sent` is called, the client got the same bytes.
+    pub(crate) fn set_result(&mut self, bytes: usize, is_error: bool) {
+        self.record.bytes = bytes as u64;
+        self.record.bytes_sent = bytes as u64;
+        self.record.outcome = if is_error { "tool_error" } else { "ok" }.into();
+    }
+
+    /// Notes the bytes that the client got.
+    pub(crate) fn set_sent(&mut self, bytes: usize, is_cut: bool) {
+        self.record.bytes_sent = bytes as u64;
+        self.record.is_cut = is_cut;
+    }
+
+    /// Notes the end of a request that is no call of a tool.
+    pub(crate) fn end<E>(mut self, result: Result<Json, E>) -> Result<Json, E> {
+        match &result {
+            Ok(result) => self.set_result(result.len(), false),
+            Err(_) => self.set_failure("server_error"),
+        }
+        result
+    }
+
+    /// Discards the note, since nothing was called.
+    pub(crate) fn discard(&mut self) {
+        self.is_discarded = true;
+    }
+}
+
+impl Drop for CallNote {
+    fn drop(&mut self) {
+        if self.is_discarded {
+            if let Some(span) = &mut self.span {
+                span.discard();
+            }
+            return;
+        }
+        let mut record = std::mem::take(&mut self.record);
+        let micros = self.began.elapsed().as_micros();
+        record.micros = u64::try_from(micros).unwrap_or(u64::MAX);
+        if let Some(span) = &mut self.span {
+            describe_call(span, &record);
+        }
+        self.recorder.record(Event::Call(Box::new(record)));
+    }
+}

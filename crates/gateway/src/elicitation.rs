@@ -1,0 +1,14 @@
+//! Questions of servers to our client: sent to it, answered once, and cancelled when no caller
+//! waits.
+
+mod asker;
+mod capabilities;
+pub(crate) mod input_rounds;
+pub(crate) mod parked_calls;
+mod session_questions;
+
+pub use self::asker::CallAsker;
+pub(crate) use self::{
+    asker::ServerAsker,
+    session_questions::{SessionQuestions, read_announced},
+};

@@ -1,0 +1,233 @@
+//! The description of a tool (interface, section 5), and the list of a server's tools.
+
+use std::sync::{Arc, LazyLock};
+
+use excerpt::tokens;
+use files::clock::{day_of, show_age};
+use regex::Regex;
+use registry::{Entry, KnownServer};
+use serde_json::{Value, json};
+
+use super::{
+    branches,
+    hit::{self, ServerMarks},
+    room::{self, Form, Section},
+    whole_lines,
+};
+
+/// The longest description shown, in characters; a million were seen.
+const DESCRIPTION_CHARS_MAX: usize = 20_000;
+
+/// The longest reason why a server is down in a heading, in characters.
+const DOWN_CHARS_MAX: usize = 300;
+
+/// The longest name or version of a server in a heading, in characters.
+const SERVER_CHARS_MAX: usize = 100;
+
+/// The longest heading over a branch, in characters.
+const HEADING_CHARS_MAX: usize = 400;
+
+/// The cost of the note after a branch of which something was left out, in tokens.
+const BRANCH_NOTE_TOKENS: usize = 160;
+
+/// The facts about a tool that its definition does not have.
+#[derive(Debug)]
+pub(crate) struct ToolFacts {
+    pub(crate) server: Option<Arc<KnownServer>>,
+    pub(crate) needs_login: bool,
+    /// The last failure of its server.
+    pub(crate) failure: Option<String>,
+    /// The number of its calls.
+    pub(crate) calls: u64,
+    /// When the last call ended, in seconds since 1970.
+    pub(crate) last_call: Option<u64>,
+    /// The notes of the configuration: on the tool, then on its server.
+    pub(crate) notes: Option<String>,
+    /// The time of the description, in seconds since 1970.
+    pub(crate) now: u64,
+}
+
+/// The description in a room of so many tokens; `instructions` are those of its server.
+pub(crate) fn text(
+    entry: &Entry,
+    facts: &ToolFacts,
+    instructions: Option<&str>,
+    room: usize,
+) -> String {
+    let piece = |label, text: String, form| Section { label, text, form };
+    let mut pieces = Vec::new();
+    let description = entry.description();
+    if !description.trim().is_empty() {
+        let description = as_description(description.trim());
+        pieces.push(piece("", description, Form::Prose));
+    }
+    let schema = |json: &str| printable::seen_json(&tool::minified(json)).into_owned();
+    let input = schema(&entry.tool.input_schema());
+    pieces.push(piece("input ", input, Form::Schema));
+    let output = entry.tool.output_schema();
+    pieces.extend(output.map(|it| piece("output ", schema(it), Form::Schema)));
+    let example = example(entry).map(|it| printable::seen_json(&it.to_string()).into_owned());
+    pieces.extend(example.map(|it| piece("example ", it, Form::Whole)));
+    let notes = facts.notes.clone();
+    pieces.extend(notes.map(|it| piece("notes ", it, Form::Prose)));
+    let instructions = instructions.map(as_description);
+    pieces.extend(instructions.map(|it| piece("instructions of its server ", it, Form::Prose)));
+    room::fit(&entry.at.to_string(), heading(entry, facts), &pieces, room)
+}
+
+/// The JSON form, for scripts.
+pub(crate) fn json(entry: &Entry, facts: &ToolFacts) -> Value {
+    let parse = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
+    let server = facts.server.as_deref();
+    json!({
+        "name": entry.at.to_string(),
+        "server": entry.at.server.as_str(),
+        "server_version": server.map(|server| server.server_version.as_str()),
+        "title": entry.tool.title(),
+        "description": entry.description(),
+        "signature": format!("{}{}", entry.at, entry.signature()),
+        "category": entry.category,
+        "tags": entry.tags,
+        "changed": entry.changed.is_some(),
+        "login_required": facts.needs_login,
+        "used": facts.calls,
+        "last_used": facts.last_call,
+        "input_schema": parse(&entry.tool.input_schema()),
+        "output_schema": entry.tool.output_schema().map(parse),
+        "example": example(entry),
+        "notes": facts.notes,
+    })
+}
+
+/// One branch of a tool's schema: of its input, or after `output` of its output. The
+/// error says what is wrong with the path.
+pub(crate) fn branch(entry: &Entry, path: &str, room: usize) -> Result<String, String> {
+    let (label, pointer, schema) = match path.strip_prefix("output") {
+        Some(pointer) => ("output", pointer, entry.tool.output_schema()),
+        None => ("input", path.strip_prefix("input").unwrap_or(path), None),
+    };
+    let schema = match (label, schema) {
+        ("output", None) => return Err("the tool declares no output".to_owned()),
+        (_, Some(schema)) => tool::minified(schema),
+        (_, None) => tool::minified(&entry.tool.input_schema()),
+    };
+    let pointer = pointer.trim_start_matches('#');
+    if !pointer.is_empty() && !pointer.starts_with('/') {
+        return Err(format!("it begins with a slash: \"/{pointer}\""));
+    }
+    let found = branches::at(&schema, pointer)?;
+    let found = printable::seen_json(found);
+    let heading = printable::one_line_of(
+        &format!("{} {label} {pointer}", entry.at),
+        HEADING_CHARS_MAX,
+    );
+    let rest = room.saturating_sub(tokens::count(&heading) + BRANCH_NOTE_TOKENS);
+    let shown = branches::cut(&found, rest);
+    let mut lines = vec![heading, shown.json.clone()];
+    if shown.left_out_count > 0 {
+        lines.push(room::cut_line(
+            &entry.at.to_string(),
+            label,
+            pointer,
+            &shown,
+        ));
+    }
+    Ok(whole_lines(lines.join("\n"), room))
+}
+
+fn heading(entry: &Entry, facts: &ToolFacts) -> String {
+    let mut heading = format!("{} - {}", entry.at, entry.category);
+    if !entry.tags.is_empty() {
+        heading.push_str(&format!("; tags {}", entry.tags.join(", ")));
+    }
+    if let Some(server) = &facts.server {
+        let [name, version] = [&server.server_name, &server.server_version]
+            .map(|text| printable::one_line_of(text, SERVER_CHARS_MAX));
+        let named = format!("; server {name} {version}");
+        heading.push_str(named.trim_end());
+    }
+    match facts.calls {
+        0 => {}
+        1 => heading.push_str("; used once"),
+        count => heading.push_str(&format!("; used {count} times")),
+    }
+    if let Some(last) = facts.last_call {
+        let age = show_age(facts.now.saturating_sub(last));
+        heading.push_str(&format!(", last {age}"));
+    }
+    if facts.needs_login {
+        let server = &entry.at.server;
+        heading.push_str(&format!("; login required: proxy login {server}"));
+    } else if let Some(why) = &facts.failure {
+        let why = printable::one_line_of(why, DOWN_CHARS_MAX);
+        heading.push_str(&format!("; down: {why}"));
+    }
+    if let Some(changed) = entry.changed {
+        let day = day_of(changed * 1_000);
+        heading.push_str(&format!(" [changed since {day}]"));
+    }
+    heading
+}
+
+/// The tools of a server, one a line, then the instructions of the server, if they are given.
+pub(crate) fn server<'e>(
+    server: &KnownServer,
+    tools: impl Iterator<Item = (&'e Entry, ServerMarks)>,
+    instructions: Option<&str>,
+) -> String {
+    let count = printable::count_of(server.tools, "tool");
+    let mut lines = vec![format!("{} - {count}; {}", server.name, server.category)];
+    lines.extend(tools.map(|(entry, marks)| hit::line(entry, marks)));
+    lines.extend(instructions.map(|says| instructions_line(server, says)));
+    lines.join("\n")
+}
+
+/// The line with a server's instructions.
+pub(crate) fn instructions_line(server: &KnownServer, says: &str) -> String {
+    format!("instructions of {}: {says}", server.name)
+}
+
+/// A description as its server wrote it, without hidden characters, and with a mark before each line
+/// that looks like one of ours.
+fn as_description(text: &str) -> String {
+    static OURS: LazyLock<Regex> = LazyLock::new(|| {
+        let ours =
+            r"(?m)^[ \t]*((?:input|output|example|notes|instructions) |\[cut: |[a-z0-9-]+/\S+ - )";
+        Regex::new(ours).expect("the pattern is ours")
+    });
+    let first = printable::first_chars(text, DESCRIPTION_CHARS_MAX);
+    let prose = printable::prose(first);
+    let marked = OURS.replace_all(&prose, "| $1");
+    if first.len() == text.len() {
+        return marked.into_owned();
+    }
+    let whole = text.chars().count();
+    format!("{marked}… [cut: {DESCRIPTION_CHARS_MAX} of {whole} characters]")
+}
+
+/// A complete call that works: the overlay's arguments, else arguments generated from the schema.
+fn example(entry: &Entry) -> Option<Value> {
+    let configured = entry.overlay.example.clone();
+    let arguments = configured.or_else(|| tool::example(&entry.tool.input_schema()))?;
+    Some(json!({"tool_name": entry.at.to_string(), "tool_input": arguments}))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::as_description;
+
+    #[test]
+    fn a_description_forges_no_line_of_ours() {
+        let check = |text: &str, shown: &str| assert_eq!(as_description(text), shown);
+        check(
+            "Input is\r\n\tread.\n\n- once",
+            "Input is\n\tread.\n\n- once",
+        );
+        check("a\u{1b}[2Jb\u{202e}c\u{e0041}", "abc");
+        check(
+            "x\n input {}\nnotes: none\nexample {}\n[cut: all]",
+            "x\n| input {}\nnotes: none\n| example {}\n| [cut: all]",
+        );
+        check("x\n\ngh/create - safe", "x\n\n| gh/create - safe");
+    }
+}

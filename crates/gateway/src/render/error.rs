@@ -1,0 +1,267 @@
+//! The text of an error: its code, a sentence and the next step (interface, section 6).
+
+use std::{fmt, time::Duration};
+
+use fleet::{Failure, HeldUp, LoginNeeded, Ran};
+use jsonrpc::ProtocolError;
+use printable::shorten_middle;
+use tool::{ServerName, ToolRef, Violation};
+
+use crate::error::{Audience, OtherThing, Signed, ToolError};
+
+/// The longest error text, in characters (interface, section 6).
+pub(crate) const ERROR_CHARS_MAX: usize = 2_000;
+
+impl ToolError {
+    /// The text, with a next step that its reader can take.
+    pub fn text_for(&self, audience: Audience) -> String {
+        let sentence = end_sentence(&sentence(self, audience));
+        let text = format!("error {}: {sentence}", self.code());
+        shorten_middle(&printable::prose(&text), ERROR_CHARS_MAX).into_owned()
+    }
+}
+
+impl fmt::Display for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text_for(Audience::Model))
+    }
+}
+
+fn sentence(error: &ToolError, audience: Audience) -> String {
+    match error {
+        ToolError::UnknownTool {
+            asked,
+            near,
+            instead,
+            missing,
+        } => match instead {
+            Some(thing) => explain_other_thing(asked, thing, near, audience),
+            None => explain_unknown(asked, near, missing, audience),
+        },
+        ToolError::AmbiguousTool { asked, candidates } => explain_ambiguous(asked, candidates),
+        ToolError::InvalidInput {
+            tool,
+            violations,
+            signature,
+        } => explain_invalid(tool, violations, signature),
+        ToolError::ServerUnavailable {
+            server,
+            failure,
+            tries,
+            ran,
+            available,
+        } => explain_unavailable(server, failure, *tries, *ran, available),
+        ToolError::LoginRequired {
+            server,
+            needed,
+            why,
+        } => explain_login(server, needed, why),
+        ToolError::Timeout {
+            tool,
+            limit,
+            ran,
+            held_up,
+        } => explain_timeout(tool, *limit, *ran, held_up.as_ref(), audience),
+        ToolError::Denied { tool, rule, table } => format!(
+            "{tool} is kept out by {rule}. A person can change it under [{table}] in the \
+             configuration"
+        ),
+        ToolError::Refused(refused) => refused.to_string(),
+        ToolError::HandleExpired { handle, why, tool } => format!(
+            "\"{handle}\": {why}. Call {} again",
+            tool.as_deref().unwrap_or("the tool that gave it")
+        ),
+        ToolError::ServerError {
+            tool,
+            error,
+            signature,
+        } => explain_server_error(tool, error, signature),
+        ToolError::Cancelled => "the call was cancelled".to_owned(),
+        ToolError::InputRequired { tool, why } => format!(
+            "{tool} asks for more before it goes on: {why}. The call is not done. Call it with \
+             all it needs, if it takes that as arguments"
+        ),
+        ToolError::Misconfigured(mistakes) => {
+            format!(
+                "the configuration cannot be used. {}",
+                printable::prose(mistakes)
+            )
+        }
+        ToolError::Script { text, .. } => text.clone(),
+        ToolError::ScriptLimit(limit) => limit.to_string(),
+        ToolError::Internal(why) => {
+            format!("{why}. This is an error in the proxy, not in the tool")
+        }
+    }
+}
+
+/// Ends a sentence with a full stop, unless it is a question.
+fn end_sentence(text: &str) -> String {
+    let text = text.trim_end();
+    let stop = if text.ends_with('?') { "" } else { "." };
+    format!("{text}{stop}")
+}
+
+fn explain_other_thing(
+    asked: &str,
+    thing: &OtherThing,
+    some: &[Signed],
+    audience: Audience,
+) -> String {
+    let asked = shorten_middle(asked, 200);
+    match (thing, audience) {
+        (OtherThing::OurThree, Audience::Model) => {
+            format!("\"{asked}\" is one of the three tools of this gateway: call it by itself")
+        }
+        (OtherThing::OurThree, Audience::Person) => format!(
+            "\"{asked}\" is for models; `proxy search`, `proxy describe` and `proxy call` do the same"
+        ),
+        (OtherThing::Server(server), _) => {
+            let some: Vec<String> = some.iter().map(ToString::to_string).collect();
+            let all = match audience {
+                Audience::Model => format!("describe_tool {{\"name\":\"{server}\"}}"),
+                Audience::Person => format!("`proxy list {server}`"),
+            };
+            format!(
+                "\"{asked}\" is a server, not a tool. Some of its tools: {}. {all} lists all",
+                some.join(", ")
+            )
+        }
+    }
+}
+
+fn explain_unknown(
+    asked: &str,
+    near: &[Signed],
+    missing: &[ServerName],
+    audience: Audience,
+) -> String {
+    let asked = shorten_middle(asked, 200);
+    if !missing.is_empty() {
+        let missing: Vec<&str> = missing.iter().map(ServerName::as_str).collect();
+        return format!(
+            "\"{asked}\" is on none of the servers known so far. Being asked for their tools right \
+             now: {}. Try again in a few seconds",
+            missing.join(", ")
+        );
+    }
+    match near {
+        [] => match audience {
+            Audience::Model => format!("\"{asked}\". Use search_tools to find the right name"),
+            Audience::Person => format!("\"{asked}\". `proxy search WORDS` finds the right name"),
+        },
+        near => {
+            let list: Vec<String> = near.iter().map(ToString::to_string).collect();
+            let otherwise = match audience {
+                Audience::Model => "use search_tools",
+                Audience::Person => "`proxy search WORDS`",
+            };
+            let list = list.join(" or ");
+            format!("\"{asked}\". Did you mean {list}? Otherwise {otherwise}")
+        }
+    }
+}
+
+fn explain_invalid(tool: &str, violations: &[Violation], signature: &str) -> String {
+    let list: Vec<String> = violations.iter().map(ToString::to_string).collect();
+    let list = end_sentence(&printable::prose(&list.join("; ")));
+    format!("{list} Expected {tool}{signature}")
+}
+
+fn explain_ambiguous(asked: &str, candidates: &[Signed]) -> String {
+    let list: Vec<String> = candidates.iter().map(ToString::to_string).collect();
+    format!(
+        "\"{asked}\" is on {}. Call one of them by its whole name",
+        list.join(" and ")
+    )
+}
+
+fn explain_unavailable(
+    server: &ServerName,
+    failure: &Failure,
+    tries: u32,
+    ran: Ran,
+    available: &[ServerName],
+) -> String {
+    let mut text = format!("{server}: {failure}");
+    match ran {
+        Ran::No => text.push_str(". The call did not run"),
+        Ran::Maybe => text.push_str(". The call may have run"),
+    }
+    if tries > 0 {
+        let times = if tries == 1 {
+            "once".to_owned()
+        } else {
+            format!("{tries} times")
+        };
+        text.push_str(&format!(". Tried {times} in a row"));
+    }
+    if let Some(hint) = &failure.hint {
+        text.push_str(&format!(". A person can fix it: {hint}"));
+    }
+    let names: Vec<&str> = available.iter().map(ServerName::as_str).collect();
+    let names = if names.is_empty() {
+        "no other server".to_owned()
+    } else {
+        names.join(", ")
+    };
+    text.push_str(&format!(". Available: {names}"));
+    text
+}
+
+fn explain_login(server: &ServerName, needed: &LoginNeeded, why: &str) -> String {
+    let mut text = format!("{server}: ask the user to run \"proxy login {server}\"");
+    if !needed.scopes.is_empty() {
+        let scopes = needed.scopes.join(" ");
+        let scopes = printable::one_line_of(&scopes, 200);
+        text.push_str(&format!(
+            ", the login lacks the scopes it asks for: {scopes}"
+        ));
+    } else if needed.again {
+        text.push_str(" again, the login has ended");
+    }
+    let why = shorten_middle(&printable::one_line(why), 200).into_owned();
+    text.push_str(&format!(". Then call again; nothing ran. It said: {why}"));
+    text
+}
+
+fn explain_timeout(
+    tool: &ToolRef,
+    limit: Duration,
+    ran: Ran,
+    held_up: Option<&HeldUp>,
+    audience: Audience,
+) -> String {
+    let ms = limit.as_millis();
+    let happened = match (ran, held_up) {
+        _ if tool.server == ServerName::built_in() => {
+            "it was stopped, and changed nothing".to_owned()
+        }
+        (Ran::No, Some(why)) => format!("its server {why}; the call did not run"),
+        (Ran::No, None) => {
+            "its server was still starting, or its arguments being checked; the call did not run"
+                .to_owned()
+        }
+        (Ran::Maybe, _) => "the call was cancelled, and may have run".to_owned(),
+    };
+    let more = ms.saturating_mul(2);
+    let longer = match audience {
+        Audience::Model => format!("put \"proxy/timeout_ms\":{more} into tool_input"),
+        Audience::Person => format!("give --timeout-ms {more}"),
+    };
+    format!("{tool} gave no answer within {ms} ms; {happened}. To wait longer, {longer}")
+}
+
+fn explain_server_error(tool: &ToolRef, error: &ProtocolError, signature: &str) -> String {
+    let data = error
+        .data
+        .as_deref()
+        .map(|data| format!(" ({})", shorten_middle(&printable::one_line(data), 600)));
+    format!(
+        "{} answered with error {}: {}{}. The tool was {tool}{signature}",
+        tool.server,
+        printable::one_line_of(&error.code, 40),
+        shorten_middle(&printable::one_line(&error.message), 900),
+        data.unwrap_or_default(),
+    )
+}

@@ -1,0 +1,277 @@
+//! The answer to a search as text (interface, section 4).
+
+use registry::{Evidence, Hit, MatchKind, Query, QueryText, SearchResult};
+use tool::ServerName;
+
+use super::hit::{self, ServerMarks};
+
+/// The longest part of a query that is repeated in an answer, in characters.
+const QUERY_CHARS_SHOWN: usize = 120;
+
+/// The most other servers with the same tool that are named; a hit has 90 tokens (interface, section
+/// 4).
+const ALSO_NAMED_MAX: usize = 3;
+
+/// The servers counted in the heading, which costs tokens in every answer.
+const SERVERS_COUNTED_MAX: usize = 3;
+
+/// The categories counted if nothing matches and the model has to search elsewhere.
+const CATEGORIES_COUNTED_MAX: usize = 8;
+
+/// The data of one answer.
+#[derive(Debug)]
+pub(crate) struct SearchPage<'a> {
+    pub(crate) query: &'a Query,
+    pub(crate) found: &'a SearchResult,
+    /// Servers whose tools may be missing: they were still being asked for them.
+    pub(crate) missing: &'a [ServerName],
+    /// The state of each hit's server, in the order of the hits.
+    pub(crate) marks: Vec<ServerMarks>,
+    /// Servers that failed when they were last started or surveyed, for an answer without a sure hit.
+    pub(crate) down: Vec<String>,
+    /// The reason why no tool is known, if none is.
+    pub(crate) no_tools: Option<NoTools>,
+}
+
+/// The reason why no tool is known.
+#[derive(Debug)]
+pub(crate) enum NoTools {
+    /// The mistakes of the configuration.
+    Misconfigured(String),
+    /// Why each server could not be surveyed.
+    Failed(Vec<(ServerName, String)>),
+    /// A review holds the tools back.
+    Held,
+    NoneOffered,
+}
+
+/// The hits, one a line, or an explanation why there are none.
+pub(crate) fn text(page: &SearchPage<'_>) -> String {
+    match (page.found.hits.as_slice(), page.missing) {
+        ([], _) => explain_no_hit(page),
+        (_, []) => list(page),
+        (_, missing) => list(page) + "\n" + &list_missing(missing),
+    }
+}
+
+/// Explains that no tool matches.
+pub(super) fn explain_no_hit(page: &SearchPage<'_>) -> String {
+    let asked = one_line(&text_of(page.query));
+    if !page.missing.is_empty() {
+        let missing = list_missing(page.missing);
+        return format!("No tool known so far matches \"{asked}\". {missing}");
+    }
+    if let Some(why) = &page.no_tools {
+        return explain_no_tools(why);
+    }
+    let found = page.found;
+    let mut text = format!("No tool matches \"{asked}\"");
+    text.push_str(&list_unknown(found));
+    if !found.nearest.is_empty() {
+        let names: Vec<String> = found.nearest.iter().map(ToString::to_string).collect();
+        text.push_str(&format!(". Nearest: {}", names.join(", ")));
+    }
+    text.push_str(". Try different keywords or search without a category filter.");
+    if !found.categories.is_empty() {
+        text.push_str(&format!(
+            " Categories: {}.",
+            list_counts(&found.categories, CATEGORIES_COUNTED_MAX)
+        ));
+    }
+    if !page.down.is_empty() {
+        text.push_str(&format!(" Down: {}.", page.down.join(", ")));
+    }
+    text
+}
+
+fn explain_no_tools(why: &NoTools) -> String {
+    match why {
+        NoTools::Misconfigured(mistakes) => {
+            let mistakes = printable::prose(mistakes);
+            format!("No tools are known: the configuration cannot be used.\n{mistakes}")
+        }
+        NoTools::Failed(servers) => {
+            let whys = servers.iter().map(|(name, why)| format!("{name}: {why}"));
+            let whys: Vec<String> = whys.collect();
+            format!("No tools are known. {}.", whys.join(". "))
+        }
+        NoTools::Held => "No tools are known: those of the servers are held until a person has \
+                          reviewed them. A person can run `proxy review`."
+            .to_owned(),
+        NoTools::NoneOffered => {
+            "No tools are known: no server offers any. A person can add servers \
+                                 to the configuration and run `proxy reindex`."
+                .to_owned()
+        }
+    }
+}
+
+fn list(page: &SearchPage<'_>) -> String {
+    let SearchPage { query, found, .. } = page;
+    let mut lines = vec![match found.kind {
+        MatchKind::Nearest => format!("perhaps: {}. {}:", write_doubt(page), write_choice(found)),
+        _ => write_heading(query, found),
+    }];
+    let steps = match &query.asked {
+        QueryText::Steps(steps) => steps,
+        QueryText::Words(_) => &found.parts,
+    };
+    let mut hits: Vec<(&Hit, &ServerMarks)> = found.hits.iter().zip(&page.marks).collect();
+    hits.sort_by_key(|(hit, _)| hit.step);
+    let mut step = None;
+    for (hit, marks) in hits {
+        if let Some(text) = steps.get(hit.step)
+            && step != Some(hit.step)
+        {
+            step = Some(hit.step);
+            let perhaps = if hit.is_guess && !found.is_guess {
+                " perhaps:"
+            } else {
+                ""
+            };
+            lines.push(format!("{}:{perhaps}", one_line(text)));
+        }
+        lines.push(hit::line(&hit.entry, *marks) + &list_twins(hit));
+        lines.extend(hit.evidence.iter().map(write_evidence));
+    }
+    let end = query.offset + found.hits.len();
+    if found.kind == MatchKind::Browse && end < found.total {
+        lines.push(format!("more: \"offset\":{end}"));
+    }
+    if found.kind == MatchKind::Nearest && !page.down.is_empty() {
+        lines.push(format!("Down: {}.", page.down.join(", ")));
+    }
+    lines.join("\n")
+}
+
+/// Explains that nothing matches for sure, and which words caused it once every server has sent its
+/// tools.
+pub(super) fn write_doubt(page: &SearchPage<'_>) -> String {
+    let SearchPage {
+        query,
+        found,
+        missing,
+        ..
+    } = page;
+    let asked = one_line(&text_of(query));
+    let filter = if found.without_filter {
+        describe_empty_filter(query, found) + "; "
+    } else {
+        String::new()
+    };
+    if missing.is_empty() {
+        let unknown = list_unknown(found);
+        format!("{filter}no tool surely matches \"{asked}\"{unknown}")
+    } else {
+        format!("{filter}no tool known so far surely matches \"{asked}\"")
+    }
+}
+
+/// The reason why hits are shown although none matches. Categories are counted if the hits are only
+/// some of their tools.
+fn write_choice(found: &SearchResult) -> String {
+    if found.categories.is_empty() || found.without_filter {
+        return "Nearest".to_owned();
+    }
+    let all = list_counts(&found.categories, CATEGORIES_COUNTED_MAX);
+    format!("There are {all}; some of them")
+}
+
+/// The words of a query that match nothing, as text after the query.
+fn list_unknown(found: &SearchResult) -> String {
+    let words = found.unknown_words.iter();
+    let words: Vec<String> = words
+        .map(|word| format!("\"{}\"", one_line(word)))
+        .collect();
+    match words.as_slice() {
+        [] => String::new(),
+        [word] => format!(": {word} matches nothing"),
+        words => format!(": {} match nothing", words.join(", ")),
+    }
+}
+
+/// The last line of an answer from which tools may be missing.
+fn list_missing(missing: &[ServerName]) -> String {
+    let names: Vec<&str> = missing.iter().map(ServerName::as_str).collect();
+    let names = names.join(", ");
+    format!("Being asked for their tools right now: {names}. Search again in a few seconds.")
+}
+
+fn write_heading(query: &Query, found: &SearchResult) -> String {
+    let sure = if found.is_guess { "perhaps: " } else { "" };
+    let counted = format!("{sure}{} of {}", found.hits.len(), found.total);
+    let is_cut = found.hits.len() < found.total;
+    let by_server: Vec<(String, usize)> = found
+        .by_server
+        .iter()
+        .map(|(server, count)| (server.to_string(), *count))
+        .collect();
+    let by_server = if is_cut {
+        format!(" ({})", list_counts(&by_server, SERVERS_COUNTED_MAX))
+    } else {
+        String::new()
+    };
+    if !found.without_filter {
+        return format!("{counted}{by_server}");
+    }
+    format!(
+        "{}; without that filter {counted}{by_server}",
+        describe_empty_filter(query, found)
+    )
+}
+
+/// The text if the filter matches no tool; if the filter names nothing known, the text lists the
+/// known names.
+fn describe_empty_filter(query: &Query, found: &SearchResult) -> String {
+    let filter = [query.category.as_deref(), query.server.as_deref()];
+    let filter = filter.into_iter().flatten().next();
+    let filter = filter.map_or_else(|| query.tags.join(", "), str::to_owned);
+    let known = if found.categories.is_empty() {
+        String::new()
+    } else {
+        let known = list_counts(&found.categories, CATEGORIES_COUNTED_MAX);
+        format!(" (there are {known})")
+    };
+    format!("nothing in \"{}\"{known}", one_line(&filter))
+}
+
+fn list_counts(counts: &[(String, usize)], max: usize) -> String {
+    let mut parts: Vec<String> = counts
+        .iter()
+        .take(max)
+        .map(|(name, count)| format!("{name} {count}"))
+        .collect();
+    if counts.len() > max {
+        parts.push(format!("{} more", counts.len() - max));
+    }
+    parts.join(", ")
+}
+
+pub(crate) fn text_of(query: &Query) -> String {
+    match &query.asked {
+        QueryText::Words(text) => text.clone(),
+        QueryText::Steps(steps) => steps.join("; "),
+    }
+}
+
+fn write_evidence(evidence: &Evidence) -> String {
+    format!("    {:6.3}  {}", evidence.amount, evidence.label)
+}
+
+/// Other servers that have the same tool.
+fn list_twins(hit: &Hit) -> String {
+    if hit.also.is_empty() {
+        return String::new();
+    }
+    let first = hit.also.iter().take(ALSO_NAMED_MAX);
+    let mut names: Vec<String> = first.map(|at| at.server.to_string()).collect();
+    if hit.also.len() > ALSO_NAMED_MAX {
+        names.push(format!("{} more", hit.also.len() - ALSO_NAMED_MAX));
+    }
+    format!(" (also on {})", names.join(", "))
+}
+
+/// A text of the client on one line, shortened.
+fn one_line(text: &str) -> String {
+    printable::one_line_of(text, QUERY_CHARS_SHOWN)
+}

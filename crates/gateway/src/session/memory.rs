@@ -1,0 +1,48 @@
+//! The state that the calls of one session share.
+
+use std::{
+    path::Path,
+    sync::{Arc, OnceLock},
+};
+
+use crate::{
+    authorize::permissions::{Arrival, PermissionScope, Permissions},
+    forward::UriLedger,
+    recent_searches::RecentSearches,
+    sent_instructions::SentInstructions,
+};
+
+/// The state that the calls of one session share.
+pub(super) struct SessionMemory {
+    pub(super) searches: Arc<RecentSearches>,
+    /// The servers whose instructions the model has received.
+    pub(super) instructions: Arc<SentInstructions>,
+    permissions: Arc<Permissions>,
+    uris: OnceLock<Arc<UriLedger>>,
+}
+
+impl SessionMemory {
+    /// The memory of a session whose client works in this folder.
+    pub(super) fn in_folder(folder: Option<&Path>) -> Self {
+        Self {
+            searches: Arc::new(RecentSearches::in_folder(folder)),
+            instructions: Arc::default(),
+            permissions: Arc::new(Permissions::new(PermissionScope::Session)),
+            uris: OnceLock::new(),
+        }
+    }
+
+    /// Counts a call that arrives now. Permissions given to a request that stands alone end with it.
+    pub(super) fn arrive(&self, is_stateless: bool) -> Arrival {
+        if is_stateless {
+            Arc::new(Permissions::new(PermissionScope::Request)).arrive()
+        } else {
+            self.permissions.arrive()
+        }
+    }
+
+    /// The ledger of URIs, which `open` provides at the first call.
+    pub(super) fn uris(&self, open: impl FnOnce() -> Arc<UriLedger>) -> Arc<UriLedger> {
+        Arc::clone(self.uris.get_or_init(open))
+    }
+}

@@ -1,0 +1,81 @@
+//! The three tools: each parses its arguments, asks the catalog or the dispatcher, and renders.
+
+pub(crate) mod describe_tool;
+mod loose;
+pub(crate) mod search_tools;
+mod server_marks;
+
+pub use search_tools::{search_json, search_text};
+
+use jsonrpc::mcp::{ADDRESSES_FIRST, MISSING_CAPABILITY};
+use serde_json::value::RawValue;
+
+use crate::{
+    call_context::CallContext,
+    definitions::{DESCRIBE, EXECUTE, SEARCH},
+    elicitation::CallAsker,
+    envelope::ExecuteRequest,
+    error::{Audience, ToolError},
+    gateway::Gateway,
+    reply::ToolReply,
+};
+
+impl Gateway {
+    /// Answers a call of one of the three tools; `None` for any other name.
+    pub async fn call_tool(
+        &self,
+        name: &str,
+        arguments: Option<&RawValue>,
+        mut context: CallContext,
+    ) -> Option<ToolReply> {
+        if ![SEARCH, DESCRIBE, EXECUTE].contains(&name) {
+            return None;
+        }
+        let (asks, audience) = (context.asks.clone(), context.audience);
+        let mut span = self.traces.begin_request(name, &mut context);
+        let reply = match name {
+            SEARCH => {
+                search_tools::search_tools(&self.catalog, &self.recorder, arguments, &context).await
+            }
+            DESCRIBE => describe_tool::describe_tool(&self.catalog, arguments, &context).await,
+            _ => self.execute(arguments, context).await,
+        };
+        if let Some(span) = &mut span {
+            span.complete();
+            match &reply {
+                Ok(reply) if reply.is_error() => span.fail("tool_error"),
+                Ok(_) => {}
+                Err(error) => span.fail(error.code()),
+            }
+        }
+        Some(reply.unwrap_or_else(|error| explain(error, asks.as_ref(), audience)))
+    }
+
+    async fn execute(
+        &self,
+        arguments: Option<&RawValue>,
+        context: CallContext,
+    ) -> Result<ToolReply, ToolError> {
+        let request = ExecuteRequest::parse(arguments)?;
+        let called = self.dispatcher.dispatch(request, context).await?;
+        Ok(called.reply(&self.results).await)
+    }
+}
+
+/// Returns the error for the model, or for the client if only the client can act on it.
+fn explain(error: ToolError, asks: Option<&CallAsker>, audience: Audience) -> ToolReply {
+    let reply = ToolReply::error(&error, audience);
+    let (ToolError::ServerError { error, .. }, Some(asks)) = (error, asks) else {
+        return reply;
+    };
+    let is_for_client = match error.code.parse() {
+        Ok(MISSING_CAPABILITY) => asks.uses_rounds(),
+        Ok(ADDRESSES_FIRST) => !asks.uses_rounds() && asks.opens_addresses(),
+        _ => false,
+    };
+    if is_for_client {
+        reply.with_client_error(*error)
+    } else {
+        reply
+    }
+}

@@ -1,0 +1,182 @@
+//! `describe_tool`: everything about a tool that its signature leaves out.
+
+use std::sync::Arc;
+
+use files::clock::now_s;
+use registry::{Entry, KnownServer, Registry};
+use serde_json::{Value, value::RawValue};
+use tokio::task::spawn_blocking;
+use tracing::warn;
+
+use super::{loose::Loose, server_marks::marks};
+use crate::{
+    call_context::CallContext,
+    catalog::Catalog,
+    definitions::DESCRIBE,
+    error::ToolError,
+    render::{
+        describe::{self, ToolFacts},
+        whole_lines,
+    },
+    reply::ToolReply,
+    sent_instructions::SentInstructions,
+};
+
+/// Tools in one answer (interface, section 5).
+const TOOLS_MAX: usize = 5;
+
+/// The most servers with one name that are described in one answer.
+const SERVERS_MAX: usize = 5;
+
+const SIGNATURE: &str = "(name: string, path?: string)";
+
+/// The cost of the blank line between answers of several tools, in tokens.
+const BETWEEN_TOKENS: usize = 2;
+
+pub(crate) async fn describe_tool(
+    catalog: &Catalog,
+    arguments: Option<&RawValue>,
+    context: &CallContext,
+) -> Result<ToolReply, ToolError> {
+    let client = &*context.policy;
+    let sent = context.sent_instructions.as_deref();
+    let arguments = Loose::read(arguments);
+    let names = names(&arguments)?;
+    let room = catalog.settings().room(client);
+    if let [name] = names.as_slice() {
+        let entry = &match catalog.resolve(name, client).await {
+            Ok(found) => found,
+            Err(error) => {
+                let text = describe_server(catalog, name, error, context).await?;
+                return Ok(ToolReply::text(&whole_lines(text, room)));
+            }
+        };
+        let path = arguments.text(&["path"]).filter(|path| !path.is_empty());
+        return Ok(ToolReply::text(&match path {
+            Some(path) => describe::branch(entry, &path, room)
+                .map_err(|why| ToolError::own_input(DESCRIBE, "path", &why, SIGNATURE))?,
+            None => describe(catalog, entry, sent, room).await?,
+        }));
+    }
+    let room = (room / names.len()).saturating_sub(BETWEEN_TOKENS);
+    let mut texts = Vec::new();
+    for name in &names {
+        texts.push(match catalog.resolve(name, client).await {
+            Ok(entry) => describe(catalog, &entry, sent, room).await?,
+            Err(error) => {
+                let page = describe_server(catalog, name, error, context).await;
+                whole_lines(page.unwrap_or_else(|error| error.to_string()), room)
+            }
+        });
+    }
+    Ok(ToolReply::text(&texts.join("\n\n")))
+}
+
+/// The text form of one tool in a room of so many tokens, built off the event loop: an example for an
+/// untrusted schema has to be searched for. Marks its change as read.
+pub(super) async fn describe(
+    catalog: &Catalog,
+    entry: &Arc<Entry>,
+    sent: Option<&SentInstructions>,
+    room: usize,
+) -> Result<String, ToolError> {
+    let facts = facts(catalog, entry);
+    let instructions = facts.server.as_ref().and_then(|server| sent?.long(server));
+    let (entry, registry) = (Arc::clone(entry), catalog.registry.clone());
+    let describing = spawn_blocking(move || {
+        let text = describe::text(&entry, &facts, instructions.as_deref(), room);
+        note_read(&registry, &entry);
+        text
+    });
+    describing
+        .await
+        .map_err(|error| ToolError::Internal(error.to_string()))
+}
+
+/// The JSON form of one tool, for scripts.
+pub(crate) fn describe_json(catalog: &Catalog, entry: &Entry) -> Value {
+    describe::json(entry, &facts(catalog, entry))
+}
+
+fn facts(catalog: &Catalog, entry: &Entry) -> ToolFacts {
+    let server = &entry.at.server;
+    let settings = catalog.settings();
+    let of_server = settings.server(server).and_then(|it| it.notes.clone());
+    let notes = [entry.overlay.notes.clone(), of_server];
+    let notes: Vec<String> = notes.into_iter().flatten().collect();
+    ToolFacts {
+        server: catalog.registry.known_server(server),
+        needs_login: catalog.needs_login(server, entry.stale),
+        failure: catalog.failure(server),
+        calls: catalog.usage.count(&entry.at),
+        last_call: catalog.usage.last(&entry.at),
+        notes: (!notes.is_empty()).then(|| notes.join(" ")),
+        now: now_s(),
+    }
+}
+
+/// Describes the server that a name means if it is no tool's name: any name of the server; else the
+/// error.
+pub(crate) async fn describe_server(
+    catalog: &Catalog,
+    asked: &str,
+    error: ToolError,
+    context: &CallContext,
+) -> Result<String, ToolError> {
+    if matches!(
+        error,
+        ToolError::Denied { .. } | ToolError::AmbiguousTool { .. }
+    ) {
+        return Err(error);
+    }
+    let policy = &*context.policy;
+    let generation = catalog.generation().await?;
+    let named = generation.servers_named(asked).into_iter();
+    let seen = named.filter(|it| it.tools > 0 && policy.sees(&it.name, &it.category));
+    let seen: Vec<&KnownServer> = seen.take(SERVERS_MAX).map(AsRef::as_ref).collect();
+    if seen.is_empty() {
+        return Err(error);
+    }
+    let pages = seen.into_iter().map(|server| {
+        let entries = generation.entries();
+        let entries = entries.filter(|it| it.at.server == server.name);
+        let tools = entries.map(|it| (it, marks(catalog, it)));
+        let instructions = context
+            .sent_instructions
+            .as_ref()
+            .and_then(|sent| sent.brief(server));
+        describe::server(server, tools, instructions.as_deref())
+    });
+    let pages: Vec<String> = pages.collect();
+    Ok(whole_lines(
+        pages.join("\n"),
+        catalog.settings().room(policy),
+    ))
+}
+
+fn names(arguments: &Loose) -> Result<Vec<String>, ToolError> {
+    let asked = arguments
+        .texts(&["name", "tool_name", "names", "tool", "tools"])
+        .unwrap_or_default();
+    let split = asked.iter().flat_map(|names| names.split(','));
+    let names: Vec<String> = split
+        .map(|name| name.trim().to_owned())
+        .filter(|name| !name.is_empty())
+        .collect();
+    let refuse = |message: &str| Err(ToolError::own_input(DESCRIBE, "name", message, SIGNATURE));
+    match names.len() {
+        0 => refuse("missing; expected the name of a tool"),
+        count if count > TOOLS_MAX => {
+            refuse(&format!("{count} names; at most {TOOLS_MAX} at once"))
+        }
+        _ => Ok(names),
+    }
+}
+
+/// Removes the mark of a changed definition after it was shown. A mark that cannot be removed stays.
+fn note_read(registry: &Registry, entry: &Entry) {
+    let Some(changed) = entry.changed else { return };
+    if let Err(error) = registry.note_read(&[(entry.at.clone(), changed)]) {
+        warn!(tool = %entry.at, %error, "still marked as changed");
+    }
+}

@@ -1,0 +1,218 @@
+//! The error response to a refused request: a status, and a message with the next step.
+
+use std::borrow::Cow;
+
+use hyper::{
+    StatusCode,
+    header::{ALLOW, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE},
+};
+use jsonrpc::frame;
+
+#[derive(Debug)]
+pub(super) struct HttpError {
+    pub(super) status: StatusCode,
+    pub(super) why: Why,
+    /// The error code of JSON-RPC.
+    pub(super) code: i32,
+    pub(super) message: String,
+    /// The id of the request, as it was received.
+    pub(super) id: Option<String>,
+    pub(super) header: Option<Box<(HeaderName, Cow<'static, str>)>>,
+    /// True if the connection is closed and the rest of the request is not read.
+    pub(super) closes: bool,
+}
+
+/// The cause of an error, which decides if it is logged for the operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Why {
+    /// Possible abuse, logged under this heading.
+    Abuse(&'static str),
+    /// A mistake of the client, perhaps one under development.
+    Mistake,
+}
+
+/// The seconds that a client should wait if there is no room for its request.
+const RETRY_AFTER_S: &str = "5";
+
+impl HttpError {
+    fn new(status: StatusCode, why: Why, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            why,
+            code: frame::INVALID_REQUEST,
+            message: message.into(),
+            id: None,
+            header: None,
+            closes: false,
+        }
+    }
+
+    fn with(mut self, name: HeaderName, value: impl Into<Cow<'static, str>>) -> Self {
+        self.header = Some(Box::new((name, value.into())));
+        self
+    }
+
+    pub(super) fn mistake(status: StatusCode, message: impl Into<String>) -> Self {
+        Self::new(status, Why::Mistake, message)
+    }
+
+    pub(super) fn host(host: &str) -> Self {
+        let message = format!(
+            "unknown host {host:?}. Use the address that the proxy listens on, or add the name to \
+             http.allowed_hosts"
+        );
+        Self::new(StatusCode::FORBIDDEN, Why::Abuse("host"), message)
+    }
+
+    pub(super) fn origin(origin: &str) -> Self {
+        let message = format!(
+            "web pages of the origin {origin:?} are not allowed. Add it to http.allowed_origins to allow it"
+        );
+        Self::new(StatusCode::FORBIDDEN, Why::Abuse("origin"), message)
+    }
+
+    pub(super) fn no_token() -> Self {
+        let message = "a token is required: send `Authorization: Bearer TOKEN`";
+        let challenge = r#"Bearer realm="proxy""#;
+        Self::new(StatusCode::UNAUTHORIZED, Why::Abuse("no token"), message)
+            .with(WWW_AUTHENTICATE, challenge)
+    }
+
+    pub(super) fn wrong_token() -> Self {
+        let message = "unknown token: compare it with [http.tokens]";
+        let challenge = r#"Bearer realm="proxy", error="invalid_token""#;
+        Self::new(StatusCode::UNAUTHORIZED, Why::Abuse("wrong token"), message)
+            .with(WWW_AUTHENTICATE, challenge)
+    }
+
+    /// Refuses a client whose tokens come from an authorization server, which the challenge names.
+    pub(super) fn login_needed(challenge: String, why: Option<&str>) -> Self {
+        let (message, about) = match why {
+            Some(why) => (format!("this token is rejected: {why}"), "wrong token"),
+            None => ("a token is required".to_owned(), "no token"),
+        };
+        Self::new(StatusCode::UNAUTHORIZED, Why::Abuse(about), message)
+            .with(WWW_AUTHENTICATE, challenge)
+    }
+
+    /// The token is valid, but has none of the required scopes.
+    pub(super) fn scope_needed(challenge: String) -> Self {
+        let message = "this token has none of the required scopes (http.oauth.scopes)";
+        Self::new(StatusCode::FORBIDDEN, Why::Abuse("scope"), message)
+            .with(WWW_AUTHENTICATE, challenge)
+    }
+
+    /// Tokens cannot be verified at the moment.
+    pub(super) fn no_keys(why: &str) -> Self {
+        let message = format!("tokens cannot be verified at the moment: {why}");
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, Why::Abuse("keys"), message)
+            .with(RETRY_AFTER, RETRY_AFTER_S)
+    }
+
+    pub(super) fn too_large(max: usize) -> Self {
+        let message = format!(
+            "a message has at most {} KiB (http.max_body_kib)",
+            max / 1_024
+        );
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, Why::Abuse("body"), message).closing()
+    }
+
+    pub(super) fn too_slow() -> Self {
+        let message = "the body did not arrive in time (http.receive_timeout_s), or other clients needed \
+                       its place (http.max_requests)";
+        Self::new(
+            StatusCode::REQUEST_TIMEOUT,
+            Why::Abuse("slow body"),
+            message,
+        )
+        .closing()
+    }
+
+    pub(super) fn too_many_requests(max: usize) -> Self {
+        let message = format!(
+            "too many requests in flight: {max} of all clients, half of them of one session, \
+             token or address (http.max_requests). Try again"
+        );
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            Why::Abuse("requests"),
+            message,
+        )
+        .with(RETRY_AFTER, RETRY_AFTER_S)
+        .closing()
+    }
+
+    pub(super) fn too_many_sessions(max: usize) -> Self {
+        let message = format!(
+            "{max} sessions are open, or half as many of yours (http.max_sessions): try again"
+        );
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            Why::Abuse("sessions"),
+            message,
+        )
+        .with(RETRY_AFTER, RETRY_AFTER_S)
+    }
+
+    /// The server is stopping, and its successor can resume the session.
+    pub(super) fn stopping() -> Self {
+        let message = "this server is stopping: try again, its successor resumes the session";
+        Self::mistake(StatusCode::SERVICE_UNAVAILABLE, message).with(RETRY_AFTER, RETRY_AFTER_S)
+    }
+
+    pub(super) fn no_session() -> Self {
+        let message = "unknown or ended session: send `initialize` without Mcp-Session-Id";
+        Self::mistake(StatusCode::NOT_FOUND, message)
+    }
+
+    pub(super) fn session_needed() -> Self {
+        let message = "Mcp-Session-Id is missing: send the one from the response to `initialize`";
+        Self::mistake(StatusCode::BAD_REQUEST, message)
+    }
+
+    /// The headers do not match the body.
+    pub(super) fn mismatch(message: impl Into<String>) -> Self {
+        Self {
+            code: jsonrpc::mcp::HEADER_MISMATCH,
+            ..Self::mistake(StatusCode::BAD_REQUEST, message)
+        }
+    }
+
+    pub(super) fn nowhere() -> Self {
+        Self::mistake(
+            StatusCode::NOT_FOUND,
+            "not found: MCP is at /mcp, and there are /healthz and /readyz",
+        )
+    }
+
+    pub(super) fn method(allowed: &'static str) -> Self {
+        let message = format!("only {allowed} is allowed here");
+        Self::mistake(StatusCode::METHOD_NOT_ALLOWED, message).with(ALLOW, allowed)
+    }
+
+    pub(super) fn unreadable(code: i32, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            ..Self::mistake(StatusCode::BAD_REQUEST, message)
+        }
+    }
+
+    /// A method that this revision does not have.
+    pub(super) fn no_method(message: String) -> Self {
+        Self {
+            code: frame::METHOD_NOT_FOUND,
+            ..Self::mistake(StatusCode::NOT_FOUND, message)
+        }
+    }
+
+    /// Sets the id of the refused request.
+    pub(super) fn about(mut self, id: Option<&str>) -> Self {
+        self.id = id.map(str::to_owned);
+        self
+    }
+
+    fn closing(mut self) -> Self {
+        self.closes = true;
+        self
+    }
+}

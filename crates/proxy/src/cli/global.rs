@@ -1,0 +1,49 @@
+//! The options that every command has.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use config::Overrides;
+
+use crate::logging::filter_ours;
+
+#[derive(Debug, Default, Args)]
+pub(crate) struct Global {
+    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(
+        help = "Configuration file [default: $XDG_CONFIG_HOME/proxy/config.toml] [env: PROXY_CONFIG]"
+    )]
+    config: Option<PathBuf>,
+    #[arg(long, global = true, value_name = "FOLDER")]
+    #[arg(help = "Folder of snapshots, index and results [env: PROXY_STATE_DIR]")]
+    state_dir: Option<PathBuf>,
+    #[arg(long, global = true, value_name = "FILTER")]
+    #[arg(
+        help = "Log filter, such as `info,fleet=debug`, for stderr or the daemon's log [env: PROXY_LOG]"
+    )]
+    log: Option<String>,
+    /// Log more: -v events, -vv details
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    verbose: u8,
+    /// Print only JSON on stdout
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Show no progress bar
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+}
+
+impl Global {
+    pub(crate) fn overrides(&self) -> Overrides {
+        let verbose = match self.verbose {
+            0 => None,
+            1 => Some(filter_ours("info")),
+            _ => Some(filter_ours("debug")),
+        };
+        Overrides {
+            config: self.config.clone(),
+            state_dir: self.state_dir.clone(),
+            log: self.log.clone().or(verbose),
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! `proxy config`: checks the configuration, and prints its path or the reference of its keys.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use config::{Config, Environment};
+use serde_json::json;
+use setup::doctor::{Check, CheckVerdict};
+
+use super::{idle_rules, with_config};
+use crate::{cli::global::Global, exit::Exit, report, table::wrap};
+
+/// Check the configuration, or print its path or reference
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigAction {
+    /// Check the configuration, and print every mistake
+    Check,
+    /// Print the path of the configuration file
+    Path,
+    /// Print the reference of all keys (`docs/configuration.md`)
+    Docs,
+}
+
+impl ConfigAction {
+    pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
+        match self {
+            Self::Check => with_config(global, |config| Ok(print_check(&config, global.json))),
+            Self::Path => Ok(print_path(global)),
+            Self::Docs => {
+                report::print_data(&config::docs());
+                Ok(Exit::Success)
+            }
+        }
+    }
+}
+
+fn print_path(global: &Global) -> Exit {
+    let asked = global.overrides().config;
+    let of_variable = std::env::var_os("PROXY_CONFIG").filter(|path| !path.is_empty());
+    let asked = asked.or(of_variable.map(PathBuf::from));
+    match asked.or_else(|| config::default_path(&Environment::of_process())) {
+        Some(path) => {
+            report::print_data(&path.display().to_string());
+            Exit::Success
+        }
+        None => {
+            report::say(
+                "error: no home folder is known\nhint: set HOME, or name a file with --config",
+            );
+            Exit::Usage
+        }
+    }
+}
+
+/// Prints the remarks on a valid configuration. A rule that restricts access and matches nothing is a
+/// problem: the exit code is 1.
+fn print_check(config: &Config, as_json: bool) -> Exit {
+    let (problems, remarks): (Vec<_>, Vec<_>) = idle_rules::check(config)
+        .into_iter()
+        .partition(|check| check.verdict == CheckVerdict::Problem);
+    let problems: Vec<String> = problems.iter().map(to_line).collect();
+    let mut notes = config.notes();
+    notes.extend(remarks.iter().map(to_line));
+    let exit = match problems.as_slice() {
+        [] => Exit::Success,
+        _ => Exit::Nothing,
+    };
+    let enabled = config.gateway.enabled().count();
+    if as_json {
+        report::print_json(&json!({
+            "file": config.file,
+            "state_dir": config.gateway.state_dir,
+            "servers": config.gateway.servers.len(),
+            "enabled": enabled,
+            "problems": problems,
+            "notes": notes,
+        }));
+        return exit;
+    }
+    let verdict = match problems.len() {
+        0 => "no mistakes".to_owned(),
+        _ => format!("rules that match nothing: {}", problems.len()),
+    };
+    let mut lines = vec![
+        format!("{}: {verdict}", config.file.display()),
+        format!(
+            "servers: {} ({enabled} enabled)",
+            config.gateway.servers.len()
+        ),
+        format!("state: {}", config.gateway.state_dir.display()),
+    ];
+    lines.extend(problems.iter().map(|problem| format!("problem: {problem}")));
+    lines.extend(notes.iter().map(|note| format!("note: {note}")));
+    report::print_data(&wrap(&lines.join("\n"), 2));
+    exit
+}
+
+fn to_line(check: &Check) -> String {
+    let next = check.next.as_deref().unwrap_or_default();
+    format!("{}: {} ({next})", check.about, check.found)
+}

@@ -1,0 +1,64 @@
+//! `proxy logout`.
+
+use clap::Args;
+use clap_complete::ArgValueCompleter;
+use oauth::log_out;
+
+use super::{
+    load_config,
+    login::{find_place, find_server},
+};
+use crate::{
+    cli::{complete::complete_servers, global::Global},
+    event_loop::run_async,
+    exit::Exit,
+    logging::start_log,
+    report,
+};
+
+/// Log out of remote servers
+#[derive(Debug, Args)]
+pub(crate) struct LogoutArgs {
+    /// Remote servers of the configuration
+    #[arg(required = true, value_name = "SERVER", add = ArgValueCompleter::new(complete_servers))]
+    servers: Vec<String>,
+    /// Also delete the registration of this client
+    #[arg(long)]
+    forget: bool,
+}
+
+impl LogoutArgs {
+    /// The local login is removed whatever the authorization server answers.
+    pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
+        start_log("error");
+        let Some(config) = load_config(global) else {
+            return Ok(Exit::Usage);
+        };
+        let settings = &config.gateway;
+        run_async(async {
+            let mut exit = Exit::Success;
+            for name in &self.servers {
+                let server = match find_server(settings, name) {
+                    Ok(server) => server,
+                    Err(why) => {
+                        report::say(&why);
+                        return Ok(Exit::Usage);
+                    }
+                };
+                let Some(place) = find_place(settings, server).await else {
+                    exit = Exit::Nothing;
+                    continue;
+                };
+                let told = log_out(&place.file, &place.url, &place.settings, self.forget).await?;
+                report::say(&match told {
+                    Ok(true) => format!("{name}: logged out"),
+                    Ok(false) => format!("{name}: there was no login"),
+                    Err(error) => format!(
+                        "{name}: logged out here, but not at its authorization server: {error}"
+                    ),
+                });
+            }
+            Ok(exit)
+        })?
+    }
+}

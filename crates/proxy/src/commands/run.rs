@@ -1,0 +1,142 @@
+//! `proxy run`: runs a script, or prints the declarations for scripts.
+
+use std::{
+    fs,
+    io::{self, Read as _},
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context as _;
+use clap::Args;
+use clap_complete::ArgValueCompleter;
+use gateway::shell::{ShellReply, ShellRequest, Verb};
+use serde_json::{
+    Value, json,
+    value::{RawValue, to_raw_value},
+};
+
+use super::request;
+use crate::{
+    cli::{complete::complete_servers, global::Global},
+    exit::Exit,
+    report,
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  proxy run triage.ts '{\"state\": \"open\"}'
+  echo 'await search(\"create issue\")' | proxy run -
+  proxy run triage.ts --dry-run
+  proxy run --types github           print the declarations of one server
+  proxy run --types --into types/    write those of all servers, for an editor
+
+Exit codes: 0 the script returned a result, 1 it failed or reached a limit";
+
+/// Run a script that calls tools, or print declarations for scripts
+///
+/// TypeScript or JavaScript. Every server is a global object. The result is the value of the last
+/// expression, or of `return`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct RunArgs {
+    /// Script file; `-` reads the script from stdin
+    #[arg(value_name = "FILE|-", required_unless_present = "types")]
+    file: Option<PathBuf>,
+    /// Value of `args` in the script, as JSON
+    #[arg(value_name = "ARGS")]
+    args: Option<String>,
+    /// Run nothing; print the TypeScript declarations of one server, or of all
+    #[arg(long, value_name = "SERVER", num_args = 0..=1, add = ArgValueCompleter::new(complete_servers))]
+    #[arg(conflicts_with_all = ["file", "args", "timeout_ms", "dry_run"])]
+    #[expect(clippy::option_option, reason = "an option with an optional value")]
+    types: Option<Option<String>>,
+    /// With --types: write one file per server into this folder
+    #[arg(long, value_name = "FOLDER", requires = "types")]
+    into: Option<PathBuf>,
+    /// Time limit in milliseconds
+    #[arg(long, value_name = "MS")]
+    timeout_ms: Option<u64>,
+    /// Print the calls that the script would make, and make none
+    #[arg(long)]
+    dry_run: bool,
+    /// Run in this process, without the daemon
+    #[arg(long)]
+    standalone: bool,
+}
+
+impl RunArgs {
+    pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
+        if let Some(server) = self.types {
+            return declare(global, server, self.into.as_deref(), self.standalone);
+        }
+        match self.read_call() {
+            Ok(call) => request::run(global, Verb::Call(call), self.standalone),
+            Err(error) => {
+                report::fail(&error);
+                Ok(Exit::Usage)
+            }
+        }
+    }
+
+    /// Returns the call of `proxy/run_script` that runs the script.
+    fn read_call(&self) -> anyhow::Result<Box<RawValue>> {
+        let script = read_text(self.file.as_deref().context("no script is named")?)?;
+        let args = match &self.args {
+            Some(args) => serde_json::from_str(args).context("the arguments are not valid JSON")?,
+            None => Value::Null,
+        };
+        let mut input = json!({"script": script, "args": args, "dry_run": self.dry_run});
+        if let Some(ms) = self.timeout_ms {
+            input["timeout_ms"] = Value::from(ms);
+        }
+        let call = json!({"tool_name": "proxy/run_script", "tool_input": input, "raw": true});
+        Ok(to_raw_value(&call)?)
+    }
+}
+
+fn read_text(file: &Path) -> anyhow::Result<String> {
+    if file == Path::new("-") {
+        let mut text = String::new();
+        let read = io::stdin().read_to_string(&mut text);
+        return read.map(|_| text).context("cannot read stdin");
+    }
+    fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
+}
+
+/// Prints the declarations, or writes them into a folder.
+fn declare(
+    global: &Global,
+    server: Option<String>,
+    into: Option<&Path>,
+    is_standalone: bool,
+) -> anyhow::Result<Exit> {
+    let verb = Verb::Types(server);
+    let Some(folder) = into else {
+        return request::run(global, verb, is_standalone);
+    };
+    let request = ShellRequest { verb, json: true };
+    request::run_with(global, request, is_standalone, |reply| {
+        write_types(&reply, folder)
+    })
+}
+
+/// Writes the declarations of a reply into a folder, one file per server.
+fn write_types(reply: &ShellReply, folder: &Path) -> anyhow::Result<Exit> {
+    let declared: Vec<(String, String)> = serde_json::from_str(&reply.data)
+        .with_context(|| format!("no declarations: {}", reply.told))?;
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    for (name, text) in &declared {
+        let file = folder.join(format!("{name}.d.ts"));
+        fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
+        report::say(&format!("written: {}", file.display()));
+    }
+    Ok(Exit::Success)
+}
+
+/// Runs one script, whose lines are read from stdin.
+pub(crate) fn work_as_helper() -> Exit {
+    match report::print_bytes(script::work_as_helper) {
+        Ok(()) => Exit::Success,
+        Err(_) => Exit::Nothing,
+    }
+}

@@ -1,0 +1,58 @@
+//! The log: its filter, and its destination.
+
+use daemon::log::LogWriter;
+use tracing_subscriber::EnvFilter;
+
+/// The default filter; the table of keys has the same.
+pub(crate) const LOG_DEFAULT: &str = "warn";
+
+/// Our crates that log, each under its own name.
+const CRATES: [&str; 7] = [
+    "proxy",
+    "gateway",
+    "daemon",
+    "http_server",
+    "fleet",
+    "processes",
+    "registry",
+];
+
+/// Returns the filter that shows the events of our own crates from this level on.
+pub(crate) fn filter_ours(level: &str) -> String {
+    let ours = CRATES.map(|name| format!(",{name}={level}"));
+    format!("warn{}", ours.concat())
+}
+
+/// Logs always go to stderr: stdout is data, or the protocol. A line that cannot be written is lost:
+/// reporting it (`log_internal_errors`) could only use stderr again, which would panic.
+pub(crate) fn start_log(filter: &str) {
+    let has_colour = std::env::var_os("NO_COLOR").is_none()
+        && std::io::IsTerminal::is_terminal(&std::io::stderr());
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(quiet_rmcp(filter))
+        .with_writer(std::io::stderr)
+        .log_internal_errors(false)
+        .with_ansi(has_colour)
+        .try_init();
+}
+
+/// Logs to the file of a daemon, which has no stderr.
+pub(crate) fn start_log_to(filter: &str, log: LogWriter) {
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(quiet_rmcp(filter))
+        .with_writer(log)
+        .log_internal_errors(false)
+        .with_ansi(false)
+        .try_init();
+}
+
+/// The protocol library logs whole messages, and so secrets; it logs only on request.
+fn quiet_rmcp(filter: &str) -> EnvFilter {
+    let quiet = if filter.contains("rmcp") {
+        ""
+    } else {
+        ",rmcp=off"
+    };
+    let filter = EnvFilter::try_new(format!("{filter}{quiet}"));
+    filter.unwrap_or_else(|_| EnvFilter::new("warn,rmcp=off"))
+}
