@@ -169,7 +169,7 @@ async fn what_cannot_be_changed_leaves_the_file_as_it_was() {
         assert_eq!(std::fs::read(house.config()).unwrap(), before);
     };
     check(&["remove", "frist"], "no server `frist`").await;
-    check(&["rename", "first", "My First"], "contains 'M'").await;
+    check(&["servers", "rename", "first", "My First"], "contains 'M'").await;
     check(
         &["add", "first", "https://example.com/mcp"],
         "proxy remove first",

@@ -95,7 +95,7 @@ async fn in_the_file() {
         mistake(
             "[servers.proxy]\ncommand = \"x\"",
             CHECK,
-            &["is taken", "another name"],
+            &["is reserved", "another name"],
         ),
         mistake(
             "[servers.a]\ncommand = \"x\"\n[servers.a]\ncommand = \"x\"",
