@@ -121,6 +121,14 @@ pub(super) static KEYS: &[KeySpec] = &[
     .or("true")
     .variable(),
     key(
+        "search.enrich",
+        ValueKind::Text,
+        "command that writes example requests for `proxy enrich`: it reads a prompt on stdin and \
+         prints lines, as `claude -p` does. Words are split as in a shell, without a shell. If not \
+         set, `proxy enrich` only prints its prompts",
+    )
+    .variable(),
+    key(
         "search.semantic",
         ValueKind::Choice(&["encoder", "off"]),
         "how queries are matched by meaning, besides their words. `\"encoder\"`: by a sentence \

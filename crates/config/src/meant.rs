@@ -64,8 +64,10 @@ pub(super) fn read_config(
         .map_err(|fault| mistakes.push(fault.at(MistakePlace::File, "state_dir")));
     let keeping = read_keeping(&raw.secrets.store, secrets::HAS_KEYRING)
         .map_err(|fault| mistakes.push(fault.at(MistakePlace::File, "secrets.store")));
-    match (state_dir, keeping, http, traces, clients, policy) {
-        (Ok(state_dir), Ok(keeping), Ok(http), Ok(traces), Ok(clients), Ok(policy))
+    let enrich = read_words(raw.search.enrich.as_deref())
+        .map_err(|fault| mistakes.push(fault.at(MistakePlace::File, "search.enrich")));
+    match (state_dir, keeping, http, traces, clients, policy, enrich) {
+        (Ok(state_dir), Ok(keeping), Ok(http), Ok(traces), Ok(clients), Ok(policy), Ok(enrich))
             if mistakes.is_empty() =>
         {
             Ok(Config {
@@ -77,6 +79,7 @@ pub(super) fn read_config(
                     results: raw.results,
                     search: SearchSettings {
                         learns: raw.search.learn,
+                        enrich,
                         embeds: raw.search.semantic == Semantic::Encoder,
                     },
                     survey_parallel: raw.reindex.parallel,
@@ -116,6 +119,20 @@ fn read_policy(
     let rules = written.iter().map(read).collect::<Result<_, _>>();
     let rules = rules.map_err(|fault| Fault::bare(fault.to_string()))?;
     Ok(policy::Policy::new(preset, rules))
+}
+
+/// Splits the text of a command into words, as `${command:...}` does.
+fn read_words(command: Option<&str>) -> Result<Vec<String>, Fault> {
+    let Some(command) = command else {
+        return Ok(Vec::new());
+    };
+    match secrets::Reference::parse(&format!("command:{command}")) {
+        Some(Ok(secrets::Reference::Command(words))) => Ok(words),
+        _ => Err(Fault::new(
+            "not a command: it is empty, or a quote is not closed",
+            "write a program and its arguments, `\"claude -p\"`",
+        )),
+    }
 }
 
 fn read_keeping(store: &str, has_keyring: bool) -> Result<Keeping, Fault> {

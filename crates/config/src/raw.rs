@@ -37,6 +37,7 @@ pub(super) struct RawConfig {
 #[serde(deny_unknown_fields)]
 pub(super) struct RawSearch {
     pub(super) learn: bool,
+    pub(super) enrich: Option<String>,
     pub(super) semantic: Semantic,
 }
 

@@ -101,6 +101,9 @@ pub struct HeldAddress {
 pub struct EmbeddingStatus {
     /// Tools with an embedding.
     pub understood: usize,
+    /// Tools with example requests: sentences by which a search finds them.
+    #[serde(default)]
+    pub with_requests: usize,
     /// All tools.
     pub tools: usize,
 }
@@ -311,8 +314,13 @@ fn list_idle_rules(gateway: &Gateway) -> Vec<IdleRuleStatus> {
 }
 
 fn count_embedded(gateway: &Gateway) -> Option<EmbeddingStatus> {
-    let (understood, tools) = gateway.catalog.registry.loaded()?.embedded()?;
-    Some(EmbeddingStatus { understood, tools })
+    let generation = gateway.catalog.registry.loaded()?;
+    let (understood, tools) = generation.embedded()?;
+    Some(EmbeddingStatus {
+        understood,
+        with_requests: generation.with_requests(),
+        tools,
+    })
 }
 
 fn describe_scripts(gateway: &Gateway) -> Option<ScriptsStatus> {

@@ -102,6 +102,7 @@ impl Catalog {
         let options = registry::Options {
             built_in: built_in::tools(),
             embeds: settings.search.embeds,
+            has_requests: true,
         };
         let saved = SavedScripts::read(settings.scripts.as_deref());
         log_mistakes(&saved);

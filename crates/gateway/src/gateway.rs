@@ -252,7 +252,8 @@ pub fn resolver(files: &PrivateFiles) -> Arc<Resolver> {
     Arc::new(Resolver::new(Store::of(files), spawner))
 }
 
-fn spawner(state_dir: &Path) -> Spawner {
+/// Returns what starts child processes that end with this process.
+pub fn spawner(state_dir: &Path) -> Spawner {
     let reaper = own_program().map(|program| Reaper::new(program, vec!["reaper".into()]));
     if reaper.is_none() {
         warn!("no reaper: servers may keep running if the proxy is killed");

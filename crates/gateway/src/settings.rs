@@ -100,12 +100,14 @@ pub enum KeptArguments {
 }
 
 /// Aids of a search beside the words of tools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchSettings {
     /// True if calls teach later searches.
     pub learns: bool,
     /// True if tools are also found by the meaning of a request, beside its words.
     pub embeds: bool,
+    /// The words of the command that writes example requests; empty: there is none.
+    pub enrich: Vec<String>,
 }
 
 /// One server of the configuration.
@@ -152,6 +154,7 @@ impl Settings {
             search: SearchSettings {
                 learns: true,
                 embeds: true,
+                enrich: Vec::new(),
             },
             survey_parallel: SURVEY_PARALLEL_DEFAULT,
             clients: ClientPolicies::default(),

@@ -28,6 +28,7 @@ pub(crate) mod demo;
 pub(crate) mod describe;
 pub(crate) mod doctor;
 mod edit;
+pub(crate) mod enrich;
 pub(crate) mod generate;
 mod idle_rules;
 pub(crate) mod import;

@@ -22,6 +22,8 @@ pub struct Entry {
     pub tags: Vec<String>,
     /// Other names that people use for its server.
     pub(crate) aliases: Vec<String>,
+    /// Sentences that it serves: see `requests.rs`.
+    pub(crate) requests: Vec<Cow<'static, str>>,
     /// Additions by the configuration.
     pub overlay: Overlay,
     /// True if the server's last survey failed: the definition is from an earlier one.
@@ -46,6 +48,7 @@ pub(crate) struct Context {
     pub(crate) category: String,
     pub(crate) tags: Vec<String>,
     pub(crate) aliases: Vec<String>,
+    pub(crate) requests: Vec<Cow<'static, str>>,
     pub(crate) overlay: Overlay,
     pub(crate) stale: bool,
     pub(crate) changed: Option<u64>,
@@ -58,6 +61,7 @@ impl Entry {
             category,
             mut tags,
             aliases,
+            requests,
             overlay,
             stale,
             changed,
@@ -70,6 +74,7 @@ impl Entry {
             tool,
             tags,
             aliases,
+            requests,
             overlay,
             stale,
             changed,
@@ -82,6 +87,11 @@ impl Entry {
             name_stems: OnceLock::new(),
             server_stems: OnceLock::new(),
         }
+    }
+
+    /// Returns the number of its example requests: sentences that it serves, by which a search finds it.
+    pub fn count_requests(&self) -> usize {
+        self.requests.len()
     }
 
     /// Stems of the words of the tool's name.

@@ -85,6 +85,12 @@ impl Generation {
         &self.tools.servers
     }
 
+    pub(crate) fn is_configured(&self, server: &str) -> bool {
+        let enabled = self.tools.servers.iter().map(|server| &server.name);
+        let mut all = enabled.chain(&self.tools.disabled);
+        all.any(|name| name.as_str() == server)
+    }
+
     /// One server by its name.
     pub fn server(&self, name: &ServerName) -> Option<&Arc<KnownServer>> {
         self.tools
@@ -245,6 +251,12 @@ impl Generation {
         let tools = self.tools.visible.len();
         let has_say = self.encoder.is_on() && tools <= EMBEDDED_TOOLS_MAX;
         has_say.then(|| (self.embeddings.known(), tools))
+    }
+
+    /// Returns the number of visible tools that have example requests.
+    pub fn with_requests(&self) -> usize {
+        let tools = self.tools.visible.iter();
+        tools.filter(|it| it.count_requests() > 0).count()
     }
 
     pub(crate) fn embeddings(&self) -> &Embeddings {

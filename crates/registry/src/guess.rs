@@ -25,7 +25,10 @@ impl Guess {
             Some(known) => Self {
                 category: known.category.clone(),
                 tags: known.tags.clone(),
-                aliases: known.aliases.clone(),
+                aliases: std::iter::once(&known.name)
+                    .chain(&known.aliases)
+                    .cloned()
+                    .collect(),
                 mixed: known.mixed,
             },
             None => Self {
@@ -41,11 +44,14 @@ impl Guess {
 /// Returns a digest that changes with the rules, so that values derived by other rules are recomputed.
 pub(crate) fn rules_digest() -> &'static str {
     static DIGEST: LazyLock<String> = LazyLock::new(|| {
-        let sources = [categories::SOURCE, recipes::SOURCE].concat();
+        let sources = [RULES_VERSION, categories::SOURCE, recipes::SOURCE].concat();
         Digest::of_bytes(sources.as_bytes()).short(16)
     });
     &DIGEST
 }
+
+/// Raised whenever the same rules give other values.
+const RULES_VERSION: &str = "2";
 
 const OTHERWISE: &str = "utility";
 

@@ -69,7 +69,7 @@ pub(crate) fn is_same(a: &str, b: &str) -> bool {
 }
 
 /// Returns the informative words of a name.
-fn parts(name: &str) -> Vec<String> {
+pub(crate) fn parts(name: &str) -> Vec<String> {
     let folded = fold(name).replace(|c: char| !c.is_alphanumeric(), "_");
     let parts = folded.split('_').filter(|part| !part.is_empty());
     let parts = parts.filter(|part| !noise().iter().any(|noise| noise == part));

@@ -30,6 +30,7 @@ mod pins;
 mod plan;
 mod registry;
 mod rename;
+mod requests;
 mod review;
 mod search;
 mod server_rules;

@@ -81,6 +81,11 @@ pub(crate) const DESCRIPTION_CHARS_ENCODED: usize = 240;
 /// more find nothing more.
 pub(crate) const PIECES_ENCODED: usize = 64;
 
+/// Example requests of one tool that are used, and the characters of each that are kept: two sentences find
+/// most of what more would, and each costs a vector.
+pub(crate) const REQUESTS_MAX: usize = 4;
+pub(crate) const REQUEST_CHARS_MAX: usize = 300;
+
 /// Parameters whose names the encoder is given.
 pub(crate) const PARAMETERS_ENCODED: usize = 8;
 

@@ -14,6 +14,7 @@ use crate::known_servers::{self, ServerNames};
 use crate::limits::SCHEMA_VERSION;
 use crate::pin_book::PinBook;
 use crate::pins::{HeldBy, Pin, Pins, Subject, digest_of_instructions};
+use crate::requests::{RequestBook, ServerRequests};
 use crate::server_rules::{Overlay, Rules, ServerRules};
 use crate::snapshot::{SnapshotContent, SnapshotHead, SurveyFailure};
 
@@ -99,7 +100,7 @@ impl LoadedTools {
         disk: &Disk,
         rules: &Rules,
         filters: &[AllowDeny],
-        (records, book): (&Records, &PinBook),
+        (records, book, requests): (&Records, &PinBook, &RequestBook),
         built_in: &[BuiltIn],
     ) -> Self {
         let mut loaded = Self {
@@ -110,7 +111,12 @@ impl LoadedTools {
         for (server_rules, filter) in rules.servers.iter().zip(filters) {
             let name = server_rules.name.as_str();
             let record = records.servers.get(name).unwrap_or(&nothing);
-            loaded.add(disk, (server_rules, filter), record, book.of(name));
+            loaded.add(
+                disk,
+                (server_rules, filter),
+                record,
+                (book.of(name), requests),
+            );
         }
         loaded.add_built_in(built_in);
         loaded.visible.sort_by(|a, b| a.at.cmp(&b.at));
@@ -125,7 +131,7 @@ impl LoadedTools {
         pins: &Pins,
     ) -> Self {
         let mut loaded = Self::default();
-        loaded.add(disk, rules, record, pins);
+        loaded.add(disk, rules, record, (pins, &RequestBook::default()));
         loaded
     }
 
@@ -134,7 +140,7 @@ impl LoadedTools {
         disk: &Disk,
         (server_rules, filter): (&ServerRules, &AllowDeny),
         record: &Record,
-        pins: &Pins,
+        (pins, requests): (&Pins, &RequestBook),
     ) {
         let kept = record
             .snapshot
@@ -142,14 +148,22 @@ impl LoadedTools {
             .map(|file_name| read_kept(disk, file_name));
         let mut server = KnownServer::new(server_rules, record);
         server.offer_note = record.offer_note(pins, server_rules.pin);
+        if let Some(Ok(kept)) = &kept {
+            server.describe(&kept.head);
+        }
+        server.know(&server_rules.program);
         match kept {
             Some(Ok(kept)) => {
-                server.describe(&kept.head);
                 server.offer = Arc::new(kept.offer);
                 server.withhold(pins, server_rules.pin);
-                let denied = self.denied.len();
-                server.tools = self.sort((server_rules, filter), record, pins, kept.tools);
-                let digest = digest(server_rules, record, &self.denied[denied..]);
+                let (denied, visible) = (self.denied.len(), self.visible.len());
+                let requests = (requests, requests.of_server(server.names()));
+                let rules = (server_rules, filter);
+                server.tools = self.sort(rules, record, (pins, &requests), kept.tools);
+                let requests = self.visible[visible..].iter().flat_map(|it| &it.requests);
+                let requests: Vec<&str> = requests.map(|it| &**it).collect();
+                let denied = &self.denied[denied..];
+                let digest = digest(server_rules, record, denied, &requests);
                 self.digests.push((server_rules.name.clone(), digest));
             }
             Some(Err(why)) => {
@@ -158,7 +172,6 @@ impl LoadedTools {
             }
             None => {}
         }
-        server.know(&server_rules.program);
         self.servers.push(Arc::new(server));
     }
 
@@ -167,7 +180,7 @@ impl LoadedTools {
         &mut self,
         (server_rules, filter): (&ServerRules, &AllowDeny),
         record: &Record,
-        pins: &Pins,
+        (pins, (requests, shipped)): (&Pins, &(&RequestBook, ServerRequests)),
         tools: Vec<Tool>,
     ) -> usize {
         let before = self.visible.len();
@@ -190,6 +203,7 @@ impl LoadedTools {
                 category: record.category_of(server_rules, &tool),
                 tags: tags.clone(),
                 aliases: record.aliases.clone(),
+                requests: requests.of_tool(shipped, &at, &tool),
                 overlay: server_rules
                     .overlays
                     .get(tool.name())
@@ -298,6 +312,12 @@ impl KnownServer {
         self.withheld = withheld;
     }
 
+    /// Its name, and the others that it has.
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let others = self.other_names.iter().map(String::as_str);
+        std::iter::once(self.name.as_str()).chain(others)
+    }
+
     /// Adds the recipe's names and description, if it has a recipe.
     fn know(&mut self, program: &str) {
         self.other_names = vec![program.to_owned(), self.server_name.clone()];
@@ -326,7 +346,12 @@ fn read_kept(disk: &Disk, file_name: &str) -> Result<SnapshotContent, String> {
 
 /// Returns a digest that changes whenever a document of this server would: with its tools, with its
 /// configuration, and with the indexing rules.
-fn digest(server_rules: &ServerRules, record: &Record, denied: &[(ToolRef, DeniedBy)]) -> String {
+fn digest(
+    server_rules: &ServerRules,
+    record: &Record,
+    denied: &[(ToolRef, DeniedBy)],
+    requests: &[&str],
+) -> String {
     let ServerRules {
         name,
         program: _,
@@ -360,7 +385,12 @@ fn digest(server_rules: &ServerRules, record: &Record, denied: &[(ToolRef, Denie
     } else {
         format!("{held:?}")
     };
-    Digest::of_bytes(format!("{made_of:?}{held}").as_bytes()).short(16)
+    let requests = if requests.is_empty() {
+        String::new()
+    } else {
+        format!("{requests:?}")
+    };
+    Digest::of_bytes(format!("{made_of:?}{held}{requests}").as_bytes()).short(16)
 }
 
 /// Returns the parts of an overlay that are searched or decide whether a tool is searched at all.

@@ -8,7 +8,7 @@ use std::{
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
-use tool::{ServerName, ToolRef};
+use tool::{Digest, ServerName, ToolRef};
 
 use crate::{
     Planned, RegistryError,
@@ -27,6 +27,7 @@ use crate::{
     loaded_tools::{BuiltIn, KnownServer, LoadedTools},
     pin_book::{PINS, PinBook},
     pins::Pin,
+    requests::{self, RequestBook, StoredRequests},
     server_rules::{Rules, ServerRules},
     snapshot::{News, Snapshot, SnapshotContent},
 };
@@ -39,6 +40,8 @@ pub struct Options {
     pub built_in: Vec<BuiltIn>,
     /// Tools are also found by their embeddings.
     pub embeds: bool,
+    /// Tools of known servers are also found by the example requests that are part of the program.
+    pub has_requests: bool,
 }
 
 /// A registry folder. Handles are cheap to copy, and several processes may have one folder open:
@@ -52,6 +55,7 @@ struct Inner {
     applied: ArcSwap<AppliedRules>,
     built_in: Vec<BuiltIn>,
     encoder: LazyEncoder,
+    has_requests: bool,
     seen: ArcSwapOption<Seen>,
     /// The last look at the files, and how often we had written before it.
     glance: Mutex<Option<(Instant, u64)>>,
@@ -71,8 +75,8 @@ struct AppliedRules {
 /// The shortest interval at which consecutive calls check for commits of other processes.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 
-/// The stamps of the catalog, the pins and the file of vectors.
-type Stamps = [Stamp; 3];
+/// The stamps of the catalog, the pins, the requests and the file of vectors.
+type Stamps = [Stamp; 4];
 
 /// The catalog file as of one stamp, under one configuration.
 #[derive(Debug)]
@@ -93,12 +97,17 @@ impl Registry {
 
     /// Like [`Registry::open`], with more options.
     pub fn open_with(folder: &Path, rules: Rules, options: Options) -> Result<Self, RegistryError> {
-        let Options { built_in, embeds } = options;
+        let Options {
+            built_in,
+            embeds,
+            has_requests,
+        } = options;
         let inner = Inner {
             disk: Disk::new(folder),
             applied: ArcSwap::from_pointee(AppliedRules::new(rules)?),
             built_in,
             encoder: LazyEncoder::new(embeds),
+            has_requests,
             seen: ArcSwapOption::empty(),
             glance: Mutex::default(),
             generation: Mutex::default(),
@@ -313,6 +322,29 @@ impl Registry {
         })
     }
 
+    /// Stores example requests of tools, and removes those of definitions and servers that no
+    /// longer exist. A search
+    /// matches them, once [`Registry::embed_tools`] has run also by their meaning.
+    pub fn store_requests(
+        &self,
+        made: &[(ToolRef, Digest, Vec<String>)],
+    ) -> Result<(), RegistryError> {
+        let generation = self.generation()?;
+        let _turn = self.0.disk.take_turn()?;
+        let mut stored = StoredRequests::read(&self.0.disk);
+        for (at, digest, requests) in made {
+            stored.set(at, digest, requests);
+        }
+        let is_current = |at: &str, digest: &str| {
+            let server = at.split('/').next().unwrap_or_default();
+            let is_configured = generation.is_configured(server);
+            let entry = generation.named(at);
+            is_configured && entry.is_none_or(|it| it.tool.digest().to_string() == digest)
+        };
+        stored.retain(is_current);
+        Ok(self.0.disk.write(requests::FILE, &stored.to_bytes())?)
+    }
+
     /// The treatment of the unaccepted definitions of a server; `None` for one that is not configured.
     pub(crate) fn pin_of(&self, server: &str) -> Option<Pin> {
         let applied = self.0.applied.load();
@@ -415,7 +447,9 @@ impl Inner {
         } else {
             Stamp::Absent
         };
-        [self.disk.stamp(CATALOG), self.disk.stamp(PINS), vectors]
+        let [catalog, pins, requests] =
+            [CATALOG, PINS, requests::FILE].map(|file| self.disk.stamp(file));
+        [catalog, pins, requests, vectors]
     }
 
     /// Loads until no other process committed meanwhile: it may have removed a snapshot that was about
@@ -459,11 +493,12 @@ impl Inner {
     }
 
     fn tools(&self, applied: &AppliedRules, records: &Records, book: &PinBook) -> LoadedTools {
+        let requests = RequestBook::new(self.has_requests, StoredRequests::read(&self.disk));
         LoadedTools::read(
             &self.disk,
             &applied.rules,
             &applied.filters,
-            (records, book),
+            (records, book, &requests),
             &self.built_in,
         )
     }

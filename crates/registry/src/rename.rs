@@ -12,13 +12,14 @@ use crate::{
     disk::{Disk, snapshot_path},
     feedback, history,
     registry::Registry,
+    requests,
     snapshot::renamed,
     usage,
 };
 
 impl Registry {
-    /// Copies the data of the server `from` to `to`: its pins, snapshot and record, its call counts and its
-    /// search feedback.
+    /// Copies the data of the server `from` to `to`: its pins, snapshot and record, its call counts, its
+    /// search feedback and its example requests.
     ///
     /// A rename has three steps: `adopt_server`, a write of the configuration, and
     /// [`Registry::finish_rename`]. After a crash between two steps the pins exist under both names or
@@ -98,7 +99,7 @@ fn remove_counts(disk: &Disk, from: &ServerName) -> io::Result<()> {
     })
 }
 
-/// Changes the files with counts by tool, `server/tool`. `change` returns the new name of a value and
+/// Changes the files with data by tool, `server/tool`. `change` returns the new name of a value and
 /// whether the old name keeps it as well; an empty new name removes it.
 fn change_tools(disk: &Disk, change: impl Fn(&str) -> Option<(String, bool)>) -> io::Result<()> {
     let change_map = |map: &mut serde_json::Map<String, Value>| {
@@ -119,7 +120,7 @@ fn change_tools(disk: &Disk, change: impl Fn(&str) -> Option<(String, bool)>) ->
         }
         !all.is_empty()
     };
-    for (file, levels) in [(usage::FILE, 0), (feedback::FILE, 2)] {
+    for (file, levels) in [(usage::FILE, 0), (feedback::FILE, 2), (requests::FILE, 0)] {
         let Ok(mut value) = disk
             .read(file)
             .and_then(|bytes| serde_json::from_slice::<Value>(&bytes).map_err(io::Error::from))

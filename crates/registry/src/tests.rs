@@ -13,6 +13,7 @@ mod embedding;
 mod laws;
 mod named;
 mod pins;
+mod requests;
 mod search;
 mod spellings;
 

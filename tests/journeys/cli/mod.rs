@@ -4,6 +4,7 @@ mod config_mistakes;
 mod demo;
 mod doctor;
 mod edit;
+mod enrich;
 mod moving_in;
 mod newcomers;
 mod plugin;

@@ -19,7 +19,7 @@ const SAMPLE: usize = 300;
 const QUERIES: usize = 200;
 /// The maximum average tokens of a response with five hits: about 5 of them are members of
 /// structured results.
-const TOKENS_MAX: usize = 205;
+const TOKENS_MAX: usize = 210;
 
 /// Returns the snapshots of the repository, or of a larger collection beside it.
 fn snapshots() -> Vec<PathBuf> {
@@ -90,7 +90,7 @@ async fn five_hits_are_short(client: &Client, names: &[String]) {
         let (_, tool) = name.split_once('/').unwrap();
         let words: Vec<&str> = tool.split(|c: char| !c.is_alphanumeric()).collect();
         let answer = client.search(&words.join(" ")).await.good();
-        if answer.starts_with("5 of ") {
+        if answer.trim_start_matches("perhaps: ").starts_with("5 of ") {
             counted += 1;
             sum += tokens(&answer);
         }

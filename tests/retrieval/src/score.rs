@@ -6,14 +6,13 @@ use std::time::{Duration, Instant};
 
 use registry::{Generation, MatchKind, Query, SearchResult};
 
-use crate::set::{Catalogue, JudgedQuery, SetResult, ToolName};
+use crate::set::{Catalogue, JudgedQuery, SetResult, Texts, ToolName};
 
 /// A search configuration to measure.
 #[derive(Debug)]
 pub struct Configuration {
     pub name: &'static str,
-    /// True if requests are also matched by meaning, not by their words alone.
-    pub meaning: bool,
+    pub texts: Texts,
     pub query: fn(&str) -> Query,
 }
 
@@ -21,12 +20,26 @@ pub struct Configuration {
 pub const CONFIGURATIONS: &[Configuration] = &[
     Configuration {
         name: "lexical",
-        meaning: false,
+        texts: Texts {
+            meaning: false,
+            requests: false,
+        },
         query: |text| Query::words(text),
     },
     Configuration {
         name: "encoder",
-        meaning: true,
+        texts: Texts {
+            meaning: true,
+            requests: false,
+        },
+        query: |text| Query::words(text),
+    },
+    Configuration {
+        name: "requests",
+        texts: Texts {
+            meaning: true,
+            requests: true,
+        },
         query: |text| Query::words(text),
     },
 ];
@@ -52,7 +65,7 @@ pub struct Report {
     pub false_refusals: f64,
     /// The share of those that got no tool at all.
     pub hidden: f64,
-    /// The share of requests without a matching tool that got a tool as fitting; none if not
+    /// The share of requests without a matching tool that got a tool as a sure hit; none if not
     /// measured.
     pub false_offers: Option<f64>,
     pub half: Duration,
@@ -71,7 +84,7 @@ impl Report {
         configuration: &Configuration,
         unservable: usize,
     ) -> SetResult<Self> {
-        let generation = catalogue.generation(configuration.meaning)?;
+        let generation = catalogue.generation(configuration.texts)?;
         let (served, hopeless): (Vec<&JudgedQuery>, Vec<&JudgedQuery>) =
             requests.iter().partition(|it| !it.relevant.is_empty());
         let (mut times, mut rankings, mut marks) = (Vec::new(), Vec::new(), Vec::new());
@@ -131,7 +144,7 @@ fn ranking(
     ranking
 }
 
-/// The number of requests without a matching tool, and of those that got one as fitting.
+/// The number of requests without a matching tool, and of those that got one as a sure hit.
 #[derive(Debug, Default)]
 struct Offers {
     offered: usize,
@@ -153,7 +166,8 @@ impl Offers {
     fn ask(&mut self, generation: &Generation, configuration: &Configuration, text: &str) {
         let found = generation.search(&(configuration.query)(text));
         self.asked += 1;
-        self.offered += usize::from(!is_refusal(&found) && !found.without_filter);
+        self.offered +=
+            usize::from(!is_refusal(&found) && !found.is_guess && !found.without_filter);
     }
 
     fn share(&self) -> Option<f64> {
@@ -172,7 +186,7 @@ fn offers(
     let mut offers = Offers::default();
     let step = served.len().div_ceil(unservable.max(1)).max(1);
     for request in served.iter().step_by(step).take(unservable) {
-        let generation = catalogue.without(&request.relevant, configuration.meaning)?;
+        let generation = catalogue.without(&request.relevant, configuration.texts)?;
         offers.ask(&generation, configuration, &request.text);
     }
     Ok(offers)

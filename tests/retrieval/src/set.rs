@@ -17,7 +17,7 @@ pub type SetResult<T> = Result<T, Box<dyn Error>>;
 pub type ToolName = (String, String);
 
 /// One request; an empty `relevant` means that no tool can serve it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct JudgedQuery {
     pub id: String,
     pub text: String,
@@ -69,6 +69,15 @@ pub fn listed_tools(folder: &Path) -> SetResult<Vec<Value>> {
     Ok(tools)
 }
 
+/// The texts of a tool that are compared with a request, besides the words of its definition.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Texts {
+    /// The meaning of its definition.
+    pub meaning: bool,
+    /// The example requests that are part of the program.
+    pub requests: bool,
+}
+
 /// A set of tools in a registry folder of its own, with server names that a configuration allows.
 #[derive(Debug)]
 pub struct Catalogue {
@@ -101,7 +110,7 @@ impl Catalogue {
             folder: tempfile::tempdir()?,
             servers,
         };
-        let registry = catalogue.registry(&[], false)?;
+        let registry = catalogue.registry(&[], Texts::default())?;
         registry.commit(catalogue.news(), false, 0)?;
         Ok(catalogue)
     }
@@ -111,20 +120,20 @@ impl Catalogue {
         self.servers.len()
     }
 
-    /// A generation of all tools, with their embeddings or without.
-    pub fn generation(&self, meaning: bool) -> SetResult<Arc<Generation>> {
-        let registry = self.registry(&[], meaning)?;
+    /// A generation of all tools.
+    pub fn generation(&self, texts: Texts) -> SetResult<Arc<Generation>> {
+        let registry = self.registry(&[], texts)?;
         registry.embed_tools(THREADS, &|_, _| true)?;
         Ok(registry.generation()?)
     }
 
     /// The catalogue as if these tools were not in it.
-    pub fn without(&self, tools: &[ToolName], meaning: bool) -> SetResult<Arc<Generation>> {
-        Ok(self.registry(tools, meaning)?.generation()?)
+    pub fn without(&self, tools: &[ToolName], texts: Texts) -> SetResult<Arc<Generation>> {
+        Ok(self.registry(tools, texts)?.generation()?)
     }
 
-    /// A registry of all tools but the hidden ones, with embeddings or without.
-    pub fn registry(&self, hidden: &[ToolName], meaning: bool) -> SetResult<Registry> {
+    /// A registry of all tools but the hidden ones.
+    pub fn registry(&self, hidden: &[ToolName], texts: Texts) -> SetResult<Registry> {
         let servers = self.servers.iter().map(|(server, (said, _))| {
             let of_server = hidden.iter().filter(|(name, _)| name == said);
             let overlays = of_server.map(|(_, tool)| (tool.clone(), hide()));
@@ -135,7 +144,8 @@ impl Catalogue {
         });
         let servers = servers.collect();
         let options = Options {
-            embeds: meaning,
+            embeds: texts.meaning,
+            has_requests: texts.requests,
             ..Options::default()
         };
         let stand = Rules {
@@ -143,6 +153,29 @@ impl Catalogue {
             ..Rules::default()
         };
         Ok(Registry::open_with(self.folder.path(), stand, options)?)
+    }
+
+    /// Gives tools example requests, as `proxy enrich` does: lines `WAY, tab, SERVER/TOOL, tab, REQUEST`.
+    pub fn enrich(&self, requests: &str) -> SetResult<()> {
+        let mut texts: BTreeMap<ToolName, Vec<String>> = BTreeMap::new();
+        for line in requests.lines() {
+            let (tool, request) =
+                split_request(line).ok_or_else(|| format!("not a request: {line}"))?;
+            texts.entry(tool).or_default().push(request.to_owned());
+        }
+        let mut made = Vec::new();
+        for (server, (said, tools)) in &self.servers {
+            for tool in tools {
+                let name = (said.clone(), tool.name().to_owned());
+                if let Some(texts) = texts.remove(&name) {
+                    let at = ToolRef::new(server.clone(), tool.name());
+                    made.push((at, tool.digest(), texts));
+                }
+            }
+        }
+        Ok(self
+            .registry(&[], Texts::default())?
+            .store_requests(&made)?)
     }
 
     fn news(&self) -> Vec<News> {
@@ -174,6 +207,13 @@ impl Catalogue {
             .map(name)
             .collect()
     }
+}
+
+fn split_request(line: &str) -> Option<(ToolName, &str)> {
+    let (_, rest) = line.split_once('\t')?;
+    let (tool, request) = rest.split_once('\t')?;
+    let (server, tool) = tool.split_once('/')?;
+    Some(((server.to_owned(), tool.to_owned()), request))
 }
 
 /// The number of threads that compute embeddings.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use registry::Query;
 use retrieval::score::{CONFIGURATIONS, Report};
-use retrieval::set::{Catalogue, JudgedQuery, SetResult, lines, listed_tools};
+use retrieval::set::{Catalogue, JudgedQuery, SetResult, Texts, lines, listed_tools};
 use serde::Deserialize;
 
 #[derive(Debug, Deserialize)]
@@ -77,7 +77,10 @@ fn plain_requests_of_one_popular_server_are_never_refused() -> SetResult<()> {
     for of_server in requests.chunk_by(|a, b| a.kind == b.kind) {
         let alone = tools.iter().filter(|it| it["server"] == of_server[0].kind);
         let catalogue = Catalogue::of(&alone.cloned().collect::<Vec<_>>())?;
-        let generation = catalogue.generation(true)?;
+        let generation = catalogue.generation(Texts {
+            meaning: true,
+            requests: true,
+        })?;
         for request in of_server {
             let found = generation.search(&Query::words(&request.text));
             let mut named = found.hits.iter().flat_map(|hit| catalogue.named(hit));

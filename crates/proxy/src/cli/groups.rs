@@ -17,7 +17,7 @@ pub(super) const GROUPS: &[(&str, &[&str])] = &[
         &["search", "describe", "call", "run", "read", "list"],
     ),
     ("Trust", &["review", "policy", "audit"]),
-    ("Index and statistics", &["reindex", "stats"]),
+    ("Index and statistics", &["reindex", "enrich", "stats"]),
     (
         "This program",
         &["doctor", "demo", "config", "generate", "help"],

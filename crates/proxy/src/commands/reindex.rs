@@ -100,7 +100,7 @@ pub(super) async fn survey(
 }
 
 /// Computes the embedding of every tool that has none yet.
-async fn embed_tools(gateway: &Arc<Gateway>, is_quiet: bool) -> anyhow::Result<()> {
+pub(super) async fn embed_tools(gateway: &Arc<Gateway>, is_quiet: bool) -> anyhow::Result<()> {
     let registry = gateway.catalog.registry.clone();
     let making = tokio::task::spawn_blocking(move || {
         let bar = report::make_bar(0, "tools embedded", is_quiet);

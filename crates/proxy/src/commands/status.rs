@@ -142,6 +142,13 @@ fn render_daemon(daemon: &DaemonStatus) -> Vec<String> {
             group_digits(embedded.tools)
         ));
     }
+    if let Some(embedded) = daemon.meaning {
+        lines.push(format!(
+            "example requests: {} of {} tools",
+            group_digits(embedded.with_requests),
+            group_digits(embedded.tools)
+        ));
+    }
     if let Some(mistakes) = &daemon.config_mistakes {
         lines.push("The file has mistakes; the previous configuration is in effect:".to_owned());
         lines.extend(mistakes.lines().map(|line| format!("  {line}")));

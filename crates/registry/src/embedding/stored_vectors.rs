@@ -8,7 +8,7 @@ use crate::disk::Disk;
 use crate::embedding::vector::Vector;
 use crate::embedding::views::TextKey;
 
-/// The file next to the catalog. 404 bytes per tool.
+/// The file next to the catalog. 404 bytes per text.
 pub(crate) const FILE: &str = "meaning.bin";
 
 /// Vectors by the key of their text.

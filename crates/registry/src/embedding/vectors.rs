@@ -1,5 +1,6 @@
 //! The vectors of one generation's tools, side by side.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use encoder::DIMENSIONS;
@@ -7,16 +8,22 @@ use encoder::DIMENSIONS;
 use crate::Entry;
 use crate::embedding::stored_vectors::StoredVectors;
 use crate::embedding::vector::{self, Vector};
-use crate::embedding::views::{TextKey, key, server_key};
+use crate::embedding::views::{TextKey, key, request_key, server_key};
 use crate::loaded_tools::KnownServer;
 
-/// The vectors of one generation's visible tools, in their order and in one piece: a request is compared
-/// with all of them, 40 MB of 100,000 tools.
+/// The vectors of one generation's visible tools, in their order, then those of their example requests, in
+/// one piece: a query is compared with all of them, 40 MB of 100,000.
 #[derive(Debug, Default)]
 pub(crate) struct Embeddings {
     rows: Vec<[i8; DIMENSIONS]>,
     /// The scale by which each row was rounded; 0 for a tool that has no vector.
     scales: Vec<f32>,
+    /// The number of tools.
+    tools: usize,
+    /// The tool of each row after those of the tools.
+    owners: Vec<u32>,
+    /// Requests that have no vector yet.
+    unread: HashSet<TextKey>,
     known: usize,
     /// The recipe's description of each server that has visible tools, in their order.
     servers: Vec<ServerAbout>,
@@ -33,7 +40,9 @@ enum ServerAbout {
 /// The similarity of a request's embedding.
 #[derive(Debug)]
 pub(crate) struct Similar {
-    /// The similarity to each visible tool, -1 to 1.
+    /// The similarity to each visible tool's definition, -1 to 1.
+    pub(crate) definitions: Vec<f32>,
+    /// The similarity to the best text of each: its definition or one of its requests.
     pub(crate) tools: Vec<f32>,
     /// The similarity to the description of each server that has visible tools, in their order.
     pub(crate) servers: Vec<Option<f32>>,
@@ -45,7 +54,10 @@ impl Embeddings {
         servers: &[Arc<KnownServer>],
         kept: &StoredVectors,
     ) -> Self {
-        let mut embeddings = Self::default();
+        let mut embeddings = Self {
+            tools: visible.len(),
+            ..Self::default()
+        };
         for server in visible.chunk_by(|a, b| a.at.server == b.at.server) {
             let name = &server[0].at.server;
             let known = servers.iter().find(|it| it.name == *name);
@@ -58,17 +70,26 @@ impl Embeddings {
             });
             embeddings.servers.push(about);
         }
+        let requests = visible.iter().flat_map(|entry| &entry.requests);
         if kept.len() == 0 {
+            embeddings.unread = requests.map(|it| request_key(it)).collect();
             embeddings.scales.resize(visible.len(), 0.0);
             return embeddings;
         }
-        embeddings.rows.reserve_exact(visible.len());
+        embeddings
+            .rows
+            .reserve_exact(visible.len() + requests.count());
         for entry in visible {
             let vector = kept.get(key(entry));
             embeddings.known += usize::from(vector.is_some());
             let (row, scale) = vector.map_or(([0; DIMENSIONS], 0.0), Vector::parts);
             embeddings.rows.push(row);
             embeddings.scales.push(scale);
+        }
+        for (owner, entry) in (0..).zip(visible) {
+            for request in &entry.requests {
+                embeddings.add_request(owner, request_key(request), kept);
+            }
         }
         embeddings
     }
@@ -80,14 +101,36 @@ impl Embeddings {
         self.servers.iter().any(unread)
     }
 
+    fn add_request(&mut self, owner: u32, key: TextKey, kept: &StoredVectors) {
+        let Some(vector) = kept.get(key) else {
+            self.unread.insert(key);
+            return;
+        };
+        let (row, scale) = vector.parts();
+        self.rows.push(row);
+        self.scales.push(scale);
+        self.owners.push(owner);
+    }
+
+    /// The request of this key has no vector yet.
+    pub(crate) fn lacks_request(&self, request: &TextKey) -> bool {
+        self.unread.contains(request)
+    }
+
     pub(crate) fn has(&self, place: usize) -> bool {
         self.scales[place] > 0.0
     }
 
-    /// Tools and servers that have no vector yet.
+    /// Tools, requests and servers that have no vector yet.
     pub(crate) fn missing(&self) -> usize {
         let unread = |about: &&ServerAbout| matches!(about, ServerAbout::Unread(_));
-        self.scales.len() - self.known + self.servers.iter().filter(unread).count()
+        let servers = self.servers.iter().filter(unread).count();
+        self.tools - self.known + self.unread.len() + servers
+    }
+
+    /// The number of texts that a query is compared with: definitions and requests.
+    pub(crate) fn texts(&self) -> usize {
+        self.scales.len()
     }
 
     /// Tools that have one.
@@ -97,7 +140,7 @@ impl Embeddings {
 
     /// Enough to judge by.
     pub(crate) fn is_known(&self) -> bool {
-        self.known > 0 && self.known * 2 >= self.scales.len()
+        self.known > 0 && self.known * 2 >= self.tools
     }
 
     /// The likeness of everything and a request. A tool without a vector is as alike as the
@@ -112,7 +155,8 @@ impl Embeddings {
         let mut similar: Vec<f32> = products
             .map(|(it, scale)| vector::whole(it) * scale * by)
             .collect();
-        if self.known < self.scales.len() {
+        let requests = similar.split_off(self.tools);
+        if self.known < self.tools {
             let mean = similar.iter().sum::<f32>() / count(self.known);
             let tools = similar.iter_mut().zip(&self.scales);
             for (similar, _) in tools.filter(|(_, scale)| **scale <= 0.0) {
@@ -123,12 +167,21 @@ impl Embeddings {
             ServerAbout::Vector(vector) => Some(vector.times(request)),
             ServerAbout::Nothing | ServerAbout::Unread(_) => None,
         });
+        let mut best = similar.clone();
+        for (owner, request) in self.owners.iter().zip(requests) {
+            let best = &mut best[*owner as usize];
+            *best = best.max(request - REQUEST_DISTANCE);
+        }
         Some(Similar {
-            tools: similar,
+            definitions: similar,
+            tools: best,
             servers: servers.collect(),
         })
     }
 }
+
+/// A query resembles a request, of its own kind, more than a definition: by about this much.
+const REQUEST_DISTANCE: f32 = 0.035;
 
 #[expect(
     clippy::cast_precision_loss,

@@ -32,6 +32,11 @@ pub(crate) fn server_key(name: &ServerName, about: &str) -> TextKey {
     key_of(&[encoder::MODEL, "server", name.as_str(), about])
 }
 
+/// Names an example request, and the model.
+pub(crate) fn request_key(request: &str) -> TextKey {
+    key_of(&[encoder::MODEL, "request", request])
+}
+
 /// Names everything that the text of a tool is made of, and the model: found without making
 /// it.
 pub(crate) fn key(entry: &Entry) -> TextKey {

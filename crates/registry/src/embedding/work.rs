@@ -10,7 +10,7 @@ use tool::ServerName;
 use crate::embedding::stored_vectors::StoredVectors;
 use crate::embedding::vector::Vector;
 use crate::embedding::vectors::Embeddings;
-use crate::embedding::views::{self, TextKey, key, server_key};
+use crate::embedding::views::{self, TextKey, key, request_key, server_key};
 use crate::limits::{EMBEDDINGS_A_WRITE, EMBEDDINGS_AT_ONCE, PIECES_ENCODED, WRITES_MAX};
 use crate::loaded_tools::KnownServer;
 use crate::{Entry, RegistryError};
@@ -29,6 +29,7 @@ pub(crate) struct Work<'a> {
 enum UnembeddedText<'a> {
     Tool(&'a Entry),
     Server(&'a ServerName, &'a str),
+    Request(&'a str),
 }
 
 impl UnembeddedText<'_> {
@@ -36,6 +37,7 @@ impl UnembeddedText<'_> {
         match self {
             Self::Tool(entry) => views::text(entry),
             Self::Server(name, about) => views::server_text(name, about),
+            Self::Request(text) => (*text).to_owned(),
         }
     }
 
@@ -43,12 +45,13 @@ impl UnembeddedText<'_> {
         match self {
             Self::Tool(entry) => key(entry),
             Self::Server(name, about) => server_key(name, about),
+            Self::Request(text) => request_key(text),
         }
     }
 }
 
 impl<'a> Work<'a> {
-    /// For those of the visible tools, and of the servers, that have no vector in `made`.
+    /// For those of the visible tools, their requests and the servers that have no vector in `made`.
     pub(crate) fn new(
         visible: &'a [Arc<Entry>],
         servers: &'a [Arc<KnownServer>],
@@ -61,15 +64,20 @@ impl<'a> Work<'a> {
             Some(UnembeddedText::Server(&server.name, about))
         };
         let about: Vec<UnembeddedText> = servers.iter().filter_map(about).collect();
+        let requests = visible.iter().flat_map(|entry| &entry.requests);
+        let requests = requests.map(|text| UnembeddedText::Request(text));
         let keys = visible.iter().map(|entry| key(entry));
-        let used = keys.chain(about.iter().map(UnembeddedText::key)).collect();
+        let keys = keys.chain(about.iter().map(UnembeddedText::key));
+        let used = keys.chain(requests.clone().map(|it| it.key())).collect();
         let tools = visible.iter().enumerate();
         let tools = tools.filter(|(place, _)| !made.has(*place));
         let tools = tools.map(|(_, entry)| UnembeddedText::Tool(entry));
         let about = about.into_iter().filter(|it| made.lacks(&it.key()));
+        let mut seen = HashSet::new();
+        let requests = requests.filter(|it| made.lacks_request(&it.key()) && seen.insert(it.key()));
         Self {
             used,
-            todo: about.chain(tools).collect(),
+            todo: about.chain(tools).chain(requests).collect(),
             threads: threads.max(1),
             go_on,
             done: AtomicUsize::new(0),

@@ -7,6 +7,7 @@ use crate::entry::Entry;
 use crate::limits::{
     DESCRIPTION_CHARS_INDEXED, ENUM_VALUES_INDEXED, PARAMETER_CHARS_INDEXED, PARAMETERS_INDEXED,
 };
+use crate::search::ParsedQuery;
 use crate::words;
 
 /// The words of one tool.
@@ -32,6 +33,9 @@ pub(super) fn text(entry: &Entry) -> ToolWords {
         text.add_exact(alias);
     }
     text.add(entry.overlay.notes.as_deref().unwrap_or_default(), 1);
+    for request in &entry.requests {
+        text.add_request(request);
+    }
     for parameter in tool::parameters(&entry.tool.input_schema())
         .iter()
         .take(PARAMETERS_INDEXED)
@@ -47,6 +51,17 @@ impl ToolWords {
             if !word.is_joined {
                 self.stems.extend(std::iter::repeat_n(word.stem, weight));
             }
+            self.exact.push(word.exact);
+        }
+    }
+
+    /// Adds the words of an example request, but not its values.
+    fn add_request(&mut self, request: &str) {
+        let ParsedQuery::Words(words) = ParsedQuery::of(request) else {
+            return;
+        };
+        for word in words.words.into_iter().filter(|it| !it.is_value) {
+            self.stems.push(word.stem);
             self.exact.push(word.exact);
         }
     }

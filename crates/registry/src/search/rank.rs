@@ -19,10 +19,11 @@ use crate::search::synonyms;
 use crate::search::term::Term;
 use crate::search::values;
 use crate::search::weights::{
-    CONFIDENCE_A_WORD, CONFIDENCE_MIN_LONG, CONFIDENCE_MIN_SHORT, CONFIDENCE_NEAR, COVERAGE_NEAR,
-    DEPRECATED, KEYWORDS_MAX, KEYWORDS_WEIGHT, MEANT_SHARE_MIN, NAME_SPELT, OURS_COVERAGE_MIN,
-    OURS_SHARE_MIN, SCORE_SHARE_MIN, SERVER_ABOUT, SERVER_NAMED, SERVER_NEAR, SERVER_SIZE,
-    SERVER_SPELT, SIMILAR_ENOUGH, SURE, WORDS_WEIGHT,
+    COMPARED_PLACE, COMPARED_SHARE, CONFIDENCE_A_WORD, CONFIDENCE_MIN_LONG, CONFIDENCE_MIN_SHORT,
+    CONFIDENCE_NEAR, COVERAGE_NEAR, DEPRECATED, KEYWORDS_MAX, KEYWORDS_WEIGHT, MEANT_SHARE_MIN,
+    NAME_SPELT, ODDS_BASE, ODDS_CONFIDENCE, ODDS_LEAD, ODDS_OFFERED, ODDS_SIZE, ODDS_SURE,
+    OURS_COVERAGE_MIN, OURS_SHARE_MIN, SCORE_SHARE_MIN, SERVER_ABOUT, SERVER_NAMED, SERVER_NEAR,
+    SERVER_SIZE, SERVER_SPELT, SURE, TEXTS_MIN, WORDS_WEIGHT,
 };
 
 /// The tools that fit a query.
@@ -58,6 +59,8 @@ pub(crate) struct Ranking {
     pub(crate) unknown_words: Vec<String>,
     coverage_min: f32,
     confidence_min: f32,
+    /// Texts that were compared for each tool, on average.
+    texts_a_tool: f32,
 }
 
 impl Ranking {
@@ -96,6 +99,7 @@ impl Ranking {
             unknown_words: unknown.map(|(word, _)| word.exact.clone()).collect(),
             coverage_min: coverage_min(&terms),
             confidence_min: confidence_min(wanted.words.len()),
+            texts_a_tool: share(generation.embeddings().texts(), generation.visible().len()),
         }
     }
 
@@ -112,10 +116,10 @@ impl Ranking {
         let is_ours = |tool: &Scored| generation.is_built_in(tool.place);
         let (mut ours, mut tools): (Vec<Scored>, Vec<Scored>) =
             tools.into_iter().partition(is_ours);
-        let fits = |tools: &[Scored]| Best::of(tools).is_some_and(|best| self.fits(&best));
         // A filter may leave only built-in tools.
-        let are_asked = tools.is_empty() && fits(&ours);
-        if !fits(&tools) {
+        let are_asked = tools.is_empty() && self.fits(&ours);
+        let is_guess = self.has_similar && self.odds(&tools) < ODDS_SURE;
+        if !self.fits(&tools) {
             tools.clear();
         }
         let share = if self.has_similar {
@@ -126,7 +130,6 @@ impl Ranking {
         let top = most(&tools, |tool| tool.score);
         tools.retain(|tool| tool.score >= top * share);
         self.order(generation, &mut tools, shown.max(SECOND_LOOK));
-        let is_guess = self.is_guess(&tools);
         let is_unserved = tools.is_empty() || is_guess;
         ours.retain(|tool| {
             let rivals = !tools.is_empty() && tool.score >= top * OURS_SHARE_MIN;
@@ -143,11 +146,6 @@ impl Ranking {
         }
     }
 
-    /// Returns true if the best of these is only a guess.
-    fn is_guess(&self, tools: &[Scored]) -> bool {
-        self.has_similar && most(tools, Scored::confidence) < self.confidence_min + SURE
-    }
-
     /// Returns true if this built-in tool surely fits the request, whatever tools servers have.
     fn fits_surely(&self, tool: &Scored) -> bool {
         if self.has_similar {
@@ -159,12 +157,35 @@ impl Ranking {
 
     /// Returns true if the best of these fits the request. A missed tool is worse than a wrong
     /// offer, so doubtful tools fit.
-    fn fits(&self, best: &Best) -> bool {
-        let by_words = best.coverage >= self.coverage_min || best.words >= WORDS_THAT_FIT;
-        if !self.has_similar {
-            return by_words;
+    fn fits(&self, tools: &[Scored]) -> bool {
+        if tools.is_empty() {
+            return false;
         }
-        best.confidence >= self.confidence_min && (by_words || best.similar >= SIMILAR_ENOUGH)
+        if self.has_similar {
+            return self.odds(tools) >= ODDS_OFFERED;
+        }
+        let words = tools.iter().map(|tool| tool.words).max();
+        let coverage = most(tools, |tool| tool.coverage);
+        coverage >= self.coverage_min || words >= Some(WORDS_THAT_FIT)
+    }
+
+    /// Returns the odds, as a logarithm, that one of these tools serves the request.
+    fn odds(&self, tools: &[Scored]) -> f32 {
+        let mut confidences: Vec<f32> = tools.iter().map(Scored::confidence).collect();
+        let Some(place) = confidences.len().checked_sub(1) else {
+            return f32::NEG_INFINITY;
+        };
+        let compared = (tools.len() / COMPARED_SHARE).clamp(1, COMPARED_PLACE);
+        let place = place.min(compared);
+        let (before, compared, _) =
+            confidences.select_nth_unstable_by(place, |a, b| b.total_cmp(a));
+        let compared = *compared;
+        let best = before.iter().copied().fold(compared, f32::max);
+        let texts = count(tools.len()) * self.texts_a_tool;
+        ODDS_BASE
+            + ODDS_CONFIDENCE * (best - self.confidence_min)
+            + ODDS_LEAD * (best - compared)
+            + ODDS_SIZE * texts.max(TEXTS_MIN).ln()
     }
 
     /// Returns the most similar tools of servers, best first, although none fits; and true if one is so
@@ -282,30 +303,6 @@ impl Ranking {
     }
 }
 
-/// The maximum of each figure over all tools.
-#[derive(Debug, Default)]
-struct Best {
-    words: u32,
-    coverage: f32,
-    similar: f32,
-    confidence: f32,
-}
-
-impl Best {
-    /// Returns `None` if there are no tools.
-    fn of(tools: &[Scored]) -> Option<Self> {
-        let mut best = None;
-        for tool in tools {
-            let best: &mut Self = best.get_or_insert_default();
-            best.words = best.words.max(tool.words);
-            best.coverage = best.coverage.max(tool.coverage);
-            best.similar = best.similar.max(tool.similar);
-            best.confidence = best.confidence.max(tool.confidence());
-        }
-        best
-    }
-}
-
 /// Returns the amount that each visible tool's server adds to its similarity: from the similarity of all
 /// its tools and of its recipe's description; less if it has many tools, of which some are similar to
 /// anything by chance.
@@ -315,7 +312,7 @@ fn context(generation: &Generation, similar: &Similar) -> Vec<f32> {
     let servers = generation.visible().chunk_by(of_one_server);
     for (tools, about) in servers.zip(&similar.servers) {
         let begin = context.len();
-        let sum: f32 = similar.tools[begin..begin + tools.len()].iter().sum();
+        let sum: f32 = similar.definitions[begin..begin + tools.len()].iter().sum();
         let count = count(tools.len());
         let mean = sum / count;
         let near = SERVER_NEAR * mean + SERVER_ABOUT * about.unwrap_or(mean);

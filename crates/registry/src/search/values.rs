@@ -36,6 +36,9 @@ const PIECES_MAX: usize = 200;
 const CRON_FIELDS: usize = 5;
 
 fn kind(piece: &str) -> Option<&'static str> {
+    if let Some(kind) = kind_of_number(piece.trim_end_matches(|c: char| ".,;:?!)'".contains(c))) {
+        return Some(kind);
+    }
     let piece = piece.trim_matches(|c: char| ".,;?!()\"'`".contains(c));
     if piece.contains("://") {
         return Some("url web page");
@@ -56,6 +59,38 @@ fn kind(piece: &str) -> Option<&'static str> {
         return Some("file path");
     }
     is_digest(piece).then_some("commit")
+}
+
+/// Names with a number that is part of them, and no key of an issue.
+const STANDARDS: [&str; 10] = [
+    "COVID", "GPT", "HTTP", "ISO", "MD", "MP", "RFC", "SHA", "TLS", "UTF",
+];
+
+/// The kind of a number by its sign: `#12`, `!77`, `PAY-312`, `10.0.0.0/8`, `1706.03762`.
+fn kind_of_number(piece: &str) -> Option<&'static str> {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
+    let has_sign = |sign: char| piece.strip_prefix(sign).is_some_and(is_number);
+    let is_key = |(project, number): (&str, &str)| {
+        let is_name = project.bytes().all(|it| it.is_ascii_uppercase());
+        is_name
+            && (2..=10).contains(&project.len())
+            && !STANDARDS.contains(&project)
+            && number.len() <= 6
+            && is_number(number)
+    };
+    let is_network = |(address, bits): (&str, &str)| {
+        is_number(bits) && address.parse::<std::net::IpAddr>().is_ok()
+    };
+    let is_paper = |(month, number): (&str, &str)| {
+        month.len() == 4 && (4..=5).contains(&number.len()) && is_number(month) && is_number(number)
+    };
+    match piece {
+        _ if has_sign('!') => Some("merge request"),
+        _ if has_sign('#') || piece.split_once('-').is_some_and(is_key) => Some("issue"),
+        _ if piece.split_once('/').is_some_and(is_network) => Some("network"),
+        _ if piece.split_once('.').is_some_and(is_paper) => Some("arxiv paper"),
+        _ => None,
+    }
 }
 
 const ENDINGS: [(&[&str], &str); 8] = [
@@ -143,8 +178,15 @@ mod tests {
         check("19% of 1284.50", &["calculate"]);
         check("12 * 30", &["calculate"]);
         check("read /etc/hosts and notes.md", &["file path", "file"]);
+        check("merge !77, it fixes #12", &["merge request", "issue"]);
+        check("PAY-312 blocks us", &["issue"]);
+        check("ping all of 10.20.0.0/16", &["network"]);
+        check("read arXiv 1706.03762.", &["arxiv paper"]);
         for text in [
             "",
+            "Hello! 77 of them, #yes",
+            "page-12 of UTF-8 and SHA-256",
+            "it costs 1284.50 or 1234567.1234",
             "select a file from the list",
             "meet on 3/4/2026 or 2026-11-22",
             "lines 10-25",

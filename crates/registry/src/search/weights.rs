@@ -33,8 +33,23 @@ pub(super) const CONFIDENCE_A_WORD: f32 = 0.011;
 pub(super) const CONFIDENCE_MIN_LONG: f32 = 0.335;
 /// The margin above that minimum from which an offer is sure.
 pub(super) const SURE: f32 = 0.09;
-/// The similarity from which an embedding needs no common word.
-pub(super) const SIMILAR_ENOUGH: f32 = 0.5;
+/// The odds that a tool of the catalogue serves the request, as a logarithm, fitted by a logistic regression
+/// to 1,400 requests over catalogues of 9 to 3,364 tools with and without example requests
+/// (docs/decisions/0035): the confidence of the best tool above the minimum, its lead over the sixth (the
+/// more similar tools a request has, the surer that they are of its field), and the number of compared texts, of which some are
+/// similar to anything by chance.
+pub(super) const ODDS_BASE: f32 = 6.75;
+pub(super) const ODDS_CONFIDENCE: f32 = 25.5;
+pub(super) const ODDS_LEAD: f32 = -16.0;
+pub(super) const ODDS_SIZE: f32 = -1.0;
+/// Fewer texts count as this many: the regression saw no smaller catalogue.
+pub(super) const TEXTS_MIN: f32 = 12.0;
+/// Odds from which tools are offered, and from which the offer is sure.
+pub(super) const ODDS_OFFERED: f32 = -2.0;
+pub(super) const ODDS_SURE: f32 = 2.2;
+/// The place of the tool that the best is compared with: after a fifth of the tools, at most this one.
+pub(super) const COMPARED_SHARE: usize = 5;
+pub(super) const COMPARED_PLACE: usize = 5;
 /// The confidence below which the nearest tools are only named: no request of our sets with a
 /// matching tool has less.
 pub(super) const CONFIDENCE_NEAR: f32 = 0.24;

@@ -1,20 +1,22 @@
 //! The scoreboard of search.
 //!
-//! `eval --tools TOOLS.jsonl --queries QUERIES.jsonl [--ranking OUT.jsonl] [--unservable N]`
+//! `eval --tools TOOLS.jsonl --queries QUERIES.jsonl [--requests REQUESTS.tsv] [--ranking OUT.jsonl]
+//! [--unservable N]`
 //! prints a line for each configuration and writes the last one's ranking for `score.py`;
 //! `eval --scale TOOLS.jsonl [--sizes 100,1000]` measures time and memory.
 #![expect(clippy::print_stdout, reason = "an example speaks on stdout")]
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 mod scale;
 
-use retrieval::score::{CONFIGURATIONS, Configuration, Marks, Report};
-use retrieval::set::{Catalogue, JudgedQuery, SetResult, lines};
+use retrieval::score::{CONFIGURATIONS, Configuration, Marks, Report, share};
+use retrieval::set::{Catalogue, JudgedQuery, SetResult, lines, listed_tools};
 use scale::Scale;
 
 #[derive(Debug, Default)]
@@ -22,6 +24,12 @@ struct EvalArguments {
     tools: Option<PathBuf>,
     queries: Option<PathBuf>,
     ranking: Option<PathBuf>,
+    /// Only requests of this kind.
+    kind: Option<String>,
+    /// Searches each server alone, for its own requests.
+    alone: bool,
+    /// Gives tools these example requests.
+    requests: Option<PathBuf>,
     scale: Option<PathBuf>,
     sizes: Option<String>,
     unservable: Option<usize>,
@@ -44,12 +52,18 @@ impl EvalArguments {
     fn parse(mut args: impl Iterator<Item = String>) -> SetResult<Self> {
         let mut arguments = Self::default();
         while let Some(flag) = args.next() {
+            if flag == "--alone" {
+                arguments.alone = true;
+                continue;
+            }
             let value = args
                 .next()
                 .ok_or_else(|| format!("{flag}: a value is missing"))?;
             match flag.as_str() {
                 "--tools" => arguments.tools = Some(value.into()),
                 "--queries" => arguments.queries = Some(value.into()),
+                "--kind" => arguments.kind = Some(value),
+                "--requests" => arguments.requests = Some(value.into()),
                 "--ranking" => arguments.ranking = Some(value.into()),
                 "--scale" => arguments.scale = Some(value.into()),
                 "--sizes" => arguments.sizes = Some(value),
@@ -68,8 +82,24 @@ fn board(
     queries: &Path,
     configurations: &[&Configuration],
 ) -> SetResult<()> {
-    let catalogue = Catalogue::of(&lines(tools)?)?;
-    let requests = JudgedQuery::read(queries)?;
+    let tools = if tools.is_dir() {
+        listed_tools(tools)?
+    } else {
+        lines(tools)?
+    };
+    let mut requests = JudgedQuery::read(queries)?;
+    if let Some(kind) = &arguments.kind {
+        requests.retain(|it| it.kind == *kind);
+    }
+    let texts = arguments.requests.as_ref().map(fs::read_to_string);
+    let texts = texts.transpose()?;
+    if arguments.alone {
+        return boards_alone(&tools, &requests, texts.as_deref(), configurations);
+    }
+    let catalogue = Catalogue::of(&tools)?;
+    if let Some(texts) = &texts {
+        catalogue.enrich(texts)?;
+    }
     let unservable = arguments.unservable.unwrap_or(UNSERVABLE);
     println!(
         "{:20}{:>6}{:>7}{:>7}{:>7}{:>7}{:>7}{:>7}{:>8}{:>9}{:>9}{:>9}{:>8}",
@@ -105,6 +135,47 @@ fn board(
         if let Some(path) = &arguments.ranking {
             fs::write(path, ranking_text(&report)?)?;
         }
+    }
+    Ok(())
+}
+
+/// Prints the means over the requests of every server, each searched in a catalogue of its own.
+fn boards_alone(
+    tools: &[Value],
+    requests: &[JudgedQuery],
+    texts: Option<&str>,
+    configurations: &[&Configuration],
+) -> SetResult<()> {
+    let mut by_server: BTreeMap<&str, Vec<JudgedQuery>> = BTreeMap::new();
+    for request in requests {
+        if let Some((server, _)) = request.relevant.first() {
+            by_server.entry(server).or_default().push(request.clone());
+        }
+    }
+    for configuration in configurations {
+        let (mut refused, mut first, mut five) = (0.0, 0.0, 0.0);
+        for (server, requests) in &by_server {
+            let own = tools.iter().filter(|it| it["server"] == *server);
+            let catalogue = Catalogue::of(&own.cloned().collect::<Vec<_>>())?;
+            if let Some(texts) = texts {
+                catalogue.enrich(texts)?;
+            }
+            let report = Report::of(&catalogue, requests, configuration, 0)?;
+            let weight = share(requests.len(), 1);
+            refused += weight * report.false_refusals;
+            first += weight * report.marks.recall[0];
+            five += weight * report.marks.recall[2];
+        }
+        let all = share(requests.len(), 1);
+        println!(
+            "{:20}{:6} requests of {} servers alone: r@1 {:.3}, r@5 {:.3}, refusals {}",
+            configuration.name,
+            requests.len(),
+            by_server.len(),
+            first / all,
+            five / all,
+            percent(refused / all),
+        );
     }
     Ok(())
 }
@@ -160,7 +231,9 @@ fn percent(share: f64) -> String {
     format!("{:.1}%", share * 100.0)
 }
 
-const USAGE: &str = "usage: eval --tools TOOLS.jsonl --queries QUERIES.jsonl [--ranking OUT.jsonl] \
+const USAGE: &str = "usage: eval --tools TOOLS.jsonl --queries QUERIES.jsonl [--requests REQUESTS.tsv] \
+                     [--kind KIND] [--alone] \
+                     [--ranking OUT.jsonl] \
                      [--unservable COUNT] [--only CONFIGURATION]\n       \
                      eval --scale TOOLS.jsonl [--sizes 100,1000,10000,100000]";
 

@@ -39,7 +39,7 @@ impl Scale {
         let built = began.elapsed();
         drop(many);
         let began = Instant::now();
-        let generation = catalogue.generation(configuration.meaning)?;
+        let generation = catalogue.generation(configuration.texts)?;
         let loaded = began.elapsed();
         let mut times = times(&generation, configuration);
         times.sort_unstable();

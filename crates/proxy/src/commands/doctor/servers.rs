@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use futures::StreamExt as _;
 use gateway::{Gateway, Settings, survey};
-use printable::count_of;
+use printable::{count_of, group_digits};
 use registry::{PinTrouble, ShownDefinition, Subject};
 use setup::doctor::{Check, CheckVerdict};
 use tool::ServerName;
@@ -50,11 +50,33 @@ pub(super) async fn check(
         }
         told.sort_by(|one, other| one.about.cmp(&other.about));
         checks.extend(told);
+        checks.extend(describe_requests(&gateway));
         gateway.stop().await;
     }
     let found = idle_rules::find(&gateway.settings(), clients, &asked);
     checks.extend(idle_rules::to_checks(&found));
     Ok(checks)
+}
+
+/// The number of tools that have example requests. A search finds the others by their definitions alone.
+fn describe_requests(gateway: &Gateway) -> Option<Check> {
+    let generation = gateway.catalog.registry.generation().ok()?;
+    let servers = generation
+        .entries()
+        .filter(|it| !it.at.server.is_built_in());
+    let (all, with) = (servers.count(), generation.with_requests());
+    let found = format!(
+        "{} of {} have example requests",
+        group_digits(with),
+        count_of(all, "tool")
+    );
+    let check = Check::fine("search", found);
+    let is_partial = with < all;
+    Some(if is_partial {
+        check.then("proxy enrich")
+    } else {
+        check
+    })
 }
 
 /// A definition that may be meant to steer the model that reads it.
