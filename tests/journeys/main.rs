@@ -66,7 +66,7 @@ fn alone(script: &Script) -> Client {
     Client::start(command)
 }
 
-/// Waits for all of them concurrently.
+/// Waits for all these futures concurrently.
 async fn futures_of(futures: impl Iterator<Item = impl Future<Output = ()>>) {
     let mut all: Vec<_> = futures.map(Box::pin).collect();
     std::future::poll_fn(|context| {

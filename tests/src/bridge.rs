@@ -49,7 +49,7 @@ impl Bridge {
         }
     }
 
-    /// The address of the bridge.
+    /// Returns the address of the bridge.
     pub fn url(&self) -> String {
         format!("http://{}/mcp", self.address)
     }

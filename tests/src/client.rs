@@ -28,11 +28,12 @@ use crate::fake::{META_CAPABILITIES, META_VERSION, MODERN_VERSION};
 /// Longer than any operation takes, even on a busy machine.
 pub const DEADLINE: Duration = Duration::from_mins(1);
 
-/// Rounds of `input_required` in one call; a server that never stops asking fails the test.
+/// The maximum number of `input_required` rounds in one call; a server that never stops asking
+/// fails the test.
 pub const ROUNDS_MAX: usize = 100;
 /// The maximum number of notifications and requests buffered for the test; later ones are dropped.
 const HEARD_MAX: usize = 100_000;
-/// The time for which the output of a dead server may stay open before we stop reading.
+/// The time for which the output of an exited server may stay open before we stop reading.
 const OUTPUT_LEFT_OPEN: Duration = Duration::from_secs(2);
 
 /// A server's process and our end of the connection. Clones share one connection.
@@ -55,7 +56,7 @@ struct Talk {
 #[derive(Debug, Default)]
 struct ClientState {
     waiting: HashMap<u64, oneshot::Sender<Reply>>,
-    /// Responses that match no request: their id is null, or not one of ours.
+    /// Responses that match no request: their id is null, or not an id of a request of ours.
     strays: Vec<Value>,
     /// Our answers to the server's requests, by method.
     answers: HashMap<String, Value>,

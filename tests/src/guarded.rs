@@ -33,7 +33,7 @@ const NPM_PACKAGES: [&str; 3] = [
 #[derive(Debug, Clone)]
 pub struct RealAuth(PathBuf);
 
-/// A running MCP server that requires a login. It ends when this is dropped.
+/// A running MCP server that requires a login. Dropping the value stops the server.
 #[derive(Debug)]
 pub struct Guarded {
     /// The MCP server.
@@ -44,7 +44,7 @@ pub struct Guarded {
     child: Child,
 }
 
-/// The client that is registered in advance for machines, and its secret.
+/// The id and secret of the machine client, which is registered in advance.
 pub const MACHINE: (&str, &str) = ("machine", "machine-secret-5f1e9c0b7a");
 
 impl RealAuth {
@@ -56,7 +56,7 @@ impl RealAuth {
         Self(folder)
     }
 
-    /// Starts a server whose tokens live this long, with a clock that is this far ahead.
+    /// Starts a server with this token lifetime and a clock that is this far ahead.
     pub async fn start(&self, token_seconds: u32, clock_ahead_seconds: i32) -> Guarded {
         let mut node = Command::new(self.node());
         node.current_dir(self.0.join("npm"))
@@ -98,8 +98,8 @@ impl RealAuth {
         path
     }
 
-    /// Returns the loopback address to which a browser on another machine would be redirected at
-    /// the end.
+    /// Returns the loopback address to which the login finally redirects a browser on another
+    /// machine.
     pub async fn browse_elsewhere(&self, url: &str) -> String {
         self.run_browser(&["--stop", url]).await
     }
@@ -127,7 +127,7 @@ impl RealAuth {
 }
 
 impl Guarded {
-    /// Makes the server perform an action of its control address.
+    /// Sends this command to the control address of the server.
     pub async fn control(&self, what: &str) {
         self.ask("POST", what).await;
     }
@@ -139,12 +139,12 @@ impl Guarded {
         counts[path].as_u64().unwrap_or_default()
     }
 
-    /// Returns the table of the configuration, with these lines added.
+    /// Returns the server's table of the configuration, with these lines added.
     pub fn table(&self, more: &str) -> String {
         format!("[servers.guarded]\nurl = \"{}\"\n{more}\n", self.url)
     }
 
-    /// Gets a token for the MCP server with these scopes by the machine's client credentials.
+    /// Requests a token for the MCP server with these scopes by the machine's client credentials.
     pub async fn machine_token(&self, scopes: &str) -> String {
         let (id, secret) = MACHINE;
         let resource = self.url.replace(':', "%3A").replace('/', "%2F");
@@ -172,7 +172,7 @@ impl Guarded {
     }
 }
 
-/// Sends one request with a form; returns the body of the response, which must be a success.
+/// Sends one request with a form; returns the body of the response, whose status must be a success.
 async fn ask(method: &str, url: &str, form: &str) -> String {
     let rest = url.strip_prefix("http://").expect("the URL has a scheme");
     let (authority, path) = rest.split_once('/').expect("a path");

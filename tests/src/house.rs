@@ -1,5 +1,5 @@
 //! A house for one journey: a folder with configuration and state, the servers in it, the proxy in
-//! front of them, and the check at the end that no process is left.
+//! front of them, and the final check that no process is left.
 
 mod record;
 mod server;
@@ -25,7 +25,8 @@ use crate::{
     processes::{self, HOUSE_VARIABLE},
 };
 
-/// Paths of our programs, where Cargo put them; only a test of this package knows them.
+/// Paths of our programs in Cargo's target folder; Cargo passes them only to a test of this
+/// package.
 #[derive(Debug, Clone)]
 pub struct Programs {
     pub proxy: PathBuf,
@@ -71,7 +72,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// Returns standard output; fails the test if the exit code is not this one.
+    /// Returns standard output; fails the test if the exit code differs from this one.
     #[track_caller]
     pub fn ended(&self, code: i32) -> &str {
         assert_eq!(
@@ -232,14 +233,14 @@ impl House {
         self.keep(Client::start(command))
     }
 
-    /// Registers a client that ends with the house.
+    /// Registers a client that is stopped with the house.
     pub fn keep(&self, client: Client) -> Client {
         let mut clients = self.clients.lock();
         clients.push(client.clone());
         client
     }
 
-    /// Runs a command to its end, standalone if the house has no daemon.
+    /// Runs a command until it exits, standalone if the house has no daemon.
     pub async fn cli<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Output {
         let args = args.into_iter().map(|arg| arg.as_ref().to_owned());
         let mut args: Vec<OsString> = args.collect();
@@ -285,7 +286,7 @@ impl House {
         command
     }
 
-    /// Enables embeddings, as with the default configuration. They cost time for each tool, and
+    /// Enables embeddings, as in the default configuration. Embeddings cost time for each tool, and
     /// most journeys do not search by meaning.
     #[must_use]
     pub fn understanding(mut self) -> Self {
@@ -313,8 +314,8 @@ impl House {
         found.await.expect("a daemon runs")
     }
 
-    /// Ends every session and proves that no process of this house is left and that no session
-    /// wrote anything but messages to its output.
+    /// Stops every session and proves that no process of this house is left and that every session
+    /// wrote only messages to its output.
     pub async fn stops_clean(self) {
         let clients = std::mem::take(&mut *self.clients.lock());
         for client in clients {
@@ -338,7 +339,7 @@ impl House {
         }
     }
 
-    /// Waits until no process of this house is left; the error has those that are.
+    /// Waits until no process of this house is left; the error contains the remaining ones.
     pub async fn all_gone(&self) -> Result<(), Vec<processes::Process>> {
         processes::all_gone(&self.marker()).await
     }

@@ -59,7 +59,7 @@ pub fn lives(pid: u32) -> bool {
     stat(pid).is_some_and(|(state, _)| state != 'Z')
 }
 
-/// Waits until a killed process is dead: until then it may still read its input. Its main thread
+/// Waits until a killed process is dead: until then it may still read its input. The main thread
 /// may be dead while another thread finishes a read.
 pub async fn died(pid: u32) {
     while lives(pid) || count_threads(pid) > 1 {
@@ -97,7 +97,7 @@ pub fn memory(pid: u32) -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// Waits until no marked process is left; the error has those that are.
+/// Waits until no marked process is left; the error contains the remaining ones.
 pub async fn all_gone(marker: &str) -> Result<(), Vec<Process>> {
     let mut looks = interval(LOOK_EVERY);
     let gone = async {

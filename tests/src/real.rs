@@ -17,7 +17,8 @@ const NPM_PACKAGES: [&str; 4] = [
 ];
 const PYTHON_PACKAGES: [&str; 2] = ["mcp-server-time==2026.10.19", "mcp-server-git==2026.10.19"];
 
-/// A file that is written last: a folder without it, or with other content, is installed again.
+/// The file that is written last: a folder is installed again if this file is missing or has other
+/// content.
 const MARKER: &str = "complete";
 
 /// The folder with the installed servers.
@@ -38,12 +39,13 @@ impl RealServers {
         Self(folder)
     }
 
-    /// Returns the reference server that has every feature.
+    /// Returns the reference server with every feature.
     pub fn everything(&self) -> Program {
         self.node("everything", "mcp-server-everything", &["stdio"])
     }
 
-    /// The same through `npx`, as in most configurations: the server is a grandchild then.
+    /// Returns the same server started by `npx`, as in most configurations: the server is then a
+    /// grandchild of the proxy.
     pub fn everything_by_npx(&self) -> Program {
         // In its installation folder, npx finds the package there and asks no registry.
         let folder = self.0.join("npm").display().to_string();
@@ -52,7 +54,7 @@ impl RealServers {
             .setting(&format!("cwd = {folder:?}"))
     }
 
-    /// Listens on this loopback port, with the streamable HTTP transport.
+    /// Returns the same server with the streamable HTTP transport, on this loopback port.
     pub fn everything_over_http(&self, port: u16) -> Program {
         self.node("everything", "mcp-server-everything", &["streamableHttp"])
             .env("PORT", port.to_string())
@@ -197,7 +199,7 @@ fn run(command: &mut Command) -> Result<(), Missing> {
     Err(Missing::Package(format!("{command:?} failed:\n{stderr}")))
 }
 
-/// Written directly to the terminal: `eprintln!` is shown only if the test fails.
+/// Writes to the terminal directly, because `eprintln!` is shown only if the test fails.
 fn say(text: &str) {
     drop(writeln!(std::io::stderr(), "\n*** {text} ***\n"));
 }

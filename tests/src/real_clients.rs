@@ -83,15 +83,15 @@ impl RealClients {
         Self(folder)
     }
 
-    /// The scene of the three tools, played by the Python SDK; `mode` is `legacy` or `auto`. For
-    /// each progress notification it creates a file named `gate` plus the progress.
+    /// Plays the scene of the three tools with the Python SDK; `mode` is `legacy` or `auto`. The
+    /// scene creates a file named `gate` plus the progress for each progress notification.
     pub async fn python(&self, mode: &str, gate: &Path, server: &[String]) -> Value {
         let mut scene = self.scene("scene.py");
         scene.arg(mode).arg(gate).args(server);
         json(&run(scene).await)
     }
 
-    /// The scene, played by the TypeScript SDK: `v1`, `v2`, or `v2-auto`, which tries the modern
+    /// Plays the scene with the TypeScript SDK: `v1`, `v2`, or `v2-auto`, which tries the modern
     /// era first.
     pub async fn typescript(&self, sdk: &str, gate: &Path, server: &[String]) -> Value {
         let mut scene = self.scene("scene.mjs");
@@ -99,24 +99,23 @@ impl RealClients {
         json(&run(scene).await)
     }
 
-    /// Uses prompts, resources and servers' requests, played by the program `file`.
+    /// Runs the program `file`, which uses prompts, resources and servers' requests.
     pub async fn passing(&self, file: &str, mode: &str, server: &[String]) -> Value {
         let mut scene = self.scene(file);
         scene.arg(mode).args(server);
         json(&run(scene).await)
     }
 
-    /// Makes this many concurrent calls in one session, some of which ask the user; `file` plays
-    /// it.
+    /// Runs the program `file`, which makes this many concurrent calls in one session, some of
+    /// which ask the user.
     pub async fn asking(&self, file: &str, mode: &str, calls: usize, server: &[String]) -> Value {
         let mut scene = self.scene(file);
         scene.arg(mode).arg(calls.to_string()).args(server);
         json(&run(scene).await)
     }
 
-    /// A call during which the daemon is killed, and later calls, played by the program `file` with
-    /// this SDK. The file `gate` signals that the call runs, `gate.killed` that another daemon
-    /// runs.
+    /// Runs the program `file` with this SDK: a call during which the daemon is killed, and later
+    /// calls. The file `gate` signals that the call runs, `gate.killed` that another daemon runs.
     pub async fn killed(&self, file: &str, sdk: &str, gate: &Path, url: &str) -> Value {
         let mut scene = self.scene(file);
         scene.arg(sdk).arg(gate).arg(url);
@@ -176,7 +175,7 @@ impl RealClients {
         found.remove(scenario).unwrap_or_else(|| panic!("{said}"))
     }
 
-    /// The names of the suite's scenarios for servers.
+    /// Returns the names of the suite's scenarios for servers.
     pub async fn scenarios(&self, suite: Suite) -> Vec<String> {
         let mut node = self.node();
         node.arg(suite.script()).args(["list", "--server"]);
@@ -215,7 +214,7 @@ impl RealClients {
         String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
     }
 
-    /// The names of the suite's authorization scenarios for clients.
+    /// Returns the names of the suite's authorization scenarios for clients.
     pub async fn authorization_scenarios(&self) -> BTreeSet<String> {
         let mut node = self.node();
         node.arg(Suite::Candidate.script())
@@ -263,15 +262,15 @@ impl RealClients {
 pub struct ClaudeCode(PathBuf);
 
 impl ClaudeCode {
-    /// Installs Claude Code as [`RealClients::ready`] does the others.
+    /// Installs Claude Code as [`RealClients::ready`] installs the other clients.
     pub fn ready(target: &Path) -> Self {
         let folder = target.join("real-claude-code");
         install(&folder, &[CLAUDE_CODE], &[]);
         Self(folder)
     }
 
-    /// Returns the text of a prompt, a resource and an asking tool that reaches the model, with an
-    /// empty home folder.
+    /// Returns the text of a prompt, a resource and an asking tool that reaches the model. The home
+    /// folder is empty.
     pub async fn passing(&self, home: &Path, server: &[String]) -> Value {
         let program = format!("npm/node_modules/@anthropic-ai/claude-code-{PLATFORM}/claude");
         let scenes = Path::new(env!("CARGO_MANIFEST_DIR")).join("clients");

@@ -16,7 +16,7 @@ use crate::{house::House, real};
 /// The package that provides `uvx`; `npx` comes with Node.js.
 const UV: &str = "uv==0.13.9";
 
-/// The timeout for servers to be downloaded and started.
+/// The timeout for the download and start of servers.
 const START_SECONDS: u64 = 300;
 /// The timeout for a group of servers.
 const ASKING: Duration = Duration::from_mins(12);

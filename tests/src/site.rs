@@ -26,7 +26,7 @@ impl House {
         self.site_at("127.0.0.1:0").await
     }
 
-    /// The same on this address.
+    /// Starts `serve --http` on this address and waits until it listens.
     pub async fn site_at(&self, address: &str) -> Site {
         let alone = if self.has_daemon() {
             None

@@ -1,5 +1,5 @@
-//! Minutes or hours of calls through one daemon, with every possible fault: every call is answered,
-//! once and with its own result, and nothing is left over.
+//! Minutes or hours of calls through one daemon under every kind of fault: every call gets exactly
+//! one response with its own result, and no process is left over.
 //!
 //! Clients over stdio and HTTP call fake servers with numbers that must come back (`call`), a
 //! series of faults runs concurrently (`storm`), and the fate of each call is counted (`tally`). At
@@ -46,7 +46,7 @@ const SERVED_WITHIN: Duration = Duration::from_mins(3);
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// The interval at which progress is printed.
 const TELL_EVERY: Duration = Duration::from_mins(1);
-/// The whole program.
+/// Runs the soak with the arguments of the command line.
 pub fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     if args.iter().any(|arg| arg == "--help" || arg == "-h") {
@@ -141,7 +141,7 @@ impl Soak {
         }
     }
 
-    /// Checks that every client gets an answer of every server; a client without one is stuck.
+    /// Checks that every client gets an answer from every server; a client without one is stuck.
     async fn serve_all(self: &Arc<Self>) {
         let mut clients = JoinSet::new();
         for at in 0..self.clients.len() {

@@ -135,7 +135,8 @@ impl Web {
         self.initialize_with(name, version, json!({})).await
     }
 
-    /// The same with these capabilities.
+    /// Starts a session of the legacy era with this name and these capabilities; returns a client
+    /// in it.
     pub async fn initialize_with(&self, name: &str, version: &str, capabilities: Value) -> Self {
         let params = json!({
             "protocolVersion": version,

@@ -13,7 +13,7 @@ use crate::{
 
 const MANIFEST: &str = "manifest.json";
 
-/// A manifest has a page or two; the sizes that a zip declares may be false.
+/// The largest manifest: one has a page or two, and the sizes that a zip declares may be false.
 const MANIFEST_BYTES_MAX: u64 = 1 << 20;
 
 /// Returns true if a value is a manifest.
@@ -25,12 +25,12 @@ pub(crate) fn is_manifest(whole: &Value) -> bool {
     says_version && whole.get("server").is_some_and(Value::is_object)
 }
 
-/// The bundle of a manifest that was pasted.
+/// Returns the bundle of a pasted manifest.
 pub(crate) fn not_unpacked() -> Bundle {
     Bundle::default()
 }
 
-/// The server of a manifest.
+/// Returns the server of a manifest.
 pub(crate) fn entry_of(manifest: &Value, bundle: Bundle) -> ServerEntry {
     let server = &manifest["server"];
     let mut value = server["mcp_config"]
@@ -79,7 +79,7 @@ fn start_of(server: &Value) -> Map<String, Value> {
     start.as_object().cloned().unwrap_or_default()
 }
 
-/// The server of a bundle that is still packed.
+/// Reads the server of a bundle that is still packed.
 pub(crate) fn read_packed(path: &Path) -> Result<ServerEntry, String> {
     let told = |error: &dyn std::fmt::Display| error.to_string();
     let file = files::open_to_read(path).map_err(|error| told(&error))?;
@@ -95,7 +95,8 @@ pub(crate) fn read_packed(path: &Path) -> Result<ServerEntry, String> {
     Ok(entry_of(&whole, Bundle::default()))
 }
 
-/// The bundles that a client unpacked: the answers to their questions are in a folder beside them.
+/// Reads the bundles that a client unpacked. The answers to their questions are in a folder beside
+/// them.
 pub(crate) fn read_installed(
     client: &'static ClientProgram,
     folder: &Path,

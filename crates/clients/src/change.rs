@@ -47,7 +47,7 @@ pub(crate) struct RemovedEntry {
     pub(crate) value: Value,
 }
 
-/// A reason why a file is not changed.
+/// The reason why a file is not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ChangeError {
     /// It cannot be read.
@@ -95,7 +95,7 @@ impl Change {
         self.before.as_deref().unwrap_or_default() != self.after
     }
 
-    /// Adds an entry; an equal one of this name stays as it is.
+    /// Adds an entry. An equal entry of this name stays unchanged.
     pub fn add(
         &mut self,
         found: &ClientFile,
@@ -124,7 +124,7 @@ impl Change {
         Ok(())
     }
 
-    /// Removes an entry. Returns whether it was there.
+    /// Removes an entry. Returns true if the entry existed.
     pub fn remove(&mut self, place: &EntryPlace, name: &str) -> Result<bool, ChangeError> {
         let whole = self.attempt(|text, format| Ok(document::read(text, format)?))?;
         let slot = place.slot();

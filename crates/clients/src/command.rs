@@ -25,13 +25,13 @@ pub struct ClientCommand {
 pub type Run<'a> = dyn FnMut(&ClientCommand) -> Result<(), String> + 'a;
 
 impl ClientFile {
-    /// The client's own program for editing this file, if the client has one.
+    /// Returns the client's own program for editing this file, if the client has one.
     pub fn program(&self) -> Option<&'static str> {
         self.client.command.as_deref()
     }
 }
 
-/// The commands that add entries and remove others.
+/// Returns the commands that add entries and remove others.
 pub(crate) fn change_commands(
     program: &str,
     added: &[AddedEntry],
@@ -46,7 +46,8 @@ pub(crate) fn change_commands(
     removals.chain(additions).collect()
 }
 
-/// The commands that undo them. The parts of an entry that the command does not support are lost.
+/// Returns the commands that undo a change. The parts of an entry that the client's command does
+/// not support are lost.
 pub(crate) fn undo_commands(
     program: &str,
     added: &[AddedEntry],
@@ -82,7 +83,7 @@ fn addition(program: &str, key: &[String], name: &str, value: &serde_json::Value
     }
 }
 
-/// `projects.FOLDER.mcpServers` is the local scope of that folder.
+/// Returns the scope of a key: `projects.FOLDER.mcpServers` is the local scope of that folder.
 fn scope_of(key: &[String]) -> (&'static str, Option<PathBuf>) {
     match key {
         [projects, folder, _] if projects == "projects" => ("local", Some(PathBuf::from(folder))),

@@ -68,7 +68,7 @@ pub(crate) fn delete(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The bytes of a file; `None` if it does not exist.
+/// Returns the bytes of a file; `None` if it does not exist.
 pub(crate) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     match files::open_to_read(path) {
         Ok(file) => {

@@ -35,7 +35,7 @@ pub enum Format {
 
 const BOM: char = '\u{feff}';
 
-/// Reads the whole of a text as a value; `null` if there is nothing in it.
+/// Parses the whole text as a value; `null` if the text is empty.
 pub(crate) fn read(text: &str, format: Format) -> Result<Value, SyntaxError> {
     let text = text.trim_start_matches(BOM);
     match format {
@@ -115,7 +115,7 @@ fn split_bom(text: &str) -> (&str, &str) {
     text.split_at(text.len() - rest.len())
 }
 
-/// Checks that tables lead to the slot, and that no other value is in its place.
+/// Checks that only tables are on the path to the slot, and that no other value is in its place.
 fn check_way(whole: &Value, slot: Slot<'_>) -> Result<(), EditError> {
     let mut value = whole;
     for (depth, key) in slot.key.iter().enumerate() {

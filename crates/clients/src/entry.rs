@@ -45,7 +45,7 @@ pub struct EntryPlace {
     pub(crate) list: bool,
 }
 
-/// A folder with a manifest, and the answers of its owner.
+/// A folder with a manifest, and the answers of the user to its questions.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Bundle {
     /// `None` if the bundle is not unpacked.
@@ -57,7 +57,7 @@ pub(crate) struct Bundle {
 }
 
 impl ServerEntry {
-    /// An entry of a pasted text.
+    /// Creates the entry of a pasted text.
     pub(crate) fn pasted(name: &str, value: Value) -> Self {
         Self {
             name: name.to_owned(),
@@ -73,7 +73,7 @@ impl ServerEntry {
         }
     }
 
-    /// Its client, for a person: `Cursor`, `Claude Code (project)`.
+    /// Returns the name of its client for messages: `Cursor`, `Claude Code (project)`.
     pub fn origin(&self) -> String {
         match &self.place {
             None => "pasted".to_owned(),
@@ -96,7 +96,7 @@ impl ServerEntry {
     }
 }
 
-/// The limit of the servers of one file or text: each is compared with each.
+/// The most servers of one file or text: merging compares every pair.
 const ENTRIES_MAX: usize = 1_000;
 
 /// Refuses a file or text that lists too many servers.

@@ -110,7 +110,7 @@ fn spread(path: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Returns the existing file of the user's scope; else the first that could exist.
+/// Returns the existing file of the user's scope, else the first candidate.
 fn find_main(client: &'static ClientProgram, home: &Home) -> Option<ClientFile> {
     let own = |file: &&'static ConfigFile| file.scope == EntryScope::User && !file.read_only;
     let files = || client.files.iter().filter(own);
@@ -149,7 +149,8 @@ impl Installed {
 }
 
 impl ClientFile {
-    /// The place of its servers: the one of its keys that the text has already.
+    /// Returns the place of the servers: the alternative key that is already a table in the file,
+    /// else the usual key.
     pub(crate) fn slot(&self, whole: &Value) -> Slot<'static> {
         let is_table = |key: &&Vec<String>| at(whole, key).is_some_and(Value::is_object);
         let mut others = self.file.also.iter().filter(|key| !key.is_empty());
@@ -178,18 +179,19 @@ impl ClientFile {
         Ok((!is_there).then(|| document::render_yaml(slot, name, entry)))
     }
 
-    /// The scope of its servers.
+    /// Returns the scope of the servers in the file.
     pub fn scope(&self) -> EntryScope {
         self.file.scope
     }
 
-    /// Returns the servers that it lists; or its path, with the reason why it cannot be read.
+    /// Returns the servers that the file lists. The error has the path and the reason why the file
+    /// cannot be read.
     pub fn read(&self, home: &Home) -> Result<Vec<ServerEntry>, String> {
         let entries = self.read_entries(home);
         entries.map_err(|why| format!("{}: {why}", self.path.display()))
     }
 
-    /// Does the same for a caller that names the file.
+    /// Does the same, with an error that does not name the file.
     pub(crate) fn read_entries(&self, home: &Home) -> Result<Vec<ServerEntry>, String> {
         let text = read_open(&self.path)?;
         let whole = document::read(&text, self.file.format);
@@ -328,7 +330,7 @@ fn expand(whole: &Value, key: &[String], home: &Home) -> Vec<(Vec<String>, Optio
     };
     let members = at(whole, &key[..star]).and_then(Value::as_object);
     let names = members.into_iter().flat_map(|members| members.keys());
-    // Entries of projects that were deleted stay in the file for ever.
+    // Entries of deleted projects stay in the file forever.
     let is_there =
         |name: &&String| Path::new(name).is_dir() || home.project() == Some(Path::new(name));
     let names = names.filter(is_there).map(|name| {

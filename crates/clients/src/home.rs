@@ -1,4 +1,4 @@
-//! The paths of a person's files: everything read from a machine is found from here.
+//! The paths of a user's files: every path that is read on a machine is resolved here.
 
 use std::{
     collections::BTreeMap,
@@ -21,7 +21,7 @@ pub enum System {
 }
 
 impl System {
-    /// The system that this program was built for.
+    /// Returns the system that this program was built for.
     pub fn of_build() -> Self {
         if cfg!(target_os = "macos") {
             Self::Mac
@@ -43,7 +43,7 @@ pub struct Home {
 }
 
 impl Home {
-    /// Returns the files below `folder`, with the paths changed by `variables` of the environment.
+    /// Creates a home at `folder`; `variables` of the environment change the paths of files.
     pub fn new(
         folder: impl Into<PathBuf>,
         variables: impl IntoIterator<Item = (String, String)>,
@@ -70,22 +70,22 @@ impl Home {
         self
     }
 
-    /// The home folder.
+    /// Returns the home folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The current project, if its files are included.
+    /// Returns the current project, if its files are included.
     pub fn project(&self) -> Option<&Path> {
         self.project.as_deref()
     }
 
-    /// The system whose layout is used.
+    /// Returns the system whose layout is used.
     pub fn system(&self) -> System {
         self.system
     }
 
-    /// A variable that is set and not empty.
+    /// Returns a variable that is set and not empty.
     pub fn variable(&self, name: &str) -> Option<&str> {
         let value = self.variables.get(name)?;
         Some(value.as_str()).filter(|value| !value.is_empty())

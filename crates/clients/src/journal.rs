@@ -1,5 +1,5 @@
-//! The changes of a run. Each is recorded before the next is made: so they can be undone, even if the
-//! run was interrupted.
+//! The changes of a run. Each change is recorded before the next one is made, so that an
+//! interrupted run can be undone too.
 
 use std::{
     fs, io,
@@ -23,7 +23,7 @@ pub struct Journal {
     pub stamp: String,
     /// Its changes, the oldest first.
     pub(crate) changes: Vec<Record>,
-    /// Secrets that it stored.
+    /// Secrets that the run stored.
     #[serde(default)]
     secrets: Vec<KeptSecret>,
     #[serde(skip)]
@@ -35,7 +35,7 @@ pub struct Journal {
 pub struct KeptSecret {
     /// The name of the secret.
     pub name: String,
-    /// The digest of its value: a secret that was changed since is not removed.
+    /// The digest of the value: a secret that has changed since is not removed.
     digest: String,
 }
 
@@ -77,8 +77,8 @@ impl From<&Change> for Record {
 pub enum Backup<'a> {
     /// Next to the file, under its name and the stamp of the run.
     Beside,
-    /// Into a folder of ours: a copy next to a file that a team shares would soon be in their
-    /// repository.
+    /// Into a folder of ours: a copy next to a file that a team shares could be committed to the
+    /// team's repository.
     Into(&'a Path),
 }
 
@@ -99,7 +99,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// The journals of the runs that were not undone as a whole, the newest first.
+    /// Reads the journals of all runs that were not completely undone, the newest first.
     pub fn read_all(folder: &Path) -> io::Result<Vec<Self>> {
         let files = match fs::read_dir(folder) {
             Ok(files) => files,
@@ -139,7 +139,7 @@ impl Journal {
         self.save()
     }
 
-    /// The recorded secrets.
+    /// Returns the recorded secrets.
     pub fn secrets(&self) -> &[KeptSecret] {
         &self.secrets
     }
@@ -163,12 +163,12 @@ impl Journal {
         self.changes.is_empty() && self.secrets.is_empty()
     }
 
-    /// The path of the journal.
+    /// Returns the path of the journal.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The recorded files, the oldest change first.
+    /// Returns the recorded files, the oldest change first.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         self.changes.iter().map(|change| change.file.as_path())
     }
@@ -303,7 +303,7 @@ impl Journal {
         Ok(folder.join(format!("{name}.proxy-backup-{}", self.stamp)))
     }
 
-    /// The folder for copies that must not be next to their files.
+    /// Returns the folder for copies that must not be next to their files.
     pub fn backup_folder(&self) -> PathBuf {
         self.path.with_file_name("backups")
     }

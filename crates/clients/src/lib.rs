@@ -1,8 +1,8 @@
 //! The configuration files of MCP clients: their paths, the servers that they list, and edits that add
 //! one entry and remove others without any other change.
 //!
-//! This crate handles other programs' files. It starts nothing, uses no network and does not know our
-//! own configuration: a server that it finds is a [`TranslatedServer`].
+//! This crate edits other programs' files. It starts no process, uses no network and does not
+//! depend on our own configuration: a server that it finds is a [`TranslatedServer`].
 
 #![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]

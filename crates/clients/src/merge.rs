@@ -37,7 +37,7 @@ fn join(known: &mut ImportedServer, other: ImportedServer) {
             known.server.inherit_env.push(name);
         }
     }
-    // A server that is disabled in one client and enabled in another is enabled.
+    // A server that one client disables and another enables is enabled.
     known.server.enabled |= other.server.enabled;
     if known.server.allow != other.server.allow || known.server.deny != other.server.deny {
         let remark =

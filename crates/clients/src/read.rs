@@ -1,4 +1,4 @@
-//! Servers in a pasted text, or in a file of no known client, in any shape.
+//! Servers in a pasted text, or in a file of an unknown client, in any shape.
 
 use std::path::Path;
 
@@ -20,10 +20,10 @@ pub const SHAPES: &str = "`mcpServers`, `servers`, `mcp`, `mcp_servers`, `contex
 /// The reason why nothing was read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// It is no JSON, TOML or YAML.
+    /// The text is not JSON, TOML or YAML.
     #[error("cannot be read: {0}")]
     Syntax(#[from] SyntaxError),
-    /// It lists no server in any shape that we know.
+    /// The text lists no server in any known shape.
     #[error("no server in it; supported formats: {SHAPES}")]
     NoServer,
     /// It is a command that adds a server to a client.
@@ -88,7 +88,7 @@ pub fn read_piped(stream: impl std::io::Read) -> Result<Vec<ServerEntry>, ReadEr
     read_text(&read_stream(stream, None).map_err(ReadError::Unreadable)?)
 }
 
-/// The servers in a text.
+/// Returns the servers in a text.
 pub fn read_text(text: &str) -> Result<Vec<ServerEntry>, ReadError> {
     let words: Vec<&str> = text
         .trim_start_matches(['$', ' '])
@@ -207,7 +207,7 @@ fn read_holder(holder: &Value) -> Vec<ServerEntry> {
     }
 }
 
-/// Returns an entry without a key: its name is in its value, or it has none.
+/// Returns an entry without a key, whose name is in its value or empty.
 fn named(value: &Value) -> ServerEntry {
     let own = ["name", "id", "title"]
         .into_iter()

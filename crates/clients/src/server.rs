@@ -12,11 +12,11 @@ pub struct TranslatedServer {
     pub command: Option<String>,
     /// Its arguments.
     pub args: Vec<String>,
-    /// Variables that it gets, in the order of the entry.
+    /// The server's environment variables, in the order of the entry.
     pub env: Vec<(String, String)>,
     /// Variables that are passed on from our environment unchanged.
     pub inherit_env: Vec<String>,
-    /// The folder that it works in.
+    /// The server's working folder.
     pub cwd: Option<String>,
     /// The address of a remote server.
     pub url: Option<String>,
@@ -30,8 +30,8 @@ pub struct TranslatedServer {
     pub allow: Vec<String>,
     /// Patterns of denied tools.
     pub deny: Vec<String>,
-    /// True if it works in the folder of its caller, so that each client needs a server process of its
-    /// own.
+    /// True if the server works in the folder of its caller, so that each client needs a server
+    /// process of its own.
     pub is_per_client: bool,
 }
 
@@ -40,7 +40,7 @@ pub struct TranslatedServer {
 pub struct ImportedServer {
     /// The server in the form of our configuration.
     pub server: TranslatedServer,
-    /// The entries that list it. The first gives it its name.
+    /// The entries that list the server. The first entry determines its name.
     pub entries: Vec<ServerEntry>,
     /// The differences from the entry, one sentence each.
     pub remarks: Vec<String>,
@@ -61,14 +61,14 @@ pub struct Need {
 
 /// The place of a secret in clear text.
 ///
-/// A store of secrets takes it from here: the place is the text to replace by `${...}`.
+/// The secret store replaces the text at this place by `${...}`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret {
     /// The part of the server that holds it.
     pub place: SecretPlace,
     /// The range in the text of that place, in bytes.
     pub range: Range<usize>,
-    /// The option, parameter or header whose value it is in that text.
+    /// The option, parameter or header in that text whose value is the secret.
     pub name: Option<String>,
     /// The secret itself. It is never printed.
     pub value: String,

@@ -11,7 +11,7 @@ pub(crate) fn is_one(whole: &Value) -> bool {
     whole.get("name").is_some_and(Value::is_string) && (has("packages") || has("remotes"))
 }
 
-/// The server that it describes: the first package that can be started, else the first remote.
+/// Returns the described server: the first package that can be started, else the first remote.
 pub(crate) fn read(whole: &Value) -> Vec<ServerEntry> {
     let name = whole["name"].as_str().unwrap_or_default();
     let name = name.rsplit('/').next().unwrap_or(name);
@@ -125,7 +125,7 @@ fn value_of(input: &Value, name: &str) -> Option<String> {
     }
 }
 
-/// `{name}` in a text is one of its own variables.
+/// Replaces `{name}` in a text by the input's variable of that name.
 fn fill_in(text: &str, input: &Value) -> String {
     let variables = input.get("variables").and_then(Value::as_object);
     let mut text = text.to_owned();

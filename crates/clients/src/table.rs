@@ -9,7 +9,7 @@ use crate::{Format, System};
 
 const SOURCE: &str = include_str!("../../../registry/clients.toml");
 
-/// Every client that we know, in the order of the table.
+/// Returns every known client, in the order of the table.
 pub fn list() -> &'static [ClientProgram] {
     static ALL: LazyLock<Vec<ClientProgram>> = LazyLock::new(|| {
         let table: ClientTable = toml::from_str(SOURCE).expect("a test reads the same text");
@@ -18,7 +18,7 @@ pub fn list() -> &'static [ClientProgram] {
     &ALL
 }
 
-/// The client of this id or name.
+/// Returns the client with this id or name.
 pub fn get(name: &str) -> Option<&'static ClientProgram> {
     let same = |client: &&ClientProgram| {
         client.id.eq_ignore_ascii_case(name) || client.name.eq_ignore_ascii_case(name)
@@ -38,11 +38,11 @@ struct ClientTable {
 pub struct ClientProgram {
     /// Its name on our command line.
     pub id: String,
-    /// Its name as its makers write it.
+    /// The client's name as its vendor writes it.
     pub name: String,
-    /// Text that says when a change of its files takes effect.
+    /// A text that explains when a change of the client's files takes effect.
     pub effect: String,
-    /// The program of its own that adds and removes entries of the user's scope.
+    /// The client's own program that adds and removes entries of the user's scope.
     pub command: Option<String>,
     pub(crate) marks: Vec<String>,
     marks_windows: Option<Vec<String>>,
@@ -67,7 +67,7 @@ pub struct ConfigFile {
     /// True if it is read by a parser that accepts no comments.
     #[serde(default)]
     pub(crate) strict: bool,
-    /// True if the client still reads it, or may; new entries belong elsewhere.
+    /// True if new entries belong in another file, although the client may still read this one.
     #[serde(default)]
     pub(crate) read_only: bool,
     pub(crate) key: Vec<String>,
@@ -126,7 +126,7 @@ pub(crate) enum Variables {
     Shell,
     /// `${{ secrets.X }}`.
     Secrets,
-    /// All of them but `$X`: the client of a pasted text is not known.
+    /// All of the above except `$X`: the client of a pasted text is not known.
     Any,
 }
 
@@ -152,7 +152,7 @@ impl ClientProgram {
     }
 }
 
-/// JSON keeps the order of its keys, a table of TOML may not.
+/// Reads an entry from JSON, which preserves the order of keys; a TOML table may not.
 fn read_entry<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
     let text = String::deserialize(deserializer)?;
     serde_json::from_str(&text).map_err(serde::de::Error::custom)

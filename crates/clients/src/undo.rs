@@ -11,7 +11,7 @@ use crate::{
     journal::{Journal, Record},
 };
 
-/// The result for one file.
+/// The outcome for one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Undone {
     /// The file.
@@ -23,13 +23,15 @@ pub struct Undone {
 /// The extent to which a file is restored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UndoOutcome {
-    /// It is restored byte for byte.
+    /// The file is restored byte for byte.
     Whole,
-    /// It was not there before, and is deleted.
+    /// The file did not exist before, and is deleted.
     Gone,
-    /// Others changed it since: our entry is removed, theirs are added again, the rest is kept.
+    /// The file has changed since: our entry is removed, the original ones are added again, and the
+    /// rest is kept.
     Entries,
-    /// It is left as it is now, for this reason. A copy of its earlier text is at this path.
+    /// The file stays unchanged for this reason. The path is the copy of its earlier text, if there
+    /// is one.
     Left(String, Option<PathBuf>),
 }
 
@@ -100,7 +102,7 @@ fn put_back(record: &Record, found: &[u8]) -> Result<UndoOutcome, String> {
     let Some(backup) = &record.backup else {
         delete(&record.file).map_err(|error| error.to_string())?;
         for folder in record.folders.iter().rev() {
-            // A folder with files of others is not empty, and stays.
+            // A folder with other files is not empty, and stays.
             let _ = fs::remove_dir(folder);
         }
         return Ok(UndoOutcome::Gone);
@@ -113,7 +115,8 @@ fn put_back(record: &Record, found: &[u8]) -> Result<UndoOutcome, String> {
     Ok(UndoOutcome::Whole)
 }
 
-/// Returns `None` if there is no such program, or it fails: then the file is edited.
+/// Undoes a change by the client's own program. Returns `None` if there is no such program or it
+/// fails; the caller then edits the file.
 fn undo_by_program(record: &Record, run: &mut Run<'_>) -> Option<Result<UndoOutcome, String>> {
     let calls = undo_commands(record.program.as_deref()?, &record.added, &record.removed);
     calls.iter().try_for_each(run).ok()?;
@@ -140,7 +143,7 @@ fn undo_entries(record: &Record, format: Format) -> Result<UndoOutcome, String> 
             list: taken.list,
         };
         let whole = document::read(&text, format).map_err(|error| error.to_string())?;
-        // An entry that somebody added again, perhaps with other values, is newer.
+        // An entry that was added again since, perhaps with other values, takes precedence.
         if entry_at(&whole, slot, &taken.name).is_none() {
             let added = document::add(&text, format, slot, &taken.name, &taken.value);
             text = added.map_err(|error| error.to_string())?.0;

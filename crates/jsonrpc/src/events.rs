@@ -18,9 +18,9 @@ use crate::{
 /// One event of a stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Event {
-    /// Its type; an event without one is a message.
+    /// The event type; an event without a type is a message.
     pub name: Option<String>,
-    /// Its data lines, joined with line ends; `None` if it has none at all.
+    /// The data lines, joined with line feeds; `None` if the event has no data line.
     pub data: Option<Bytes>,
     /// The id of the position in the stream from which it can be resumed.
     pub id: Option<String>,
@@ -28,7 +28,7 @@ pub struct Event {
     pub retry_ms: Option<u64>,
 }
 
-/// An event exceeded its limit. The rest of the stream cannot be read.
+/// The error for an event that exceeded its limit. The rest of the stream cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("one event of more than {bytes_max} bytes")]
 pub struct EventTooLong {
@@ -36,14 +36,14 @@ pub struct EventTooLong {
     pub bytes_max: usize,
 }
 
-/// Reads events from chunks, wherever these are cut.
+/// A reader of events from chunks, which may be divided anywhere.
 pub struct EventReader {
     ready: VecDeque<Event>,
     begun: Begun,
-    /// The line that has not ended yet.
+    /// The current, incomplete line.
     line: BytesMut,
     is_first_line: bool,
-    /// A line ended with `\r`; a `\n` that comes next belongs to it.
+    /// True if the last line ended with `\r`: a `\n` that follows belongs to that line end.
     ended_with_cr: bool,
     /// The length above which the callback decides the limit of an event.
     cap: (usize, Cap),
@@ -68,7 +68,8 @@ impl fmt::Debug for EventReader {
 }
 
 impl EventReader {
-    /// `cap` returns the maximum length of an event over `bytes`, given the first 4 KiB of its data.
+    /// Creates a reader. For an event over `bytes`, `cap` returns the maximum length, given the
+    /// first 4 KiB of its data.
     pub fn new(bytes: usize, cap: Cap) -> Self {
         Self {
             ready: VecDeque::new(),
@@ -80,7 +81,7 @@ impl EventReader {
         }
     }
 
-    /// Sets another limit.
+    /// Replaces the limit.
     #[must_use]
     pub fn capped(self, bytes: usize, cap: Cap) -> Self {
         let cap = (bytes, cap);
@@ -153,7 +154,7 @@ impl EventReader {
 }
 
 impl Begun {
-    /// Unknown fields and invalid values are ignored.
+    /// Adds a field. Ignores unknown fields and invalid values.
     fn add(&mut self, line: &[u8]) {
         self.bytes += line.len();
         let colon = memchr::memchr(b':', line).unwrap_or(line.len());
@@ -191,7 +192,7 @@ impl Begun {
 }
 
 /// Writes an event around the pieces of a message, which is one line and ends with its line end.
-/// Nothing is copied but a short event.
+/// Copies only short events.
 pub fn write_event(mut message: Vec<Bytes>) -> Vec<Bytes> {
     message.insert(0, Bytes::from_static(b"data: "));
     message.push(Bytes::from_static(b"\n"));
@@ -202,7 +203,7 @@ pub fn write_event(mut message: Vec<Bytes>) -> Vec<Bytes> {
     message
 }
 
-/// Writes a one-line comment, which only shows that the stream is alive.
+/// Writes a one-line comment, as a keep-alive.
 pub fn write_comment(text: &str) -> Bytes {
     Bytes::from(format!(": {text}\n\n"))
 }

@@ -8,12 +8,12 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-/// A JSON object, parsed one level deep, in its order.
+/// The members of a JSON object in source order, with unparsed values.
 #[derive(Debug)]
 pub struct Fields<'a>(pub Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'a> Fields<'a> {
-    /// Returns the fields; `None` for text that is not a JSON object.
+    /// Parses the text; returns `None` if it is not a JSON object.
     pub fn of(text: &'a str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
@@ -36,7 +36,7 @@ impl<'a> Fields<'a> {
         self.get(key).filter(|value| value.get() != "null")
     }
 
-    /// Returns the blocks of a tool's result.
+    /// Returns the content blocks of a tool's result.
     pub fn content(&self) -> Option<Vec<&'a RawValue>> {
         serde_json::from_str(self.get("content")?.get()).ok()
     }

@@ -1,21 +1,21 @@
 //! Builds messages from JSON text: one line each, including its line end.
 //!
-//! An `id` is JSON text as well, as the peer wrote it: a number, a string or `null`.
+//! An `id` is also JSON text, exactly as the peer wrote it: a number, a string or `null`.
 
 use std::fmt::Display;
 
 use bytes::Bytes;
 use serde_json::Value;
 
-/// The method of a request does not exist.
+/// The error code for an unknown method.
 pub const METHOD_NOT_FOUND: i32 = -32_601;
-/// The parameters are invalid for the method.
+/// The error code for parameters that are invalid for the method.
 pub const INVALID_PARAMS: i32 = -32_602;
-/// A line is not JSON.
+/// The error code for a line that is not JSON.
 pub const PARSE_ERROR: i32 = -32_700;
-/// A line is JSON but not a message.
+/// The error code for a line that is JSON but not a message.
 pub const INVALID_REQUEST: i32 = -32_600;
-/// An internal error.
+/// The error code for an internal error.
 pub const INTERNAL_ERROR: i32 = -32_603;
 
 /// Builds a request; the pieces of `params` are not copied.

@@ -1,4 +1,4 @@
-//! The id of the request that a line answers, read from the head of the line.
+//! Reads the id of the answered request from the head of a line.
 
 use std::{borrow::Cow, fmt};
 
@@ -8,15 +8,15 @@ use serde::{
 };
 use serde_json::{Value, value::RawValue};
 
-/// Returns the id of the request that `line` answers, as the peer wrote it; `None` if the line is not a
-/// response.
+/// Returns the id of the request that `line` answers, as the peer wrote it; `None` if the line is
+/// not a response.
 ///
-/// Parsing stops after the id and a `result` or `error`, so a long response whose id comes first costs
-/// nothing, and the head of a discarded line is enough.
+/// Parsing stops after the id and a `result` or `error`, so a long response whose id comes first is
+/// not parsed to its end, and the head of a discarded line is enough.
 pub fn answered_id(line: &[u8]) -> Option<&str> {
     let mut head = LineHead::default();
     let mut text = serde_json::Deserializer::from_slice(line);
-    // An early stop is an error to the parser; the fields read before it are used.
+    // The parser reports an early stop as an error; the fields that it read before are used.
     let _ = text.deserialize_map(HeadVisitor(&mut head));
     head.id.filter(|_| head.is_answer)
 }

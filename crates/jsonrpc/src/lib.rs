@@ -1,7 +1,7 @@
-//! One JSON-RPC message as one line of bytes, in and out.
+//! Reads and writes JSON-RPC messages, one per line.
 //!
-//! Messages are read without parsing their payload and written from pieces that are already text, so
-//! that arguments and results are passed on byte for byte. The readers and writers handle frames, ids
+//! Messages are read without parsing their payload and written from pieces that are already text,
+//! so arguments and results are forwarded byte for byte. The readers and writers handle frames, ids
 //! and errors, but no MCP methods; [`mcp`] has the protocol names that both sides need.
 
 #![warn(missing_docs)]

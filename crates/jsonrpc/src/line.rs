@@ -1,7 +1,7 @@
-//! Lines read from a byte stream without a copy.
+//! Reads lines from a byte stream without copying them.
 //!
 //! The readers of `tokio` and `tokio-util` copy each line, cannot continue after a line that is too
-//! long, or lose data if they are dropped between two polls. This reader does none of these.
+//! long, or lose data if they are dropped between two polls. This reader avoids all three.
 
 use std::{fmt, io, sync::Arc};
 
@@ -17,14 +17,14 @@ pub enum Line {
     Whole(Bytes),
     /// A line that exceeded the limit and was discarded.
     TooLong {
-        /// Its first bytes, 4 KiB at most.
+        /// The first bytes of the line, 4 KiB at most.
         head: Bytes,
-        /// Its length.
+        /// The length of the line.
         bytes: usize,
     },
 }
 
-/// Reads lines. Dropping [`LineReader::next`] between two polls loses nothing.
+/// A reader of lines. Dropping [`LineReader::next`] between two polls loses no data.
 pub struct LineReader {
     input: Box<dyn AsyncRead + Send + Unpin>,
     buffer: BytesMut,
@@ -39,7 +39,8 @@ pub struct LineReader {
     cap: Option<(usize, Cap)>,
 }
 
-/// Returns the length limit, in bytes, of a line or event that begins with these bytes.
+/// A callback that returns the length limit, in bytes, of a line or event that begins with these
+/// bytes.
 pub type Cap = Arc<dyn Fn(&[u8]) -> usize + Send + Sync>;
 
 impl fmt::Debug for LineReader {
@@ -49,7 +50,7 @@ impl fmt::Debug for LineReader {
 }
 
 impl LineReader {
-    /// Reads lines of at most 256 MiB.
+    /// Creates a reader of lines of at most 256 MiB.
     pub fn new(input: impl AsyncRead + Send + Unpin + 'static) -> Self {
         Self {
             input: Box::new(input),
@@ -127,9 +128,9 @@ impl LineReader {
         }
     }
 
-    /// Discards the bytes read of a line that is already too long.
+    /// Discards the buffered part of a line that is already too long.
     fn discard_excess(&mut self) {
-        // It may be the first half of a line end.
+        // The `\r` may be the first half of a line end.
         let line = self.buffer.strip_suffix(b"\r").unwrap_or(&self.buffer);
         if self.skipped.is_none() && !self.is_too_long(line) {
             return;
@@ -154,8 +155,8 @@ impl LineReader {
         }
     }
 
-    /// Releases the buffer of a long line: it is freed together with the line. Otherwise each of hundreds
-    /// of peers would keep a buffer of the size of its longest answer.
+    /// Releases the buffer of a long line, so that it is freed together with the line. Otherwise
+    /// hundreds of peers would each keep a buffer of the size of their longest response.
     fn release_buffer(&mut self) {
         if self.buffer.is_empty() && self.room > READ_BYTES {
             self.buffer = BytesMut::new();
@@ -216,7 +217,7 @@ mod tests {
         assert!(held <= READ_BYTES, "{held} bytes are held");
     }
 
-    /// Endless input, of which only a bounded part may be buffered.
+    /// Reads a line far over the limit, of which only a bounded part may be buffered.
     #[tokio::test]
     async fn of_a_line_that_is_refused_no_more_is_held_than_it_may_have() {
         const BYTES_MAX: usize = 32 * 1024 * 1024;

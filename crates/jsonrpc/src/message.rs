@@ -30,8 +30,8 @@ pub struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// Returns `None` for anything that is not a JSON object in UTF-8. The whole text is checked, so
-    /// that a part of a message can be sent on.
+    /// Parses a message; returns `None` for anything that is not a JSON object in UTF-8. The whole
+    /// text is validated, so parts of the message can be forwarded.
     pub fn parse(line: &'a [u8]) -> Option<Self> {
         let start = line.iter().find(|byte| !byte.is_ascii_whitespace());
         if start != Some(&b'{') {
@@ -41,7 +41,7 @@ impl<'a> Message<'a> {
     }
 }
 
-/// A piece of JSON text that a peer sent, kept as its bytes.
+/// A piece of JSON text from a peer, stored as the received bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Json(ByteString);
 
@@ -58,17 +58,17 @@ impl Json {
         Self(text.into())
     }
 
-    /// The text as it was received.
+    /// Returns the text as it was received.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Returns the bytes, shared and not copied.
+    /// Returns the bytes without copying them.
     pub fn bytes(&self) -> Bytes {
         self.0.as_bytes().clone()
     }
 
-    /// The length in bytes.
+    /// Returns the length in bytes.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -114,7 +114,7 @@ impl ProtocolError {
         }
     }
 
-    /// Rewrites each of its texts.
+    /// Applies `rewrite` to each text of the error.
     #[must_use]
     pub fn map(self, rewrite: impl Fn(&str) -> String) -> Self {
         Self {
@@ -124,8 +124,8 @@ impl ProtocolError {
         }
     }
 
-    /// Returns the code, message and `data` as they are passed on: a code that is not a number becomes
-    /// that of an internal error, data is JSON.
+    /// Returns the code, message and `data` for forwarding: a code that is not a number becomes the
+    /// code of an internal error, and `data` becomes valid JSON.
     pub fn into_parts(self) -> (i64, String, Option<String>) {
         let own = i64::from(crate::frame::INTERNAL_ERROR);
         let raw = |text: String| match serde_json::from_str::<&RawValue>(&text) {
@@ -136,7 +136,7 @@ impl ProtocolError {
         (code, self.message, self.data.map(raw))
     }
 
-    /// Returns the error for a response without a result, which is not a success.
+    /// Returns the error for a response that has neither a result nor an error.
     pub fn empty() -> Self {
         Self::unreadable("the response has neither a result nor an error")
     }
@@ -160,7 +160,7 @@ struct ErrorFields<'a> {
     data: Option<&'a RawValue>,
 }
 
-/// Checks JSON text that a caller built.
+/// Validates JSON text that a caller built.
 pub fn json(text: String) -> Result<Json, serde_json::Error> {
     RawValue::from_string(text).map(Json::from)
 }

@@ -19,7 +19,7 @@ pub use self::sink::{Sink, split_socket};
 use self::unread::left_unread;
 use crate::limits::{JOINED_BYTES_MAX, OUTBOX_BYTES_MAX};
 
-/// The peer no longer reads what we send.
+/// The error for a peer that no longer reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the other side closed the connection")]
 pub struct Closed;
@@ -40,9 +40,9 @@ pub struct Outbox {
 struct Queue {
     parts: VecDeque<Bytes>,
     bytes: usize,
-    /// The number of bytes of all lines so far.
+    /// The total number of bytes of all lines so far.
     taken: u64,
-    /// The number of bytes that the peer read; known for a pipe that has no reader any more.
+    /// The number of bytes that the peer read; known only for a pipe without a reader.
     read: Option<u64>,
     /// `None` once closed.
     sink: Option<Arc<Sink>>,
@@ -86,14 +86,15 @@ impl Outbox {
         }
     }
 
-    /// Sends one line, or drops it if too much is queued: for notifications, for which no caller
+    /// Sends one line, or drops it if too much is queued. For notifications, for which no caller
     /// waits.
     pub fn offer(&self, parts: &[Bytes]) -> bool {
         let has_room = self.lock().bytes < OUTBOX_BYTES_MAX;
         has_room && self.push(parts).is_ok()
     }
 
-    /// Sends one line however much is queued: for callers that waited for [`Outbox::room`].
+    /// Sends one line regardless of the length of the queue, for callers that waited for
+    /// [`Outbox::room`].
     pub fn put(&self, parts: &[Bytes]) -> Result<(), Closed> {
         self.push(parts).map(|_| ())
     }
@@ -108,12 +109,12 @@ impl Outbox {
             .is_some_and(|read| read <= before)
     }
 
-    /// Returns true if the peer was found to be gone, or the outbox was closed and is empty.
+    /// Returns true if the peer disconnected, or the outbox was closed and is empty.
     pub fn is_gone(&self) -> bool {
         self.lock().sink.is_none()
     }
 
-    /// Waits until a line can be queued without waiting.
+    /// Waits until the queue accepts a line without waiting.
     pub async fn room(&self) {
         loop {
             let room = self.room.notified();
@@ -124,7 +125,7 @@ impl Outbox {
         }
     }
 
-    /// Returns when the peer was found to be gone, or the outbox was closed and is empty.
+    /// Waits until the peer disconnected, or the outbox was closed and is empty.
     pub async fn gone(&self) {
         loop {
             let news = self.room.notified();
@@ -146,12 +147,12 @@ impl Outbox {
         self.wake_all();
     }
 
-    /// Closes the stream now; queued lines are not written any more.
+    /// Closes the stream now and discards queued lines.
     pub fn give_up(&self) {
         self.lose();
     }
 
-    /// Returns once everything was written or the stream was closed early.
+    /// Waits until everything was written or the stream was closed early.
     pub async fn drained(&self) {
         loop {
             let room = self.room.notified();
@@ -265,7 +266,8 @@ impl Queue {
         self.bytes = 0;
     }
 
-    /// Drops the sink. First determines how much the peer read: afterwards the pipe is closed.
+    /// Drops the sink. Determines first how much the peer read, since the pipe is closed
+    /// afterwards.
     fn drop_sink(&mut self) {
         self.read = self.read.or_else(|| self.find_read());
         self.sink = None;
@@ -280,8 +282,8 @@ impl Queue {
     }
 }
 
-/// Writes as much of a line as the other side takes now; `written` is how much that was, also where
-/// it ends with an error.
+/// Writes as much of a line as the peer accepts now. `written` counts the written bytes, even if an
+/// error is returned.
 fn write_now(sink: &Sink, parts: &[Bytes], written: &mut usize) -> io::Result<()> {
     let whole: usize = parts.iter().map(Bytes::len).sum();
     if whole <= JOINED_BYTES_MAX {

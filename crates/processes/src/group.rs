@@ -1,4 +1,4 @@
-//! A process group: a child and its descendants, ended together.
+//! A process group: a child and its descendants, which are ended together.
 
 use std::{
     collections::BTreeSet,
@@ -15,8 +15,8 @@ use crate::{
     proof::Ours,
 };
 
-/// A group that a child of ours created, and members that identify it: while one of them is in a
-/// group with this id, it is the same group.
+/// A group that a child of ours created, and the members that identify it: as long as one of them
+/// is in a group with this id, the id refers to the same group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Group {
     id: i32,
@@ -57,7 +57,7 @@ impl Group {
     }
 }
 
-/// `ID PID:START PID:START`
+/// Formats the group as `ID PID:START PID:START`.
 impl fmt::Display for Group {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.id.fmt(f)?;
@@ -67,7 +67,7 @@ impl fmt::Display for Group {
     }
 }
 
-/// The text is not a group.
+/// The error for text that is not a group.
 #[derive(Debug)]
 pub(crate) struct NoGroup;
 
@@ -92,7 +92,7 @@ pub(crate) fn end(mut look: impl FnMut() -> Vec<Ours>) -> usize {
     }
     let groups: BTreeSet<i32> = found.iter().map(Ours::group).collect();
     if !groups.is_empty() && !wait_until(REAPER_GRACE, || look().is_empty()) {
-        // Repeated: a process may start others between a scan and its own end.
+        // KILL is repeated: a process may start others between a scan and its own end.
         wait_until(GRACE_AFTER_KILL, || {
             let left = look();
             for process in &left {
@@ -104,7 +104,8 @@ pub(crate) fn end(mut look: impl FnMut() -> Vec<Ours>) -> usize {
     groups.len()
 }
 
-/// Waits until it is true. Returns false if the limit was reached first. Blocks its thread.
+/// Waits until the condition is true. Returns false if the limit was reached first. Blocks its
+/// thread.
 pub(crate) fn wait_until(limit: Duration, mut is_true: impl FnMut() -> bool) -> bool {
     let began = Instant::now();
     let mut rest = GROUP_POLL;

@@ -1,8 +1,8 @@
-//! The watch over process groups that a spawner and its trees share.
+//! The record of process groups that a spawner and its trees share.
 
 use crate::{Reaper, group::Group, proof::SharedScans};
 
-/// The reaper, if any, that ends our groups after us, and the shared scans of their members.
+/// The reaper, if any, that ends our groups after our exit, and the shared scans of their members.
 #[derive(Debug, Default)]
 pub(crate) struct GroupWatch {
     pub(crate) reaper: Option<Reaper>,

@@ -1,7 +1,7 @@
-//! Child processes that end with us, with all their descendants; no signal of ours reaches a foreign
-//! process.
+//! Starts child processes that end with our process, together with all their descendants. Never
+//! signals a process that is not ours.
 //!
-//! This crate does not know the purpose of its children, nor any protocol.
+//! This crate depends neither on the purpose of the children nor on any protocol.
 
 #![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]

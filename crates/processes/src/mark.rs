@@ -1,4 +1,4 @@
-//! Whose a process is, by a variable in its environment.
+//! Identifies the owner of a process by a variable in its environment.
 
 use std::{
     fmt, fs,
@@ -19,8 +19,8 @@ use crate::{
 /// The variable that holds the [`Mark`] of every child; its descendants inherit it.
 pub(crate) const VARIABLE: &str = "PROXY_CHILD";
 
-/// `MARKER:PID:START:SESSION:NUMBER`: under which marker a process was started, by which proxy,
-/// and which of its children that was.
+/// The mark of a child, written as `MARKER:PID:START:SESSION:NUMBER`: the marker, the proxy that
+/// started the process, and the number of the child.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mark {
     pub(crate) marker: String,
@@ -40,9 +40,9 @@ impl Mark {
         })
     }
 
-    /// The mark of a process, unless it left for a session of its own, is another user's, or
-    /// counts processes in another way: the numbers in a mark mean something only where it was
-    /// made. (Containers may share a user and a home, and so our markers.)
+    /// Returns the mark of a process; `None` if the process moved to another session, belongs to
+    /// another user, or is in another pid namespace, where the pids of a mark are not valid.
+    /// (Containers may share a user and a home directory, and so our markers.)
     pub(crate) fn of(process: &Path, stat: &Stat) -> Option<Self> {
         let is_ours = |about: fs::Metadata| about.uid() == geteuid().as_raw();
         if !stat.has_memory || !fs::metadata(process).is_ok_and(is_ours) {
@@ -65,7 +65,7 @@ impl fmt::Display for Mark {
     }
 }
 
-/// The text is not a mark, or not an owner.
+/// The error for text that is not a mark, or not an owner.
 #[derive(Debug)]
 pub(crate) struct Unreadable;
 
@@ -125,12 +125,12 @@ impl FromStr for Owner {
 /// The size of most environments, in bytes.
 const ENVIRONMENT_BYTES: usize = 8 * 1024;
 
-/// Reads the environment of a process. During an `exec` it is empty for a moment.
+/// Reads the environment of a process. It is empty for a moment during an `exec`.
 fn environment(process: &Path) -> Option<Vec<u8>> {
     for _ in 0..ENVIRONMENT_READS {
         let mut environment = Vec::with_capacity(ENVIRONMENT_BYTES);
         let file = fs::File::open(process.join("environ")).ok()?;
-        // Read without the length, which is reported as 0.
+        // Does not use the file's length, which is reported as 0.
         file.take(u64::MAX).read_to_end(&mut environment).ok()?;
         if !environment.is_empty() {
             return Some(environment);

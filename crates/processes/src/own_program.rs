@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-/// On Linux the link still names it after an upgrade has replaced the file.
+/// Returns the path of our executable. On Linux the link is valid even after an upgrade replaced
+/// the file.
 pub fn own_program() -> Option<PathBuf> {
     let link = PathBuf::from("/proc/self/exe");
     if link.exists() {

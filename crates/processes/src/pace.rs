@@ -1,4 +1,4 @@
-//! The time that a child may take to end.
+//! The time that a child has to end.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use crate::limits::{
     UNHURRIED_AFTER_EOF, UNHURRIED_AFTER_TERM,
 };
 
-/// The time that a child that is asked to end may take before it is killed. One that ends sooner
-/// causes no delay at any pace.
+/// The time that a child has to end on request before it is killed. A child that ends sooner causes
+/// no delay at any pace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
     /// Our own process is about to be killed: 1.5 s in all.
     Hurried,
-    /// A caller waits for the end, and can wait for data to be written: 3 s after the end of input,
+    /// A caller waits for the end, and can wait while data is written: 3 s after the end of input,
     /// and 3 s after TERM.
     Orderly,
     /// No caller waits: 10 s after the end of input, and 10 s after TERM.

@@ -1,4 +1,4 @@
-//! Information about processes from `/proc`, if the system has one.
+//! Reads information about processes from `/proc`, if the system has it.
 
 use std::{
     collections::HashMap,
@@ -10,7 +10,7 @@ use std::{
     str::FromStr,
 };
 
-/// The folder of each process.
+/// Returns the folder of each process.
 pub(crate) fn processes() -> impl Iterator<Item = PathBuf> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries
@@ -18,7 +18,7 @@ pub(crate) fn processes() -> impl Iterator<Item = PathBuf> {
         .map(|entry| entry.path())
 }
 
-/// The memory that each process group has in use, in bytes, by its number.
+/// Returns the memory that each process group uses, in bytes, by group id.
 pub fn group_memory() -> HashMap<i32, u64> {
     let page = u64::try_from(rustix::param::page_size()).unwrap_or(4096);
     let mut memory = HashMap::new();
@@ -28,7 +28,7 @@ pub fn group_memory() -> HashMap<i32, u64> {
     memory
 }
 
-/// The memory that this process has in use, in bytes.
+/// Returns the memory that this process uses, in bytes.
 pub fn own_memory() -> Option<u64> {
     let page = u64::try_from(rustix::param::page_size()).ok()?;
     Some(Stat::read(Path::new("/proc/self"))?.pages * page)
@@ -38,7 +38,7 @@ pub fn own_memory() -> Option<u64> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Identity {
     pub(crate) pid: i32,
-    /// Since the system started.
+    /// The start time, in clock ticks since the system started.
     pub(crate) start_ticks: u64,
 }
 
@@ -49,7 +49,7 @@ impl Identity {
         Some(stat.identity)
     }
 
-    /// Returns its current state; `None` once its pid is free or reused.
+    /// Reads the current state; returns `None` once the pid is free or reused.
     pub(crate) fn read(self) -> Option<Stat> {
         Stat::read(&Path::new("/proc").join(self.pid.to_string()))
             .filter(|stat| stat.identity == self)
@@ -84,7 +84,7 @@ pub(crate) struct Stat {
     pub(crate) session: i32,
     /// False for a kernel thread.
     pub(crate) has_memory: bool,
-    /// Resident memory.
+    /// The resident memory, in pages.
     pages: u64,
 }
 
@@ -92,7 +92,7 @@ pub(crate) struct Stat {
 const STAT_BYTES_MAX: usize = 2_048;
 
 impl Stat {
-    /// The system writes the file at one reading, and a daemon reads hundreds of them.
+    /// Reads the file in one system call, because a daemon reads hundreds of these files.
     pub(crate) fn read(process: &Path) -> Option<Self> {
         let mut bytes = [0; STAT_BYTES_MAX];
         let mut file = fs::File::open(process.join("stat")).ok()?;
@@ -100,7 +100,8 @@ impl Stat {
         Self::parse(&String::from_utf8_lossy(&bytes[..read]))
     }
 
-    /// The second field is the program's name in parentheses, which may hold anything.
+    /// Parses the file. The second field is the program's name in parentheses, which may contain
+    /// any character.
     fn parse(text: &str) -> Option<Self> {
         let (pid, rest) = text.split_once(" (")?;
         let rest: Vec<&str> = rest.rsplit_once(')')?.1.split_ascii_whitespace().collect();

@@ -1,7 +1,8 @@
-//! The only module that sends signals, and the proofs that it requires.
+//! Sends signals, and requires a proof for each. No other module sends signals.
 //!
-//! The system reuses the ids of processes and groups: within hours, if there are 32,768 of them.
-//! So no function here takes an id. A [`Proof`] is made by a scan, and holds the processes it found.
+//! The system reuses the ids of processes and groups, within hours if there are only 32,768 of
+//! them. So no function here takes an id. A scan makes a [`Proof`], which refers to the processes
+//! that it found.
 
 mod table;
 #[cfg(test)]
@@ -29,7 +30,8 @@ pub(crate) enum Proof<'a> {
     Process(&'a Ours),
 }
 
-/// Sends a signal, after the proof that it reaches only our processes. Nothing else in this crate does.
+/// Sends a signal, given the proof that it reaches only our processes. No other function of this
+/// crate sends signals.
 #[expect(
     clippy::disallowed_methods,
     reason = "everybody else comes here, with a proof"
@@ -47,9 +49,9 @@ pub(crate) fn send(proof: &Proof, signal: Signal) {
     }
 }
 
-/// The group that a child of ours leads. As long as the child, dead or alive, was not reaped, the
-/// system assigns its id to no other process and no other group; and reaping takes the child by
-/// `&mut`, which this borrow forbids.
+/// The group that a child of ours leads. Until the child is reaped, whether it runs or not, the
+/// system assigns its id to no other process and no other group. Reaping takes the child by `&mut`,
+/// which this borrow forbids.
 #[derive(Debug)]
 pub(crate) struct Unwaited<'a> {
     id: Pid,
@@ -57,7 +59,7 @@ pub(crate) struct Unwaited<'a> {
 }
 
 impl<'a> Unwaited<'a> {
-    /// `child` was started as the leader of a group.
+    /// Returns the group of a child that was started as a group leader; `None` if it was reaped.
     pub(crate) fn of(child: &'a Child) -> Option<Self> {
         let id = Pid::from_raw(i32::try_from(child.id()?).ok()?)?;
         Some(Self {
@@ -71,18 +73,19 @@ impl<'a> Unwaited<'a> {
     }
 }
 
-/// One process that a scan has found to be ours. Only a [`ProcessTable`] creates it.
+/// One process that a scan identified as ours. Only a [`ProcessTable`] creates it.
 #[derive(Debug)]
 pub(crate) struct Ours {
     identity: Identity,
     group: i32,
-    /// Never means a later process of this number. Systems older than Linux 5.3 have none.
+    /// The pidfd, which never refers to a later process with this pid; `None` if the system has
+    /// none (before Linux 5.3).
     handle: Option<OwnedFd>,
 }
 
 impl Ours {
-    /// Opens a handle to a process, if it is alive and is the one that was seen, in the group in which
-    /// it was seen.
+    /// Opens a handle to a process. Returns `None` unless it is alive, the same process that the
+    /// scan saw, and in the same group.
     fn hold(seen: &Stat) -> Option<Self> {
         let identity = seen.identity;
         let handle = match pidfd_open(Pid::from_raw(identity.pid)?, PidfdFlags::empty()) {
@@ -90,7 +93,7 @@ impl Ours {
             Err(Errno::SRCH) => return None,
             Err(_) => None,
         };
-        // After the handle is open, the values read belong to its process.
+        // Read after the handle was opened, so the values belong to the process of the handle.
         let now = identity.read()?;
         (!now.is_dead && now.group == seen.group).then_some(Self {
             identity,
@@ -111,7 +114,8 @@ impl Ours {
         send(&Proof::Process(self), signal);
     }
 
-    /// Without a handle the proof is as fresh as can be.
+    /// Returns the pid if it still belongs to this process. Without a handle, this check directly
+    /// before the signal is the best available proof.
     fn look_again(&self) -> io::Result<Pid> {
         let is_there = self.identity.read().is_some();
         let id = Pid::from_raw(self.identity.pid).filter(|_| is_there);
@@ -119,7 +123,7 @@ impl Ours {
     }
 }
 
-/// Our own group: no process is signalled because it is a member of it.
+/// Returns our own group: membership in it is never a reason to signal a process.
 fn own_group() -> i32 {
     getpgrp().as_raw_nonzero().get()
 }

@@ -1,4 +1,4 @@
-//! A process that outlives us when we are killed, and then ends our children.
+//! A helper process that outlives us if we are killed, and then ends our children.
 
 #[cfg(test)]
 mod tests;
@@ -24,12 +24,13 @@ use crate::{
     proof::{Claim, ClaimedMarks, ProcessTable},
 };
 
-/// The name of the reaper's process. It does not contain ours, so that `pkill -9` with our name
-/// spares the process that cleans up.
+/// The name of the reaper's process. It does not contain our name, so that `pkill -9` with our name
+/// does not kill the process that cleans up.
 const NAME: &str = "child-reaper";
 
-/// Our side of the reaper: registers the process groups that it ends after us. The reaper is
-/// started with the first child, and restarted whenever it is found dead. Dropping this ends it.
+/// Our handle to the reaper, which registers the process groups that the reaper ends after our
+/// exit. The reaper is started with the first child, and restarted whenever it is found dead.
+/// Dropping the handle ends it.
 #[derive(Debug)]
 pub struct Reaper {
     program: PathBuf,
@@ -50,7 +51,7 @@ struct Process {
 }
 
 impl Reaper {
-    /// `program` with `args` must run [`reap`] on its stdin. Starts nothing yet.
+    /// Prepares a reaper without starting it. `program` with `args` must run [`reap`] on its stdin.
     pub fn new(program: PathBuf, args: Vec<OsString>) -> Self {
         Self {
             program,
@@ -59,8 +60,8 @@ impl Reaper {
         }
     }
 
-    /// Makes sure that the reaper runs before a child is spawned, so that the note about the
-    /// child follows at once.
+    /// Ensures that the reaper runs before a child is spawned, so that the child can be registered
+    /// at once.
     pub(crate) fn ensure_running(&self) {
         let mut watch = self.lock();
         if !watch.is_running() {
@@ -92,8 +93,8 @@ impl Reaper {
         }
     }
 
-    /// Starts a reaper and sends it all groups. Without one we continue to serve: the sweep of the next
-    /// start is the fallback.
+    /// Starts a reaper and registers all groups with it. If it cannot start, we continue without
+    /// one: the sweep of the next start is the fallback.
     fn start(&self, watch: &mut Watch) {
         drop(watch.process.take());
         let owner = Owner::ourselves().map(|owner| format!("={owner}\n"));
@@ -114,7 +115,8 @@ impl Reaper {
         }
     }
 
-    /// Its environment is empty: ours contains secrets, and the reaper needs no variable.
+    /// Spawns the process with an empty environment: ours contains secrets, and the reaper needs no
+    /// variable.
     fn spawn(&self) -> io::Result<Process> {
         let mut child = Command::new(&self.program)
             .arg0(NAME)
@@ -128,12 +130,12 @@ impl Reaper {
             .spawn()?;
         let notes = child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
         let process = Process { child, notes };
-        // A reaper that was stopped must not stop us; one that does not read is replaced.
+        // A stopped reaper must not block us; a reaper that does not read is replaced.
         fcntl_setfl(&process.notes, OFlags::NONBLOCK)?;
         Ok(process)
     }
 
-    /// The number of registered groups.
+    /// Returns the number of registered groups.
     #[cfg(test)]
     pub(crate) fn watched(&self) -> usize {
         self.lock().groups.len()
@@ -160,8 +162,8 @@ impl Process {
     }
 }
 
-/// Ends the reaper's process. Its owner has ended its children (each of them holds the reaper), or
-/// registers them with the next reaper.
+/// Ends the reaper's process. Its owner has already ended its children (each of them holds the
+/// reaper), or registers them with the next reaper.
 impl Drop for Process {
     fn drop(&mut self) {
         let ended = self.child.kill().and_then(|()| self.child.wait());
@@ -171,12 +173,12 @@ impl Drop for Process {
     }
 }
 
-/// Runs the reaper: reads notes until its input ends, which happens when the proxy has exited for
-/// any reason. Then ends the remaining processes of the registered groups, and every other child of
-/// the proxy.
+/// Runs the reaper: reads notes until its input ends, which happens when the proxy exits for any
+/// reason. Then ends the remaining processes of the registered groups, and every other child of the
+/// proxy.
 ///
-/// It needs no signal handlers: it leads a group of its own, so signals of a terminal do not reach
-/// it, and a TERM sent to it alone is intended.
+/// The reaper needs no signal handlers: it leads a group of its own, so signals from a terminal do
+/// not reach it, and a TERM sent to it alone is intentional.
 pub fn reap(input: impl BufRead) {
     rename();
     let mut notes = Notes::default();
@@ -198,8 +200,8 @@ pub fn reap(input: impl BufRead) {
     });
 }
 
-/// Waits until the owner is gone. The input has ended because the owner exited, but the system may
-/// not have removed it yet.
+/// Waits until the owner is gone. The input ends when the owner exits, but the system may not have
+/// removed the process yet.
 fn is_gone(owner: Owner) -> bool {
     wait_until(REAPER_GRACE, || !owner.lives())
 }
@@ -228,6 +230,6 @@ impl Notes {
 }
 
 fn rename() {
-    // Works on Linux only; elsewhere the name is unchanged.
+    // Works only on Linux; elsewhere the name stays unchanged.
     let _ = fs::write("/proc/self/comm", NAME);
 }

@@ -1,7 +1,7 @@
 //! Drops a process's write and network permissions before it executes another program.
 //!
 //! To confine a child, a caller starts a helper of its own program that calls [`enter`] and then
-//! executes the child: dropped permissions stay dropped, for it and for all its descendants.
+//! executes the child. Dropped permissions stay dropped for the child and all its descendants.
 
 use std::path::PathBuf;
 
@@ -27,27 +27,28 @@ pub use elsewhere::{check, enter};
 ))]
 pub use linux::{check, enter};
 
-/// The permissions that a process keeps. It can read whatever it could read before.
+/// The permissions that a process keeps. Read access is not restricted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Permissions {
-    /// It may open sockets of any kind; otherwise none, unix sockets included.
+    /// True if the process may open sockets of any kind; otherwise it may open none, including unix
+    /// sockets.
     pub network: bool,
-    /// Folders and files that it may write, with all that is below them. Besides them a few devices
-    /// without memory, `/dev/null` among them.
+    /// The folders, with their contents, and the files that the process may write. A few devices
+    /// that store no data, such as `/dev/null`, are also writable.
     pub write: Vec<PathBuf>,
 }
 
-/// The reason why a process cannot be confined. Its permissions were not all dropped: it must not
-/// continue.
+/// The reason why a process cannot be confined. Some permissions were not dropped, so the process
+/// must not continue.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfineError {
-    /// This system, or this kernel, has no means.
+    /// This system or kernel does not support confinement.
     #[error("this system cannot confine a process: {0}")]
     Unavailable(String),
-    /// A folder that it should write is not there.
+    /// A path that should be writable cannot be opened.
     #[error("cannot open {}, which it may write: {why}", path.display())]
     Path {
-        /// As it was given.
+        /// The path as the caller gave it.
         path: PathBuf,
         /// The error of the system.
         why: String,

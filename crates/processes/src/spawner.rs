@@ -1,4 +1,4 @@
-//! Starting children.
+//! Starts child processes.
 
 use std::{io, sync::Arc};
 
@@ -11,7 +11,7 @@ use crate::{
     mark::{Mark, VARIABLE},
 };
 
-/// Starts children that can be ended for certain, by us and after us.
+/// Starts children that are certain to be ended, by us or after our exit.
 #[derive(Debug, Default)]
 pub struct Spawner {
     marker: String,
@@ -19,8 +19,9 @@ pub struct Spawner {
 }
 
 impl Spawner {
-    /// Without a reaper, children keep running when we are killed, until a [`sweep`](crate::sweep). It
-    /// identifies them by the marker, which is shared by all proxies that may clean up after each other.
+    /// Creates a spawner. Without a reaper, children keep running when we are killed, until a
+    /// [`sweep`](crate::sweep). The sweep identifies them by the marker, which all proxies share
+    /// that may clean up after each other.
     pub fn new(reaper: Option<Reaper>, marker: String) -> Self {
         let groups = GroupWatch {
             reaper,
@@ -32,8 +33,8 @@ impl Spawner {
         }
     }
 
-    /// Starts a child that leads a process group of its own. It gets one variable in addition to the
-    /// environment of the command.
+    /// Starts a child that leads a process group of its own. Adds one variable to the environment
+    /// of the command.
     pub fn spawn(&self, mut command: Command) -> io::Result<Tree> {
         let mark = Mark::next(&self.marker);
         if let Some(mark) = &mark {
@@ -52,7 +53,7 @@ impl Spawner {
         Ok(Tree::new(child, group, mark, Arc::clone(&self.groups)))
     }
 
-    /// The number of groups registered with the reaper.
+    /// Returns the number of groups registered with the reaper.
     #[cfg(test)]
     pub(crate) fn watched(&self) -> usize {
         self.groups.reaper.as_ref().unwrap().watched()

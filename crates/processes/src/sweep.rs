@@ -1,16 +1,16 @@
-//! Children of a proxy that has exited, found by a variable in their environment.
+//! Finds the children of an exited proxy by a variable in their environment.
 
 use crate::{
     group::end,
     proof::{Claim, ClaimedMarks, ProcessTable},
 };
 
-/// Ends the processes that a crashed predecessor left: every process that was started under `marker`
-/// by a proxy that no longer runs, and its group. Returns the number of groups. Reads `/proc`, and
-/// does nothing if there is none. Blocks up to half a second.
+/// Ends the processes that a crashed predecessor left: every process that a proxy that no longer
+/// runs started under `marker`, and its group. Returns the number of groups. Reads `/proc`, and
+/// does nothing if there is none. Blocks for up to half a second.
 ///
-/// A process that left for a session of its own (a browser, a daemon) is spared, as it is when
-/// its server is stopped.
+/// A process that moved to a session of its own (a browser, a daemon) is not ended, as when its
+/// server is stopped.
 pub fn sweep(marker: &str) -> usize {
     end(|| {
         let claim = Claim {
@@ -31,7 +31,7 @@ mod tests {
     use super::sweep;
     use crate::mark::{Mark, Owner, VARIABLE};
 
-    /// A process nobody else has: the marker of one test.
+    /// Returns a marker that only this test uses.
     fn marker(test: &str) -> String {
         format!("test:{test}:{}", std::process::id())
     }

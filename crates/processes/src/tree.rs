@@ -1,8 +1,8 @@
 //! Ends a child and all its descendants reliably.
 //!
-//! The target of each signal is proven first. Until the child is reaped, its group is certainly its
-//! own, so a stop reaps it last. All other processes are found by scans: those that moved to another
-//! group, and those that remain after the child was reaped.
+//! Each signal requires a proof about its target. Until the child is reaped, its group id certainly
+//! belongs to its group, so a stop reaps the child last. Scans find all other processes: those that
+//! moved to another group, and those that remain after the child was reaped.
 
 mod exit;
 #[cfg(test)]
@@ -28,13 +28,13 @@ use crate::{
 
 /// A child and all its descendants, except those that moved to a session of their own. The child
 /// leads a process group, so that wrappers (`npx`, `sh -c`) and their children are ended together.
-/// Dropping it kills them.
+/// Dropping the tree kills them.
 #[derive(Debug)]
 pub struct Tree {
     child: Child,
     /// The group, until it has ended.
     group: Option<Group>,
-    /// The mark by which all of them can be known.
+    /// The mark that identifies all of these processes.
     mark: Option<Mark>,
     /// True if no process is left.
     is_over: bool,
@@ -62,23 +62,23 @@ impl Tree {
         self.child.id()
     }
 
-    /// Returns the pipe at the first call; the caller closes it before [`Tree::stop`].
+    /// Returns the pipe on the first call; the caller closes it before [`Tree::stop`].
     pub fn take_stdin(&mut self) -> Option<ChildStdin> {
         self.child.stdin.take()
     }
 
-    /// Once, and where the command pipes it.
+    /// Returns the pipe on the first call, if the command pipes stdout.
     pub fn take_stdout(&mut self) -> Option<ChildStdout> {
         self.child.stdout.take()
     }
 
-    /// Once, and where the command pipes it.
+    /// Returns the pipe on the first call, if the command pipes stderr.
     pub fn take_stderr(&mut self) -> Option<ChildStderr> {
         self.child.stderr.take()
     }
 
-    /// Returns when the child itself has exited, and reaps it; other members of its group may still run.
-    /// From then on they identify the group. If there are none, the group has ended.
+    /// Waits until the child itself has exited, and reaps it; other members of its group may still
+    /// run. From then on these members identify the group. If there are none, the group has ended.
     pub async fn reap_leader(&mut self) {
         if self.child.id().is_none() || self.wait_for_exit().await.is_err() {
             let _ = self.child.wait().await;
@@ -103,7 +103,7 @@ impl Tree {
         look(&self.child).map_or(true, |status| status.is_some())
     }
 
-    /// Returns when the child has exited, without reaping it, so that its pid stays in use.
+    /// Waits until the child has exited, without reaping it, so that its pid stays in use.
     pub async fn wait_for_exit(&mut self) -> io::Result<ExitStatus> {
         match exit(&self.child).await {
             Ok(status) => Ok(status),
@@ -111,10 +111,10 @@ impl Tree {
         }
     }
 
-    /// Ends the child and all its descendants, except those that moved to a session of their own: end
-    /// of input, then TERM, then KILL. The caller has closed the child's stdin. Each step waits for all
-    /// of them, since a leader often exits before its children. A stop that is dropped may be restarted
-    /// at another pace.
+    /// Ends the child and all its descendants, except those that moved to a session of their own:
+    /// end of input, then TERM, then KILL. The caller has closed the child's stdin. Each step waits
+    /// for all of these processes, since a leader often exits before its children. A stop that was
+    /// dropped can be restarted at another pace.
     pub async fn stop(&mut self, pace: Pace) {
         let steps = [
             (pace.after_eof(), None),
@@ -134,8 +134,8 @@ impl Tree {
         let _ = timeout(GRACE_AFTER_KILL, self.child.wait()).await;
     }
 
-    /// Signals, and waits until no process is left. Sends KILL repeatedly, since a process may start
-    /// others between a scan and its own end.
+    /// Sends the signal, and waits until no process is left. Repeats KILL, since a process may
+    /// start others between a scan and its own end.
     async fn end_with(&mut self, signal: Option<Signal>) {
         if let Some(signal) = signal {
             let others = self.others().await;
@@ -154,7 +154,8 @@ impl Tree {
             sleep(rest).await;
             rest = (rest * 2).min(GROUP_POLL_MAX);
         }
-        // Kills processes that the scans missed, or all if the system does not allow scans.
+        // Kills processes that the scans missed, or all of them if the system does not support
+        // scans.
         self.signal_all(Signal::KILL, &[]);
         self.is_over = true;
     }
@@ -179,13 +180,14 @@ impl Tree {
         })
     }
 
-    /// Kills the processes at once. Blocks during one scan. On a busy system, the earlier scans may have
-    /// used the whole grace period.
+    /// Kills the processes at once. Blocks for one scan. On a busy system, the earlier scans may
+    /// have used the whole grace period.
     fn kill_now(&self) {
         self.signal_all(Signal::KILL, &self.find_in(&ProcessTable::near()));
     }
 
-    /// Signals the whole group at once if possible, so that no process started meanwhile escapes.
+    /// Signals the whole group at once if possible, so that a process started meanwhile is
+    /// included.
     fn signal_all(&self, signal: Signal, others: &[Ours]) {
         let group = Unwaited::of(&self.child);
         let id = group.as_ref().map(Unwaited::id);
@@ -200,7 +202,7 @@ impl Tree {
     }
 }
 
-/// A start that is abandoned, or a runtime that ends, leaves no process behind either.
+/// Kills the processes when a start is abandoned or a runtime ends.
 impl Drop for Tree {
     fn drop(&mut self) {
         if !self.is_over {

@@ -1,9 +1,9 @@
-//! Allows and denies names by globs.
+//! Filters names with allow and deny globs.
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
-/// An `allow` and a `deny` of the configuration, compiled. `deny` overrides
-/// `allow`; without `allow` every name is admitted.
+/// The compiled `allow` and `deny` lists of a configuration. `deny` overrides `allow`; without
+/// `allow` every name is admitted.
 #[derive(Debug, Clone)]
 pub(crate) struct AllowDeny {
     allow: Option<GlobSet>,
@@ -11,15 +11,15 @@ pub(crate) struct AllowDeny {
     deny_text: Vec<String>,
 }
 
-/// The rule that keeps a name out.
+/// The rule that excludes a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exclusion<'a> {
-    /// The first glob of `deny` that matches it.
+    /// The first glob of `deny` that matches the name.
     Denied(&'a str),
     NotAllowed,
 }
 
-/// The case sensitivity of names: whether `GitHub` matches `github`.
+/// The case sensitivity of globs: if ignored, `GitHub` matches `github`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LetterCase {
     Matters,
@@ -40,7 +40,7 @@ impl AllowDeny {
         })
     }
 
-    /// Returns the rule that refuses an item with these names, if there is one.
+    /// Returns the rule that excludes an item with these names, if there is one.
     pub(crate) fn refuses(&self, names: &[&str]) -> Option<Exclusion<'_>> {
         let denying = names
             .iter()
@@ -55,7 +55,7 @@ impl AllowDeny {
 }
 
 impl Exclusion<'_> {
-    /// The rule as it is written in the configuration; `prefix` precedes its two keys.
+    /// Formats the rule as in the configuration; `prefix` precedes the key `allow` or `deny`.
     pub(crate) fn in_configuration(self, prefix: &str) -> String {
         match self {
             Self::Denied(glob) => format!("{prefix}deny {glob:?}"),
@@ -108,7 +108,7 @@ mod tests {
             &["files"],
             Some("tools.allow, which does not name it"),
         );
-        // One of the names is enough, to be let through and to be kept out.
+        // One matching name is enough to allow or deny an item.
         check(Matters, &["x", "git"], None);
         check(Matters, &["git", "secret"], Some(r#"tools.deny "secret""#));
         let nothing = AllowDeny::new(&[], &[], Matters).unwrap();

@@ -1,4 +1,4 @@
-//! The small file that lists all servers and their snapshots: the only file that a commit replaces.
+//! The file that lists all servers and their snapshots: the only file that a commit replaces.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::pins::{HeldBy, LegacyPins, Pin, Pins, Subject};
 use crate::server_rules::{Rules, ServerRules};
 use crate::snapshot::{SnapshotContent, SurveyFailure, is_false, part_transport, server_in};
 
-/// Every configured server in numbers, without opening a single snapshot.
+/// A summary of every configured server, read without opening a snapshot.
 #[derive(Debug, Clone, Default)]
 pub struct ServerCatalog {
     /// In the configuration's order.
@@ -25,34 +25,34 @@ pub struct ServerCatalog {
 /// One server of the [`ServerCatalog`].
 #[derive(Debug, Clone)]
 pub struct CatalogServer {
-    /// Its key in the configuration.
+    /// The server's key in the configuration.
     pub name: ServerName,
-    /// Its category: the configuration's, else by our rules.
+    /// The server's category: from the configuration, or else from the built-in rules.
     pub category: String,
-    /// The configuration's tags, then those of our rules.
+    /// The tags from the configuration, then those from the built-in rules.
     pub tags: Vec<String>,
-    /// Tools a search can find: neither denied nor hidden.
+    /// The number of tools that a search can find: neither denied nor hidden.
     pub tools: usize,
-    /// Tokens that all of its definitions would cost a model up front.
+    /// The number of tokens that all definitions of the server would cost a model.
     pub tokens: u64,
-    /// The reason why the last survey failed, when it did.
+    /// The reason why the last survey failed, if it failed.
     pub stale: Option<SurveyFailure>,
-    /// Unix seconds; `None` for a server that was never surveyed.
+    /// The time of the last survey in Unix seconds; `None` if the server was never surveyed.
     pub surveyed_at: Option<u64>,
-    /// The protocol revision it spoke; empty when it was never surveyed.
+    /// The negotiated protocol revision; empty if the server was never surveyed.
     pub protocol: String,
     /// The detected transport, if the configuration does not set it: `sse`.
     pub transport: Option<String>,
-    /// The server was seen to send its clients requests that name no call.
+    /// True if the server has sent its clients requests that belong to no call.
     pub asks_clients: bool,
-    /// The offer of the server besides tools; none if it was never asked.
+    /// The server's prompts, resources and templates; `None` if they were never listed.
     pub offer: Option<OfferNote>,
 }
 
-/// A summary of the offer of a server besides tools.
+/// A summary of a server's prompts, resources and templates.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OfferNote {
-    /// The capabilities that it announced.
+    /// The capabilities that the server announced.
     pub capabilities: BTreeSet<Capability>,
     /// A summary of its prompts.
     pub prompts: ListNote,
@@ -63,9 +63,9 @@ pub struct OfferNote {
 /// A summary of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListNote {
-    /// The number of its elements.
+    /// The number of elements in the list.
     pub count: usize,
-    /// The digest of its elements in their order; empty for an empty list.
+    /// The digest of the elements in order; empty for an empty list.
     pub digest: String,
 }
 
@@ -100,11 +100,12 @@ impl ListNote {
     }
 }
 
-/// The digits of a list's digest. It signals clients that a list changed; no check relies on it.
+/// The number of digits in a list's digest. The digest signals a change of a list to clients; no
+/// security check relies on it.
 const DIGEST_DIGITS: usize = 16;
 
 impl ServerCatalog {
-    /// All tools a search can find.
+    /// Returns the number of tools that a search can find on all servers.
     pub fn tools(&self) -> usize {
         self.servers.iter().map(|server| server.tools).sum()
     }
@@ -159,7 +160,7 @@ impl CatalogServer {
     }
 }
 
-/// `catalog.json`.
+/// The content of `catalog.json`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Records {
     format: u32,
@@ -168,18 +169,19 @@ pub(crate) struct Records {
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Record {
-    /// The file in `snapshots/`; absent when no survey ever succeeded.
+    /// The name of the file in `snapshots/`; `None` if no survey ever succeeded.
     pub(crate) snapshot: Option<String>,
     pub(crate) tools: Vec<String>,
-    /// Tools whose definition a survey found changed and that were not read since.
+    /// The tools whose definition a survey found changed and that were not read since.
     pub(crate) changed: Vec<String>,
-    /// The times of those surveys, in unix seconds; without one, the last survey's counts.
+    /// The times of those surveys in Unix seconds; a tool without an entry has the time of the last
+    /// survey.
     #[serde(default)]
     pub(crate) changed_at: BTreeMap<String, u64>,
     pub(crate) tokens: u64,
     pub(crate) stale: Option<SurveyFailure>,
     pub(crate) surveyed_at: u64,
-    /// When the server was asked last, in milliseconds.
+    /// The time of the last request for the lists, in milliseconds since 1970.
     #[serde(default)]
     pub(crate) asked_ms: u64,
     pub(crate) protocol: String,
@@ -187,27 +189,27 @@ pub(crate) struct Record {
     pub(crate) transport: Option<String>,
     #[serde(default, skip_serializing_if = "is_false")]
     pub(crate) asks_clients: bool,
-    /// The category by our rules; the configuration wins over it.
+    /// The category from the built-in rules; the configuration overrides it.
     pub(crate) category: Option<String>,
     pub(crate) tags: Vec<String>,
     #[serde(default)]
     pub(crate) aliases: Vec<String>,
-    /// Its tools have categories of their own.
+    /// True if each tool of the server has its own category.
     #[serde(default)]
     pub(crate) mixed: bool,
     /// The full digest of each tool; `None` if a version before `pins.json` wrote the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) digests: Option<BTreeMap<String, String>>,
-    /// The pins in the format of such a version.
+    /// The pins in the format of that earlier version.
     #[serde(default, skip_serializing, rename = "pins")]
     pub(crate) legacy_pins: Option<LegacyPins>,
-    /// `None` if an earlier version, which only listed tools, wrote the record.
+    /// `None` if the record was written by an earlier version, which listed only tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) offer: Option<OfferNote>,
 }
 
 impl Record {
-    /// Returns the reason for which a tool is blocked until a person accepts it, if it is.
+    /// Returns why a tool is blocked until a user accepts it, or `None` if it is not blocked.
     fn holds(&self, tool: &str, pins: &Pins, pin: Pin) -> Option<HeldBy> {
         let digest = self.digests.as_ref().and_then(|all| all.get(tool));
         let subject = Subject::Tool(tool.to_owned());
@@ -221,14 +223,15 @@ impl Record {
         self.digests = Some(digests.collect());
     }
 
-    /// Reads the snapshot; none if it is missing or damaged.
+    /// Reads the snapshot; returns `None` if the file is missing or damaged.
     pub(crate) fn read_snapshot(&self, disk: &Disk) -> Option<SnapshotContent> {
         let file_name = self.snapshot.as_deref()?;
         let bytes = disk.read(&snapshot_path(file_name)).ok()?;
         SnapshotContent::read(file_name, &bytes).ok()
     }
 
-    /// The note of the lists as clients see them: its digests change with every decision as well.
+    /// Returns the summary of the lists as clients see them; its digests also change with every
+    /// decision.
     pub(crate) fn offer_note(&self, pins: &Pins, pin: Pin) -> Option<OfferNote> {
         let mut note = self.offer.clone()?;
         let state = pins.list_state(pin);
@@ -246,23 +249,23 @@ impl Record {
         said.cloned().unwrap_or_else(|| "utility".to_owned())
     }
 
-    /// The configuration's category, else the tool's own where its server does many things, else
-    /// the server's.
+    /// Returns the category from the configuration, else the tool's own category if the server is
+    /// mixed, else the server's category.
     pub(crate) fn category_of(&self, server_rules: &ServerRules, tool: &Tool) -> String {
         let own = || categories::of_tool(tool).map(str::to_owned);
         let own = (self.mixed && server_rules.category.is_none()).then(own);
         own.flatten().unwrap_or_else(|| self.category(server_rules))
     }
 
-    /// Returns the time at which a tool was found changed, if it was not read since.
+    /// Returns the time of the survey that found the tool changed, if the tool was not read since.
     pub(crate) fn change_of(&self, tool: &str) -> Option<u64> {
         let at = || self.changed_at.get(tool).copied();
         let is_changed = self.changed.iter().any(|name| name == tool);
         is_changed.then(|| at().unwrap_or(self.surveyed_at))
     }
 
-    /// Marks the tools that this survey found changed, and keeps the marks of the others: a second survey
-    /// does not count as reading them. Removes the marks of removed tools and of old changes.
+    /// Marks the tools that this survey found changed, and keeps existing marks, since a survey
+    /// does not count as reading a tool. Drops the marks of removed tools and of old changes.
     pub(crate) fn keep_changes(&mut self, before: &Self, altered: &[String]) {
         let now = self.surveyed_at;
         for tool in &self.tools {
@@ -279,7 +282,7 @@ impl Record {
         }
     }
 
-    /// Removes the mark of a tool whose change of that time was read. Returns true if it had one.
+    /// Removes the mark of a tool if its change has this time. Returns true if a mark was removed.
     pub(crate) fn forget_change(&mut self, tool: &str, at: u64) -> bool {
         let is_it = self.change_of(tool) == Some(at);
         if is_it {
@@ -308,7 +311,7 @@ impl Record {
 }
 
 impl Records {
-    /// Reads the records on disk; rebuilds them from the snapshots if the file is damaged.
+    /// Reads the records from disk, or rebuilds them from the snapshots if the file is damaged.
     pub(crate) fn read(disk: &Disk) -> Self {
         let Ok(bytes) = disk.read(CATALOG) else {
             return Self::default();
@@ -332,14 +335,14 @@ impl Records {
         serde_json::to_string(&records).expect("maps with text keys are always JSON")
     }
 
-    /// Files of snapshots that this catalog names.
+    /// Returns the names of the snapshot files in this catalog.
     pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
         self.servers
             .values()
             .filter_map(|record| record.snapshot.as_deref())
     }
 
-    /// The newest snapshot of each server that still proves whole.
+    /// Rebuilds the records from the newest valid snapshot of each server.
     fn salvage_all(disk: &Disk) -> Self {
         if disk.is_newly_damaged(CATALOG) {
             tracing::warn!("the catalog is damaged, taking each server's newest snapshot");

@@ -1,4 +1,4 @@
-//! Categories of servers and tools, by their words: `registry/categories.toml`.
+//! Categories of servers and tools, derived from their words by `registry/categories.toml`.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -8,17 +8,17 @@ use tool::Tool;
 
 use crate::words;
 
-/// The category of one tool of a server that does many things.
+/// Returns the category of one tool of a mixed server.
 pub(crate) fn of_tool(tool: &Tool) -> Option<&'static str> {
     by_words(std::slice::from_ref(tool))
 }
 
-/// The coarse category that holds a finer one.
+/// Returns the general category that contains a specific one.
 pub fn within(category: &str) -> Option<&'static str> {
     RULES.category.get(category)?.within.as_deref()
 }
 
-/// Every category that our rules give.
+/// Returns every category of the built-in rules.
 pub(crate) fn list() -> impl Iterator<Item = &'static str> {
     RULES.category.keys().map(String::as_str)
 }
@@ -28,16 +28,16 @@ pub(crate) fn exists(category: &str) -> bool {
     RULES.category.contains_key(category)
 }
 
-/// Returns the uninformative words of server names.
+/// Returns the words that carry no information in server names.
 pub(crate) fn noise() -> &'static [String] {
     &RULES.noise
 }
 
-/// `registry/categories.toml`.
+/// The content of `registry/categories.toml`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Rules {
-    /// Uninformative words of server names (`mcp`, `server`).
+    /// Words that carry no information in server names (`mcp`, `server`).
     noise: Vec<String>,
     category: BTreeMap<String, Rule>,
 }
@@ -52,7 +52,8 @@ struct Rule {
     stems: Vec<String>,
 }
 
-/// The category whose words stand in most tools, if they stand in half of them at least.
+/// Returns the category whose words occur in the most tools, if they occur in at least half of
+/// them.
 pub(crate) fn by_words(tools: &[Tool]) -> Option<&'static str> {
     let counts = words_of(tools);
     let score = |rule: &Rule| -> usize {
@@ -63,12 +64,12 @@ pub(crate) fn by_words(tools: &[Tool]) -> Option<&'static str> {
         .category
         .iter()
         .map(|(category, rule)| (score(rule), category));
-    // Of equal scores the first category in the alphabet: `max_by_key` alone takes the last.
+    // On a tie, selects the alphabetically first category: `max_by_key` alone returns the last one.
     let (best, category) = scored.rev().max_by_key(|(score, _)| *score)?;
     (best * 2 >= tools.len().max(2)).then_some(category.as_str())
 }
 
-/// In how many tools each stem stands, names counted twice.
+/// Counts the tools in which each stem occurs. Stems of tool names count twice.
 fn words_of(tools: &[Tool]) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for tool in tools {
@@ -100,7 +101,7 @@ static RULES: LazyLock<Rules> = LazyLock::new(|| {
 
 pub(crate) const SOURCE: &str = include_str!("../../../registry/categories.toml");
 
-/// A purpose stands in the first sentences; the rest is about other things too.
+/// The number of characters of a description that are read: the first sentences state the purpose.
 const DESCRIPTION_CHARS: usize = 300;
 
 #[cfg(test)]

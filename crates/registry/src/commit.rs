@@ -26,7 +26,7 @@ pub(crate) struct Commit<'a> {
     keep_others: bool,
 }
 
-/// A commit past its point of no return.
+/// A commit that was written to disk.
 #[derive(Debug)]
 pub(crate) struct Done {
     before: Records,
@@ -36,7 +36,8 @@ pub(crate) struct Done {
 }
 
 impl<'a> Commit<'a> {
-    /// Reads the current state, which another process may have written; call with the lock held.
+    /// Reads the current state, which another process may have written. The caller must hold the
+    /// lock.
     pub(crate) fn new(disk: &'a Disk, rules: &'a Rules, keep_others: bool) -> Self {
         let (before, book) = Records::read_with_pins(disk);
         Self {
@@ -151,7 +152,7 @@ impl<'a> Commit<'a> {
         let before = kept.map(SnapshotContent::definitions).unwrap_or_default();
         let known = self.book.get(server).cloned();
         let mut pins = known.unwrap_or_else(|| {
-            // A server with a record and without pins has lost them.
+            // A server that has a record but no pins has lost its pins.
             let is_new = !self.before.servers.contains_key(server);
             let had_none = || {
                 let record = &self.before.servers[server];
@@ -170,7 +171,7 @@ impl<'a> Commit<'a> {
     }
 }
 
-/// Definitions before and now, by tool.
+/// The previous and the current definition of each changed tool, by tool name.
 type Altered = BTreeMap<String, (String, String)>;
 
 fn find_altered(plan: &Plan, before: &[Tool], now: &[Tool]) -> Altered {
@@ -185,8 +186,8 @@ fn find_altered(plan: &Plan, before: &[Tool], now: &[Tool]) -> Altered {
     altered.collect()
 }
 
-/// Returns true if the registry has a survey that asked the server later. A time in the future was
-/// written before the clock was set back, and is ignored.
+/// Returns true if the registry already has a survey that started later. A stored time in the
+/// future was written before the clock was set back, and is ignored.
 fn is_outdated(known: &Record, asked_ms: u64, now: u64) -> bool {
     let now_ms = (now + 1) * 1_000;
     known.snapshot.is_some() && asked_ms < known.asked_ms && known.asked_ms <= now_ms
@@ -200,7 +201,7 @@ fn keep(known: Record) -> (Record, Plan, Altered) {
     (known, plan, Altered::new())
 }
 
-/// A failed survey changes nothing but the mark.
+/// Marks a server as stale after a failed survey; everything else is unchanged.
 fn mark_stale(known: Record, why: SurveyFailure, now: u64) -> (Record, Plan, Altered) {
     let surveyed_at = if known.snapshot.is_some() {
         known.surveyed_at
@@ -216,8 +217,9 @@ fn mark_stale(known: Record, why: SurveyFailure, now: u64) -> (Record, Plan, Alt
 }
 
 impl Done {
-    /// Removes snapshots that neither this catalog nor the previous one references: concurrent readers
-    /// may still use the previous one. Files that cannot be removed are left to the next commit.
+    /// Removes snapshots that neither this catalog nor the previous one references: concurrent
+    /// readers may still use the previous one. A file that cannot be removed is retried by the next
+    /// commit.
     pub(crate) fn sweep(&self, disk: &Disk) {
         let named: BTreeSet<String> = self
             .records

@@ -1,5 +1,5 @@
-//! Files of one registry folder: private, whole or absent, and in memory where a folder cannot
-//! be written.
+//! Files of one registry folder: private, replaced atomically, and held in memory if the folder is
+//! not writable.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,12 +15,12 @@ use parking_lot::{Mutex, MutexGuard};
 #[derive(Debug)]
 pub(crate) struct Disk {
     folder: PathBuf,
-    /// Files that could not be written: the folder is read-only, or the disk full. Each is read instead
-    /// of the disk, until it can be written or another process has written it.
+    /// Files that could not be written because the folder is read-only or the disk is full. The
+    /// copy in memory is read until the file can be written or another process has written it.
     memory: Mutex<BTreeMap<String, UnwrittenFile>>,
     /// The number of writes by this process.
     writes: AtomicU64,
-    /// The damaged files that were logged, with their stamps at that time.
+    /// The damaged files that were already logged, with their stamps at that time.
     told: Mutex<BTreeMap<String, Stamp>>,
     #[cfg(test)]
     pub(crate) faults: faults::Faults,
@@ -30,11 +30,11 @@ pub(crate) struct Disk {
 struct UnwrittenFile {
     bytes: Vec<u8>,
     writes: u64,
-    /// The file that it takes the place of.
+    /// The stamp of the file that this one replaces.
     over: Stamp,
 }
 
-/// Distinguishes two states of one file without reading it.
+/// The version of a file: distinguishes two states without reading the content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stamp {
     Absent,
@@ -49,12 +49,13 @@ pub(crate) enum Stamp {
     },
 }
 
-/// The writers' lock; released when dropped. `None` inside: no other process can write here either.
+/// The writers' lock, released on drop. Contains `None` if the folder is not writable, because no
+/// other process can write there either.
 #[derive(Debug)]
 pub(crate) struct WriteLock(#[expect(dead_code, reason = "held for its lock")] Option<Lock>);
 
 impl Disk {
-    /// Makes the folder if that is possible; a folder that cannot be made reads as empty.
+    /// Creates the folder if possible; a folder that cannot be created reads as empty.
     pub(crate) fn new(folder: &Path) -> Self {
         let disk = Self {
             folder: folder.to_owned(),
@@ -89,8 +90,8 @@ impl Disk {
         }
     }
 
-    /// Returns true if the damage of this file in its present state was not logged yet, and records that
-    /// it is now.
+    /// Returns true if the damage of this file in its current state was not logged before, and
+    /// records it as logged.
     pub(crate) fn is_newly_damaged(&self, name: &str) -> bool {
         let stamp = self.stamp(name);
         self.told.lock().insert(name.to_owned(), stamp) != Some(stamp)
@@ -108,14 +109,15 @@ impl Disk {
         }
     }
 
-    /// Writes a file whole: readers see the old bytes or the new ones, also after a crash.
+    /// Writes a file atomically: readers see either the old bytes or the new ones, even after a
+    /// crash.
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let written = self.write_or_remember(name, bytes);
         self.writes.fetch_add(1, Ordering::Release);
         written
     }
 
-    /// A number that is another one after each write of ours.
+    /// Returns a counter that changes with each write by this process.
     pub(crate) fn writes(&self) -> u64 {
         self.writes.load(Ordering::Acquire)
     }
@@ -135,8 +137,8 @@ impl Disk {
         }
     }
 
-    /// Writes the files that could not be written before, if the disk accepts them again. The catalog,
-    /// whose name sorts first, is written last, since it references others.
+    /// Writes the files that could not be written before, if the disk accepts them now. The
+    /// catalog, whose name sorts first, is written last, since it references the others.
     fn write_kept(&self) -> io::Result<()> {
         let names: Vec<String> = self.memory().keys().rev().cloned().collect();
         for name in names {
@@ -148,7 +150,7 @@ impl Disk {
         Ok(())
     }
 
-    /// The bytes in memory of a file, unless another process has written it meanwhile.
+    /// Returns the copy of a file in memory, unless another process has written the file meanwhile.
     fn get_from_memory(&self, name: &str) -> Option<UnwrittenFile> {
         let mut memory = self.memory();
         let kept = memory.get(name)?;
@@ -167,7 +169,7 @@ impl Disk {
         files::remove_file(&self.path(name))
     }
 
-    /// Names of the snapshot files (with their folder), newest first.
+    /// Returns the paths of the snapshot files, relative to the registry folder, newest first.
     pub(crate) fn snapshots(&self) -> Vec<String> {
         let listed = fs::read_dir(self.path(SNAPSHOTS))
             .into_iter()
@@ -186,12 +188,12 @@ impl Disk {
             .collect()
     }
 
-    /// Waits for the writers' turn for [`LOCK_WAIT`] at most. Blocks.
+    /// Takes the writers' lock, and waits at most [`LOCK_WAIT`] for it. Blocks.
     pub(crate) fn take_turn(&self) -> io::Result<WriteLock> {
         self.take_turn_within(LOCK_WAIT)
     }
 
-    /// Waits for the writers' turn for so long at most. Blocks.
+    /// Takes the writers' lock, and waits at most `wait` for it. Blocks.
     pub(crate) fn take_turn_within(&self, wait: Duration) -> io::Result<WriteLock> {
         match Lock::take_within(&self.path(LOCK), wait) {
             Ok(lock) => Ok(WriteLock(Some(lock))),
@@ -200,7 +202,7 @@ impl Disk {
         }
     }
 
-    /// Returns the writers' lock if it is free.
+    /// Returns the writers' lock, or `None` if another process holds it.
     pub(crate) fn try_turn(&self) -> io::Result<Option<WriteLock>> {
         match Lock::try_take(&self.path(LOCK)) {
             Ok(lock) => Ok(lock.map(|lock| WriteLock(Some(lock)))),
@@ -232,7 +234,7 @@ impl Disk {
         self.memory.lock()
     }
 
-    /// A point at which a test may let the process die.
+    /// A point at which a test can simulate a crash.
     #[cfg_attr(
         not(test),
         expect(
@@ -252,7 +254,8 @@ pub(crate) fn snapshot_path(file_name: &str) -> String {
     format!("{SNAPSHOTS}/{file_name}")
 }
 
-/// Returns true if no file can be written to the folder now: it is read-only or full, for example.
+/// Returns true if no file can be written to the folder, for example because it is read-only or the
+/// disk is full.
 fn takes_nothing(error: &io::Error) -> bool {
     use ErrorKind::{
         NotADirectory, NotFound, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull,
@@ -277,7 +280,7 @@ pub(crate) mod faults {
     use std::io;
     use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
-    /// Lets the process "die" at its n-th file operation: that one and all later ones fail.
+    /// Simulates a crash at the n-th file operation: that operation and all later ones fail.
     #[derive(Debug)]
     pub(crate) struct Faults {
         steps: AtomicI64,
@@ -298,7 +301,7 @@ pub(crate) mod faults {
             self.steps.store(steps, Ordering::SeqCst);
         }
 
-        /// From now on the disk has no room, or has some again.
+        /// Simulates a full disk, or ends the simulation.
         pub(crate) fn fill(&self, is_full: bool) {
             self.is_full.store(is_full, Ordering::SeqCst);
         }

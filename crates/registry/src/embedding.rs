@@ -1,7 +1,7 @@
-//! Embeddings of tools, in addition to the index: computed once for each text, stored in one file.
+//! Embeddings of tools, in addition to the index: computed once per text, and stored in one file.
 //!
-//! The file is derived like the index: a text is identified by its digest, so a changed tool has no
-//! vector until one is computed, and a damaged file reads as an empty one.
+//! The file can always be recomputed, like the index. A text is identified by its digest, so a
+//! changed tool has no vector until a new one is computed. A damaged file reads as empty.
 
 mod stored_vectors;
 mod vector;
@@ -20,17 +20,17 @@ pub(crate) use vector::Vector;
 pub(crate) use vectors::{Embeddings, Similar};
 pub(crate) use work::Work;
 
-/// The encoder, loaded when it is first needed; `off` is how a configuration wants it.
+/// A handle to the encoder, which is loaded on first use. The configuration can turn it off.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct LazyEncoder {
     is_on: bool,
 }
 
-/// One serves every registry of a process.
+/// The encoder that all registries of a process share.
 static LOADED: Mutex<Option<Loaded>> = Mutex::new(None);
 
 struct Loaded {
-    /// `None` if it is broken.
+    /// `None` if the encoder could not be loaded.
     encoder: Option<Arc<Encoder>>,
     used: Instant,
 }
@@ -44,8 +44,9 @@ impl LazyEncoder {
         self.is_on
     }
 
-    /// Returns the encoder. `None` if it is off or broken: the latter is logged once, and words alone
-    /// decide. The first caller waits some 10 ms, and so do callers during that time.
+    /// Returns the encoder, or `None` if it is off or cannot be loaded. A load failure is logged
+    /// once, and the search then uses words alone. The first call takes about 10 ms, and concurrent
+    /// calls wait for it.
     pub(crate) fn get(self) -> Option<Arc<Encoder>> {
         if !self.is_on {
             return None;
@@ -63,8 +64,8 @@ impl LazyEncoder {
     }
 }
 
-/// Unloads the encoder if it was idle for this time; it is loaded again when it is needed. Returns
-/// true if it was unloaded.
+/// Unloads the encoder if it was idle for this time; the next use loads it again. Returns true if
+/// it was unloaded.
 pub fn let_encoder_go(idle: Duration) -> bool {
     let mut held = LOADED.lock();
     let is_idle = held

@@ -1,4 +1,5 @@
-//! One tool that can be found, with the metadata of its server, our rules and a person's decisions.
+//! A tool that can be found, with the metadata of its server, the built-in rules and the user's
+//! decisions.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -9,29 +10,29 @@ use tool::{Annotations, Checker, Tool, ToolRef};
 use crate::server_rules::Overlay;
 use crate::words;
 
-/// One tool of a [`Generation`](crate::Generation).
+/// A tool of a [`Generation`](crate::Generation).
 #[derive(Debug)]
 pub struct Entry {
-    /// Its address.
+    /// The tool's address.
     pub at: ToolRef,
     /// The definition, as its server sent it.
     pub tool: Tool,
-    /// Its category: the overlay's, else its own, else its server's.
+    /// The category: from the overlay, else the tool's own, else the server's.
     pub category: String,
-    /// The server's tags, then the tool's own.
+    /// The server's tags, followed by the tool's own.
     pub tags: Vec<String>,
-    /// Other names that people use for its server.
+    /// Other common names of the server.
     pub(crate) aliases: Vec<String>,
-    /// Sentences that it serves: see `requests.rs`.
+    /// Example requests that the tool serves; see `requests.rs`.
     pub(crate) requests: Vec<Cow<'static, str>>,
-    /// Additions by the configuration.
+    /// Additions from the configuration.
     pub overlay: Overlay,
-    /// True if the server's last survey failed: the definition is from an earlier one.
+    /// True if the server's last survey failed, so the definition is from an earlier survey.
     pub stale: bool,
-    /// The time of the survey that found the definition changed, in unix seconds, if no person has
-    /// reviewed it since.
+    /// The time of the survey that found the definition changed, in Unix seconds, if it was not
+    /// read since.
     pub changed: Option<u64>,
-    /// The annotations that a person accepted, if the definition has changed since.
+    /// The annotations of the accepted definition, if the definition has changed since.
     accepted: Option<Annotations>,
     signature: OnceLock<String>,
     purpose: OnceLock<String>,
@@ -42,7 +43,7 @@ pub struct Entry {
     server_stems: OnceLock<Vec<BTreeSet<String>>>,
 }
 
-/// The parts of an [`Entry`] besides the tool itself.
+/// The metadata of an [`Entry`] besides the tool itself.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Context {
     pub(crate) category: String,
@@ -89,18 +90,18 @@ impl Entry {
         }
     }
 
-    /// Returns the number of its example requests: sentences that it serves, by which a search finds it.
+    /// Returns the number of example requests, by which a search finds the tool.
     pub fn count_requests(&self) -> usize {
         self.requests.len()
     }
 
-    /// Stems of the words of the tool's name.
+    /// Returns the stems of the words of the tool's name.
     pub(crate) fn name_stems(&self) -> &BTreeSet<String> {
         let stems = || words::stems(self.tool.name()).into_iter().collect();
         self.name_stems.get_or_init(stems)
     }
 
-    /// The same of its server's name, and of each other that people have for it.
+    /// Returns the stems of the words of the server's name, and of each of its other names.
     pub(crate) fn server_stems(&self) -> &[BTreeSet<String>] {
         self.server_stems.get_or_init(|| {
             let own = std::iter::once(self.at.server.as_str());
@@ -111,37 +112,38 @@ impl Entry {
         })
     }
 
-    /// `(owner: string, ...)`, made at the first question.
+    /// Returns the signature, `(owner: string, ...)`. It is computed on first use.
     pub fn signature(&self) -> &str {
         self.signature
             .get_or_init(|| tool::signature(&self.tool.input_schema(), &self.output_signature()))
     }
 
-    /// ` -> {path, size}`, or nothing.
+    /// Returns the type of the output, such as ` -> {path, size}`, or an empty string.
     pub fn output_signature(&self) -> String {
         let schema = self.tool.output_schema();
         schema.map(tool::output_signature).unwrap_or_default()
     }
 
-    /// The first sentence of the description, made at the first question.
+    /// Returns the first sentence of the description. It is computed on first use.
     pub fn purpose(&self) -> &str {
         let description = self.overlay.description.as_deref();
         self.purpose
             .get_or_init(|| tool::purpose(&self.tool, description))
     }
 
-    /// The compiled input schema, made at the first question: that may take a millisecond.
+    /// Returns the compiled input schema. It is compiled on first use, which may take a
+    /// millisecond.
     pub fn checker(&self) -> &Checker {
         self.checker
             .get_or_init(|| Checker::new(&self.tool.input_schema()))
     }
 
-    /// Returns the checker if it was built: building one may take long enough to delay other tasks.
+    /// Returns the checker if it was already built: building one may delay other tasks.
     pub fn ready_checker(&self) -> Option<&Checker> {
         self.checker.get()
     }
 
-    /// The overlay's description, else the server's.
+    /// Returns the overlay's description, or else the server's.
     pub fn description(&self) -> Cow<'_, str> {
         match &self.overlay.description {
             Some(description) => Cow::Borrowed(description),
@@ -149,18 +151,19 @@ impl Entry {
         }
     }
 
-    /// Returns true if the server declares it read-only, and declared so when the tool was accepted.
+    /// Returns true if the tool declares itself read-only, and also did so when it was accepted.
     pub fn is_read_only(&self) -> bool {
         self.claims().all(|claims| claims.read_only == Some(true))
     }
 
-    /// Returns true if the server declares it destructive, or declared so when the tool was accepted; or,
-    /// without a declaration, if its name begins with a destructive verb.
+    /// Returns true if the tool declares itself destructive, or did so when it was accepted.
+    /// Without a declaration, returns true if its name begins with a destructive verb.
     pub fn is_destructive(&self) -> bool {
         self.claims().any(|claims| self.is_destructive_by(claims))
     }
 
-    /// The current annotations and the accepted ones: a server cannot declare itself harmless later.
+    /// Returns the current annotations and the accepted ones, so a server cannot declare a tool
+    /// harmless after it was accepted.
     fn claims(&self) -> impl Iterator<Item = Annotations> {
         [self.tool.annotations()].into_iter().chain(self.accepted)
     }
@@ -175,7 +178,7 @@ impl Entry {
         }
     }
 
-    /// Returns true if the definition says that it should not be used any more.
+    /// Returns true if the definition declares the tool deprecated.
     pub fn is_deprecated(&self) -> bool {
         *self.is_deprecated.get_or_init(|| self.tool.is_deprecated())
     }

@@ -1,4 +1,4 @@
-//! Errors of a registry folder, by the caller's possible reaction.
+//! Errors of a registry folder.
 
 use std::io;
 
@@ -7,24 +7,25 @@ use tool::ServerName;
 /// A registry folder that could not be opened or written.
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
-    /// The configuration is at fault; nothing was read or written.
+    /// The configuration contains an invalid glob; nothing was read or written.
     #[error("server `{server}`: {message}")]
     Glob {
-        /// The server whose glob it is.
+        /// The server whose configuration contains the glob.
         server: ServerName,
-        /// The complaint of the parser.
+        /// The message of the parser.
         message: String,
     },
-    /// Nothing was committed: the state on disk is the one before.
+    /// The write failed: nothing was committed, and the state on disk is unchanged.
     #[error("registry folder: {0}")]
     Write(#[from] io::Error),
-    /// Neither an index on disk nor one in memory could be made.
+    /// The index could be built neither on disk nor in memory.
     #[error("search index: {0}")]
     Index(#[from] IndexError),
 }
 
 impl RegistryError {
-    /// Returns true if another process held the writers' lock for too long: a retry may succeed later.
+    /// Returns true if another process held the writers' lock until the timeout: a retry may
+    /// succeed.
     pub fn is_busy(&self) -> bool {
         matches!(self, Self::Write(error) if error.kind() == io::ErrorKind::TimedOut)
     }
@@ -33,13 +34,13 @@ impl RegistryError {
 /// An index that could neither be read nor built.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
-    /// Tantivy's own error.
+    /// An error of Tantivy.
     #[error(transparent)]
     Tantivy(#[from] tantivy::TantivyError),
-    /// Its folder could not be read or written.
+    /// The folder of the index could not be read or written.
     #[error(transparent)]
     Disk(#[from] io::Error),
-    /// It is another generation's index, or a damaged one.
+    /// The index is damaged or belongs to another generation.
     #[error("it does not fit the snapshots: {0}")]
     Misfit(&'static str),
 }

@@ -1,6 +1,7 @@
-//! Relevance feedback: words of requests and the tools they led to, for each client and project.
+//! Relevance feedback: words of requests and the tools that were called after them, for each client
+//! and project.
 //!
-//! Only the stems of words that some tool's own text contains are stored, so no value and no secret is
+//! Only stems of words that occur in the text of some tool are stored, so no value and no secret is
 //! stored. Each outcome decays over time and has a bounded effect on a tool's rank.
 
 use std::collections::BTreeMap;
@@ -16,15 +17,15 @@ use crate::RegistryError;
 use crate::disk::Disk;
 use crate::limits::{FEEDBACK_HALF_LIFE_S, FEEDBACK_MAX};
 
-/// Outcomes of calls of all clients. Learning and searching touch memory only;
-/// [`RelevanceFeedback::flush`] adds the new outcomes to the file, so several processes may learn
-/// into one.
+/// The outcomes of the calls of all clients. Learning and searching access memory only;
+/// [`RelevanceFeedback::flush`] adds the new outcomes to the file, so several processes may share
+/// one file.
 #[derive(Debug)]
 pub struct RelevanceFeedback {
     disk: Disk,
-    /// Never held across a file operation: calls learn on the event loop.
+    /// Never held across a file operation, because calls learn on the event loop.
     state: Mutex<FeedbackState>,
-    /// Held by the one flush at a time, across its file operations.
+    /// Held by a flush across its file operations, so that only one runs at a time.
     flushing: Mutex<()>,
 }
 
@@ -34,14 +35,15 @@ struct FeedbackState {
     fresh: Vec<CallOutcome>,
 }
 
-/// By client and project, by word, by tool.
+/// Weights by client and project, then by word, then by tool.
 type LearnedWeights = BTreeMap<String, BTreeMap<String, BTreeMap<String, Weight>>>;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 struct Weight {
-    /// Successful calls minus failed calls, weighted by their age at the time of writing.
+    /// The number of successful calls minus the number of failed calls, weighted by their age at
+    /// the time of writing.
     value: f32,
-    /// Unix seconds.
+    /// The time of writing, in Unix seconds.
     at: u64,
 }
 
@@ -54,19 +56,19 @@ struct CallOutcome {
     at: u64,
 }
 
-/// The feedback as one search may use it.
+/// The feedback that one search uses.
 #[derive(Debug, Clone)]
 pub struct Learned {
-    /// The outcomes to judge by.
+    /// The outcomes of earlier calls.
     pub feedback: Arc<RelevanceFeedback>,
-    /// A client in a project; all clients there when it begins with `@`.
+    /// The client and project; a value that begins with `@` selects all clients of the project.
     pub whose: String,
-    /// Unix seconds.
+    /// The current time, in Unix seconds.
     pub now: u64,
 }
 
 impl RelevanceFeedback {
-    /// Reads the earlier feedback; a damaged file counts as empty.
+    /// Reads the stored feedback; a damaged file reads as empty.
     pub fn open(folder: &Path) -> Self {
         let disk = Disk::new(folder);
         let known = read(&disk);
@@ -81,7 +83,7 @@ impl RelevanceFeedback {
         }
     }
 
-    /// A call after a search for these words.
+    /// Records the outcome of a call after a search for these words.
     pub fn learn(&self, whose: &str, words: &[String], tool: &ToolRef, ok: bool, now: u64) {
         let outcome = CallOutcome {
             whose: whose.to_owned(),
@@ -95,8 +97,9 @@ impl RelevanceFeedback {
         state.fresh.push(outcome);
     }
 
-    /// Adds the new outcomes to the file, whole or not at all; on failure they stay to be flushed.
-    /// Waits for another process's lock for so long at most. Blocks: call it on a thread that may.
+    /// Adds the new outcomes to the file atomically; after a failure they are kept for the next
+    /// flush. Waits at most `wait` for another process's lock. Blocks, so call it on a blocking
+    /// thread.
     pub fn flush(&self, wait: Duration) -> Result<(), RegistryError> {
         let _flushing = self.flushing.lock();
         let fresh = self.state().fresh.clone();
@@ -120,7 +123,7 @@ impl RelevanceFeedback {
         Ok(())
     }
 
-    /// Forgets everything. Blocks like [`RelevanceFeedback::flush`].
+    /// Removes all feedback. Blocks like [`RelevanceFeedback::flush`].
     pub fn reset(&self) -> Result<(), RegistryError> {
         let _flushing = self.flushing.lock();
         let _turn = self.disk.take_turn()?;
@@ -129,7 +132,7 @@ impl RelevanceFeedback {
         Ok(())
     }
 
-    /// Pairs of a word and a tool that are remembered.
+    /// Returns the number of stored pairs of a word and a tool.
     pub fn count(&self) -> usize {
         let state = self.state();
         let words = state.known.values().flat_map(BTreeMap::values);
@@ -142,8 +145,8 @@ impl RelevanceFeedback {
 }
 
 impl Learned {
-    /// Returns the learned opinion of a tool for these words: -1 to 1. It counts only if at least half of
-    /// the words were learned for this tool.
+    /// Returns the learned score of a tool for these words, from -1 to 1; 0 unless at least half of
+    /// the words have feedback for this tool.
     pub(crate) fn opinion(&self, words: &[String], tool: &ToolRef) -> f32 {
         let tool = tool.to_string();
         let state = self.feedback.state();
@@ -189,7 +192,7 @@ fn add(known: &mut LearnedWeights, outcome: &CallOutcome) {
     }
 }
 
-/// Keeps the strongest.
+/// Removes faded weights, and all but the strongest [`FEEDBACK_MAX`].
 fn bound(known: &mut LearnedWeights, now: u64) {
     let weights = known
         .values()
@@ -224,10 +227,11 @@ fn precise_seconds(seconds: u64) -> f32 {
 
 pub(crate) const FILE: &str = "learned.json";
 
-/// More calls than this of one kind teach nothing new, so a habit can be unlearned.
+/// The maximum absolute weight: further calls with the same outcome have no effect, so that a habit
+/// can be unlearned.
 const WEIGHT_MAX: f32 = 4.0;
 
-/// An outcome this weak is forgotten.
+/// The absolute weight below which an outcome is removed.
 const FADED: f32 = 0.02;
 
 #[cfg(test)]
@@ -331,7 +335,7 @@ mod tests {
         feedback.flush(Duration::ZERO).unwrap_err();
         std::thread::scope(|scope| {
             let flushing = scope.spawn(|| feedback.flush(WAIT));
-            // The flush has begun, and waits for the lock.
+            // The flush has started and waits for the lock.
             while feedback.flushing.try_lock().is_some() {
                 std::thread::yield_now();
             }

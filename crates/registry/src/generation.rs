@@ -1,4 +1,4 @@
-//! The state that every reader sees between two commits: tools, their names, the index over them.
+//! The state that readers see between two commits: tools, their names, and the index over them.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::limits::EMBEDDED_TOOLS_MAX;
 use crate::loaded_tools::{DeniedBy, KnownServer, LoadedTools};
 use crate::names::{FindError, Meant, NameIndex};
 
-/// The tools as every reader sees them between two commits.
+/// The tools as readers see them between two commits.
 #[derive(Debug)]
 pub struct Generation {
     tools: LoadedTools,
@@ -27,9 +27,9 @@ pub struct Generation {
 /// The server of each visible tool.
 #[derive(Debug, Default)]
 struct Owners {
-    /// In the tools' order.
+    /// The names of the servers, in the order of the tools.
     names: Vec<ServerName>,
-    /// For each tool, the index of its server in [`Self::names`].
+    /// The index in [`Self::names`] of each tool's server.
     of: Vec<u32>,
     built_in: Option<u32>,
 }
@@ -75,12 +75,12 @@ impl Generation {
         }
     }
 
-    /// Visible tools, sorted by server, then by tool.
+    /// Returns the visible tools, sorted by server and then by tool.
     pub fn entries(&self) -> impl ExactSizeIterator<Item = &Entry> {
         self.tools.visible.iter().map(|entry| &**entry)
     }
 
-    /// In the configuration's order.
+    /// Returns the servers in the order of the configuration.
     pub fn servers(&self) -> &[Arc<KnownServer>] {
         &self.tools.servers
     }
@@ -91,7 +91,7 @@ impl Generation {
         all.any(|name| name.as_str() == server)
     }
 
-    /// One server by its name.
+    /// Returns a server by its name.
     pub fn server(&self, name: &ServerName) -> Option<&Arc<KnownServer>> {
         self.tools
             .servers
@@ -99,8 +99,9 @@ impl Generation {
             .find(|server| server.name == *name)
     }
 
-    /// The servers that `asked` names: the server with this name in any spelling, or else the servers whose
-    /// program, own name or common name it is (`ripgrep` for `mcp-ripgrep`).
+    /// Returns the servers that `asked` refers to: the server with this name in any spelling, or
+    /// else all servers with this program name, reported name or common name (`ripgrep` for
+    /// `mcp-ripgrep`).
     pub fn servers_named(&self, asked: &str) -> Vec<&Arc<KnownServer>> {
         let folded = tool::fold(asked);
         let own = |server: &&Arc<KnownServer>| tool::fold(server.name.as_str()) == folded;
@@ -114,8 +115,8 @@ impl Generation {
         self.tools.servers.iter().filter(is_called).collect()
     }
 
-    /// Returns the tool that `asked` names, in any spelling; hidden ones too. The name of a server that
-    /// has a single tool refers to that tool.
+    /// Returns the tool that `asked` refers to in any spelling, including hidden tools. The name of
+    /// a server with a single tool refers to that tool.
     pub fn find(&self, asked: &str) -> Result<&Arc<Entry>, FindError> {
         if self.names.exact(asked).is_none()
             && let Some(place) = self.denied.exact(asked)
@@ -135,8 +136,9 @@ impl Generation {
         }
     }
 
-    /// Returns the tool that `asked` refers to, even if it is denied, blocked or unknown to its server.
-    /// None if the name begins with no configured server and matches no tool of any.
+    /// Returns the tool that `asked` refers to, even if the tool is denied, blocked or unknown to
+    /// its server. Returns `None` if the name begins with no configured server and matches no tool
+    /// of any server.
     pub fn intended(&self, asked: &str) -> Option<ToolRef> {
         match self.find(asked) {
             Ok(entry) => Some(entry.at.clone()),
@@ -147,7 +149,7 @@ impl Generation {
         }
     }
 
-    /// The tool whose name is written as we write it.
+    /// Returns the tool with this canonical name.
     pub(crate) fn named(&self, asked: &str) -> Option<&Arc<Entry>> {
         self.names.full(asked).map(|place| self.entry(place))
     }
@@ -193,7 +195,7 @@ impl Generation {
             .unwrap_or_else(|| &self.tools.hidden[place - visible.len()])
     }
 
-    /// The position among the visible tools of the one that `asked` names.
+    /// Returns the position of the tool that `asked` refers to among the visible tools.
     pub(crate) fn visible_place(&self, asked: &str) -> Option<usize> {
         match self.names.mean(asked) {
             Meant::One(place) if place < self.tools.visible.len() => Some(place),
@@ -205,12 +207,12 @@ impl Generation {
         &self.tools.visible
     }
 
-    /// The visible tool of this place is one of ours.
+    /// Returns true if the visible tool at this position is a built-in tool.
     pub(crate) fn is_built_in(&self, place: u32) -> bool {
         self.owners.built_in == Some(self.owners.of[place as usize])
     }
 
-    /// Counts these visible tools by server, the largest count first.
+    /// Counts these visible tools by server, sorted by count in descending order.
     pub(crate) fn count_by_server(
         &self,
         places: impl Iterator<Item = u32>,
@@ -233,8 +235,8 @@ impl Generation {
         &self.index
     }
 
-    /// Tools and servers to which [`crate::Registry::embed_tools`] would give an embedding; until then words
-    /// alone decide about them.
+    /// Returns the number of tools and servers that [`crate::Registry::embed_tools`] would embed;
+    /// until then only their words are searched.
     pub fn unembedded(&self) -> usize {
         let tools = self.tools.visible.len();
         let has_say = self.encoder.is_on() && tools <= EMBEDDED_TOOLS_MAX;
@@ -245,8 +247,8 @@ impl Generation {
         }
     }
 
-    /// Returns the number of visible tools that have an embedding, and of all visible tools; `None` if
-    /// embeddings are off or there are too many tools for them.
+    /// Returns the number of visible tools with an embedding, and of all visible tools; `None` if
+    /// embeddings are off or there are too many tools.
     pub fn embedded(&self) -> Option<(usize, usize)> {
         let tools = self.tools.visible.len();
         let has_say = self.encoder.is_on() && tools <= EMBEDDED_TOOLS_MAX;
@@ -263,8 +265,8 @@ impl Generation {
         &self.embeddings
     }
 
-    /// Returns the similarity of each visible tool, and of each server, to a text; `None` if embeddings
-    /// are not used.
+    /// Returns the similarity of each visible tool and of each server to a text; `None` if
+    /// embeddings are not used.
     pub(crate) fn similar(&self, text: &str) -> Option<Similar> {
         let encoder = self.encoder.get().filter(|_| self.embeddings.is_known())?;
         let vector = encoder.encode(text);

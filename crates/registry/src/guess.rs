@@ -1,4 +1,4 @@
-//! Category and tags of a server for which the configuration names none.
+//! Guesses the category and tags of a server that has none in the configuration.
 
 use std::sync::LazyLock;
 
@@ -7,19 +7,19 @@ use tool::{Digest, Tool};
 use crate::categories;
 use crate::known_servers::{ServerNames, known};
 
-/// Category and tags of one server, by our rules.
+/// The category and tags of a server according to the built-in rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Guess {
     pub(crate) category: String,
     pub(crate) tags: Vec<String>,
-    /// Other names that people have for it.
+    /// Other common names of the server.
     pub(crate) aliases: Vec<String>,
-    /// Its tools have categories of their own.
+    /// True if each tool of the server has its own category.
     pub(crate) mixed: bool,
 }
 
 impl Guess {
-    /// By a recipe for one of its names, else by the words of its tools.
+    /// Derives the guess from a recipe for one of the names, or else from the words of the tools.
     pub(crate) fn new(names: ServerNames, tools: &[Tool]) -> Self {
         match known(names) {
             Some(known) => Self {
@@ -41,7 +41,7 @@ impl Guess {
     }
 }
 
-/// Returns a digest that changes with the rules, so that values derived by other rules are recomputed.
+/// Returns a digest of the rules. Values derived with other rules are recomputed.
 pub(crate) fn rules_digest() -> &'static str {
     static DIGEST: LazyLock<String> = LazyLock::new(|| {
         let sources = [RULES_VERSION, categories::SOURCE, recipes::SOURCE].concat();
@@ -50,7 +50,7 @@ pub(crate) fn rules_digest() -> &'static str {
     &DIGEST
 }
 
-/// Raised whenever the same rules give other values.
+/// The version of the code that applies the rules: raise it if the same rules give other values.
 const RULES_VERSION: &str = "2";
 
 const OTHERWISE: &str = "utility";

@@ -1,4 +1,4 @@
-//! The changes that surveys found, one line each, in a log of bounded size.
+//! The changes that surveys found, one per line, in a log of bounded size.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -9,7 +9,7 @@ use crate::{disk::Disk, plan::Planned};
 
 pub(crate) const FILE: &str = "history.jsonl";
 
-/// The longest definitions of one line, in bytes; longer ones are left out of it.
+/// The maximum size of the definitions in one line, in bytes; longer ones are omitted.
 const DEFINITIONS_BYTES_MAX: usize = 128 * 1024;
 
 /// The changes that one survey found in a server.
@@ -19,11 +19,11 @@ pub struct HistoryEntry {
     /// Its position among the entries of all servers, counted from 1.
     #[serde(skip)]
     pub number: usize,
-    /// Unix seconds.
+    /// The time of the survey, in Unix seconds.
     pub at: u64,
     /// The server.
     pub server: String,
-    /// Tools that were not there before.
+    /// Tools that are new.
     pub added: Vec<String>,
     /// Tools whose definition changed.
     pub changed: Vec<String>,
@@ -33,7 +33,7 @@ pub struct HistoryEntry {
     pub definitions: BTreeMap<String, (String, String)>,
 }
 
-/// The changes that surveys found, the oldest first, of one server or of all.
+/// Reads the changes that surveys found, oldest first, of one server or of all servers.
 pub(crate) fn list(disk: &Disk, server: Option<&str>) -> Vec<HistoryEntry> {
     let path = disk.path(FILE);
     let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
@@ -46,7 +46,7 @@ pub(crate) fn list(disk: &Disk, server: Option<&str>) -> Vec<HistoryEntry> {
     entries.filter(is_meant).collect()
 }
 
-/// Appends the changes of a commit. Entries that cannot be written are lost: the log is for people.
+/// Appends the changes of a commit. Write errors are ignored, since the log is only informational.
 pub(crate) fn note(disk: &Disk, planned: &[Planned], now: u64) {
     let mut lines = String::new();
     for Planned {

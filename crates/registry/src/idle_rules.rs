@@ -1,4 +1,4 @@
-//! Rules of the configuration that mean no tool, and the names that a rule can mean.
+//! Finds configuration rules that match no tool, and the names that a rule can match.
 
 use std::collections::BTreeSet;
 
@@ -9,33 +9,33 @@ use crate::catalog::Records;
 use crate::categories;
 use crate::server_rules::{Rules, ServerRules};
 
-/// A rule about tools that its server does not have.
+/// A rule for tools that its server does not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdleRule {
     /// The server.
     pub server: ServerName,
-    /// The rule as a person looks for it: `tools.deny "delete_*"`, `overlay.serch`.
+    /// The rule as it appears in the configuration: `tools.deny "delete_*"`, `overlay.serch`.
     pub rule: String,
-    /// It keeps tools out, or changes them: without it more is let through than was meant.
+    /// True if the rule denies or changes tools: without effect, it admits more than intended.
     pub restricts: bool,
-    /// Tools whose names are near.
+    /// Tools with similar names.
     pub near: Vec<String>,
 }
 
-/// The servers of the configuration with their tools, and every category.
+/// The tools of the configured servers, and all categories.
 #[derive(Debug, Clone, Default)]
 pub struct KnownNames {
-    /// The servers in the configuration's order, disabled ones last. None: their tools were not listed
-    /// yet.
+    /// The servers in the order of the configuration, disabled ones last; `None` for tools that
+    /// were not listed yet.
     pub tools: Vec<(ServerName, Option<Vec<String>>)>,
-    /// The same for prompts; empty unless [`crate::Registry::known_prompts`] was asked for them.
+    /// The same for prompts; filled only by [`crate::Registry::known_prompts`].
     pub prompts: Vec<(ServerName, Option<Vec<String>>)>,
-    /// The categories of servers and tools, and those that our rules assign.
+    /// The categories of servers and tools, and those of the built-in rules.
     pub categories: BTreeSet<String>,
 }
 
 impl KnownNames {
-    /// The names in the configuration alone.
+    /// Creates the names from the configuration alone.
     pub fn of_rules(rules: &Rules) -> Self {
         Self::new(rules, &Records::default())
     }
@@ -70,7 +70,7 @@ impl KnownNames {
     }
 }
 
-/// Returns the rules about tools that have no effect; and the servers that have such rules and whose
+/// Returns the rules for tools that have no effect, and the servers that have such rules but whose
 /// tools were not listed yet.
 pub fn find_idle(rules: &Rules, known: &KnownNames) -> (Vec<IdleRule>, Vec<ServerName>) {
     let (mut idle, mut unlisted) = (Vec::new(), Vec::new());

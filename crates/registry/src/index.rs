@@ -1,4 +1,5 @@
-//! The Tantivy index over visible tools: derived from the snapshots, thrown away when in doubt.
+//! The Tantivy index of the visible tools: derived from the snapshots, and rebuilt if it does not
+//! match.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -25,23 +26,23 @@ use crate::loaded_tools::LoadedTools;
 mod document;
 mod folder;
 
-/// The index of one generation, its documents matched to the generation's visible tools.
+/// The index of one generation, with its documents matched to the visible tools.
 #[derive(Debug)]
 pub(crate) struct Index {
     segments: Vec<Segment>,
-    /// Words of each tool's text, as coarse as Tantivy keeps them.
+    /// The number of words in each tool's text, with Tantivy's precision.
     pub(crate) lengths: Vec<f32>,
     pub(crate) length_mean: f32,
-    /// Exact words in alphabetical order; read when the first word is misspelt.
+    /// The exact words in alphabetical order; read when the first misspelled word is searched.
     vocabulary: OnceLock<Vec<String>>,
 }
 
 /// One of the two fields of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IndexField {
-    /// Stems of the combined text, as often as they weigh.
+    /// The stems of the combined text, repeated according to their weight.
     Stems,
-    /// Words as written and identifiers joined.
+    /// The words as written, and joined identifiers.
     Exact,
 }
 
@@ -61,8 +62,8 @@ impl std::fmt::Debug for Segment {
 }
 
 impl Index {
-    /// The index on disk if it fits; else brought up to date there if it is our turn to write;
-    /// else one in memory.
+    /// Opens the index on disk if it matches the tools. Otherwise updates it there if the writers'
+    /// lock is free, or else builds an index in memory.
     pub(crate) fn for_readers(disk: &Disk, tools: &LoadedTools) -> Result<Self, IndexError> {
         let folder = disk.path(FOLDER);
         if let Ok(index) = Self::open(&folder, tools) {
@@ -96,7 +97,7 @@ impl Index {
         Self::read(&index, tools)
     }
 
-    /// Matches documents to tools one to one, so that foreign or missing documents are detected.
+    /// Matches documents to tools one to one, which detects foreign and missing documents.
     fn read(index: &tantivy::Index, tools: &LoadedTools) -> Result<Self, IndexError> {
         let reader: IndexReader = index
             .reader_builder()
@@ -120,8 +121,8 @@ impl Index {
         })
     }
 
-    /// The tools whose text holds a word, and how often. Deleted documents do not count, so an
-    /// index answers alike whatever its history.
+    /// Returns the tools whose text contains a word, with the word's frequency. Deleted documents
+    /// do not count, so the result does not depend on the history of the index.
     pub(crate) fn postings(&self, field: IndexField, word: &str) -> Vec<(u32, u32)> {
         let mut found = Vec::new();
         for segment in &self.segments {
@@ -209,8 +210,8 @@ impl Segment {
     }
 }
 
-/// Brings the index on disk up to date in one commit, from nothing if it must. Call with the
-/// writers' turn held.
+/// Updates the index on disk in one commit, or rebuilds it if it cannot be updated. The caller must
+/// hold the writers' lock.
 pub(crate) fn update(disk: &Disk, tools: &LoadedTools) -> Result<(), IndexError> {
     let folder = disk.path(FOLDER);
     folder::make_all_private(&folder);
@@ -254,7 +255,7 @@ fn fresh(folder: &Path) -> Result<tantivy::Index, IndexError> {
     )?)
 }
 
-/// Replaces the documents of servers whose contents differ, with one commit.
+/// Replaces the documents of servers whose contents differ, in one commit.
 fn write(index: &tantivy::Index, tools: &LoadedTools, before: &Contents) -> Result<(), IndexError> {
     let fields = SchemaFields::of(&index.schema())?;
     let wanted = Contents::of_tools(tools);
@@ -282,7 +283,8 @@ fn write(index: &tantivy::Index, tools: &LoadedTools, before: &Contents) -> Resu
     Ok(())
 }
 
-/// The origin of an index: one digest per server. It is stored as the payload of its single commit.
+/// The contents of an index: one digest per server. They are stored as the payload of its single
+/// commit.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Contents(BTreeMap<String, String>);
 
@@ -359,7 +361,7 @@ impl SchemaFields {
     }
 }
 
-/// The place of each visible tool's document.
+/// Returns the position of each visible tool by the key of its document.
 fn places(tools: &LoadedTools) -> HashMap<u64, u32> {
     let digests: HashMap<&ServerName, &str> = tools
         .digests
@@ -375,8 +377,8 @@ fn places(tools: &LoadedTools) -> HashMap<u64, u32> {
         .collect()
 }
 
-/// Returns the key of a tool *and* of the text of its document, so that a document of another
-/// generation can never be taken for one of this.
+/// Returns a key of a tool *and* of its document's text, so that a document of another generation
+/// never matches.
 fn key(entry: &Entry, digest: &str) -> u64 {
     let name = format!("{digest}\0{}", entry.at);
     let hex = Digest::of_bytes(name.as_bytes()).short(16);

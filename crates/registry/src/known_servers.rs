@@ -1,4 +1,4 @@
-//! Which well-known server one is, by its names.
+//! Recognizes well-known servers by their names.
 
 use std::sync::LazyLock;
 
@@ -10,16 +10,17 @@ use crate::categories::noise;
 /// The names of a server, the most reliable first.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ServerNames<'a> {
-    /// A person gave it.
+    /// The name in the configuration.
     pub(crate) configured: &'a str,
     /// The package, program or host that the configuration names.
     pub(crate) program: &'a str,
-    /// From `serverInfo`.
+    /// The name from `serverInfo`.
     pub(crate) server_name: &'a str,
 }
 
-/// Returns the known server that matches a name in full, or else one whose name is contained in it;
-/// of several the longest, which is the most specific (`google-calendar` before `google`).
+/// Returns the known server whose name equals one of these names, or else one whose name is
+/// contained in one of them. Of several contained names the longest wins, because it is the most
+/// specific (`google-calendar` before `google`).
 pub(crate) fn known(names: ServerNames) -> Option<&'static ServerFacts> {
     let names = [names.configured, names.program, names.server_name].map(parts);
     let whole = |named: &NamedServer, name: &[String]| named.parts == name;
@@ -41,7 +42,7 @@ pub(crate) fn known(names: ServerNames) -> Option<&'static ServerFacts> {
 #[derive(Debug)]
 struct NamedServer {
     parts: Vec<String>,
-    /// Of all parts, in bytes.
+    /// The length of all parts of the name, in bytes.
     length: usize,
     known: &'static ServerFacts,
 }
@@ -68,7 +69,7 @@ pub(crate) fn is_same(a: &str, b: &str) -> bool {
     !parts.is_empty() && parts == self::parts(b)
 }
 
-/// Returns the informative words of a name.
+/// Returns the words of a name that carry information.
 pub(crate) fn parts(name: &str) -> Vec<String> {
     let folded = fold(name).replace(|c: char| !c.is_alphanumeric(), "_");
     let parts = folded.split('_').filter(|part| !part.is_empty());

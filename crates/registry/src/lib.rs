@@ -1,8 +1,9 @@
-//! The tools that exist: snapshots on disk, the plan between two of them, the index, search, usage.
+//! The registry of tools: snapshots on disk, the plan between two of them, the index, search, and
+//! usage counts.
 //!
 //! This crate owns every file in a registry folder. It starts no process, opens no socket, and uses
 //! no MCP types and no clock: surveys and the time are passed in. `catalog.json` is the only source
-//! of truth; the Tantivy index next to it is derived, and discarded whenever it does not match.
+//! of truth; the Tantivy index next to it is derived, and discarded if it does not match.
 #![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

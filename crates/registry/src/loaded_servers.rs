@@ -1,4 +1,5 @@
-//! The tools of single servers: to find a canonical name, only its server's snapshot is needed.
+//! The tools of individually loaded servers: a canonical name needs only the snapshot of its
+//! server.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -10,7 +11,7 @@ use crate::{
     loaded_tools::{KnownServer, LoadedTools},
 };
 
-/// Servers that were loaded separately, by name, with the state that they were loaded from.
+/// The individually loaded servers by name, each with the registry state that it was loaded from.
 #[derive(Debug)]
 pub(crate) struct LoadedServers<S>(Mutex<HashMap<String, (Arc<S>, LoadedServer)>>);
 
@@ -24,7 +25,7 @@ impl<S> Default for LoadedServers<S> {
 #[derive(Debug)]
 pub(crate) struct LoadedServer {
     server: Arc<KnownServer>,
-    /// By their names; hidden ones too.
+    /// The tools by name, including hidden ones.
     tools: HashMap<String, Arc<Entry>>,
 }
 
@@ -49,7 +50,8 @@ impl LoadedServer {
 }
 
 impl<S> LoadedServers<S> {
-    /// Finds a tool by its canonical name, if `is_new` returns true for the state of its server.
+    /// Finds a tool by its canonical name, if `is_new` accepts the state that its server was loaded
+    /// from.
     pub(crate) fn find(&self, asked: &str, is_new: impl FnOnce(&S) -> bool) -> Option<Arc<Entry>> {
         let (server, tool) = asked.split_once('/')?;
         let parts = self.0.lock();

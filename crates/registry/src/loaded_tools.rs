@@ -1,5 +1,5 @@
-//! The parts of a generation without its index: the tools of every snapshot, divided into visible, hidden
-//! and denied tools.
+//! A generation without its index: the tools of every snapshot, divided into visible, hidden and
+//! denied tools.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -18,7 +18,7 @@ use crate::requests::{RequestBook, ServerRequests};
 use crate::server_rules::{Overlay, Rules, ServerRules};
 use crate::snapshot::{SnapshotContent, SnapshotHead, SurveyFailure};
 
-/// Everything a generation is made of but its index.
+/// Everything in a generation except its index.
 #[derive(Debug, Default)]
 pub(crate) struct LoadedTools {
     pub(crate) visible: Vec<Arc<Entry>>,
@@ -30,12 +30,12 @@ pub(crate) struct LoadedTools {
     pub(crate) digests: Vec<(ServerName, String)>,
 }
 
-/// Why a tool is kept out.
+/// The reason why a tool is denied.
 #[derive(Debug, Clone)]
 pub(crate) enum DeniedBy {
-    /// A rule, as a person looks for it in the configuration.
+    /// A rule, as it appears in the configuration.
     Rule(String),
-    /// It waits for a person to accept it.
+    /// The tool is blocked until a user accepts it.
     Held(HeldBy),
 }
 
@@ -44,58 +44,59 @@ pub(crate) enum DeniedBy {
 pub struct BuiltIn {
     /// Its definition.
     pub tool: Tool,
-    /// It is there where a server has announced this.
+    /// The capability that at least one server must announce for the tool to exist.
     pub needs: Option<Capability>,
 }
 
-/// A tool that is always there.
+/// Creates a tool that is always available.
 impl From<Tool> for BuiltIn {
     fn from(tool: Tool) -> Self {
         Self { tool, needs: None }
     }
 }
 
-/// One server as its snapshot shows it.
+/// A server according to its snapshot.
 #[derive(Debug, Clone)]
 pub struct KnownServer {
-    /// Its key in the configuration.
+    /// The server's key in the configuration.
     pub name: ServerName,
-    /// Its category: the configuration's, else by our rules.
+    /// The server's category: from the configuration, or else from the built-in rules.
     pub category: String,
-    /// The configuration's tags, then those of our rules.
+    /// The tags from the configuration, then those from the built-in rules.
     pub tags: Vec<String>,
-    /// From `serverInfo`.
+    /// The name from `serverInfo`.
     pub server_name: String,
-    /// From `serverInfo`.
+    /// The version from `serverInfo`.
     pub server_version: String,
-    /// Other names of the server: its program, the name it gives itself, those of its recipe.
+    /// Other names of the server: its program, the name that it reports, and those of its recipe.
     pub(crate) other_names: Vec<String>,
     /// The recipe's description of its features and uses, if there is one.
     pub(crate) about: Option<String>,
-    /// The protocol revision it spoke; empty when it was never surveyed.
+    /// The negotiated protocol revision; empty if the server was never surveyed.
     pub protocol: String,
     /// The server's instructions to its client.
     pub instructions: Option<String>,
-    /// Prompts, resources and templates, without those that are blocked.
+    /// The prompts, resources and templates that are not blocked.
     pub offer: Arc<Offer>,
-    /// The prompts, resources, templates and instructions that are blocked until they are accepted.
+    /// The prompts, resources, templates and instructions that are blocked until a user accepts
+    /// them.
     pub withheld: BTreeMap<Subject, HeldBy>,
-    /// A note of the lists; none: it was never asked for them.
+    /// A summary of the lists; `None` if they were never requested.
     pub offer_note: Option<OfferNote>,
-    /// Tools a search can find.
+    /// The number of tools that a search can find.
     pub tools: usize,
-    /// Tokens that all of its definitions would cost a model up front.
+    /// The number of tokens that all definitions of the server would cost a model.
     pub tokens: u64,
-    /// The reason why the last survey failed, when it did.
+    /// The reason why the last survey failed, if it failed.
     pub stale: Option<SurveyFailure>,
-    /// Unix seconds.
+    /// The time of the last survey, in Unix seconds.
     pub surveyed_at: Option<u64>,
     /// The reason why the snapshot could not be read; its tools are missing until the next survey.
     pub damaged: Option<String>,
 }
 
 impl LoadedTools {
-    /// Reads every snapshot; a server whose file is damaged is left out and marked so.
+    /// Reads every snapshot. A server with a damaged file is marked as damaged and has no tools.
     pub(crate) fn read(
         disk: &Disk,
         rules: &Rules,
@@ -123,7 +124,7 @@ impl LoadedTools {
         loaded
     }
 
-    /// The same of one server alone.
+    /// Reads the snapshot of one server.
     pub(crate) fn read_one(
         disk: &Disk,
         rules: (&ServerRules, &AllowDeny),
@@ -175,7 +176,8 @@ impl LoadedTools {
         self.servers.push(Arc::new(server));
     }
 
-    /// Sorts one server's tools into visible, hidden and denied; answers how many are visible.
+    /// Sorts a server's tools into visible, hidden and denied ones, and returns the number of
+    /// visible tools.
     fn sort(
         &mut self,
         (server_rules, filter): (&ServerRules, &AllowDeny),
@@ -193,7 +195,7 @@ impl LoadedTools {
                 continue;
             }
             let subject = Subject::Tool(tool.name().to_owned());
-            // The digest of the text that was read, not the one in the catalog.
+            // The digest of the text that was read, which may differ from the one in the catalog.
             let digest = tool.digest().to_string();
             if let Some(held) = pins.holds(&subject, &digest, server_rules.pin) {
                 self.denied.push((at, DeniedBy::Held(held)));
@@ -280,7 +282,7 @@ impl KnownServer {
         self.instructions.clone_from(&head.instructions);
     }
 
-    /// Removes everything that a pin or a refusal hides from models.
+    /// Removes everything that a pin or a refusal blocks.
     fn withhold(&mut self, pins: &Pins, pin: Pin) {
         let mut withheld = BTreeMap::new();
         let mut is_held = |subject: Subject, digest: &str| {
@@ -312,13 +314,13 @@ impl KnownServer {
         self.withheld = withheld;
     }
 
-    /// Its name, and the others that it has.
+    /// Returns the server's name and its other names.
     fn names(&self) -> impl Iterator<Item = &str> {
         let others = self.other_names.iter().map(String::as_str);
         std::iter::once(self.name.as_str()).chain(others)
     }
 
-    /// Adds the recipe's names and description, if it has a recipe.
+    /// Adds the names and the description from the server's recipe, if it has one.
     fn know(&mut self, program: &str) {
         self.other_names = vec![program.to_owned(), self.server_name.clone()];
         let known = known_servers::known(ServerNames {
@@ -344,8 +346,8 @@ fn read_kept(disk: &Disk, file_name: &str) -> Result<SnapshotContent, String> {
     SnapshotContent::read(file_name, &bytes)
 }
 
-/// Returns a digest that changes whenever a document of this server would: with its tools, with its
-/// configuration, and with the indexing rules.
+/// Returns a digest that changes if a document of this server changes: with its tools, its
+/// configuration, and the indexing rules.
 fn digest(
     server_rules: &ServerRules,
     record: &Record,
@@ -393,7 +395,7 @@ fn digest(
     Digest::of_bytes(format!("{made_of:?}{held}{requests}").as_bytes()).short(16)
 }
 
-/// Returns the parts of an overlay that are searched or decide whether a tool is searched at all.
+/// Returns the parts of an overlay that are searched or that decide if a tool is searched.
 fn overlay_text(overlay: &Overlay) -> String {
     let Overlay {
         description,

@@ -1,4 +1,4 @@
-//! A tool by its name, in every spelling we forgive.
+//! Finds a tool by its name, in every accepted spelling.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -7,39 +7,39 @@ use tool::{SERVER_NAME_CHARS_MAX, ServerName, ToolRef, fold, near};
 use crate::limits::NEAREST_MAX;
 use crate::pins::HeldBy;
 
-/// A name that means no tool, or not one alone.
+/// A name that refers to no tool, or to several.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FindError {
-    /// It refers to nothing that we know.
+    /// No known tool has this name.
     #[error("no tool `{asked}`")]
     Unknown {
-        /// The name without white space around it.
+        /// The name without surrounding white space.
         asked: String,
         /// The configured server that the name begins with.
         server: Option<ServerName>,
     },
-    /// It means several tools.
+    /// The name refers to several tools.
     #[error("`{asked}` names several tools")]
     Ambiguous {
-        /// The name without white space around it.
+        /// The name without surrounding white space.
         asked: String,
-        /// The tools that it may mean.
+        /// The tools that the name may refer to.
         candidates: Vec<ToolRef>,
     },
-    /// The configuration keeps it out.
+    /// The configuration denies the tool.
     #[error("`{at}` is kept out by {rule}")]
     Denied {
-        /// The tool that is meant.
+        /// The tool that the name refers to.
         at: ToolRef,
-        /// The rule, as a person looks for it in the configuration.
+        /// The rule, as it appears in the configuration.
         rule: String,
     },
-    /// It waits for a person to accept it.
+    /// The tool is blocked until a user accepts it.
     #[error("`{at}` is held back until it is accepted")]
     Held {
-        /// The tool that is meant.
+        /// The tool that the name refers to.
         at: ToolRef,
-        /// The reason for which it is blocked.
+        /// The reason why the tool is blocked.
         by: HeldBy,
     },
 }
@@ -50,7 +50,7 @@ pub enum FindError {
 /// to none: the tool names of another server are untrusted.
 #[derive(Debug, Default)]
 pub(crate) struct NameIndex {
-    /// Every configured server, those without tools included, by its folded name.
+    /// Every configured server by its folded name, including servers without tools.
     servers: HashMap<String, ServerName>,
     refs: Vec<ToolRef>,
     full: HashMap<String, usize>,
@@ -59,7 +59,7 @@ pub(crate) struct NameIndex {
     bare_folded: HashMap<String, Vec<usize>>,
 }
 
-/// The tool or tools that a name means.
+/// The tools that a name refers to.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Meant {
     One(usize),
@@ -67,13 +67,13 @@ pub(crate) enum Meant {
     Nothing,
 }
 
-/// A configured server that a name begins with.
+/// A name split into a configured server and the rest.
 #[derive(Debug)]
 struct Claim<'n, 't> {
     server: &'n ServerName,
-    /// The text behind the server.
+    /// The text after the server and the separator.
     rest: &'t str,
-    /// All of it: a server may repeat its own name in those of its tools.
+    /// The whole text, because a server may begin the names of its tools with its own name.
     whole: &'t str,
 }
 
@@ -110,12 +110,12 @@ impl NameIndex {
         &self.refs[place]
     }
 
-    /// The tool whose name is written as we write it.
+    /// Returns the tool with this canonical name, `server/tool`.
     pub(crate) fn full(&self, asked: &str) -> Option<usize> {
         self.full.get(asked).copied()
     }
 
-    /// The tool whose server and name are written as they are, in any of the forms that join them.
+    /// Returns the tool whose server and tool name are spelled exactly, with any separator.
     pub(crate) fn exact(&self, asked: &str) -> Option<usize> {
         if let Some(place) = self.full(asked) {
             return Some(place);
@@ -127,10 +127,10 @@ impl NameIndex {
         exact.find_map(|place| place)
     }
 
-    /// The most exact reading that means anything at all.
+    /// Returns the most exact interpretation that matches any tool.
     pub(crate) fn mean(&self, asked: &str) -> Meant {
         let asked = asked.trim();
-        // As we write it ourselves, and so as most ask.
+        // The canonical name, which most callers use.
         if let Some(place) = self.full(asked) {
             return Meant::One(place);
         }
@@ -148,14 +148,14 @@ impl NameIndex {
         }
     }
 
-    /// The configured server that a name begins with, or is.
+    /// Returns the configured server that a name begins with or equals.
     pub(crate) fn server(&self, asked: &str) -> Option<&ServerName> {
         self.list_claims(asked.trim())
             .first()
             .map(|claim| claim.server)
     }
 
-    /// The configured server that a name begins with, and the text behind it.
+    /// Returns the configured server that a name begins with, and the text after it.
     pub(crate) fn claimed(&self, asked: &str) -> Option<ToolRef> {
         let claims = self.list_claims(asked.trim());
         let claim = claims.iter().find(|claim| !claim.rest.is_empty());
@@ -163,8 +163,8 @@ impl NameIndex {
         Some(ToolRef::new(claim.server.clone(), claim.rest))
     }
 
-    /// Readings in their order: the text behind the server as it is written, all of it, then both
-    /// folded.
+    /// Tries the interpretations in order: the text after the server as written, the whole text as
+    /// written, then both folded.
     fn find_claimed(&self, claims: &[Claim<'_, '_>]) -> Option<Vec<usize>> {
         let orders = [(false, false), (false, true), (true, false), (true, true)];
         let mut found = orders.into_iter().map(|(is_folded, is_whole)| {
@@ -218,7 +218,7 @@ impl NameIndex {
         claims
     }
 
-    /// Names that a person may have meant.
+    /// Returns names similar to this one.
     pub(crate) fn near(&self, asked: &str) -> Vec<ToolRef> {
         let bare = self.bare.keys().map(String::as_str);
         let bare = near(
@@ -249,8 +249,8 @@ impl NameIndex {
     }
 }
 
-/// Names of about the same letters and length: comparing thousands of names in earnest takes
-/// tens of milliseconds.
+/// Selects names with about the same letters and length, since a full comparison of thousands of
+/// names takes tens of milliseconds.
 fn list_alike<'a>(
     asked: &str,
     names: impl Iterator<Item = &'a str>,
@@ -264,15 +264,15 @@ fn list_alike<'a>(
     })
 }
 
-/// A bit a letter, whatever its case.
+/// Returns a bit set of the letters in a name, case-insensitive.
 fn letters(name: &str) -> u32 {
     let letters = name.bytes().filter(u8::is_ascii_alphabetic);
     letters.fold(0, |mask, letter| mask | 1 << (letter & 31))
 }
 
-/// A prefix that some clients write before the names of servers.
+/// The prefix that some clients add to server names.
 const PREFIX: &str = "mcp__";
-/// The signs that join a server and its tool.
+/// The separators between a server and its tool.
 const SEPARATORS: [&str; 4] = ["/", "__", ".", ":"];
 
 /// Returns false if a text is too long for the name of a server.

@@ -1,4 +1,5 @@
-//! `pins.json`: the pins of all servers, in a file of their own that no damage to the catalog touches.
+//! `pins.json`: the pins of all servers, in a separate file so that damage to the catalog does not
+//! affect them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,31 +17,32 @@ use crate::{
     snapshot::SnapshotContent,
 };
 
-/// The pins of all servers, including removed ones: a program that is added under an old name is
+/// The pins of all servers, including removed ones. A server that is added under an old name is
 /// compared with the definitions accepted under that name.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct PinBook {
     servers: BTreeMap<String, Pins>,
     trouble: Option<PinTrouble>,
     nothing: Pins,
-    /// It differs from the file.
+    /// True if the pins differ from the file.
     is_new: bool,
 }
 
-/// Why pins cannot be trusted. Everything counts as not accepted until a person has reviewed it.
+/// The reason why pins cannot be trusted. No definition counts as accepted until a user has
+/// reviewed all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PinTrouble {
-    /// The file is not a pins file of any version.
+    /// The file is not a valid pins file of any version.
     Damaged,
     /// The file is missing, although servers were surveyed.
     Missing,
-    /// The file was damaged or missing, and was replaced by a new one; its damaged content is in this
-    /// file of the state folder.
+    /// The file was damaged or missing and was replaced by a new one. Damaged content is kept in
+    /// this file of the state folder.
     Replaced(Option<String>),
-    /// A newer version of this program wrote the file, in this format. It is left as it is.
+    /// The file was written by a newer version of this program, in this format. It is not changed.
     Newer(u32),
-    /// The file system does not let us read the file. It is left as it is.
+    /// The file system denies reading the file. It is not changed.
     Unreadable(String),
 }
 
@@ -69,12 +71,12 @@ impl fmt::Display for PinTrouble {
     }
 }
 
-/// The file.
+/// The content of the file.
 #[derive(Debug, Serialize, Deserialize)]
 struct PinFile {
     format: u32,
     servers: BTreeMap<String, Pins>,
-    /// The reason why the file was recreated, until everything was reviewed.
+    /// The reason why the file was recreated; cleared when everything was reviewed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     trouble: Option<PinTrouble>,
 }
@@ -85,7 +87,7 @@ struct Format {
 }
 
 impl Records {
-    /// The records and the pins.
+    /// Reads the records and the pins.
     pub(crate) fn read_with_pins(disk: &Disk) -> (Self, PinBook) {
         let mut records = Self::read(disk);
         let book = PinBook::read(disk, &mut records);
@@ -94,8 +96,8 @@ impl Records {
 }
 
 impl PinBook {
-    /// Reads the file. Pins that an earlier version kept in the catalog are migrated; their records are
-    /// completed with the fields that that version did not write.
+    /// Reads the file. Migrates pins that an earlier version stored in the catalog, and adds the
+    /// fields to their records that the earlier version did not write.
     pub(crate) fn read(disk: &Disk, records: &mut Records) -> Self {
         let mut book = match disk.read(PINS) {
             Ok(bytes) => Self::parse(&bytes).unwrap_or_else(|trouble| {
@@ -105,7 +107,7 @@ impl PinBook {
                 Self::troubled(trouble)
             }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                // A record with digests was written together with pins.
+                // Records with digests were always written together with pins.
                 let had_pins = records.servers.values().any(|it| it.digests.is_some());
                 Self {
                     trouble: had_pins.then_some(PinTrouble::Missing),
@@ -152,7 +154,7 @@ impl PinBook {
             if self.trouble.is_none() && !self.servers.contains_key(name) {
                 let pins = match &record.legacy_pins {
                     Some(legacy) => Pins::of_legacy(legacy, &now),
-                    // One of before there were pins is accepted as it was.
+                    // A record older than pins: its current definitions count as accepted.
                     None => Pins::of(&now),
                 };
                 self.servers.insert(name.clone(), pins);
@@ -164,7 +166,7 @@ impl PinBook {
         }
     }
 
-    /// The pins of a server; for an unknown server, pins that accept nothing.
+    /// Returns the pins of a server, or pins that accept nothing if the server is unknown.
     pub(crate) fn of(&self, server: &str) -> &Pins {
         self.servers.get(server).unwrap_or(&self.nothing)
     }
@@ -188,18 +190,18 @@ impl PinBook {
         self.trouble.as_ref()
     }
 
-    /// Returns true if a server is accepted as it is at its first survey: not while the pins that it may
-    /// have had cannot be read.
+    /// Returns true if the first survey of a server accepts its definitions; false while the file,
+    /// which may contain pins of that server, cannot be read.
     pub(crate) fn accepts_new_servers(&self) -> bool {
         matches!(self.trouble, None | Some(PinTrouble::Replaced(_)))
     }
 
-    /// Clears the trouble, because everything was reviewed.
+    /// Clears the trouble after everything was reviewed.
     pub(crate) fn end_trouble(&mut self) {
         self.is_new |= self.trouble.take().is_some();
     }
 
-    /// Forgets the servers that were removed longest ago, if there are too many.
+    /// Removes the pins of the servers that were removed longest ago, if there are too many.
     pub(crate) fn bound(&mut self, is_there: impl Fn(&str) -> bool) {
         let removed = self.servers.iter().filter(|(name, _)| !is_there(name));
         let mut removed: Vec<(u64, String)> = removed
@@ -212,15 +214,15 @@ impl PinBook {
         }
     }
 
-    /// Writes both files, the pins first: a crash between leaves pins without a record, and never a
-    /// record without its pins.
+    /// Writes both files, the pins first: a crash in between leaves pins without a record, but
+    /// never a record without its pins.
     pub(crate) fn write_with(&mut self, disk: &Disk, records: &Records) -> io::Result<()> {
         self.write(disk, records)?;
         disk.write(CATALOG, records.to_text().as_bytes())
     }
 
-    /// Writes the file, if it changed. A damaged one is kept under another name; one of a newer version
-    /// is left as it is.
+    /// Writes the file if the pins changed. A damaged file is kept under another name; a file of a
+    /// newer version is not changed.
     pub(crate) fn write(&mut self, disk: &Disk, records: &Records) -> io::Result<()> {
         match &self.trouble {
             Some(PinTrouble::Newer(_) | PinTrouble::Unreadable(_)) => return Ok(()),
@@ -248,7 +250,7 @@ impl PinBook {
         Ok(())
     }
 
-    /// Every server that there is waits for a review with all that it has.
+    /// Replaces the file; all definitions of all known servers wait for a review.
     fn begin_anew(&mut self, aside: Option<String>, records: &Records) {
         self.trouble = Some(PinTrouble::Replaced(aside));
         let known: BTreeSet<String> = records.servers.keys().cloned().collect();
@@ -261,5 +263,6 @@ impl PinBook {
 
 pub(crate) const PINS: &str = "pins.json";
 
-/// The digits of the digest in the name of a damaged file that was moved aside; nothing relies on it.
+/// The number of digest digits in the name of a damaged file that was moved aside; no check relies
+/// on it.
 const ASIDE_DIGITS: usize = 12;

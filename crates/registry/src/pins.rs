@@ -1,4 +1,4 @@
-//! Pins: the accepted definitions of a server, and the changes since.
+//! Pins: the accepted definitions of a server, and the changes since they were accepted.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,21 +10,21 @@ use tool::{Annotations, Digest, ItemKind, Offer, Tool};
 
 use crate::limits::{ACCEPTED_RESOURCES_MAX, REFUSALS_MAX};
 
-/// The treatment of definitions that are not as they were accepted.
+/// The treatment of definitions that differ from the accepted ones.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pin {
-    /// They are used, and listed by a review.
+    /// The definitions are used, and a review lists them.
     #[default]
     Warn,
-    /// They are neither shown nor called until they are accepted.
+    /// The definitions are neither shown nor callable until a user accepts them.
     Hold,
-    /// Nothing is compared.
+    /// Definitions are not compared.
     Off,
 }
 
 impl Pin {
-    /// The word in the configuration.
+    /// Returns the value in the configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Warn => "warn",
@@ -34,7 +34,7 @@ impl Pin {
     }
 }
 
-/// A text of a server that a model reads and that has its own pin.
+/// A part of a server's offer that a model reads and that has its own pin.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
     /// The server's instructions to its client.
@@ -49,8 +49,8 @@ pub enum Subject {
     Template(String),
 }
 
-/// `instructions`, `tool NAME`, `prompt NAME`, `resource URI` or `template URI`. No two subjects of a
-/// server are written the same.
+/// Formats a subject as `instructions`, `tool NAME`, `prompt NAME`, `resource URI` or `template
+/// URI`. All subjects of a server have different texts.
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -73,25 +73,25 @@ impl Subject {
     }
 }
 
-/// Why a definition is kept out.
+/// The reason why a definition is blocked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeldBy {
-    /// `pin = "hold"`: it is new, or not as it was accepted.
+    /// `pin = "hold"`: the definition is new or differs from the accepted one.
     Pin,
-    /// A person refused it as it is.
+    /// A user refused the definition.
     Refusal,
 }
 
-/// A definition as it is now.
+/// A current definition.
 #[derive(Debug)]
 pub(crate) struct Definition<'s> {
     pub(crate) subject: Subject,
-    /// All 64 digits of the digest.
+    /// The full digest of 64 digits.
     pub(crate) digest: String,
     pub(crate) text: &'s str,
 }
 
-/// Everything of a server that has a pin.
+/// Returns all definitions of a server that have a pin.
 pub(crate) fn definitions<'s>(
     tools: &'s [Tool],
     offer: &'s Offer,
@@ -123,7 +123,7 @@ pub(crate) fn digest_of_instructions(text: &str) -> String {
     Digest::of_bytes(text.as_bytes()).to_string()
 }
 
-/// The review state of a definition as it is.
+/// The review state of a definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
     Accepted,
@@ -131,25 +131,26 @@ pub(crate) enum Standing {
     Refused,
 }
 
-/// The pins of one server. Digests have all 64 digits; maps are by [`Subject`], as it is written.
+/// The pins of one server. Digests have all 64 digits; the keys of the maps are formatted
+/// [`Subject`]s.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Pins {
     accepted: BTreeMap<String, String>,
-    /// Refused definitions: a server that returns to one of them finds it still refused.
+    /// The refused definitions: if a server returns to one of them, it is still refused.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     refused: BTreeMap<String, Vec<String>>,
-    /// The accepted definitions of subjects that are something else by now.
+    /// The accepted definitions of subjects that have changed since.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     before: BTreeMap<String, String>,
-    /// The number of decisions so far: distinguishes lists that a decision changes.
+    /// The number of decisions so far, which distinguishes lists before and after a decision.
     decisions: u64,
-    /// The last survey or decision, in unix seconds.
+    /// The time of the last survey or decision, in Unix seconds.
     pub(crate) at: u64,
 }
 
 impl Pins {
-    /// A server is accepted with the definitions that it has when it is surveyed first.
+    /// Accepts all current definitions, at the first survey of a server.
     pub(crate) fn of(now: &[Definition<'_>]) -> Self {
         let accepted = now
             .iter()
@@ -160,10 +161,10 @@ impl Pins {
         }
     }
 
-    /// Imports the pins that an earlier version kept in the catalog: 16 digits of each digest, for tools
-    /// only. 64 bits do not prove that a definition is the accepted one, but that version compared the
-    /// definitions itself: the tools that it marked as open are open, and the rest of the snapshot was
-    /// accepted. For changed tools the accepted definition itself was stored.
+    /// Imports the pins that an earlier version stored in the catalog: 16 digits of each digest,
+    /// for tools only. 64 bits do not prove that a definition is the accepted one, but that version
+    /// compared the definitions itself: tools that it marked as open stay open, and the rest of the
+    /// snapshot was accepted. The accepted definitions of changed tools were stored in full.
     pub(crate) fn of_legacy(legacy: &LegacyPins, now: &[Definition<'_>]) -> Self {
         let is_open = |subject: &Subject| match subject {
             Subject::Tool(name) => legacy.open.contains_key(name),
@@ -183,7 +184,7 @@ impl Pins {
                 pins.before.insert(key, json.clone());
             }
         }
-        // A short digest refuses more than it was meant for, and never less.
+        // A short digest may refuse more than intended, but never less.
         for (name, digest) in &legacy.refused {
             pins.refused.insert(
                 Subject::Tool(name.clone()).to_string(),
@@ -214,7 +215,7 @@ impl Pins {
         Standing::Waiting
     }
 
-    /// After a survey: `before` are the definitions up to now.
+    /// Updates the pins after a survey; `before` contains the definitions before it.
     pub(crate) fn follow(&mut self, before: &[Definition<'_>], now: &[Definition<'_>]) {
         let digests: BTreeMap<&Subject, &str> = now
             .iter()
@@ -222,7 +223,8 @@ impl Pins {
             .collect();
         for it in before {
             let after = digests.get(&it.subject);
-            // Files come and go; a tool that comes back as another is to be compared.
+            // Resources often come and go, but a removed tool must be compared if it is added
+            // again.
             let is_gone_for_good = after.is_none() && matches!(it.subject, Subject::Resource(_));
             let is_as_before = after.is_some_and(|digest| *digest == it.digest);
             let is_accepted = self.standing(&it.subject, &it.digest) == Standing::Accepted;
@@ -238,7 +240,7 @@ impl Pins {
         }
     }
 
-    /// Accepts or refuses a definition as it is.
+    /// Accepts or refuses this definition.
     pub(crate) fn decide(&mut self, subject: &Subject, digest: &str, is_accepted: bool) {
         let key = subject.to_string();
         if let Some(refused) = self.refused.get_mut(&key) {
@@ -260,7 +262,7 @@ impl Pins {
         self.decisions += 1;
     }
 
-    /// Forgets accepted resources that no longer exist, if there are too many.
+    /// Removes accepted resources that no longer exist, if there are too many.
     pub(crate) fn bound(&mut self, now: &[Definition<'_>]) {
         let is_resource = |key: &str| key.starts_with("resource ");
         let count = self.accepted.keys().filter(|key| is_resource(key)).count();
@@ -275,12 +277,12 @@ impl Pins {
         self.before.get(&subject.to_string())
     }
 
-    /// Returns true if any definition of this subject, whatever its digest, was ever accepted.
+    /// Returns true if any definition of this subject was ever accepted.
     pub(crate) fn knows(&self, subject: &Subject) -> bool {
         self.accepted.contains_key(&subject.to_string())
     }
 
-    /// Returns the reason for which a definition is blocked, if it is.
+    /// Returns why a definition is blocked, or `None` if it is not blocked.
     pub(crate) fn holds(&self, subject: &Subject, digest: &str, pin: Pin) -> Option<HeldBy> {
         if pin == Pin::Off {
             return None;
@@ -292,7 +294,8 @@ impl Pins {
         }
     }
 
-    /// Returns the annotations of a tool when it was accepted, if it changed since and pins are kept.
+    /// Returns the annotations of a tool when it was accepted, if the tool changed since and pins
+    /// are on.
     pub(crate) fn accepted_claims(&self, tool: &str, pin: Pin) -> Option<Annotations> {
         if pin == Pin::Off {
             return None;
@@ -301,13 +304,14 @@ impl Pins {
         Some(Tool::parse(before).ok()?.annotations())
     }
 
-    /// Returns a text that differs after each change of the items that are hidden from lists.
+    /// Returns a text that changes if a decision may hide or show items of lists.
     pub(crate) fn list_state(&self, pin: Pin) -> String {
         format!("{} {}", pin.as_str(), self.decisions)
     }
 }
 
-/// The pins of a server as versions before `pins.json` kept them in the catalog.
+/// The pins of a server in the format of versions before `pins.json`, which stored them in the
+/// catalog.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(crate) struct LegacyPins {

@@ -6,35 +6,35 @@ use tool::{Digest, ServerName, Tool};
 
 use crate::snapshot::SurveyFailure;
 
-/// Names of tools by the kind of their change. Pure data: nothing is read or written here.
+/// The names of tools by the kind of their change.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// Tools that were not there before.
+    /// Tools that are new.
     pub added: Vec<String>,
-    /// Tools with another definition than before.
+    /// Tools whose definition changed.
     pub changed: Vec<String>,
-    /// Tools that are there no more.
+    /// Tools that were removed.
     pub removed: Vec<String>,
-    /// Tools as they were.
+    /// Tools whose definition is unchanged.
     pub same: Vec<String>,
 }
 
 /// The changes of a commit for one server: one line of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planned {
-    /// The server surveyed.
+    /// The surveyed server.
     pub server: ServerName,
     /// The changes of its tools.
     pub plan: Plan,
-    /// The changed tools' definitions, before and now.
+    /// The previous and the current definition of each changed tool.
     pub altered: BTreeMap<String, (String, String)>,
-    /// Tokens that all of its definitions would cost a model up front.
+    /// The number of tokens that all definitions of the server would cost a model.
     pub tokens: u64,
-    /// The reason why the last snapshot was kept (or that there is none) instead of a fresh one.
+    /// The reason why the survey failed and the last snapshot, if there is one, was kept.
     pub stale: Option<SurveyFailure>,
 }
 
-/// Compares two lists by name and [`Tool::digest`]; order and white space do not count.
+/// Compares two lists by name and [`Tool::digest`]; order and white space are ignored.
 pub fn plan(old: &[Tool], new: &[Tool]) -> Plan {
     let before = digests(old);
     let after = digests(new);

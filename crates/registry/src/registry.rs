@@ -1,4 +1,4 @@
-//! The registry folder as its users see it: a catalog, a generation, a commit.
+//! The registry folder and its public interface: a catalog, a generation, a commit.
 
 use std::{
     path::Path,
@@ -32,19 +32,20 @@ use crate::{
     snapshot::{News, Snapshot, SnapshotContent},
 };
 
-/// The choices with which a registry is opened.
+/// The options of [`Registry::open_with`].
 #[derive(Debug, Default)]
 pub struct Options {
-    /// The tools of the built-in server `proxy`. They are found and searched like any other, but
-    /// stand in no catalog and no file of ours.
+    /// The tools of the built-in server `proxy`. They are found and searched like other tools, but
+    /// are not stored in the catalog or any other file.
     pub built_in: Vec<BuiltIn>,
-    /// Tools are also found by their embeddings.
+    /// True if tools are also found by their embeddings.
     pub embeds: bool,
-    /// Tools of known servers are also found by the example requests that are part of the program.
+    /// True if tools of known servers are also found by the example requests embedded in the
+    /// program.
     pub has_requests: bool,
 }
 
-/// A registry folder. Handles are cheap to copy, and several processes may have one folder open:
+/// A registry folder. Handles are cheap to clone. Several processes may have the same folder open;
 /// each sees the commits of the others at its next query.
 #[derive(Debug, Clone)]
 pub struct Registry(Arc<Inner>);
@@ -57,28 +58,28 @@ struct Inner {
     encoder: LazyEncoder,
     has_requests: bool,
     seen: ArcSwapOption<Seen>,
-    /// The last look at the files, and how often we had written before it.
+    /// The time of the last check of the files, and the number of own writes before it.
     glance: Mutex<Option<(Instant, u64)>>,
-    /// Held while a generation is loaded, so that it is loaded once.
+    /// Held while a generation is loaded, so that concurrent calls load it once.
     generation: Mutex<Option<(Arc<Seen>, Arc<Generation>)>>,
-    /// The tools of single servers, until a generation is loaded.
+    /// The tools of individual servers, until a generation is loaded.
     parts: LoadedServers<Seen>,
 }
 
-/// The configuration's rules, ready for use.
+/// The rules of the configuration, with compiled globs.
 #[derive(Debug)]
 struct AppliedRules {
     rules: Rules,
     filters: Vec<AllowDeny>,
 }
 
-/// The shortest interval at which consecutive calls check for commits of other processes.
+/// The minimum interval at which consecutive calls check for commits of other processes.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 
 /// The stamps of the catalog, the pins, the requests and the file of vectors.
 type Stamps = [Stamp; 4];
 
-/// The catalog file as of one stamp, under one configuration.
+/// The content of the files at one stamp, under one configuration.
 #[derive(Debug)]
 struct Seen {
     stamp: Stamps,
@@ -89,8 +90,8 @@ struct Seen {
 }
 
 impl Registry {
-    /// Opens a folder, or creates it. Only the small catalog file is read; a missing or damaged file
-    /// reads as empty, so the only error is a glob that does not parse.
+    /// Opens or creates a folder. Reads only the small catalog file; a missing or damaged file
+    /// reads as empty. Fails only if a glob is invalid.
     pub fn open(folder: &Path, rules: Rules) -> Result<Self, RegistryError> {
         Self::open_with(folder, rules, Options::default())
     }
@@ -117,26 +118,25 @@ impl Registry {
         Ok(Self(Arc::new(inner)))
     }
 
-    /// Applies another configuration, from the next query on. If a glob does not parse, nothing is
-    /// changed.
+    /// Applies another configuration from the next query on. Changes nothing if a glob is invalid.
     pub fn apply_rules(&self, new: Rules) -> Result<(), RegistryError> {
         self.0.applied.store(Arc::new(AppliedRules::new(new)?));
         Ok(())
     }
 
-    /// The catalog, by its file alone, read again when another process replaced it.
+    /// Returns the catalog, and reads its file again if another process replaced it.
     pub fn catalog(&self) -> Arc<ServerCatalog> {
         Arc::clone(&self.0.look().catalog)
     }
 
-    /// The names that rules can mean, as of the last survey of each server.
+    /// Returns the names that rules can match, as of the last survey of each server.
     pub fn known_names(&self) -> KnownNames {
         let seen = self.0.look();
         KnownNames::new(&seen.applied.rules, &seen.records)
     }
 
-    /// Returns every configured server with its prompts; none if they were not listed yet. Reads the
-    /// snapshots of servers that have any.
+    /// Returns every configured server with its prompts; `None` if they were not listed yet. Reads
+    /// the snapshots of servers that have prompts.
     pub fn known_prompts(&self) -> Vec<(ServerName, Option<Vec<String>>)> {
         let seen = self.0.look();
         let list = |server: &ServerName| {
@@ -157,8 +157,8 @@ impl Registry {
         enabled.chain(disabled).collect()
     }
 
-    /// The generation that a search sees. Blocks while snapshots and index are loaded: at the first
-    /// call and after each commit. An index that does not fit is rebuilt without a word.
+    /// Returns the generation that a search uses. Blocks while snapshots and index are loaded: at
+    /// the first call and after each commit. Rebuilds an index that does not match.
     pub fn generation(&self) -> Result<Arc<Generation>, RegistryError> {
         let seen = self.0.look();
         let mut held = self.0.generation.lock();
@@ -173,8 +173,8 @@ impl Registry {
         Ok(generation)
     }
 
-    /// Returns the generation, if it is loaded and still the newest. Blocks no longer than one check
-    /// of file dates. Commits of other processes are visible after at most one millisecond.
+    /// Returns the generation if it is loaded and current. Blocks no longer than one check of file
+    /// dates. Commits of other processes are visible after at most one millisecond.
     pub fn loaded(&self) -> Option<Arc<Generation>> {
         let seen = self.0.look_lately();
         let held = self.0.generation.try_lock()?;
@@ -182,8 +182,8 @@ impl Registry {
         of.is_same(&seen).then(|| Arc::clone(generation))
     }
 
-    /// The tool whose name is written as we write it, `server/tool`, if it is loaded and still the
-    /// newest. Like [`Registry::loaded`] it never blocks for long.
+    /// Returns the tool with the canonical name `server/tool`, if it is loaded and current. Like
+    /// [`Registry::loaded`], never blocks for long.
     pub fn named(&self, asked: &str) -> Option<Arc<Entry>> {
         if let Some(generation) = self.loaded() {
             return generation.named(asked).cloned();
@@ -192,8 +192,9 @@ impl Registry {
         self.0.parts.find(asked, |of| of.is_same(&seen))
     }
 
-    /// Loads only the server of a canonical name, and finds the tool. Blocks while one snapshot is
-    /// read. `None` for every other name, and for tools that the configuration or a pin blocks.
+    /// Loads only the server of a canonical name, and returns the tool. Blocks while one snapshot
+    /// is read. Returns `None` for every other name, and for tools that the configuration or a pin
+    /// blocks.
     pub fn load_named(&self, asked: &str) -> Option<Arc<Entry>> {
         let seen = self.0.look();
         let (server, tool) = asked.split_once('/')?;
@@ -216,8 +217,8 @@ impl Registry {
         entry
     }
 
-    /// A server as its snapshot shows it, where its tools are loaded. Does not wait for a generation that is
-    /// being loaded.
+    /// Returns a server according to its snapshot, if its tools are loaded. Does not wait for a
+    /// generation that is being loaded.
     pub fn known_server(&self, name: &ServerName) -> Option<Arc<KnownServer>> {
         self.0.parts.server(name).or_else(|| {
             let held = self.0.generation.try_lock()?;
@@ -226,13 +227,14 @@ impl Registry {
         })
     }
 
-    /// Loads the encoder, if it is enabled and not loaded: a search that finds no generation loaded does
-    /// this in parallel. Blocks some 10 ms.
+    /// Loads the encoder, if it is on and not loaded. A search runs this in parallel to loading the
+    /// generation. Blocks for about 10 ms.
     pub fn load_encoder(&self) {
         let _ = self.0.encoder.get();
     }
 
-    /// This very list is the one we have, fresh: then there is nothing to commit.
+    /// Returns true if this snapshot is already stored and not stale, so that a commit would change
+    /// nothing.
     pub fn holds(&self, snapshot: &Snapshot) -> bool {
         let seen = self.0.look();
         let record = seen.records.servers.get(snapshot.server.as_str());
@@ -240,12 +242,12 @@ impl Registry {
         record.is_some_and(|it| it.stale.is_none() && it.snapshot.as_ref() == Some(&file_name))
     }
 
-    /// Commits news durably, and returns the changes; one entry for each piece of news.
+    /// Commits the results of surveys durably, and returns the changes: one entry per survey.
     ///
-    /// Waits for other writers. The state on disk is the old one until the catalog is renamed and the
-    /// new one from then on, whenever the process may die. `keep_others` keeps servers that are not in
-    /// the news; otherwise they are removed. `now` is in unix seconds and is used for failed surveys
-    /// only: a snapshot has its own time.
+    /// Waits for other writers. The commit is atomic: the state on disk changes when the catalog is
+    /// renamed, even if the process crashes. With `keep_others`, servers without a survey are kept;
+    /// otherwise they are removed. `now` is in Unix seconds and is used for failed surveys only,
+    /// since a snapshot contains its own time.
     pub fn commit(
         &self,
         news: Vec<News>,
@@ -266,9 +268,9 @@ impl Registry {
         Ok(done.planned)
     }
 
-    /// Removes the marks of changed tools whose definition was read: each with the time of its
-    /// [`Entry::changed`], so that a tool which changed again meanwhile keeps its mark. Waits for other
-    /// writers, but for `NOTE_WAIT` at most: a description waits for it.
+    /// Removes the marks of changed tools whose definition was read. Each is passed with the time
+    /// of its [`Entry::changed`], so that a tool that changed again meanwhile keeps its mark. Waits
+    /// at most `NOTE_WAIT` for other writers, because a description waits for this call.
     ///
     /// [`Entry::changed`]: crate::Entry::changed
     pub fn note_read(&self, tools: &[(ToolRef, u64)]) -> Result<(), RegistryError> {
@@ -286,12 +288,13 @@ impl Registry {
         Ok(())
     }
 
-    /// Computes a vector for every tool that has none: some 4 ms of a core each, once until the tool
-    /// changes. Uses `threads` threads; `go_on` is called after some tools with the number done and the
-    /// total, and may stop the work. Returns the number of vectors computed.
+    /// Computes a vector for every tool that has none, at about 4 ms of one core each. Uses
+    /// `threads` threads. Calls `go_on` after some tools with the number done and the total, and
+    /// stops if it returns false. Returns the number of vectors computed.
     ///
-    /// They are written every few seconds of work, and used by the next search; a process that dies
-    /// loses the rest. Does nothing if embeddings are off, or over [`EMBEDDED_TOOLS_MAX`] tools.
+    /// Vectors are written every few seconds, and the next search uses them; a process that is
+    /// killed loses the rest. Does nothing if embeddings are off, or if there are more than
+    /// [`EMBEDDED_TOOLS_MAX`] tools.
     ///
     /// [`EMBEDDED_TOOLS_MAX`]: crate::EMBEDDED_TOOLS_MAX
     pub fn embed_tools(
@@ -323,8 +326,8 @@ impl Registry {
     }
 
     /// Stores example requests of tools, and removes those of definitions and servers that no
-    /// longer exist. A search
-    /// matches them, once [`Registry::embed_tools`] has run also by their meaning.
+    /// longer exist. A search matches their words, and also their embeddings once
+    /// [`Registry::embed_tools`] has run.
     pub fn store_requests(
         &self,
         made: &[(ToolRef, Digest, Vec<String>)],
@@ -345,15 +348,16 @@ impl Registry {
         Ok(self.0.disk.write(requests::FILE, &stored.to_bytes())?)
     }
 
-    /// The treatment of the unaccepted definitions of a server; `None` for one that is not configured.
+    /// Returns the treatment of a server's unaccepted definitions; `None` if the server is not
+    /// configured.
     pub(crate) fn pin_of(&self, server: &str) -> Option<Pin> {
         let applied = self.0.applied.load();
         let mut rules = applied.rules.servers.iter();
         rules.find(|it| it.name.as_str() == server).map(|it| it.pin)
     }
 
-    /// Returns the configured servers whose snapshot is missing or does not match its name, with the
-    /// reason. Reads all snapshots.
+    /// Returns the configured servers whose snapshot is missing or does not match its name, with
+    /// the reason. Reads all snapshots.
     pub fn list_damaged(&self) -> Vec<(ServerName, String)> {
         let seen = self.0.look();
         let rules = seen.applied.rules.servers.iter();
@@ -374,7 +378,8 @@ impl Registry {
         Arc::clone(&self.0.look().book)
     }
 
-    /// The changes that surveys found, the oldest first, of one server or of all; of some megabytes.
+    /// Returns the changes that surveys found, oldest first, of one server or of all: up to some
+    /// megabytes.
     pub fn list_history(&self, server: Option<&str>) -> Vec<HistoryEntry> {
         history::list(&self.0.disk, server)
     }
@@ -393,7 +398,8 @@ impl AppliedRules {
 }
 
 impl Seen {
-    /// A thing made from the one holds for the other.
+    /// Returns true if both have the same files and configuration, so that data derived from one is
+    /// valid for the other.
     fn is_same(&self, other: &Self) -> bool {
         self.stamp == other.stamp && Arc::ptr_eq(&self.applied, &other.applied)
     }
@@ -424,8 +430,8 @@ impl Inner {
         seen
     }
 
-    /// Returns the state read a moment ago, or reads it again if this process or the configuration
-    /// changed it since: of many calls in a row, few check the disk.
+    /// Returns the state read within the last [`LOOK_EVERY`], or reads it again if this process or
+    /// the configuration changed it since. So only a few of many consecutive calls check the disk.
     fn look_lately(&self) -> Arc<Seen> {
         let writes = self.disk.writes();
         let mut glance = self.glance.lock();
@@ -452,8 +458,8 @@ impl Inner {
         [catalog, pins, requests, vectors]
     }
 
-    /// Loads until no other process committed meanwhile: it may have removed a snapshot that was about
-    /// to be read. Stops retrying if another process commits continuously.
+    /// Loads again until no other process committed meanwhile, since a commit may have removed a
+    /// snapshot before it was read. Stops retrying if another process commits continuously.
     fn load_newest(&self) -> Result<(Arc<Seen>, Arc<Generation>), RegistryError> {
         let mut seen = self.look();
         let mut generation = self.load(&seen)?;

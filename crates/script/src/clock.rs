@@ -8,7 +8,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-/// The clock of one script. It is paused while a person is asked something.
+/// The clock of one script. It is paused while a question to the user is open.
 #[derive(Debug)]
 pub struct Clock {
     time: Mutex<Time>,
@@ -24,7 +24,7 @@ struct Time {
 }
 
 impl Clock {
-    /// Makes a clock that runs from now on.
+    /// Creates a clock that starts now.
     pub fn start(limit: Duration) -> Arc<Self> {
         let time = Time {
             left: limit,
@@ -48,7 +48,7 @@ impl Clock {
         Stopped(Arc::clone(self))
     }
 
-    /// Returns when the time has run out.
+    /// Waits until the time has run out.
     pub(crate) async fn run_out(&self) {
         loop {
             let end = {

@@ -227,7 +227,7 @@ fn remove_part(node: Node<'_>, edits: &mut Edits<'_>) {
         }
         "abstract_class_declaration" => blank_token(node, "abstract", edits),
         "throw_statement" => {
-            // The engine throws null, too; this one is thrown by the script.
+            // The engine throws null, too; this null is thrown by the script.
             if let Some(value) = node.named_child(0) {
                 edits.insert(value.start_byte(), "$thrown((");
                 edits.insert_behind(value.end_byte(), "))");

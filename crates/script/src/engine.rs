@@ -45,8 +45,8 @@ impl<'a> Engine<'a> {
         runtime.set_memory_limit(MEMORY_BYTES_MAX);
         runtime.set_max_stack_size(STACK_BYTES_MAX);
         let met = Rc::new(Cell::new(None));
-        // The caller's clock is paused while a person is asked; this limit counts processor time
-        // instead.
+        // The caller's clock is paused while a question to the user is open; this limit counts
+        // processor time instead.
         let wall = processor_time() + Duration::from_millis(job.wall_ms);
         let noted = Rc::clone(&met);
         runtime.set_interrupt_handler(Some(Box::new(move || {

@@ -1,10 +1,10 @@
 //! Scripts of models: TypeScript or JavaScript in which every server is an object and every tool a
 //! function, run in a separate process that can only reach what its [`Tools`] provide.
 //!
-//! There are two halves, which exchange messages line by line. The helper ([`work_as_helper`], our own
-//! program) reads a script, removes its types and runs it in `QuickJS`, without files and network. The
-//! [`Runner`] starts the helper, enforces its limits and answers its questions. This crate knows no
-//! server, no protocol and no client.
+//! The crate has two halves, which exchange messages line by line. The helper ([`work_as_helper`],
+//! our own program) reads a script, removes its types and runs it in `QuickJS`, without files and
+//! network. The [`Runner`] starts the helper, enforces its limits and answers its requests. This
+//! crate does not depend on servers, protocols or clients.
 
 #![warn(missing_docs)]
 

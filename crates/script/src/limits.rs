@@ -10,10 +10,10 @@ pub const WALL_DEFAULT: Duration = Duration::from_secs(30);
 /// The longest time limit that a caller may give; the calls of a long script take time.
 pub const WALL_MAX: Duration = Duration::from_mins(10);
 
-/// The longest script, in bytes, which is more than anyone writes by hand.
+/// The longest script, in bytes; handwritten scripts are shorter.
 pub const SCRIPT_BYTES_MAX: usize = 256 * 1024;
 
-/// The limit on the engine's processor time: a script mostly waits.
+/// The limit on the engine's processor time: a script spends most of its time waiting.
 pub(crate) const PROCESSOR_MAX: Duration = Duration::from_secs(10);
 
 /// The number of seconds beyond [`PROCESSOR_MAX`] after which the system sends SIGXCPU if the engine does

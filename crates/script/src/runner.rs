@@ -97,7 +97,7 @@ pub struct Runner {
 }
 
 impl Runner {
-    /// Makes a runner. `program` with `arguments` is a process that runs
+    /// Creates a runner. `program` with `arguments` is a process that runs
     /// [`work_as_helper`](crate::work_as_helper).
     pub fn new(program: PathBuf, arguments: Vec<OsString>) -> Self {
         Self {
@@ -107,7 +107,7 @@ impl Runner {
         }
     }
 
-    /// Makes a runner that starts our own program as the helper.
+    /// Creates a runner that starts our own program as the helper.
     pub fn of_own_program() -> Option<Self> {
         let program = processes::own_program()?;
         Some(Self::new(program, vec!["script-helper".into()]))
@@ -131,7 +131,7 @@ impl Runner {
         let (child, has_waited) = self.take()?;
         let (outcome, is_silent) = run_in(child, job, clock, tools).await?;
         if has_waited && is_silent && matches!(outcome.ended, Ended::Killed) {
-            // It may have been killed while it was idle; no request was sent, so nothing is done twice.
+            // The idle process may have been killed; no request was sent, so no call is repeated.
             return Ok(run_in(self.start()?, job, clock, tools).await?.0);
         }
         Ok(outcome)
@@ -199,7 +199,7 @@ async fn run_in(
         Some(Ok(None)) => how_it_ended(&mut child).await?,
         Some(Err(error)) => Ended::Gone(format!("communication with its process failed: {error}")),
     };
-    // It has sent its result, or never will.
+    // The process has sent its result, or never will.
     let _ = child.start_kill();
     let _ = child.wait().await;
     Ok((ScriptOutcome { ended, log, calls }, is_silent))
@@ -210,7 +210,8 @@ async fn how_it_ended(child: &mut Child) -> io::Result<Ended> {
     use std::os::unix::process::ExitStatusExt as _;
 
     let status = child.wait().await?;
-    // SIGXCPU; SIGKILL, which no limit of ours sends before SIGXCPU; SIGSEGV; SIGABRT.
+    // The signals are SIGXCPU; SIGKILL, which our limits never send before SIGXCPU; SIGSEGV;
+    // SIGABRT.
     Ok(match status.signal() {
         Some(24) => Ended::Exceeded(Limit::Processor),
         Some(9) => Ended::Killed,

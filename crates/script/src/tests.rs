@@ -71,7 +71,7 @@ impl Echo {
                     _ => json!({"content": [], "structuredContent": input}),
                 }
             }
-            // Five letters a chunk, the last shorter.
+            // Returns five bytes per chunk, fewer in the last.
             ScriptRequest::Chunk { from, .. } => {
                 let text = "one\ntwo\nthree\n\nfive";
                 let end = (from + 5).min(text.len());

@@ -11,13 +11,13 @@ use tokio::{
 
 use crate::{error::ResolveError, secret::Secret};
 
-/// The timeout of a command, which may have to ask the person for a fingerprint.
+/// The timeout of a command, which may have to ask the user for a fingerprint.
 const WAIT: Duration = Duration::from_secs(30);
 
 /// The most bytes that are read from each of its output streams.
 const OUTPUT_BYTES_MAX: u64 = 64 * 1024;
 
-/// The most of its stderr that is shown, in characters.
+/// The maximum length of the stderr excerpt in an error, in characters.
 const SAID_CHARS_MAX: usize = 200;
 
 /// Runs the command without a shell, in this process's environment, and returns its output without the
@@ -62,8 +62,8 @@ pub(crate) async fn run(words: &[String], spawner: &Arc<Spawner>) -> Result<Secr
     }
 }
 
-/// Explains a failure by the last line of stderr, which is the most specific, without the text that the
-/// command printed as a secret.
+/// Explains a failure by the last line of stderr, which is the most specific, without any text that
+/// the command printed as the secret.
 fn explain(status: &str, said: &str, printed: &str) -> String {
     let line = said.lines().rev().map(str::trim).find(|it| !it.is_empty());
     let Some(line) = line else {

@@ -35,7 +35,7 @@ pub struct PrivateFiles {
 }
 
 impl PrivateFiles {
-    /// Makes private files that are not sealed.
+    /// Creates private files that are not sealed.
     pub fn plain(state_dir: &Path) -> Self {
         Self {
             state_dir: state_dir.to_owned(),

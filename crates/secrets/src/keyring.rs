@@ -49,7 +49,7 @@ mod reached {
     /// The service name of our keys in the keyring.
     const SERVICE: &str = "proxy";
 
-    /// The timeout for the keyring: a locked keyring asks the person, who may be absent.
+    /// The timeout of the keyring: a locked keyring prompts the user, who may be absent.
     const WAIT: Duration = Duration::from_secs(20);
 
     const KEY_BYTES: usize = 32;

@@ -1,7 +1,7 @@
 //! Secrets to which the configuration refers without holding them: `${secret:NAME}`, `${file:PATH}` and
 //! `${command:...}`.
 //!
-//! This crate stores and reads secrets. It does not know their use.
+//! This crate stores and reads secrets. It does not depend on their use.
 
 #![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]

@@ -29,7 +29,7 @@ pub struct Resolver {
 }
 
 impl Resolver {
-    /// Makes a resolver that reads from this store, and starts commands with this spawner.
+    /// Creates a resolver that reads from this store, and starts commands with this spawner.
     pub fn new(store: Store, spawner: Arc<Spawner>) -> Self {
         Self {
             store,

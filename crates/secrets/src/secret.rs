@@ -1,4 +1,4 @@
-//! A text that is not shown by accident.
+//! A text that is not printed by accident.
 
 use std::fmt;
 
@@ -7,12 +7,12 @@ use std::fmt;
 pub struct Secret(String);
 
 impl Secret {
-    /// Makes a secret of a text.
+    /// Creates a secret from a text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// Returns the text itself, for the place that needs it.
+    /// Returns the text itself.
     pub fn expose(&self) -> &str {
         &self.0
     }

@@ -11,7 +11,7 @@ use files::{FolderError, Lock, private_folder};
 
 use crate::{keeping::PrivateFiles, name::SecretName, secret::Secret};
 
-/// The largest file of secrets, which is far more than any user needs.
+/// The largest file of secrets; no user needs this size.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// The largest secret in bytes; a key of any kind is shorter.

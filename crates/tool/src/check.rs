@@ -30,8 +30,9 @@ pub struct Checker {
 const QUICK_STEPS_MAX: u64 = 1_000;
 
 impl Checker {
-    /// Never fails: if the schema cannot be compiled (an unknown dialect, or a reference to another
-    /// document, which is never fetched), the checker accepts everything and the server decides.
+    /// Compiles a schema. Never fails: if the schema cannot be compiled (an unknown dialect, or a
+    /// reference to another document, which is never fetched), the checker accepts everything and
+    /// the server decides.
     pub fn new(schema: &str) -> Self {
         let ready = serde_json::from_str(schema).ok().and_then(Ready::new);
         Self { ready }

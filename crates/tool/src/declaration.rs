@@ -13,8 +13,8 @@ const MEMBERS_MAX: usize = 200;
 /// The longest doc comment, in characters.
 const COMMENT_CHARS_MAX: usize = 600;
 
-/// Declares a server as an object whose members are its tools. Its global is declared only if the name
-/// is an identifier; `tools["name"]` always is.
+/// Declares a server as an object whose members are its tools. The server gets a global of its own
+/// only if its name is an identifier, but is always declared as `tools["name"]`.
 pub fn declare_server<'a>(server: &str, tools: impl IntoIterator<Item = &'a Tool>) -> String {
     let mut out = String::new();
     let members: String = tools.into_iter().map(declare_tool).collect();

@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Digest([u8; 32]);
 
-/// A member that an object has twice. Parsers disagree on which of the two counts, so such a text is
+/// A member that an object has twice. Parsers disagree on which of the two counts, so the text is
 /// ambiguous.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DuplicateMember(pub String);

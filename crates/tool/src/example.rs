@@ -213,7 +213,7 @@ fn subtract_size(value: &Value, room: &mut usize) -> Option<()> {
     }
 }
 
-/// Resolves a node to the one with the limits: the first alternative that is not `null`.
+/// Resolves a node to its first alternative that is not `null`, which has the limits.
 fn choose_alternative(node: SchemaNode<'_>) -> SchemaNode<'_> {
     let node = node.resolve();
     if node.get("type").is_some() || node.get("properties").is_some() {

@@ -21,7 +21,8 @@ impl Tool {
     }
 }
 
-/// The recursion is bounded: both were parsed from text by a parser with a nesting limit.
+/// Collects the headers of the arguments. The recursion is bounded, because the parser of both
+/// values has a nesting limit.
 fn collect(schema: &Value, arguments: &Value, found: &mut Vec<(String, String)>) {
     let properties = schema.get("properties").and_then(Value::as_object);
     for (name, property) in properties.into_iter().flatten() {

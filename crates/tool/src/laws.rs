@@ -1,5 +1,5 @@
-//! Properties of untrusted input for arbitrary bytes: tests check them, and a fuzzer can target
-//! them.
+//! Properties of untrusted input that hold for arbitrary bytes; tests check them, and a fuzzer can
+//! target them.
 
 use serde_json::{Map, Value, json};
 
@@ -85,8 +85,9 @@ const TYPES: [&str; 8] = [
     "string", "integer", "number", "boolean", "null", "array", "object", "odd",
 ];
 
-/// Accepted arguments pass a second check unchanged, under the names that they came with; refused
-/// ones get a short reason. `input`: choices, of a schema and then of arguments.
+/// Checks that accepted arguments pass a second check unchanged, under the names that they came
+/// with, and that refused ones get a short reason. `input` holds the choices of a schema and then
+/// of arguments.
 ///
 /// # Panics
 ///
@@ -112,7 +113,8 @@ pub fn what_was_read_passes_and_what_is_refused_says_why(input: &[u8]) {
     }
 }
 
-/// Any text is read as a schema without a panic, and its minified form means the same.
+/// Checks that any text is read as a schema without a panic, and that its minified form means the
+/// same.
 ///
 /// # Panics
 ///
@@ -136,7 +138,7 @@ mod tests {
 
     use super::*;
 
-    /// Bytes that are a schema now and then.
+    /// Bytes that are sometimes a schema.
     fn almost_schema() -> impl Strategy<Value = Vec<u8>> {
         let choices = vec(any::<u8>(), 0..120);
         (choices, any::<u16>(), any::<u8>()).prop_map(|(choices, at, byte)| {

@@ -12,12 +12,12 @@ pub const SERVER_NAME_CHARS_MAX: usize = 32;
 pub struct ServerName(String);
 
 impl ServerName {
-    /// The name as text.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The built-in server, whose tools are our own (`proxy/read_result`).
+    /// Returns the built-in server, whose tools are our own (`proxy/read_result`).
     pub fn built_in() -> Self {
         Self(BUILT_IN.to_owned())
     }
@@ -27,7 +27,7 @@ impl ServerName {
         self.0 == BUILT_IN
     }
 
-    /// The server whose tools are saved scripts. No other server may have its name.
+    /// Returns the server whose tools are saved scripts. No other server may have its name.
     pub fn scripts() -> Self {
         Self(SCRIPTS.to_owned())
     }
@@ -111,12 +111,12 @@ impl fmt::Display for ServerName {
 pub struct ToolRef {
     /// The server that offers it.
     pub server: ServerName,
-    /// The tool's own name, as its server calls it.
+    /// The tool's own name, as its server lists it.
     pub tool: String,
 }
 
 impl ToolRef {
-    /// Makes the address of a server's tool.
+    /// Creates the address of a server's tool.
     pub fn new(server: ServerName, tool: impl Into<String>) -> Self {
         let tool = tool.into();
         Self { server, tool }
@@ -156,8 +156,8 @@ pub fn fold(name: &str) -> String {
         .collect()
 }
 
-/// Returns at most `max` of the `names` that are similar to `unknown`, the most similar first; only
-/// those that a person would recognize as a typo or as a short form.
+/// Returns at most `max` of the `names` that are similar to `unknown`, the most similar first.
+/// Includes only names that a user would recognize as a typo or as a short form.
 pub fn near<'a>(
     unknown: &str,
     names: impl IntoIterator<Item = &'a str>,
@@ -201,7 +201,7 @@ fn is_short_form(short: &str, long: &str) -> bool {
     is_end && short.len() >= 4 && short.len() * 5 >= long.len() * 2 && !is_slip(short, long)
 }
 
-/// Returns true if the names differ by a letter or two, which the edit distance rates better.
+/// Returns true if the names differ by a letter or two, which edit distance rates better.
 fn is_slip(short: &str, long: &str) -> bool {
     long.len() - short.len() <= 2
 }

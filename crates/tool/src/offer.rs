@@ -53,7 +53,7 @@ pub enum ItemKind {
 }
 
 impl ItemKind {
-    /// The member that identifies an element of its list.
+    /// Returns the member that identifies an element of its list.
     pub fn id_key(self) -> &'static str {
         match self {
             Self::Prompt => "name",
@@ -62,7 +62,7 @@ impl ItemKind {
         }
     }
 
-    /// The member of a result that holds the list.
+    /// Returns the member of a result that holds the list.
     pub fn list_key(self) -> &'static str {
         match self {
             Self::Prompt => "prompts",
@@ -122,17 +122,17 @@ impl OfferItem {
         })
     }
 
-    /// The digest of the definition; for a resource or template, of its texts alone.
+    /// Returns the digest of the definition; for a resource or template, of its texts alone.
     pub fn digest(&self) -> Digest {
         self.digest
     }
 
-    /// The prompt's name, the resource's URI or the URI template, as its server has it.
+    /// Returns the prompt's name, the resource's URI or the URI template, as sent by the server.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// The whole element.
+    /// Returns the whole element.
     pub fn json(&self) -> &str {
         &self.json
     }
@@ -144,7 +144,7 @@ impl OfferItem {
 }
 
 impl Offer {
-    /// One of the lists.
+    /// Returns one of the lists.
     pub fn list(&self, kind: ItemKind) -> &[OfferItem] {
         match kind {
             ItemKind::Prompt => &self.prompts,

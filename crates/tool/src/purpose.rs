@@ -99,7 +99,7 @@ fn flat(lines: &[&str]) -> String {
     drop_number(text.trim_start_matches(is_mark)).to_owned()
 }
 
-/// `1. Open it` becomes `Open it`.
+/// Removes a list number: `1. Open it` becomes `Open it`.
 fn drop_number(text: &str) -> &str {
     let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let is_list = (1..=LIST_DIGITS_MAX).contains(&(text.len() - rest.len()));
@@ -107,7 +107,7 @@ fn drop_number(text: &str) -> &str {
     item.filter(|_| is_list).unwrap_or(text)
 }
 
-/// `[text](address)` becomes `text`.
+/// Removes link addresses: `[text](address)` becomes `text`.
 fn drop_links(text: &str) -> String {
     let mut flat = String::with_capacity(text.len());
     let mut rest = text;
@@ -214,8 +214,8 @@ fn make_from_name(name: &str, parameters: &[Parameter]) -> String {
     one_line(&format!("{sentence} by {}", named.join(", ")))
 }
 
-/// Splits an identifier into words: `getHTTPStatus`, `get_http-status` and `get.http__status` have the
-/// same ones. Acronyms keep their capitals, other words become lower case.
+/// Splits an identifier into words: `getHTTPStatus`, `get_http-status` and `get.http__status` have
+/// the same words. Acronyms keep their capitals, other words become lower case.
 pub(crate) fn words(name: &str) -> Vec<String> {
     let mut words: Vec<String> = vec![String::new()];
     let letters: Vec<char> = name.chars().collect();

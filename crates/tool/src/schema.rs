@@ -62,8 +62,8 @@ fn parameter(field: &Field<'_>) -> Parameter {
 
 /// Removes the white space between the tokens of a schema; nothing else changes.
 ///
-/// It works on the text, so the spelling of numbers, escapes, key order and duplicate keys survive. A
-/// text that is not JSON is returned unchanged.
+/// Works on the text, so the spelling of numbers, escapes, key order and duplicate keys are
+/// preserved. A text that is not JSON is returned unchanged.
 pub fn minified(schema: &str) -> String {
     if serde_json::from_str::<IgnoredAny>(schema).is_err() {
         return schema.to_owned();

@@ -11,9 +11,9 @@ const REQUIRED_COLUMNS_MAX: usize = 130;
 const OPTIONAL_COLUMNS_MAX: usize = 99;
 /// Room for the members of a structured result.
 const OUTPUT_COLUMNS_MAX: usize = 24;
-/// The member in which the Python SDK wraps every value that is not an object. It would cost each such
-/// hit five tokens without information; a script that reads another member gets an error with this
-/// name.
+/// The member in which the Python SDK wraps every value that is not an object. Showing it would
+/// cost five tokens per hit without adding information; a script that reads another member gets an
+/// error with this name.
 const WRAPPER: &str = "result";
 
 /// Renders a tool's parameters as `(owner: string, page?: integer=1)`, required ones first.

@@ -80,7 +80,7 @@ impl Tool {
     /// Parses one element of a `tools` array. Everything except the name is optional, and a field of an
     /// unexpected type counts as absent: a tool is rejected only if it cannot be called.
     pub fn parse(json: &str) -> Result<Self, ToolError> {
-        // Serde would accept a list as the fields in their order.
+        // Serde would accept a list as the fields in order.
         if !json.trim_start().starts_with('{') {
             return Err(ToolError::NotAnObject(
                 "it does not start with `{`".to_owned(),
@@ -100,22 +100,22 @@ impl Tool {
         })
     }
 
-    /// The tool's name, as its server calls it.
+    /// Returns the tool's name, as its server lists it.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The hints in `annotations`; none if they cannot be parsed.
+    /// Returns the hints in `annotations`; no hints if they cannot be parsed.
     pub fn annotations(&self) -> Annotations {
         self.annotations
     }
 
-    /// The whole definition, byte for byte as the server sent it.
+    /// Returns the whole definition, byte for byte as the server sent it.
     pub fn json(&self) -> &str {
         &self.json
     }
 
-    /// `title`, else `annotations.title`.
+    /// Returns `title`, else `annotations.title`.
     pub fn title(&self) -> Option<String> {
         let fields = self.fields();
         let of_annotations = || {
@@ -125,13 +125,13 @@ impl Tool {
         RawDefinition::text(fields.title).or_else(of_annotations)
     }
 
-    /// The description, empty when there is none.
+    /// Returns the description, or an empty text if there is none.
     pub fn description(&self) -> String {
         let fields = self.fields();
         RawDefinition::text(fields.description).unwrap_or_default()
     }
 
-    /// The input schema as sent; `{"type":"object"}` if the server sent none.
+    /// Returns the input schema as sent; `{"type":"object"}` if the server sent none.
     pub fn input_schema(&self) -> Cow<'_, str> {
         match self.fields().input_schema {
             Some(schema) => Cow::Borrowed(schema.get()),
@@ -139,12 +139,12 @@ impl Tool {
         }
     }
 
-    /// The output schema as text, if it has one.
+    /// Returns the output schema as text, if there is one.
     pub fn output_schema(&self) -> Option<&str> {
         self.fields().output_schema.map(RawValue::get)
     }
 
-    /// Returns true if the server or its author says that this tool should no longer be used.
+    /// Returns true if the server marks the tool as deprecated.
     pub fn is_deprecated(&self) -> bool {
         let fields = self.fields();
         let flagged = |raw: Option<&RawValue>| {
@@ -155,7 +155,8 @@ impl Tool {
         flagged(fields.annotations) || flagged(fields.meta) || says_deprecated(&description())
     }
 
-    /// The digest of the definition, which does not depend on the order of keys or white space.
+    /// Returns the digest of the definition, which does not depend on the order of keys or white
+    /// space.
     pub fn digest(&self) -> Digest {
         self.digest
     }
@@ -165,10 +166,10 @@ impl Tool {
     }
 }
 
-/// Returns true if a description says that its own tool is deprecated: the description or one of its
-/// sentences begins with the word ("DEPRECATED: use x", "Deprecated."), or it contains "this tool is
-/// deprecated". A description that mentions deprecated things, or a deprecated parameter, does not
-/// count.
+/// Returns true if a description declares its own tool deprecated: the description or one of its
+/// sentences begins with the word ("DEPRECATED: use x", "Deprecated."), or it contains "this tool
+/// is deprecated". A description that mentions deprecated things, or a deprecated parameter, does
+/// not count.
 fn says_deprecated(description: &str) -> bool {
     const MARKUP: [char; 8] = ['[', '(', '*', '_', '`', '~', '"', '\u{26a0}'];
     let is_markup = |c: char| MARKUP.contains(&c) || c.is_whitespace() || c == '\u{fe0f}';

@@ -1,5 +1,5 @@
-//! Tests with the tools of real servers: the cost of search hits, and that no tool makes this crate
-//! fail.
+//! Tests with the tools of real servers: the cost of search hits, and that this crate handles every
+//! tool.
 
 #![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
 
@@ -9,12 +9,12 @@ use serde_json::Value;
 use tiktoken_rs::o200k_base_singleton;
 use tool::{Checker, Tool, example, parameters, purpose, signature};
 
-/// A hit may cost this much at most, and this much on average: the answer of five hits has a
-/// line of counts beside them and must stay under 200 (interface, section 4).
+/// The maximum tokens of one hit, and the maximum mean: a response with five hits also has a line
+/// of counts and must stay under 200 tokens (interface, section 4).
 const HIT_TOKENS_MAX: usize = 90;
 const HIT_TOKENS_MEAN_MAX: usize = 37;
 
-/// Schemas that compile and schemas an example is found for, of a hundred.
+/// The minimum percentage of schemas that compile, and of schemas with a generated example.
 const SEEING_PERCENT_MIN: usize = 99;
 const SHOWN_PERCENT_MIN: usize = 99;
 
@@ -86,8 +86,8 @@ fn real_tools_are_read_checked_and_shown() {
     );
 }
 
-/// Every tool of the catalogues in the repository, or of the larger collection beside it where there
-/// is one; and a few written for this test.
+/// Returns every tool of the catalogues in the repository, or of the larger collection beside it if
+/// there is one, and a few tools written for this test.
 fn tools() -> Vec<(String, Tool)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let larger = root.join("../shared/servers/snapshots");
@@ -102,13 +102,13 @@ fn tools() -> Vec<(String, Tool)> {
     let files = files.filter(|file| file.extension().is_some_and(|it| it == "json"));
     let theirs: Vec<_> = files.flat_map(|file| tools_of(&file)).collect();
     assert!(theirs.len() >= TOOLS_MIN, "{} tools", theirs.len());
-    // Not `eprintln!`: nobody would see it while the test passes.
+    // The output of `eprintln!` is hidden while the test passes.
     let mut stderr = std::io::stderr();
     writeln!(stderr, "real_tools: {} tools", theirs.len()).unwrap();
     theirs.into_iter().chain(own_tools()).collect()
 }
 
-/// As many are in the repository.
+/// The number of tools in the repository.
 const TOOLS_MIN: usize = 344;
 
 fn tools_of(file: &Path) -> Vec<(String, Tool)> {

@@ -19,7 +19,7 @@ fn can() -> Value {
     json!({"elicitation": {}})
 }
 
-/// A session over stdio that gets the server's questions as requests.
+/// Plays a session over stdio that gets the server's questions as requests.
 async fn by_requests(client: Client, name: &'static str) {
     client.answers(ELICIT, says(name));
     let mut replies = Vec::new();
@@ -75,7 +75,7 @@ async fn in_rounds<F: Future<Output = Value>>(
     }
 }
 
-/// A session over HTTP: questions on any stream are answered by POST.
+/// Plays a session over HTTP: questions on any stream are answered by POST.
 async fn over_http(web: Web, name: &'static str) {
     let mut calls = JoinSet::new();
     for n in 0..CALLS {
@@ -107,7 +107,7 @@ async fn over_http(web: Web, name: &'static str) {
     }
 }
 
-/// Two clients, one per transport, that end while the server waits for their answer.
+/// Starts two clients, one per transport, and ends them while the server waits for their answer.
 async fn die_while_asked(house: &House, web: &Web) {
     let over_stdio = client_with(house, can()).await;
     over_stdio.holds_back(ELICIT);

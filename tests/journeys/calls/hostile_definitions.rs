@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 
 use crate::house;
 
-/// More nested levels than any stack for a recursion can hold.
+/// More nested levels than the stack of any recursive function can hold.
 const LEVELS: usize = 10_000;
 
 /// The expected outcome of a call with the arguments of the row.
@@ -192,7 +192,7 @@ const SCHEMAS: [(&str, &str, &str, Then); 34] = [
     ),
 ];
 
-/// The same for schemas that are too large to be written out.
+/// Returns the same table for schemas that are too large to be written out.
 fn large_schemas() -> Vec<(&'static str, String, &'static str, Then)> {
     let nested = |open: &str, shut: &str| open.repeat(LEVELS) + "{}" + &shut.repeat(LEVELS);
     let many = |row: fn(usize) -> String| (0..LEVELS).map(row).collect::<Vec<_>>().join(",");

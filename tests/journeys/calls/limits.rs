@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::{calling, house, opened, until};
 
-/// A tool that runs until this file exists, and records its begin and end.
+/// Creates a server with a tool that runs until this file exists and records its begin and end.
 fn works(gate: &Path) -> Fake {
     let steps = [
         Step::remark("began"),
@@ -85,7 +85,8 @@ async fn a_call_in_the_queue_keeps_its_limit_and_never_reaches_the_server() {
     house.stops_clean().await;
 }
 
-/// A stuck call must end at its limit, and the server must be notified.
+/// Calls a stuck tool; the call must fail at its limit, and the server must be notified. Returns
+/// the error.
 async fn runs_out(server: Fake, options: Value) -> String {
     let tool = |server: Fake| server.tool("stuck", Step::UntilCancelled);
     let (house, client) = opened([tool(server)]).await;

@@ -14,7 +14,7 @@ use crate::{answered_in_the_end, calling, house, until};
 
 const MANY_TOOLS: usize = 3_000;
 
-/// A server that adds a tool when one is called.
+/// Creates a server that adds a tool when one is called.
 fn growing(era: Era) -> Fake {
     fake("any")
         .era(era)

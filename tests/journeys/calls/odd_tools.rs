@@ -15,7 +15,7 @@ fn wide(parameters: usize) -> Value {
     json!({ "type": "object", "properties": properties })
 }
 
-/// Name, description, schema, and accepted arguments.
+/// Returns the name, description, schema and accepted arguments of each tool.
 fn odd_tools() -> Vec<(String, Value, Value, Value)> {
     let object = || json!({ "type": "object" });
     let tool = |name: &str, description: Value, schema, arguments| {

@@ -29,7 +29,7 @@ pub(crate) async fn client_with(house: &House, capabilities: Value) -> Client {
     client
 }
 
-/// The answer of a user.
+/// Returns the answer of a user.
 pub(crate) fn says(text: &str) -> Value {
     json!({"action": "accept", "content": {"text": text}})
 }
@@ -89,8 +89,8 @@ async fn what_a_client_cannot_take_is_refused_and_its_model_is_told() {
     house.stops_clean().await;
 }
 
-/// A question on a pipe does not name its call, so calls of two clients take turns once a server is
-/// known to ask.
+/// A question on a pipe does not name its call, so calls of two clients are serialized once a
+/// server has asked a question.
 #[journey]
 async fn two_clients_are_asked_one_after_another_and_each_its_own() {
     let house = curious();
@@ -213,7 +213,7 @@ async fn a_call_that_waits_for_another_clients_answer_says_so() {
     house.stops_clean().await;
 }
 
-/// A server with a tool that asks late, and two that return on request.
+/// Creates a server with a tool that asks late, and two that return on request.
 fn late(house: &House) -> journeys::house::Fake {
     let slow = |gate: &str| {
         [
@@ -384,7 +384,7 @@ async fn roots_go_to_a_clients_own_server_and_are_kept_up_to_date() {
     house.stops_clean().await;
 }
 
-/// A server of each era with a tool that asks two questions at once, or one.
+/// Creates a house with a server of each era, whose tools ask two questions at once, or one.
 fn of_both_eras() -> House {
     let form = |message: &str| json!({"method": ELICIT, "params": {"message": message, "requestedSchema": {}}});
     let wanted = json!({"name": form("Who?"), "place": form("Where?")});
@@ -396,7 +396,7 @@ fn of_both_eras() -> House {
     ])
 }
 
-/// The result of the fake: the answers it got, and its unchanged state.
+/// Returns the result of the fake: the received answers and the unchanged state.
 fn both_answers() -> Value {
     json!([{"name": says("x"), "place": says("x")}, "the fake's"])
 }
@@ -468,7 +468,7 @@ async fn a_client_that_takes_no_requests_is_asked_by_the_answer_to_its_call() {
     house.stops_clean().await;
 }
 
-/// After a start without a handshake, a server may send no requests to a client.
+/// A server that was started without a handshake may send no requests to a client.
 #[journey]
 async fn a_server_of_both_eras_is_begun_as_its_client_is() {
     let house = house([fake("any")

@@ -33,7 +33,8 @@ async fn works(client: &Client) {
     }
 }
 
-/// Calls until the server works; this may take several calls, because a failed server pauses.
+/// Calls the tool until the server works; this may take several calls, because a failed server
+/// pauses.
 async fn works_again(client: &Client) {
     let mut looks = tokio::time::interval(Duration::from_millis(50));
     let back = async {

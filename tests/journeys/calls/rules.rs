@@ -54,7 +54,7 @@ async fn bank() -> House {
     house
 }
 
-/// Calls that all lead to `bank/pay`, or to the server's prompts and resources.
+/// Returns calls that all lead to `bank/pay`, or to the server's prompts and resources.
 fn ways() -> Vec<(&'static str, Value)> {
     let eve = json!({"to": "eve"});
     let mut ways: Vec<(&str, Value)> = [
@@ -258,7 +258,7 @@ async fn a_script_has_time_for_its_person_and_a_call_taken_back_is_not_made() {
         .begin("tools/call", script("await bank.wipe({})"))
         .await;
     let question = client.next(ELICIT).await;
-    // Lasts as long as the timeout of a script, which the first script has then exceeded.
+    // This script runs as long as its timeout, which the first script has then exceeded.
     let (_, endless) = client
         .begin("tools/call", script("await sleep(60_000)"))
         .await;

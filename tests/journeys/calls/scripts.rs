@@ -125,7 +125,7 @@ async fn a_dry_run_answers_the_calls_and_makes_none() {
     house.stops_clean().await;
 }
 
-/// The result of the script whose result is kept.
+/// Returns the value of the script whose result is kept.
 fn numbered() -> serde_json::Value {
     let item = |id: u32| json!({ "id": id, "name": format!("item {id}") });
     (0..4_000).map(item).collect()
@@ -230,7 +230,7 @@ async fn errors_are_told_as_what_they_are_and_by_whom() {
     house.stops_clean().await;
 }
 
-/// The helper processes that run scripts of a proxy, and the idle one.
+/// Returns the helper processes that run scripts of a proxy, and the idle helper.
 fn helpers(house: &House) -> Vec<Pid> {
     let parents: Vec<u32> = house.processes().iter().map(|it| it.pid).collect();
     let is_child = |stat: &str| {

@@ -18,7 +18,7 @@ use crate::house;
 
 const SECRET: &str = "sk-live-5f1e9c0b7a";
 
-/// A server that prints its token and exits, beside one that works.
+/// Creates a house with a server that prints its token and exits, and one that works.
 fn house_with_a_blabber() -> House {
     let house = house([fake("good").tool("echo", Step::Echo)]);
     let script = "echo \"token $TOKEN is refused\" >&2; echo \"$TOKEN\"; exit 3";
@@ -97,7 +97,7 @@ async fn a_server_that_died_of_its_token_is_explained_without_it() {
 /// A secret that the encodings render differently.
 const AWKWARD_SECRET: &str = "sk/live+5f1e 9c0\"b?7~";
 
-/// Encodings of the secret, each with the part that identifies it.
+/// Returns the encodings of the secret, each with the part that identifies it.
 fn forms_of(secret: &str) -> Vec<(String, String)> {
     let percent = |is_kept: fn(char) -> bool| -> String {
         let encode = |letter: char| match letter {
@@ -193,7 +193,7 @@ async fn only_a_server_that_was_given_it_hears_who_may_use_the_network_proxy() {
     house.stops_clean().await;
 }
 
-/// The command and the script file of a fake that another program starts.
+/// Returns the command and the script file of a fake that another program starts.
 fn house_table(house: &House, server: Fake) -> (String, String) {
     let script = serde_json::to_string(&server.into_script()).unwrap();
     let file = house.write("frail.json", &script);

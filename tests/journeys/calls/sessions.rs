@@ -11,7 +11,7 @@ use crate::{calling, house};
 
 const IN_FLIGHT: usize = 32;
 
-/// A server with a tool that answers once the file `gate` exists.
+/// Creates a house with a tool that answers once the file `gate` exists.
 async fn gated() -> House {
     let house = house::<journeys::house::Fake>([]);
     let wait = [Step::UntilExists(house.path("gate")), Step::Echo];

@@ -59,7 +59,7 @@ async fn a_changed_tool_is_held_until_a_person_accepts_it() {
 
 const HIDDEN: [char; 4] = ['\u{200b}', '\u{202e}', '\u{e0041}', '\u{2066}'];
 
-/// A server whose definitions contain invisible characters in every text.
+/// Creates a server whose definitions contain invisible characters in every text.
 fn imitator() -> Fake {
     let hide = |text: &str| format!("{text}\u{202e}\u{e0041}\u{200b}\u{2066}");
     let note = json!({
@@ -263,7 +263,7 @@ async fn lines_like_ours_are_told_on_every_way() {
     house.stops_clean().await;
 }
 
-/// Records the results of its attempts in its writable folder; it speaks no MCP.
+/// Writes the results of its attempts to its writable folder; it does not implement MCP.
 const PROBE: &str = r#"
 echo x > "$0/in/written"
 echo x > "$0/outside" || touch "$0/in/outside-refused"

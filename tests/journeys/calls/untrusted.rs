@@ -1,4 +1,4 @@
-//! Calls are answered, and so is the next one, whatever output a server writes.
+//! Every call is answered, and so is the next one, whatever output a server writes.
 
 use std::fs;
 

@@ -109,7 +109,7 @@ async fn a_rule_follows_its_server_to_another_name_and_goes_with_it() {
     house.stops_clean().await;
 }
 
-/// Calls until the call is allowed: a changed file is read with a delay.
+/// Calls the tool until the call is allowed: a changed file is read with a delay.
 async fn until_called(client: &Client, tool: &str) {
     let called = async {
         let mut looks = tokio::time::interval(Duration::from_millis(20));
@@ -124,7 +124,7 @@ async fn until_called(client: &Client, tool: &str) {
 /// retried.
 const SAVES: usize = 200;
 
-/// An editor that repeatedly writes the file in place.
+/// Acts as an editor that repeatedly writes the file in place.
 async fn save_often(house: &House) {
     let mut saves = tokio::time::interval(Duration::from_millis(20));
     for _ in 0..SAVES {

@@ -15,7 +15,7 @@ fn two_tools() -> Fake {
         .tool("beta", Step::Echo)
 }
 
-/// A house whose `search.enrich` runs this shell script.
+/// Creates a house whose `search.enrich` runs this shell script.
 fn house_with_writer(script: &str) -> House {
     let house = house([two_tools()]);
     let path = house.write("writer.sh", script);

@@ -53,7 +53,7 @@ const SERVERS: [&str; 20] = [
     "weather", "calendar", "mail", "db", "cache", "music", "photos", "maps", "kanban", "diary",
 ];
 
-/// A house whose clients list all the servers, and which has no configuration.
+/// Creates a house whose clients list all the servers, and which has no configuration.
 fn house_with_clients() -> House {
     let servers = SERVERS.map(|name| {
         fake(name)

@@ -1,6 +1,5 @@
-//! Mistakes that people make in their first minutes: each is reported with its cause, with the file
-//! or server that has it, and with the next step. Errors of npm, uv, Docker and Python are parsed
-//! in `fleet`.
+//! Mistakes that new users make in their first minutes: each error names the cause, the file or
+//! server at fault, and the next step. Errors of npm, uv, Docker and Python are parsed in `fleet`.
 
 use std::{io::Write as _, os::unix::fs::PermissionsExt as _};
 
@@ -9,7 +8,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::house;
 
-/// A mistake: the configuration that the person typed, and the expected words.
+/// A mistake: the configuration that the user typed, and the expected words.
 struct Mistake {
     toml: String,
     command: &'static [&'static str],
@@ -423,8 +422,8 @@ async fn in_an_address() {
     house.stops_clean().await;
 }
 
-/// A web server that is not an MCP server: a path `/sNNN` responds with that status, any other with
-/// a page. Ends with the test.
+/// Starts a web server that is not an MCP server: a path `/sNNN` responds with that status, any
+/// other with a page. The server stops with the test.
 async fn answering() -> std::net::SocketAddr {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

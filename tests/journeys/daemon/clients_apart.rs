@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::house;
 
-/// Two servers, of which the guest may use one.
+/// Creates a house with two servers, of which the guest may use one.
 fn two_servers() -> House {
     let money = fake("bank")
         .tool("pay", Step::Echo)
@@ -67,7 +67,7 @@ async fn stdio(house: &House, name: &str) -> (Any, Value) {
     (Any::Stdio(client), result)
 }
 
-/// Checks that the client can only find and call the server of files.
+/// Checks that the client can only find and call the file server.
 async fn sees_files_only(client: &Any, table: &str, rule: &str) {
     for query in [
         "pay",

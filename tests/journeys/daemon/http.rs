@@ -24,7 +24,7 @@ async fn echoing() -> House {
     house
 }
 
-/// Returns the process for which the daemon listens on this address; 0: none.
+/// Returns the id of the process for which the daemon listens on this address; 0: none.
 async fn holder(house: &House, url: &str) -> u64 {
     let status = house.status().await;
     let held = status["http_held"].as_array();
@@ -47,7 +47,7 @@ async fn until_held_by(house: &House, url: &str, pid: u32) {
     );
 }
 
-/// Calls once a server listens; the call must succeed.
+/// Calls the tool once a server listens; the call must succeed.
 async fn echoes_in_the_end(client: &Web, input: &Value) {
     let mut looks = interval(std::time::Duration::from_millis(20));
     let listening = async {
@@ -81,7 +81,8 @@ async fn clients_over_stdio_and_at_a_held_address_share_one_child() {
     let told = house.cli(["status"]).await;
     assert!(told.ended(0).contains(site.url()), "{}", told.stdout);
 
-    // When the process exits, its address is closed, and a call in progress there is answered.
+    // When the process exits, its address is closed, and a call in progress on that address is
+    // answered.
     let caller = web.clone();
     let stuck = tokio::spawn(async move {
         let call = calling("any/stuck", &json!({}));
@@ -206,7 +207,7 @@ async fn a_held_address_goes_over_to_a_newer_build() {
     house.stops_clean().await;
 }
 
-/// Clients over HTTP cannot start a daemon: another client starts it for them.
+/// Clients over HTTP cannot start a daemon: the next other client starts it.
 #[tokio::test]
 async fn an_address_of_the_configuration_comes_back_by_whoever_is_left() {
     let house = echoing().await;

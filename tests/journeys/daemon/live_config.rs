@@ -16,7 +16,7 @@ fn echoing(name: &str) -> Fake {
     fake(name).tool("echo", Step::Echo)
 }
 
-/// Calls until the tool is known.
+/// Calls the tool until the proxy finds it.
 async fn called_in_the_end(client: &Client, tool: &str) {
     let mut looks = tokio::time::interval(std::time::Duration::from_millis(20));
     let called = async {

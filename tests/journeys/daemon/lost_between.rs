@@ -50,7 +50,7 @@ async fn its_question_is_taken_back_and_its_call_answered() {
     let taken_back = client.next("notifications/cancelled").await;
     assert_eq!(taken_back["params"]["requestId"], question["id"]);
     let yes = json!({"action": "accept", "content": {"text": "yes"}});
-    // Neither this daemon nor the next knows this question.
+    // The question is unknown to this daemon and to the next one.
     client.answer(&question, yes.clone()).await;
     client.answers(ELICIT, yes.clone());
     let told = client.execute("library/ask", json!({})).await.good();
@@ -103,8 +103,8 @@ async fn each_of_two_who_watch_a_resource_hears_once_of_each_change() {
         modern
             .next("notifications/subscriptions/acknowledged")
             .await;
-        // A server that speaks both eras has a process for each, and each process notifies its own
-        // clients.
+        // A server that supports both eras has a process for each, and each process notifies its
+        // own clients.
         if era == Era::Both {
             modern.execute("library/change", json!({})).await.good();
             is_told_once(&modern).await;

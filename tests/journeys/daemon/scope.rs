@@ -54,7 +54,8 @@ async fn each_client_has_its_own_process_in_its_own_folder() {
     house.stops_clean().await;
 }
 
-/// A server that fills its client's pipe, or never answers, delays only that client.
+/// A client that floods its connection with calls, or never reads a response, delays only its own
+/// calls.
 #[tokio::test]
 async fn a_client_that_floods_or_does_not_read_delays_nobody() {
     let server = fake("any")

@@ -1,4 +1,4 @@
-//! One daemon for all sessions: its start, its sharing, its loss and its end.
+//! One daemon for all sessions: start, sharing, loss and end.
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
@@ -107,7 +107,8 @@ async fn what_a_client_had_set_holds_with_the_next_daemon() {
     house.stops_clean().await;
 }
 
-/// MCP has no call in a log message: with calls of two sessions in progress it cannot be assigned.
+/// An MCP log message does not name its call: with calls of two sessions in progress it cannot be
+/// assigned to a session.
 #[tokio::test]
 async fn a_log_message_reaches_no_session_but_the_one_whose_call_it_can_only_be_of() {
     let house = house_with_daemon::<Fake>([]);

@@ -15,7 +15,7 @@ use crate::{
 
 const NAMES: [&str; 2] = ["ada", "bob"];
 
-/// A server with one tool per client, which asks for the client's name.
+/// Adds one tool per client to the server; each tool asks for the client's name.
 fn asks_by_name(server: Fake, step: impl Fn(&str) -> Step) -> Fake {
     let tools = NAMES.map(|name| (name, step(&format!("Are you {name}?"))));
     let add = |server: Fake, (name, step)| server.tool(name, step);

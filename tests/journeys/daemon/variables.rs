@@ -16,7 +16,7 @@ use crate::{house_with_daemon, until};
 const ONE: &str = "token-of-one-1f7a";
 const TWO: &str = "token-of-two-9c3e";
 
-/// A server that gets a variable of its client as `TOKEN`.
+/// Creates a server that gets a variable of its client as `TOKEN`.
 fn bank(text: &str) -> Fake {
     fake("bank")
         .tool("environment", Step::Environment)
@@ -77,7 +77,7 @@ async fn only_servers_whose_variables_differ_run_apart() {
     assert!(told.contains(&apart), "{told}");
     assert!(!told.contains(&format!("(pid {})", same.pid())), "{told}");
 
-    // Processes that run for one client alone end with it.
+    // Processes that run for only one client exit with that client.
     let of_two = house.pids("bank")[indexed_bank + 1];
     assert!(processes::lives(of_two));
     two.close().await;

@@ -8,8 +8,8 @@ fn every_file_here_is_declared() {
     all_declared(&journeys, "main");
 }
 
-/// Folders in which every test is a `#[journey]`: played alone and through the daemon, unless it
-/// gives a reason against it.
+/// Folders in which every test is a `#[journey]`: played alone and through the daemon, unless the
+/// test states a reason against the daemon.
 const TWICE: [&str; 3] = ["calls", "results", "search"];
 
 #[test]

@@ -1,4 +1,4 @@
-//! A short soak, so that the long one stays usable.
+//! A short soak as a regression test of the soak program.
 
 use std::time::Duration;
 

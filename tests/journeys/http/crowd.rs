@@ -1,4 +1,4 @@
-//! Over HTTP no client waits forever: neither because of idle clients nor because the proxy stops.
+//! No client waits forever over HTTP: neither because of idle clients nor because the proxy stops.
 
 use journeys::{
     client::DEADLINE,
@@ -26,7 +26,7 @@ async fn site_with(settings: &str) -> (House, Site) {
     (house, site)
 }
 
-/// The head of a request of this length, whose body is not sent.
+/// Returns the head of a request with a body of this length, which is not sent.
 fn head(site: &Site, bytes: usize) -> String {
     format!(
         "POST /mcp HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\naccept: \

@@ -107,7 +107,7 @@ async fn tls_with_a_certificate_of_ones_own() {
     house.stops_clean().await;
 }
 
-/// A client chooses its name; its token cannot be forged.
+/// A client chooses its own name, but it cannot forge a token.
 #[tokio::test]
 async fn a_kept_result_belongs_to_the_token_it_was_made_under() {
     let long = "a line of a long answer\n".repeat(2_000);

@@ -16,7 +16,8 @@ use crate::{calling, house};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-/// A result of about 2,000 tokens: less than the default budget, and more than that of `small`.
+/// Creates a house whose tool `long` returns about 2,000 tokens: less than the default budget, and
+/// more than the budget of the client `small`.
 async fn house_of_two_budgets(http: &str) -> House {
     let long = "a line of a long answer\n".repeat(300);
     let server = fake("any")

@@ -34,7 +34,8 @@ fn ping(number: usize) -> String {
     json!({ "jsonrpc": "2.0", "id": number, "method": "ping" }).to_string()
 }
 
-/// Sends many requests of one kind: each gets this status, and the log one line with `logged`.
+/// Sends many requests of one kind: each response has this status, and the log has one line with
+/// `logged`.
 async fn refused(site: &Site, web: &Web, status: u16, logged: &str) {
     for number in 0..40 {
         let answer = web.post(ping(number)).await;
@@ -295,7 +296,7 @@ async fn a_session_that_floods_leaves_room_and_can_still_cancel() {
     house.stops_clean().await;
 }
 
-/// A house with room for a single concurrent request.
+/// Creates a house that allows a single concurrent request.
 async fn crowded(server: Fake, settings: &str) -> (House, Site) {
     let house = house([server]);
     house.configure_more(&format!("[http]\nmax_requests = 1\n{settings}"));

@@ -70,7 +70,7 @@ async fn a_server_that_says_garbage_first_works() {
     house.stops_clean().await;
 }
 
-/// A server that worked at the reindex and no longer starts.
+/// Creates a house with a server that worked at the reindex and no longer starts.
 async fn house_with_one_that_breaks() -> House {
     let house = house([good()]);
     house.add(fake("frail").tool("act", Step::Echo));

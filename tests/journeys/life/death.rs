@@ -1,4 +1,4 @@
-//! However the proxy ends, even by SIGKILL, no process of its house is left.
+//! No process of a house is left, however the proxy ends, even by SIGKILL.
 
 use std::{process::ExitStatus, time::Duration};
 
@@ -21,7 +21,7 @@ const HOUSES: usize = 4;
 
 const SERVERS: [&str; 6] = ["plain", "wrapped", "deaf", "family", "worst", "job"];
 
-/// All kinds of servers that are difficult to stop.
+/// Returns all kinds of servers that are difficult to stop.
 fn servers() -> [Fake; 6] {
     let server = |name| fake(name).tool("echo", Step::Echo);
     [

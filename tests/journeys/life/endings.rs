@@ -1,4 +1,4 @@
-//! However a session ends, no process is left.
+//! No process is left, however a session ends.
 
 use std::time::Duration;
 

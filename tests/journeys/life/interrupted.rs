@@ -21,7 +21,7 @@ const HOUSES: usize = 4;
 /// Some reindexes are killed before they write anything.
 const EARLY_MS: u64 = 40;
 
-/// A server whose tools all contain the version.
+/// Creates a server whose tools all contain the version.
 fn server(name: &str, version: usize) -> Fake {
     let tool = |kind| format!("{kind}_of_version_{version}");
     fake(name)

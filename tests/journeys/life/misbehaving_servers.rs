@@ -26,7 +26,7 @@ fn lines(line: &str, times: usize) -> Step {
     Step::Bytes(format!("{line}\n").repeat(times).into_bytes())
 }
 
-/// The actions of a server before it answers a call; each row is a tool.
+/// Returns the actions of a server before it answers a call; each row is a tool.
 fn deeds() -> Vec<(&'static str, Vec<Step>)> {
     let right = || Step::text("right");
     let twice =

@@ -15,8 +15,8 @@ const QUICK_CALLS: usize = 30;
 /// The required maximum length of a line.
 const LONG_LINE_BYTES: usize = 16 * 1024 * 1024;
 
-/// A house with a quick server and a bad one, whose bad tool runs until the file `gate` exists, or
-/// forever.
+/// Creates a house with a quick server and a bad one, whose bad tool runs until the file `gate`
+/// exists, or forever.
 async fn beside(bad: impl FnOnce(PathBuf) -> Vec<Step>) -> (House, Client) {
     let house = house([fake("quick").tool("echo", Step::Echo)]);
     let steps = bad(house.path("gate"));

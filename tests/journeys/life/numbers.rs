@@ -12,8 +12,8 @@ use serde_json::json;
 
 use crate::{house, until};
 
-/// A server that moves to a session of its own, as daemons do, and writes down its former process
-/// id.
+/// Creates a server that moves to a session of its own, as daemons do, and writes its former
+/// process id to a file.
 fn leaver(leader: &str) -> Fake {
     // `$$` in the configuration is a literal `$`.
     let script = format!("echo $$$$ >{leader}; exec setsid --fork \"$0\" \"$@\"");

@@ -20,7 +20,7 @@ fn echoes() -> Fake {
     fake("any").tool("echo", Step::Echo)
 }
 
-/// A house whose only server has run for the reindex and stopped.
+/// Creates a house whose only server has run for the reindex and stopped.
 async fn indexed(server: Fake) -> House {
     let house = house([server]);
     house.cli(["reindex"]).await.ended(0);

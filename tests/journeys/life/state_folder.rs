@@ -17,7 +17,8 @@ fn any() -> Fake {
     fake("any").tool("echo", Step::Echo)
 }
 
-/// A state folder with this mode, in which another user has put links in place of our logs.
+/// Creates a house whose state folder has this mode and contains links of another user in place of
+/// our logs.
 fn house_with_links(mode: u32) -> (House, PathBuf, PathBuf) {
     let house = house_with_daemon([any()]);
     let (state, victim) = (house.path("state"), house.write("victim", ""));

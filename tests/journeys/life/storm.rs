@@ -136,7 +136,7 @@ impl Storm {
         self.clients.iter().map(of).map(mib).collect()
     }
 
-    /// Calls a random server with a number and checks that it is returned.
+    /// Calls a random server with a number and checks that the server returns it.
     async fn call(&self, client: &Client, number: usize) {
         let server = 1 + random(SERVERS);
         let (tool, input, right) = if server == SERVERS && self.has_npx {
@@ -184,7 +184,7 @@ async fn call_until(calls: usize, storm: &Arc<Storm>) {
     }
 }
 
-/// Kills servers, shells and sleeping children until it is dropped, but no proxy.
+/// Kills servers, shells and sleeping children until the future is dropped, but no proxy.
 async fn kill_at_random(house: &House, storm: &Storm) {
     let mut looks = interval(LOOK_EVERY);
     let mut next = storm.tally.begun.load(Ordering::SeqCst) + CALLS_A_KILL;

@@ -106,7 +106,7 @@ async fn five_hits_are_short(client: &Client, names: &[String]) {
     );
 }
 
-/// Calls the tool with the example of its description; the error is the reason of a failure.
+/// Calls the tool with the example of its description. The error is the reason of the failure.
 async fn call_the_example(client: &Client, name: &str) -> Result<(), String> {
     let described = client.describe(name).await.good();
     let part = |part: &str| {

@@ -32,7 +32,7 @@ async fn ready() -> (RealClients, House, Site) {
     (clients, house, site)
 }
 
-/// The servers for a client's configuration: a command over stdio, an address over HTTP.
+/// Returns the server for a client's configuration: a command over stdio, an address over HTTP.
 fn servers(house: &House, site: &Site) -> [Vec<String>; 2] {
     let path = |path: PathBuf| path.display().to_string();
     // SDKs pass few variables to a server, so the command sets the folders of its state.

@@ -37,7 +37,7 @@ const graph = await memory.read_graph({});
 
 const ANSWER: &str = r#"{"entities":12,"relations":11,"last":"23 lines of notes"}"#;
 
-/// The traffic of a model: everything that it writes and reads, counted once.
+/// The traffic of a model: all text that it writes and reads, counted once.
 struct Model {
     client: Client,
     tokens: usize,

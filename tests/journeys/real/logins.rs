@@ -96,7 +96,7 @@ async fn a_login_a_logout_and_another_login() {
     // The server would pause for a minute; the login ends the pause.
     scene.log_in().await;
     assert_eq!(who(&client).await, "client known, scopes read");
-    // The second login reused the registration of the first.
+    // The second login used the registration of the first.
     assert_eq!(scene.guarded.count("/reg").await, 1);
     scene.end().await;
 }

@@ -15,7 +15,7 @@ use crate::calling;
 
 const REFUSED: &str = "error login_required: guarded: ";
 
-/// A scene after a login and a logout.
+/// Creates a setup after a login and a logout.
 async fn logged_out() -> LoginSetup {
     let scene = scene(600, 0).await;
     scene.log_in().await;

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 const METADATA: &str = "/.well-known/oauth-protected-resource";
 
-/// A house with two servers. It accepts tokens whose audience is the address of the guarded server:
-/// an audience is only a string.
+/// Creates a house with two servers, which accepts tokens whose audience is the address of the
+/// guarded server: an audience is only a string.
 async fn opened(guarded: &Guarded, scopes: &str) -> (House, Site) {
     let house = crate::house([
         fake("notes").tool("write_note", Step::Echo),

@@ -1,4 +1,4 @@
-//! A result keeps to its budget and to its own lines, whatever a server writes.
+//! A result stays within its budget and its own lines, whatever a server writes.
 
 use journey::journey;
 use journeys::{fake::Step, house::fake};

@@ -61,9 +61,9 @@ pub struct Report {
     pub marks: Marks,
     /// The same for each kind of request, if the set has kinds.
     pub by_kind: BTreeMap<String, (usize, Marks)>,
-    /// The share of requests with a matching tool that got the response that none surely fits.
+    /// The share of requests with a matching tool whose response is that no tool surely fits.
     pub false_refusals: f64,
-    /// The share of those that got no tool at all.
+    /// The share of requests with a matching tool whose response has no tool at all.
     pub hidden: f64,
     /// The share of requests without a matching tool that got a tool as a sure hit; none if not
     /// measured.
@@ -76,8 +76,9 @@ pub struct Report {
 }
 
 impl Report {
-    /// `unservable` is the number of requests that are repeated on a catalogue without the tools
-    /// that serve them. Requests that no tool serves are asked on the whole catalogue.
+    /// Scores a configuration. `unservable` is the number of requests that are repeated on a
+    /// catalogue without the tools that serve them. Requests that no tool serves are searched on
+    /// the whole catalogue.
     pub fn of(
         catalogue: &Catalogue,
         requests: &[JudgedQuery],
@@ -118,7 +119,7 @@ impl Report {
     }
 }
 
-/// It says that no tool surely fits, whether it shows the nearest ones or none.
+/// Returns true if the response is that no tool surely fits, with or without the nearest ones.
 fn is_refusal(found: &SearchResult) -> bool {
     matches!(found.kind, MatchKind::Nothing | MatchKind::Nearest)
 }
@@ -144,7 +145,8 @@ fn ranking(
     ranking
 }
 
-/// The number of requests without a matching tool, and of those that got one as a sure hit.
+/// The number of requests without a matching tool, and the number of those that got a tool as a
+/// sure hit.
 #[derive(Debug, Default)]
 struct Offers {
     offered: usize,
@@ -175,8 +177,8 @@ impl Offers {
     }
 }
 
-/// Removes the tools that serve a request from the catalogue, then searches; for requests evenly
-/// distributed over the set.
+/// Removes the tools that serve a request from the catalogue, then searches. The requests are
+/// evenly distributed over the set.
 fn offers(
     catalogue: &Catalogue,
     served: &[&JudgedQuery],
@@ -205,7 +207,7 @@ fn hopeless_offers(
 }
 
 impl Marks {
-    /// The scores of one ranking.
+    /// Computes the scores of one ranking.
     #[expect(clippy::cast_precision_loss, reason = "ranks are small")]
     pub fn of(relevant: &[ToolName], ranking: &[ToolName]) -> Self {
         let is_right: Vec<bool> = ranking.iter().map(|it| relevant.contains(it)).collect();
@@ -257,8 +259,7 @@ fn mean<'a>(marks: impl ExactSizeIterator<Item = &'a Marks>) -> Marks {
     }
 }
 
-/// The tokens that the hits cost a model: 4 bytes a token where they are ASCII, a token a character
-/// else.
+/// Estimates the tokens of the hits: one token for 4 bytes of ASCII, one for every other character.
 fn answer_tokens(found: &SearchResult) -> usize {
     let lines = found.hits.iter().map(|hit| {
         let (entry, at) = (&hit.entry, &hit.entry.at);

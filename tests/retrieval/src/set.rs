@@ -13,7 +13,7 @@ use tool::{ServerName, Tool, ToolRef};
 /// A result whose error is for a person.
 pub type SetResult<T> = Result<T, Box<dyn Error>>;
 
-/// A tool as the set names it: its server, its name.
+/// The name of a tool in the set: its server and its own name.
 pub type ToolName = (String, String);
 
 /// One request; an empty `relevant` means that no tool can serve it.
@@ -26,7 +26,7 @@ pub struct JudgedQuery {
 }
 
 impl JudgedQuery {
-    /// Reads the queries of a file, one JSON object a line.
+    /// Reads the queries of a file with one JSON object per line.
     pub fn read(path: &Path) -> SetResult<Vec<Self>> {
         lines(path)?.iter().map(Self::of).collect()
     }
@@ -42,14 +42,14 @@ impl JudgedQuery {
     }
 }
 
-/// Reads the JSON values of a file, one a line.
+/// Reads the JSON values of a file with one value per line.
 pub fn lines(path: &Path) -> SetResult<Vec<Value>> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let lines = text.lines().filter(|line| !line.trim().is_empty());
     Ok(lines.map(serde_json::from_str).collect::<Result<_, _>>()?)
 }
 
-/// The tools that real servers listed: a snapshot a file, `{"name", "tools"}`.
+/// Reads the tools that real servers listed, from files with one snapshot `{"name", "tools"}` each.
 pub fn listed_tools(folder: &Path) -> SetResult<Vec<Value>> {
     let files = fs::read_dir(folder)?.map(|file| Ok(file?.path()));
     let mut files: Vec<_> = files.collect::<Result<_, std::io::Error>>()?;
@@ -86,7 +86,7 @@ pub struct Catalogue {
 }
 
 impl Catalogue {
-    /// A catalogue of these tools.
+    /// Creates a catalogue of these tools.
     pub fn of(tools: &[Value]) -> SetResult<Self> {
         let mut known: BTreeMap<String, ServerName> = BTreeMap::new();
         let mut servers: BTreeMap<ServerName, (String, Vec<Tool>)> = BTreeMap::new();
@@ -120,19 +120,19 @@ impl Catalogue {
         self.servers.len()
     }
 
-    /// A generation of all tools.
+    /// Returns a generation of all tools.
     pub fn generation(&self, texts: Texts) -> SetResult<Arc<Generation>> {
         let registry = self.registry(&[], texts)?;
         registry.embed_tools(THREADS, &|_, _| true)?;
         Ok(registry.generation()?)
     }
 
-    /// The catalogue as if these tools were not in it.
+    /// Returns a generation without these tools.
     pub fn without(&self, tools: &[ToolName], texts: Texts) -> SetResult<Arc<Generation>> {
         Ok(self.registry(tools, texts)?.generation()?)
     }
 
-    /// A registry of all tools but the hidden ones.
+    /// Opens the registry of all tools except the hidden ones.
     pub fn registry(&self, hidden: &[ToolName], texts: Texts) -> SetResult<Registry> {
         let servers = self.servers.iter().map(|(server, (said, _))| {
             let of_server = hidden.iter().filter(|(name, _)| name == said);
@@ -155,7 +155,8 @@ impl Catalogue {
         Ok(Registry::open_with(self.folder.path(), stand, options)?)
     }
 
-    /// Gives tools example requests, as `proxy enrich` does: lines `WAY, tab, SERVER/TOOL, tab, REQUEST`.
+    /// Adds example requests to tools, as `proxy enrich` does, from lines `WAY, tab, SERVER/TOOL,
+    /// tab, REQUEST`.
     pub fn enrich(&self, requests: &str) -> SetResult<()> {
         let mut texts: BTreeMap<ToolName, Vec<String>> = BTreeMap::new();
         for line in requests.lines() {
@@ -199,7 +200,7 @@ impl Catalogue {
         news.collect()
     }
 
-    /// The tools of a hit, by the names that the set uses.
+    /// Returns the tools of a hit, by the names in the set.
     pub fn named(&self, hit: &Hit) -> Vec<ToolName> {
         let name = |at: &ToolRef| (self.servers[&at.server].0.clone(), at.tool.clone());
         std::iter::once(&hit.entry.at)

@@ -63,8 +63,8 @@ fn requests_over_real_servers_stay_above_their_floors() -> SetResult<()> {
     check_on("own", &catalogue, &own().join("own"))
 }
 
-/// Each server is the only one, as for a new user: every request for it has the right tool on the
-/// first page.
+/// Each server is the only one, as for a new user: every request for the server has the right tool
+/// on the first page.
 #[test]
 #[cfg_attr(
     without_servers,
@@ -135,7 +135,8 @@ fn fallen(floor: &Floor, report: &Report) -> Vec<(&'static str, f64, f64)> {
     low.chain(high).collect()
 }
 
-/// Of a larger set every n-th request is used: the whole set takes a minute.
+/// The maximum number of requests of a set: of a larger set every n-th request is used, because the
+/// whole set takes a minute.
 const REQUESTS_MAX: usize = 320;
 
 fn own() -> PathBuf {

@@ -35,7 +35,7 @@ fn main() -> io::Result<()> {
     server.serve()
 }
 
-/// The system may refuse; the pipe then keeps its size.
+/// Sets the size of the stdout pipe. If the system refuses, the pipe keeps its size.
 fn widen(bytes: usize) {
     let _ = rustix::pipe::fcntl_setpipe_size(io::stdout(), bytes);
 }
@@ -125,7 +125,7 @@ fn make(tool: &str) -> Vec<u8> {
     result.to_string().into_bytes()
 }
 
-/// Lines like those of a log, some with characters that JSON escapes.
+/// Returns lines like those of a log, some with characters that JSON escapes.
 fn prose(bytes: usize) -> String {
     let mut text = String::with_capacity(bytes + 100);
     let mut number = 0;

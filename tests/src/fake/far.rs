@@ -91,7 +91,7 @@ impl Far {
         self.listening = tokio::spawn(ear.hear_all(listener.expect("the port was ours")));
     }
 
-    /// Forgets all sessions, like a restarted server behind a load balancer that kept its
+    /// Removes all sessions, like a restarted server behind a load balancer that kept its
     /// connections.
     pub fn forget_sessions(&self) {
         lock(&self.ear.sessions).clear();

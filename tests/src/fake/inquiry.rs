@@ -1,4 +1,4 @@
-//! A server that asks in rounds (from 2026-07-28 on) and keeps its state only in the client.
+//! A server that asks in rounds (from 2026-07-28 on) and stores its state only in the client.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,7 @@ use super::{
     answers::{FakeRequest, error},
 };
 
-/// The requests of one round: method and `params`.
+/// Returns the requests of one round: method and `params`.
 pub(super) fn requests(round: &Value) -> impl Iterator<Item = (&str, &Value)> {
     let requests = round.as_object().into_iter().flatten();
     requests.map(|(_, it)| (it["method"].as_str().unwrap_or_default(), &it["params"]))

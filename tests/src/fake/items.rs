@@ -101,7 +101,8 @@ pub(super) fn fill(script: &Script, result: &Value, request: &FakeRequest) -> Va
     serde_json::from_str(&filled).expect("the inserted values are escaped")
 }
 
-/// Returns the notifications for lists with hidden items; that for tools is always among them.
+/// Returns the change notifications for lists with hidden items; the notification for tools is
+/// always among them.
 pub(super) fn changes(script: &Script) -> Vec<&'static str> {
     let hides = |items: &[FakeItem]| items.iter().any(|it| it.hidden);
     let all = [

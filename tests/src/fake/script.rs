@@ -56,7 +56,7 @@ pub struct Script {
     pub record: Option<PathBuf>,
 }
 
-/// The protocol revisions that a fake server speaks.
+/// The protocol revisions that a fake server supports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Era {
@@ -194,8 +194,8 @@ pub enum Step {
     UntilCancelled,
     /// Waits until this file exists.
     UntilExists(PathBuf),
-    /// Reveals hidden items and sends the notifications of changed lists; that of tools is always
-    /// sent.
+    /// Reveals hidden items and sends the notifications of changed lists; the notification for
+    /// tools is always sent.
     Reveal,
     /// Repeats the step until this file exists.
     Repeat {

@@ -45,7 +45,7 @@ pub async fn serve(script: Script) -> Result<i32, String> {
     Ok(0)
 }
 
-/// Lines are read on a thread, because a blocked read must not keep the process alive.
+/// Reads lines on a thread, because a blocked read must not keep the process alive.
 fn read_lines(is_deaf: Arc<AtomicBool>) -> mpsc::Receiver<Vec<u8>> {
     let (sender, receiver) = mpsc::channel(LINES_WAITING_MAX);
     std::thread::spawn(move || {
@@ -83,7 +83,7 @@ struct FakeState {
 
 impl FakeState {
     /// Returns the streams that get a notification: for a resource every stream that subscribed to
-    /// it, otherwise the last one.
+    /// it, otherwise the last stream.
     fn subscriptions_for(&self, method: &str, uri: &Value) -> Vec<Value> {
         let is_wanted = |filter: &Value| {
             let uris = filter["resourceSubscriptions"].as_array();
@@ -119,7 +119,7 @@ struct WithArguments<'a> {
 }
 
 impl FakeRequest {
-    /// A placeholder for steps that run without a request.
+    /// Returns a placeholder for steps that run without a request.
     fn nobody() -> Self {
         Self {
             id: Value::Null,
@@ -566,7 +566,8 @@ fn write_line(line: &str) {
     write_out(&[line.as_bytes(), b"\n"].concat());
 }
 
-/// If the client has exited, the write fails; the end of its pipe is noticed next.
+/// Writes to standard output. The write fails if the client has exited; the main loop then reads
+/// the end of the input.
 fn write_out(bytes: &[u8]) {
     let mut stdout = io::stdout().lock();
     drop(stdout.write_all(bytes).and_then(|()| stdout.flush()));

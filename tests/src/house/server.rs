@@ -33,7 +33,7 @@ enum Launch {
     Program { command: String, args: Vec<String> },
 }
 
-/// A fake server without steps.
+/// Creates a fake server without steps.
 pub fn fake(name: &str) -> Fake {
     Fake {
         name: name.to_owned(),
@@ -44,7 +44,7 @@ pub fn fake(name: &str) -> Fake {
     }
 }
 
-/// Any program as a server.
+/// Creates a server from any program.
 pub fn program<A: Into<String>>(
     name: &str,
     command: impl Into<String>,
@@ -74,7 +74,8 @@ pub struct Fake {
 }
 
 impl Fake {
-    /// Starts the server through a shell that waits for it, as many start scripts do.
+    /// Starts the server through a shell that waits for the server to exit, as many start scripts
+    /// do.
     #[must_use]
     pub fn under_shell(mut self) -> Self {
         let shell = ["sh", "-c", "\"$0\" \"$@\"; exit $?"];
@@ -118,7 +119,7 @@ impl Fake {
         self
     }
 
-    /// Adds a tool with a definition of the test's own.
+    /// Adds a tool with this definition.
     #[must_use]
     pub fn tool_as(mut self, definition: Value, steps: impl Into<Vec<Step>>) -> Self {
         self.script.tools.push(FakeItem::defined(definition, steps));
@@ -149,7 +150,7 @@ impl Fake {
         self
     }
 
-    /// Speaks this era of the protocol.
+    /// Sets the era of the protocol that the server supports.
     #[must_use]
     pub fn era(mut self, era: Era) -> Self {
         self.script.era = era;
@@ -242,8 +243,8 @@ impl From<Program> for Server {
 }
 
 impl Server {
-    /// Returns its table in the configuration of the house in this folder. The script of a fake is
-    /// written to a file, and its input is recorded.
+    /// Returns the server's table in the configuration of the house in this folder. The script of a
+    /// fake is written to a file, and its input is recorded.
     pub(super) fn into_table(self, house: &Path, fake_server: &Path) -> String {
         let Server {
             name,
@@ -299,12 +300,12 @@ fn fake_command(
     (fake_server.display().to_string(), args)
 }
 
-/// The name of the file in a house in which a fake server records its input.
+/// Returns the name of the file in a house in which a fake server records its input.
 pub(super) fn record_name(server: &str) -> String {
     format!("{server}.received")
 }
 
-/// A JSON string is also a TOML string.
+/// Quotes a text: a JSON string is also a TOML string.
 fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }

@@ -130,7 +130,7 @@ fn is_proper(script: &Script) -> bool {
         && answers.iter().all(|steps| steps.is_none())
 }
 
-/// Returns the snapshot that a survey of this fake would have.
+/// Returns the snapshot that a survey of this fake would store.
 fn snapshot(server: &ServerName, script: &Script) -> Snapshot {
     let shown = script.tools.iter().filter(|tool| !tool.hidden);
     let tools = shown.map(|tool| {

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
     KillDaemon,
-    /// Both at once: only the sweep of the next daemon can end the servers.
+    /// Kills both at once: only the sweep of the next daemon can stop the servers.
     KillDaemonAndGuard,
     TerminateDaemon,
     /// `SIGHUP`: the configuration is reloaded.

@@ -38,7 +38,7 @@ struct FrontState {
     waiting: HashMap<u64, oneshot::Sender<Value>>,
     /// Abandoned calls; each may still be answered once.
     given_up: HashSet<u64>,
-    /// True once we end the client: missing responses are then expected.
+    /// True after we stop the client: missing responses are then expected.
     is_left: bool,
     has_ended: bool,
 }
@@ -147,7 +147,8 @@ impl Front {
         let _ = self.child.lock().await.kill().await;
     }
 
-    /// Closes its input and waits for it; returns true if it exited by itself.
+    /// Closes the input of the client and waits for the client; returns true if it exited by
+    /// itself.
     pub(super) async fn close(&self) -> bool {
         self.state().is_left = true;
         self.stdin.lock().await.take();

@@ -122,7 +122,7 @@ fn to_server(soak: &Soak, random: &mut Random, act: impl FnOnce(u32)) -> bool {
     server.map(|server| act(server.pid)).is_some()
 }
 
-/// Returns a process of some server, which may be a shell or a child of it.
+/// Returns a random process of a server, which may be the server's shell or a child.
 fn server(soak: &Soak, random: &mut Random) -> Option<Process> {
     let program = soak.estate.programs.fake_server.display().to_string();
     let mut servers = soak.estate.house.processes();

@@ -11,7 +11,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 /// The number of failures that are kept to be printed.
 const SAMPLES_MAX: usize = 20;
-/// The maximum length of one of them, in characters.
+/// The maximum length of a stored failure, in characters.
 const SAMPLE_CHARS_MAX: usize = 400;
 
 /// The fate of a call, or a failure outside the calls. Each is a line of the table.
@@ -39,7 +39,7 @@ pub(super) enum Fate {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meaning {
     Fine,
-    /// Fine if there are faults.
+    /// Accepted if the run has faults.
     OfFaults,
     Failure,
 }
@@ -80,7 +80,8 @@ impl Fate {
         (Self::LeftOver, Meaning::Failure, "processes left over"),
     ];
 
-    /// Every call has one of these; the others are counted separately.
+    /// The number of fates of a call: every call has one of the first eight; the others are counted
+    /// separately.
     const OF_A_CALL: usize = 8;
 }
 
@@ -105,7 +106,7 @@ impl Tally {
         self.fates[fate as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts, and keeps the text if it is among the first.
+    /// Counts the fate, and stores the text if it is among the first failures.
     pub(super) fn note(&self, fate: Fate, seen: &str) {
         self.count(fate);
         let mut samples = lock(&self.samples);

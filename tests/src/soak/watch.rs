@@ -58,7 +58,7 @@ impl Watch {
         (seen.daemon, seen.memory.last)
     }
 
-    /// Forgets the samples: later ones are compared with the next one.
+    /// Discards the samples: later samples are compared with the next one.
     pub(super) fn begin(&self) {
         let mut seen = self.seen();
         (seen.memory, seen.descriptors) = Default::default();

@@ -42,7 +42,7 @@ impl Written {
     }
 }
 
-/// The differences between the dependencies of the crates and the list, in both directions.
+/// Returns the differences between the dependencies of the crates and the list, in both directions.
 pub(crate) fn wrong(written: &Written, packages: &Packages) -> Vec<String> {
     let direct = packages.direct();
     let ours: BTreeMap<&str, &str> = packages

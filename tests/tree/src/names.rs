@@ -6,7 +6,7 @@ use syn::Item;
 
 use crate::source::Crate;
 
-/// Types of one name. A reader who meets a name in a fourth sense no longer knows which is meant.
+/// The maximum number of types of one name; a name with more meanings is ambiguous.
 const TYPES_MAX: usize = 3;
 
 /// Returns the names of more than [`TYPES_MAX`] types, with the files that define them.

@@ -1,4 +1,4 @@
-//! Packages as Cargo knows them: our own, their dependencies, and the dependency graph.
+//! Packages as `cargo` reports them: our own, their dependencies, and the dependency graph.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

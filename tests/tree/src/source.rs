@@ -74,7 +74,7 @@ impl Crate {
         Ok(made)
     }
 
-    /// `folder` is the folder of its child modules.
+    /// Reads a file and its child modules, whose folder is `folder`.
     fn read_file(
         &mut self,
         root: &Path,

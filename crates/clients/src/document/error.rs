@@ -19,10 +19,10 @@ pub enum EditError {
     /// Another value is in the place of the servers.
     #[error("`{0}` contains no table of servers")]
     Occupied(String),
-    /// The edit would have changed something else too.
+    /// The edit would also change something else.
     #[error("it cannot be edited without changing the rest of the file")]
     Form,
-    /// YAML is edited by its owner.
+    /// The file is YAML, which only its owner edits.
     #[error("YAML is not edited by this program; edit the file yourself")]
     Yaml,
 }

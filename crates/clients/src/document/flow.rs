@@ -150,15 +150,16 @@ impl Flow<'_> {
         start > self.inside.start && self.text[start..at].trim().is_empty()
     }
 
-    /// Returns the start of the white space before this place, its line end included.
+    /// Returns the start of the white space before this place, including its line end.
     fn lead(&self, at: usize) -> usize {
         let trimmed = self.text[..at].trim_end_matches([' ', '\t']);
         let trimmed = trimmed.strip_suffix('\n').unwrap_or(trimmed);
         trimmed.strip_suffix('\r').unwrap_or(trimmed).len()
     }
 
-    /// Returns the same for an entry. If a comment ends the line before, and something follows the
-    /// entry, the line end stays: otherwise that would become part of the comment.
+    /// Returns the same for an entry. If a comment ends the line before the entry, and something
+    /// follows the entry, the line end stays: otherwise the following text would become part of the
+    /// comment.
     fn lead_for(&self, index: usize, end: usize) -> usize {
         let item = &self.items[index];
         let rest = &self.text[self.skip_blanks(end)..];

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Format, Made, Slot, add, read, remove};
 
-/// A JSON text with blanks and comments at every possible place.
+/// Generates a JSON text with blanks and comments at every possible place.
 fn jsonc() -> impl Strategy<Value = String> {
     let gap = prop_oneof![
         4 => Just(String::new()),
@@ -74,7 +74,7 @@ fn toml() -> impl Strategy<Value = String> {
     })
 }
 
-/// Reads a text that is valid in its format and has a table of servers or none.
+/// Parses a text that is valid in its format and has at most one table of servers.
 fn fits(text: &str, format: Format) -> Option<Value> {
     let whole = read(text, format).ok()?;
     let servers = whole.get("servers").unwrap_or(&Value::Null);

@@ -15,9 +15,9 @@ pub(crate) struct Slot<'a> {
 /// The tables that an edit made besides the entry, to be removed with it. TOML needs none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Made {
-    /// The number of tables round the entry.
+    /// The number of tables around the entry.
     pub(crate) tables: usize,
-    /// True if the innermost that was there was `null`.
+    /// True if the innermost existing value was `null`.
     pub(crate) was_null: bool,
 }
 

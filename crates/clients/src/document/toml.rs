@@ -77,7 +77,7 @@ fn insert(document: &mut DocumentMut, slot: Slot<'_>, name: &str, entry: Table) 
     Some(())
 }
 
-/// A table whose own header is not written.
+/// Creates a table whose own header is not written.
 fn implicit() -> Item {
     let mut table = Table::new();
     table.set_implicit(true);
@@ -94,7 +94,7 @@ pub(super) fn remove(text: &str, slot: Slot<'_>, name: &str) -> Result<Option<St
             comments.visit_item(&removed);
             is_found = true;
         }
-        // Each is put above those that have been moved to the same place.
+        // Each comment is inserted above the comments that were moved to the same place.
         comments.0.sort();
         for (position, text) in comments.0.iter().rev() {
             keep_comment(document, *position, text);
@@ -136,7 +136,7 @@ impl<'d> Visit<'d> for Comments {
         let above = table.decor().prefix().and_then(|it| it.as_str());
         let comment = above.filter(|it| it.contains('#'));
         if let (Some(at), Some(comment)) = (table.position(), comment) {
-            // The empty line before our own header came with it.
+            // The prefix includes the empty line before our own header.
             let comment = comment
                 .strip_suffix("\n\n")
                 .map_or(comment, |it| &comment[..=it.len()]);

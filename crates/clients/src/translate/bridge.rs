@@ -7,14 +7,14 @@ use crate::server::TranslatedServer;
 struct Bridged {
     url: Option<String>,
     headers: Vec<(String, String)>,
-    /// True if an argument is not known.
+    /// True if an argument is unknown.
     is_unclear: bool,
 }
 
 /// The options of a bridge that take a value, and those that can be dropped.
 struct Bridge {
     names: &'static [&'static str],
-    /// Options whose value is the address; empty: it is the first argument.
+    /// Options whose value is the address; if empty, the first argument is the address.
     url_options: &'static [&'static str],
     header_options: &'static [&'static str],
     bearer_options: &'static [&'static str],
@@ -22,7 +22,7 @@ struct Bridge {
     ignored: &'static [&'static str],
     /// The header's name and value are two words.
     splits_headers: bool,
-    /// True if it logs in by itself, as our `login` command does.
+    /// True if the bridge logs in by itself, as our `login` command does.
     signs_in: bool,
 }
 
@@ -59,7 +59,7 @@ const BRIDGES: [Bridge; 3] = [
     },
 ];
 
-/// Replaces a bridge by its server. A bridge whose arguments are not all understood stays.
+/// Replaces a bridge by its server. A bridge with an unknown argument stays.
 pub(super) fn unwrap(server: &mut TranslatedServer, remarks: &mut Vec<String>) {
     let Some((bridge, rest)) = find(server) else {
         return;

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::entry::ServerEntry;
 
-/// The parts of an entry, as they are written.
+/// The fields of an entry in their original syntax.
 #[derive(Debug, Default)]
 pub(super) struct EntryFields {
     pub(super) command: Option<String>,
@@ -46,7 +46,7 @@ pub(crate) fn names_server(value: &Value) -> bool {
             .is_some_and(|it| it.get("path").is_some())
 }
 
-/// Reads an entry; or returns the reason why it cannot be started.
+/// Reads an entry. The error is the reason why the entry cannot be started.
 pub(super) fn read(entry: &ServerEntry) -> Result<EntryFields, String> {
     let value = &entry.value;
     if !value.is_object() {
@@ -102,7 +102,7 @@ fn list(value: &Value, keys: &[&str]) -> Vec<String> {
     found.into_iter().flatten().filter_map(scalar).collect()
 }
 
-/// Some clients write numbers and booleans without quotes.
+/// Converts a scalar to text: some clients write numbers and booleans without quotes.
 fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),

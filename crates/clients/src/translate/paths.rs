@@ -5,7 +5,8 @@ use std::path::{Component, Path, PathBuf};
 use super::words::Words;
 use crate::{Home, disk::read_file, entry::ServerEntry, server::TranslatedServer};
 
-/// Sets the working folder of a server to its project's folder if something in it is relative to that.
+/// Sets the working folder of a server to its project's folder if any path in the server is
+/// relative to that.
 pub(super) fn make_absolute(
     server: &mut TranslatedServer,
     entry: &ServerEntry,
@@ -98,8 +99,8 @@ fn join(base: &Path, path: &str) -> String {
     joined.to_string_lossy().into_owned()
 }
 
-/// Reads the variables of a file next to the entry. Their current values are imported: only we read a
-/// file of ours, but anyone may write to theirs.
+/// Reads the variables of a file next to the entry. Imports their current values, because other
+/// users may be able to write to that file, but only we can read ours.
 pub(super) fn read_env_file(server: &mut TranslatedServer, file: &str, words: &mut Words<'_>) {
     let path = match (absolute(file, words.home), words.project()) {
         (Some(path), _) => PathBuf::from(path),

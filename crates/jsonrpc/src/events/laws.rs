@@ -1,10 +1,11 @@
-//! Laws of the reader of events, for any bytes in any pieces.
+//! Properties of the event reader, for any bytes in any chunks.
 
 use std::sync::Arc;
 
 use super::*;
 
-/// The events of pieces of `bytes` of these lengths, over and over, and whether one was too long.
+/// Reads `bytes` in chunks of these lengths, repeated cyclically. Returns the events, and true if
+/// one was too long.
 fn read(bytes: &[u8], lengths: &[u8], bytes_max: usize) -> (Vec<Event>, bool) {
     let mut reader = EventReader::new(bytes_max, Arc::new(move |_| bytes_max));
     let mut events = Vec::new();
@@ -25,8 +26,9 @@ fn read(bytes: &[u8], lengths: &[u8], bytes_max: usize) -> (Vec<Event>, bool) {
     (events, false)
 }
 
-/// Checks that the same events are read however the bytes are divided, and that nothing longer than
-/// the bound is buffered. `input`: the bound, then lengths of pieces, then bytes.
+/// Checks that the division of the bytes into chunks does not change the events, and that the
+/// reader buffers nothing longer than the limit. `input`: the limit, then chunk lengths, then
+/// bytes.
 ///
 /// # Panics
 ///
@@ -37,7 +39,7 @@ pub fn events_are_the_same_however_they_come(input: &[u8]) {
     let bytes_max = usize::from(*bytes_max);
     let one_by_one = read(bytes, &[], bytes_max);
     let in_pieces = read(bytes, lengths, bytes_max);
-    // A byte order mark counts for as long as its line has not ended.
+    // A byte order mark counts towards the limit until its line ends.
     let read = &in_pieces.0;
     assert!(read.starts_with(&one_by_one.0), "{read:?} {one_by_one:?}");
     assert!(
@@ -69,7 +71,7 @@ pub fn messages_that_are_written_are_read(input: &[u8]) {
 mod tests {
     use proptest::{collection::vec, prelude::*};
 
-    /// Any bytes, many of them with a meaning.
+    /// Generates any bytes, with many tokens of the event format.
     fn bytes() -> impl Strategy<Value = Vec<u8>> {
         let pieces: &[&[u8]] = &[
             b"data",

@@ -1,4 +1,4 @@
-//! Laws of the line reader, for any bytes in any pieces.
+//! Properties of the line reader, for any bytes in any chunks.
 
 use std::{
     pin::{Pin, pin},
@@ -9,7 +9,8 @@ use tokio::io::ReadBuf;
 
 use super::*;
 
-/// Gives its bytes out in pieces of these lengths, over and over; before each it is not ready.
+/// A stream that returns its bytes in chunks of these lengths, repeated cyclically, and is not
+/// ready before each chunk.
 struct Pieces {
     bytes: Vec<u8>,
     lengths: Vec<u8>,
@@ -65,7 +66,7 @@ fn read(bytes: &[u8], lengths: &[u8], line_bytes_max: usize) -> Vec<Line> {
     }
 }
 
-/// The lines that stand in `bytes`.
+/// Returns the lines contained in `bytes`.
 fn split(bytes: &[u8]) -> Vec<&[u8]> {
     let mut lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
     let last = lines.pop().filter(|last| !last.is_empty());
@@ -74,9 +75,9 @@ fn split(bytes: &[u8]) -> Vec<&[u8]> {
     ended.chain(last).collect()
 }
 
-/// Checks that lines are read as they were sent, each separately and within its bound, however the
-/// bytes are divided and whenever a read is cancelled. `input`: the bound, then lengths of pieces,
-/// then bytes.
+/// Checks that lines are read as they were sent, separately and within the limit, regardless of how
+/// the bytes are divided and when a read is cancelled. `input`: the limit, then chunk lengths, then
+/// bytes.
 ///
 /// # Panics
 ///
@@ -97,7 +98,7 @@ pub fn lines_are_those_that_were_sent(input: &[u8]) {
             Line::TooLong { head, bytes } => {
                 assert!(sent.len() > line_bytes_max, "{} bytes fit", sent.len());
                 assert!(sent.starts_with(head) && head.len() <= HEAD_BYTES);
-                // Its line end was read apart from it, and may count.
+                // A `\r` that was discarded before its `\n` arrived is counted.
                 assert!((sent.len()..=sent.len() + 1).contains(bytes));
             }
         }
@@ -108,7 +109,7 @@ pub fn lines_are_those_that_were_sent(input: &[u8]) {
 mod tests {
     use proptest::{collection::vec, prelude::*};
 
-    /// Any bytes, many of them ends of lines.
+    /// Generates any bytes, many of them line ends.
     fn bytes() -> impl Strategy<Value = Vec<u8>> {
         let byte = prop_oneof![Just(b'\n'), Just(b'\r'), any::<u8>(), any::<u8>()];
         vec(byte, 0..600)

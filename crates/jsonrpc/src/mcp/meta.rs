@@ -1,9 +1,9 @@
 //! The keys of `_meta` that the protocol defines. They apply to one connection and are never forwarded.
 
-/// The beginning of each of these keys.
+/// The prefix of all these keys.
 pub const PREFIX: &str = "io.modelcontextprotocol/";
 
-/// The revision of a request; without a handshake, each request contains it.
+/// The protocol revision of a request; without a handshake, each request contains it.
 pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
 /// The name and version of the client.
@@ -15,5 +15,5 @@ pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilitie
 /// The id of the `subscriptions/listen` request that a notification is for.
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// The lowest level of the server's log messages that the client receives during this request.
+/// The minimum level of the log messages that the client receives during this request.
 pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";

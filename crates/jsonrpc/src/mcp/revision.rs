@@ -2,8 +2,8 @@
 
 use std::{borrow::Cow, fmt};
 
-/// A revision of the protocol, a date such as `2025-11-25`; a later one is greater. The peer may name
-/// one that we do not know.
+/// A revision of the protocol, named by a date such as `2025-11-25`; a later revision is greater. A
+/// peer may name a revision that we do not know.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Revision(Cow<'static, str>);
 
@@ -14,10 +14,10 @@ impl Revision {
     /// The first revision in which each request carries all its metadata, in its `_meta`.
     pub const FIRST_STATELESS: Self = Self::dated("2026-07-28");
 
-    /// The revision of a request over HTTP that names none.
+    /// The revision of an HTTP request that names none.
     pub const UNNAMED: Self = Self::dated("2025-03-26");
 
-    /// All supported revisions, the oldest first.
+    /// All supported revisions, oldest first.
     pub const KNOWN: [Self; 5] = [
         Self::dated("2024-11-05"),
         Self::UNNAMED,
@@ -35,7 +35,7 @@ impl Revision {
         Self(Cow::Owned(name.into()))
     }
 
-    /// The name, as it is written in messages and headers.
+    /// Returns the name, as written in messages and headers.
     pub fn as_str(&self) -> &str {
         &self.0
     }

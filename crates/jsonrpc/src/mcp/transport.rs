@@ -13,7 +13,7 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// The name under which it is stored.
+    /// Returns the name under which the transport is stored.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Stdio => "stdio",
@@ -22,7 +22,7 @@ impl Transport {
         }
     }
 
-    /// Reads a name as [`Transport::as_str`] writes it.
+    /// Parses a name that [`Transport::as_str`] returns.
     pub fn parse(name: &str) -> Option<Self> {
         let all = [Self::Stdio, Self::StreamableHttp, Self::Sse];
         all.into_iter().find(|transport| transport.as_str() == name)

@@ -1,4 +1,4 @@
-//! The ends to which lines are written.
+//! The streams to which lines are written.
 
 use std::{
     fmt,
@@ -12,20 +12,20 @@ use tokio::{
     sync::Mutex,
 };
 
-/// The stream to which lines are written. Pipes and sockets support writing without waiting; to any
-/// other stream the task writes.
+/// A stream to which lines are written. Any task writes to pipes and sockets without waiting; only
+/// the task of the outbox writes to other streams.
 pub enum Sink {
     /// A pipe, such as the standard input of a child.
     Pipe(pipe::Sender),
-    /// A socket, to which both sides write. It is non-blocking, and is registered with the event loop only
-    /// while a writer has to wait: the system reports free space each time the peer reads, which would
-    /// wake us after every line.
+    /// A socket, which carries both directions. It is non-blocking, and is registered with the
+    /// event loop only while a writer has to wait: the system reports free space each time the peer
+    /// reads, which would wake us after every line.
     Socket(UnixStream),
-    /// Anything else.
+    /// Any other stream.
     Stream(Mutex<Box<dyn AsyncWrite + Send + Unpin>>),
 }
 
-/// Returns both halves of a socket. The event loop watches it only for input.
+/// Returns both halves of a socket. The event loop watches the socket only for input.
 pub fn split_socket(socket: UnixStream) -> io::Result<(pipe::Receiver, Sink)> {
     socket.set_nonblocking(true)?;
     let input = OwnedFd::from(socket.try_clone()?);
@@ -45,7 +45,7 @@ impl fmt::Debug for Sink {
 }
 
 impl Sink {
-    /// Makes a sink of any stream.
+    /// Creates a sink from any stream.
     pub fn stream(output: impl AsyncWrite + Send + Unpin + 'static) -> Self {
         Self::Stream(Mutex::new(Box::new(output)))
     }
@@ -76,7 +76,7 @@ impl Sink {
     }
 }
 
-/// Waits until a socket is writable. Registers the socket each time, because waits are rare.
+/// Waits until a socket is writable. Registers the socket for each wait, because waits are rare.
 async fn wait_for_room(socket: &UnixStream) -> io::Result<()> {
     let watched = OwnedFd::from(socket.try_clone()?);
     pipe::Sender::from_owned_fd_unchecked(watched)?

@@ -63,7 +63,7 @@ async fn what_nobody_has_read_of_a_pipe_is_known() {
     // Reads the first line, and a byte of the second.
     receiver.readable().await.expect("open");
     assert_eq!(receiver.try_read(&mut [0; 4]).expect("bytes"), 4);
-    // As long as the receiver is open, any line may still be read.
+    // While the receiver is open, any line may still be read.
     assert!(places.iter().all(|place| !outbox.is_unread(*place)));
     drop(receiver);
     let unread = || {

@@ -1,4 +1,4 @@
-//! The unread bytes in a pipe that has no reader any more.
+//! Counts the unread bytes in a pipe that has no reader any more.
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},

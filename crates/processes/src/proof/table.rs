@@ -1,4 +1,4 @@
-//! A scan of all processes, and of those that are ours.
+//! Scans all processes, and identifies those that are ours.
 
 use std::{collections::BTreeSet, sync::Arc, time::Instant};
 
@@ -26,7 +26,7 @@ pub(crate) enum ClaimedMarks<'a> {
     Child(&'a Mark),
     /// Every child of this proxy.
     ChildrenOf(Owner),
-    /// Every child of a proxy with this marker that runs no more.
+    /// Every child of an exited proxy with this marker.
     LeftBy(&'a str),
 }
 
@@ -41,7 +41,7 @@ impl ClaimedMarks<'_> {
     }
 }
 
-/// The processes at one moment. Empty if the system does not provide them.
+/// A snapshot of all processes; empty if the system does not provide them.
 #[derive(Debug, Default)]
 pub(crate) struct ProcessTable {
     rows: Vec<ProcessRow>,
@@ -50,13 +50,13 @@ pub(crate) struct ProcessTable {
 #[derive(Debug)]
 struct ProcessRow {
     stat: Stat,
-    /// None for a dead process.
+    /// `None` for a dead process.
     mark: Option<Mark>,
 }
 
 impl ProcessTable {
-    /// Reads the marks of one session only, if one is given: of few processes then, since an
-    /// environment costs more than all else that is read.
+    /// Scans all processes. If a session is given, reads only its marks: reading an environment
+    /// costs more than the rest of the scan.
     pub(crate) fn read(session: Option<i32>) -> Self {
         let rows = processes().filter_map(|process| {
             let stat = Stat::read(&process)?;
@@ -69,12 +69,12 @@ impl ProcessTable {
         }
     }
 
-    /// Reads the marks of our own session, which our children share.
+    /// Scans all processes, and reads the marks of our own session, which our children share.
     pub(crate) fn near() -> Self {
         Owner::ourselves().map_or_else(Self::default, |us| Self::read(Some(us.session)))
     }
 
-    /// The live members of a group, without its leader.
+    /// Returns the live members of a group, without its leader.
     pub(crate) fn led_by(&self, leader: i32) -> Vec<Identity> {
         let others =
             self.rows.iter().map(|row| &row.stat).filter(|stat| {
@@ -97,8 +97,8 @@ impl ProcessTable {
         let meant =
             members().filter(|row| !row.stat.is_dead && (is_whole || claim.claims_mark_of(row)));
         let held: Vec<Ours> = meant.filter_map(|row| Ours::hold(&row.stat)).collect();
-        // A group that has members keeps its id. One that has the same member before and after handles to
-        // the others were opened has been the same all the time.
+        // A group that has members keeps its id. If one member was in the group both before and
+        // after the handles were opened, the id referred to the same group throughout.
         let is_same = |row: &ProcessRow| {
             let now = row.stat.identity.read();
             now.is_some_and(|now| now.group == group)
@@ -109,8 +109,9 @@ impl ProcessTable {
         held
     }
 
-    /// Returns true if all live members of a group are ours because some certainly are: we created the
-    /// group, or its leader is ours, or has exited. A process of ours may have joined a foreign group.
+    /// Returns true if all live members of a group are ours because some are known to be: we
+    /// created the group, or its leader is ours or has exited. A process of ours may have joined a
+    /// foreign group.
     fn is_ours(&self, group: i32, claim: &Claim) -> bool {
         let mut members = self.rows.iter().filter(|row| row.stat.group == group);
         let leader = self
@@ -129,7 +130,8 @@ impl Claim<'_> {
         self.claims_group_of(row) || self.claims_mark_of(row)
     }
 
-    /// Includes dead processes: until they are reaped, they hold the group's id.
+    /// Returns true if the process identifies a claimed group. Dead processes count: until they are
+    /// reaped, they hold the group's id.
     fn claims_group_of(&self, row: &ProcessRow) -> bool {
         let stat = &row.stat;
         let mut groups = self.groups.iter();
@@ -141,7 +143,8 @@ impl Claim<'_> {
     }
 }
 
-/// Scans that callers share: thirty servers that stop at once do not each read the whole of `/proc`.
+/// Scans that callers share, so that thirty servers that stop at once do not each read all of
+/// `/proc`.
 #[derive(Debug, Default)]
 pub(crate) struct SharedScans {
     last: Mutex<Option<(Instant, Arc<ProcessTable>)>>,

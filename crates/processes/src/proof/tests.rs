@@ -18,7 +18,7 @@ use crate::{
 struct Sleeper(Child);
 
 impl Sleeper {
-    /// Starts it in a group of its own (0), or in another's.
+    /// Starts the process in a group of its own (0), or in an existing group.
     fn start(group: u32, mark: Option<&Mark>) -> Self {
         let mut sleeps = Command::new("sleep");
         sleeps.arg("1000").process_group(group.cast_signed());
@@ -123,7 +123,7 @@ fn a_process_that_is_held_is_signalled_and_nobody_after_it() {
         assert_eq!(held.handle.is_some(), has_handle);
         held.signal(Signal::KILL);
         sleeper.0.wait().unwrap();
-        // The pid is free; a process that has it now must not match.
+        // The pid is free, so another process may have it: the check must fail.
         assert!(held.look_again().is_err());
         held.signal(Signal::KILL);
     }

@@ -81,7 +81,7 @@ fn at_the_end_of_its_input_it_ends_who_it_still_knows() {
     }
 }
 
-/// The processes have no mark here, and the leader has exited and was reaped before the SIGKILL.
+/// Tests a group without marks, whose leader was reaped before the SIGKILL.
 #[test]
 fn who_was_found_in_a_group_stands_for_it_when_its_leader_is_gone() {
     let script = "(trap '' TERM; echo ready; sleep 1000; :) & wait";
@@ -93,7 +93,7 @@ fn who_was_found_in_a_group_stands_for_it_when_its_leader_is_gone() {
     assert!(ProcessTable::near().led_by(id).is_empty());
 }
 
-/// Returns the arguments that run a test of this program as a process of its own.
+/// Returns the arguments that run a test of this program as a separate process.
 fn role(name: &str) -> Vec<std::ffi::OsString> {
     let test = format!("reaper::tests::{name}");
     let args = [test.as_str(), "--exact", "--ignored", "--nocapture"];
@@ -138,7 +138,7 @@ fn a_reaper_that_died_is_replaced_and_told_everything_and_goes_with_us() {
     let mut watch = ours.lock();
     let mut process = watch.process.take().unwrap();
     drop(watch);
-    // Closes the reaper's input, as our death would.
+    // Closes the reaper's input, as the exit of our process would.
     drop(std::mem::replace(&mut process.notes, silent_pipe()));
     assert_eq!(child.wait().unwrap(), by(Signal::TERM));
     let others = || ProcessTable::near().led_by(group.id());
@@ -185,8 +185,8 @@ async fn a_child_that_was_stopped_is_forgotten() {
     assert_eq!(spawner.watched(), 0);
 }
 
-/// A proxy with a server under `sh -c`, and a process that moved to a group of its own before we
-/// could record it. It prints their groups and waits to be killed.
+/// Runs a proxy with a server under `sh -c`, and a process that moved to a group of its own before
+/// we could record it. Prints their groups and waits to be killed.
 #[tokio::test]
 #[ignore = "a child process of the tests of this file, which start it by name"]
 async fn role_of_a_proxy() {

@@ -1,4 +1,4 @@
-//! Systems without Landlock, and processors that the filter does not support.
+//! The fallback for systems without Landlock, and for processors that the filter does not support.
 
 use super::{ConfineError, Permissions};
 

@@ -1,4 +1,4 @@
-//! Landlock for files, a filter of system calls for sockets.
+//! Restricts file access with Landlock, and sockets with a filter of system calls.
 
 use std::{collections::BTreeMap, fs::File, path::Path};
 
@@ -10,10 +10,10 @@ use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
 
 use super::{ConfineError, Permissions};
 
-/// The first that keeps a file from being cut to nothing (Linux 6.2).
+/// The first Landlock version that can deny the truncation of a file (Linux 6.2).
 const ABI_MIN: ABI = ABI::V3;
 
-/// They keep nothing that is written to them.
+/// The devices that stay writable: they store nothing that is written to them.
 const DEVICES: [&str; 6] = [
     "/dev/null",
     "/dev/zero",
@@ -25,13 +25,14 @@ const DEVICES: [&str; 6] = [
 
 const EACCES: u32 = 13;
 
-/// Numbers of calls: socket, connect, `io_uring_setup`, by which the other two go around a filter.
+/// The numbers of the refused system calls: `socket`, `connect`, and `io_uring_setup`, because a
+/// ring can perform the first two without the filter.
 #[cfg(target_arch = "x86_64")]
 const OF_SOCKETS: [i64; 6] = [41, 42, 425, X32 + 41, X32 + 42, X32 + 425];
 #[cfg(target_arch = "aarch64")]
 const OF_SOCKETS: [i64; 3] = [198, 203, 425];
 
-/// The same calls with short pointers, where a kernel has them.
+/// The bit that selects the x32 variant of a system call, on kernels that have it.
 #[cfg(target_arch = "x86_64")]
 const X32: i64 = 0x4000_0000;
 
@@ -41,8 +42,8 @@ pub fn check() -> Result<(), ConfineError> {
 }
 
 /// Drops the permissions that are not kept, for this thread and all that it starts or executes.
-/// Privileges cannot be gained any more, by a program with the setuid bit or otherwise; signals reach
-/// no process outside.
+/// Afterwards no program can gain privileges, by the setuid bit or otherwise, and signals reach no
+/// process outside, if the kernel supports that restriction.
 ///
 /// Call it while no other thread runs, and execute the program from the same thread.
 pub fn enter(kept: &Permissions) -> Result<(), ConfineError> {
@@ -98,8 +99,9 @@ mod tests {
 
     use super::{Permissions, check, enter};
 
-    /// Returns the operations that a confined thread can still do: write inside, write outside, truncate
-    /// a file outside, move one out, connect, reach a unix socket, write to `/dev/null`, read.
+    /// Returns which operations succeed in a confined thread: write inside, write outside, truncate
+    /// a file outside, move a file out, connect, connect to a unix socket, write to `/dev/null`,
+    /// read.
     fn try_all(network: bool) -> [bool; 8] {
         let (inside, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let (inside, outside) = (inside.path(), outside.path());

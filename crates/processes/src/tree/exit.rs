@@ -1,4 +1,4 @@
-//! The exit of a child.
+//! Waits for the exit of a child.
 
 use std::{io, os::unix::process::ExitStatusExt as _, process::ExitStatus};
 
@@ -8,9 +8,9 @@ use tokio::{
     signal::unix::{SignalKind, signal},
 };
 
-/// Returns when a child has exited, without reaping it: it stays a zombie and keeps its pid.
+/// Waits until a child has exited, without reaping it: it stays a zombie and keeps its pid.
 pub(super) async fn exit(child: &Child) -> io::Result<ExitStatus> {
-    // The signal listener is created first, so that an exit after the check is not missed.
+    // Created before the first check, so that an exit after the check is not missed.
     let mut exits = signal(SignalKind::child())?;
     loop {
         if let Some(status) = look(child)? {
@@ -33,7 +33,7 @@ fn gone() -> io::Error {
     io::Error::from(rustix::io::Errno::CHILD)
 }
 
-/// Converts it to the status that `wait` returns.
+/// Converts the status to the type that `wait` returns.
 fn as_status(status: &WaitIdStatus) -> ExitStatus {
     let by_signal = status.terminating_signal();
     let code = status.exit_status().unwrap_or_default() << 8;

@@ -16,7 +16,7 @@ use crate::{
     proof::{Claim, ClaimedMarks, ProcessTable},
 };
 
-/// Starts a script for `sh`. Its children may hold its stderr open.
+/// Starts a script with `sh`. Its children may keep its stderr open.
 fn spawn(script: &str, spawner: &Arc<Spawner>) -> Tree {
     let mut command = Command::new("sh");
     command.args(["-c", script]).stdin(Stdio::piped());
@@ -62,7 +62,7 @@ async fn check_stop(script: &str) {
     assert!(all.living() > 0);
     drop(tree.take_stdin());
     tree.stop(Pace::Hurried).await;
-    // On a busy system, processes that were sent SIGKILL last may still exist.
+    // On a busy system, processes may still exist shortly after SIGKILL.
     assert!(wait_until(TEST_WAIT, || all.living() == 0), "{script}");
     let zombie = Path::new("/proc").join(leader.to_string());
     assert!(!zombie.exists(), "{script}");
@@ -78,7 +78,7 @@ async fn a_stop_leaves_nobody_whatever_the_children_do() {
         r#"trap "" TERM; sleep 1000 & echo ready >&2; exit 1"#,
         r#"sh -c 'trap "" TERM; sh -c "echo ready >&2; sleep 1000; :"; :'; :"#,
         "echo ready >&2; kill -STOP $$",
-        // These move to groups of their own.
+        // These processes move to groups of their own.
         "bash -c 'set -m; sleep 1000 & echo ready >&2'",
         r#"bash -c 'set -m; (trap "" TERM; echo ready >&2; sleep 1000; :) & wait'; :"#,
         "bash -c 'set -m; sleep 1000 | env -i sleep 1000 & echo ready >&2; exec sleep 1000'",
@@ -112,7 +112,7 @@ async fn a_stop_that_can_wait_lets_a_child_write_what_it_has() {
     };
     tokio::join!(
         check("echo ready >&2; cat >/dev/null; WRITES"),
-        // Ignores the end of its input, as servers with a timer do.
+        // Ignores the end of input, as servers with a timer do.
         check("trap 'WRITES; exit' TERM; echo ready >&2; while :; do sleep 0.01; done"),
     );
 }

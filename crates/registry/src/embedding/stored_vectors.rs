@@ -1,4 +1,4 @@
-//! The file of vectors.
+//! The file of stored vectors.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::disk::Disk;
 use crate::embedding::vector::Vector;
 use crate::embedding::views::TextKey;
 
-/// The file next to the catalog. 404 bytes per text.
+/// The name of the file, next to the catalog. It contains 404 bytes per text.
 pub(crate) const FILE: &str = "meaning.bin";
 
 /// Vectors by the key of their text.
@@ -16,7 +16,8 @@ pub(crate) const FILE: &str = "meaning.bin";
 pub(crate) struct StoredVectors(BTreeMap<TextKey, Vector>);
 
 impl StoredVectors {
-    /// A missing or damaged file reads as empty: vectors can be made again.
+    /// Reads the file. A missing or damaged file reads as empty, since vectors can be computed
+    /// again.
     pub(crate) fn read(disk: &Disk) -> Self {
         let bytes = disk.read(FILE).unwrap_or_default();
         Self::parse(&bytes).unwrap_or_default()
@@ -34,7 +35,7 @@ impl StoredVectors {
         self.0.insert(key, vector);
     }
 
-    /// Adds the vectors of the other that are missing here.
+    /// Adds the vectors of `other` that are missing here.
     pub(crate) fn join(&mut self, other: Self) {
         for (key, vector) in other.0 {
             self.0.entry(key).or_insert(vector);

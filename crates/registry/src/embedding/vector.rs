@@ -1,8 +1,8 @@
-//! A vector in 8 bits a number: 388 bytes.
+//! A vector with 8 bits per number: 388 bytes.
 
 use encoder::DIMENSIONS;
 
-/// Of length one before it was rounded.
+/// A vector of length one, rounded to 8 bits per number.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Vector {
     scale: f32,
@@ -10,7 +10,7 @@ pub(crate) struct Vector {
 }
 
 impl Vector {
-    /// Bytes of [`Vector::to_bytes`].
+    /// The length of [`Vector::to_bytes`].
     pub(super) const BYTES: usize = DIMENSIONS + size_of::<f32>();
 
     #[expect(clippy::cast_possible_truncation, reason = "scaled to -127..=127")]
@@ -24,12 +24,12 @@ impl Vector {
         Self { scale, small }
     }
 
-    /// Returns the rounded numbers, and their scale.
+    /// Returns the rounded numbers and their scale.
     pub(crate) fn parts(&self) -> ([i8; DIMENSIONS], f32) {
         (*self.small, self.scale)
     }
 
-    /// The cosine of the angle between two.
+    /// Returns the cosine similarity of two vectors.
     pub(crate) fn times(&self, other: &Self) -> f32 {
         let product = encoder::products(std::slice::from_ref(&*self.small), &other.small)[0];
         whole(product) * self.scale * other.scale

@@ -1,4 +1,4 @@
-//! The vectors of one generation's tools, side by side.
+//! The vectors of one generation's tools, in one array.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,21 +11,22 @@ use crate::embedding::vector::{self, Vector};
 use crate::embedding::views::{TextKey, key, request_key, server_key};
 use crate::loaded_tools::KnownServer;
 
-/// The vectors of one generation's visible tools, in their order, then those of their example requests, in
-/// one piece: a query is compared with all of them, 40 MB of 100,000.
+/// The vectors of a generation's visible tools in order, followed by those of their example
+/// requests. They are one array because a query is compared with all of them: 40 MB for 100,000
+/// texts.
 #[derive(Debug, Default)]
 pub(crate) struct Embeddings {
     rows: Vec<[i8; DIMENSIONS]>,
-    /// The scale by which each row was rounded; 0 for a tool that has no vector.
+    /// The scale by which each row was rounded; 0 for a tool without a vector.
     scales: Vec<f32>,
     /// The number of tools.
     tools: usize,
-    /// The tool of each row after those of the tools.
+    /// The index of the tool of each request row, which follow the rows of the tools.
     owners: Vec<u32>,
-    /// Requests that have no vector yet.
+    /// The requests that have no vector yet.
     unread: HashSet<TextKey>,
     known: usize,
-    /// The recipe's description of each server that has visible tools, in their order.
+    /// The recipe's description of each server that has visible tools, in order.
     servers: Vec<ServerAbout>,
 }
 
@@ -37,14 +38,14 @@ enum ServerAbout {
     Vector(Vector),
 }
 
-/// The similarity of a request's embedding.
+/// The similarities between a request and the texts of a generation.
 #[derive(Debug)]
 pub(crate) struct Similar {
     /// The similarity to each visible tool's definition, -1 to 1.
     pub(crate) definitions: Vec<f32>,
-    /// The similarity to the best text of each: its definition or one of its requests.
+    /// The highest similarity to any text of each tool: its definition or one of its requests.
     pub(crate) tools: Vec<f32>,
-    /// The similarity to the description of each server that has visible tools, in their order.
+    /// The similarity to the description of each server that has visible tools, in order.
     pub(crate) servers: Vec<Option<f32>>,
 }
 
@@ -94,7 +95,7 @@ impl Embeddings {
         embeddings
     }
 
-    /// The server's text of this key has no vector yet.
+    /// Returns true if the server text with this key has no vector yet.
     pub(crate) fn lacks(&self, server: &TextKey) -> bool {
         let unread =
             |about: &ServerAbout| matches!(about, ServerAbout::Unread(key) if key == server);
@@ -112,7 +113,7 @@ impl Embeddings {
         self.owners.push(owner);
     }
 
-    /// The request of this key has no vector yet.
+    /// Returns true if the request with this key has no vector yet.
     pub(crate) fn lacks_request(&self, request: &TextKey) -> bool {
         self.unread.contains(request)
     }
@@ -121,30 +122,31 @@ impl Embeddings {
         self.scales[place] > 0.0
     }
 
-    /// Tools, requests and servers that have no vector yet.
+    /// Returns the number of tools, requests and servers without a vector.
     pub(crate) fn missing(&self) -> usize {
         let unread = |about: &&ServerAbout| matches!(about, ServerAbout::Unread(_));
         let servers = self.servers.iter().filter(unread).count();
         self.tools - self.known + self.unread.len() + servers
     }
 
-    /// The number of texts that a query is compared with: definitions and requests.
+    /// Returns the number of texts that a query is compared with: definitions and requests.
     pub(crate) fn texts(&self) -> usize {
         self.scales.len()
     }
 
-    /// Tools that have one.
+    /// Returns the number of tools that have a vector.
     pub(crate) fn known(&self) -> usize {
         self.known
     }
 
-    /// Enough to judge by.
+    /// Returns true if enough tools have a vector: at least half of them.
     pub(crate) fn is_known(&self) -> bool {
         self.known > 0 && self.known * 2 >= self.tools
     }
 
-    /// The likeness of everything and a request. A tool without a vector is as alike as the
-    /// mean: its words decide. `None` while fewer than half of the tools have one.
+    /// Computes the similarity of a request to all tools and servers. A tool without a vector gets
+    /// the mean similarity, so its words decide. Returns `None` while fewer than half of the tools
+    /// have a vector.
     pub(crate) fn similar(&self, request: &Vector) -> Option<Similar> {
         if !self.is_known() {
             return None;
@@ -180,7 +182,8 @@ impl Embeddings {
     }
 }
 
-/// A query resembles a request, of its own kind, more than a definition: by about this much.
+/// The amount by which a query is more similar to an example request than to a definition, because
+/// both are requests.
 const REQUEST_DISTANCE: f32 = 0.035;
 
 #[expect(

@@ -1,15 +1,15 @@
-//! The text of a tool that the encoder is given.
+//! The texts of tools, servers and requests that the encoder reads.
 
 use tool::{Digest, ServerName};
 
 use crate::Entry;
 use crate::limits::{DESCRIPTION_CHARS_ENCODED, PARAMETERS_ENCODED};
 
-/// See [`key`].
+/// The key of a text; see [`key`].
 pub(crate) type TextKey = [u8; 16];
 
-/// Returns the server, the name, the beginning of the description, and the parameters: the input that
-/// the encoder was trained on (`crates/encoder/training`).
+/// Returns the server, the name, the beginning of the description, and the parameters: the format
+/// that the encoder was trained on (`crates/encoder/training`).
 pub(crate) fn text(entry: &Entry) -> String {
     let name = speak(entry.tool.name());
     let server = speak(entry.at.server.as_str());
@@ -27,18 +27,17 @@ pub(crate) fn server_text(name: &ServerName, about: &str) -> String {
     format!("{}: {about}", speak(name.as_str()))
 }
 
-/// Names the text of a server, and the model.
+/// Returns the key of a server's text and the model.
 pub(crate) fn server_key(name: &ServerName, about: &str) -> TextKey {
     key_of(&[encoder::MODEL, "server", name.as_str(), about])
 }
 
-/// Names an example request, and the model.
+/// Returns the key of an example request and the model.
 pub(crate) fn request_key(request: &str) -> TextKey {
     key_of(&[encoder::MODEL, "request", request])
 }
 
-/// Names everything that the text of a tool is made of, and the model: found without making
-/// it.
+/// Returns the key of a tool's text and the model, without building the text.
 pub(crate) fn key(entry: &Entry) -> TextKey {
     let overlay = entry.overlay.description.as_deref().unwrap_or_default();
     key_of(&[
@@ -57,7 +56,7 @@ fn key_of(parts: &[&str]) -> TextKey {
         .to_be_bytes()
 }
 
-/// Raised whenever the text of an unchanged tool would differ.
+/// The version of the text format: raise it if the text of an unchanged tool would differ.
 const TEXT: &str = "2";
 
 /// Splits an identifier into words: `getUserInfo_v2` becomes `get user info v2`.

@@ -1,4 +1,4 @@
-//! Vectors for the tools that have none.
+//! Computes vectors for the tools that have none.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(crate) struct Work<'a> {
     is_over: AtomicBool,
 }
 
-/// One text that has no vector.
+/// A text that has no vector.
 #[derive(Debug, Clone, Copy)]
 enum UnembeddedText<'a> {
     Tool(&'a Entry),
@@ -51,7 +51,7 @@ impl UnembeddedText<'_> {
 }
 
 impl<'a> Work<'a> {
-    /// For those of the visible tools, their requests and the servers that have no vector in `made`.
+    /// Collects the visible tools, their requests and the servers that have no vector in `made`.
     pub(crate) fn new(
         visible: &'a [Arc<Entry>],
         servers: &'a [Arc<KnownServer>],
@@ -96,7 +96,7 @@ impl<'a> Work<'a> {
         write: impl Fn(StoredVectors) -> Result<(), RegistryError>,
     ) -> Result<usize, RegistryError> {
         let mut made = 0;
-        // Each write is one of the whole file.
+        // Each write replaces the whole file.
         let a_write = EMBEDDINGS_A_WRITE.max(self.todo.len().div_ceil(WRITES_MAX));
         for batch in self.todo.chunks(a_write) {
             let kept = self.batch(encoder, batch);

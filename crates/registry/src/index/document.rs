@@ -1,4 +1,4 @@
-//! The parts of a tool that are searched, and their weights.
+//! The text of a tool that is searched, and the weights of its parts.
 
 use tantivy::tokenizer::{PreTokenizedString, Token};
 use tool::Parameter;
@@ -17,8 +17,8 @@ pub(super) struct ToolWords {
     pub(super) exact: Vec<String>,
 }
 
-/// Returns one combined text that contains the name twice: with the sum of the scores of several
-/// fields, a word that is rare in a short field outweighs all others.
+/// Returns one combined text that contains the name twice. Separate fields with added scores would
+/// let a word that is rare in a short field outweigh all others.
 pub(super) fn text(entry: &Entry) -> ToolWords {
     let mut text = ToolWords::default();
     text.add(entry.tool.name(), NAME_WEIGHT);
@@ -66,7 +66,7 @@ impl ToolWords {
         }
     }
 
-    /// Found as written where no text holds the word, and no longer text for it.
+    /// Adds words to the exact field only: they are found as written, and do not lengthen the text.
     fn add_exact(&mut self, part: &str) {
         let words = words::split(part).into_iter();
         self.exact.extend(words.map(|word| word.exact));

@@ -1,4 +1,4 @@
-//! The folder of the index: Tantivy's own, with private files and a limit to the waits for its locks.
+//! The folder of the index: Tantivy's directory, with private files and a timeout for its locks.
 
 use std::{
     fs::{self, Permissions},
@@ -16,13 +16,13 @@ use tantivy::directory::{
     Directory, DirectoryLock, FileHandle, MmapDirectory, WatchCallback, WatchHandle, WritePtr,
 };
 
-/// The longest wait for a lock of the index. Tantivy holds one while it opens or lists a few files;
-/// after the timeout, this process builds an index of its own.
+/// The timeout for a lock of the index. Tantivy holds one while it opens or lists a few files;
+/// after the timeout, this process builds an index in memory.
 const INDEX_LOCK_WAIT: Duration = Duration::from_millis(500);
 
-/// Tantivy waits without limit for the lock under which segments are opened: a process that is
-/// stopped under it would stop every other that loads the index. It makes segments that every user may
-/// read.
+/// A directory with a lock timeout and private files. Tantivy alone waits without limit for the
+/// lock under which segments are opened, so a suspended process would block every other process
+/// that loads the index. Tantivy also creates segments that every user can read.
 #[derive(Debug, Clone)]
 pub(super) struct IndexFolder {
     files: MmapDirectory,
@@ -38,8 +38,8 @@ impl IndexFolder {
     }
 }
 
-/// Makes the files private that an older version left. One that cannot be changed is protected by
-/// its folder.
+/// Restricts the permissions of files that an older version created. A file that cannot be changed
+/// is protected by its folder.
 pub(super) fn make_all_private(folder: &Path) {
     for file in fs::read_dir(folder).into_iter().flatten().flatten() {
         let _ = make_private(&file.path());
@@ -52,7 +52,8 @@ fn make_private(path: &Path) -> io::Result<()> {
 
 impl Directory for IndexFolder {
     fn acquire_lock(&self, lock: &tantivy::directory::Lock) -> Result<DirectoryLock, LockError> {
-        // The same kind of lock as Tantivy's own, so that other builds of this program see it.
+        // Takes the same kind of lock as Tantivy, so that other versions of this program respect
+        // it.
         let path = self.path.join(&lock.filepath);
         match Lock::take_within(&path, INDEX_LOCK_WAIT) {
             Ok(lock) => Ok(DirectoryLock::from(Box::new(lock))),

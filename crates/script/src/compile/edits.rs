@@ -60,7 +60,7 @@ impl<'a> Edits<'a> {
                 out.insert(&text);
             }
             while let Some((range, keeps)) = blanks.next_if(|(range, _)| range.start <= at) {
-                // A range inside one that loses its line ends loses its own, too.
+                // A blanked range inside a range whose line ends move loses its own line ends, too.
                 if at >= blank_to {
                     keeps_lines = keeps;
                 }

@@ -12,7 +12,7 @@ pub(crate) struct Unreadable {
 }
 
 impl Unreadable {
-    /// Makes an error at a node of `script`.
+    /// Creates an error at a node of `script`.
     pub(crate) fn at(node: Node<'_>, script: &str, why: &str) -> Self {
         Self {
             text: why.to_owned(),

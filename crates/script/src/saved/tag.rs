@@ -41,7 +41,7 @@ impl Tag {
         Self::ALL.into_iter().find(|it| it.name() == name)
     }
 
-    /// Returns the tag that a name was certainly meant for, in other letters or in MCP's spelling:
+    /// Returns the tag that a name certainly stands for, in other letter case or in MCP's spelling:
     /// `@readonly`, `@readOnlyHint`.
     fn near(name: &str) -> Option<Self> {
         let letters = name.chars().filter(|it| it.is_alphanumeric());

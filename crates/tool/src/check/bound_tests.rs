@@ -1,4 +1,4 @@
-//! Schemas made to be expensive: no check of them takes long.
+//! Expensive schemas: no check of them takes long.
 
 use serde_json::json;
 
@@ -30,7 +30,8 @@ fn done(schema: Value, arguments: Value) -> Done {
     }
 }
 
-/// `levels` definitions, each of which names the next one twice, and an integer at the end.
+/// Returns `levels` definitions, each of which references the next one twice, with an integer at
+/// the end.
 fn fan(levels: usize, each: impl Fn(Value) -> Value) -> Value {
     let mut definitions = Map::new();
     for level in 0..levels {
@@ -214,7 +215,7 @@ fn patterns_are_counted_by_what_they_repeat() {
         Done::Passed
     );
     assert!(Checker::new(&pattern("((a{1,99}){1,99}){1,99}").to_string()).is_blind());
-    // Looks ahead, so it is matched by trying.
+    // The lookahead requires the backtracking matcher.
     assert_eq!(
         done(pattern("^(?!x)(a|aa)+$"), json!({"a": "b"})),
         Done::Refused

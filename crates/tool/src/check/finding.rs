@@ -52,8 +52,8 @@ fn alternatives<'e>(error: &'e ValidationError<'e>) -> &'e [Vec<ValidationError<
     }
 }
 
-/// Returns the literals by which alternatives differ, if each of them rejects the same field because
-/// of its literal.
+/// Returns the literals by which the alternatives differ, if every alternative rejects the same
+/// field because of its literal.
 fn choice<'e>(alternatives: &[&'e Vec<ValidationError<'static>>]) -> Option<Finding<'e>> {
     let mut options = Vec::new();
     let mut place: Option<&'e ValidationError<'static>> = None;

@@ -32,7 +32,8 @@ pub(super) struct GraphNode {
     pub(super) keywords: u64,
     /// The steps of its keywords and of the values that they compare with.
     pub(super) own: u64,
-    /// True if a reference points to it, so that it may be applied to the same value again.
+    /// True if a reference points to this schema, so that the schema may be applied to the same
+    /// value again.
     pub(super) is_shared: bool,
     /// The states of its `pattern`.
     pub(super) states: u64,
@@ -51,9 +52,10 @@ pub(super) struct GraphNode {
 /// The role of a subschema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// The value has to satisfy it: its errors are reported.
+    /// The value has to satisfy the subschema: its errors are reported.
     Required,
-    /// The value may satisfy another one instead: its errors are nested in an error of its parent.
+    /// The value may satisfy another alternative instead: the errors are nested in an error of the
+    /// parent.
     Alternative,
     /// Its result decides, and its errors are not reported: `if`, `not`, `contains`.
     Condition,

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::schema::SchemaReader;
 
-/// The largest compiled pattern, in bytes. One of this size compiles in a few milliseconds.
+/// The largest compiled pattern, in bytes. A pattern of this size compiles in a few milliseconds.
 const PATTERN_BYTES_MAX: usize = 1 << 20;
 /// The most backtracking steps of a pattern with lookaround; about 0.2 ms.
 const BACKTRACKS_MAX: usize = 10_000;

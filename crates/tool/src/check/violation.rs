@@ -37,8 +37,8 @@ const GOT_CHARS_MAX: usize = 60;
 const EXPECTED_CHARS_MAX: usize = 200;
 /// The longest name of a property in a path, in characters.
 const NAME_CHARS_MAX: usize = 80;
-/// The most keys compared with a possibly misspelt one: a comparison takes microseconds, of long keys
-/// a tenth of a millisecond.
+/// The most keys compared with a possibly misspelt key: a comparison takes microseconds, and a
+/// tenth of a millisecond for long keys.
 const COMPARED_MAX: usize = 200;
 /// The most keys listed when none is similar.
 const KEYS_MAX: usize = 8;

@@ -9,7 +9,7 @@ use super::reader::{Field, SchemaNode};
 #[derive(Debug)]
 pub(crate) enum Shape<'a> {
     Any,
-    /// Deeper than the reader goes.
+    /// A schema that is nested deeper than the reader's limit.
     Cut,
     Plain(&'static str),
     Literals(Vec<&'a Value>),
@@ -47,7 +47,7 @@ impl Detail {
         fields_max: 0,
     };
 
-    /// The detail of a nested field, whose own fields are not shown.
+    /// Returns the detail of a nested field, whose own fields are not shown.
     fn inside(self) -> Self {
         Self {
             fields_max: 0,
@@ -272,14 +272,14 @@ fn union_text(shapes: &[Shape<'_>], detail: Detail) -> String {
 const DEFAULT_CHARS_MAX: usize = 16;
 
 impl Field<'_> {
-    /// `name: type`, `name?: type`, `name?: type=default`.
+    /// Renders the field as `name: type`, `name?: type` or `name?: type=default`.
     pub(crate) fn text(&self, detail: Detail) -> String {
         let name = name_text(self.name);
         let mark = if self.required { "" } else { "?" };
         format!("{name}{mark}: {}", self.type_text(detail))
     }
 
-    /// `type`, `type=default`.
+    /// Renders `type` or `type=default`.
     pub(crate) fn type_text(&self, detail: Detail) -> String {
         let shape = Shape::of(self.node);
         if self.required {

@@ -188,7 +188,7 @@ async fn run(scenario: &'static Scenario, asked: ConformanceRequest) -> Checks {
     checks
 }
 
-/// The user behind the client accepts everything.
+/// Returns the answer of the user behind the client, who accepts everything.
 fn answer() -> Value {
     let content = json!({"name": "John Doe", "age": 30, "score": 95.5, "status": "active",
         "verified": true});

@@ -31,7 +31,7 @@ fn text(text: &str) -> Value {
     json!({ "type": "text", "text": text })
 }
 
-/// Tools that return content of every kind, and those that send notifications first.
+/// Adds tools that return content of every kind, and tools that send notifications first.
 fn contents(fixture: Fake) -> Fake {
     let audio = json!({ "type": "audio", "data": "UklGRg==", "mimeType": "audio/wav" });
     let resource = json!({ "type": "resource", "resource": {
@@ -54,7 +54,7 @@ fn contents(fixture: Fake) -> Fake {
         .tool("test_tool_with_progress", after(progress.concat()))
 }
 
-/// A question to the user, with a form of these properties.
+/// Returns a question to the user, with a form of these properties.
 fn form(message: &str, properties: &Value) -> Value {
     let names: Vec<&String> = properties
         .as_object()
@@ -90,7 +90,7 @@ fn strings(names: &[&str]) -> Value {
     names.iter().map(of_string).collect()
 }
 
-/// Tools that ask the client by requests, as in the older revisions.
+/// Adds tools that ask the client by requests, as in the older revisions.
 fn questions(fixture: Fake) -> Fake {
     let defaults = json!({
         "name": { "type": "string", "default": "John Doe" },
@@ -135,7 +135,7 @@ fn questions(fixture: Fake) -> Fake {
         )
 }
 
-/// Tools that ask in rounds.
+/// Adds tools that ask in rounds.
 fn inquiries(fixture: Fake) -> Fake {
     let named = |name: &str| format!("test_input_required_result_{name}");
     let who = || form("What is your name?", &strings(&["name"]));
@@ -162,7 +162,7 @@ fn inquiries(fixture: Fake) -> Fake {
         .tool("test_streaming_elicitation", one("confirm", confirm()))
 }
 
-/// Tools by which the suite tests unsolicited notifications.
+/// Adds tools by which the suite tests unsolicited notifications.
 fn changes(fixture: Fake) -> Fake {
     let logging = [Step::log("info", "not for everybody"), Step::text("Done.")];
     let changed = Step::Notify {

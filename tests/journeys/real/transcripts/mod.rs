@@ -148,8 +148,8 @@ async fn everything_asks_tells_and_answers_the_same() {
     both.end().await;
 }
 
-/// The server uses its client's roots instead of the folders of its command line, also when they
-/// change.
+/// The server uses its client's roots instead of the folders of its command line, also after the
+/// roots change.
 #[tokio::test]
 #[cfg_attr(offline, ignore = "calls real programs")]
 async fn filesystem_follows_its_clients_roots() {
@@ -185,7 +185,7 @@ async fn filesystem_follows_its_clients_roots() {
     both.end().await;
 }
 
-/// Calls until the server uses its client's folder: no notification says so.
+/// Calls a tool until the server uses its client's folder: no notification announces the change.
 async fn until_allowed(side: &Side, folder: &Path) {
     let wanted = format!("Allowed directories:\n{}", folder.display());
     let asking = async {

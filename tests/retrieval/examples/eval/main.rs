@@ -24,7 +24,7 @@ struct EvalArguments {
     tools: Option<PathBuf>,
     queries: Option<PathBuf>,
     ranking: Option<PathBuf>,
-    /// Only requests of this kind.
+    /// Uses only requests of this kind.
     kind: Option<String>,
     /// Searches each server alone, for its own requests.
     alone: bool,

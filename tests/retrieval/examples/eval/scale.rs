@@ -56,7 +56,7 @@ impl Scale {
     }
 }
 
-/// Repeated tools get unique names and words, on the same servers.
+/// Returns the tool with a unique name and unique words, on the same server, if it is a repetition.
 fn altered(round: usize, (at, tool): (usize, &Value)) -> Value {
     let mut tool = tool.clone();
     let number = at / round;
@@ -69,7 +69,7 @@ fn altered(round: usize, (at, tool): (usize, &Value)) -> Value {
     tool
 }
 
-/// Each query is repeated; the second time is measured.
+/// Measures the time of each query on its second run.
 fn times(generation: &Generation, configuration: &Configuration) -> Vec<Duration> {
     let entries = generation.entries();
     let step = (entries.len() / QUERIES).max(1);

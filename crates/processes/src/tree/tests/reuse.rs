@@ -1,4 +1,5 @@
-//! Process ids are reused: a process that gets the id of a former child of ours is not signalled.
+//! Tests the reuse of process ids: a process with the id of a former child of ours is not
+//! signalled.
 
 use std::{
     fs,
@@ -16,7 +17,8 @@ use crate::{
     reap,
 };
 
-/// Other programs start processes too, and may take the pid that we request.
+/// The maximum number of attempts: other programs also start processes, and may take the requested
+/// pid.
 const TRIES: usize = 200;
 
 /// A process that leads its own group and is unrelated to the spawner.
@@ -29,7 +31,7 @@ impl Bystander {
     }
 
     /// Starts a process with the pid of a dead process. Returns `None` if the pid is in use, if
-    /// other processes took it first, or without permission to choose.
+    /// other processes took it first, or if we lack the permission to choose it.
     fn with_number(number: u32) -> Option<Self> {
         (0..TRIES).find_map(|_| {
             choose(number)?;
@@ -58,8 +60,8 @@ fn choose(number: u32) -> Option<()> {
     fs::write("/proc/sys/kernel/ns_last_pid", (number - 1).to_string()).ok()
 }
 
-/// Starts a server that has moved to a session of its own, so that its original group is empty. It
-/// exits at the end of its stdin.
+/// Starts a server that moved to a session of its own, so that its original group is empty. The
+/// server exits at the end of its stdin.
 async fn left(spawner: &Arc<Spawner>) -> (Tree, tokio::process::ChildStdin, Group) {
     // The leader exits after the server has moved.
     let script = "setsid --fork sh -c 'echo ready >&2; echo left; read line' | read left";
@@ -70,8 +72,8 @@ async fn left(spawner: &Arc<Spawner>) -> (Tree, tokio::process::ChildStdin, Grou
     (tree, stdin, group)
 }
 
-/// Starts a process whose pid is now that of the group. If it cannot get that pid, the tree's
-/// record of the group is changed to the bystander's pid, which is equivalent.
+/// Starts a process whose pid is the id of the group. If that pid is not available, changes the
+/// tree's record of the group to the bystander's pid, which is equivalent.
 fn bystander(tree: &mut Tree, group: &Group) -> Bystander {
     Bystander::with_number(group.id().cast_unsigned()).unwrap_or_else(|| {
         let bystander = Bystander::any();
