@@ -1,6 +1,7 @@
 //! One child process: its start, the end of its stderr, and its certain death.
 
 use std::{
+    borrow::Cow,
     collections::BTreeMap,
     io,
     os::unix::process::ExitStatusExt as _,
@@ -160,7 +161,7 @@ impl Running {
     /// Adds the explanation from stderr, and masks secrets.
     pub(crate) fn with_stderr(&self, failure: Failure) -> Failure {
         let (stderr, hint) = match self.stderr.find_telling() {
-            Some(telling) => (Some(telling.line), telling.hint.map(str::to_owned)),
+            Some(telling) => (Some(telling.line), telling.hint.map(Cow::into_owned)),
             None => (None, None),
         };
         Failure {

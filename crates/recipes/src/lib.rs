@@ -14,7 +14,7 @@ mod versions;
 
 pub use entry::{RecipeValues, ServerTable};
 pub use file::{SOURCE, all, known};
-pub use lookup::{find, of_package, recipe_of, replacement, search};
+pub use lookup::{find, find_instead_of, of_package, recipe_of, replacement, search};
 pub use mend::{Mended, mend, of_arguments};
 pub use recipe::{
     Alternative, Auth, Distribution, Example, Parameter, Pin, Recipe, RecipeScope, ServerFacts,

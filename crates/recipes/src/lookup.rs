@@ -45,6 +45,22 @@ pub fn replacement(package: &str) -> Option<&'static Recipe> {
     only(|recipe| recipe.replaces.iter().any(|old| bare(old) == asked))
 }
 
+/// Returns the recipe that serves the purpose of a package that does not exist: the recipe that replaces
+/// it, or one with its name or with a word of its name. `None` if recipes name that package themselves.
+pub fn find_instead_of(package: &str) -> Option<&'static Recipe> {
+    if of_package(package).is_some() {
+        return None;
+    }
+    let bare = bare(package);
+    let own = bare.rsplit('/').next().unwrap_or_default();
+    let words = split(own).collect::<Vec<_>>().into_iter();
+    let mut words = words.filter(|word| word.len() >= PREFIX_CHARS);
+    replacement(package)
+        .or_else(|| find(own))
+        .or_else(|| words.find_map(|word| find(&word)))
+        .filter(|recipe| recipe.deprecated.is_none())
+}
+
 /// Returns the recipes that match these words, the best first; without words all of them, by name. Only
 /// the recipes that match the most words are returned.
 pub fn search(words: &str) -> Vec<&'static Recipe> {

@@ -329,6 +329,24 @@ fn what_is_no_longer_the_one_to_use_names_its_successor() {
     check("@modelcontextprotocol/server-memory", None);
 }
 
+#[test]
+fn a_recipe_is_named_find_instead_of_a_package_that_does_not_exist() {
+    let check = |package: &str, expected: Option<&str>| {
+        assert_eq!(
+            find_instead_of(package).map(Recipe::name),
+            expected,
+            "{package}"
+        );
+    };
+    check("@acme/mcp-server-github@*", Some("github"));
+    check("@modelcontextprotocol/server-github", Some("github"));
+    check("jira-mcp-plus==1.0", Some("atlassian"));
+    check("nothing-here", None);
+    check("@github/nothing", None);
+    // Its recipe has the same package.
+    check("@upstash/context7-mcp", None);
+}
+
 #[track_caller]
 fn check_search(words: &str, expected: &[&str]) {
     let found: Vec<_> = search(words).into_iter().map(Recipe::name).collect();

@@ -1,11 +1,13 @@
 //! Selects the line of a child's stderr that explains why it ended: programs print it first, in the
 //! middle or last, among many other lines.
 
+use std::borrow::Cow;
+
 /// The line that explains the failure, and a hint to fix it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Telling {
     pub(super) line: String,
-    pub(super) hint: Option<&'static str>,
+    pub(super) hint: Option<Cow<'static, str>>,
 }
 
 /// Returns the line of a child's output that explains the failure, if it wrote anything.
@@ -14,11 +16,32 @@ pub(super) fn find_telling(lines: &[&str]) -> Option<Telling> {
     let line = readers.iter().find_map(|read| read(lines))?;
     let hint = HINTS.iter().find(|(words, _)| line.contains(words));
     let hint = hint.map(|(_, hint)| *hint);
+    let hint = hint.or_else(|| wants_variable(&line).then_some(SET_VARIABLE));
     Some(Telling {
-        hint: hint.or_else(|| wants_variable(&line).then_some(SET_VARIABLE)),
+        hint: describe_known(&line)
+            .map(Cow::Owned)
+            .or(hint.map(Cow::Borrowed)),
         line,
     })
 }
+
+/// Returns a hint at the recipe that serves the purpose of a package that the line reports missing.
+fn describe_known(line: &str) -> Option<String> {
+    let package = if line.contains(" 404 ") && line.starts_with("npm ") {
+        line.split('\'').nth(1)?
+    } else {
+        let (before, _) = line.split_once(" was not found in the package registry")?;
+        before.rsplit(' ').next()?
+    };
+    let name = recipes::find_instead_of(package)?.name();
+    let shown = printable::one_line_of(package, PACKAGE_CHARS_MAX);
+    Some(format!(
+        "no package `{shown}`: look at `args`; or `proxy add {name}`, a known server for that purpose"
+    ))
+}
+
+/// The longest name of a package in a hint, in characters.
+const PACKAGE_CHARS_MAX: usize = 100;
 
 /// Returns true if a line names a variable and says that it is not set.
 fn wants_variable(line: &str) -> bool {

@@ -7,7 +7,7 @@ fn check(stderr: &str, line: &str, hint: Option<&str>) {
     let lines: Vec<&str> = stderr.lines().collect();
     let found = find_telling(&lines).unwrap();
     assert_eq!(found.line, line);
-    assert_eq!(found.hint, hint);
+    assert_eq!(found.hint.as_deref(), hint);
 }
 
 #[test]
@@ -24,6 +24,16 @@ npm error 404 tarball, folder, http url, or git url.
 npm error A complete log of this run can be found in: /home/a/.npm/_logs/x-debug-0.log",
         "npm error 404 The requested resource '@no/nothing@*' could not be found or you do not have permission to access it.",
         Some(NO_PACKAGE),
+    );
+    check(
+        "npm error code E404
+npm error 404  '@acme/mcp-server-github@*' is not in this registry.
+npm error 404",
+        "npm error 404 '@acme/mcp-server-github@*' is not in this registry.",
+        Some(
+            "no package `@acme/mcp-server-github@*`: look at `args`; or `proxy add github`, a known \
+             server for that purpose",
+        ),
     );
     check(
         "npm ERR! code ETARGET
