@@ -75,6 +75,7 @@ pub use out::{
     single_response,
 };
 pub use recent_searches::RecentSearches;
+pub use render::error::shorten_home_paths;
 pub use reply::ToolReply;
 pub use reply::{LOST_CALL, answer_lost_call};
 pub use saved_scripts::{FileMistake, SavedScripts};

@@ -18,4 +18,4 @@ pub use secret::{
     mask_lines, mask_secrets, names_secret,
 };
 pub use shell::quote_word;
-pub use short::{first_chars, shorten, shorten_middle};
+pub use short::{first_chars, shorten, shorten_home, shorten_middle};

@@ -32,9 +32,48 @@ pub fn shorten_middle(text: &str, chars_max: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{head}…{}", &text[start..]))
 }
 
+/// Replaces the path of the home folder by `~`, alone and at the beginning of longer paths.
+pub fn shorten_home<'a>(text: &'a str, home: &str) -> Cow<'a, str> {
+    let home = home.trim_end_matches('/');
+    if home.is_empty() || !text.contains(home) {
+        return Cow::Borrowed(text);
+    }
+    let is_name = |c: char| c.is_alphanumeric() || "_-".contains(c);
+    let mut parts = text.split(home);
+    let mut shortened = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        // A full stop ends a sentence, unless a name goes on after it.
+        let goes_on = part.trim_start_matches('.').starts_with(is_name);
+        let is_inside = shortened.ends_with(|c: char| is_name(c) || c == '/' || c == '.');
+        shortened.push_str(if goes_on || is_inside { home } else { "~" });
+        shortened.push_str(part);
+    }
+    Cow::Owned(shortened)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{first_chars, shorten, shorten_middle};
+    use super::{first_chars, shorten, shorten_home, shorten_middle};
+
+    #[test]
+    fn only_the_home_folder_itself_becomes_a_tilde() {
+        let check = |text: &str, expected: &str| {
+            assert_eq!(shorten_home(text, "/home/ada"), expected, "{text}");
+        };
+        check("no /home/ada/x or `/home/ada`", "no ~/x or `~`");
+        check("in /home/ada.", "in ~.");
+        check("PATH=/home/ada/bin:/home/ada/.b", "PATH=~/bin:~/.b");
+        for other in [
+            "/home/adam/x",
+            "/home/ada-2",
+            "/home/ada.old/x",
+            "/mnt/home/ada/x",
+        ] {
+            check(other, other);
+        }
+        assert_eq!(shorten_home("/etc/x", "/"), "/etc/x");
+        assert_eq!(shorten_home("/root/x", "/root/"), "~/x");
+    }
 
     #[test]
     fn characters_are_counted_and_none_is_torn() {

@@ -1,6 +1,6 @@
 //! The text of an error: its code, a sentence and the next step (interface, section 6).
 
-use std::{fmt, time::Duration};
+use std::{borrow::Cow, fmt, sync::LazyLock, time::Duration};
 
 use fleet::{Failure, HeldUp, LoginNeeded, Ran};
 use jsonrpc::ProtocolError;
@@ -16,7 +16,10 @@ impl ToolError {
     /// The text, with a next step that its reader can take.
     pub fn text_for(&self, audience: Audience) -> String {
         let sentence = end_sentence(&sentence(self, audience));
-        let text = format!("error {}: {sentence}", self.code());
+        let mut text = format!("error {}: {sentence}", self.code());
+        if audience == Audience::Model {
+            text = shorten_home_paths(&text).into_owned();
+        }
         shorten_middle(&printable::prose(&text), ERROR_CHARS_MAX).into_owned()
     }
 }
@@ -24,6 +27,15 @@ impl ToolError {
 impl fmt::Display for ToolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text_for(Audience::Model))
+    }
+}
+
+/// The text with `~` in place of the home folder, in paths for a model.
+pub fn shorten_home_paths(text: &str) -> Cow<'_, str> {
+    static HOME: LazyLock<Option<String>> = LazyLock::new(|| std::env::var("HOME").ok());
+    match HOME.as_deref() {
+        Some(home) => printable::shorten_home(text, home),
+        None => Cow::Borrowed(text),
     }
 }
 
