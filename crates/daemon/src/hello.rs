@@ -17,6 +17,10 @@ use super::{identity::Build, launch::Report, status::DaemonStatus};
 /// The maximum length of a line. Ours are far shorter; a longer one is from another program.
 const LINE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
+/// The variable with the name of a client, in place of the one that it announces. It sets no key of the
+/// configuration: clients with different names share a daemon.
+pub const CLIENT_VARIABLE: &str = "PROXY_CLIENT";
+
 /// The timeout of the first line: both processes run on one machine.
 pub const HELLO_WAIT: Duration = Duration::from_secs(10);
 

@@ -28,7 +28,7 @@ use tracing::{debug, info, warn};
 
 use super::{
     DaemonSettings,
-    hello::{DaemonReply, Hello, Purpose, is_ours, receive_line, send_line},
+    hello::{CLIENT_VARIABLE, DaemonReply, Hello, Purpose, is_ours, receive_line, send_line},
     identity::Build,
     listeners::{Holder, Listeners, ReadSettings},
     place, shell,
@@ -444,8 +444,10 @@ fn connection_of(
     pid: u32,
     transport: &'static str,
 ) -> Connection {
+    let name = variables.get(CLIENT_VARIABLE);
     Connection {
         cwd,
+        name: name.filter(|it| !it.trim().is_empty()).map(str::to_owned),
         variables: Some(Arc::new(variables)),
         pid: Some(pid),
         transport,

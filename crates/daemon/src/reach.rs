@@ -21,6 +21,8 @@ pub struct Route {
     pub identity: Identity,
     /// The folder of its socket.
     pub place: DaemonFolder,
+    /// The name of our client, in place of the one that it announces.
+    pub client: Option<String>,
 }
 
 /// The reason why there is no daemon.

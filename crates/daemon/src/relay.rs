@@ -11,7 +11,7 @@ use std::{net::Shutdown, sync::Arc, time::Duration};
 use anyhow::anyhow;
 use bytes::Bytes;
 use fleet::Variables;
-use gateway::stdio;
+use gateway::{shorten_home_paths, stdio};
 use jsonrpc::{Line, LineReader, Outbox, answered_id, split_socket};
 use tokio::{
     net::UnixStream,
@@ -24,7 +24,7 @@ use self::{
     pending::{Pending, error_answer},
 };
 use super::{
-    hello::{DaemonReply, Purpose},
+    hello::{CLIENT_VARIABLE, DaemonReply, Purpose},
     reach::{NoDaemon, Route, reach},
 };
 
@@ -247,6 +247,7 @@ impl Relay {
     }
 
     fn refuse(&mut self, why: &str) {
+        let why = shorten_home_paths(why);
         let why = format!("error server_unavailable: the proxy's daemon cannot be started: {why}");
         for answer in self.pending.refuse_all(&why) {
             self.send_to_client(&[answer]);
@@ -285,9 +286,13 @@ impl Relay {
 /// Opens a session with the daemon of our configuration and build, which is started if there is
 /// none.
 async fn open(route: &Route, say: fn(&str)) -> Result<Link, NoDaemon> {
+    let mut variables = Variables::of_process();
+    if let Some(name) = &route.client {
+        variables.set(CLIENT_VARIABLE, name);
+    }
     let purpose = Purpose::Session {
         cwd: std::env::current_dir().ok(),
-        variables: Variables::of_process(),
+        variables,
     };
     let reached = reach(route, &purpose).await?;
     reached.warn_of_log_filter(route, say);

@@ -28,7 +28,8 @@ impl Variables {
         self.0.iter()
     }
 
-    pub(crate) fn set(&mut self, name: &str, value: &str) {
+    /// Sets the value of a variable.
+    pub fn set(&mut self, name: &str, value: &str) {
         self.0.insert(name.to_owned(), value.to_owned());
     }
 

@@ -30,6 +30,8 @@ pub struct Connection {
     pub token: Option<Arc<str>>,
     /// The name of its credential in the audit log, over HTTP: `token NAME` or `oauth SUBJECT`.
     pub caller: Option<Arc<str>>,
+    /// The name that its start command gives it, in place of the one that it announces.
+    pub name: Option<String>,
     /// The table of `[clients]` that applies to it, whatever name it announces; `None`: that name's
     /// table.
     pub rule: Option<Arc<str>>,
@@ -88,6 +90,14 @@ impl ConnectedClient {
 }
 
 impl ClientInfo {
+    /// Creates the info of a client whose name is given; its version belongs to the announced name.
+    pub(super) fn named(name: &str) -> Self {
+        Self {
+            name: printable::one_line_of(name, NAME_CHARS_MAX),
+            version: None,
+        }
+    }
+
     /// Reads a `clientInfo`; `None` if it has no name.
     pub(super) fn read(client_info: &RawValue) -> Option<Self> {
         let fields = Fields::of(client_info.get())?;

@@ -207,10 +207,14 @@ fn parse_serve(words: &[OsString]) -> Option<CommandLine> {
         ["serve", "--standalone"] => true,
         _ => return None,
     };
-    let http = None;
+    let serve = ServeArgs {
+        standalone,
+        http: None,
+        client: None,
+    };
     Some(CommandLine {
         global: Global::default(),
-        command: Command::Serve(ServeArgs { standalone, http }),
+        command: Command::Serve(serve),
     })
 }
 

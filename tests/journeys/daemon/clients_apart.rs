@@ -154,6 +154,31 @@ async fn a_client_sees_what_its_table_lets_it_see() {
     house.stops_clean().await;
 }
 
+#[journey]
+async fn a_client_that_announces_little_is_named_by_its_command() {
+    let house = two_servers();
+    house.indexed().await;
+    for (option, variable) in [(Some("Guest-App"), "strict"), (None, "guest-2")] {
+        let mut command = house.command(["serve"]);
+        if !house.has_daemon() {
+            command.arg("--standalone");
+        }
+        command.args(option.iter().flat_map(|name| ["--client", name]));
+        command.env("PROXY_CLIENT", variable);
+        let client = house.keep(Client::start(command));
+        client.initialize(LEGACY_VERSION).await;
+        let deny = ("[clients.\"guest*\"]", "deny \"finance\"");
+        sees_files_only(&Any::Stdio(client), deny.0, deny.1).await;
+    }
+    if house.has_daemon() {
+        let status = house.status().await;
+        let clients = status["clients"].as_array().unwrap().iter();
+        let names: Vec<&str> = clients.filter_map(|it| it["name"].as_str()).collect();
+        assert_eq!(names, ["Guest-App", "guest-2"]);
+    }
+    house.stops_clean().await;
+}
+
 #[tokio::test]
 async fn a_client_gets_as_much_of_a_result_as_its_table_says() {
     let house = two_servers();

@@ -88,7 +88,9 @@ impl Calls {
         if self.client.info().is_some() {
             return;
         }
-        if let Some(info) = read_client_info(message) {
+        let given = self.client.connection.name.as_deref();
+        let given = given.map(ClientInfo::named);
+        if let Some(info) = given.or_else(|| read_client_info(message)) {
             self.know(info);
         }
     }

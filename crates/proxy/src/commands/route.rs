@@ -28,7 +28,11 @@ pub(super) fn find_route(global: &Global) -> Result<io::Result<Route>, ConfigErr
         .filter(|(name, _)| !config::is_of_another_program(name));
     let identity = Identity::of(wanted, variables);
     let runtime_dir = env.path("XDG_RUNTIME_DIR");
-    Ok(DaemonFolder::of(&identity, runtime_dir).map(|place| Route { identity, place }))
+    Ok(DaemonFolder::of(&identity, runtime_dir).map(|place| Route {
+        identity,
+        place,
+        client: None,
+    }))
 }
 
 /// Asks each daemon of the configuration for its status, the usual one first.

@@ -4,7 +4,11 @@ use std::{io::IsTerminal as _, sync::Arc};
 
 use clap::Args;
 use config::{Config, ConfigError, Environment};
-use daemon::{reach::NoDaemon, relay::relay};
+use daemon::{
+    hello::CLIENT_VARIABLE,
+    reach::{NoDaemon, Route},
+    relay::relay,
+};
 use gateway::{Connection, stdio};
 use http_server::Listen;
 use tokio_util::sync::CancellationToken;
@@ -20,6 +24,7 @@ mod http;
 const EXAMPLES: &str = "\
 Examples:
   proxy serve                        the command in a client's configuration
+  proxy serve --client librechat     for a client that announces itself as `mcp`
   proxy serve --http                 at `http.listen` of the configuration
   proxy serve --http 127.0.0.1:7331  at http://127.0.0.1:7331/mcp";
 
@@ -41,13 +46,21 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "ADDR", num_args = 0..=1)]
     #[expect(clippy::option_option, reason = "an option with an optional value")]
     pub(crate) http: Option<Option<Listen>>,
+    /// Name of the client, if the one that it announces says little [env: PROXY_CLIENT]
+    ///
+    /// It selects the client's `[clients.NAME]` table, and is in `proxy status` and the audit log.
+    #[arg(long, value_name = "NAME", conflicts_with = "http")]
+    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub(crate) client: Option<String>,
 }
 
 impl ServeArgs {
     pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
+        let set = std::env::var(CLIENT_VARIABLE).ok();
+        let client = self.client.or(set.filter(|name| !name.trim().is_empty()));
         if !self.standalone {
             let served = match self.http {
-                None => serve_through_daemon(global)?,
+                None => serve_through_daemon(global, client.clone())?,
                 Some(listen) => http::serve_through_daemon(global, listen)?,
             };
             if let Some(exit) = served {
@@ -57,7 +70,7 @@ impl ServeArgs {
         let config = config::load(&global.overrides(), &Environment::of_process());
         let config = match (config, self.http) {
             (Ok(config), _) => config,
-            (Err(error), None) => return serve_without_file(global, &error),
+            (Err(error), None) => return serve_without_file(global, client, &error),
             (Err(error), Some(_)) => {
                 report::say(&error.to_string());
                 return Ok(Exit::Usage);
@@ -66,16 +79,16 @@ impl ServeArgs {
         start_log(&config.log);
         let load = live::loader_of(global);
         match self.http {
-            None => serve_alone(config, load, None),
+            None => serve_alone(config, client, load, None),
             Some(listen) => http::serve_alone(config, listen, load),
         }
     }
 }
 
 /// Serves through the daemon. `None`: no daemon is possible here, and this process has to serve alone.
-fn serve_through_daemon(global: &Global) -> anyhow::Result<Option<Exit>> {
+fn serve_through_daemon(global: &Global, client: Option<String>) -> anyhow::Result<Option<Exit>> {
     let route = match find_route(global) {
-        Ok(Ok(route)) => route,
+        Ok(Ok(route)) => Route { client, ..route },
         Ok(Err(error)) => return Ok(http::report_no_daemon(&error.into())),
         // Reported by the code that reads the configuration next.
         Err(_) => return Ok(None),
@@ -104,7 +117,11 @@ fn serve_through_daemon(global: &Global) -> anyhow::Result<Option<Exit>> {
 /// Serves a client although the configuration cannot be used: without a server, a client shows its user
 /// only "connection closed". The three tools report the error, and the file is reloaded when it is
 /// fixed.
-fn serve_without_file(global: &Global, error: &ConfigError) -> anyhow::Result<Exit> {
+fn serve_without_file(
+    global: &Global,
+    client: Option<String>,
+    error: &ConfigError,
+) -> anyhow::Result<Exit> {
     report::say(&error.to_string());
     if std::io::stdin().is_terminal() {
         return Ok(Exit::Usage);
@@ -114,12 +131,18 @@ fn serve_without_file(global: &Global, error: &ConfigError) -> anyhow::Result<Ex
         return Ok(Exit::Usage);
     };
     start_log(&config.log);
-    serve_alone(config, live::loader_of(global), Some(error.to_string()))
+    let mistakes = Some(error.to_string());
+    serve_alone(config, client, live::loader_of(global), mistakes)
 }
 
 /// Serves one client in this process, with servers of its own. `mistakes` are those of the file, if it
 /// could not be used.
-fn serve_alone(config: Config, load: live::Load, mistakes: Option<String>) -> anyhow::Result<Exit> {
+fn serve_alone(
+    config: Config,
+    client: Option<String>,
+    load: live::Load,
+    mistakes: Option<String>,
+) -> anyhow::Result<Exit> {
     run_async(async {
         let stop = CancellationToken::new();
         watch_signals(&stop)?;
@@ -129,6 +152,7 @@ fn serve_alone(config: Config, load: live::Load, mistakes: Option<String>) -> an
         let connection = Connection {
             cwd: std::env::current_dir().ok(),
             pid: None,
+            name: client,
             transport: "stdio",
             is_here: true,
             ..Connection::default()
