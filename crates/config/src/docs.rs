@@ -82,6 +82,7 @@ fn holds(kind: &ValueKind) -> String {
             ValueKind::Filter => "filter",
             ValueKind::Category => "word of `a-z`, `0-9`, `-`, at most 32 characters",
             ValueKind::Tag => "text without comma, at most 32 characters",
+            ValueKind::Version => "version number, such as `1.4.0`",
             ValueKind::Inherited => "name of a variable; a final `*` matches any rest",
             ValueKind::Glob => "pattern with `*`, `?`, `{a,b}`",
             ValueKind::Switch => "`true` or `false`",

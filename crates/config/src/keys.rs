@@ -503,6 +503,11 @@ pub(super) static KEYS: &[KeySpec] = &[
     .or("true")
     .variable(),
     key(
+        "servers.NAME.description",
+        ValueKind::Text,
+        "sentence about the server, for searches, `proxy/list` and `describe_tool`",
+    ),
+    key(
         "servers.NAME.category",
         ValueKind::Category,
         "category of the server, by which searches can be filtered. If not set, it is derived \
@@ -600,9 +605,19 @@ pub(super) static KEYS: &[KeySpec] = &[
         "patterns of the names of tools that are left out, even if `allow` matches",
     ),
     key(
+        "servers.NAME.overlay.TOOL.title",
+        ValueKind::Text,
+        "replaces the tool's title, by which it can be described and called too",
+    ),
+    key(
         "servers.NAME.overlay.TOOL.description",
         ValueKind::Text,
         "replaces the tool's description",
+    ),
+    key(
+        "servers.NAME.overlay.TOOL.usage",
+        ValueKind::Text,
+        "instructions for calls of the tool, shown by `describe_tool` after the description",
     ),
     key(
         "servers.NAME.overlay.TOOL.tags",
@@ -623,6 +638,18 @@ pub(super) static KEYS: &[KeySpec] = &[
         "servers.NAME.overlay.TOOL.example",
         ValueKind::Arguments,
         "arguments of a working call, shown by `describe_tool`",
+    ),
+    key(
+        "servers.NAME.overlay.TOOL.min_version",
+        ValueKind::Version,
+        "oldest version of the server with this tool; if the server reports an older one, hits, \
+         descriptions and results say so",
+    ),
+    key(
+        "servers.NAME.overlay.TOOL.deprecated",
+        ValueKind::Text,
+        "successor of the tool, such as `use github/list_prs`: the tool is ranked below it, and \
+         descriptions and results name it",
     ),
     key(
         "servers.NAME.overlay.TOOL.hidden",

@@ -209,6 +209,7 @@ fn read_server(
     let rules = ServerRules {
         name: spec.name.clone(),
         program: find_program(&spec.launch),
+        description: raw.description,
         category: raw.category,
         tags: raw.tags,
         allow: raw.tools.allow,
@@ -291,6 +292,10 @@ fn read_overlay(raw: &RawOverlay) -> Result<registry::Overlay, Fault> {
     let read = |text: &String| serde_json::from_str(text);
     let example = raw.example.as_ref().map(read).transpose();
     Ok(registry::Overlay {
+        title: raw.title.clone(),
+        usage: raw.usage.clone(),
+        min_version: raw.min_version.clone(),
+        deprecated: raw.deprecated.clone(),
         description: raw.description.clone(),
         tags: raw.tags.clone(),
         category: raw.category.clone(),

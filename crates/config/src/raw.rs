@@ -154,6 +154,7 @@ pub(super) struct RawServer {
     pub(super) category: Option<String>,
     #[serde(default)]
     pub(super) tags: Vec<String>,
+    pub(super) description: Option<String>,
     pub(super) notes: Option<String>,
     pub(super) timeout_s: u64,
     pub(super) timeout_max_s: Option<u64>,
@@ -212,7 +213,11 @@ pub(super) struct RawTools {
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct RawOverlay {
+    pub(super) title: Option<String>,
     pub(super) description: Option<String>,
+    pub(super) usage: Option<String>,
+    pub(super) min_version: Option<String>,
+    pub(super) deprecated: Option<String>,
     pub(super) tags: Vec<String>,
     pub(super) category: Option<String>,
     pub(super) notes: Option<String>,

@@ -65,6 +65,11 @@ pub(super) fn check(kind: &ValueKind, text: &str) -> Result<(), Fault> {
         ValueKind::Filter => check_filter(text),
         ValueKind::Category => check_category(text),
         ValueKind::Tag => check_tag(text),
+        ValueKind::Version => refuse_if(
+            !text.starts_with(|c: char| c.is_ascii_digit()),
+            "not a version number",
+            "write a number such as `1.4.0`",
+        ),
         ValueKind::Glob => check_glob(text),
         ValueKind::Inherited => check_inherited(text),
         ValueKind::Choice(words) => check_choice(words, kind, text),

@@ -163,6 +163,9 @@ fn a_file_means_what_it_says() {
         enabled = false
         [servers.zeta.overlay."odd.tool"]
         notes = "slow"
+        title = "Odd"
+        min_version = "1.4"
+        deprecated = "use other"
         example = { z = 1, a = [1.5, true], when = 2026-01-02 }
         "#,
         &[],
@@ -191,6 +194,9 @@ fn a_file_means_what_it_says() {
     );
     let overlay = &zeta.rules.overlays["odd.tool"];
     assert_eq!(overlay.notes.as_deref(), Some("slow"));
+    assert_eq!(overlay.title.as_deref(), Some("Odd"));
+    assert_eq!(overlay.min_version.as_deref(), Some("1.4"));
+    assert_eq!(overlay.deprecated.as_deref(), Some("use other"));
     let example = overlay.example.as_ref().unwrap().to_string();
     assert_eq!(example, r#"{"z":1,"a":[1.5,true],"when":"2026-01-02"}"#);
     assert!(matches!(&alpha.spec.launch, Launch::Remote { headers, .. } if headers.len() == 1));

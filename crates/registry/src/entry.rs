@@ -126,9 +126,10 @@ impl Entry {
 
     /// Returns the first sentence of the description. It is computed on first use.
     pub fn purpose(&self) -> &str {
-        let description = self.overlay.description.as_deref();
+        let overlay = &self.overlay;
+        let (title, description) = (overlay.title.as_deref(), overlay.description.as_deref());
         self.purpose
-            .get_or_init(|| tool::purpose(&self.tool, description))
+            .get_or_init(|| tool::purpose(&self.tool, title, description, &overlay.tags))
     }
 
     /// Returns the compiled input schema. It is compiled on first use, which may take a
@@ -141,6 +142,11 @@ impl Entry {
     /// Returns the checker if it was already built: building one may delay other tasks.
     pub fn ready_checker(&self) -> Option<&Checker> {
         self.checker.get()
+    }
+
+    /// Returns the overlay's title, or else the server's.
+    pub fn title(&self) -> Option<String> {
+        self.overlay.title.clone().or_else(|| self.tool.title())
     }
 
     /// Returns the overlay's description, or else the server's.
@@ -178,9 +184,10 @@ impl Entry {
         }
     }
 
-    /// Returns true if the definition declares the tool deprecated.
+    /// Returns true if the overlay or the definition declares the tool deprecated.
     pub fn is_deprecated(&self) -> bool {
-        *self.is_deprecated.get_or_init(|| self.tool.is_deprecated())
+        self.overlay.deprecated.is_some()
+            || *self.is_deprecated.get_or_init(|| self.tool.is_deprecated())
     }
 
     fn begins_with_a_destroying_verb(&self) -> bool {

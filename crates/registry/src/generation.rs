@@ -1,6 +1,7 @@
 //! The state that readers see between two commits: tools, their names, and the index over them.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
 
 use tool::{ServerName, ToolRef};
 
@@ -10,13 +11,15 @@ use crate::index::Index;
 use crate::known_servers::is_same;
 use crate::limits::EMBEDDED_TOOLS_MAX;
 use crate::loaded_tools::{DeniedBy, KnownServer, LoadedTools};
-use crate::names::{FindError, Meant, NameIndex};
+use crate::names::{FindError, Meant, NameIndex, fold_title};
 
 /// The tools as readers see them between two commits.
 #[derive(Debug)]
 pub struct Generation {
     tools: LoadedTools,
     names: NameIndex,
+    /// The positions of the tools by title; built for the first name that is no tool's.
+    titles: OnceLock<HashMap<String, Vec<usize>>>,
     denied: NameIndex,
     index: Index,
     embeddings: Embeddings,
@@ -66,6 +69,7 @@ impl Generation {
         let servers = || configured.clone().chain(&built_in);
         Self {
             names: NameIndex::new(refs, servers()),
+            titles: OnceLock::new(),
             denied: NameIndex::new(tools.denied.iter().map(|(at, _)| at), servers()),
             embeddings: Embeddings::of(&tools.visible, &tools.servers, kept),
             owners: Owners::of(&tools.visible),
@@ -115,9 +119,45 @@ impl Generation {
         self.tools.servers.iter().filter(is_called).collect()
     }
 
-    /// Returns the tool that `asked` refers to in any spelling, including hidden tools. The name of
-    /// a server with a single tool refers to that tool.
+    /// Returns the tool that `asked` refers to, as a name or else as a title. Blocks while titles are
+    /// read, once, if it is no name.
     pub fn find(&self, asked: &str) -> Result<&Arc<Entry>, FindError> {
+        let error = match self.find_by_name(asked) {
+            Err(error @ FindError::Unknown { .. }) => error,
+            found => return found,
+        };
+        match self.names.mean_title(asked, self.titles()) {
+            Meant::One(place) => Ok(self.entry(place)),
+            Meant::Several(places) => Err(self.doubt(asked, &places)),
+            Meant::Nothing => Err(error),
+        }
+    }
+
+    fn titles(&self) -> &HashMap<String, Vec<usize>> {
+        self.titles.get_or_init(|| {
+            let mut titles: HashMap<String, Vec<usize>> = HashMap::new();
+            let entries = self.tools.visible.iter().chain(&self.tools.hidden);
+            for (place, entry) in entries.enumerate() {
+                let title = entry.title().map(|it| fold_title(&it));
+                if let Some(title) = title.filter(|it| !it.is_empty()) {
+                    titles.entry(title).or_default().push(place);
+                }
+            }
+            titles
+        })
+    }
+
+    fn doubt(&self, asked: &str, places: &[usize]) -> FindError {
+        let candidates = places.iter().map(|place| self.names.at(*place).clone());
+        FindError::Ambiguous {
+            asked: asked.trim().to_owned(),
+            candidates: candidates.collect(),
+        }
+    }
+
+    /// Returns the tool with the name `asked` in any spelling, including hidden tools. The name of a
+    /// server with a single tool refers to that tool.
+    pub fn find_by_name(&self, asked: &str) -> Result<&Arc<Entry>, FindError> {
         if self.names.exact(asked).is_none()
             && let Some(place) = self.denied.exact(asked)
         {
@@ -125,13 +165,7 @@ impl Generation {
         }
         match self.names.mean(asked) {
             Meant::One(place) => Ok(self.entry(place)),
-            Meant::Several(places) => Err(FindError::Ambiguous {
-                asked: asked.trim().to_owned(),
-                candidates: places
-                    .iter()
-                    .map(|place| self.names.at(*place).clone())
-                    .collect(),
-            }),
+            Meant::Several(places) => Err(self.doubt(asked, &places)),
             Meant::Nothing => self.find_elsewhere(asked.trim()),
         }
     }

@@ -54,7 +54,7 @@ pub use generation::Generation;
 pub use history::HistoryEntry;
 pub use idle_rules::{IdleRule, KnownNames, find_idle};
 pub use limits::EMBEDDED_TOOLS_MAX;
-pub use loaded_tools::{BuiltIn, KnownServer};
+pub use loaded_tools::{BUILT_IN_CATEGORY, BuiltIn, KnownServer};
 pub use names::FindError;
 pub use pin_book::PinTrouble;
 pub use pins::{HeldBy, Pin, Subject};

@@ -64,13 +64,15 @@ pub struct KnownServer {
     pub category: String,
     /// The tags from the configuration, then those from the built-in rules.
     pub tags: Vec<String>,
+    /// The description from the configuration.
+    pub description: Option<String>,
     /// The name from `serverInfo`.
     pub server_name: String,
     /// The version from `serverInfo`.
     pub server_version: String,
     /// Other names of the server: its program, the name that it reports, and those of its recipe.
     pub(crate) other_names: Vec<String>,
-    /// The recipe's description of its features and uses, if there is one.
+    /// Its features and uses, from the configuration, or else from its recipe.
     pub(crate) about: Option<String>,
     /// The negotiated protocol revision; empty if the server was never surveyed.
     pub protocol: String,
@@ -94,6 +96,9 @@ pub struct KnownServer {
     /// The reason why the snapshot could not be read; its tools are missing until the next survey.
     pub damaged: Option<String>,
 }
+
+/// The category of the tools of the built-in server.
+pub const BUILT_IN_CATEGORY: &str = "utility";
 
 impl LoadedTools {
     /// Reads every snapshot. A server with a damaged file is marked as damaged and has no tools.
@@ -153,6 +158,7 @@ impl LoadedTools {
             server.describe(&kept.head);
         }
         server.know(&server_rules.program);
+        server.about = server.description.clone().or(server.about);
         match kept {
             Some(Ok(kept)) => {
                 server.offer = Arc::new(kept.offer);
@@ -240,7 +246,7 @@ impl LoadedTools {
         for tool in &tools {
             let at = ToolRef::new(server.clone(), tool.name());
             let context = Context {
-                category: "utility".to_owned(),
+                category: BUILT_IN_CATEGORY.to_owned(),
                 ..Context::default()
             };
             self.visible
@@ -258,6 +264,7 @@ impl KnownServer {
             name: server_rules.name.clone(),
             category: record.category(server_rules),
             tags: record.tags(server_rules),
+            description: server_rules.description.clone(),
             server_name: String::new(),
             server_version: String::new(),
             other_names: Vec::new(),
@@ -314,6 +321,13 @@ impl KnownServer {
         self.withheld = withheld;
     }
 
+    /// Returns true if the server reports a version older than `least`; false if it reports none, or
+    /// one without numbers.
+    pub fn is_older_than(&self, least: &str) -> bool {
+        let reported = read_version(&self.server_version);
+        !reported.is_empty() && reported < read_version(least)
+    }
+
     /// Returns the server's name and its other names.
     fn names(&self) -> impl Iterator<Item = &str> {
         let others = self.other_names.iter().map(String::as_str);
@@ -339,6 +353,19 @@ impl KnownServer {
     }
 }
 
+/// Returns the numbers of a version, `v1.4.0-beta.2` as 1, 4; final zeros do not count, nor does the
+/// text after `-` or `+`.
+fn read_version(version: &str) -> Vec<u64> {
+    let release = version.trim_start_matches(['v', 'V']);
+    let release = release.split(['-', '+', ' ']).next().unwrap_or_default();
+    let numbers = release.split('.').map_while(|part| part.parse().ok());
+    let mut numbers: Vec<u64> = numbers.collect();
+    while numbers.last() == Some(&0) {
+        numbers.pop();
+    }
+    numbers
+}
+
 fn read_kept(disk: &Disk, file_name: &str) -> Result<SnapshotContent, String> {
     let bytes = disk
         .read(&snapshot_path(file_name))
@@ -357,6 +384,7 @@ fn digest(
     let ServerRules {
         name,
         program: _,
+        description: _,
         category: _,
         tags: _,
         allow,
@@ -398,12 +426,20 @@ fn digest(
 /// Returns the parts of an overlay that are searched or that decide if a tool is searched.
 fn overlay_text(overlay: &Overlay) -> String {
     let Overlay {
+        title,
         description,
         tags,
         category,
+        usage,
         notes,
         example: _,
+        min_version: _,
+        deprecated: _,
         hidden,
     } = overlay;
-    format!("{:?}", (description, tags, category, notes, hidden))
+    let mut text = format!("{:?}", (description, tags, category, notes, hidden));
+    if title.is_some() || usage.is_some() {
+        text.push_str(&format!("{:?}", (title, usage)));
+    }
+    text
 }

@@ -67,6 +67,21 @@ pub(crate) enum Meant {
     Nothing,
 }
 
+impl Meant {
+    fn of(places: Vec<usize>) -> Self {
+        match places.as_slice() {
+            [] => Self::Nothing,
+            [one] => Self::One(*one),
+            _ => Self::Several(places),
+        }
+    }
+}
+
+/// Normalizes a title: like a name, and a space is the same as `_`.
+pub(crate) fn fold_title(title: &str) -> String {
+    fold(title).replace(' ', "_")
+}
+
 /// A name split into a configured server and the rest.
 #[derive(Debug)]
 struct Claim<'n, 't> {
@@ -141,11 +156,7 @@ impl NameIndex {
         } else {
             self.find_claimed(&claims)
         };
-        match found.as_deref() {
-            None | Some([]) => Meant::Nothing,
-            Some([one]) => Meant::One(*one),
-            Some(several) => Meant::Several(several.to_vec()),
-        }
+        Meant::of(found.unwrap_or_default())
     }
 
     /// Returns the configured server that a name begins with or equals.
@@ -161,6 +172,25 @@ impl NameIndex {
         let claim = claims.iter().find(|claim| !claim.rest.is_empty());
         let claim = claim.or(claims.first())?;
         Some(ToolRef::new(claim.server.clone(), claim.rest))
+    }
+
+    /// Returns the tools with this title; `titles` has their positions by [`fold_title`]. A name that
+    /// begins with a configured server refers to a title of that server only.
+    pub(crate) fn mean_title(&self, asked: &str, titles: &HashMap<String, Vec<usize>>) -> Meant {
+        let asked = asked.trim();
+        let claims = self.list_claims(asked);
+        let titled = move |text: &str| titles.get(&fold_title(text)).into_iter().flatten().copied();
+        let found: BTreeSet<usize> = if claims.is_empty() {
+            titled(asked).collect()
+        } else {
+            let claimed = claims.iter().filter(|claim| !claim.rest.is_empty());
+            let claimed = claimed.flat_map(|claim| {
+                let places = titled(claim.rest).chain(titled(claim.whole));
+                places.filter(move |place| self.refs[*place].server == *claim.server)
+            });
+            claimed.collect()
+        };
+        Meant::of(found.into_iter().collect())
     }
 
     /// Tries the interpretations in order: the text after the server as written, the whole text as
@@ -218,14 +248,14 @@ impl NameIndex {
         claims
     }
 
-    /// Returns names similar to this one.
+    /// Returns names similar to this one. A server that the name begins with counts in any spelling.
     pub(crate) fn near(&self, asked: &str) -> Vec<ToolRef> {
+        let claimed = self.claimed(asked).filter(|at| !at.tool.is_empty());
+        let spelled = claimed.as_ref().map(ToString::to_string);
+        let own = claimed.as_ref().map_or(bare_of(asked), |at| &at.tool);
+        let asked = spelled.as_deref().unwrap_or(asked);
         let bare = self.bare.keys().map(String::as_str);
-        let bare = near(
-            bare_of(asked),
-            list_alike(bare_of(asked), bare),
-            NEAREST_MAX,
-        );
+        let bare = near(own, list_alike(own, bare), NEAREST_MAX);
         let bare = bare
             .into_iter()
             .filter_map(|name| self.bare.get(name))
@@ -250,7 +280,7 @@ impl NameIndex {
 }
 
 /// Selects names with about the same letters and length, since a full comparison of thousands of
-/// names takes tens of milliseconds.
+/// names takes tens of milliseconds. One letter in place of another is a typo in a short name too.
 fn list_alike<'a>(
     asked: &str,
     names: impl Iterator<Item = &'a str>,
@@ -258,9 +288,9 @@ fn list_alike<'a>(
     let (length, mask) = (asked.len(), letters(asked));
     names.filter(move |name| {
         let known = letters(name);
-        let common = (known & mask).count_ones();
+        let (common, all) = ((known & mask).count_ones(), (known | mask).count_ones());
         let lengths = name.len().min(length) * 2 >= name.len().max(length);
-        lengths && common * 3 >= (known | mask).count_ones() * 2
+        lengths && (common * 3 >= all * 2 || all - common <= 2)
     })
 }
 
@@ -383,5 +413,18 @@ mod tests {
             Some("github/create_issue")
         );
         assert_eq!(names().near("zzzz"), []);
+    }
+
+    #[test]
+    fn a_slip_is_near_in_every_spelling_of_a_short_name() {
+        let at = ToolRef::new("fx".parse().unwrap(), "echo");
+        let names = NameIndex::new([&at], [&at.server]);
+        for asked in ["fx/ecko", "fx__ecko", "mcp__fx__ecko", "FX.Ecko", "ecko"] {
+            assert_eq!(names.near(asked), [at.clone()], "{asked}");
+        }
+        assert_eq!(names.near("mcp__fy__ecko"), [at.clone()]);
+        for asked in ["fx/wall", "fx__add", "wall"] {
+            assert_eq!(names.near(asked), [], "{asked}");
+        }
     }
 }

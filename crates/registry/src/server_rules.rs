@@ -25,6 +25,8 @@ pub struct ServerRules {
     /// The package, program or host, by which a recipe may recognise it; no other part of its start
     /// command, and no secret.
     pub program: String,
+    /// The sentence of the configuration about it, in place of that of its recipe.
+    pub description: Option<String>,
     /// Overrides the category given by our rules.
     pub category: Option<String>,
     /// Tags of all of its tools.
@@ -53,6 +55,7 @@ impl ServerRules {
         Self {
             name,
             program: String::new(),
+            description: None,
             category: None,
             tags: Vec::new(),
             allow: Vec::new(),
@@ -81,14 +84,22 @@ impl ServerRules {
 /// A person's additions to one tool's definition. The definition itself is never touched.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Overlay {
+    /// In place of the server's own; a tool is found by its title like by its name.
+    pub title: Option<String>,
     /// In place of the server's own.
     pub description: Option<String>,
     /// Beside those of its server.
     pub tags: Vec<String>,
     /// In place of its server's.
     pub category: Option<String>,
+    /// Shown below its description.
+    pub usage: Option<String>,
     /// Shown below its definition.
     pub notes: Option<String>,
+    /// The least version of its server for which it is promised.
+    pub min_version: Option<String>,
+    /// The reason why it is deprecated: mostly its successor.
+    pub deprecated: Option<String>,
     /// Arguments that work.
     pub example: Option<serde_json::Value>,
     /// Left out of search and lists; still found by its exact name.

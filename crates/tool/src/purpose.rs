@@ -16,14 +16,30 @@ const NAMED_PARAMETERS_MAX: usize = 4;
 /// Returns the first sentence of the description, as one line without Markdown and without the final
 /// period.
 ///
-/// `description` replaces that of the server. Without a description, the title is used, then the words
-/// of the name and the parameters: `Get weather by city, units`.
-pub fn purpose(tool: &Tool, description: Option<&str>) -> String {
-    let sentence = description
+/// `title` and `description` replace those of the server. Without a description, the title is used, else
+/// the words of the name, with the tags: `Get weather: forecast, rain`; without tags with the parameters:
+/// `Get weather by city, units`.
+pub fn purpose(
+    tool: &Tool,
+    title: Option<&str>,
+    description: Option<&str>,
+    tags: &[String],
+) -> String {
+    let described = description
         .and_then(|text| some_text(first_sentence(text)))
-        .or_else(|| some_text(first_sentence(&tool.description())))
-        .or_else(|| some_text(first_sentence(&tool.title()?)))
-        .unwrap_or_else(|| make_from_name(tool.name(), &parameters(&tool.input_schema())));
+        .or_else(|| some_text(first_sentence(&tool.description())));
+    let titled = || {
+        let title = title.map(str::to_owned).or_else(|| tool.title())?;
+        some_text(first_sentence(&title))
+    };
+    let sentence = described.unwrap_or_else(|| match (titled(), tags) {
+        (Some(title), []) => title,
+        (None, []) => make_from_name(tool.name(), &parameters(&tool.input_schema())),
+        (title, tags) => {
+            let about = title.unwrap_or_else(|| make_from_name(tool.name(), &[]));
+            one_line(&format!("{about}: {}", tags.join(", ")))
+        }
+    });
     cut(&sentence)
 }
 
@@ -256,7 +272,7 @@ mod tests {
     fn check(description: &str, expected: &str) {
         let tool = json!({"name": "t", "description": description});
         assert_eq!(
-            purpose(&Tool::parse(&tool.to_string()).unwrap(), None),
+            purpose(&Tool::parse(&tool.to_string()).unwrap(), None, None, &[]),
             expected
         );
     }
@@ -323,9 +339,19 @@ mod tests {
             (json!({"name": "ns.v2__list-items"}), "Ns v2 list items"),
             (json!({"name": "///"}), ""),
         ];
+        let tags = ["forecast", "rain"].map(str::to_owned);
+        let tagged = |tool: serde_json::Value| {
+            purpose(&Tool::parse(&tool.to_string()).unwrap(), None, None, &tags)
+        };
+        let tool = json!({"name": "get_weather", "inputSchema": schema});
+        assert_eq!(tagged(tool), "Get weather: forecast, rain");
+        let tool = json!({"name": "w", "title": "Weather"});
+        assert_eq!(tagged(tool), "Weather: forecast, rain");
+        let tool = json!({"name": "w", "description": "Tells the weather."});
+        assert_eq!(tagged(tool), "Tells the weather");
         for (tool, expected) in cases {
             assert_eq!(
-                purpose(&Tool::parse(&tool.to_string()).unwrap(), None),
+                purpose(&Tool::parse(&tool.to_string()).unwrap(), None, None, &[]),
                 expected
             );
         }
@@ -334,8 +360,9 @@ mod tests {
     #[test]
     fn a_better_description_replaces_the_servers() {
         let tool = Tool::parse(r#"{"name":"t","description":"Bad."}"#).unwrap();
-        assert_eq!(purpose(&tool, Some("Good. Really.")), "Good");
-        assert_eq!(purpose(&tool, Some(" ")), "Bad");
+        let described = |text| purpose(&tool, None, Some(text), &[]);
+        assert_eq!(described("Good. Really."), "Good");
+        assert_eq!(described(" "), "Bad");
     }
 
     proptest! {
@@ -343,7 +370,8 @@ mod tests {
         fn a_purpose_is_one_bounded_line(description in any::<String>(), name in "[ -~é☃]{1,100}", parameter: String) {
             let schema = json!({"properties": {parameter: {}}});
             let tool = json!({"name": name, "description": description, "inputSchema": schema});
-            let purpose = purpose(&Tool::parse(&Value::to_string(&tool)).unwrap(), None);
+            let tool = Tool::parse(&Value::to_string(&tool)).unwrap();
+            let purpose = purpose(&tool, None, None, &[]);
             prop_assert!(purpose.chars().count() <= PURPOSE_CHARS_MAX);
             prop_assert!(!purpose.contains(printable::is_hidden), "{:?}", purpose);
         }

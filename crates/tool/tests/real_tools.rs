@@ -26,7 +26,7 @@ fn hits_of_real_tools_are_cheap() {
         let hit = format!(
             "{server}/{}{signature} - {}\n",
             tool.name(),
-            purpose(&tool, None)
+            purpose(&tool, None, None, &[])
         );
         let cost = o200k_base_singleton().encode_ordinary(&hit).len();
         assert!(cost <= HIT_TOKENS_MAX, "{cost} tokens: {hit}");

@@ -27,6 +27,7 @@ pub(crate) enum ValueKind {
     Filter,
     Category,
     Tag,
+    Version,
     Glob,
     /// The name of a variable of our own environment, or the beginning of several.
     Inherited,

@@ -144,7 +144,7 @@ frobnicate = 1"#,
 6:7: servers.a.tools.dney: unknown key
     hint: did you mean `deny`?
 7:1: servers.a.frobnicate: unknown key
-    hint: known keys: `command`, `args`, `env`, `inherit_env`, `cwd`, `roots`, `sandbox`, `image`, `url`, `headers`, `oauth`, `enabled`, `category`, `tags`, `notes`, `timeout_s`, `timeout_max_s`, `start_timeout_s`, `start`, `scope`, `idle_timeout_s`, `max_concurrent_calls`, `retry_safe_calls`, `max_tokens`, `pin`, `tools`, `overlay`",
+    hint: known keys: `command`, `args`, `env`, `inherit_env`, `cwd`, `roots`, `sandbox`, `image`, `url`, `headers`, `oauth`, `enabled`, `description`, `category`, `tags`, `notes`, `timeout_s`, `timeout_max_s`, `start_timeout_s`, `start`, `scope`, `idle_timeout_s`, `max_concurrent_calls`, `retry_safe_calls`, `max_tokens`, `pin`, `tools`, `overlay`",
     );
 }
 
@@ -177,7 +177,7 @@ c.overlay = 3"#,
 4:11: servers.b.tools: expected a table, found a list
     hint: write `[servers.b.tools]` and below it `allow`, `deny`
 5:15: servers.b.overlay.t: expected a table, found the number 1
-    hint: write `[servers.b.overlay.t]` and below it `description`, `tags`, `category`, `notes`, `example`, `hidden`, `timeout_s`, `max_tokens`
+    hint: write `[servers.b.overlay.t]` and below it `title`, `description`, `usage`, `tags`, `category`, `notes`, `example`, `min_version`, `deprecated`, `hidden`, `timeout_s`, `max_tokens`
 7:13: servers.c.overlay: expected a table, found the number 3
     hint: write `[servers.c.overlay.TOOL]`, one table per tool"#,
     );
@@ -379,13 +379,16 @@ command = "x"
 description = ""
 tags = []
 example = { a = nan, b = [1] }
-category = "überall""#,
+category = "überall"
+min_version = "new""#,
         r"4:15: servers.a.overlay.t.description: empty text
     hint: write a value, or remove the key
 6:17: servers.a.overlay.t.example.a: a number that JSON cannot represent
     hint: write it as text
 7:12: servers.a.overlay.t.category: a category cannot contain 'ü'
-    hint: use lower-case letters, digits and `-`",
+    hint: use lower-case letters, digits and `-`
+8:15: servers.a.overlay.t.min_version: not a version number
+    hint: write a number such as `1.4.0`",
     );
     check(
         r#"log = "wran"
@@ -483,7 +486,7 @@ foo = 1"#,
     hint: write it in quotes: `"npx"`
 3:13: not TOML: missing comma between array elements, expected `,`
 4:1: servers.a.foo: unknown key
-    hint: known keys: `command`, `args`, `env`, `inherit_env`, `cwd`, `roots`, `sandbox`, `image`, `url`, `headers`, `oauth`, `enabled`, `category`, `tags`, `notes`, `timeout_s`, `timeout_max_s`, `start_timeout_s`, `start`, `scope`, `idle_timeout_s`, `max_concurrent_calls`, `retry_safe_calls`, `max_tokens`, `pin`, `tools`, `overlay`"#,
+    hint: known keys: `command`, `args`, `env`, `inherit_env`, `cwd`, `roots`, `sandbox`, `image`, `url`, `headers`, `oauth`, `enabled`, `description`, `category`, `tags`, `notes`, `timeout_s`, `timeout_max_s`, `start_timeout_s`, `start`, `scope`, `idle_timeout_s`, `max_concurrent_calls`, `retry_safe_calls`, `max_tokens`, `pin`, `tools`, `overlay`"#,
     );
     check(
         r#"[servers.a
@@ -494,7 +497,7 @@ nonsense = 1"#,
         r"1:11: not TOML: unclosed table, expected `]`
     hint: close the name of the table with `]`
 5:1: servers.b.nonsense: unknown key
-    hint: known keys: `command`, `args`, `env`, `inherit_env`, `cwd`, `roots`, `sandbox`, `image`, `url`, `headers`, `oauth`, `enabled`, `category`, `tags`, `notes`, `timeout_s`, `timeout_max_s`, `start_timeout_s`, `start`, `scope`, `idle_timeout_s`, `max_concurrent_calls`, `retry_safe_calls`, `max_tokens`, `pin`, `tools`, `overlay`",
+    hint: known keys: `command`, `args`, `env`, `inherit_env`, `cwd`, `roots`, `sandbox`, `image`, `url`, `headers`, `oauth`, `enabled`, `description`, `category`, `tags`, `notes`, `timeout_s`, `timeout_max_s`, `start_timeout_s`, `start`, `scope`, `idle_timeout_s`, `max_concurrent_calls`, `retry_safe_calls`, `max_tokens`, `pin`, `tools`, `overlay`",
     );
     check(
         r#"foo = 1

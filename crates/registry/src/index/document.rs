@@ -23,7 +23,7 @@ pub(super) fn text(entry: &Entry) -> ToolWords {
     let mut text = ToolWords::default();
     text.add(entry.tool.name(), NAME_WEIGHT);
     text.add(entry.at.server.as_str(), 1);
-    text.add(&entry.tool.title().unwrap_or_default(), 1);
+    text.add(&entry.title().unwrap_or_default(), 1);
     text.add(&head(&entry.description(), DESCRIPTION_CHARS_INDEXED), 1);
     text.add(&entry.category, 1);
     for tag in &entry.tags {
@@ -32,7 +32,9 @@ pub(super) fn text(entry: &Entry) -> ToolWords {
     for alias in &entry.aliases {
         text.add_exact(alias);
     }
-    text.add(entry.overlay.notes.as_deref().unwrap_or_default(), 1);
+    for added in [&entry.overlay.usage, &entry.overlay.notes] {
+        text.add(added.as_deref().unwrap_or_default(), 1);
+    }
     for request in &entry.requests {
         text.add_request(request);
     }

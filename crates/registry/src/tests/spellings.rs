@@ -1,10 +1,11 @@
 //! The resolution of names in every spelling: the name of a configured server refers to that server
 //! alone, and to no other server's tool.
 
+use serde_json::json;
 use tempfile::tempdir;
 use tool::Tool;
 
-use super::{failed, news, rules, tool};
+use super::{failed, news, news_of, rules, tool};
 use crate::{FindError, Options, Overlay, Registry};
 
 /// The requested name, and the tool that it resolves to or the error.
@@ -168,6 +169,56 @@ fn a_name_that_begins_with_a_server_means_that_server_or_is_an_error() {
             Err(other) => other.to_string(),
         };
         assert_eq!(told, expected, "{asked:?}");
+    }
+}
+
+#[test]
+fn a_title_refers_to_its_tool_unless_a_name_or_another_server_is_meant() {
+    let folder = tempdir().unwrap();
+    let titled = |name: &str, title: &str| json!({"name": name, "title": title});
+    let registry = super::open(folder.path(), &["gh", "evil", "solo"]);
+    let news = vec![
+        news_of("gh", &[titled("list", "List Issues"), titled("a", "Same")]),
+        news_of(
+            "evil",
+            &[
+                titled("x", "gh/push"),
+                titled("y", "list"),
+                titled("z", "same"),
+                titled("solo", "gh"),
+            ],
+        ),
+        news_of("solo", &[titled("run", "Run It"), titled("b", "SOLO")]),
+    ];
+    registry.commit(news, false, 1).unwrap();
+    let generation = registry.generation().unwrap();
+    for (asked, expected) in [
+        ("List Issues", "gh/list"),
+        ("list-issues", "gh/list"),
+        ("gh/list issues", "gh/list"),
+        ("mcp__gh__list_issues", "gh/list"),
+        ("list", "gh/list"),
+        ("evil: gh/push", "evil/x"),
+        ("gh/push", "no tool `gh/push`"),
+        ("gh/same", "gh/a"),
+        ("same", "`same` names several tools"),
+        ("gh", "no tool `gh`"),
+        ("Run It", "solo/run"),
+        ("evil/run it", "no tool `evil/run it`"),
+    ] {
+        let told = generation.find(asked);
+        let told = told.map_or_else(|error| error.to_string(), |entry| entry.at.to_string());
+        assert_eq!(told, expected, "{asked}");
+    }
+    let solo = generation.server(&"solo".parse().unwrap()).unwrap();
+    for (least, is_older) in [
+        ("1.4", false),
+        ("1.4.0", false),
+        ("1.10", true),
+        ("1.3.9", false),
+        ("2", true),
+    ] {
+        assert_eq!(solo.is_older_than(least), is_older, "{least}");
     }
 }
 

@@ -107,7 +107,7 @@ fn ten_thousand_levels_do_not_harm() {
     assert_eq!(crate::signature(&tool.input_schema(), ""), "(…)");
     assert_eq!(crate::example(&tool.input_schema()), None);
     assert!(crate::Checker::new(&tool.input_schema()).is_blind());
-    assert_eq!(crate::purpose(&tool, None), "Deep");
+    assert_eq!(crate::purpose(&tool, None, None, &[]), "Deep");
     assert_eq!(tool.digest(), Tool::parse(&json).unwrap().digest());
 }
 
