@@ -4,6 +4,7 @@ use std::{borrow::Cow, fmt, sync::Arc};
 
 use fleet::{LogSink, ProgressSink, Request};
 use jsonrpc::Json;
+use results::Origin;
 use telemetry::otlp::TraceContext;
 use tokio_util::sync::CancellationToken;
 use tool::{ClientId, ServerName};
@@ -84,6 +85,15 @@ impl CallContext {
             trace,
             ..self.clone()
         })
+    }
+
+    /// The origin of a result of this tool.
+    pub(crate) fn origin(&self, tool: impl Into<String>) -> Origin {
+        Origin {
+            client: self.client.clone(),
+            tool: tool.into(),
+            reads_on: self.policy.sees_ours(),
+        }
     }
 
     /// Remembers the links in a result of a server.

@@ -115,7 +115,13 @@ pub fn instructions(
         .filter(is_new)
         .map(|server| server.name.as_str())
         .collect();
-    let written = |(list, asked)| write(&seen, &new, &apart, list, asked);
+    let written = |(list, asked)| {
+        let mut says = write(&seen, &new, &apart, list, asked);
+        if client.sees_ours() {
+            says.push_str(" Many calls: proxy/run_script.");
+        }
+        says
+    };
     let (shortest, others) = LISTS_TOKENS_MAX.split_last().expect("there are some");
     let mut texts = others.iter().copied().map(written);
     let room = TOKENS_MAX - OUR_TOKENS;
@@ -142,8 +148,7 @@ fn write(
     };
     format!(
         "{says}.{apart} When a task needs a service, data or action beyond your built-in tools, call \
-         search_tools first, then execute_dynamic_tool. Never guess a tool name. Many calls: \
-         proxy/run_script."
+         search_tools first, then execute_dynamic_tool. Never guess a tool name."
     )
 }
 

@@ -17,14 +17,14 @@ use crate::{
 /// Resolves a name once; everything after uses the one result. A client is told of no tool that
 /// it does not see, but for the one it names itself.
 ///
-/// If the name matches no tool, the search for similar names runs off the event loop: it is a full
-/// search, with an encoder that may have to be loaded first.
+/// If the name matches no tool, titles are read and similar names searched for off the event loop: it
+/// is a full search, with an encoder that may have to be loaded first.
 pub(super) async fn find(
     generation: &Arc<Generation>,
     asked: &str,
     client: &ClientPolicy,
 ) -> Result<Arc<Entry>, ToolError> {
-    if let Ok(entry) = generation.find(asked) {
+    if let Ok(entry) = generation.find_by_name(asked) {
         return admit(entry, client);
     }
     let (generation, asked) = (Arc::clone(generation), asked.to_owned());

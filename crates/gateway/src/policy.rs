@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use globset::{Glob, GlobMatcher};
-use registry::View;
+use registry::{BUILT_IN_CATEGORY, View};
 use tool::ServerName;
 
 /// All tables, the exact names first, then the longest patterns.
@@ -159,6 +159,11 @@ impl ClientPolicy {
     /// Returns true if a tool of this server and category is shown to the client.
     pub fn sees(&self, server: &ServerName, category: &str) -> bool {
         self.refuses(server, category).is_none()
+    }
+
+    /// Returns true if the client may call our own tools, `proxy/...`: no text names them to another.
+    pub(crate) fn sees_ours(&self) -> bool {
+        self.sees(&ServerName::built_in(), BUILT_IN_CATEGORY)
     }
 
     /// The largest part of a result that the client gets at once if its call sets no limit: the

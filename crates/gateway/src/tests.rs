@@ -3,6 +3,7 @@
 mod forward;
 mod logins;
 pub(crate) mod memory;
+mod overlays;
 mod peer;
 mod policy;
 mod rounds;

@@ -37,7 +37,10 @@ impl Gateway {
             SEARCH => {
                 search_tools::search_tools(&self.catalog, &self.recorder, arguments, &context).await
             }
-            DESCRIBE => describe_tool::describe_tool(&self.catalog, arguments, &context).await,
+            DESCRIBE => {
+                let (catalog, results) = (&self.catalog, &self.results);
+                describe_tool::describe_tool(catalog, results, arguments, &context).await
+            }
             _ => self.execute(arguments, context).await,
         };
         if let Some(span) = &mut span {

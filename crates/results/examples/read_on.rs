@@ -29,6 +29,7 @@ async fn main() -> anyhow::Result<()> {
     let origin = Origin {
         client: Some(client.clone()),
         tool: "logs/tail".to_owned(),
+        reads_on: true,
     };
     let fitted = fit(result, Budget::new(300), origin, &store).await;
     println!("{}\n", fitted.result.as_str());

@@ -67,6 +67,7 @@ pub async fn answer(
             let origin = Origin {
                 client: client.cloned(),
                 tool: TOOL.to_owned(),
+                reads_on: true,
             };
             let result = Json::of_built(format!(r#"{{"content":[{}]}}"#, text_block(&value)));
             Ok(fit(result, budget, origin, store).await)

@@ -7,6 +7,10 @@ use crate::house;
 
 const OVERLAYS: &str = r#"
 [servers.issues.overlay.create_issue]
+title = "New ticket"
+usage = "One ticket for each tap."
+min_version = "1.2"
+deprecated = "use issues/report"
 description = "Open a ticket for the plumbers."
 category = "plumbing"
 tags = ["water"]
@@ -38,16 +42,44 @@ async fn denied_tools_are_refused_and_overlays_are_shown() {
 
     let found = client.search("ticket for the plumbers").await.good();
     assert!(
-        found.contains("issues/create_issue(title?: string) - Open a ticket for the plumbers"),
+        found.contains(
+            "issues/create_issue(title?: string) - Open a ticket for the plumbers [outdated] \
+             [deprecated]"
+        ),
         "{found}"
     );
-    let described = client.describe("create_issue").await.good();
-    let expected = "issues/create_issue - plumbing; tags water; server fake-server 1.0.0\n\
+    let described = client.describe("new ticket").await.good();
+    let expected = "issues/create_issue - plumbing; title \"New ticket\"; tags water; server fake-server \
+        1.0.0; issues/create_issue is deprecated: use issues/report; issues/create_issue needs version 1.2 \
+        of its server, which reports 1.0.0: update it, then `proxy reindex issues`\n\
         Open a ticket for the plumbers.\n\
+        usage One ticket for each tap.\n\
         input {\"type\":\"object\",\"properties\":{\"title\":{\"type\":\"string\"}}}\n\
         example {\"tool_name\":\"issues/create_issue\",\"tool_input\":{\"title\":\"Dripping tap\"}}\n\
         notes Call before noon.";
     assert_eq!(described, expected);
+
+    for name in ["New ticket", "issues/new-ticket", "mcp__issues__new_ticket"] {
+        let called = client.execute(name, json!({"title": "a"})).await.good();
+        let note = "[proxy: issues/create_issue is deprecated: use issues/report]";
+        assert!(called.contains(note), "{name}: {called}");
+    }
+    let page = house.cli(["describe", "New ticket"]).await;
+    assert!(
+        page.ended(0)
+            .contains("Title New ticket; category plumbing")
+    );
+    assert!(
+        page.stdout
+            .contains("Note: issues/create_issue is deprecated: use issues/report")
+    );
+    let called = house.cli(["call", "New ticket", "title=a"]).await;
+    assert!(
+        called.ended(0).contains("is deprecated"),
+        "{}",
+        called.stdout
+    );
+    let calls = house.received_method("issues", "tools/call").len();
 
     let listed = house.cli(["list"]).await;
     for absent in ["delete_issue", "purge"] {
@@ -60,6 +92,7 @@ async fn denied_tools_are_refused_and_overlays_are_shown() {
     for word in ["delete_*", "servers.issues"] {
         assert!(denied.contains(word), "`{word}` is missing: {denied}");
     }
-    assert!(house.received_method("issues", "tools/call").is_empty());
+    let after = house.received_method("issues", "tools/call").len();
+    assert_eq!((calls, after), (4, 4));
     house.stops_clean().await;
 }

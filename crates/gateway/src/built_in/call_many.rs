@@ -116,6 +116,7 @@ impl CallMany {
         let origin = |tool: &str| Origin {
             client: client.cloned(),
             tool: tool.to_owned(),
+            reads_on: true,
         };
         let (name, reply) = match outcome {
             SubCallOutcome::CallOutcome(name, brought) => match *brought {

@@ -14,13 +14,16 @@ use crate::{
     call_context::CallContext,
     catalog::Catalog,
     error::ToolError,
-    render::whole_lines,
+    render::{error::shorten_home_paths, whole_lines},
     reply::ToolReply,
     tools::describe_tool::describe_server,
 };
 
 /// The number of most used tools that are named for a server.
 const MOST_USED_MAX: usize = 3;
+
+/// The longest description of a server, in characters.
+const ABOUT_CHARS_MAX: usize = 160;
 
 /// The longest reason for which a server is down, in characters.
 const WHY_CHARS_MAX: usize = 160;
@@ -91,6 +94,8 @@ fn server_line(catalog: &Catalog, generation: &Generation, server: &KnownServer)
         format!("{} - {count}", server.name),
         server.category.clone(),
     ];
+    let described = server.description.as_ref();
+    parts.extend(described.map(|it| printable::one_line_of(it, ABOUT_CHARS_MAX)));
     let failure = catalog.failure(&server.name);
     let failure = failure.or_else(|| server.stale.as_ref().map(ToString::to_string));
     if catalog.needs_login(&server.name, server.stale.is_some()) {
@@ -98,7 +103,7 @@ fn server_line(catalog: &Catalog, generation: &Generation, server: &KnownServer)
     } else if let Some(why) = failure {
         parts.push(format!(
             "down: {}",
-            printable::one_line_of(&why, WHY_CHARS_MAX)
+            printable::one_line_of(&shorten_home_paths(&why), WHY_CHARS_MAX)
         ));
     }
     let entries = generation

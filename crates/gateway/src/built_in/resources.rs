@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::{FutureExt as _, future::BoxFuture};
 use jsonrpc::{Fields, Json, text_of};
 use registry::Entry;
-use results::{Budget, Origin, ResultStore};
+use results::{Budget, ResultStore};
 use serde_json::{Value, json, value::RawValue};
 
 use crate::{
@@ -96,7 +96,7 @@ impl ReadResource {
             read.map_err(|refusal| refusal.into_tool_error(&entry.at, "uri", entry.signature()))?;
         let blocks = elements(result.as_str(), "contents");
         let blocks: Vec<String> = blocks.into_iter().map(content_block).collect();
-        Ok(fit(&self.results, entry, &blocks, max_tokens, context).await)
+        Ok(fit(&self.results, entry, &blocks, max_tokens, &context).await)
     }
 }
 
@@ -124,7 +124,7 @@ impl GetPrompt {
             got.map_err(|refusal| refusal.into_tool_error(&entry.at, "name", entry.signature()))?;
         let messages = elements(result.as_str(), "messages");
         let blocks: Vec<String> = messages.into_iter().flat_map(message_blocks).collect();
-        Ok(fit(&self.results, entry, &blocks, max_tokens, context).await)
+        Ok(fit(&self.results, entry, &blocks, max_tokens, &context).await)
     }
 }
 
@@ -162,16 +162,13 @@ async fn fit(
     entry: &Entry,
     blocks: &[String],
     max_tokens: u64,
-    context: CallContext,
+    context: &CallContext,
 ) -> ToolReply {
     let result = Json::of_built(format!(r#"{{"content":[{}]}}"#, blocks.join(",")));
     let called = CallOutcome::Server {
         result,
         budget: Budget::new(max_tokens),
-        origin: Origin {
-            client: context.client,
-            tool: entry.at.to_string(),
-        },
+        origin: context.origin(entry.at.to_string()),
         note: None,
         record: None,
     };

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use futures::{FutureExt as _, future::BoxFuture};
 use registry::Entry;
-use results::{Budget, Origin, fit};
+use results::{Budget, fit};
 use script::{
     Clock, Ended, Job, Limit, Runner, SCRIPT_BYTES_MAX, ScriptOutcome, WALL_DEFAULT, WALL_MAX,
 };
@@ -179,7 +179,8 @@ impl RunScript {
             dry_run: work.dry_run,
             wall_ms: u64::try_from(wall.as_millis()).unwrap_or(u64::MAX),
         };
-        let (client, cancel) = (context.client.clone(), context.cancel.clone());
+        let origin = context.origin(entry.at.to_string());
+        let cancel = context.cancel.clone();
         let taking = self.turns.take(session_of(&context), caller.depth());
         let taking = cancel.run_until_cancelled(timeout(wall, taking)).await;
         let _turn = taking
@@ -212,10 +213,6 @@ impl RunScript {
             is_off: work.is_raw,
             is_ours: !is_value,
             ..Budget::new(work.max_tokens)
-        };
-        let origin = Origin {
-            client,
-            tool: entry.at.to_string(),
         };
         let reply = explain(outcome, reach.into_planned());
         let fitted = fit(reply.json().clone(), budget, origin, &self.parts.results);

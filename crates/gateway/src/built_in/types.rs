@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::{FutureExt as _, future::BoxFuture};
-use results::{Budget, Origin, ResultStore, fit};
+use results::{Budget, ResultStore, fit};
 use serde::Deserialize;
 use tool::{SCRIPT_GLOBALS, declare_server};
 
@@ -63,14 +63,9 @@ impl DeclareTypes {
             is_off: options.raw,
             ..Budget::new(max_tokens)
         };
-        let origin = Origin {
-            client: context.client.clone(),
-            tool: TOOL.to_owned(),
-        };
         let result = ToolReply::text(text).json().clone();
-        Ok(ToolReply::from(
-            fit(result, budget, origin, &self.results).await,
-        ))
+        let fitted = fit(result, budget, context.origin(TOOL), &self.results);
+        Ok(ToolReply::from(fitted.await))
     }
 }
 

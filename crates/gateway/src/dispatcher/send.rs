@@ -6,7 +6,7 @@ use files::clock::now_s;
 use fleet::{Asks, Request};
 use jsonrpc::Json;
 use registry::Entry;
-use results::{Budget, Origin};
+use results::Budget;
 use serde_json::value::RawValue;
 use tool::ServerName;
 
@@ -19,6 +19,7 @@ use crate::{
     elicitation::input_rounds::{RoundError, request_in_rounds},
     envelope::Options,
     error::ToolError,
+    render::hit::list_remarks,
 };
 
 impl Dispatcher {
@@ -54,12 +55,18 @@ impl Dispatcher {
             .usage
             .record(&entry.at, answer.is_ok(), now_s());
         let untaken = asker.and_then(ServerAsker::explain_untaken);
+        let least = entry.overlay.min_version.as_ref();
+        let known = least.and_then(|_| self.catalog.registry.known_server(server));
+        let remarks = list_remarks(entry, known.as_deref()).into_iter();
+        let remarks = remarks.map(|it| format!("[proxy: {it}]"));
+        let notes: Vec<String> = untaken.into_iter().chain(remarks).collect();
+        let note = (!notes.is_empty()).then(|| notes.join("\n"));
         let searches = context.searches.as_deref();
         let result = answer.map_err(|error| {
             self.catalog.learn(searches, &entry.at, || false);
             let policy = &context.policy;
             let available = || self.catalog.list_others_available(server, policy);
-            explain(error, entry, available).with_note(untaken.as_deref())
+            explain(error, entry, available).with_note(note.as_deref())
         })?;
         context.note_uris(server, result.as_str());
         let settings = self.catalog.settings();
@@ -70,11 +77,8 @@ impl Dispatcher {
                 is_off: options.raw,
                 ..Budget::new(max_tokens)
             },
-            origin: Origin {
-                client: context.client.clone(),
-                tool: entry.at.to_string(),
-            },
-            note: untaken,
+            origin: context.origin(entry.at.to_string()),
+            note,
             record: None,
         };
         self.catalog

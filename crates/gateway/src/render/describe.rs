@@ -7,16 +7,28 @@ use files::clock::{day_of, show_age};
 use regex::Regex;
 use registry::{Entry, KnownServer};
 use serde_json::{Value, json};
+use tool::ToolRef;
 
 use super::{
     branches,
+    error::shorten_home_paths,
     hit::{self, ServerMarks},
     room::{self, Form, Section},
     whole_lines,
 };
+use crate::definitions::DESCRIBE;
 
-/// The longest description shown, in characters; a million were seen.
+/// The longest beginning of a description that is read, in characters; a million were seen.
 const DESCRIPTION_CHARS_MAX: usize = 20_000;
+
+/// The largest description that is shown whole, in tokens; a longer one is a guide.
+const GUIDE_TOKENS_MIN: usize = 400;
+
+/// The shown part of a guide, in tokens: the call that reads all of it takes the rest.
+const GUIDE_TOKENS_SHOWN: usize = 330;
+
+/// The longest title in a heading, in characters.
+const TITLE_CHARS_MAX: usize = 100;
 
 /// The longest reason why a server is down in a heading, in characters.
 const DOWN_CHARS_MAX: usize = 300;
@@ -47,20 +59,32 @@ pub(crate) struct ToolFacts {
     pub(crate) now: u64,
 }
 
-/// The description in a room of so many tokens; `instructions` are those of its server.
+/// The amount that is shown of a tool.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Extent {
+    /// The room, in tokens.
+    pub(crate) room: usize,
+    /// The description is shown whole, though it is a guide.
+    pub(crate) is_full: bool,
+}
+
+/// The description of this extent; `instructions` are those of its server.
 pub(crate) fn text(
     entry: &Entry,
     facts: &ToolFacts,
     instructions: Option<&str>,
-    room: usize,
+    Extent { room, is_full }: Extent,
 ) -> String {
     let piece = |label, text: String, form| Section { label, text, form };
     let mut pieces = Vec::new();
     let description = entry.description();
-    if !description.trim().is_empty() {
-        let description = as_description(description.trim());
-        pieces.push(piece("", description, Form::Prose));
+    match description.trim() {
+        "" => {}
+        all if is_full => pieces.push(piece("", as_description(all), Form::Prose)),
+        all => pieces.push(begin_guide(&entry.at, all)),
     }
+    let usage = entry.overlay.usage.clone();
+    pieces.extend(usage.map(|it| piece("usage ", it, Form::Prose)));
     let schema = |json: &str| printable::seen_json(&tool::minified(json)).into_owned();
     let input = schema(&entry.tool.input_schema());
     pieces.push(piece("input ", input, Form::Schema));
@@ -83,8 +107,12 @@ pub(crate) fn json(entry: &Entry, facts: &ToolFacts) -> Value {
         "name": entry.at.to_string(),
         "server": entry.at.server.as_str(),
         "server_version": server.map(|server| server.server_version.as_str()),
-        "title": entry.tool.title(),
+        "title": entry.title(),
         "description": entry.description(),
+        "usage": entry.overlay.usage,
+        "min_version": entry.overlay.min_version,
+        "deprecated": entry.overlay.deprecated,
+        "remarks": hit::list_remarks(entry, server),
         "signature": format!("{}{}", entry.at, entry.signature()),
         "category": entry.category,
         "tags": entry.tags,
@@ -137,6 +165,9 @@ pub(crate) fn branch(entry: &Entry, path: &str, room: usize) -> Result<String, S
 
 fn heading(entry: &Entry, facts: &ToolFacts) -> String {
     let mut heading = format!("{} - {}", entry.at, entry.category);
+    if let Some(title) = find_title(entry) {
+        heading.push_str(&format!("; title \"{title}\""));
+    }
     if !entry.tags.is_empty() {
         heading.push_str(&format!("; tags {}", entry.tags.join(", ")));
     }
@@ -159,14 +190,32 @@ fn heading(entry: &Entry, facts: &ToolFacts) -> String {
         let server = &entry.at.server;
         heading.push_str(&format!("; login required: proxy login {server}"));
     } else if let Some(why) = &facts.failure {
-        let why = printable::one_line_of(why, DOWN_CHARS_MAX);
+        let why = printable::one_line_of(&shorten_home_paths(why), DOWN_CHARS_MAX);
         heading.push_str(&format!("; down: {why}"));
+    }
+    let is_outdated = |least: &&String| {
+        let known = facts.server.as_ref();
+        known.is_some_and(|it| it.is_older_than(least))
+    };
+    let least = entry.overlay.min_version.as_ref();
+    if let Some(least) = least.filter(|least| !is_outdated(least)) {
+        heading.push_str(&format!("; needs version {least}"));
+    }
+    for remark in hit::list_remarks(entry, facts.server.as_deref()) {
+        heading.push_str(&format!("; {remark}"));
     }
     if let Some(changed) = entry.changed {
         let day = day_of(changed * 1_000);
         heading.push_str(&format!(" [changed since {day}]"));
     }
     heading
+}
+
+/// The title of a tool on one line, unless it has the words of the name.
+pub(crate) fn find_title(entry: &Entry) -> Option<String> {
+    let title = entry.title()?;
+    let is_name = tool::fold(&title).replace(' ', "_") == tool::fold(&entry.at.tool);
+    (!is_name).then(|| printable::one_line_of(&title, TITLE_CHARS_MAX))
 }
 
 /// The tools of a server, one a line, then the instructions of the server, if they are given.
@@ -177,6 +226,7 @@ pub(crate) fn server<'e>(
 ) -> String {
     let count = printable::count_of(server.tools, "tool");
     let mut lines = vec![format!("{} - {count}; {}", server.name, server.category)];
+    lines.extend(server.description.clone());
     lines.extend(tools.map(|(entry, marks)| hit::line(entry, marks)));
     lines.extend(instructions.map(|says| instructions_line(server, says)));
     lines.join("\n")
@@ -187,22 +237,33 @@ pub(crate) fn instructions_line(server: &KnownServer, says: &str) -> String {
     format!("instructions of {}: {says}", server.name)
 }
 
+/// The description of a tool, or the beginning of a guide.
+fn begin_guide(at: &ToolRef, description: &str) -> Section {
+    let first = printable::first_chars(description, DESCRIPTION_CHARS_MAX);
+    let mut text = as_description(first);
+    let mut whole_chars = text.chars().count();
+    if first.len() < description.len() || tokens::count(&text) > GUIDE_TOKENS_MIN {
+        whole_chars = description.chars().count();
+        text.truncate(room::beginning(&text, GUIDE_TOKENS_SHOWN).trim_end().len());
+    }
+    let more = json!({"name": at.to_string(), "full": true});
+    let more = format!(". All of it: {DESCRIBE} {more}");
+    Section {
+        label: "",
+        text,
+        form: Form::Guide(whole_chars, more),
+    }
+}
+
 /// A description as its server wrote it, without hidden characters, and with a mark before each line
 /// that looks like one of ours.
 fn as_description(text: &str) -> String {
     static OURS: LazyLock<Regex> = LazyLock::new(|| {
-        let ours =
-            r"(?m)^[ \t]*((?:input|output|example|notes|instructions) |\[cut: |[a-z0-9-]+/\S+ - )";
+        let ours = r"(?m)^[ \t]*((?:input|output|example|usage|notes|instructions) |\[cut: |[a-z0-9-]+/\S+ - )";
         Regex::new(ours).expect("the pattern is ours")
     });
-    let first = printable::first_chars(text, DESCRIPTION_CHARS_MAX);
-    let prose = printable::prose(first);
-    let marked = OURS.replace_all(&prose, "| $1");
-    if first.len() == text.len() {
-        return marked.into_owned();
-    }
-    let whole = text.chars().count();
-    format!("{marked}… [cut: {DESCRIPTION_CHARS_MAX} of {whole} characters]")
+    let prose = printable::prose(text);
+    OURS.replace_all(&prose, "| $1").into_owned()
 }
 
 /// A complete call that works: the overlay's arguments, else arguments generated from the schema.

@@ -1,12 +1,14 @@
 //! One tool on one line.
 
-use registry::Entry;
+use registry::{Entry, KnownServer};
 
 /// The state of a tool's server, as far as a hit marks it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ServerMarks {
     pub(crate) needs_login: bool,
     pub(crate) is_down: bool,
+    /// The server reports an older version than the tool needs.
+    pub(crate) is_outdated: bool,
 }
 
 /// `server/tool(arguments) -> {members} - purpose [marks]`.
@@ -15,6 +17,7 @@ pub(crate) fn line(entry: &Entry, server: ServerMarks) -> String {
         (entry.is_destructive(), "destructive"),
         (server.needs_login, "login required"),
         (server.is_down && !server.needs_login, "down"),
+        (server.is_outdated, "outdated"),
         (entry.stale, "stale"),
         (entry.changed.is_some(), "changed"),
         (entry.is_deprecated(), "deprecated"),
@@ -26,6 +29,29 @@ pub(crate) fn line(entry: &Entry, server: ServerMarks) -> String {
         entry.output_signature(),
         entry.purpose(),
     )
+}
+
+/// The remarks of the configuration on a tool: its successor, and a version that its server lacks, with
+/// the next step.
+pub(crate) fn list_remarks(entry: &Entry, server: Option<&KnownServer>) -> Vec<String> {
+    let (at, overlay) = (&entry.at, &entry.overlay);
+    let deprecated = overlay.deprecated.as_ref();
+    let deprecated = deprecated.map(|instead| format!("{at} is deprecated: {instead}"));
+    let least = overlay.min_version.as_ref();
+    let outdated = least
+        .zip(server)
+        .filter(|(least, it)| it.is_older_than(least));
+    let outdated = outdated.map(|(least, known)| {
+        let (name, version) = (
+            &at.server,
+            printable::one_line_of(&known.server_version, 40),
+        );
+        format!(
+            "{at} needs version {least} of its server, which reports {version}: update it, then \
+             `proxy reindex {name}`"
+        )
+    });
+    deprecated.into_iter().chain(outdated).collect()
 }
 
 /// The marks of a tool from its definition, ` [destructive] [deprecated]`.

@@ -18,9 +18,11 @@ pub(super) struct Section {
     pub(super) form: Form,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Form {
     Prose,
+    /// The beginning of prose of so many characters, and how to request all of it.
+    Guide(usize, String),
     /// A schema: whole branches of it can be left out and requested later.
     Schema,
     /// Shown in full or not at all: half a call is useless.
@@ -35,17 +37,16 @@ pub(super) fn fit(name: &str, heading: String, pieces: &[Section], room: usize) 
     for (piece, share) in pieces.iter().zip(shares) {
         let label = piece.label;
         let Some(share) = share else {
-            lines.push(format!("{label}{}", piece.text));
+            let note = write_cut_note(piece, &piece.text);
+            lines.push(format!("{label}{}{note}", piece.text));
             continue;
         };
         match piece.form {
             Form::Whole => cuts.push(format!("[cut: no {}: it is too long]", label.trim())),
-            Form::Prose => {
+            Form::Prose | Form::Guide(..) => {
                 let shown = beginning(&piece.text, share);
-                let (shown_chars, whole) = (shown.chars().count(), piece.text.chars().count());
-                lines.push(format!(
-                    "{label}{shown}… [cut: {shown_chars} of {whole} characters]"
-                ));
+                let note = write_cut_note(piece, shown);
+                lines.push(format!("{label}{shown}{note}"));
             }
             Form::Schema => {
                 let shown = branches::cut(&piece.text, share);
@@ -57,6 +58,18 @@ pub(super) fn fit(name: &str, heading: String, pieces: &[Section], room: usize) 
     lines.extend(cuts);
     // With a very small budget the lines about left-out branches may take more than the room.
     whole_lines(lines.join("\n"), room)
+}
+
+/// The note after the shown part of prose; empty if that is all of it.
+fn write_cut_note(piece: &Section, shown: &str) -> String {
+    let (whole, more) = match &piece.form {
+        Form::Guide(whole_chars, more) => (*whole_chars, more.as_str()),
+        _ => (piece.text.chars().count(), ""),
+    };
+    match shown.chars().count() {
+        all if all == whole => String::new(),
+        part => format!("… [cut: {part} of {whole} characters{more}]"),
+    }
 }
 
 /// The line that lists what was left out of a schema below `path`, and how to request it.
@@ -85,13 +98,19 @@ pub(super) fn cut_line(name: &str, label: &str, path: &str, shown: &branches::Cu
 
 /// The largest cost of each piece if not all fit whole.
 fn shares(heading: &str, pieces: &[Section], room: usize) -> Vec<Option<usize>> {
-    let text = |piece: &Section| tokens::token_upper_bound(&piece.text) + piece.label.len() + 1;
+    let note = |piece: &Section| match write_cut_note(piece, &piece.text).as_str() {
+        "" => 0,
+        _ => CUT_LINE_TOKENS,
+    };
+    let text = |piece: &Section| {
+        tokens::token_upper_bound(&piece.text) + piece.label.len() + 1 + note(piece)
+    };
     let most = tokens::token_upper_bound(heading) + pieces.iter().map(text).sum::<usize>();
     if most <= room {
         return vec![None; pieces.len()];
     }
     let costs = Counter::with(|counter| {
-        let cost = |piece: &Section| counter.count_to(&piece.text, room) + 4;
+        let cost = |piece: &Section| counter.count_to(&piece.text, room) + 4 + note(piece);
         pieces.iter().map(cost).collect::<Vec<_>>()
     });
     let heading = tokens::count(heading);
@@ -115,7 +134,7 @@ fn shares(heading: &str, pieces: &[Section], room: usize) -> Vec<Option<usize>> 
 }
 
 /// As many characters as fit in so many tokens, cut near a word boundary.
-fn beginning(text: &str, room: usize) -> &str {
+pub(super) fn beginning(text: &str, room: usize) -> &str {
     let piece = excerpt::TextPiece::plain(text);
     let cut = excerpt::find_first_cut(&piece, room);
     &text[..cut.end]

@@ -3,7 +3,7 @@
 use registry::Entry;
 use serde_json::Value;
 
-use crate::render::hit::marks_of_definition;
+use crate::render::{describe::find_title, hit::marks_of_definition};
 
 /// The widest column for the types of arguments, in characters.
 const TYPE_CHARS_MAX: usize = 40;
@@ -17,6 +17,14 @@ pub(super) fn page(entry: &Entry, described: &Value) -> String {
     if description.trim_end_matches('.') != entry.purpose() && !description.is_empty() {
         lines.push(String::new());
         lines.extend(description.lines().map(|line| format!("  {line}")));
+    }
+    for remark in described["remarks"].as_array().into_iter().flatten() {
+        lines.push(String::new());
+        lines.push(format!("Note: {}", remark.as_str().unwrap_or_default()));
+    }
+    if !text("usage").is_empty() {
+        lines.push(String::new());
+        lines.push(text("usage").to_owned());
     }
     let schema = entry.tool.input_schema();
     let arguments = tool::parameters(&schema);
@@ -40,6 +48,9 @@ pub(super) fn page(entry: &Entry, described: &Value) -> String {
     }
     lines.push(String::new());
     let mut facts = format!("Category {}", entry.category);
+    if let Some(title) = find_title(entry) {
+        facts = format!("Title {title}; category {}", entry.category);
+    }
     if !entry.tags.is_empty() {
         facts.push_str(&format!(", tags {}", entry.tags.join(", ")));
     }
@@ -48,6 +59,9 @@ pub(super) fn page(entry: &Entry, described: &Value) -> String {
         .filter(|it| !it.is_empty())
     {
         facts.push_str(&format!("; server version {version}"));
+    }
+    if let Some(least) = &entry.overlay.min_version {
+        facts.push_str(&format!("; needs {least} or newer"));
     }
     facts.push_str(&format!("; called {} times", described["used"]));
     lines.push(facts);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use files::clock::now_s;
 use registry::{Entry, KnownServer, Registry};
+use results::{Budget, ResultStore, fit};
 use serde_json::{Value, value::RawValue};
 use tokio::task::spawn_blocking;
 use tracing::warn;
@@ -15,7 +16,7 @@ use crate::{
     definitions::DESCRIBE,
     error::ToolError,
     render::{
-        describe::{self, ToolFacts},
+        describe::{self, Extent, ToolFacts},
         whole_lines,
     },
     reply::ToolReply,
@@ -28,63 +29,91 @@ const TOOLS_MAX: usize = 5;
 /// The most servers with one name that are described in one answer.
 const SERVERS_MAX: usize = 5;
 
-const SIGNATURE: &str = "(name: string, path?: string)";
+const SIGNATURE: &str = "(name: string, path?: string, full?: boolean)";
 
 /// The cost of the blank line between answers of several tools, in tokens.
 const BETWEEN_TOKENS: usize = 2;
 
+/// Describes tools. With `full`, their whole descriptions are cut and kept like any result.
 pub(crate) async fn describe_tool(
     catalog: &Catalog,
+    results: &ResultStore,
     arguments: Option<&RawValue>,
     context: &CallContext,
 ) -> Result<ToolReply, ToolError> {
-    let client = &*context.policy;
-    let sent = context.sent_instructions.as_deref();
     let arguments = Loose::read(arguments);
-    let names = names(&arguments)?;
-    let room = catalog.settings().room(client);
+    let room = catalog.settings().room(&context.policy);
+    let is_full = arguments.text(&["full"]).as_deref() == Some("true");
+    let is_kept = is_full && context.policy.sees_ours();
+    let extent = Extent {
+        room: if is_kept { usize::MAX } else { room },
+        is_full,
+    };
+    let reply = ToolReply::text(&describe_all(catalog, &arguments, context, extent).await?);
+    if !is_kept {
+        return Ok(reply);
+    }
+    let budget = Budget {
+        is_ours: true,
+        ..Budget::new(room as u64)
+    };
+    let origin = context.origin(DESCRIBE);
+    let fitted = fit(reply.json().clone(), budget, origin, results).await;
+    Ok(ToolReply::from(fitted))
+}
+
+async fn describe_all(
+    catalog: &Catalog,
+    arguments: &Loose,
+    context: &CallContext,
+    extent: Extent,
+) -> Result<String, ToolError> {
+    let (client, room) = (&*context.policy, extent.room);
+    let sent = context.sent_instructions.as_deref();
+    let names = names(arguments)?;
     if let [name] = names.as_slice() {
         let entry = &match catalog.resolve(name, client).await {
             Ok(found) => found,
             Err(error) => {
                 let text = describe_server(catalog, name, error, context).await?;
-                return Ok(ToolReply::text(&whole_lines(text, room)));
+                return Ok(whole_lines(text, room));
             }
         };
         let path = arguments.text(&["path"]).filter(|path| !path.is_empty());
-        return Ok(ToolReply::text(&match path {
+        return match path {
             Some(path) => describe::branch(entry, &path, room)
-                .map_err(|why| ToolError::own_input(DESCRIBE, "path", &why, SIGNATURE))?,
-            None => describe(catalog, entry, sent, room).await?,
-        }));
+                .map_err(|why| ToolError::own_input(DESCRIBE, "path", &why, SIGNATURE)),
+            None => describe(catalog, entry, sent, extent).await,
+        };
     }
     let room = (room / names.len()).saturating_sub(BETWEEN_TOKENS);
+    let extent = Extent { room, ..extent };
     let mut texts = Vec::new();
     for name in &names {
         texts.push(match catalog.resolve(name, client).await {
-            Ok(entry) => describe(catalog, &entry, sent, room).await?,
+            Ok(entry) => describe(catalog, &entry, sent, extent).await?,
             Err(error) => {
                 let page = describe_server(catalog, name, error, context).await;
                 whole_lines(page.unwrap_or_else(|error| error.to_string()), room)
             }
         });
     }
-    Ok(ToolReply::text(&texts.join("\n\n")))
+    Ok(texts.join("\n\n"))
 }
 
-/// The text form of one tool in a room of so many tokens, built off the event loop: an example for an
+/// The text form of one tool, built off the event loop: an example for an
 /// untrusted schema has to be searched for. Marks its change as read.
 pub(super) async fn describe(
     catalog: &Catalog,
     entry: &Arc<Entry>,
     sent: Option<&SentInstructions>,
-    room: usize,
+    extent: Extent,
 ) -> Result<String, ToolError> {
     let facts = facts(catalog, entry);
     let instructions = facts.server.as_ref().and_then(|server| sent?.long(server));
     let (entry, registry) = (Arc::clone(entry), catalog.registry.clone());
     let describing = spawn_blocking(move || {
-        let text = describe::text(&entry, &facts, instructions.as_deref(), room);
+        let text = describe::text(&entry, &facts, instructions.as_deref(), extent);
         note_read(&registry, &entry);
         text
     });

@@ -14,7 +14,7 @@ use crate::{
     forward::{ItemKinds, matching_lines, seen},
     policy::ClientPolicy,
     render::{
-        describe,
+        describe::{self, Extent},
         search::{self, NoTools, SearchPage, text_of},
         search_json, whole_lines,
     },
@@ -77,7 +77,11 @@ pub async fn search_text(
 ) -> Result<String, ToolError> {
     let room = catalog.settings().room(policy);
     if let (MatchKind::Exact, [hit]) = (answer.found.kind, answer.found.hits.as_slice()) {
-        return describe(catalog, &hit.entry, None, room).await;
+        let extent = Extent {
+            room,
+            is_full: false,
+        };
+        return describe(catalog, &hit.entry, None, extent).await;
     }
     let text = search::text(&page(catalog, answer));
     Ok(whole_lines(text, room))

@@ -187,7 +187,11 @@ impl Composition {
         } = self;
         draft.owner = origin.client;
         draft.tool = origin.tool;
-        let kept = store.keep(draft).await;
+        let kept = if origin.reads_on {
+            store.keep(draft).await
+        } else {
+            Err("this client may not read on".to_owned())
+        };
         let blocks = content.end(footer.text(&kept));
         Fitted {
             result: with_content(blocks.iter(), &rest),

@@ -42,4 +42,6 @@ pub struct Origin {
     pub client: Option<ClientId>,
     /// The tool as it can be called again.
     pub tool: String,
+    /// True if the client may call `proxy/read_result`; otherwise nothing is kept.
+    pub reads_on: bool,
 }

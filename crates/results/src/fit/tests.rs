@@ -29,6 +29,7 @@ fn origin() -> Origin {
             name: Arc::from("ada"),
         }),
         tool: "files/read".to_owned(),
+        reads_on: true,
     }
 }
 

@@ -147,7 +147,8 @@ impl<'a> Reach<'a> {
             }
             ScriptRequest::Describe { name } => {
                 let asked = raw_of(&json!({"name": name}))?;
-                let told = describe_tool(&self.parts.catalog, Some(&asked), &self.context).await?;
+                let (catalog, results) = (&self.parts.catalog, &self.parts.results);
+                let told = describe_tool(catalog, results, Some(&asked), &self.context).await?;
                 raw_of(&Value::from(told.printable()))
             }
             ScriptRequest::Chunk { handle, from } => self.read_chunk(&handle, from).await,
