@@ -33,14 +33,29 @@ struct KnownCounts {
     unwritten: Counts,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Calls {
     ok: u64,
     failed: u64,
     /// When the last one ended, in seconds since 1970; 0: not known.
     #[serde(default)]
     last: u64,
+    /// Calls whose arguments did not satisfy the schema, so that they were not sent.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    wrong: BTreeMap<String, u64>,
 }
+
+/// The name of all calls with wrong arguments in [`Calls::wrong`]; no argument is called that.
+const ALL: &str = "";
+
+/// The most arguments of a tool whose mistakes are counted: a hit has room for two or three.
+const WRONG_ARGUMENTS_MAX: usize = 12;
+
+/// The calls with wrong arguments after which these arguments are known as often wrong.
+const MISTAKES_MIN: u64 = 3;
+
+/// As long as at least one call in so many has wrong arguments, they are known as often wrong.
+const CALLS_A_MISTAKE_MAX: u64 = 10;
 
 /// Statistics of the calls of one tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,6 +102,28 @@ impl Usage {
         calls.last = now;
     }
 
+    /// Counts a call that was not sent because these arguments were wrong, in memory. The names must be
+    /// those of the schema: they are stored.
+    pub fn record_wrong(&self, at: &ToolRef, arguments: Vec<String>) {
+        let mut calls = self.fresh.entry(at.clone()).or_default();
+        let wrong = arguments.into_iter().map(|name| (name, 1));
+        calls.add_wrong([(ALL.to_owned(), 1)].into_iter().chain(wrong));
+    }
+
+    /// Returns the arguments that calls often have wrong, the most frequent first; none as long as few
+    /// calls of the tool had any wrong.
+    pub fn often_wrong(&self, at: &ToolRef) -> Vec<String> {
+        let calls = self.total(at);
+        let mistakes = calls.wrong.get(ALL).copied().unwrap_or(0);
+        let is_often =
+            mistakes >= MISTAKES_MIN && mistakes * CALLS_A_MISTAKE_MAX >= calls.total() + mistakes;
+        let wrong = calls.wrong.into_iter();
+        let wrong = wrong.filter(|(name, _)| is_often && name != ALL);
+        let mut wrong: Vec<(String, u64)> = wrong.collect();
+        wrong.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        wrong.into_iter().map(|(name, _)| name).collect()
+    }
+
     /// Returns the number of all calls known to this process: calls that other processes count are seen
     /// at a flush.
     pub fn count(&self, at: &ToolRef) -> u64 {
@@ -102,10 +139,11 @@ impl Usage {
     fn total(&self, at: &ToolRef) -> Calls {
         // Under the lock first: a flush that moves counts from the one to the other holds it.
         let known = self.counts.lock();
-        let mut calls = self.fresh.get(at).map_or_else(Calls::default, |it| *it);
+        let fresh = self.fresh.get(at);
+        let mut calls = fresh.map_or_else(Calls::default, |it| it.clone());
         let name = at.to_string();
         let older = [known.written.get(&name), known.unwritten.get(&name)];
-        older.into_iter().flatten().for_each(|it| calls.add(*it));
+        older.into_iter().flatten().for_each(|it| calls.add(it));
         calls
     }
 
@@ -136,7 +174,7 @@ impl Usage {
     /// Tools by their calls, the most called first, as far as they are flushed.
     pub fn calls(&self) -> Vec<ToolUsage> {
         let known = self.counts.lock();
-        let calls = known.written.iter();
+        let calls = known.written.iter().filter(|(_, it)| it.total() > 0);
         let mut calls: Vec<ToolUsage> = calls
             .map(|(tool, calls)| ToolUsage {
                 tool: tool.clone(),
@@ -158,7 +196,7 @@ impl Usage {
                 .unwritten
                 .entry(at.to_string())
                 .or_default()
-                .add(calls);
+                .add(&calls);
         }
         known.unwritten.clone()
     }
@@ -167,7 +205,7 @@ impl Usage {
         let _turn = self.disk.take_turn_within(wait)?;
         let mut counts = read(&self.disk);
         for (tool, calls) in taken {
-            counts.entry(tool.clone()).or_default().add(*calls);
+            counts.entry(tool.clone()).or_default().add(calls);
         }
         if !taken.is_empty() {
             self.disk.write(FILE, &serde_json::to_vec(&counts)?)?;
@@ -181,10 +219,23 @@ impl Calls {
         self.ok + self.failed
     }
 
-    fn add(&mut self, more: Self) {
+    fn add(&mut self, more: &Self) {
         self.ok += more.ok;
         self.failed += more.failed;
         self.last = self.last.max(more.last);
+        self.add_wrong(
+            more.wrong
+                .iter()
+                .map(|(name, count)| (name.clone(), *count)),
+        );
+    }
+
+    fn add_wrong(&mut self, more: impl IntoIterator<Item = (String, u64)>) {
+        for (name, count) in more {
+            if self.wrong.len() < WRONG_ARGUMENTS_MAX || self.wrong.contains_key(&name) {
+                *self.wrong.entry(name).or_default() += count;
+            }
+        }
     }
 }
 
@@ -218,6 +269,37 @@ mod tests {
         assert_eq!(other.calls()[0].last, Some(8));
         assert_eq!(Usage::open(folder.path()).count(&at("add")), 3);
         assert_eq!(Usage::open(folder.path()).count(&at("list")), 0);
+    }
+
+    #[test]
+    fn arguments_are_often_wrong_after_a_few_mistakes_until_most_calls_are_right() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = ToolRef::new("notes".parse().unwrap(), "add");
+        let usage = Usage::open(folder.path());
+        let wrong = |names: &[&str]| {
+            let names = names.iter().map(ToString::to_string);
+            usage.record_wrong(&at, names.collect());
+        };
+        wrong(&["day"]);
+        wrong(&["day", "title"]);
+        assert!(usage.often_wrong(&at).is_empty());
+        usage.flush(WAIT).unwrap();
+        wrong(&[]);
+        assert_eq!(usage.often_wrong(&at), ["day", "title"]);
+        usage.flush(WAIT).unwrap();
+        let other = Usage::open(folder.path());
+        assert_eq!(other.often_wrong(&at), ["day", "title"]);
+        assert_eq!((other.count(&at), other.calls()), (0, Vec::new()));
+        for _ in 0..30 {
+            other.record(&at, true, 7);
+        }
+        assert!(other.often_wrong(&at).is_empty());
+        for name in 0..100 {
+            other.record_wrong(&at, vec![format!("argument{name}")]);
+        }
+        assert!(other.often_wrong(&at).len() < WRONG_ARGUMENTS_MAX);
+        other.reset().unwrap();
+        assert!(other.often_wrong(&at).is_empty());
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! This crate is pure: it does no I/O, and uses no clock and no protocol types. It reads the JSON of a
 //! server and never rewrites it.
 
+mod argument_note;
 mod check;
 mod client;
 mod declaration;
@@ -20,6 +21,7 @@ mod schema;
 mod signature;
 mod tool;
 
+pub use argument_note::{argument_note, wrong_arguments};
 pub use check::{Checker, Violation};
 pub use client::ClientId;
 pub use declaration::{SCRIPT_GLOBALS, declare_server};
