@@ -77,8 +77,11 @@ fn answer(generation: &Generation, query: &Query, text: &str) -> SearchResult {
     let mut found = match ParsedQuery::of(text) {
         ParsedQuery::Browse => return browse(generation, query),
         ParsedQuery::Select(names) => return select(generation, query, &names),
-        ParsedQuery::Words(wanted) => compound::compound(generation, query, text)
-            .unwrap_or_else(|| rank_all(generation, query, &wanted, text)),
+        ParsedQuery::Words(wanted) => {
+            let (found, unserved) = compound::compound(generation, query, text);
+            let found = found.unwrap_or_else(|| rank_all(generation, query, &wanted, text));
+            SearchResult { unserved, ..found }
+        }
     };
     if query.why {
         why::explain(generation, query, text, &mut found);
@@ -97,11 +100,15 @@ fn answer_steps(generation: &Generation, query: &Query, steps: &[String]) -> Sea
     let mut all = SearchResult::empty(MatchKind::Nothing);
     for (step, text) in steps.iter().enumerate() {
         let found = answer(generation, &of_step, text);
+        if found.hits.is_empty() {
+            all.unserved.push(text.clone());
+        }
         all.join(found, step);
     }
     all.is_guess = !all.hits.is_empty() && all.hits.iter().all(|hit| hit.is_guess);
     if all.hits.is_empty() {
         all.categories = categories(generation, query);
+        all.unserved.clear();
     }
     all
 }
@@ -182,11 +189,17 @@ fn rank_all(
     let is_inside = |entry: &Entry| query.sees(entry) && filter.admits(entry);
     let mut fitting = ranking.best(generation, shown, is_inside);
     let mut without_filter = false;
+    if fitting.is_empty() && !query.tags.is_empty() {
+        // The tags are a part of the request: a tool that has them is a guess at least.
+        (fitting.tools, _) = ranking.nearest(generation, is_inside);
+        fitting.is_guess = true;
+    }
     if fitting.is_empty() && filter.is_set() {
         let outside = ranking.best(generation, shown, |entry| query.sees(entry));
         // An uncertain hit outside is no better than the most similar tool inside the requested
         // scope.
-        let is_better = || !outside.is_guess || !generation.entries().any(is_inside);
+        let is_sure = !outside.is_guess && query.tags.is_empty();
+        let is_better = || is_sure || !generation.entries().any(is_inside);
         if !outside.tools.is_empty() && is_better() {
             (fitting, without_filter) = (outside, true);
         }
@@ -257,7 +270,7 @@ fn answer_nearest(
     let of_servers = generation
         .entries()
         .filter(|it| query.sees(it) && !it.at.server.is_built_in());
-    let is_small = of_servers.count() < LARGE_CATALOGUE;
+    let is_small = of_servers.count() < LARGE_CATALOGUE || !query.tags.is_empty();
     let is_whole = matches!(query.asked, QueryText::Words(_));
     let is_any = nearest.is_empty() && !is_required && is_small && is_whole;
     if is_any {

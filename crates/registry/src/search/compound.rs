@@ -14,27 +14,35 @@ use crate::search::steps::split_steps;
 use crate::search::sums::Scored;
 use crate::search::{learned, parsed_query};
 
-/// The answer, if the text names several steps that different tools serve.
-pub(super) fn compound(generation: &Generation, query: &Query, text: &str) -> Option<SearchResult> {
+/// Returns the answer, if the text names several steps that different tools serve; and the steps that
+/// no tool serves, if one serves another.
+pub(super) fn compound(
+    generation: &Generation,
+    query: &Query,
+    text: &str,
+) -> (Option<SearchResult>, Vec<String>) {
     let parts = split_steps(text);
     let filter = Filter::of(query);
     let shown = query.offset.saturating_add(query.limit);
     let ranked = |text: &str| {
         let admits =
             |entry: &Entry| query.sees(entry) && filter.admits(entry) && !is_built_in(entry);
-        let mut tools = rank_parts(generation, admits, shown, text);
+        let (mut tools, is_guess) = rank_part(generation, admits, shown, text);
         learned::lift(generation, query, text, &mut tools);
-        tools
+        (tools, is_guess)
     };
-    let lists: Vec<Vec<Scored>> = parts.iter().map(|part| ranked(part)).collect();
+    let (lists, guesses): (Vec<Vec<Scored>>, Vec<bool>) =
+        parts.iter().map(|part| ranked(part)).unzip();
+    let unserved = lists.iter().zip(&parts).filter(|(list, _)| list.is_empty());
+    let mut unserved: Vec<String> = unserved.map(|(_, part)| part.clone()).collect();
+    if unserved.len() == parts.len() {
+        unserved.clear();
+    }
     if !differ(&lists) {
-        return None;
+        return (None, unserved);
     }
-    let whole = ranked(text);
-    if whole.is_empty() {
-        return None;
-    }
-    let fused = fuse(&whole, &lists);
+    let mut fused = fuse(&ranked(text).0, &lists);
+    show_each_step(&mut fused, &lists, shown);
     let tools: Vec<Scored> = fused.iter().map(|(tool, _)| *tool).collect();
     let mut found = SearchResult::of(generation, MatchKind::Ranked, &tools, query);
     let places = fused
@@ -43,23 +51,49 @@ pub(super) fn compound(generation: &Generation, query: &Query, text: &str) -> Op
     let steps: HashMap<&ToolRef, usize> = places.collect();
     for hit in &mut found.hits {
         hit.step = steps[&hit.entry.at];
+        hit.is_guess = guesses[hit.step];
+        unserved.retain(|part| *part != parts[hit.step]);
     }
     found.parts = parts;
-    Some(found)
+    (Some(found), unserved)
 }
 
-fn rank_parts(
+/// Moves the best tool of a step without a hit to the end of the page, in the place of a hit whose
+/// step has others.
+fn show_each_step(fused: &mut [(Scored, usize)], lists: &[Vec<Scored>], shown: usize) {
+    let shown = shown.min(fused.len());
+    for (step, list) in lists.iter().enumerate() {
+        let Some(best) = list.first() else { continue };
+        let is_it = |(tool, of): &(Scored, usize)| *of == step || tool.place == best.place;
+        if fused[..shown].iter().any(is_it) {
+            continue;
+        }
+        let has_others = |at: &usize| {
+            let same = fused[..shown].iter().filter(|it| it.1 == fused[*at].1);
+            same.count() > 1
+        };
+        let from = fused.iter().position(|(tool, _)| tool.place == best.place);
+        if let (Some(from), Some(to)) = (from, (0..shown).rev().find(has_others)) {
+            fused.swap(to, from);
+            fused[to..shown].rotate_left(1);
+        }
+    }
+}
+
+/// Returns the tools of servers that fit, best first, and true if they are a guess.
+fn rank_part(
     generation: &Generation,
     admits: impl Fn(&Entry) -> bool,
     shown: usize,
     text: &str,
-) -> Vec<Scored> {
+) -> (Vec<Scored>, bool) {
     match parsed_query::ParsedQuery::of(text) {
         parsed_query::ParsedQuery::Words(wanted) => {
             let ranking = Ranking::new(generation, &wanted, text);
-            ranking.best(generation, shown, admits).tools
+            let fitting = ranking.best(generation, shown, admits);
+            (fitting.tools, fitting.is_guess)
         }
-        _ => Vec::new(),
+        _ => (Vec::new(), false),
     }
 }
 
@@ -106,3 +140,28 @@ fn fuse(whole: &[Scored], lists: &[Vec<Scored>]) -> Vec<(Scored, usize)> {
 /// The weight of a score for a step relative to one for the whole, measured on whole tasks: a higher
 /// weight loses hits of the whole, a lower one hides hits that only a step finds.
 const PART_WEIGHT: f32 = 0.9;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_without_a_hit_on_the_page_takes_the_place_of_a_hit_of_another() {
+        let places = |fused: &[(Scored, usize)]| -> Vec<u32> {
+            fused.iter().map(|(tool, _)| tool.place).collect()
+        };
+        let tools = [(0, 0), (1, 1), (2, 0), (3, 0), (4, 2)];
+        let mut fused = tools
+            .map(|(place, step)| (Scored::plain(place), step))
+            .to_vec();
+        let list = |places: &[u32]| places.iter().map(|it| Scored::plain(*it)).collect();
+        let lists: [Vec<Scored>; 4] = [list(&[0, 2, 3]), list(&[1]), list(&[4]), list(&[])];
+        show_each_step(&mut fused, &lists, 3);
+        assert_eq!(places(&fused), [0, 1, 4, 3, 2]);
+        show_each_step(&mut fused, &lists, 3);
+        assert_eq!(places(&fused), [0, 1, 4, 3, 2]);
+        // A page that is too small shows the best.
+        show_each_step(&mut fused, &lists, 1);
+        assert_eq!(places(&fused), [0, 1, 4, 3, 2]);
+    }
+}

@@ -39,6 +39,8 @@ pub struct SearchResult {
     pub hits: Vec<Hit>,
     /// The steps of a request that names several; a hit's `step` is an index into them.
     pub parts: Vec<String>,
+    /// The steps for which no tool was found, if there are tools for others.
+    pub unserved: Vec<String>,
     /// The number of tools that fit, of which `hits` is one page; those of [`Hit::also`] count as
     /// well.
     pub total: usize,
@@ -48,7 +50,7 @@ pub struct SearchResult {
     pub unknown_words: Vec<String>,
     /// The closest tools, when nothing fits.
     pub nearest: Vec<ToolRef>,
-    /// Nothing passed the filter: the hits are the best without it.
+    /// Nothing passed the filter, in any step: the hits are the best without it.
     pub without_filter: bool,
     /// All hits are guesses: near, but not near enough to be sure.
     pub is_guess: bool,
@@ -94,6 +96,7 @@ impl SearchResult {
             kind,
             hits: Vec::new(),
             parts: Vec::new(),
+            unserved: Vec::new(),
             total: 0,
             by_server: Vec::new(),
             unknown_words: Vec::new(),
@@ -183,13 +186,17 @@ impl SearchResult {
             self.kind = MatchKind::Ranked;
         }
         self.total += step.total;
+        if !step.hits.is_empty() {
+            let was_outside = self.hits.is_empty() || self.without_filter;
+            self.without_filter = step.without_filter && was_outside;
+        }
         self.hits.extend(step.hits.into_iter().map(|hit| Hit {
             step: number,
+            is_guess: hit.is_guess || step.without_filter,
             ..hit
         }));
         self.unknown_words.extend(step.unknown_words);
         self.nearest.extend(step.nearest);
-        self.without_filter |= step.without_filter;
         let mut servers: BTreeMap<ServerName, usize> = self.by_server.drain(..).collect();
         for (server, tools) in step.by_server {
             *servers.entry(server).or_default() += tools;
@@ -198,17 +205,21 @@ impl SearchResult {
     }
 }
 
-pub(super) fn categories(generation: &Generation, query: &Query) -> Vec<(String, usize)> {
-    let seen = generation.entries().filter(|entry| query.sees(entry));
-    count_each(seen.map(|entry| entry.category.clone()))
+impl Generation {
+    /// Counts the tools of each category that `sees` admits, without the built-in tools; the largest
+    /// category first.
+    pub fn count_categories(&self, sees: impl Fn(&Entry) -> bool) -> Vec<(String, usize)> {
+        let mut counts = BTreeMap::new();
+        let offered = self.entries().filter(|it| !it.at.server.is_built_in());
+        for entry in offered.filter(|entry| sees(entry)) {
+            *counts.entry(entry.category.clone()).or_default() += 1;
+        }
+        most_first(counts)
+    }
 }
 
-fn count_each<T: Ord>(things: impl Iterator<Item = T>) -> Vec<(T, usize)> {
-    let mut counts = BTreeMap::new();
-    for thing in things {
-        *counts.entry(thing).or_default() += 1;
-    }
-    most_first(counts)
+pub(super) fn categories(generation: &Generation, query: &Query) -> Vec<(String, usize)> {
+    generation.count_categories(|entry| query.sees(entry))
 }
 
 fn most_first<T: Ord>(counts: BTreeMap<T, usize>) -> Vec<(T, usize)> {

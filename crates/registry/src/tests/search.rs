@@ -361,6 +361,46 @@ fn steps_share_the_limit() {
         ]
     );
     assert_eq!(found.unknown_words, ["frobnicate"]);
+    assert_eq!(found.unserved, ["frobnicate"]);
+}
+
+#[test]
+fn a_request_of_several_steps_finds_a_tool_for_each_or_names_the_step() {
+    let found = search(&Query::words(
+        "read the customer list, then send each an SMS",
+    ));
+    let has = |name: &str| {
+        found
+            .hits
+            .iter()
+            .any(|hit| hit.entry.at.to_string() == name)
+    };
+    assert!(
+        has("stripe/find_customer") && has("twilio/send_sms"),
+        "{found:?}"
+    );
+    assert!(found.unserved.is_empty());
+    let found = search(&Query::words("find one customer, then translate the poem"));
+    assert_eq!(found.hits[0].entry.at.to_string(), "stripe/find_customer");
+    assert_eq!(found.unserved, ["then translate the poem"]);
+    let found = search(&Query::words("paint the wall, then translate the poem"));
+    assert!(found.unserved.is_empty(), "{found:?}");
+}
+
+#[test]
+fn a_tool_with_the_requested_tag_is_found_whatever_the_words_say() {
+    let tagged = |text: &str| {
+        search(&Query {
+            tags: vec!["SMS".to_owned()],
+            ..Query::words(text)
+        })
+    };
+    for words in ["frobnicate", "find a customer"] {
+        let found = tagged(words);
+        assert!(found.is_guess && !found.without_filter, "{found:?}");
+        assert_eq!(found.by_server, [(server("twilio"), 2)]);
+    }
+    assert!(tagged("+frobnicate").hits.is_empty());
 }
 
 #[test]
