@@ -163,7 +163,10 @@ const TOOLS: [&str; 8] = [
     concat!(
         r#"{"name":"list","#,
         r#""description":"The connected servers, a line each: how many tools, what about, in which state, which of them were used most and last. With a server's name its tools.","#,
-        r#""inputSchema":{"type":"object","properties":{"server":{"type":"string"}}},"#,
+        r#""inputSchema":{"type":"object","properties":{"server":{"type":"string"},"#,
+        r#""categories":{"type":"boolean","description":"the number of tools of each category instead"},"#,
+        r#""popular":{"type":"boolean","description":"the most called tools of all servers instead"},"#,
+        r#""top_n":{"type":"integer","minimum":1,"description":"of popular; 10 if left out"}}},"#,
         r#""annotations":{"readOnlyHint":true,"openWorldHint":false}}"#,
     ),
     concat!(

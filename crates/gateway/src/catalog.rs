@@ -350,6 +350,17 @@ impl Catalog {
         }
     }
 
+    /// Counts a call whose arguments were wrong, by these arguments.
+    pub(crate) fn note_mistake(&self, entry: &Entry, error: &ToolError) {
+        if let ToolError::InvalidInput { violations, .. } = error
+            && !built_in::is_own(entry)
+        {
+            let schema = entry.tool.input_schema();
+            let wrong = tool::wrong_arguments(&schema, violations);
+            self.usage.record_wrong(&entry.at, wrong);
+        }
+    }
+
     /// Writes counts and lessons to the disk, and waits at most `wait` for the lock of another
     /// process. Blocks; a failure is logged, and the counts are kept for the next time.
     pub fn flush(&self, wait: Duration) {

@@ -90,7 +90,8 @@ impl Dispatcher {
         let settings = self.catalog.settings();
         let limit = settings.call_limit(entry, &options);
         let limit = limit.or_else(|| settings.usual_limit(entry));
-        let arguments = check_arguments(entry, request.input, limit).await?;
+        let arguments = check_arguments(entry, request.input, limit).await;
+        let arguments = arguments.inspect_err(|error| self.catalog.note_mistake(entry, error))?;
         let call = AuthorizationRequest::tool(entry, arguments.as_str());
         note.set_arguments(&arguments, settings.audit.arguments);
         if options.dry_run && (context.script.is_some() || !is_script(entry)) {

@@ -5,6 +5,7 @@ mod logins;
 pub(crate) mod memory;
 mod overlays;
 mod peer;
+mod mistakes;
 mod policy;
 mod rounds;
 mod scripts;

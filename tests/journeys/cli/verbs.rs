@@ -75,6 +75,14 @@ async fn json_is_all_there_is_on_stdout() {
         near["perhaps"] == true && near["message"].is_string(),
         "{near}"
     );
+    let outside = house
+        .cli(["search", "code", "--category", "gardening", "--json"])
+        .await;
+    assert_eq!(outside.code, Some(1), "the filter admits nothing");
+    let outside = outside.json();
+    assert_eq!(outside["found"], 0);
+    assert!(!outside["without_filter"].as_array().unwrap().is_empty());
+    assert!(!outside["categories"].as_array().unwrap().is_empty());
     let nothing = house.cli(["search", "+frobnicate", "--json"]).await;
     assert_eq!(nothing.code, Some(1));
     let nothing = nothing.json();

@@ -1,17 +1,15 @@
-//! `proxy/list`: the servers a client has, or the tools of one.
+//! `proxy/list`: the servers a client has, or the tools of one; categories, and the tools used most.
 
 use std::sync::Arc;
 
 use files::clock::{now_s, show_age};
 use futures::{FutureExt as _, future::BoxFuture};
-use jsonrpc::Fields;
 use printable::count_of;
 use registry::{Entry, Generation, KnownServer};
-use serde_json::value::RawValue;
+use serde::Deserialize;
 
 use crate::{
     built_in::{BuiltInTool, OwnCall, Tools},
-    call_context::CallContext,
     catalog::Catalog,
     error::ToolError,
     render::{error::shorten_home_paths, whole_lines},
@@ -24,6 +22,9 @@ const MOST_USED_MAX: usize = 3;
 
 /// The longest description of a server, in characters.
 const ABOUT_CHARS_MAX: usize = 160;
+
+/// The number of tools used most that are listed if the call does not say.
+const POPULAR_DEFAULT: usize = 10;
 
 /// The longest reason for which a server is down, in characters.
 const WHY_CHARS_MAX: usize = 160;
@@ -40,20 +41,49 @@ impl BuiltInTool for List {
         call: OwnCall<'a>,
         _tools: &'a dyn Tools,
     ) -> BoxFuture<'a, Result<ToolReply, ToolError>> {
-        async move { list_servers(&self.catalog, call.arguments, &call.context).await }.boxed()
+        async move { list_servers(&self.catalog, &call).await }.boxed()
     }
 }
 
+/// The arguments, which fit the schema.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Asked {
+    server: Option<String>,
+    categories: bool,
+    popular: bool,
+    top_n: Option<usize>,
+}
+
 /// Lists the servers that the client sees, one a line; with `server` the tools of that one.
-async fn list_servers(
-    catalog: &Catalog,
-    arguments: &RawValue,
-    context: &CallContext,
-) -> Result<ToolReply, ToolError> {
-    let policy = &*context.policy;
-    let asked = Fields::of(arguments.get());
-    let asked = asked.and_then(|it| serde_json::from_str::<String>(it.get("server")?.get()).ok());
-    if let Some(name) = asked.filter(|name| !name.trim().is_empty()) {
+async fn list_servers(catalog: &Catalog, call: &OwnCall<'_>) -> Result<ToolReply, ToolError> {
+    let policy = &*call.context.policy;
+    let asked: Asked = serde_json::from_str(call.arguments.get()).unwrap_or_default();
+    let generation = catalog.generation().await?;
+    let server = asked.server.filter(|name| !name.trim().is_empty());
+    let within = server.as_ref().map(|name| generation.servers_named(name));
+    let sees = |entry: &Entry| {
+        let is_within = |server: &&Arc<KnownServer>| server.name == entry.at.server;
+        policy.sees(&entry.at.server, &entry.category)
+            && within.as_ref().is_none_or(|it| it.iter().any(is_within))
+    };
+    let is_known = within.as_ref().is_none_or(|it| !it.is_empty());
+    let mut lines = Vec::new();
+    if asked.categories && is_known {
+        let counts = generation.count_categories(sees).into_iter();
+        lines.extend(counts.map(|(name, tools)| format!("{name} {tools}")));
+    }
+    if (asked.popular || asked.top_n.is_some()) && is_known {
+        let used = list_used(catalog, generation.entries().filter(|it| sees(it)));
+        let top = used.iter().take(asked.top_n.unwrap_or(POPULAR_DEFAULT));
+        let top = top.map(|(count, _, entry)| format!("{} ({count})", entry.at));
+        lines.push(format!("most used: {}", top.collect::<Vec<_>>().join(", ")));
+    }
+    let room = catalog.settings().room(policy);
+    if !lines.is_empty() {
+        return Ok(ToolReply::text(&whole_lines(lines.join("\n"), room)));
+    }
+    if let Some(name) = server {
         let error = ToolError::own_input(
             "proxy/list",
             "server",
@@ -61,13 +91,12 @@ async fn list_servers(
                 "no server is called \"{}\"",
                 printable::one_line_of(&name, 80)
             ),
-            "(server?: string)",
+            call.entry.signature(),
         );
-        return describe_server(catalog, &name, error, context)
+        return describe_server(catalog, &name, error, &call.context)
             .await
             .map(|text| ToolReply::text(&text));
     }
-    let generation = catalog.generation().await?;
     let servers = generation.servers().iter();
     let seen: Vec<&KnownServer> = servers
         .filter(|it| policy.sees(&it.name, &it.category))
@@ -83,8 +112,22 @@ async fn list_servers(
         seen.iter()
             .map(|server| server_line(catalog, &generation, server)),
     );
-    let text = whole_lines(lines.join("\n"), catalog.settings().room(policy));
-    Ok(ToolReply::text(&text))
+    Ok(ToolReply::text(&whole_lines(lines.join("\n"), room)))
+}
+
+/// The tools that were called, with the number of calls and the time of the last; the most called
+/// first.
+fn list_used<'a>(
+    catalog: &Catalog,
+    entries: impl Iterator<Item = &'a Entry>,
+) -> Vec<(u64, Option<u64>, &'a Entry)> {
+    let used = |entry: &'a Entry| {
+        let count = catalog.usage.count(&entry.at);
+        (count > 0).then(|| (count, catalog.usage.last(&entry.at), entry))
+    };
+    let mut used: Vec<_> = entries.filter_map(used).collect();
+    used.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.2.at.cmp(&b.2.at)));
+    used
 }
 
 /// `github - 35 tools; source-control; most used list_prs (14), get_pr (3); last used list_prs, 2 h ago`.
@@ -109,22 +152,18 @@ fn server_line(catalog: &Catalog, generation: &Generation, server: &KnownServer)
     let entries = generation
         .entries()
         .filter(|it| it.at.server == server.name);
-    let used = |entry: &Entry| {
-        let count = catalog.usage.count(&entry.at);
-        (count > 0).then(|| (count, catalog.usage.last(&entry.at), entry.at.tool.clone()))
-    };
-    let mut used: Vec<_> = entries.filter_map(used).collect();
-    used.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.2.cmp(&b.2)));
+    let used = list_used(catalog, entries);
     let most = used.iter().take(MOST_USED_MAX);
     let most: Vec<String> = most
-        .map(|(count, _, name)| format!("{name} ({count})"))
+        .map(|(count, _, entry)| format!("{} ({count})", entry.at.tool))
         .collect();
     if !most.is_empty() {
         parts.push(format!("most used {}", most.join(", ")));
     }
-    if let Some((_, Some(last), name)) = used.iter().max_by_key(|it| it.1) {
+    if let Some((_, Some(last), entry)) = used.iter().max_by_key(|it| it.1) {
         parts.push(format!(
-            "last used {name}, {}",
+            "last used {}, {}",
+            entry.at.tool,
             show_age(now_s().saturating_sub(*last))
         ));
     }

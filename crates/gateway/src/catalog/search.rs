@@ -35,9 +35,11 @@ pub struct SearchAnswer {
 }
 
 impl SearchAnswer {
-    /// Returns true if anything matches; the nearest tools are no match.
+    /// Returns true if anything matches; the nearest tools and those that the filter does not admit
+    /// are no match.
     pub fn has_hits(&self) -> bool {
-        !self.found.hits.is_empty() && self.found.kind != MatchKind::Nearest
+        let found = &self.found;
+        !found.hits.is_empty() && !found.without_filter && found.kind != MatchKind::Nearest
     }
 
     /// Returns true if the answer has a tool of a server for everything that was asked for, and that

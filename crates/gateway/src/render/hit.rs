@@ -1,6 +1,13 @@
 //! One tool on one line.
 
+use excerpt::tokens;
 use registry::{Entry, KnownServer};
+
+/// The most tokens of a hit (interface, section 4).
+const TOKENS_MAX: usize = 90;
+
+/// The characters of an argument's description in a note, tried in this order until the hit fits.
+const NOTE_CHARS: [usize; 3] = [120, 60, 0];
 
 /// The state of a tool's server, as far as a hit marks it.
 #[derive(Debug, Clone, Copy, Default)]
@@ -52,6 +59,23 @@ pub(crate) fn list_remarks(entry: &Entry, server: Option<&KnownServer>) -> Vec<S
         )
     });
     deprecated.into_iter().chain(outdated).collect()
+}
+
+/// Appends notes about the arguments that calls often have wrong to a hit, as many as fit:
+/// `; often wrong: start: date-time, "with offset"`.
+pub(crate) fn with_notes(mut line: String, entry: &Entry, wrong: &[String]) -> String {
+    let schema = entry.tool.input_schema();
+    let mut begin = "; often wrong: ";
+    for path in wrong {
+        let mut longer = NOTE_CHARS.into_iter().filter_map(|chars_max| {
+            let note = tool::argument_note(&schema, path, entry.signature(), chars_max)?;
+            Some(format!("{line}{begin}{note}"))
+        });
+        if let Some(longer) = longer.find(|longer| tokens::count(longer) <= TOKENS_MAX) {
+            (line, begin) = (longer, "; ");
+        }
+    }
+    line
 }
 
 /// The marks of a tool from its definition, ` [destructive] [deprecated]`.

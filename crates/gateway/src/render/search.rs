@@ -16,7 +16,7 @@ const ALSO_NAMED_MAX: usize = 3;
 const SERVERS_COUNTED_MAX: usize = 3;
 
 /// The categories counted if nothing matches and the model has to search elsewhere.
-const CATEGORIES_COUNTED_MAX: usize = 8;
+pub(super) const CATEGORIES_COUNTED_MAX: usize = 8;
 
 /// The data of one answer.
 #[derive(Debug)]
@@ -27,6 +27,8 @@ pub(crate) struct SearchPage<'a> {
     pub(crate) missing: &'a [ServerName],
     /// The state of each hit's server, in the order of the hits.
     pub(crate) marks: Vec<ServerMarks>,
+    /// The arguments that calls of each hit often have wrong.
+    pub(crate) often_wrong: Vec<Vec<String>>,
     /// Servers that failed when they were last started or surveyed, for an answer without a sure hit.
     pub(crate) down: Vec<String>,
     /// The reason why no tool is known, if none is.
@@ -116,10 +118,11 @@ fn list(page: &SearchPage<'_>) -> String {
         QueryText::Steps(steps) => steps,
         QueryText::Words(_) => &found.parts,
     };
-    let mut hits: Vec<(&Hit, &ServerMarks)> = found.hits.iter().zip(&page.marks).collect();
-    hits.sort_by_key(|(hit, _)| hit.step);
+    let hits = found.hits.iter().zip(&page.marks).zip(&page.often_wrong);
+    let mut hits: Vec<_> = hits.collect();
+    hits.sort_by_key(|((hit, _), _)| hit.step);
     let mut step = None;
-    for (hit, marks) in hits {
+    for ((hit, marks), wrong) in hits {
         if let Some(text) = steps.get(hit.step)
             && step != Some(hit.step)
         {
@@ -131,9 +134,11 @@ fn list(page: &SearchPage<'_>) -> String {
             };
             lines.push(format!("{}:{perhaps}", one_line(text)));
         }
-        lines.push(hit::line(&hit.entry, *marks) + &list_twins(hit));
+        let line = hit::line(&hit.entry, *marks) + &list_twins(hit);
+        lines.push(hit::with_notes(line, &hit.entry, wrong));
         lines.extend(hit.evidence.iter().map(write_evidence));
     }
+    lines.extend(write_unserved(query, found));
     let end = query.offset + found.hits.len();
     if found.kind == MatchKind::Browse && end < found.total {
         lines.push(format!("more: \"offset\":{end}"));
@@ -165,6 +170,17 @@ pub(super) fn write_doubt(page: &SearchPage<'_>) -> String {
     } else {
         format!("{filter}no tool known so far surely matches \"{asked}\"")
     }
+}
+
+/// Names the steps of a request for which there is no hit.
+pub(super) fn write_unserved(query: &Query, found: &SearchResult) -> Option<String> {
+    let steps = found.unserved.iter();
+    let steps: Vec<String> = steps.map(|it| format!("\"{}\"", one_line(it))).collect();
+    let hint = match &query.asked {
+        QueryText::Steps(_) => "",
+        QueryText::Words(_) => " \"queries\" takes a list, one query for each step.",
+    };
+    (!steps.is_empty()).then(|| format!("No tool matches {}.{hint}", steps.join(", ")))
 }
 
 /// The reason why hits are shown although none matches. Categories are counted if the hits are only
@@ -222,7 +238,7 @@ fn write_heading(query: &Query, found: &SearchResult) -> String {
 
 /// The text if the filter matches no tool; if the filter names nothing known, the text lists the
 /// known names.
-fn describe_empty_filter(query: &Query, found: &SearchResult) -> String {
+pub(super) fn describe_empty_filter(query: &Query, found: &SearchResult) -> String {
     let filter = [query.category.as_deref(), query.server.as_deref()];
     let filter = filter.into_iter().flatten().next();
     let filter = filter.map_or_else(|| query.tags.join(", "), str::to_owned);

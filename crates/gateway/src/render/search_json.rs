@@ -7,7 +7,10 @@ use tool::ServerName;
 
 use super::{
     branches,
-    search::{SearchPage, explain_no_hit, write_doubt},
+    search::{
+        CATEGORIES_COUNTED_MAX, SearchPage, describe_empty_filter, explain_no_hit, write_doubt,
+        write_unserved,
+    },
     whole_lines,
 };
 
@@ -25,21 +28,41 @@ pub(crate) fn json(page: &SearchPage<'_>) -> Value {
 
 fn json_of_known(page: &SearchPage<'_>) -> Value {
     let found = page.found;
-    if found.hits.is_empty() {
-        return json!({
+    let mut json = if found.hits.is_empty() {
+        json!({
             "found": 0,
             "message": explain_no_hit(page),
             "suggestion": "Try different keywords or search without a category filter.",
-        });
+        })
+    } else {
+        json_of_hits(page)
+    };
+    if !found.categories.is_empty() {
+        let categories = found.categories.iter().take(CATEGORIES_COUNTED_MAX);
+        let categories = categories.map(|(name, tools)| json!({"name": name, "tools": tools}));
+        json["categories"] = categories.collect();
     }
+    json
+}
+
+/// The hits. If the filter admits none of them, they stand apart from those that were found.
+fn json_of_hits(page: &SearchPage<'_>) -> Value {
+    let found = page.found;
     let hit = |hit: &Hit| hit_json(hit, found.parts.get(hit.step));
-    let tools: Vec<Value> = found.hits.iter().map(hit).collect();
-    let mut json = json!({"found": tools.len(), "total": found.total, "tools": tools});
+    let hits: Vec<Value> = found.hits.iter().map(hit).collect();
+    let mut json = if found.without_filter {
+        let message = describe_empty_filter(page.query, found);
+        json!({"found": 0, "total": 0, "tools": [], "message": message, "without_filter": hits})
+    } else {
+        json!({"found": hits.len(), "total": found.total, "tools": hits})
+    };
     if found.is_guess {
         json["perhaps"] = true.into();
     }
     if found.kind == MatchKind::Nearest {
         json["message"] = write_doubt(page).into();
+    } else if let Some(unserved) = write_unserved(page.query, found) {
+        json["message"] = unserved.into();
     }
     json
 }
@@ -55,7 +78,7 @@ fn hit_json(hit: &Hit, part: Option<&String>) -> Value {
         "category": entry.category,
         "tags": entry.tags,
         "input_schema": schema,
-        "relevance_score": hit.score,
+        "relevance_score": round_score(hit.score),
     });
     if hit.is_guess {
         json["perhaps"] = true.into();
@@ -75,6 +98,11 @@ fn hit_json(hit: &Hit, part: Option<&String>) -> Value {
     json
 }
 
+/// Two digits: more of them mean nothing.
+fn round_score(score: f32) -> f64 {
+    (f64::from(score) * 100.0).round() / 100.0
+}
+
 /// Hits as text: whole where they fit, else with schemas cut at whole branches and descriptions
 /// shortened; then the last ones left out, and counted in `left_out`.
 pub(crate) fn fit(mut found: Value, room: usize) -> String {
@@ -87,7 +115,12 @@ pub(crate) fn fit(mut found: Value, room: usize) -> String {
     if let Some(message) = found["message"].as_str() {
         found["message"] = whole_lines(message.to_owned(), room / HALF).into();
     }
-    let hits = found["tools"].as_array_mut();
+    let list = if found["without_filter"].is_array() {
+        "without_filter"
+    } else {
+        "tools"
+    };
+    let hits = found[list].as_array_mut();
     let share = room / hits.as_ref().map_or(1, |hits| hits.len().max(1));
     for hit in hits.into_iter().flatten() {
         let schema = hit["input_schema"].to_string();
@@ -101,7 +134,7 @@ pub(crate) fn fit(mut found: Value, room: usize) -> String {
     loop {
         let text = write(&found);
         let popped = !fits(&text, room)
-            && found["tools"]
+            && found[list]
                 .as_array_mut()
                 .is_some_and(|it| it.pop().is_some());
         if !popped {

@@ -84,13 +84,13 @@ async fn searches() {
     more: "offset":2
     "#);
     assert_snapshot!(search(&scene, json!({"query": "quantum chess"})).await, @r#"
-    perhaps: no tool surely matches "quantum chess": "quantum", "chess" match nothing. There are utility 6, documents 2, planning 2; some of them:
+    perhaps: no tool surely matches "quantum chess": "quantum", "chess" match nothing. There are documents 2, planning 2, utility 1; some of them:
     db/read() - Read
     notes/read() - Read all notes
     notes/add_note(title: string) - Write down a new note
     "#);
     assert_snapshot!(search(&scene, json!({"query": "issue", "category": "gardening"})).await, @r#"
-    nothing in "gardening" (there are utility 6, documents 2, planning 2); without that filter 2 of 2
+    nothing in "gardening" (there are documents 2, planning 2, utility 1); without that filter 2 of 2
     tracker/delete_issue(number: integer) - Delete an issue [destructive]
     tracker/create_issue(repo: string, title: string, labels?: string[]) - Create an issue in a repository
     "#);
@@ -106,6 +106,13 @@ async fn searches() {
     frobnicate a note: perhaps:
     notes/add_note(title: string) - Write down a new note
     ");
+    let steps = json!({"query": "create an issue, then translate the poem"});
+    assert_snapshot!(search(&scene, steps).await, @r#"
+    2 of 2
+    tracker/create_issue(repo: string, title: string, labels?: string[]) - Create an issue in a repository
+    tracker/delete_issue(number: integer) - Delete an issue [destructive]
+    No tool matches "then translate the poem". "queries" takes a list, one query for each step.
+    "#);
     let ours = search(
         &scene,
         json!({"query": "run a script that calls several tools"}),
@@ -126,6 +133,54 @@ async fn searches() {
     assert_snapshot!(search(&nothing, json!({"query": "create an issue"})).await, @r"
     No tools are known: no server offers any. A person can add servers to the configuration and run `proxy reindex`.
     ");
+}
+
+#[tokio::test]
+async fn hits_outside_an_empty_filter_stand_apart_in_json() {
+    let scene = tracker().open().await;
+    let query = json!({"query": "issue", "category": "gardening", "format": "json"});
+    let text = search(&scene, query).await;
+    let found: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((&found["found"], &found["tools"]), (&json!(0), &json!([])));
+    assert_eq!(found["without_filter"].as_array().unwrap().len(), 2);
+    assert_eq!(
+        found["categories"][2],
+        json!({"name": "utility", "tools": 1})
+    );
+    let message = found["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("nothing in \"gardening\" (there are documents 2"),
+        "{message}"
+    );
+    let score = Regex::new(r#""relevance_score":\d\.\d\d?[,}]"#).unwrap();
+    assert!(score.is_match(&text), "{text}");
+    let steps = json!({"query": ["create an issue", "translate a poem"], "server": "notes", "format": "json"});
+    let found: Value = serde_json::from_str(&search(&scene, steps).await).unwrap();
+    assert_eq!(found["found"], found["tools"].as_array().unwrap().len());
+}
+
+#[tokio::test]
+async fn categories_and_popular_tools_are_listed() {
+    let scene = tracker().open().await;
+    let list = async |input: Value| execute(&scene, "proxy/list", &input).await;
+    for _ in 0..2 {
+        execute(&scene, "notes/add_note", &json!({"title": "x"})).await;
+    }
+    execute(&scene, "tracker/delete_issue", &json!({"number": 1})).await;
+    assert_snapshot!(list(json!({"categories": true})).await, @r"
+    documents 2
+    planning 2
+    utility 1
+    ");
+    assert_snapshot!(list(json!({"popular": true})).await, @"most used: notes/add_note (2), tracker/delete_issue (1)");
+    assert_snapshot!(list(json!({"top_n": 1})).await, @"most used: notes/add_note (2)");
+    let within = list(json!({"categories": true, "popular": true, "server": "tracker"})).await;
+    assert_eq!(within, "planning 2\nmost used: tracker/delete_issue (1)");
+    let unknown = list(json!({"categories": true, "server": "nobody"})).await;
+    assert!(
+        unknown.starts_with("error invalid_input: server"),
+        "{unknown}"
+    );
 }
 
 #[tokio::test]
@@ -171,7 +226,7 @@ async fn descriptions() {
     notes/read() - Read all notes
     ");
     assert_snapshot!(execute(&scene, "proxy/list", &json!({"server": "nobody"})).await, @r#"
-    error invalid_input: server: no server is called "nobody". Expected proxy/list(server?: string).
+    error invalid_input: server: no server is called "nobody". Expected proxy/list(server?: string, categories?: boolean, popular?: boolean, top_n?: integer).
     "#);
     assert_snapshot!(describe(json!({"name": "tracker/create_isue"})).await, @r#"
     error unknown_tool: "tracker/create_isue". Did you mean tracker/create_issue(repo: string, title: string, labels?: string[]) or tracker/delete_issue(number: integer)? Otherwise use search_tools.

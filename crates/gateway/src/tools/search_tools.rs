@@ -103,6 +103,9 @@ fn page<'a>(catalog: &Catalog, answer: &'a SearchAnswer) -> SearchPage<'a> {
         marks: (found.hits.iter())
             .map(|hit| marks(catalog, &hit.entry))
             .collect(),
+        often_wrong: (found.hits.iter())
+            .map(|hit| catalog.usage.often_wrong(&hit.entry.at))
+            .collect(),
         down: down.unwrap_or_default(),
         no_tools: (catalog.registry.catalog().tools() == 0)
             .then(|| find_why_no_tools(catalog, &answer.query)),

@@ -1,13 +1,15 @@
 //! `proxy stats`: statistics of the last days, and the counts of calls that search learns from.
 
+use std::{cmp::Reverse, collections::BTreeMap};
+
 use clap::Args;
-use config::Config;
 use files::clock::now_ms;
 use gateway::Gateway;
+use registry::Generation;
 use serde_json::{Value, json};
 use telemetry::{By, CallFigures, Figures};
 
-use super::{with_config, with_gateway};
+use super::with_gateway;
 use crate::{
     cli::global::Global,
     exit::Exit,
@@ -40,7 +42,7 @@ pub(crate) struct StatsArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 30)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=90))]
     days: u64,
-    /// Number of lines
+    /// Number of lines, and of categories
     #[arg(long, value_name = "COUNT", default_value_t = 20)]
     top: usize,
     /// Print the number of calls of each tool since the last reset, which search learns from
@@ -61,10 +63,10 @@ enum GroupBy {
 
 impl StatsArgs {
     pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
-        if !self.learned {
-            return with_config(global, |config| self.print(&config, global));
-        }
         with_gateway(global, async |gateway| {
+            if !self.learned {
+                return self.print(gateway, global).await;
+            }
             if self.reset {
                 gateway.catalog.usage.reset()?;
                 gateway.catalog.feedback.reset()?;
@@ -76,23 +78,52 @@ impl StatsArgs {
         })
     }
 
-    fn print(&self, config: &Config, global: &Global) -> anyhow::Result<Exit> {
+    async fn print(&self, gateway: &Gateway, global: &Global) -> anyhow::Result<Exit> {
         let by = match self.by {
             GroupBy::Tool => By::Tool,
             GroupBy::Server => By::Server,
             GroupBy::Client => By::Client,
             GroupBy::Day => By::Day,
         };
-        let folder = config.gateway.state_dir.join("stats");
+        let folder = gateway.settings().state_dir.join("stats");
         let figures = telemetry::read_stats(&folder, by, self.days, now_ms())?;
+        let by_tool = telemetry::read_stats(&folder, By::Tool, self.days, now_ms())?;
+        let generation = gateway.catalog.generation().await?;
+        let mut categories = count_by_category(&generation, &by_tool);
+        categories.truncate(self.top);
         if global.json {
-            report::print_json(&json_of(&figures, self.top));
+            let mut json = json_of(&figures, self.top);
+            let categories = categories.iter();
+            let categories = categories.map(|(calls, name)| json!({"name": name, "calls": calls}));
+            json["categories"] = categories.collect();
+            report::print_json(&json);
         } else {
             report::print_data(&text_of(&figures, self.top));
+            let categories = categories.iter();
+            let categories = categories.map(|(calls, name)| format!("{name} {calls}"));
+            let categories = categories.collect::<Vec<_>>().join(", ");
+            report::print_data(&wrap(&format!("calls by category: {categories}"), 2));
             report::say("calls of the last 10 seconds may be missing; `proxy audit` lists them");
         }
         Ok(Exit::Success)
     }
+}
+
+/// Counts the calls of known tools of servers by category, the most called first.
+fn count_by_category(generation: &Generation, by_tool: &Figures) -> Vec<(u64, String)> {
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for line in &by_tool.lines {
+        let entry = generation.find(&line.name).ok();
+        if let Some(entry) = entry.filter(|it| !it.at.server.is_built_in()) {
+            *counts.entry(&entry.category).or_default() += line.calls;
+        }
+    }
+    let counts = counts.into_iter();
+    let mut counts: Vec<_> = counts
+        .map(|(name, calls)| (calls, name.to_owned()))
+        .collect();
+    counts.sort_by_key(|(calls, _)| Reverse(*calls));
+    counts
 }
 
 fn print_learned(gateway: &Gateway, global: &Global) {
