@@ -317,6 +317,14 @@ pub(super) static KEYS: &[KeySpec] = &[
     )
     .or("\"auto\""),
     key(
+        "clients.NAME.catalog",
+        ValueKind::Choice(&["none", "servers", "names", "signatures"]),
+        "what the instructions for this client name: no server, the servers, or, if it sees at most \
+         10 tools, each tool by its name (120 tokens) or its signature (450 tokens). A longer list \
+         is replaced by the next shorter one",
+    )
+    .or("\"servers\""),
+    key(
         "daemon.linger_s",
         count(0, 604_800, "seconds"),
         "time that the daemon, with its running servers, keeps running after the last client \

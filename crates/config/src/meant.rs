@@ -153,6 +153,7 @@ fn read_clients(raw: BTreeMap<String, RawClient>) -> Result<ClientPolicies, (Str
             allow: raw.allow,
             deny: raw.deny,
             hides_resources: raw.resources == "off",
+            catalog: raw.catalog,
         };
         (name, rule)
     });

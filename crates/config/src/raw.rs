@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fleet::{ServerScope, Start};
-use gateway::KeptArguments;
+use gateway::{KeptArguments, policy::ShownCatalog};
 use oauth::CallbackHost;
 use policy::Preset;
 use registry::Pin;
@@ -128,6 +128,7 @@ pub(super) struct RawClient {
     pub(super) allow: Vec<String>,
     pub(super) deny: Vec<String>,
     pub(super) resources: String,
+    pub(super) catalog: ShownCatalog,
 }
 
 #[derive(Debug, serde::Deserialize)]

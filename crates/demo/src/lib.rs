@@ -155,8 +155,9 @@ impl Play {
             .map(|entry| gateway::count_definition(entry.tool.json()))
             .sum();
         let catalog = self.gateway.catalog.registry.catalog();
-        let ours = gateway::count_ours()
-            + tokens::count(&instructions(&catalog, &ClientPolicy::default(), &[], &[]));
+        let client = ClientPolicy::default();
+        let ours =
+            gateway::count_ours() + tokens::count(&instructions(&catalog, &client, &[], &[], None));
         (self.say)(&format!(
             "{} tools loaded up front cost {} tokens in every session;\n\
              the three tools of proxy cost {}.\n\

@@ -2,11 +2,15 @@
 
 use excerpt::tokens::{self, count, estimate};
 use jsonrpc::Fields;
-use registry::{CatalogServer, ServerCatalog};
+use registry::{CatalogServer, Entry, Generation, ServerCatalog};
 use serde_json::value::RawValue;
 use tool::ServerName;
 
-use crate::policy::ClientPolicy;
+use crate::{
+    catalog::Catalog,
+    policy::{ClientPolicy, ShownCatalog},
+    render::hit::{self, ServerMarks},
+};
 
 /// The name of the tool that finds tools.
 pub const SEARCH: &str = "search_tools";
@@ -88,24 +92,37 @@ const LISTS_TOKENS_MAX: [(usize, usize); 8] = [
 /// The limit for the list of servers that are not shared, in tokens.
 const APART_LIST_TOKENS_MAX: usize = 12;
 
+/// The most tools that instructions name; more are found by a search.
+const TOOLS_NAMED_MAX: usize = 10;
+
+/// The most tokens of a list of tools, by names and by signatures.
+const NAMES_TOKENS_MAX: usize = 120;
+const SIGNATURES_TOKENS_MAX: usize = 450;
+
+/// The most bytes of such a list: clients cut instructions after 2,048 characters.
+const NAMED_BYTES_MAX: usize = 1_600;
+
 /// The instructions for the model on how to use us. They are built when a session begins and fixed
 /// while it lives.
 ///
 /// Servers that this client does not see are not named. The text has servers with their counts if
 /// they fit, else categories with counts, else the count alone. A server that has never sent its
 /// tools is listed as being asked if it has not failed, or is in `asked`. Servers in `apart` are not
-/// shared with other clients.
+/// shared with other clients. The table of the client may say that no server is named, or each tool of
+/// `tools`, unless these are too many.
 pub fn instructions(
     catalog: &ServerCatalog,
     client: &ClientPolicy,
     apart: &[ServerName],
     asked: &[ServerName],
+    tools: Option<&Generation>,
 ) -> String {
     let servers = catalog.servers.iter();
     let seen: Vec<&CatalogServer> = servers
         .filter(|server| client.sees(&server.name, &server.category))
         .collect();
-    let apart = not_shared(&seen, apart).unwrap_or_default();
+    let names_none = client.catalog == ShownCatalog::None;
+    let apart = not_shared(&seen, if names_none { &[] } else { apart }).unwrap_or_default();
     let is_new = |server: &&CatalogServer| {
         server.surveyed_at.is_none() && (server.stale.is_none() || asked.contains(&server.name))
     };
@@ -115,14 +132,22 @@ pub fn instructions(
         .filter(is_new)
         .map(|server| server.name.as_str())
         .collect();
-    let written = |(list, asked)| {
-        let mut says = write(&seen, &new, &apart, list, asked);
+    let write_with = |named: &NamedTools, (list, asked)| {
+        let tools = count_tools(&seen, list).map(|counted| counted + &named.list);
+        let mut says = write(tools, &new, &apart, asked, named.next_step);
         if client.sees_ours() {
             says.push_str(" Many calls: proxy/run_script.");
         }
         says
     };
     let (shortest, others) = LISTS_TOKENS_MAX.split_last().expect("there are some");
+    if let Some(named) = tools.and_then(|tools| name_tools(tools, client)) {
+        return write_with(&named, *shortest);
+    }
+    let written = |limits| write_with(&NamedTools::NONE, limits);
+    if names_none {
+        return written(*shortest);
+    }
     let mut texts = others.iter().copied().map(written);
     let room = TOKENS_MAX - OUR_TOKENS;
     let fitting = texts.find(|text| tokens::count(text) <= room);
@@ -132,14 +157,60 @@ pub fn instructions(
 /// Tokens of the definitions; a test counts them.
 const OUR_TOKENS: usize = 220;
 
+/// A list of tools, and the next step for a task that may need one.
+struct NamedTools {
+    list: String,
+    next_step: &'static str,
+}
+
+impl NamedTools {
+    const NONE: Self = Self {
+        list: String::new(),
+        next_step: "call search_tools first, then execute_dynamic_tool",
+    };
+}
+
+/// The most detailed list of the tools that the client's table allows and that is short enough.
+fn name_tools(tools: &Generation, client: &ClientPolicy) -> Option<NamedTools> {
+    let sees = |it: &&Entry| client.sees(&it.at.server, &it.category);
+    let tools: Vec<&Entry> = Catalog::offered(tools).filter(sees).collect();
+    if tools.is_empty() || tools.len() > TOOLS_NAMED_MAX {
+        return None;
+    }
+    let lines = tools.iter();
+    let lines = lines.map(|it| hit::line(it, ServerMarks::default()) + "\n");
+    let signatures = format!(":\n{}", lines.collect::<String>());
+    let names: Vec<String> = tools.iter().map(|it| it.at.to_string()).collect();
+    let by_signature = "call one of these with execute_dynamic_tool";
+    let by_name = "call describe_tool for one of these, then execute_dynamic_tool";
+    let lists = [
+        (
+            ShownCatalog::Signatures,
+            signatures,
+            SIGNATURES_TOKENS_MAX,
+            by_signature,
+        ),
+        (
+            ShownCatalog::Names,
+            format!(": {}", names.join(", ")),
+            NAMES_TOKENS_MAX,
+            by_name,
+        ),
+    ];
+    let fits = |(shown, list, tokens_max, next_step): (_, String, _, _)| {
+        let is_short = tokens::count(&list) <= tokens_max && list.len() <= NAMED_BYTES_MAX;
+        (client.catalog >= shown && is_short).then_some(NamedTools { list, next_step })
+    };
+    lists.into_iter().find_map(fits)
+}
+
 fn write(
-    seen: &[&CatalogServer],
+    tools: Option<String>,
     new: &[&str],
     apart: &str,
-    list_tokens_max: usize,
     asked_tokens_max: usize,
+    next_step: &str,
 ) -> String {
-    let tools = tools(seen, list_tokens_max);
     let says = match (tools, being_asked(new, asked_tokens_max)) {
         (Some(tools), Some(asked)) => format!("{tools}; {asked}"),
         (Some(tools), None) => tools,
@@ -147,13 +218,13 @@ fn write(
         (None, None) => "Gateway to MCP servers, none of which offers a tool now".to_owned(),
     };
     format!(
-        "{says}.{apart} When a task needs a service, data or action beyond your built-in tools, call \
-         search_tools first, then execute_dynamic_tool. Never guess a tool name."
+        "{says}.{apart} When a task needs a service, data or action beyond your built-in tools, \
+         {next_step}. Never guess a tool name."
     )
 }
 
 /// The known tools, counted.
-fn tools(seen: &[&CatalogServer], list_tokens_max: usize) -> Option<String> {
+fn count_tools(seen: &[&CatalogServer], list_tokens_max: usize) -> Option<String> {
     let known: Vec<_> = seen.iter().filter(|server| server.tools > 0).collect();
     let total: usize = known.iter().map(|server| server.tools).sum();
     let mut servers: Vec<(&str, usize)> = known
@@ -241,7 +312,7 @@ mod tests {
     use crate::policy::ClientPolicy;
 
     fn instructions(catalog: &ServerCatalog) -> String {
-        super::instructions(catalog, &ClientPolicy::default(), &[], &[])
+        super::instructions(catalog, &ClientPolicy::default(), &[], &[], None)
     }
 
     fn catalog(servers: usize, tools: usize) -> ServerCatalog {
@@ -288,7 +359,7 @@ mod tests {
             }
             let apart = catalog.servers.iter().take(apart);
             let apart: Vec<ServerName> = apart.map(|it| it.name.clone()).collect();
-            let says = super::instructions(&catalog, &ClientPolicy::default(), &apart, &[]);
+            let says = super::instructions(&catalog, &ClientPolicy::default(), &apart, &[], None);
             let count = super::OUR_TOKENS + tokens::count(&says);
             assert!(count <= super::TOKENS_MAX, "{count} tokens: {says}");
             let told = says.contains(&format!("Gateway to {} tools", servers * 130));
@@ -300,7 +371,8 @@ mod tests {
     fn servers_that_are_not_shared_are_named_to_who_may_see_them() {
         let check = |apart: &[&str], says: &str| {
             let apart: Vec<ServerName> = apart.iter().map(|it| it.parse().unwrap()).collect();
-            let told = super::instructions(&catalog(4, 7), &ClientPolicy::default(), &apart, &[]);
+            let told =
+                super::instructions(&catalog(4, 7), &ClientPolicy::default(), &apart, &[], None);
             let (_, told) = told.split_once("some-server-3 7. ").unwrap();
             let (told, _) = told.split_once("When").unwrap();
             assert_eq!(told, says);
@@ -354,7 +426,7 @@ mod tests {
         assert!(!instructions(&some).contains("some-server-1"));
         // A variable that it lacked has come.
         let again = [some.servers[0].name.clone()];
-        let says = super::instructions(&some, &ClientPolicy::default(), &[], &again);
+        let says = super::instructions(&some, &ClientPolicy::default(), &[], &again, None);
         assert!(says.starts_with(expected), "{says}");
     }
 }

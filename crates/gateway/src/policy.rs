@@ -20,6 +20,21 @@ struct ClientTable {
     hides_resources: bool,
 }
 
+/// The part of the catalogue that the instructions for a client name.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ShownCatalog {
+    /// The number of tools.
+    None,
+    /// The servers, with the number of their tools.
+    #[default]
+    Servers,
+    /// The name of each tool, if there are few.
+    Names,
+    /// The line of each tool that a search shows, if there are few.
+    Signatures,
+}
+
 /// One `[clients.NAME]` table as written.
 #[derive(Debug, Clone, Default)]
 pub struct ClientRule {
@@ -31,6 +46,8 @@ pub struct ClientRule {
     pub deny: Vec<String>,
     /// Resources are neither announced nor listed to it.
     pub hides_resources: bool,
+    /// The part of the catalogue that its instructions name.
+    pub catalog: ShownCatalog,
 }
 
 /// The rules for one client.
@@ -48,6 +65,8 @@ pub struct ClientPolicy {
     pub view: Option<Arc<View>>,
     /// Resources are neither announced nor listed to it.
     pub hides_resources: bool,
+    /// The part of the catalogue that its instructions name.
+    pub catalog: ShownCatalog,
     /// The policy comes from the configuration; a person at the command line is not bound by its
     /// tables.
     is_configured: bool,
@@ -87,6 +106,7 @@ impl ClientPolicies {
             takes_tokens: known.map(|(_, tokens)| *tokens),
             view: table.and_then(|table| table.view.clone()),
             hides_resources: table.is_some_and(|table| table.hides_resources),
+            catalog: table.map(|table| table.written.catalog).unwrap_or_default(),
             is_configured: true,
         }
     }

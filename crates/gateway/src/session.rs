@@ -41,6 +41,7 @@ use crate::{
     forward::Announced,
     gateway::Gateway,
     out::Out,
+    policy::ShownCatalog,
     wire::{Engine, Face, LineError, Opening},
 };
 
@@ -227,7 +228,7 @@ impl Session {
         {
             router.expect(id.get(), responses);
         }
-        match self.engine().take(line).await {
+        match self.engine().await.take(line).await {
             Ok(()) => Ok(()),
             Err(LineError::Ended) => Err(Ended),
             Err(LineError::Malformed(why)) => {
@@ -242,7 +243,14 @@ impl Session {
 
     /// The rmcp instance of this session. It is started with the instructions for this client, which
     /// then stay the same.
-    fn engine(&self) -> Engine {
+    async fn engine(&self) -> Engine {
+        let is_running = self.engine.lock().is_some();
+        let names_tools = self.calls.policy().catalog >= ShownCatalog::Names;
+        let tools = if names_tools && !is_running {
+            self.calls.gateway.catalog.generation().await.ok()
+        } else {
+            None
+        };
         let mut running = self.engine.lock();
         let running = running.get_or_insert_with(|| {
             let catalog = self.calls.gateway.catalog.registry.catalog();
@@ -254,6 +262,7 @@ impl Session {
                     &policy,
                     &self.calls.list_apart(),
                     &self.calls.gateway.catalog.surveys.list_first(),
+                    tools.as_deref(),
                 ),
             };
             let face = Face::new(says, self.announced(), self.calls.level.clone());

@@ -1,6 +1,7 @@
 //! The gateway with in-memory servers, for tests that need no process.
 
 mod forward;
+mod instructions;
 mod logins;
 pub(crate) mod memory;
 mod overlays;

@@ -79,7 +79,7 @@ fn a_client_is_a_table_of_its_own() {
     check(
         "[clients]\nclaude-code = 5",
         "2:15: clients.claude-code: expected a table, found the number 5
-    hint: write `[clients.claude-code]` and below it `max_tokens`, `allow`, `deny`, `resources`",
+    hint: write `[clients.claude-code]` and below it `max_tokens`, `allow`, `deny`, `resources`, `catalog`",
     );
     check(
         "[clients.a]\nallow = []\nmax_token = 500",

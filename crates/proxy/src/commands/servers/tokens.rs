@@ -29,12 +29,10 @@ pub(super) async fn print_tokens(
         .collect();
     let theirs: usize = counts.iter().sum();
     let servers = catalog.servers.iter().filter(|it| it.tools > 0).count();
-    let ours = gateway::count_ours()
-        + tokens::count(&instructions(&catalog, &ClientPolicy::default(), &[], &[]));
-    let announces = announces_resources(
-        &gateway.catalog.registry.catalog(),
-        &ClientPolicy::default(),
-    );
+    let client = ClientPolicy::default();
+    let ours =
+        gateway::count_ours() + tokens::count(&instructions(&catalog, &client, &[], &[], None));
+    let announces = announces_resources(&gateway.catalog.registry.catalog(), &client);
     let resources = if announces { RESOURCE_TOOLS_TOKENS } else { 0 };
     let saved = theirs.saturating_sub(ours);
     let percent = (saved * 100).checked_div(theirs).unwrap_or(0);
