@@ -4,9 +4,9 @@ use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue};
 
-/// Removed commands, each with the command that replaces it. They will be deleted with the next
-/// release.
-pub(super) const COMMANDS: [(&str, &str); 13] = [
+/// Commands that do not exist, each with the one that does: removed ones, which will be deleted with the
+/// next release, and those that people look for.
+pub(super) const COMMANDS: [(&str, &str); 14] = [
     ("allow", "policy allow"),
     ("categories", "list --categories"),
     ("completions", "generate completions"),
@@ -16,6 +16,7 @@ pub(super) const COMMANDS: [(&str, &str); 13] = [
     ("man", "generate man"),
     ("rename", "servers rename"),
     ("restart", "servers restart"),
+    ("snippet", "generate snippet"),
     ("tokens", "servers --tokens"),
     ("types", "run --types"),
     ("usage reset", "stats --learned --reset"),

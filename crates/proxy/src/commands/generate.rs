@@ -1,4 +1,5 @@
-//! `proxy generate`: shell completions and manual pages, generated from the command line.
+//! `proxy generate`: shell completions and manual pages, generated from the command line; a text for
+//! the instructions of agents.
 
 use std::{
     fs,
@@ -18,7 +19,17 @@ Examples:
   echo 'source <(proxy generate completions zsh)' >> ~/.zshrc
   proxy generate completions fish > ~/.config/fish/completions/proxy.fish";
 
-/// Print shell completions or manual pages
+const SNIPPET_EXAMPLE: &str = "\
+Example:
+  proxy generate snippet >> AGENTS.md";
+
+/// The text for agents whose client does not show a model the instructions of MCP servers.
+const SNIPPET: &str = "\
+## Tools
+When a task needs a service, data or action beyond your built-in tools, call `search_tools` of the MCP \
+server `proxy` first, then `execute_dynamic_tool`. Never guess a tool name.";
+
+/// Print shell completions, manual pages or a text for agents
 #[derive(Debug, Subcommand)]
 pub(crate) enum GenerateAction {
     /// Print a script that completes commands, servers and tools
@@ -33,6 +44,9 @@ pub(crate) enum GenerateAction {
         #[arg(value_name = "FOLDER")]
         folder: Option<PathBuf>,
     },
+    /// Print a text for CLAUDE.md or AGENTS.md that says when to use proxy
+    #[command(after_help = SNIPPET_EXAMPLE)]
+    Snippet,
 }
 
 impl GenerateAction {
@@ -46,6 +60,10 @@ impl GenerateAction {
                 Ok(Exit::Success)
             }
             Self::Man { folder } => print_manual(command, folder.as_deref()),
+            Self::Snippet => {
+                report::print_data(SNIPPET);
+                Ok(Exit::Success)
+            }
         }
     }
 }
@@ -62,4 +80,19 @@ fn print_manual(command: clap::Command, folder: Option<&Path>) -> anyhow::Result
         .and_then(|()| clap_mangen::generate_to(command, folder))
         .with_context(|| format!("cannot write into {}", folder.display()))?;
     Ok(Exit::Success)
+}
+
+#[cfg(test)]
+mod tests {
+    /// It is part of every request that an agent sends.
+    const SNIPPET_TOKENS_MAX: usize = 60;
+
+    #[test]
+    fn the_text_for_agents_is_short_and_names_the_tools() {
+        let tokens = excerpt::tokens::count(super::SNIPPET);
+        assert!(tokens <= SNIPPET_TOKENS_MAX, "{tokens} tokens");
+        for tool in [gateway::SEARCH, gateway::EXECUTE] {
+            assert!(super::SNIPPET.contains(tool));
+        }
+    }
 }
