@@ -35,7 +35,7 @@ const INSTEAD: [(&str, &str); 29] = [
     ),
     (
         "fs",
-        "the only files are those of `await workspace.read(path)` and `await workspace.write(path, text)`; for others call a tool of a server",
+        "`fs.readFile` and `fs.writeFile` are there without import, for the files of `workspace.read` and `workspace.write` below ./workspace; for others call a tool of a server",
     ),
     (
         "path",

@@ -18,6 +18,7 @@ pub(crate) use self::nodes::{Unreadable, nodes, token};
 use crate::{
     advice::{JAVASCRIPT_INSTEAD, is_python},
     message::{CallSite, ScriptPosition},
+    names::ServerNames,
 };
 
 /// A script that is ready to run.
@@ -111,12 +112,13 @@ pub(crate) fn compile(script: &str, servers: &[String]) -> Result<Compiled, Unre
     for node in nodes(root) {
         remove_types(node, &mut edits);
     }
-    imports::replace(root, script, servers, &mut edits)?;
+    let names = ServerNames::new(servers);
+    imports::replace(root, script, servers, &names, &mut edits)?;
     let tail = return_last(root, script, &mut edits);
     let (body, insertions) = edits.apply();
     Ok(Compiled {
         javascript: format!("{PREFIX}{body}\n{tail}}})"),
-        calls: calls::find(root, script, servers),
+        calls: calls::find(root, script, &names)?,
         insertions,
     })
 }

@@ -18,6 +18,7 @@ use crate::{
         WALL_MAX,
     },
     message::{Failed, FailureKind, FromScript, Job, ScriptPosition, ToScript},
+    names::ServerNames,
 };
 
 const PRELUDE: &str = include_str!("prelude.js");
@@ -148,7 +149,10 @@ impl<'a> Engine<'a> {
             instead_of(&name).unwrap_or_default()
         })?;
         let job = Object::new(ctx.clone())?;
+        let names = serde_json::to_string(&ServerNames::new(&self.job.servers));
         job.set("servers", self.job.servers.clone())?;
+        job.set("names", names.unwrap_or_default())?;
+        job.set("tools", self.job.tools.get())?;
         job.set("args", self.job.args.get())?;
         job.set("dry_run", self.job.dry_run)?;
         job.set("sleep_ms_max", WALL_MAX.as_secs_f64() * 1_000.0)?;

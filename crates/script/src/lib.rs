@@ -16,6 +16,7 @@ mod engine;
 mod helper;
 mod limits;
 mod message;
+mod names;
 mod runner;
 mod saved;
 
@@ -26,5 +27,6 @@ pub use clock::Clock;
 pub use helper::work_as_helper;
 pub use limits::{CALLS_MAX, Limit, NESTING_MAX, SCRIPT_BYTES_MAX, WALL_DEFAULT, WALL_MAX};
 pub use message::{CallSite, Job, PendingRequest, ScriptPosition, ScriptRequest};
+pub use names::ServerNames;
 pub use runner::{Ended, RequestError, RequestResult, Runner, ScriptOutcome, Tools};
 pub use saved::Interface;

@@ -16,6 +16,8 @@ pub struct Job {
     pub args: Box<RawValue>,
     /// The servers that it may use.
     pub servers: Vec<String>,
+    /// The names of their tools: an object with a list for each server.
+    pub tools: Box<RawValue>,
     /// True if calls are checked and reported, but not made.
     pub dry_run: bool,
     /// The time limit in milliseconds. In the script's process it applies to processor time.
@@ -119,6 +121,16 @@ pub enum ScriptRequest {
         /// Its name.
         name: String,
     },
+    /// The description of one tool as data.
+    Help {
+        /// Its name.
+        name: String,
+    },
+    /// The tools of one server, or of all.
+    List {
+        /// The server.
+        server: Option<String>,
+    },
     /// Text of a stored result, from a byte offset: `{text, next}`.
     Chunk {
         /// Its handle.
@@ -128,7 +140,7 @@ pub enum ScriptRequest {
     },
     /// A file of the workspace.
     Workspace {
-        /// `read`, `write`, `append`, `list` or `remove`.
+        /// `read`, `write`, `append`, `list`, `exists` or `remove`.
         verb: String,
         /// The path, relative to the workspace.
         path: String,

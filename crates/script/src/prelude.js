@@ -190,12 +190,20 @@
     return call;
   };
 
+  let toolNames;
+  const listNames = (server) => (toolNames ??= parse(job.tools))[server] ?? [];
   const objectOf = (server) =>
     new Proxy(Object.create(null), {
       get: (made, tool) => {
         if (typeof tool === "symbol" || tool === "then" || tool === "toJSON") return undefined;
         return (made[tool] ??= toolOf(server, tool));
       },
+      has: (_, tool) => listNames(server).includes(tool),
+      ownKeys: () => listNames(server),
+      getOwnPropertyDescriptor: (made, tool) =>
+        listNames(server).includes(tool)
+          ? { value: (made[tool] ??= toolOf(server, tool)), configurable: true, enumerable: true, writable: true }
+          : undefined,
       set: () => {
         throw new TypeError(`${server} is a server: nothing can be put into it`);
       },
@@ -280,7 +288,44 @@
     if (text !== undefined) text = textFrom(typeof text === "string" ? text : stringify(text));
     return later(placed(ask({ workspace: { verb, path: textFrom(path ?? ""), text } })));
   };
-  const workspace = Object.fromEntries(["read", "write", "append", "list", "remove"].map((verb) => [verb, verbs(verb)]));
+  const workspace = Object.fromEntries(["read", "write", "append", "list", "exists", "remove"].map((verb) => [verb, verbs(verb)]));
+  workspace.readJSON = (path) =>
+    later(
+      placed(
+        workspace.read(path).then((text) => {
+          try {
+            return parse(text);
+          } catch (error) {
+            throw new SyntaxError(`${path} is not JSON: ${error.message}`);
+          }
+        }),
+      ),
+    );
+  workspace.writeJSON = (path, value) => workspace.write(path, stringify(value, plain) ?? "null");
+
+  // The two functions of node's fs/promises that suffice for files of the workspace.
+  const below = (path) => {
+    const [, rest] = /^(?:\.\/)?workspace\/([^]+)$/.exec(path) ?? [];
+    if (rest === undefined)
+      throw new Error(`fs has the files below ./workspace only, such as ./workspace/notes/today.md, and "${path}" is not one; for others call a tool of a server`);
+    return rest;
+  };
+  const file = (act) => (path, ...rest) => later(placed((async () => act(below(textFrom(path)), ...rest))()));
+  const checkOptions = (options) => {
+    for (const [name, value] of Object.entries(typeof options === "string" ? { encoding: options } : options ?? {}))
+      if (name !== "encoding" || !/^utf-?8$/i.test(value)) throw new TypeError(`fs has no ${name} ${shown(value)}; a file is text in UTF-8`);
+  };
+  const files = {
+    readFile: file((path, options) => (checkOptions(options), workspace.read(path))),
+    writeFile: file((path, text, options) => (checkOptions(options), workspace.write(path, text))),
+  };
+  const fs = new Proxy(files, {
+    get: (known, name) => {
+      if (typeof name === "symbol" || name in known || name === "then" || name === "toJSON") return known[name];
+      if (name === "promises" || name === "default") return fs;
+      throw new ReferenceError(`there is no fs.${name}; there are fs.readFile and fs.writeFile, and workspace.append, list, exists and remove`);
+    },
+  });
 
   const sleep = (ms) => {
     const wait = Number(ms);
@@ -290,26 +335,42 @@
   };
   const tools = Object.create(null);
   for (const server of job.servers) tools[server] = objectOf(server);
+  const names = Object.assign(Object.create(null), parse(job.names));
+  // The name of a tool or server, as the gateway has it.
+  const addressOf = (name) => {
+    const [, server, rest] = /^([^/]*)([^]*)$/.exec(textFrom(name));
+    return (names[server]?.Ok ?? server) + rest;
+  };
+  const list = (server) => {
+    // An unknown server is an error.
+    if (server !== undefined) void globals.tools[server];
+    return later(placed(ask({ list: { server: server === undefined ? null : addressOf(server) } })));
+  };
 
   const globals = {
     tools: new Proxy(tools, {
       get: (known, name) => {
         if (typeof name === "symbol" || name in known) return known[name];
-        const folded = job.servers.find((server) => server.replaceAll("-", "_") === name);
-        if (folded) return known[folded];
-        throw new ReferenceError(`there is no server "${name}"; there are ${job.servers.join(", ")}`);
+        const { Ok: server, Err: why } = names[name] ?? {};
+        if (server) return known[server];
+        if (name === "list") return list;
+        throw new ReferenceError(why ?? `there is no server "${name}"; there are ${job.servers.join(", ")}`);
       },
     }),
     args: parse(job.args),
     search: (query) => later(placed(ask({ search: { query: textFrom(query) } }))),
-    describe: (name) => later(placed(ask({ describe: { name: textFrom(name) } }))),
-    help: () =>
-      `Servers are globals: ${job.servers.map((it) => it.replaceAll("-", "_")).join(", ")}. ` +
+    describe: (name) => later(placed(ask({ describe: { name: addressOf(name) } }))),
+    help: (name) => {
+      const members = ({ name, description, input_schema, output_schema, example }) => ({ name, description, input_schema, output_schema, example });
+      if (name !== undefined) return later(placed(ask({ help: { name: addressOf(name) } }).then(members)));
+      return `Servers are globals: ${job.servers.map((it) => it.replaceAll("-", "_")).join(", ")}. ` +
       "await server.tool({...}) is the tool's value: its structuredContent (a hit shows its members behind ->), else its text, parsed where it is JSON; " +
       "await server.tool({...}).raw is its whole result; " +
       'tools["server"]["tool"]({...}) for other names; a tool error is thrown with code, server and text. ' +
-      "search(words), describe(name), for await (const line of result(handle).lines()), result(handle).jq(filter), workspace.read/write/append/list/remove(path, text), " +
-      "sleep(ms), print(...), args. The last expression, or what is returned, is the answer.",
+      'search(words), describe(name), help("server/tool") is {name, description, input_schema, output_schema, example}, tools.list(server), Object.keys(server), ' +
+      "for await (const line of result(handle).lines()), result(handle).jq(filter), workspace.read/write/append/list/exists/remove/readJSON/writeJSON(path, text), " +
+      "sleep(ms), print(...), args. The last expression, or what is returned, is the answer.";
+    },
     print,
     console: { log: print, info: print, warn: print, error: print, debug: print },
     result,
@@ -318,9 +379,17 @@
     setTimeout: (then, ms, ...values) => void sleep(Math.max(0, Number(ms) || 0)).then(() => then(...values)),
     structuredClone: (value) => parse(stringify(value)),
   };
-  for (const server of job.servers) {
-    const name = server.replaceAll("-", "_");
-    if (!(name in globals) && !(name in globalThis)) globals[name] = tools[server];
+  if (!names.fs) globals.fs = fs;
+  for (const [name, { Ok: server, Err: why }] of Object.entries(names)) {
+    if (name in globals || name in globalThis) continue;
+    if (server) globals[name] = tools[server];
+    else
+      Object.defineProperty(globalThis, name, {
+        get() {
+          throw new ReferenceError(why);
+        },
+        configurable: true,
+      });
   }
   for (const [name, value] of Object.entries(globals))
     Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });

@@ -78,6 +78,7 @@ impl Echo {
                 let next = (end < text.len()).then_some(end);
                 json!({"text": &text[from..end], "next": next})
             }
+            ScriptRequest::Help { name } => json!({"name": name, "description": "d", "tags": []}),
             other => json!(format!("{other:?}")),
         };
         let answer = serde_json::value::to_raw_value(&answer).expect("the value is JSON");
@@ -94,6 +95,8 @@ fn job(script: &str) -> Job {
         script: script.to_owned(),
         args: RawValue::from_string(r#"{"n":7}"#.to_owned()).expect("the value is JSON"),
         servers: vec!["github".to_owned(), "git-hub".to_owned()],
+        tools: RawValue::from_string(r#"{"git-hub":["a","b.c"]}"#.to_owned())
+            .expect("the value is JSON"),
         dry_run: false,
         wall_ms: 5_000,
     }
@@ -373,7 +376,7 @@ fn habits_are_answered_with_what_to_write_instead() {
     fails("const fs = require('fs')", "every server is a global");
     fails("const r = await fetch('http://x')", "there is no network");
     fails("return process.env.HOME", "use `args`");
-    fails("import fs from 'node:fs'", "workspace.read");
+    fails("import path from 'node:path'", "there is no path module");
     fails(
         "import { z } from 'zod'",
         "every server is a global already: github",
@@ -467,7 +470,7 @@ fn a_script_that_cannot_be_read_is_told_with_its_column() {
     );
     fails("foo(1,,2)", "at line 1, column 7");
     fails("  enum A { B }", "at line 1, column 3");
-    fails("const ä = 'ö'; import fs from 'fs'", "at line 1, column 16");
+    fails("const ä = 'ö'; import os from 'os'", "at line 1, column 16");
 }
 
 /// Checks the log of a script.
@@ -578,4 +581,140 @@ fn each_limit_ends_a_script_and_has_its_name() {
     fails("await Promise.reject(null)", "null was thrown");
     returns("try { throw null } catch (e) { return e === null }", "true");
     fails("throw { a: 1 } as unknown", r#"{"a":1}"#);
+}
+
+/// Runs a script with these servers, and returns its value or its error.
+fn play_with(servers: &[&str], script: &str) -> String {
+    let mut job = job(script);
+    job.servers = servers.iter().map(|it| (*it).to_owned()).collect();
+    match run(&job, &mut Echo::default()).expect("the channel is open") {
+        FromScript::Done(value) => value.get().to_owned(),
+        FromScript::Failed(Failed { text, .. }) => text,
+        other => panic!("{script}: {other:?}"),
+    }
+}
+
+#[test]
+fn a_server_is_reached_under_each_of_its_names() {
+    for name in ["git_hub", "gitHub", "tools.gitHub", "tools['git-hub']"] {
+        returns(&format!("await {name}.x({{ n: 1 }})"), r#"{"n":1}"#);
+    }
+    returns(
+        "import { x } from 'gitHub'; await x({ n: 1 })",
+        r#"{"n":1}"#,
+    );
+    // The static check knows the names too.
+    let servers = ["git-hub".to_owned()];
+    let compiled = crate::compile::compile("gitHub.one(); tools.gitHub.two()", &servers);
+    let calls = compiled.expect("the script can be parsed").calls;
+    let calls: Vec<String> = calls
+        .iter()
+        .map(|it| format!("{}/{}", it.server, it.tool))
+        .collect();
+    assert_eq!(calls, ["git-hub/one", "git-hub/two"]);
+    // The name of a global of ours is no server in a call.
+    let servers = ["workspace".to_owned()];
+    let compiled = crate::compile::compile("workspace.read('x')", &servers);
+    assert!(compiled.expect("the script can be parsed").calls.is_empty());
+}
+
+#[test]
+fn a_name_of_two_servers_is_refused_before_anything_runs() {
+    let two = ["nano-banana", "nano--banana"];
+    let why = "nanoBanana may be nano-banana and nano--banana; write tools[\"NAME\"]";
+    for script in [
+        "print(1); await nanoBanana.edit({})",
+        "await tools.nanoBanana.edit({})",
+        "import { edit } from 'nanoBanana'",
+        "const server = nanoBanana",
+        "tools['nano' + 'Banana']",
+    ] {
+        let said = play_with(&two, script);
+        assert!(said.contains(why), "{script}: {said}");
+    }
+    assert_eq!(
+        play_with(&two, "await nano__banana.x({ n: 1 })"),
+        r#"{"n":1}"#
+    );
+    assert_eq!(play_with(&["a-1", "a1"], "(await a1.x({ n: 1 })).n"), "1");
+    assert_eq!(play_with(&two, "const nanoBanana = 1; nanoBanana"), "1");
+}
+
+#[test]
+fn tools_and_their_parts_are_data() {
+    returns("Object.keys(tools)", r#"["github","git-hub"]"#);
+    returns("Object.keys(gitHub)", r#"["a","b.c"]"#);
+    returns("await github.x(); Object.keys(github)", "[]");
+    returns("['a' in gitHub, 'z' in gitHub]", "[true,false]");
+    returns("await Object.values(gitHub)[0]({ n: 1 })", r#"{"n":1}"#);
+    returns("typeof help()", "\"string\"");
+    returns(
+        "await help('gitHub/a')",
+        r#"{"name":"git-hub/a","description":"d"}"#,
+    );
+    returns("await tools.list()", r#""List { server: None }""#);
+    returns(
+        "await tools.list('git_hub')",
+        r#""List { server: Some(\"git-hub\") }""#,
+    );
+    assert_eq!(
+        play_with(&["list"], "(await tools.list.x({ n: 1 })).n"),
+        "1"
+    );
+}
+
+#[test]
+fn files_of_the_workspace_have_other_names() {
+    let asks = |script: &str, verb: &str, path: &str, text: Option<&str>| {
+        let (verb, path) = (verb.to_owned(), path.to_owned());
+        let text = text.map(str::to_owned);
+        let asked = ScriptRequest::Workspace { verb, path, text };
+        returns(script, &json!(format!("{asked:?}")).to_string());
+    };
+    asks("await workspace.exists('a')", "exists", "a", None);
+    let json = "await workspace.writeJSON('a', { n: [1] })";
+    asks(json, "write", "a", Some(r#"{"n":[1]}"#));
+    fails(
+        "await workspace.readJSON('a')",
+        "SyntaxError: a is not JSON",
+    );
+    asks(
+        "await fs.readFile('./workspace/a/b', 'utf8')",
+        "read",
+        "a/b",
+        None,
+    );
+    asks(
+        "await fs.promises.readFile('workspace/a')",
+        "read",
+        "a",
+        None,
+    );
+    let write = "await fs.writeFile('./workspace/a', 'x', { encoding: 'utf-8' })";
+    asks(write, "write", "a", Some("x"));
+    let import = "import { readFile } from 'node:fs/promises';\nawait readFile('./workspace/a')";
+    asks(import, "read", "a", None);
+    for path in [
+        "/etc/passwd",
+        "a",
+        "./workspace",
+        "../workspace/a",
+        "./workspace/",
+    ] {
+        let script = format!("\nawait fs.readFile('{path}')");
+        fails(&script, "fs has the files below ./workspace only");
+        fails(&script, "at line 2");
+    }
+    fails(
+        "await fs.writeFile('./workspace/a', 'x', { flag: 'a' })",
+        "fs has no flag a",
+    );
+    fails(
+        "fs.existsSync('a')",
+        "there is no fs.existsSync; there are fs.readFile",
+    );
+    assert_eq!(
+        play_with(&["fs"], "await fs.readFile({ n: 1 })"),
+        r#"{"n":1}"#
+    );
 }

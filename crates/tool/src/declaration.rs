@@ -13,24 +13,39 @@ const MEMBERS_MAX: usize = 200;
 /// The longest doc comment, in characters.
 const COMMENT_CHARS_MAX: usize = 600;
 
-/// Declares a server as an object whose members are its tools. The server gets a global of its own
-/// only if its name is an identifier, but is always declared as `tools["name"]`.
-pub fn declare_server<'a>(server: &str, tools: impl IntoIterator<Item = &'a Tool>) -> String {
+/// Declares a server as an object whose members are its tools: as a member of `tools` under each of its
+/// `names`, and as a global under those of `globals` that are identifiers.
+pub fn declare_server<'a>(
+    server: &str,
+    names: &[&str],
+    globals: &[&str],
+    tools: impl IntoIterator<Item = &'a Tool>,
+) -> String {
     let mut out = String::new();
     let members: String = tools.into_iter().map(declare_tool).collect();
-    let global = server.replace('-', "_");
-    let interface = format!("Server_{global}");
+    let interface = format!("Server_{}", server.replace('-', "_"));
     out.push_str("// Called<T>: await gives T, its structuredContent; any: that or its text, parsed if it is JSON.\n");
     out.push_str(&format!("interface {interface} {{\n{members}}}\n"));
-    if is_identifier(&global) {
+    for global in globals.iter().filter(|name| is_identifier(name)) {
         out.push_str(&format!("declare const {global}: {interface};\n"));
     }
-    out.push_str(&format!("interface Tools {{ {server:?}: {interface} }}\n"));
+    let members = names.iter().map(|name| format!("{name:?}: {interface}"));
+    let members = members.collect::<Vec<_>>().join("; ");
+    out.push_str(&format!("interface Tools {{ {members} }}\n"));
     out
 }
 
-/// The declarations that every script has in addition to the servers' tools.
-pub const SCRIPT_GLOBALS: &str = "\
+/// Returns the declarations that every script has in addition to the servers' tools. A server takes the
+/// names `fs` and `tools.list`.
+pub fn declare_globals(has_server: impl Fn(&str) -> bool) -> String {
+    let lines = SCRIPT_GLOBALS.lines().filter(|line| {
+        let is_taken = |name: &str, start: &str| line.starts_with(start) && has_server(name);
+        !is_taken("fs", "declare const fs:") && !is_taken("list", "interface Tools { list(")
+    });
+    lines.flat_map(|line| [line, "\n"]).collect()
+}
+
+const SCRIPT_GLOBALS: &str = "\
 interface ToolError extends Error { code: string; server: string; tool: string; text: string }
 /** A tool's value: its structuredContent, else its text, parsed if it is JSON; `.raw` is the whole result. */
 interface Called<T> extends PromiseLike<T> { readonly raw: Promise<unknown> }
@@ -40,6 +55,10 @@ declare const args: any;
 declare function search(query: string): Promise<{ name: string; signature: string; description: string }[]>;
 declare function describe(name: string): Promise<string>;
 declare function help(): string;
+declare function help(name: string): Promise<{
+  name: string; description: string; input_schema: any; output_schema: any;
+  example: { tool_name: string; tool_input: any } | null;
+}>;
 declare function print(...values: unknown[]): void;
 declare function sleep(ms: number): Promise<void>;
 interface Stream<Piece, All> extends PromiseLike<All>, AsyncIterable<Piece> {}
@@ -52,8 +71,11 @@ declare function result(handle: string): AsyncIterable<string> & {
 declare const workspace: {
   read(path: string): Promise<string>; write(path: string, text: string): Promise<null>;
   append(path: string, text: string): Promise<null>; remove(path: string): Promise<null>;
-  list(path?: string): Promise<{ path: string; bytes: number }[]>;
+  list(path?: string): Promise<{ path: string; bytes: number }[]>; exists(path: string): Promise<boolean>;
+  readJSON(path: string): Promise<any>; writeJSON(path: string, value: unknown): Promise<null>;
 };
+declare const fs: { readFile(path: string, encoding?: \"utf8\"): Promise<string>; writeFile(path: string, text: string): Promise<null> };
+interface Tools { list(server?: string): Promise<{ name: string; signature: string; description: string }[]> }
 ";
 
 fn declare_tool(tool: &Tool) -> String {
@@ -252,10 +274,15 @@ interface Server_git_hub {
   }>;
   list(input?: { [name: string]: unknown }): Called<any>;
 }
+declare const gitHub: Server_git_hub;
 declare const git_hub: Server_git_hub;
-interface Tools { "git-hub": Server_git_hub }
+interface Tools { "git-hub": Server_git_hub; "gitHub": Server_git_hub; "git_hub": Server_git_hub }
 "#;
-        assert_eq!(declare_server("git-hub", &tools), expected);
+        let names = ["git-hub", "gitHub", "git_hub"];
+        assert_eq!(
+            declare_server("git-hub", &names, &names[1..], &tools),
+            expected
+        );
     }
 
     #[test]
@@ -263,6 +290,6 @@ interface Tools { "git-hub": Server_git_hub }
         let tool =
             r##"{"name":"t","inputSchema":{"type":"object","properties":{"next":{"$ref":"#"}}}}"##;
         let tools = [Tool::parse(tool).unwrap()];
-        assert!(declare_server("s", &tools).contains("next?: unknown;"));
+        assert!(declare_server("s", &["s"], &["s"], &tools).contains("next?: unknown;"));
     }
 }

@@ -24,7 +24,7 @@ mod tool;
 pub use argument_note::{argument_note, wrong_arguments};
 pub use check::{Checker, Violation};
 pub use client::ClientId;
-pub use declaration::{SCRIPT_GLOBALS, declare_server};
+pub use declaration::{declare_globals, declare_server};
 pub use digest::{Digest, DuplicateMember};
 pub use example::example;
 pub use names::{NameError, SERVER_NAME_CHARS_MAX, ServerName, ToolRef, fold, near};

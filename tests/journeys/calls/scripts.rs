@@ -104,6 +104,33 @@ async fn errors_are_values_and_mistakes_are_told_before_anything_runs() {
 }
 
 #[journey]
+async fn tools_are_data_and_their_server_has_several_names() {
+    let (house, client) = served().await;
+    let script = "const all = await tools.list('gitHub');\n\
+        const told = await help('gitHub/create_issue');\n\
+        await fs.writeFile('./workspace/a.json', JSON.stringify({ n: 1 }));\n\
+        ({ keys: Object.keys(gitHub), first: all[0].name, told: Object.keys(told), required: told.input_schema.required,\n\
+           echo: (await gitHub.echo({ n: 3 })).n, kept: (await workspace.readJSON('a.json')).n,\n\
+           is: [await workspace.exists('a.json'), await workspace.exists('b')] })";
+    let answer = run(&client, script).await;
+    let expected = json!({
+        "keys": ["create_issue", "echo", "fail", "long"], "first": "git-hub/create_issue",
+        "told": ["name", "description", "input_schema", "output_schema", "example"],
+        "required": ["title"], "echo": 3, "kept": 1, "is": [true, false],
+    });
+    says(&answer, &expected.to_string(), false);
+    let answer = run(&client, "gitHub.create_issue({ titel: 'x' })").await;
+    says(
+        &answer,
+        "nothing ran. line 1: titel: no such argument; did you mean title?",
+        true,
+    );
+    let answer = run(&client, "await tools.list('gitlab')").await;
+    says(&answer, "there is no server \"gitlab\"", true);
+    house.stops_clean().await;
+}
+
+#[journey]
 async fn a_dry_run_answers_the_calls_and_makes_none() {
     let (house, client) = served().await;
     let script = "const made = await git_hub.create_issue({ title: 'x' });\n\

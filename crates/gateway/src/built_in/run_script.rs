@@ -7,7 +7,7 @@ pub(crate) mod reach;
 mod sites;
 
 use files::clock::now_ms;
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use futures::{FutureExt as _, future::BoxFuture};
 use registry::Entry;
@@ -21,7 +21,7 @@ use tokio::time::timeout;
 
 use self::{
     outcome::{answer_script, explain},
-    reach::{Parts, Reach},
+    reach::{Parts, Reach, raw_of},
 };
 use crate::{
     built_in::{BuiltInTool, OwnCall, Tools},
@@ -172,10 +172,12 @@ impl RunScript {
         let caller = ScriptCaller::within(outer.as_ref(), work.read_only.as_deref())?;
         let wall = work.timeout_ms.map_or(WALL_DEFAULT, Duration::from_millis);
         let wall = wall.min(WALL_MAX);
+        let (servers, names) = self.names_for_scripts(&context).await?;
         let job = Job {
             script: work.text,
             args: work.args,
-            servers: self.servers_of_scripts(&context).await?,
+            servers,
+            tools: names,
             dry_run: work.dry_run,
             wall_ms: u64::try_from(wall.as_millis()).unwrap_or(u64::MAX),
         };
@@ -231,14 +233,26 @@ impl RunScript {
         });
     }
 
-    /// The names that are objects in a script: servers that its client sees, and ours.
-    async fn servers_of_scripts(&self, context: &CallContext) -> Result<Vec<String>, ToolError> {
+    /// The servers that are objects in a script, those that its client sees and ours, and the names of
+    /// their tools.
+    async fn names_for_scripts(
+        &self,
+        context: &CallContext,
+    ) -> Result<(Vec<String>, Box<RawValue>), ToolError> {
         let generation = self.parts.catalog.generation().await?;
+        let policy = &context.policy;
         let servers = generation.servers().iter();
-        let seen = servers.filter(|it| context.policy.sees(&it.name, &it.category));
+        let seen = servers.filter(|it| policy.sees(&it.name, &it.category));
         let names = seen.map(|server| server.name.as_str());
         let names = names.filter(|name| *name != "proxy").chain(["proxy"]);
-        Ok(names.map(str::to_owned).collect())
+        let mut tools: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for entry in generation.entries() {
+            if policy.sees(&entry.at.server, &entry.category) {
+                let of_server = tools.entry(entry.at.server.as_str()).or_default();
+                of_server.push(entry.tool.name());
+            }
+        }
+        Ok((names.map(str::to_owned).collect(), raw_of(&tools)?))
     }
 }
 

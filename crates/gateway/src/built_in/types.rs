@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use futures::{FutureExt as _, future::BoxFuture};
+use registry::KnownServer;
 use results::{Budget, ResultStore, fit};
+use script::ServerNames;
 use serde::Deserialize;
-use tool::{SCRIPT_GLOBALS, declare_server};
+use tool::{declare_globals, declare_server};
 
 use crate::{
     built_in::{BuiltInTool, OwnCall, Tools},
@@ -80,14 +82,18 @@ async fn declare(
     let asked = server.map(tool::fold);
     let servers = generation.servers().iter();
     let servers = servers.filter(|it| policy.sees(&it.name, &it.category));
-    let servers = servers.filter(|it| {
+    let servers: Vec<&Arc<KnownServer>> = servers.collect();
+    let names: Vec<String> = servers.iter().map(|it| it.name.to_string()).collect();
+    let names = ServerNames::new(&names);
+    let servers = servers.into_iter().filter(|it| {
         let is_it = |asked: &String| *asked == tool::fold(it.name.as_str());
         it.tools > 0 && asked.as_ref().is_none_or(is_it)
     });
     let declare = |name: &str| {
         let entries = generation.entries();
         let tools = entries.filter(|it| it.at.server.as_str() == name);
-        declare_server(name, tools.map(|entry| &entry.tool))
+        let tools = tools.map(|entry| &entry.tool);
+        declare_server(name, &names.of(name), &names.globals_of(name), tools)
     };
     let declared = servers.map(|it| {
         let name = it.name.as_str();
@@ -119,7 +125,9 @@ pub(crate) async fn declare_all(
     if let (Some(asked), true) = (server, servers.is_empty()) {
         return Err(unknown_server(catalog, asked, &context).await.into());
     }
-    let globals = ("script".to_owned(), SCRIPT_GLOBALS.to_owned());
+    let known = catalog.generation().await?;
+    let has_server = |name: &str| known.servers().iter().any(|it| it.name.as_str() == name);
+    let globals = ("script".to_owned(), declare_globals(has_server));
     Ok([globals].into_iter().chain(servers).collect())
 }
 

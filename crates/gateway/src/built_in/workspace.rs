@@ -52,6 +52,7 @@ impl Workspace {
         match verb {
             "read" => self.read(path).map(Value::from),
             "list" => self.list(path),
+            "exists" => Ok(self.place(path)?.exists().into()),
             "write" => self.write(path, wanted()?, false).map(|()| Value::Null),
             "append" => self.write(path, wanted()?, true).map(|()| Value::Null),
             "remove" => {

@@ -4,15 +4,22 @@ use std::collections::HashSet;
 
 use tree_sitter::Node;
 
-use super::nodes::{line_of, nodes};
-use crate::message::CallSite;
+use super::nodes::{Unreadable, line_of, nodes};
+use crate::{
+    message::CallSite,
+    names::{GLOBALS, ServerNames},
+};
 
 /// The most calls that are checked before a script runs; the others are checked when they are made.
 const SITES_MAX: usize = 200;
 
 /// Finds `server.tool({...})`, `tools.server.tool({...})` and the same with `["names"]`, unless the
-/// script declares the name itself.
-pub(super) fn find(root: Node<'_>, script: &str, servers: &[String]) -> Vec<CallSite> {
+/// script declares the name itself. Fails at a name that several servers have.
+pub(super) fn find(
+    root: Node<'_>,
+    script: &str,
+    servers: &ServerNames,
+) -> Result<Vec<CallSite>, Unreadable> {
     let own = declared(root, script);
     let mut sites = Vec::new();
     for node in nodes(root).filter(|node| node.kind() == "call_expression") {
@@ -25,16 +32,20 @@ pub(super) fn find(root: Node<'_>, script: &str, servers: &[String]) -> Vec<Call
         }
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
         let (server, tool) = match path.as_slice() {
-            ["tools", server, tool] | [server, tool] => (*server, *tool),
+            ["tools", server, tool] => (*server, *tool),
+            [server, tool] if !GLOBALS.contains(server) => (*server, *tool),
             _ => continue,
         };
-        let named = servers.iter().find(|it| is_named(it, server));
+        let named = servers.find(server);
         let is_of_tools = path.len() == 3;
         if named.is_none() && !is_of_tools || is_member_of_function(tool) {
             continue;
         }
+        let named = named.unwrap_or(Ok(server));
         sites.push(CallSite {
-            server: named.cloned().unwrap_or_else(|| server.to_owned()),
+            server: named
+                .map_err(|why| Unreadable::at(node, script, why))?
+                .to_owned(),
             tool: tool.to_owned(),
             arguments: arguments_of(node, script),
             line: line_of(node),
@@ -43,12 +54,7 @@ pub(super) fn find(root: Node<'_>, script: &str, servers: &[String]) -> Vec<Call
             break;
         }
     }
-    sites
-}
-
-/// Returns true if `name` is the server's name, or the server's name as a global.
-fn is_named(server: &str, name: &str) -> bool {
-    server == name || server.replace('-', "_") == name
+    Ok(sites)
 }
 
 fn is_member_of_function(name: &str) -> bool {

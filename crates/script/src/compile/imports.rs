@@ -6,13 +6,15 @@ use super::{
     edits::Edits,
     nodes::{Unreadable, token},
 };
-use crate::advice::instead_of;
+use crate::{advice::instead_of, names::ServerNames};
 
-/// Replaces each import of a server by declarations; any other import is refused with its replacement.
+/// Replaces each import of a server, or of `fs`, by declarations; any other import is refused with its
+/// replacement.
 pub(super) fn replace(
     root: Node<'_>,
     script: &str,
     servers: &[String],
+    names: &ServerNames,
     edits: &mut Edits<'_>,
 ) -> Result<(), Unreadable> {
     let mut cursor = root.walk();
@@ -23,28 +25,33 @@ pub(super) fn replace(
         let text = |node: Node<'_>| &script[node.byte_range()];
         let source = statement.child_by_field_name("source").map(text);
         let source = source.unwrap_or_default().trim_matches(['"', '\'']);
-        let Some(server) = server_of(source, servers) else {
-            return Err(unknown(statement, script, source, servers));
+        let object = match object_of(source, names) {
+            Some(Ok(object)) => object,
+            Some(Err(why)) => return Err(Unreadable::at(statement, script, why)),
+            None => return Err(unknown(statement, script, source, servers)),
         };
         let clause = (0..statement.named_child_count())
             .filter_map(|at| statement.named_child(u32::try_from(at).ok()?))
             .find(|child| child.kind() == "import_clause");
-        let taken = clause.map(|clause| declarations(clause, script, server));
+        let taken = clause.map(|clause| declarations(clause, script, &object));
         edits.insert(statement.start_byte(), &taken.unwrap_or_default());
         edits.blank_statement(statement.byte_range());
     }
     Ok(())
 }
 
-fn server_of<'a>(source: &str, servers: &'a [String]) -> Option<&'a str> {
+/// Returns the object that a module stands for, or why it cannot be told.
+fn object_of<'a>(source: &str, names: &'a ServerNames) -> Option<Result<String, &'a str>> {
     let name = source.rsplit(['/', ':']).next()?;
-    let found = servers.iter().find(|server| *server == name);
-    found.map(String::as_str)
+    let of_server = |server: Result<&str, _>| Ok(format!("globalThis.tools[{:?}]", server?));
+    let module = source.trim_start_matches("node:");
+    let is_fs = matches!(module, "fs" | "fs/promises");
+    let found = names.find(name).map(of_server);
+    found.or_else(|| is_fs.then(|| Ok("globalThis.fs".to_owned())))
 }
 
 /// Returns `import a, { b as c } from "x"` as declarations.
-fn declarations(clause: Node<'_>, script: &str, server: &str) -> String {
-    let object = format!("globalThis.tools[{server:?}]");
+fn declarations(clause: Node<'_>, script: &str, object: &str) -> String {
     let mut cursor = clause.walk();
     let mut out = String::new();
     for part in clause.named_children(&mut cursor) {

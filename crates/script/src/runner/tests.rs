@@ -66,6 +66,8 @@ async fn run(runner: &Runner, script: &str, tools: &Echo) -> io::Result<ScriptOu
         script: script.to_owned(),
         args: RawValue::NULL.to_owned(),
         servers: vec!["s".to_owned()],
+        tools: RawValue::from_string(r#"{"git-hub":["a","b.c"]}"#.to_owned())
+            .expect("the value is JSON"),
         dry_run: false,
         wall_ms: u64::try_from(WALL_MAX.as_millis()).unwrap(),
     };

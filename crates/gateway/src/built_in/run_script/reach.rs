@@ -9,8 +9,10 @@ use std::sync::{
 use futures::{FutureExt as _, future::BoxFuture};
 use jsonrpc::Json;
 use parking_lot::Mutex;
+use registry::Entry;
 use results::ResultStore;
 use script::{CallSite, RequestError, RequestResult, ScriptRequest};
+use serde::Serialize;
 use serde_json::{
     Value, json,
     value::{RawValue, to_raw_value},
@@ -28,7 +30,10 @@ use crate::{
     envelope::{ExecuteRequest, Input, Options},
     error::ToolError,
     script_caller::ScriptCaller,
-    tools::{describe_tool::describe_tool, search_tools::search_tools},
+    tools::{
+        describe_tool::{describe_json, describe_tool},
+        search_tools::search_tools,
+    },
 };
 
 /// The parts of the gateway that scripts use.
@@ -126,6 +131,25 @@ impl<'a> Reach<'a> {
         raw_of(&reading.await?)
     }
 
+    /// The tools that a search can find, of one server or of all.
+    async fn list(&self, server: Option<String>) -> Result<Box<RawValue>, ToolError> {
+        let generation = self.parts.catalog.generation().await?;
+        let policy = Arc::clone(&self.context.policy);
+        let listing = spawn_blocking(move || {
+            let is_asked =
+                |it: &Entry| server.as_ref().is_none_or(|of| it.at.server.as_str() == of);
+            let entries = generation.entries().filter(|it| is_asked(it));
+            let seen = entries.filter(|it| policy.sees(&it.at.server, &it.category));
+            let tool = |it: &Entry| {
+                let signature = format!("{}{}", it.at, it.signature());
+                json!({"name": it.at.to_string(), "signature": signature, "description": it.purpose()})
+            };
+            raw_of(&seen.map(tool).collect::<Vec<_>>())
+        });
+        let listed = listing.await;
+        listed.map_err(|error| ToolError::Internal(error.to_string()))?
+    }
+
     async fn ask(&self, question: ScriptRequest) -> Result<Box<RawValue>, ToolError> {
         match question {
             ScriptRequest::Call { tool, input } => {
@@ -151,10 +175,16 @@ impl<'a> Reach<'a> {
                 let told = describe_tool(catalog, results, Some(&asked), &self.context).await?;
                 raw_of(&Value::from(told.printable()))
             }
+            ScriptRequest::Help { name } => {
+                let catalog = &self.parts.catalog;
+                let entry = catalog.resolve(&name, &self.context.policy).await?;
+                raw_of(&describe_json(catalog, &entry))
+            }
+            ScriptRequest::List { server } => self.list(server).await,
             ScriptRequest::Chunk { handle, from } => self.read_chunk(&handle, from).await,
             ScriptRequest::Workspace { verb, path, text } => {
                 let (workspace, dry_run) = (self.workspace.clone(), self.dry_run);
-                let changes = !matches!(verb.as_str(), "read" | "list");
+                let changes = !matches!(verb.as_str(), "read" | "list" | "exists");
                 if changes {
                     self.caller.check_may_change("the workspace")?;
                 }
@@ -225,6 +255,6 @@ impl script::Tools for Reach<'_> {
     }
 }
 
-fn raw_of(value: &Value) -> Result<Box<RawValue>, ToolError> {
+pub(super) fn raw_of(value: &impl Serialize) -> Result<Box<RawValue>, ToolError> {
     to_raw_value(value).map_err(|error| ToolError::Internal(error.to_string()))
 }
