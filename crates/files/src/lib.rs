@@ -33,5 +33,5 @@ pub use durable::{
 pub use folder::{FolderError, own_folder, private_folder};
 pub use lock::{LOCK_WAIT, Lock};
 pub use log::{BoundedLog, LOG_BYTES_MAX, put_aside};
-pub use open::{open_to_append, open_to_read};
-pub use whole::{UNFINISHED, Unfinished, sync_folder, write_whole};
+pub use open::{open_to_append, open_to_read, read_text_within};
+pub use whole::{UNFINISHED, Unfinished, replace_folder, sync_folder, write_whole};

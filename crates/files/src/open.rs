@@ -3,7 +3,7 @@
 
 use std::{
     fs::{File, OpenOptions},
-    io,
+    io::{self, Read as _},
     os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _},
     path::Path,
 };
@@ -29,6 +29,21 @@ pub fn open_to_read(path: &Path) -> io::Result<File> {
     Err(io::Error::other(format!("{what}, not a file")))
 }
 
+/// Reads a text file of at most `bytes_max` bytes that anyone may have made. A link is not followed.
+pub fn read_text_within(path: &Path, bytes_max: usize) -> io::Result<String> {
+    if std::fs::symlink_metadata(path)?.is_symlink() {
+        return Err(io::Error::other("it is a link"));
+    }
+    let mut text = String::new();
+    let limit = u64::try_from(bytes_max).unwrap_or(u64::MAX);
+    let mut file = open_to_read(path)?.take(limit.saturating_add(1));
+    file.read_to_string(&mut text)?;
+    if text.len() > bytes_max {
+        return Err(io::Error::other(format!("it has over {bytes_max} bytes")));
+    }
+    Ok(text)
+}
+
 /// Opens a file for appending; creates it if it is missing.
 pub fn open_to_append(path: &Path) -> io::Result<File> {
     open(File::options().append(true), path)
@@ -49,7 +64,7 @@ fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
 mod tests {
     use std::{fs, io::Write as _, os::unix::fs::PermissionsExt as _};
 
-    use super::{open_to_append, open_to_lock, open_to_read};
+    use super::{open_to_append, open_to_lock, open_to_read, read_text_within};
 
     #[test]
     fn what_is_no_file_is_refused_at_once() {
@@ -74,7 +89,10 @@ mod tests {
         let mode = fs::metadata(&file).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
 
+        assert_eq!(read_text_within(&file, 2).unwrap(), "ab");
+        assert!(read_text_within(&file, 1).is_err());
         std::os::unix::fs::symlink(&file, &link).unwrap();
+        assert!(read_text_within(&link, 2).is_err());
         assert!(open_to_append(&link).is_err());
         assert!(open_to_lock(&link).is_err());
     }

@@ -1,7 +1,7 @@
 //! Files that are replaced atomically: each is written beside its destination, then renamed.
 
 use std::{
-    fs::{File, Permissions},
+    fs::{self, File, Permissions},
     io::{self, Write},
     path::{Path, PathBuf},
 };
@@ -104,6 +104,31 @@ pub fn write_whole(place: &Path, bytes: &[u8]) -> io::Result<()> {
     file.finish()
 }
 
+/// Replaces a folder by one that `write` fills; the old one is removed. A failure leaves the old one.
+pub fn replace_folder<T, E: From<io::Error>>(
+    place: &Path,
+    write: impl FnOnce(&Path) -> Result<T, E>,
+) -> Result<T, E> {
+    fs::create_dir_all(folder_of(place))?;
+    let both = tempfile::Builder::new()
+        .prefix(UNFINISHED)
+        .tempdir_in(folder_of(place))?;
+    let [new, old] = ["new", "old"].map(|name| both.path().join(name));
+    fs::create_dir(&new)?;
+    let written = write(&new)?;
+    let is_new = !place.exists();
+    if !is_new {
+        fs::rename(place, &old)?;
+    }
+    if let Err(error) = fs::rename(&new, place) {
+        if !is_new && fs::rename(&old, place).is_err() {
+            let _ = both.keep();
+        }
+        return Err(error.into());
+    }
+    Ok(written)
+}
+
 /// Waits until the names in the folder of `place` survive a power loss.
 pub fn sync_folder(place: &Path) -> io::Result<()> {
     File::open(folder_of(place))?.sync_all()?;
@@ -122,7 +147,7 @@ fn folder_of(place: &Path) -> &Path {
 mod tests {
     use std::{fs, io::Write as _, os::unix::fs::PermissionsExt as _};
 
-    use super::{Unfinished, sync_folder, write_whole};
+    use super::{Unfinished, replace_folder, sync_folder, write_whole};
 
     #[test]
     fn a_file_is_private_and_there_when_it_is_whole() {
@@ -141,6 +166,21 @@ mod tests {
 
         drop(Unfinished::begin(&place).unwrap());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_folder_is_replaced_when_it_is_whole() {
+        let home = tempfile::tempdir().unwrap();
+        let place = home.path().join("deep/place");
+        let write =
+            |name: &'static str| replace_folder(&place, move |new| fs::write(new.join(name), name));
+        write("a").unwrap();
+        write("b/c").unwrap_err();
+        assert_eq!(fs::read(place.join("a")).unwrap(), b"a");
+        write("b").unwrap();
+        assert!(!place.join("a").exists() && place.join("b").exists());
+        let left = fs::read_dir(home.path().join("deep")).unwrap();
+        assert_eq!(left.count(), 1);
     }
 
     #[test]

@@ -71,7 +71,7 @@ pub use spec::{
     CALL_TIMEOUT_DEFAULT, IDLE_TIMEOUT_DEFAULT, Launch, START_TIMEOUT_DEFAULT, Sandbox,
     ServerScope, ServerSpec, Spoken, Start,
 };
-pub use survey::Survey;
+pub use survey::{SNAPSHOT_BYTES_MAX, Survey};
 pub use taken::Sharing;
 pub use template::{Template, TemplateError, Unset};
 pub use updates::UpdateSink;

@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use tool::Capability;
 
-use crate::Spoken;
+use crate::{
+    Spoken,
+    limits::{ABOUT_CHARS_MAX, INSTRUCTIONS_CHARS_MAX},
+};
 
 /// The information that a server reported about itself in the handshake.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,4 +24,18 @@ pub struct ServerInfo {
     pub offers_tools: bool,
     /// The other capabilities that the server announced.
     pub capabilities: BTreeSet<Capability>,
+}
+
+impl ServerInfo {
+    /// Cuts the texts to their bounds, without hidden characters.
+    pub(crate) fn bounded(mut self) -> Self {
+        let line = |text: String| printable::one_line_of(&text, ABOUT_CHARS_MAX);
+        self.name = self.name.map(line);
+        self.version = self.version.map(line);
+        self.instructions = self.instructions.map(|text| {
+            let first = printable::first_chars(&text, INSTRUCTIONS_CHARS_MAX);
+            printable::prose(first).into_owned()
+        });
+        self
+    }
 }

@@ -1,7 +1,10 @@
 //! Surveys: a server's whole `tools/list` and its other lists, page by page, with a limit on every
 //! element.
 
+mod kept;
 mod offer;
+
+pub use kept::SNAPSHOT_BYTES_MAX;
 
 use std::{
     collections::HashSet,

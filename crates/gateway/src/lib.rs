@@ -19,6 +19,7 @@ mod dispatcher;
 mod elicitation;
 mod envelope;
 mod error;
+pub mod exported;
 mod find;
 mod forward;
 mod gateway;

@@ -88,6 +88,23 @@ async fn ask(
     }
 }
 
+/// Makes the outcome of lists that were read from elsewhere.
+pub async fn take_kept(
+    catalog: &Arc<Catalog>,
+    server: ServerName,
+    survey: Survey,
+    count: Count,
+) -> SurveyOutcome {
+    let (began, note) = (Instant::now(), catalog.surveys.begin(&server, true));
+    let (news, dropped) = read_news(catalog, server, now_ms(), Ok(survey), count).await;
+    SurveyOutcome {
+        news,
+        dropped,
+        seconds: began.elapsed().as_secs_f64(),
+        note,
+    }
+}
+
 fn explain(failure: &Failure) -> SurveyFailure {
     SurveyFailure {
         why: failure.to_string(),

@@ -1,5 +1,6 @@
 //! The gateway with in-memory servers, for tests that need no process.
 
+mod exported;
 mod forward;
 mod instructions;
 mod logins;

@@ -135,7 +135,7 @@ pub(crate) fn make_bar(length: usize, things: &str, is_quiet: bool) -> ProgressB
 }
 
 /// The outcome of a reindex for one server.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Reindexed {
     pub(crate) server: String,
     pub(crate) tools: usize,

@@ -84,6 +84,17 @@ impl Generation {
         self.tools.visible.iter().map(|entry| &**entry)
     }
 
+    /// Returns the tools that can be called: the visible ones, then the hidden ones.
+    pub fn callable(&self) -> impl Iterator<Item = &Entry> {
+        let all = self.tools.visible.iter().chain(&self.tools.hidden);
+        all.map(|entry| &**entry)
+    }
+
+    /// Returns the tools that rules or pins block.
+    pub fn blocked(&self) -> impl Iterator<Item = &ToolRef> {
+        self.tools.denied.iter().map(|(at, _)| at)
+    }
+
     /// Returns the servers in the order of the configuration.
     pub fn servers(&self) -> &[Arc<KnownServer>] {
         &self.tools.servers

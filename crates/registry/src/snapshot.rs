@@ -128,7 +128,7 @@ impl Snapshot {
     /// The file's text: the same tools give the same bytes, one tool a line, each as it was sent.
     ///
     /// Costs and times are left to the catalog, so an unchanged server keeps its file.
-    pub(crate) fn to_text(&self) -> String {
+    pub fn to_text(&self) -> String {
         let head = SnapshotHead {
             format: FORMAT,
             server_name: self.server_name.clone(),

@@ -51,6 +51,49 @@ async fn one_server_can_be_reindexed_alone() {
 }
 
 #[tokio::test]
+async fn an_export_is_read_back_without_asking_a_server() {
+    let house = house([two_tools(), fake("second").tool("Delta.x", Step::Echo)]);
+    house.cli(["reindex"]).await.ended(0);
+    let folder = house.path("tools").display().to_string();
+    let ask = async || {
+        let mut said = Vec::new();
+        for words in [
+            &["search", "alpha"][..],
+            &["search", "delta", "--json"],
+            &["describe", "first/beta", "--json"],
+            &["describe", "second/Delta.x"],
+            &["list", "--json"],
+        ] {
+            let standalone = words.iter().chain(&["--standalone"]);
+            said.push(house.cli(standalone).await.ended(0).to_owned());
+        }
+        said
+    };
+    let before = ask().await;
+    let exported = house.cli(["reindex", "--export", &folder]).await;
+    assert!(
+        exported.ended(0).contains("3 tools of 2 servers"),
+        "{}",
+        exported.stdout
+    );
+    remove(&house.path("xdg-state"));
+    let imported = house.cli(["reindex", "--import", &folder]).await;
+    assert!(imported.ended(0).contains("second"), "{}", imported.stdout);
+    assert_eq!(ask().await, before);
+    assert_eq!([house.starts("first"), house.starts("second")], [1, 1]);
+    // A second export replaces the first one; a folder of others is left alone.
+    house.cli(["reindex", "--export", &folder]).await.ended(0);
+    let home = house.path("").display().to_string();
+    let refused = house.cli(["reindex", "--export", &home]).await;
+    assert!(
+        refused.stderr.contains("no earlier export"),
+        "{}",
+        refused.stderr
+    );
+    house.stops_clean().await;
+}
+
+#[tokio::test]
 async fn the_exit_code_tells_all_some_or_none() {
     let dead = || fake("dead").before([Step::stderr("no\n"), Step::Exit(1)]);
     let all = house([two_tools()]).cli(["reindex"]).await.code;

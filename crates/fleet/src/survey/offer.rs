@@ -1,7 +1,7 @@
 //! The lists besides tools that a server announces. A list that cannot be read is left out with the
 //! reason, without an effect on the others.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use serde_json::value::RawValue;
 use tokio::time::timeout;
@@ -35,18 +35,41 @@ pub(super) async fn read(link: &Link) -> (Offer, Vec<String>) {
             "its prompts and resources took longer than {seconds} s"
         ));
     }
+    (gather(&mut lists, capabilities, &mut dropped), dropped)
+}
+
+/// Reads the lists that the text of a snapshot has. Returns the reasons for missing items as well.
+pub(super) fn read_kept(text: &str, capabilities: BTreeSet<Capability>) -> (Offer, Vec<String>) {
+    let mut lists =
+        [ItemKind::Prompt, ItemKind::Resource, ItemKind::Template].map(ListReading::new);
+    let fields = jsonrpc::Fields::of(text);
+    for list in &mut lists {
+        let key = list.kind.list_key();
+        let is_there = fields.as_ref().is_some_and(|it| it.get(key).is_some());
+        if let Some(why) = is_there.then(|| list.take(text).err()).flatten() {
+            list.dropped.push(format!("`{key}`: {why}"));
+        }
+    }
+    let mut dropped = Vec::new();
+    (gather(&mut lists, capabilities, &mut dropped), dropped)
+}
+
+fn gather(
+    lists: &mut [ListReading; 3],
+    capabilities: BTreeSet<Capability>,
+    dropped: &mut Vec<String>,
+) -> Offer {
     let mut take = |list: &mut ListReading| {
         dropped.append(&mut list.dropped);
         std::mem::take(&mut list.items)
     };
-    let [prompts, resources, templates] = &mut lists;
-    let offer = Offer {
+    let [prompts, resources, templates] = lists;
+    Offer {
         capabilities,
         prompts: take(prompts),
         resources: take(resources),
         templates: take(templates),
-    };
-    (offer, dropped)
+    }
 }
 
 fn capability(kind: ItemKind) -> Capability {

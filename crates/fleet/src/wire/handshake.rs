@@ -4,7 +4,6 @@ use std::{collections::BTreeSet, fmt, future::ready, sync::atomic::Ordering};
 
 use jsonrpc::Closed;
 use jsonrpc::mcp::{HEADER_MISMATCH, Revision, Transport, meta};
-use printable::one_line_of;
 use rmcp::{
     ClientHandler, ErrorData, Peer, RoleClient,
     model::{
@@ -26,7 +25,6 @@ use crate::{
     ServerInfo, Spoken,
     changes::OnListChanged,
     error::{Denied, describe},
-    limits::{ABOUT_CHARS_MAX, INSTRUCTIONS_CHARS_MAX},
     request::Request,
     roots::Roots,
 };
@@ -192,12 +190,9 @@ fn read_about(peer: &Peer<RoleClient>, transport: Transport) -> ServerInfo {
     };
     let implementation = info.server_info.as_ref();
     ServerInfo {
-        name: implementation.map(|it| one_line_of(&it.name, ABOUT_CHARS_MAX)),
-        version: implementation.map(|it| one_line_of(&it.version, ABOUT_CHARS_MAX)),
-        instructions: info.instructions.as_deref().map(|text| {
-            let first = printable::first_chars(text, INSTRUCTIONS_CHARS_MAX);
-            printable::prose(first).into_owned()
-        }),
+        name: implementation.map(|it| it.name.clone()),
+        version: implementation.map(|it| it.version.clone()),
+        instructions: info.instructions.clone(),
         spoken: Spoken {
             revision: Revision::named(info.protocol_version.as_str()),
             transport,
@@ -205,6 +200,7 @@ fn read_about(peer: &Peer<RoleClient>, transport: Transport) -> ServerInfo {
         offers_tools: info.capabilities.tools.is_some(),
         capabilities: read_capabilities(&info.capabilities, info.protocol_version.as_str()),
     }
+    .bounded()
 }
 
 fn read_capabilities(said: &ServerCapabilities, revision: &str) -> BTreeSet<Capability> {
