@@ -96,6 +96,15 @@ impl Document {
         names.into_iter().map(|(_, name)| name).collect()
     }
 
+    /// The keys of a server's table, or of the whole file.
+    pub fn keys(&self, server: Option<&str>) -> Vec<String> {
+        let keys = |table: &dyn TableLike| table.iter().map(|(key, _)| key.to_owned()).collect();
+        match server {
+            Some(name) => self.server(name).map(keys).unwrap_or_default(),
+            None => keys(self.toml.as_table()),
+        }
+    }
+
     /// Adds a server after the existing ones.
     pub fn add_server(&mut self, name: &ServerName, server: &NewServer) -> Result<(), EditError> {
         if self.server(name.as_str()).is_ok() {

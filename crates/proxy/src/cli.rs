@@ -136,7 +136,7 @@ impl Command {
             Self::Doctor(args) => args.run(global),
             Self::Demo => demo::play(),
             Self::Config(action) => action.run(global),
-            Self::Generate(action) => action.run(CommandLine::command()),
+            Self::Generate(action) => action.run(global, CommandLine::command()),
             Self::Reaper => {
                 processes::reap(std::io::stdin().lock());
                 Ok(Exit::Success)

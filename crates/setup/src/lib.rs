@@ -8,6 +8,7 @@ pub mod add;
 mod advice;
 pub mod doctor;
 pub mod known;
+pub mod leaving;
 pub mod moving;
 pub mod naming;
 

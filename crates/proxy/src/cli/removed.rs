@@ -1,4 +1,4 @@
-//! Commands and options of earlier versions, and their replacements.
+//! Commands and options of earlier versions, or that people expect, and their replacements.
 
 use std::ffi::OsString;
 
@@ -6,12 +6,13 @@ use clap::error::{ContextKind, ContextValue};
 
 /// Commands that do not exist, each with the one that does: removed ones, which will be deleted with the
 /// next release, and those that people look for.
-pub(super) const COMMANDS: [(&str, &str); 14] = [
+pub(super) const COMMANDS: [(&str, &str); 15] = [
     ("allow", "policy allow"),
     ("categories", "list --categories"),
     ("completions", "generate completions"),
     ("disable", "servers disable"),
     ("enable", "servers enable"),
+    ("export", "generate entries"),
     ("history", "review --history"),
     ("man", "generate man"),
     ("rename", "servers rename"),

@@ -1,5 +1,5 @@
-//! `proxy generate`: shell completions and manual pages, generated from the command line; a text for
-//! the instructions of agents.
+//! `proxy generate`: shell completions and manual pages, generated from the command line; entries of
+//! clients; a text for the instructions of agents.
 
 use std::{
     fs,
@@ -7,11 +7,19 @@ use std::{
 };
 
 use anyhow::Context as _;
-use clap::Subcommand;
+use clap::{Subcommand, ValueEnum};
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use crate::{cli::complete, exit::Exit, report};
+use config::{Config, edit::Document};
+use setup::leaving::{Entries, write_entries};
+
+use super::{moving::say_all, with_config};
+use crate::{
+    cli::{complete, global::Global},
+    exit::Exit,
+    report,
+};
 
 const COMPLETIONS: &str = "\
 Examples:
@@ -29,7 +37,12 @@ const SNIPPET: &str = "\
 When a task needs a service, data or action beyond your built-in tools, call `search_tools` of the MCP \
 server `proxy` first, then `execute_dynamic_tool`. Never guess a tool name.";
 
-/// Print shell completions, manual pages or a text for agents
+const ENTRIES: &str = "\
+Examples:
+  proxy generate entries > .mcp.json
+  proxy generate entries --format toml >> ~/.codex/config.toml";
+
+/// Print completions, manual pages, entries for clients or a text for agents
 #[derive(Debug, Subcommand)]
 pub(crate) enum GenerateAction {
     /// Print a script that completes commands, servers and tools
@@ -47,11 +60,30 @@ pub(crate) enum GenerateAction {
     /// Print a text for CLAUDE.md or AGENTS.md that says when to use proxy
     #[command(after_help = SNIPPET_EXAMPLE)]
     Snippet,
+    /// Print the enabled servers as a client lists them, to use them without proxy
+    ///
+    /// A secret is printed as a variable. Stderr names what has no counterpart.
+    #[command(after_help = ENTRIES)]
+    Entries {
+        /// Form of the entries
+        #[arg(long, value_enum, default_value_t = Form::Json)]
+        format: Form,
+    },
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Form {
+    /// `mcpServers`, for Claude, Cursor and most clients
+    #[value(alias = "claude")]
+    Json,
+    /// `mcp_servers`, for Codex
+    #[value(alias = "codex")]
+    Toml,
 }
 
 impl GenerateAction {
     /// `command` is the command line with clap's own help template.
-    pub(crate) fn run(self, command: clap::Command) -> anyhow::Result<Exit> {
+    pub(crate) fn run(self, global: &Global, command: clap::Command) -> anyhow::Result<Exit> {
         match self {
             Self::Completions { shell } => {
                 let mut script = Vec::new();
@@ -64,8 +96,19 @@ impl GenerateAction {
                 report::print_data(SNIPPET);
                 Ok(Exit::Success)
             }
+            Self::Entries { format } => {
+                with_config(global, |config| print_entries(&config, format))
+            }
         }
     }
+}
+
+fn print_entries(config: &Config, format: Form) -> anyhow::Result<Exit> {
+    let document = Document::read(&config.file)?;
+    let Entries { text, remarks } = write_entries(config, &document, matches!(format, Form::Toml));
+    report::print_data(text.trim_end());
+    say_all(&remarks);
+    Ok(Exit::Success)
 }
 
 /// Prints one page to stdout; or writes, into a folder, one for the program and one for each command.
