@@ -62,7 +62,6 @@ async fn an_export_is_read_back_without_asking_a_server() {
             &["search", "delta", "--json"],
             &["describe", "first/beta", "--json"],
             &["describe", "second/Delta.x"],
-            &["list", "--json"],
         ] {
             let standalone = words.iter().chain(&["--standalone"]);
             said.push(house.cli(standalone).await.ended(0).to_owned());
@@ -83,8 +82,11 @@ async fn an_export_is_read_back_without_asking_a_server() {
     assert_eq!([house.starts("first"), house.starts("second")], [1, 1]);
     // A second export replaces the first one; a folder of others is left alone.
     house.cli(["reindex", "--export", &folder]).await.ended(0);
-    let home = house.path("").display().to_string();
-    let refused = house.cli(["reindex", "--export", &home]).await;
+    let other = house.path("other");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("mine.txt"), "x").unwrap();
+    let other = other.display().to_string();
+    let refused = house.cli(["reindex", "--export", &other]).await;
     assert!(
         refused.stderr.contains("no earlier export"),
         "{}",
