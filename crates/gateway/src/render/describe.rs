@@ -16,7 +16,6 @@ use super::{
     room::{self, Form, Section},
     whole_lines,
 };
-use crate::definitions::DESCRIBE;
 
 /// The longest beginning of a description that is read, in characters; a million were seen.
 const DESCRIPTION_CHARS_MAX: usize = 20_000;
@@ -247,7 +246,7 @@ fn begin_guide(at: &ToolRef, description: &str) -> Section {
         text.truncate(room::beginning(&text, GUIDE_TOKENS_SHOWN).trim_end().len());
     }
     let more = json!({"name": at.to_string(), "full": true});
-    let more = format!(". All of it: {DESCRIBE} {more}");
+    let more = format!(". All of it: describe_tool {more}");
     Section {
         label: "",
         text,
