@@ -69,7 +69,12 @@ impl<'a> Commit<'a> {
                 .cloned()
                 .unwrap_or_default();
             let is_outdated = is_outdated(&known, asked_ms, now);
-            let (mut record, plan, altered) = match outcome {
+            let ServerChange {
+                mut record,
+                plan,
+                altered,
+                version,
+            } = match outcome {
                 _ if is_outdated => keep(known),
                 Ok(snapshot) => self.fresh(&known, &snapshot.in_order())?,
                 Err(why) => mark_stale(known, why, now),
@@ -81,6 +86,7 @@ impl<'a> Commit<'a> {
                 server: server.clone(),
                 plan,
                 altered,
+                version,
                 tokens: record.tokens,
                 stale: record.stale.clone(),
             });
@@ -102,11 +108,7 @@ impl<'a> Commit<'a> {
         })
     }
 
-    fn fresh(
-        &mut self,
-        known: &Record,
-        snapshot: &Snapshot,
-    ) -> io::Result<(Record, Plan, Altered)> {
+    fn fresh(&mut self, known: &Record, snapshot: &Snapshot) -> io::Result<ServerChange> {
         let text = snapshot.to_text();
         let file_name = Snapshot::file_name(&snapshot.server, &text);
         let kept = known.read_snapshot(self.disk);
@@ -141,8 +143,16 @@ impl<'a> Commit<'a> {
         record.note_digests(&snapshot.tools);
         record.keep_changes(known, &plan.changed);
         record.guess(Guess::new(names, &snapshot.tools));
-        let altered = find_altered(&plan, before, &snapshot.tools);
-        Ok((record, plan, altered))
+        let versions = kept
+            .as_ref()
+            .map(|kept| [&kept.head.server_version, &snapshot.server_version]);
+        let versions = versions.filter(|[before, now]| before != now);
+        Ok(ServerChange {
+            record,
+            altered: find_altered(&plan, before, &snapshot.tools),
+            plan,
+            version: versions.map(|[before, now]| (before.clone(), now.clone())),
+        })
     }
 
     /// Compares the current definitions with the accepted ones.
@@ -171,6 +181,15 @@ impl<'a> Commit<'a> {
     }
 }
 
+/// The record of a server after its survey, and what changed.
+#[derive(Debug, Default)]
+struct ServerChange {
+    record: Record,
+    plan: Plan,
+    altered: Altered,
+    version: Option<(String, String)>,
+}
+
 /// The previous and the current definition of each changed tool, by tool name.
 type Altered = BTreeMap<String, (String, String)>;
 
@@ -193,16 +212,19 @@ fn is_outdated(known: &Record, asked_ms: u64, now: u64) -> bool {
     known.snapshot.is_some() && asked_ms < known.asked_ms && known.asked_ms <= now_ms
 }
 
-fn keep(known: Record) -> (Record, Plan, Altered) {
-    let plan = Plan {
-        same: known.tools.clone(),
-        ..Plan::default()
-    };
-    (known, plan, Altered::new())
+fn keep(known: Record) -> ServerChange {
+    ServerChange {
+        plan: Plan {
+            same: known.tools.clone(),
+            ..Plan::default()
+        },
+        record: known,
+        ..ServerChange::default()
+    }
 }
 
 /// Marks a server as stale after a failed survey; everything else is unchanged.
-fn mark_stale(known: Record, why: SurveyFailure, now: u64) -> (Record, Plan, Altered) {
+fn mark_stale(known: Record, why: SurveyFailure, now: u64) -> ServerChange {
     let surveyed_at = if known.snapshot.is_some() {
         known.surveyed_at
     } else {

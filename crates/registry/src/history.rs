@@ -29,8 +29,25 @@ pub struct HistoryEntry {
     pub changed: Vec<String>,
     /// Tools that were removed.
     pub removed: Vec<String>,
+    /// The server's version before and after, if it changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<(String, String)>,
     /// The previous and the new definition of each changed tool.
     pub definitions: BTreeMap<String, (String, String)>,
+}
+
+impl HistoryEntry {
+    /// Removes all changes but those of one tool. Returns true if there are any.
+    pub fn keep_tool(&mut self, tool: &str) -> bool {
+        for names in [&mut self.added, &mut self.changed, &mut self.removed] {
+            names.retain(|name| name == tool);
+        }
+        self.definitions.retain(|name, _| name == tool);
+        self.version = None;
+        [&self.added, &self.changed, &self.removed]
+            .iter()
+            .any(|names| !names.is_empty())
+    }
 }
 
 /// Reads the changes that surveys found, oldest first, of one server or of all servers.
@@ -53,10 +70,12 @@ pub(crate) fn note(disk: &Disk, planned: &[Planned], now: u64) {
         server,
         plan,
         altered,
+        version,
         ..
     } in planned
     {
-        if plan.added.is_empty() && plan.changed.is_empty() && plan.removed.is_empty() {
+        let is_same = plan.added.is_empty() && plan.changed.is_empty() && plan.removed.is_empty();
+        if is_same && version.is_none() {
             continue;
         }
         let bytes: usize = altered.values().map(|(a, b)| a.len() + b.len()).sum();
@@ -68,6 +87,7 @@ pub(crate) fn note(disk: &Disk, planned: &[Planned], now: u64) {
             added: plan.added.clone(),
             changed: plan.changed.clone(),
             removed: plan.removed.clone(),
+            version: version.clone(),
             definitions: if is_short {
                 altered.clone()
             } else {
@@ -90,7 +110,25 @@ pub(crate) fn note(disk: &Disk, planned: &[Planned], now: u64) {
 
 #[cfg(test)]
 mod tests {
+    use super::HistoryEntry;
     use crate::{Registry, Rules};
+
+    #[test]
+    fn the_history_of_a_tool_has_only_its_own_changes() {
+        let mut entry = HistoryEntry {
+            added: vec!["a".to_owned(), "b".to_owned()],
+            removed: vec!["c".to_owned()],
+            version: Some(("1".to_owned(), "2".to_owned())),
+            ..HistoryEntry::default()
+        };
+        assert!(entry.clone().keep_tool("c"));
+        assert!(!entry.clone().keep_tool("x"));
+        assert!(entry.keep_tool("b"));
+        assert_eq!(
+            (entry.added.as_slice(), entry.version),
+            (&["b".to_owned()][..], None)
+        );
+    }
 
     #[test]
     fn an_entry_has_one_number_whatever_is_asked_for() {

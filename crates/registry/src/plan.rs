@@ -28,6 +28,8 @@ pub struct Planned {
     pub plan: Plan,
     /// The previous and the current definition of each changed tool.
     pub altered: BTreeMap<String, (String, String)>,
+    /// The server's version before and after, if it changed.
+    pub version: Option<(String, String)>,
     /// The number of tokens that all definitions of the server would cost a model.
     pub tokens: u64,
     /// The reason why the survey failed and the last snapshot, if there is one, was kept.

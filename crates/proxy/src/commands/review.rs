@@ -1,11 +1,11 @@
 //! `proxy review`: definitions that changed since they were accepted, and the history of changes.
 
-use std::path::PathBuf;
+use std::{collections::BTreeSet, path::PathBuf};
 
 use clap::{ArgAction, Args};
 use clap_complete::ArgValueCompleter;
 use gateway::Gateway;
-use registry::{DecideError, HistoryEntry, Review, ShownDefinition, Subject};
+use registry::{DecideError, HistoryEntry, KnownNames, Review, ShownDefinition, Subject};
 use serde_json::{Value, json};
 use setup::moving::difference;
 use tool::ServerName;
@@ -18,6 +18,9 @@ use crate::{
     table::{render_rows, wrap},
 };
 
+/// The most similar names that an error lists.
+const NEAR_MAX: usize = 3;
+
 const EXAMPLES: &str = "\
 Examples:
   proxy review notes                          prints the command that accepts all of it, too
@@ -25,6 +28,7 @@ Examples:
   proxy review notes add_note --refuse DIGEST
   proxy review notes --accept                 on a terminal: show the definitions and ask
   proxy review notes --history                list the changes of every survey
+  proxy review notes/add_note --history       those of one tool
   proxy review --history notes --diff 0 3     from before the first entry to the third
 
 Exit codes: 0 nothing to review, or decided, 1 something to review, or no such name,
@@ -54,7 +58,7 @@ pub(crate) struct ReviewArgs {
     /// Refuse the definitions printed with this digest, until they change
     #[arg(long, value_name = "DIGEST", num_args = 0..=1, action = ArgAction::Append, value_parser = parse_digest)]
     refuse: Option<Vec<String>>,
-    /// List the tools that each survey added, changed or removed
+    /// List the tools that each survey added, changed or removed, and new versions of servers
     #[arg(long, conflicts_with_all = ["names", "accept", "refuse"])]
     history: bool,
     /// With --history: show the difference between two entries, by their numbers
@@ -347,18 +351,29 @@ fn show_difference(name: &str, before: Option<&str>, now: &str) -> String {
 }
 
 fn print_history(gateway: &Gateway, global: &Global, asked: &ReviewArgs) -> Exit {
-    let entries = gateway
-        .catalog
-        .registry
-        .list_history(asked.server.as_deref());
+    let registry = &gateway.catalog.registry;
+    let mut entries = registry.list_history(None);
+    let last = entries.len();
+    if let Some(name) = asked.server.as_deref() {
+        if let Err(why) = check_name(&registry.known_names(), &entries, name) {
+            report::say(&why);
+            return Exit::Nothing;
+        }
+        let (server, tool) = split_tool(name);
+        entries.retain(|it| it.server == server);
+        if let Some(tool) = tool {
+            entries.retain_mut(|it| it.keep_tool(tool));
+        }
+    }
     if let [from, to] = asked.diff.as_slice() {
-        let last = gateway.catalog.registry.list_history(None).len();
         return print_between(&entries, *from, *to, last);
     }
     if global.json {
         let numbered = entries.iter().map(|it| {
+            let version = it.version.as_ref();
+            let version = version.map(|(before, now)| json!({"before": before, "now": now}));
             json!({"number": it.number, "at": it.at, "server": it.server, "added": it.added,
-                "changed": it.changed, "removed": it.removed})
+                "changed": it.changed, "removed": it.removed, "version": version})
         });
         report::print_json(&Value::from(numbered.collect::<Vec<_>>()));
         return Exit::Success;
@@ -387,7 +402,57 @@ fn names_of(entry: &HistoryEntry) -> String {
     ];
     let lists = lists.iter().filter(|(_, names)| !names.is_empty());
     let lists = lists.map(|(what, names)| format!("{what} {}", names.join(", ")));
-    lists.collect::<Vec<_>>().join("; ")
+    let version = entry.version.as_ref().map(|(before, now)| {
+        let shown = |version: &str| match printable::one_line(version) {
+            version if version.is_empty() => "(none)".to_owned(),
+            version => version,
+        };
+        format!("version {} -> {}", shown(before), shown(now))
+    });
+    lists.chain(version).collect::<Vec<_>>().join("; ")
+}
+
+/// Splits `SERVER/TOOL`.
+fn split_tool(name: &str) -> (&str, Option<&str>) {
+    let parts = name.split_once('/');
+    parts.map_or((name, None), |(server, tool)| (server, Some(tool)))
+}
+
+/// Checks that a server or tool is known, or was when a survey found a change. The error names
+/// similar ones.
+fn check_name(known: &KnownNames, entries: &[HistoryEntry], name: &str) -> Result<(), String> {
+    let (server, tool) = split_tool(name);
+    let find = |wanted: &str, before: &str, names: BTreeSet<&str>, list: String| {
+        if names.contains(wanted) {
+            return Ok(());
+        }
+        let near = tool::near(wanted, names, NEAR_MAX).into_iter();
+        let near: Vec<String> = near.map(|it| format!("{before}{it}")).collect();
+        let hint = if near.is_empty() {
+            format!("`{list}` lists them")
+        } else {
+            format!("did you mean {}?", near.join(", "))
+        };
+        let kind = if before.is_empty() { "server" } else { "tool" };
+        let wanted = printable::one_line(wanted);
+        Err(format!("error: no {kind} `{before}{wanted}`\nhint: {hint}"))
+    };
+    let servers = known.tools.iter().map(|(server, _)| server.as_str());
+    let servers = servers.chain(entries.iter().map(|it| it.server.as_str()));
+    find(server, "", servers.collect(), "proxy servers".to_owned())?;
+    let Some(tool) = tool else { return Ok(()) };
+    let listed = known.tools.iter().filter(|(it, _)| it.as_str() == server);
+    let listed = listed.flat_map(|(_, tools)| tools.iter().flatten());
+    let of_server = entries.iter().filter(|it| it.server == server);
+    let past = of_server.flat_map(|it| it.added.iter().chain(&it.changed).chain(&it.removed));
+    let tools = listed.chain(past).map(String::as_str);
+    let before = format!("{server}/");
+    find(
+        tool,
+        &before,
+        tools.collect(),
+        format!("proxy list {server}"),
+    )
 }
 
 /// Prints the changes from the state after one entry to that after another; 0 is before all of them.

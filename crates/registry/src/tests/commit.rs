@@ -35,6 +35,27 @@ fn a_commit_says_what_it_changed() {
 }
 
 #[test]
+fn a_new_version_with_the_same_tools_is_in_the_history() {
+    let folder = tempdir().unwrap();
+    let registry = open(folder.path(), &["notes"]);
+    let of_version = |version: &str| {
+        let mut news = news("notes", &["add: a"]);
+        news.outcome.as_mut().unwrap().server_version = version.to_owned();
+        news
+    };
+    for (at, version) in [(1, "1.4.0"), (2, "1.5.0"), (3, "1.5.0")] {
+        registry
+            .commit(vec![of_version(version)], false, at)
+            .unwrap();
+    }
+    let history = registry.list_history(Some("notes"));
+    let versions = history.iter().map(|it| (it.at, it.version.clone()));
+    let bump = ("1.4.0".to_owned(), "1.5.0".to_owned());
+    assert_eq!(versions.collect::<Vec<_>>(), [(1, None), (2, Some(bump))]);
+    assert!(history[1].added.is_empty() && history[1].changed.is_empty());
+}
+
+#[test]
 fn the_same_tools_in_another_order_keep_their_file() {
     let folder = tempdir().unwrap();
     let registry = open(folder.path(), &["notes"]);
