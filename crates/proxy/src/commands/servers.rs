@@ -25,6 +25,7 @@ const EXAMPLES: &str = "\
 Examples:
   proxy servers
   proxy servers --tokens             the tokens that your clients save
+  proxy servers --tokens --price 3   and their price, at 3 dollars per million tokens
   proxy servers disable github
   proxy servers rename github gh
   proxy servers restart github";
@@ -41,6 +42,21 @@ pub(crate) struct ServersArgs {
     /// With --tokens: print the tokens of each tool, the largest first
     #[arg(long, requires = "tokens")]
     by_tool: bool,
+    /// With --tokens: print the price too, at this many dollars per million input tokens
+    #[arg(
+        long,
+        value_name = "DOLLARS",
+        requires = "tokens",
+        conflicts_with = "by_tool"
+    )]
+    #[arg(value_parser = parse_price)]
+    price: Option<f64>,
+}
+
+fn parse_price(text: &str) -> Result<f64, String> {
+    let price = text.parse().ok();
+    let price = price.filter(|price: &f64| price.is_finite() && *price >= 0.0);
+    price.ok_or_else(|| "write dollars per million tokens, such as 3 or 0.25".to_owned())
 }
 
 #[derive(Debug, Subcommand)]
@@ -79,7 +95,7 @@ impl ServersArgs {
             Some(ServersAction::Rename { from, to }) => change::rename(global, &from, &to),
             Some(ServersAction::Restart(names)) => restart(global, names.servers),
             None if self.tokens => with_surveyed_gateway(global, async |gateway| {
-                tokens::print_tokens(gateway, global.json, self.by_tool).await
+                tokens::print_tokens(gateway, global.json, self.by_tool, self.price).await
             }),
             None => with_gateway(global, async |gateway| {
                 Ok(table::print_servers(gateway, global).await)

@@ -18,6 +18,7 @@ pub(super) async fn print_tokens(
     gateway: &Arc<Gateway>,
     as_json: bool,
     by_tool: bool,
+    price: Option<f64>,
 ) -> anyhow::Result<Exit> {
     let generation = gateway.catalog.generation().await?;
     if by_tool {
@@ -36,6 +37,7 @@ pub(super) async fn print_tokens(
     let resources = if announces { RESOURCE_TOOLS_TOKENS } else { 0 };
     let saved = theirs.saturating_sub(ours);
     let percent = (saved * 100).checked_div(theirs).unwrap_or(0);
+    let dollars = |count: usize| price.map(|price| cost(count, price));
     if as_json {
         report::print_json(&json!({
             "servers": servers,
@@ -45,6 +47,10 @@ pub(super) async fn print_tokens(
             "resource_tools_of_clients": resources,
             "saved": saved,
             "saved_percent": percent,
+            "dollars_per_million": price,
+            "loaded_up_front_dollars": dollars(theirs),
+            "through_proxy_dollars": dollars(ours),
+            "saved_dollars": dollars(saved),
             "encoding": "o200k",
         }));
     } else {
@@ -54,7 +60,10 @@ pub(super) async fn print_tokens(
             count_of(servers, "server")
         );
         let row = |label: &str, count, remark: String| {
-            let count = format!("{} tokens{remark}", group_digits(count));
+            let price = dollars(count)
+                .map(|it| format!(", ${it:.4}"))
+                .unwrap_or_default();
+            let count = format!("{} tokens{remark}{price}", group_digits(count));
             [label.to_owned(), count]
         };
         let mut rows = vec![
@@ -71,6 +80,12 @@ pub(super) async fn print_tokens(
         report::print_data(&format!("{}{hint}", render_rows(rows)));
     }
     Ok(Exit::Success)
+}
+
+/// The price of tokens in dollars, to a millionth.
+#[expect(clippy::cast_precision_loss, reason = "far below 2^52 tokens")]
+fn cost(count: usize, dollars_per_million: f64) -> f64 {
+    (count as f64 * dollars_per_million).round() / 1e6
 }
 
 fn print_tokens_by_tool(generation: &registry::Generation, as_json: bool) -> Exit {
