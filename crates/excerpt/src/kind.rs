@@ -75,6 +75,19 @@ impl TextKind {
         }
     }
 
+    /// Returns the media type of a text of this kind.
+    pub fn media_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::JsonLines => "application/x-ndjson",
+            Self::Table(b'\t') => "text/tab-separated-values",
+            Self::Table(b',') => "text/csv",
+            Self::Markdown => "text/markdown",
+            Self::Binary => "application/octet-stream",
+            _ => "text/plain",
+        }
+    }
+
     /// Returns the share of its room, in quarters, that a part must fill before a mark of this rank may
     /// end it. Lower ranks are better places.
     pub(crate) fn quarters_filled_min(self, rank: usize) -> usize {

@@ -13,13 +13,15 @@ mod kind;
 pub mod laws;
 mod mark;
 mod marks;
+mod places;
 mod shape;
 mod splitter;
 pub mod tokens;
 
 pub use json::{CutPosition, close, locate};
 pub use kind::TextKind;
-pub use shape::{count_lines, describe_shape, find_columns};
+pub use places::{Places, locate_rest, may_list_paths};
+pub use shape::{count_items, count_lines, describe_shape, find_columns};
 pub use splitter::{Cut, Rooms, find_first_cut, split};
 
 #[cfg(test)]

@@ -44,6 +44,24 @@ pub fn describe_shape(piece: &TextPiece<'_>) -> String {
     }
 }
 
+/// Counts the items of a text: those of the longest array of JSON, or the lines of any other text.
+pub fn count_items(piece: &TextPiece<'_>) -> usize {
+    if piece.kind != TextKind::Json {
+        return count_lines(piece.text);
+    }
+    let items = if piece.text.trim_start().starts_with('[') {
+        serde_json::from_str::<Value>(piece.text)
+            .ok()
+            .and_then(|it| it.items)
+    } else {
+        let object = serde_json::from_str::<Object>(piece.text);
+        object
+            .ok()
+            .and_then(|it| it.0.iter().filter_map(|(_, value)| value.items).max())
+    };
+    items.unwrap_or(1)
+}
+
 /// Counts the lines of a text; the last one may lack its end.
 pub fn count_lines(text: &str) -> usize {
     let ends = memchr::memchr_iter(b'\n', text.as_bytes()).count();

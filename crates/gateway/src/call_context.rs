@@ -31,6 +31,8 @@ pub struct CallContext {
     ///
     /// [`Connection::caller`]: crate::Connection::caller
     pub admitted_as: Option<Arc<str>>,
+    /// `stdio`, `http` or `shell`, for the audit log.
+    pub transport: &'static str,
     /// Members of the request's `_meta` that are passed on to the server.
     pub meta: Vec<(String, Json)>,
     /// Receives progress, if the client asked for it.

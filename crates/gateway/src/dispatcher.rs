@@ -56,6 +56,7 @@ impl Dispatcher {
     ) -> Result<CallOutcome, ToolError> {
         let mut note = self.authorizer.begin_note("tool", &context);
         note.set_name(&request.tool_name);
+        note.set_input(&request.input);
         if !request.repairs.is_empty() {
             debug!(tool = request.tool_name, repairs = ?request.repairs, "repaired the envelope");
         }

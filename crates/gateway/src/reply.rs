@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use jsonrpc::mcp::Revision;
 use jsonrpc::{Fields, Json, ProtocolError, frame};
-use results::Fitted;
+use results::{Fitted, PartOfWhole};
 use serde_json::{Value, json, value::RawValue};
 
 use crate::error::{Audience, ToolError};
@@ -17,8 +17,12 @@ pub struct ToolReply {
     is_error: bool,
     /// Replaces the result: an error for the client, not for its model.
     client_error: Option<Box<ProtocolError>>,
-    /// The handle under which a cut result is kept.
-    handle: Option<String>,
+    /// The code of our error.
+    code: Option<&'static str>,
+    /// The tool that answered.
+    tool: Option<String>,
+    /// The whole of which it is a part.
+    part: Option<Box<PartOfWhole>>,
 }
 
 impl ToolReply {
@@ -31,7 +35,10 @@ impl ToolReply {
     pub fn error(error: &ToolError, audience: Audience) -> Self {
         let text = error.text_for(audience);
         let result = json!({"content": [{"type": "text", "text": text}], "isError": true});
-        Self::of_value(&result, true)
+        Self {
+            code: Some(error.code()),
+            ..Self::of_value(&result, true)
+        }
     }
 
     /// The result of a server, unchanged or with parts left out.
@@ -40,7 +47,9 @@ impl ToolReply {
             result,
             is_error,
             client_error: None,
-            handle: None,
+            code: None,
+            tool: None,
+            part: None,
         }
     }
 
@@ -58,6 +67,20 @@ impl ToolReply {
             client_error: Some(Box::new(error)),
             ..self
         }
+    }
+
+    /// The same reply, of this tool.
+    #[must_use]
+    pub(super) fn of_tool(self, tool: String) -> Self {
+        Self {
+            tool: Some(tool),
+            ..self
+        }
+    }
+
+    /// The whole of which it is a part; none if it is everything.
+    pub(super) fn part(&self) -> Option<&PartOfWhole> {
+        self.part.as_deref()
     }
 
     /// The same reply with a line of ours after its other blocks.
@@ -116,21 +139,29 @@ impl ToolReply {
         &self.result
     }
 
-    /// The result as JSON, with a member `meta` for scripts: its cost, whether it was cut and where
-    /// the whole is kept, and the duration.
-    pub(crate) async fn json_with_meta(&self, took: Duration) -> String {
+    /// The result as JSON, with a member `meta` for scripts: its tool, error, cost and duration, and
+    /// the whole if it was cut. `called` is the name of the tool as it was called.
+    pub(crate) async fn json_with_meta(&self, called: Option<&str>, took: Duration) -> String {
         let json = self.result.as_str().trim_end();
         let fields = Fields::of(json);
-        let items = fields
-            .as_ref()
-            .and_then(Fields::content)
-            .map_or(0, |it| it.len());
+        let measured = results::measure(&self.result).await;
+        let measured = measured.as_ref();
+        let (tokens, items) = (measured.map(|it| it.tokens), measured.map(|it| it.items));
+        let of_block = measured.and_then(|it| it.content_type.as_deref());
+        let part = self.part();
         let meta = json!({
-            "tokens": self.tokens().await,
+            "tool": self.tool.as_deref().or(called),
+            "error": self.code.or(self.is_error.then_some("tool_error")),
+            "tokens": tokens,
             "bytes": json.len(),
-            "items": items,
-            "truncated": self.handle.is_some(),
-            "handle": self.handle,
+            "items": part.map_or(items, |part| part.items),
+            "total_tokens": part.map(|part| part.total_tokens).or(tokens),
+            "total_items": part.map_or(items, |part| part.total_items),
+            "part": part.map_or(Some(1), |part| part.part),
+            "parts": part.map_or(1, |part| part.parts),
+            "truncated": part.is_some(),
+            "handle": part.and_then(|part| part.handle.as_deref()),
+            "content_type": part.and_then(|part| part.content_type).or(of_block),
             "ms": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
         });
         match (fields, json.strip_suffix('}')) {
@@ -222,7 +253,7 @@ pub(super) fn with_members(result: &Json, members: &[(&str, &str)]) -> Vec<Bytes
 impl From<Fitted> for ToolReply {
     fn from(fitted: Fitted) -> Self {
         Self {
-            handle: fitted.handle,
+            part: fitted.part,
             ..Self::of_server(fitted.result, fitted.is_error)
         }
     }

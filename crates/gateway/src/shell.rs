@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Instant};
 
+use jsonrpc::{Fields, text_of};
 use registry::{Entry, Generation, Query};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json, value::RawValue};
@@ -289,6 +290,7 @@ impl Gateway {
             policy: Arc::new(ClientPolicy::of_command_line()),
             client: Some(client),
             audience: Audience::Person,
+            transport: "shell",
             cancel: gone,
             ..CallContext::default()
         };
@@ -297,7 +299,11 @@ impl Gateway {
         let reply = reply.expect("it is one of our own tools");
         let is_hit = !reply.is_error();
         let data = if json {
-            reply.json_with_meta(began.elapsed()).await
+            let called = Fields::of(arguments.get());
+            let called = called.and_then(|it| text_of(it.get("tool_name")?));
+            reply
+                .json_with_meta(called.as_deref(), began.elapsed())
+                .await
         } else {
             reply.printable()
         };

@@ -6,6 +6,7 @@ mod compose;
 mod fitted;
 mod footer;
 mod imitation;
+mod measure;
 mod parsed_result;
 mod shares;
 mod view;
@@ -21,9 +22,10 @@ use crate::store::ResultStore;
 pub use block::text_block;
 pub(crate) use budget::READ_NOTE_TOKENS;
 pub use budget::{BUDGET_MIN, Budget};
-pub use fitted::{Fitted, Origin};
+pub use fitted::{Fitted, Origin, PartOfWhole};
 pub use imitation::notice as imitation_notice;
 pub(crate) use imitation::notice;
+pub use measure::{ResultMeasure, measure};
 pub use parsed_result::is_error;
 
 /// Below this many bytes a result that is surely over its budget is counted on the event loop.

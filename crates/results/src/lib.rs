@@ -13,7 +13,8 @@ mod settings;
 mod store;
 
 pub use fit::{
-    BUDGET_MIN, Budget, Fitted, Origin, fit, imitation_notice, is_error, text_block, tokens,
+    BUDGET_MIN, Budget, Fitted, Origin, PartOfWhole, ResultMeasure, fit, imitation_notice,
+    is_error, measure, text_block, tokens,
 };
 pub use read::{
     LIMIT_DEFAULT, Output, ReadError, ReadOutcome, ReadRequest, ReadTexts, Terms, Unit, answer,

@@ -12,12 +12,15 @@ mod select;
 
 use std::{io, time::Duration};
 
+use excerpt::TextKind;
 use helper::{ask, query::HelperQuery};
 use jsonrpc::Json;
 use tool::ClientId;
 
 use crate::{
-    fit::{BUDGET_MIN, Budget, Fitted, Origin, READ_NOTE_TOKENS, fit, notice, text_block},
+    fit::{
+        BUDGET_MIN, Budget, Fitted, Origin, PartOfWhole, READ_NOTE_TOKENS, fit, notice, text_block,
+    },
     store::{KeptResult, ResultStore},
 };
 
@@ -57,8 +60,21 @@ pub async fn answer(
     } else {
         max_tokens - READ_NOTE_TOKENS
     };
+    let part = PartOfWhole {
+        handle: Some(request.handle.clone()),
+        total_tokens: kept.head.parts.iter().map(|(_, tokens)| tokens).sum(),
+        total_items: kept.head.items,
+        part: match request.kind() {
+            Ok(None | Some("part")) => Some(request.part.unwrap_or(1)),
+            _ => None,
+        },
+        parts: kept.head.parts.len(),
+        content_type: kept.head.texts.first().map(|text| text.kind.media_type()),
+        is_read_on: true,
+        ..PartOfWhole::default()
+    };
     match read(request, kept, Output { room }, store, terms.limit).await? {
-        ReadOutcome::Texts(reading) => Ok(of_reading(&reading)),
+        ReadOutcome::Texts(reading) => Ok(of_reading(&reading, part)),
         ReadOutcome::Value(value) => {
             let budget = Budget {
                 is_off: terms.raw,
@@ -75,12 +91,21 @@ pub async fn answer(
     }
 }
 
-fn of_reading(reading: &ReadTexts) -> Fitted {
+fn of_reading(reading: &ReadTexts, part: PartOfWhole) -> Fitted {
+    let is_json = part.content_type == Some(TextKind::Json.media_type());
+    let lines = reading.texts.iter().map(|text| excerpt::count_lines(text));
+    let part = PartOfWhole {
+        items: (!is_json).then(|| lines.sum()),
+        ..part
+    };
     let mut blocks: Vec<String> = reading.texts.iter().map(|it| text_block(it)).collect();
     let notice = reading.texts.iter().find_map(|text| notice(text));
     blocks.extend(notice.as_deref().map(text_block));
     blocks.push(text_block(&reading.note));
-    Fitted::of_blocks(&blocks)
+    Fitted {
+        part: Some(Box::new(part)),
+        ..Fitted::of_blocks(&blocks)
+    }
 }
 
 /// Reads the requested part, as far as it fits. Takes at most `limit` if it needs a process.

@@ -28,6 +28,8 @@ pub struct CallRecord {
     pub caller: String,
     /// The number of the client's connection.
     pub session: Option<u64>,
+    /// The transport of the client: `stdio`, `http`, `shell`; empty if it is not known.
+    pub transport: &'static str,
     /// The server.
     pub server: String,
     /// `tool`, `prompt` or `resource`.
@@ -49,6 +51,8 @@ pub struct CallRecord {
     pub bytes_sent: u64,
     /// True if the result was cut and stored.
     pub is_cut: bool,
+    /// The handle of the stored result that the response is a part of.
+    pub handle: Option<String>,
     /// The time from the call to its response, in microseconds.
     pub micros: u64,
     /// The recorded form of the arguments.

@@ -1,7 +1,7 @@
 //! The command line and a client share the servers of one daemon.
 
 use journeys::{fake::Step, house::fake};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::house_with_daemon;
 
@@ -38,6 +38,74 @@ async fn a_call_from_the_shell_is_made_by_the_daemons_server() {
     wrong.ended(1);
     assert!(wrong.stderr.starts_with("error "), "{}", wrong.stderr);
     assert_eq!(house.starts("any"), starts);
+    house.stops_clean().await;
+}
+
+#[tokio::test]
+async fn the_json_of_a_call_measures_it_and_the_audit_log_names_its_whole() {
+    let server = fake("any")
+        .tool("echo", Step::Echo)
+        .tool("lines", Step::Lines(5_000))
+        .tool("no", Step::ToolError("quota used up".to_owned()));
+    let house = house_with_daemon([server]);
+    house.indexed().await;
+    let meta = async |arguments: &[&str]| {
+        let all = ["call", "--json"].iter().chain(arguments);
+        let called = house.cli(all).await;
+        serde_json::from_str::<Value>(&called.stdout).unwrap()["meta"].take()
+    };
+    let echo = meta(&["echo", "a=1"]).await;
+    assert_eq!(
+        [&echo["tool"], &echo["error"], &echo["content_type"]],
+        [&json!("any/echo"), &json!(null), &json!("application/json")]
+    );
+    let lines = meta(&["any/lines"]).await;
+    let handle = lines["handle"].as_str().unwrap();
+    assert_eq!(
+        (&lines["total_items"], &lines["part"]),
+        (&json!(5_000), &json!(1))
+    );
+    assert_eq!(lines["content_type"], "text/plain");
+    assert!(
+        lines["truncated"] == true && lines["items"].as_u64() < Some(1_000),
+        "{lines}"
+    );
+    assert!(
+        lines["total_tokens"].as_u64() > lines["tokens"].as_u64(),
+        "{lines}"
+    );
+    let chunk = format!("chunk={}", lines["parts"]);
+    let read = meta(&["proxy/read_result", &format!("handle={handle}"), &chunk]).await;
+    for key in ["total_tokens", "total_items", "parts", "handle"] {
+        assert_eq!(read[key], lines[key], "{key}");
+    }
+    assert_eq!(
+        (&read["part"], &read["tool"]),
+        (&lines["parts"], &json!("proxy/read_result"))
+    );
+    assert_eq!(meta(&["any/no"]).await["error"], "tool_error");
+    assert_eq!(meta(&["any/nothing"]).await["error"], "unknown_tool");
+
+    let audit = async |option: &[&str]| {
+        let all = ["audit", "--json"].iter().chain(option);
+        let text = house.cli(all).await.ended(0).to_owned();
+        let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+        lines.collect::<Vec<Value>>()
+    };
+    let told = audit(&["--tool", "lines"]).await.remove(0);
+    assert_eq!(
+        (&told["cut"], &told["handle"]),
+        (&json!(true), &json!(handle))
+    );
+    assert_eq!(
+        (&told["transport"], &told["bytes_in"]),
+        (&json!("shell"), &json!(2))
+    );
+    let failed = audit(&["--failures"]).await;
+    let failed: Vec<&Value> = failed.iter().map(|it| &it["outcome"]).collect();
+    assert_eq!(failed, ["tool_error", "unknown_tool"]);
+    assert_eq!(audit(&["--slow", "0"]).await.len(), 5);
+    house.cli(["audit", "--slow", "3600000"]).await.ended(1);
     house.stops_clean().await;
 }
 

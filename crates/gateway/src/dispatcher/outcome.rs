@@ -30,13 +30,13 @@ impl CallOutcome {
                 note,
                 record,
             } => {
+                let tool = origin.tool.clone();
                 let fitted = fit(result, budget, origin, store).await;
-                let is_cut = fitted.is_cut;
                 let reply = ToolReply::from(fitted).with_note(note.as_deref());
                 if let Some(mut record) = record {
-                    record.set_sent(reply.json().len(), is_cut);
+                    record.set_sent(&reply);
                 }
-                reply
+                reply.of_tool(tool)
             }
             Self::Own(reply) => reply,
         }
@@ -45,8 +45,9 @@ impl CallOutcome {
     /// Attaches the record of the call.
     pub(crate) fn with_record(mut self, mut note: CallNote) -> Self {
         note.set_result(self.bytes(), self.is_error());
-        if let Self::Server { record, .. } = &mut self {
-            *record = Some(Box::new(note));
+        match &mut self {
+            Self::Server { record, .. } => *record = Some(Box::new(note)),
+            Self::Own(reply) => note.set_sent(reply),
         }
         self
     }

@@ -9,7 +9,10 @@ use telemetry::otlp::{OpenSpan, TraceContext};
 use telemetry::{CallRecord, Event, RecordedArguments, Recorder};
 use tool::ServerName;
 
-use crate::{call_context::CallContext, settings::KeptArguments, traces::describe_call};
+use crate::{
+    call_context::CallContext, envelope::Input, reply::ToolReply, settings::KeptArguments,
+    traces::describe_call,
+};
 
 /// The outcome if no other was noted: the caller cancelled the call or disconnected.
 const CANCELLED: &str = "cancelled";
@@ -42,6 +45,7 @@ impl CallNote {
                     .unwrap_or_default()
                     .to_owned(),
                 session: context.client.as_ref().and_then(|it| it.connection),
+                transport: context.transport,
                 kind,
                 outcome: CANCELLED.into(),
                 ..CallRecord::default()
@@ -74,6 +78,13 @@ impl CallNote {
         name.clone_into(&mut self.record.name);
     }
 
+    /// Notes the size of the input as it was sent, until its arguments are checked.
+    pub(crate) fn set_input(&mut self, input: &Input) {
+        if let Input::AsSent(raw) = input {
+            self.record.bytes_in = raw.get().len() as u64;
+        }
+    }
+
     pub(crate) fn set_arguments(&mut self, arguments: &Json, kept: KeptArguments) {
         self.record.bytes_in = arguments.len() as u64;
         self.record.arguments = match kept {
@@ -99,10 +110,11 @@ impl CallNote {
         self.record.outcome = if is_error { "tool_error" } else { "ok" }.into();
     }
 
-    /// Notes the bytes that the client got.
-    pub(crate) fn set_sent(&mut self, bytes: usize, is_cut: bool) {
-        self.record.bytes_sent = bytes as u64;
-        self.record.is_cut = is_cut;
+    /// Notes what the client got: its bytes, and the handle of the whole if it is a part.
+    pub(crate) fn set_sent(&mut self, reply: &ToolReply) {
+        self.record.bytes_sent = reply.json().len() as u64;
+        self.record.is_cut = reply.part().is_some_and(|part| !part.is_read_on);
+        self.record.handle = reply.part().and_then(|part| part.handle.clone());
     }
 
     /// Notes the end of a request that is no call of a tool.

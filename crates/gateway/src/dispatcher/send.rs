@@ -106,7 +106,7 @@ impl Dispatcher {
         if !is_own(entry) {
             self.catalog.usage.record(&entry.at, reply.is_ok(), now_s());
         }
-        Ok(CallOutcome::Own(reply?))
+        Ok(CallOutcome::Own(reply?.of_tool(entry.at.to_string())))
     }
 }
 

@@ -352,6 +352,7 @@ impl Calls {
             caller: self.caller(),
             client: Some(self.client_id()),
             admitted_as: self.client.connection.caller.clone(),
+            transport: self.client.connection.transport,
             is_here: self.client.connection.is_here,
             meta: meta.passed,
             progress: progress.map(|token| forward_progress(out.clone(), token, cancel.clone())),

@@ -272,15 +272,15 @@ async fn results_that_were_cut() {
     [whole: 28,999 tokens; 5,000 lines]
     note number 0
     (…)
-    note number 769
-    [cut: 3,850 of 28,999 tokens, 770 of 5,000 lines, part 1 of 8. More: execute_dynamic_tool {"tool_name":"proxy/read_result","tool_input":{"handle":"HANDLE","part":2}} or {"handle":"HANDLE","grep":"ERROR"}]
+    note number 4999
+    [cut: 3,841 of 28,999 tokens, first 577 and last 158 of 5,000 lines, part 1 of 8. More: execute_dynamic_tool {"tool_name":"proxy/read_result","tool_input":{"handle":"HANDLE","part":2}} or {"handle":"HANDLE","grep":"ERROR"}]
     "#);
     let handle = Regex::new("r[0-9a-f]{16}").unwrap();
     let handle = handle.find(&said).unwrap().as_str();
     let read = async |input: Value| execute(&scene, "proxy/read_result", &input).await;
     assert_snapshot!(ends(&read(json!({"handle": handle, "part": 2})).await), @r#"
-    note number 770
-    note number 771
+    note number 577
+    note number 578
     (…)
 
     [part 2 of 8. More: {"handle":"HANDLE","part":3}]

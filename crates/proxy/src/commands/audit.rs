@@ -20,6 +20,8 @@ Examples:
   proxy audit --since 1h
   proxy audit --client claude-code --server files --json
   proxy audit --caller ci             over HTTP, with this token
+  proxy audit --failures --since 1d   calls that failed
+  proxy audit --slow 2000             calls that took two seconds or more
   proxy audit verify                  whether the log was altered";
 
 /// Show the calls that were made, with client, time and outcome
@@ -43,6 +45,12 @@ pub(crate) struct AuditArgs {
     /// Only calls of the tool with this name
     #[arg(long, value_name = "TOOL")]
     tool: Option<String>,
+    /// Only calls that took at least this time, in milliseconds
+    #[arg(long, value_name = "MS")]
+    slow: Option<u64>,
+    /// Only calls that failed: errors, refused and cancelled calls
+    #[arg(long)]
+    failures: bool,
 }
 
 #[derive(Debug, Clone, Copy, Subcommand)]
@@ -75,6 +83,8 @@ fn print_audit(config: &Config, global: &Global, audit: AuditArgs) -> anyhow::Re
         caller: audit.caller,
         server: audit.server,
         tool: audit.tool,
+        slow_ms: audit.slow,
+        failures: audit.failures,
     };
     let (mut lines, mut rows) = (Vec::new(), Vec::new());
     telemetry::read(&folder, &filter, |line| {
@@ -137,12 +147,18 @@ fn row(line: &Value) -> [String; 7] {
         (client, caller) if caller.is_empty() => client,
         (client, caller) => format!("{client} ({caller})").trim_start().to_owned(),
     };
+    let handle = line["handle"].as_str();
+    let part = match (handle, line["cut"] == true) {
+        (Some(handle), true) => format!(" (cut: {handle})"),
+        (Some(handle), false) => format!(" (of {handle})"),
+        (None, is_cut) => (if is_cut { " (cut)" } else { "" }).to_owned(),
+    };
     [
         text("at"),
         client,
         what,
         text("decision") + &rule,
-        text("outcome"),
+        text("outcome") + &part,
         number("tokens"),
         number("ms"),
     ]

@@ -13,6 +13,9 @@ const WRAPPER_BYTES_MAX: usize = 512;
 /// The longest name and address of a link that stays one where its description is cut, in bytes.
 const LINK_BYTES_MAX: usize = 256;
 
+/// The longest media type that is repeated, in characters.
+const MEDIA_TYPE_CHARS_MAX: usize = 100;
+
 /// One block of a result's content: all of it, or the JSON before and after its text.
 pub(super) enum Block<'a> {
     /// An image, a sound or a short link; its data does not count, the members beside it do.
@@ -79,6 +82,13 @@ impl<'a> Block<'a> {
             Self::Text { text, .. } => Some(text),
             Self::Other(raw) | Self::Link(raw) => Some(raw),
         }
+    }
+
+    /// Returns the media type of an image, a sound or a link, as its server says.
+    pub(super) fn media_type(&self) -> Option<String> {
+        let whole = self.whole();
+        let kind = text_of(Fields::of(&whole)?.get("mimeType")?)?;
+        Some(printable::one_line_of(&kind, MEDIA_TYPE_CHARS_MAX))
     }
 
     /// Returns all texts of the block that are counted.

@@ -8,8 +8,9 @@ use excerpt::{
 use super::{
     block::{Block, quote, text_block},
     budget::{BUDGET_MIN, Budget, READ_NOTE_TOKENS},
-    fitted::{Fitted, Origin},
-    footer::Footer,
+    fitted::{Fitted, Origin, PartOfWhole},
+    footer::{Footer, PLACES_TOKENS_MAX},
+    measure::count_items,
     parsed_result::{ParsedResult, with_content},
     shares::{first_room, share_out, texts_shown},
     view::{ShownContent, View},
@@ -27,6 +28,7 @@ pub(super) struct Composition {
     /// The JSON after the blocks in the result.
     rest: String,
     is_error: bool,
+    part: PartOfWhole,
     draft: Draft,
 }
 
@@ -118,7 +120,9 @@ impl Composition {
             .saturating_sub(Footer::tokens_max() + tokens::count(&shape) + 8 + MARGIN)
             .saturating_sub(count_passing(answer))
             .min(others);
-        let (keeps_wrappers, room) = weigh_wrappers(answer, room);
+        let names_places = names_places(&pieces, max_tokens);
+        let reserved = if names_places { PLACES_TOKENS_MAX } else { 0 };
+        let (keeps_wrappers, room) = weigh_wrappers(answer, room.saturating_sub(reserved));
         let shares = share_out(&pieces, answer.long_members().count(), room);
         let first = first_room(&pieces, &shares);
         let parts = excerpt::split(&pieces, Rooms { first, others });
@@ -127,6 +131,7 @@ impl Composition {
             shares: &shares,
             first: parts[0],
             keeps_wrappers,
+            names_places,
         };
         let whole = parts.iter().map(|part| part.tokens).sum();
         let mut shown = view.blocks(answer);
@@ -135,18 +140,26 @@ impl Composition {
             "[whole: {} tokens; {shape}]",
             printable::group_digits(whole)
         );
+        let counted = view.count();
+        let (items, total_items) = view.count_items(&counted);
         let footer = Footer {
             shown: shown.tokens,
             whole,
-            counted: Some(view.count()),
+            counted: Some(counted),
             parts: parts.len(),
         };
         Self {
             content: Content::of(shown, shape, notice),
-            footer,
             rest: answer.rest(),
             is_error: answer.is_error(),
-            draft: draft(answer, &pieces, max_tokens, parts),
+            part: PartOfWhole {
+                items: Some(items),
+                total_items: Some(total_items),
+                part: Some(1),
+                ..part_of(&pieces, &footer)
+            },
+            footer,
+            draft: draft(answer, &pieces, max_tokens, parts, total_items),
         }
     }
 
@@ -162,17 +175,24 @@ impl Composition {
             },
         );
         let passing = answer.blocks.iter().filter(|it| it.text().is_none());
+        let footer = Footer {
+            shown: 0,
+            whole: parts.iter().map(|part| part.tokens).sum(),
+            counted: None,
+            parts: parts.len(),
+        };
+        let total_items = count_items(&pieces);
         Self {
             content: Content::Blocks(passing.map(|it| it.whole().into_owned()).collect()),
-            footer: Footer {
-                shown: 0,
-                whole: parts.iter().map(|part| part.tokens).sum(),
-                counted: None,
-                parts: parts.len(),
-            },
             rest: answer.rest(),
             is_error: answer.is_error(),
-            draft: draft(answer, &pieces, room + READ_NOTE_TOKENS, parts),
+            part: PartOfWhole {
+                items: Some(0),
+                total_items: Some(total_items),
+                ..part_of(&pieces, &footer)
+            },
+            footer,
+            draft: draft(answer, &pieces, room + READ_NOTE_TOKENS, parts, total_items),
         }
     }
 
@@ -183,6 +203,7 @@ impl Composition {
             footer,
             rest,
             is_error,
+            part,
             mut draft,
         } = self;
         draft.owner = origin.client;
@@ -196,10 +217,27 @@ impl Composition {
         Fitted {
             result: with_content(blocks.iter(), &rest),
             is_error,
-            is_cut: true,
-            handle: kept.ok().map(|handle| handle.to_string()),
+            part: Some(Box::new(PartOfWhole {
+                handle: kept.ok().map(|handle| handle.to_string()),
+                ..part
+            })),
         }
     }
+}
+
+fn part_of(pieces: &[TextPiece<'_>], footer: &Footer) -> PartOfWhole {
+    PartOfWhole {
+        total_tokens: footer.whole,
+        parts: footer.parts,
+        content_type: pieces.first().map(|piece| piece.kind.media_type()),
+        ..PartOfWhole::default()
+    }
+}
+
+/// Returns true if there is one text, and room to say in which folders its rest lies.
+fn names_places(pieces: &[TextPiece<'_>], max_tokens: usize) -> bool {
+    let [piece] = pieces else { return false };
+    max_tokens >= PLACES_TOKENS_MAX * 8 && excerpt::may_list_paths(piece)
 }
 
 fn draft(
@@ -207,6 +245,7 @@ fn draft(
     pieces: &[TextPiece<'_>],
     max_tokens: usize,
     parts: Vec<Cut>,
+    items: usize,
 ) -> Draft {
     let texts = pieces
         .iter()
@@ -223,6 +262,7 @@ fn draft(
         texts: texts.collect(),
         frame: answer.frame(),
         parts,
+        items,
         max_tokens,
         owner: None,
         tool: String::new(),

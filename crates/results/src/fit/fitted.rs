@@ -10,10 +10,29 @@ pub struct Fitted {
     pub result: Json,
     /// It says that it is an error.
     pub is_error: bool,
-    /// The whole is kept, and this is a part.
-    pub is_cut: bool,
+    /// The whole of which this is a part; none if this is everything.
+    pub part: Option<Box<PartOfWhole>>,
+}
+
+/// A part of a result, and the whole that is kept.
+#[derive(Debug, Clone, Default)]
+pub struct PartOfWhole {
     /// The handle under which the whole is kept, if it could be kept.
     pub handle: Option<String>,
+    /// The tokens of the whole.
+    pub total_tokens: usize,
+    /// The items in the part: of its JSON array, lines or texts.
+    pub items: Option<usize>,
+    /// The items of the whole.
+    pub total_items: Option<usize>,
+    /// The number of the part; none for a range, for matches, and if nothing is shown.
+    pub part: Option<usize>,
+    /// The number of parts.
+    pub parts: usize,
+    /// The media type of the first text.
+    pub content_type: Option<&'static str>,
+    /// True if it was read on in a result that an earlier call cut.
+    pub is_read_on: bool,
 }
 
 impl Fitted {
@@ -22,8 +41,7 @@ impl Fitted {
         Self {
             result,
             is_error,
-            is_cut: false,
-            handle: None,
+            part: None,
         }
     }
 

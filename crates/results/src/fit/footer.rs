@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use excerpt::tokens;
+use excerpt::{Places, tokens};
 use printable::group_digits;
 
 use crate::store::Handle;
@@ -16,12 +16,16 @@ pub(super) struct Footer {
     pub(super) parts: usize,
 }
 
-/// `120 of 847 items in /data/rows`.
+/// `120 of 847 items in /data/rows`, `first 120 and last 30 of 847 lines`.
 #[derive(Debug)]
 pub(super) struct Counted {
     pub(super) shown: usize,
     pub(super) whole: usize,
     pub(super) unit: &'static str,
+    /// The number shown from the end.
+    pub(super) last: usize,
+    /// The folders of the items that are not shown.
+    pub(super) places: Option<Places>,
     /// A JSON pointer to the value that was cut, unless it is the whole.
     pub(super) at: Option<String>,
 }
@@ -38,29 +42,55 @@ impl Counted {
             shown,
             whole,
             unit,
+            last: 0,
+            places: None,
             at: None,
         }
     }
+
+    fn text(&self) -> String {
+        let at = self.at.as_deref();
+        let at = at.filter(|at| at.chars().count() <= POINTER_CHARS_MAX);
+        let at = at.filter(|at| !at.chars().any(printable::is_hidden));
+        let at = at.map(|at| format!(" in {at}")).unwrap_or_default();
+        let shown = match self.last {
+            0 => group_digits(self.shown),
+            last => format!(
+                "first {} and last {}",
+                group_digits(self.shown),
+                group_digits(last)
+            ),
+        };
+        let places = self.places.as_ref().and_then(describe_places);
+        let places = places.map(|it| format!(" ({it})")).unwrap_or_default();
+        let whole = group_digits(self.whole);
+        format!(", {shown} of {whole} {}{at}{places}", self.unit)
+    }
+}
+
+/// The most that the folders of a rest cost in a footer, in tokens.
+pub(super) const PLACES_TOKENS_MAX: usize = 60;
+
+/// `612 more below tools/rag/, 235 elsewhere`; `None` if the names are too long.
+fn describe_places(places: &Places) -> Option<String> {
+    let text = |named: &[(usize, String)]| {
+        let below = named.iter().enumerate().map(|(nth, (count, folder))| {
+            let more = if nth == 0 { " more" } else { "" };
+            format!("{}{more} below {folder}", group_digits(*count))
+        });
+        let left = places.items - named.iter().map(|(count, _)| count).sum::<usize>();
+        let elsewhere = (left > 0).then(|| format!("{} elsewhere", group_digits(left)));
+        below.chain(elsewhere).collect::<Vec<_>>().join(", ")
+    };
+    let texts = (1..=places.folders.len()).rev();
+    let mut texts = texts.map(|count| text(&places.folders[..count]));
+    texts.find(|text| tokens::count(text) <= PLACES_TOKENS_MAX)
 }
 
 impl Footer {
     pub(super) fn text(&self, kept: &Result<Handle, String>) -> String {
         let (shown, whole) = (group_digits(self.shown), group_digits(self.whole));
-        let counted = self.counted.as_ref().map(|it| {
-            let at = it
-                .at
-                .as_deref()
-                .filter(|at| at.chars().count() <= POINTER_CHARS_MAX)
-                .filter(|at| !at.chars().any(printable::is_hidden));
-            let at = at.map(|at| format!(" in {at}")).unwrap_or_default();
-            format!(
-                ", {} of {} {}{at}",
-                group_digits(it.shown),
-                group_digits(it.whole),
-                it.unit
-            )
-        });
-        let counted = counted.unwrap_or_default();
+        let counted = self.counted.as_ref().map(Counted::text).unwrap_or_default();
         match kept {
             Ok(handle) if self.shown == 0 => format!(
                 "[kept: {whole} tokens. proxy/read_result {{\"handle\":\"{handle}\",\"part\":1}}]"
@@ -81,27 +111,35 @@ impl Footer {
         }
     }
 
-    /// The cost of the longest footer.
+    /// The cost of the longest footer without folders.
     pub(super) fn tokens_max() -> usize {
         static TOKENS: OnceLock<usize> = OnceLock::new();
         *TOKENS.get_or_init(|| {
-            let footer = Self {
-                shown: 1_000_000,
-                whole: 1_000_000_000,
-                counted: Some(Counted {
-                    at: Some("/data-x".repeat(3)),
-                    ..Counted::of(100_000_000, 100_000_000, "characters")
-                }),
-                parts: 100_000,
-            };
             let handle = Handle::parse("r7f3e9c1b5a8d2f46").expect("it is a handle");
-            tokens::count(&footer.text(&Ok(handle))) + 8
+            let cost = |at: Option<String>, last| {
+                let footer = Self {
+                    shown: 1_000_000,
+                    whole: 1_000_000_000,
+                    counted: Some(Counted {
+                        last,
+                        at,
+                        ..Counted::of(100_000_000, 100_000_000, "characters")
+                    }),
+                    parts: 100_000,
+                };
+                tokens::count(&footer.text(&Ok(handle.clone())))
+            };
+            // JSON has a pointer, and lines have last ones.
+            let longest = cost(Some("/data-x".repeat(3)), 0).max(cost(None, 1_000_000));
+            longest + 8
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use excerpt::Places;
+
     use super::{Counted, Footer};
     use crate::store::Handle;
 
@@ -122,6 +160,38 @@ mod tests {
             r#"[cut: 4,000 of 61,200 tokens, 120 of 847 items, part 1 of 16. More: execute_dynamic_tool {"tool_name":"proxy/read_result","tool_input":{"handle":"r7f3e9c1b5a8d2f46","part":2}} or {"handle":"r7f3e9c1b5a8d2f46","grep":"ERROR"}]"#
         );
         assert!(Footer::tokens_max() < 130, "{}", Footer::tokens_max());
+    }
+
+    #[test]
+    fn a_footer_counts_the_last_lines_and_names_folders_within_a_bound() {
+        let text = |folders: Vec<(usize, String)>| {
+            let places = Places {
+                folders,
+                items: 847,
+            };
+            let counted = Counted {
+                last: 30,
+                places: Some(places),
+                ..Counted::of(120, 997, "lines")
+            };
+            counted.text()
+        };
+        let rag = || (612, "tools/rag/".to_owned());
+        assert_eq!(
+            text(vec![rag()]),
+            ", first 120 and last 30 of 997 lines (612 more below tools/rag/, 235 elsewhere)"
+        );
+        assert_eq!(
+            text(vec![rag(), (235, "src/".to_owned())]),
+            ", first 120 and last 30 of 997 lines (612 more below tools/rag/, 235 below src/)"
+        );
+        let long = || "x7q/".repeat(20);
+        let only = text(vec![rag(), (99, long())]);
+        assert!(
+            only.ends_with("(612 more below tools/rag/, 235 elsewhere)"),
+            "{only}"
+        );
+        assert!(text(vec![(612, long())]).ends_with(" lines"));
     }
 
     #[test]

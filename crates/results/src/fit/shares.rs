@@ -69,10 +69,49 @@ pub(super) fn first_room(pieces: &[TextPiece<'_>], shares: &[usize]) -> usize {
 pub(super) fn head_room(piece: &TextPiece<'_>, share: usize) -> usize {
     match piece.kind {
         TextKind::Binary => share.min(BINARY_ROOM),
-        TextKind::Log => share * 3 / 5,
         TextKind::Json => json_room(piece, share),
-        _ => share,
+        _ => share - tail_share(piece, share),
     }
+}
+
+/// The room that the last lines of a text may take of its share, with the mark before them; 0 for
+/// texts that are not lines, and if the last line does not fit.
+fn tail_share(piece: &TextPiece<'_>, share: usize) -> usize {
+    let room = match piece.kind {
+        TextKind::Log => share * 2 / 5,
+        TextKind::Text | TextKind::Search | TextKind::JsonLines => share / 4,
+        _ => return 0,
+    };
+    let fits = find_tail(piece.text, room).is_some();
+    if fits { room } else { 0 }
+}
+
+/// The mark between the first and the last lines of a text.
+pub(super) fn tail_mark(lines: usize) -> String {
+    format!("[… {} lines between …]\n", printable::group_digits(lines))
+}
+
+/// Finds the beginning of the last lines of a text, if one that ends at `end` bytes is shown.
+pub(super) fn tail_start(piece: &TextPiece<'_>, end: usize, share: usize) -> Option<usize> {
+    let start = end + find_tail(&piece.text[end..], tail_share(piece, share))?;
+    (start > end).then_some(start)
+}
+
+/// Returns the beginning of the last lines that fit with their mark.
+fn find_tail(text: &str, room: usize) -> Option<usize> {
+    let room = room.checked_sub(tokens::count(&tail_mark(1_000_000_000)) + 1)?;
+    let body = text.strip_suffix('\n').unwrap_or(text);
+    Counter::with(|counter| {
+        let (mut used, mut from) = (0, text.len());
+        for line_end in memchr::memrchr_iter(b'\n', body.as_bytes()) {
+            used += counter.count_to(&text[line_end + 1..from], room);
+            if used > room {
+                break;
+            }
+            from = line_end + 1;
+        }
+        (from < text.len()).then_some(from)
+    })
 }
 
 /// Leaves room for the brackets that close cut JSON, as far as they can be closed at all.

@@ -1,16 +1,13 @@
 //! The shown blocks of a cut result.
 
-use excerpt::{
-    Cut, TextKind, TextPiece,
-    tokens::{self, Counter},
-};
+use excerpt::{Cut, Places, TextKind, TextPiece, tokens};
 
 use super::{
     block::{Block, text_block},
     footer::Counted,
     imitation::notice,
     parsed_result::ParsedResult,
-    shares::{BINARY_ROOM, SHARE_MIN, head_room},
+    shares::{BINARY_ROOM, SHARE_MIN, head_room, tail_mark, tail_start},
 };
 
 /// The blocks to send.
@@ -41,6 +38,8 @@ pub(super) struct View<'a> {
     pub(super) first: Cut,
     /// True if texts are sent in their own blocks; false if in plain ones.
     pub(super) keeps_wrappers: bool,
+    /// True if the footer says in which folders the rest lies.
+    pub(super) names_places: bool,
 }
 
 impl View<'_> {
@@ -113,68 +112,71 @@ impl View<'_> {
             });
             return Counted::of(whole.count(), self.pieces.len(), "texts");
         };
-        let head = &piece.text[..self.first.end];
+        let (text, end) = (piece.text, self.first.end);
+        let head = &text[..end];
         if piece.kind == TextKind::Json
-            && let Some(place) = excerpt::locate(piece.text, self.first.end)
+            && let Some(place) = excerpt::locate(text, end)
         {
             let at = (!place.pointer.is_empty()).then_some(place.pointer);
             return Counted {
                 at,
+                places: self.places(piece, text.len()),
                 ..Counted::of(place.shown, place.items, "items")
             };
         }
-        let (shown, whole) = (excerpt::count_lines(head), excerpt::count_lines(piece.text));
-        if whole > 1 && head.ends_with('\n') {
-            return Counted::of(shown, whole, "lines");
+        let tail = tail_start(piece, end, self.shares[0]).unwrap_or(text.len());
+        let places = self.places(piece, tail);
+        let lines = excerpt::count_lines;
+        let counted = if lines(text) > 1 && head.ends_with('\n') {
+            Counted {
+                last: lines(&text[tail..]),
+                ..Counted::of(lines(head), lines(text), "lines")
+            }
+        } else {
+            let chars = |text: &str| text.chars().count();
+            Counted {
+                last: chars(&text[tail..]),
+                ..Counted::of(chars(head), chars(text), "characters")
+            }
+        };
+        Counted { places, ..counted }
+    }
+
+    /// Returns the folders of the items between the first part and the last lines.
+    fn places(&self, piece: &TextPiece<'_>, tail: usize) -> Option<Places> {
+        let end = self.first.end;
+        self.names_places
+            .then(|| excerpt::locate_rest(piece, end, tail))?
+    }
+
+    /// Returns the number of shown items and of all items; a text that is cut within a line counts
+    /// in lines too.
+    pub(super) fn count_items(&self, counted: &Counted) -> (usize, usize) {
+        match self.pieces {
+            [piece] if counted.unit == "characters" => {
+                let shown = excerpt::count_lines(&piece.text[..self.first.end]);
+                (shown, excerpt::count_lines(piece.text))
+            }
+            _ => (counted.shown + counted.last, counted.whole),
         }
-        let chars = |text: &str| text.chars().count();
-        Counted::of(chars(head), chars(piece.text), "characters")
     }
 }
 
 /// Returns the beginning of a text up to `end`, with closing brackets for JSON, and the last lines of a
-/// log.
+/// text of lines.
 fn show_beginning(piece: &TextPiece<'_>, end: usize, share: usize) -> String {
     let head = &piece.text[..end];
     if end == piece.text.len() {
         return head.to_owned();
     }
-    match piece.kind {
-        TextKind::Json => {
-            let closed = excerpt::close(head).filter(|it| tokens::count(it) <= share);
-            closed.unwrap_or_else(|| head.to_owned())
-        }
-        TextKind::Log => add_tail(piece.text, end, share * 2 / 5),
-        _ => head.to_owned(),
+    if piece.kind == TextKind::Json {
+        let closed = excerpt::close(head).filter(|it| tokens::count(it) <= share);
+        return closed.unwrap_or_else(|| head.to_owned());
     }
-}
-
-/// Adds a marker for the omitted lines, and the last lines that fit.
-fn add_tail(text: &str, end: usize, room: usize) -> String {
-    let between = "\n[… 1,000,000,000 lines between …]\n";
-    let room = room.saturating_sub(tokens::count(between));
-    let rest = &text[end..];
-    let mut from = rest.len();
-    Counter::with(|counter| {
-        let mut used = 0;
-        let body = rest.strip_suffix('\n').unwrap_or(rest);
-        let ends = memchr::memrchr_iter(b'\n', body.as_bytes());
-        for line_end in ends {
-            used += counter.count_to(&rest[line_end + 1..from], room);
-            if used > room {
-                break;
-            }
-            from = line_end + 1;
-        }
-    });
-    let left_out = excerpt::count_lines(&rest[..from]);
-    if from == rest.len() || left_out == 0 {
-        return text[..end].to_owned();
-    }
-    let left_out = printable::group_digits(left_out);
-    format!(
-        "{}[… {left_out} lines between …]\n{}",
-        &text[..end],
-        &rest[from..]
-    )
+    let Some(tail) = tail_start(piece, end, share) else {
+        return head.to_owned();
+    };
+    let line_end = if head.ends_with('\n') { "" } else { "\n" };
+    let mark = tail_mark(excerpt::count_lines(&piece.text[end..tail]));
+    format!("{head}{line_end}{mark}{}", &piece.text[tail..])
 }

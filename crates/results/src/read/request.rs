@@ -16,6 +16,7 @@ pub struct ReadRequest {
     /// The handle from the footer of a cut result.
     pub handle: String,
     /// A part by its number, from 1 on; all parts joined are the whole.
+    #[serde(alias = "chunk")]
     pub part: Option<usize>,
     /// Lines (bytes, matches) to skip; negative counts from the end.
     pub offset: Option<i64>,
@@ -149,6 +150,14 @@ mod tests {
     use serde_json::{json, value::to_raw_value};
 
     use super::{ReadError, ReadRequest};
+
+    #[test]
+    fn a_chunk_is_a_part() {
+        let input = to_raw_value(&json!({"handle": "r1", "chunk": 3})).unwrap();
+        assert_eq!(ReadRequest::read(&input).unwrap().part, Some(3));
+        let input = to_raw_value(&json!({"handle": "r1", "chunk": 3, "part": 3})).unwrap();
+        assert!(ReadRequest::read(&input).is_err());
+    }
 
     #[test]
     fn an_argument_of_an_earlier_version_is_refused_with_the_one_that_replaces_it() {

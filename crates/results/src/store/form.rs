@@ -30,6 +30,8 @@ pub struct Draft {
     pub frame: Vec<String>,
     /// The end of each part in the texts.
     pub parts: Vec<Cut>,
+    /// The items of the whole.
+    pub items: usize,
 }
 
 /// The facts of a text that are known without reading it.
@@ -59,6 +61,9 @@ pub struct ResultHead {
     pub texts: Vec<TextHead>,
     /// The end of each part in the texts, in bytes, and the cost of the part.
     pub parts: Vec<(usize, usize)>,
+    /// The items of the whole; none if an earlier version wrote it.
+    #[serde(default)]
+    pub items: Option<usize>,
     pub(super) frame_bytes: usize,
     /// The checksum of everything after the head.
     pub(super) checksum: u32,
@@ -98,6 +103,7 @@ pub(super) fn write(file: &mut impl Write, draft: &Draft) -> io::Result<()> {
         max_tokens: draft.max_tokens,
         texts: draft.texts.iter().map(|(head, _)| *head).collect(),
         parts: parts.collect(),
+        items: Some(draft.items),
         frame_bytes: frame.len(),
         checksum: checksum.finalize(),
     };

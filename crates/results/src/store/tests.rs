@@ -41,6 +41,7 @@ fn draft(text: &str) -> Draft {
     let half = text.len() / 2;
     let ends = [half, text.len()];
     Draft {
+        items: 1,
         owner: Some(client("ada")),
         tool: "files/read".to_owned(),
         max_tokens: 1_000,

@@ -98,6 +98,9 @@ pub(super) fn body(
     if let Some(session) = call.session {
         add("session", session.into());
     }
+    if !call.transport.is_empty() {
+        add("transport", call.transport.into());
+    }
     add("server", text(&call.server));
     let name = if call.name.contains("://") {
         // An address may hold a password.
@@ -111,9 +114,18 @@ pub(super) fn body(
         add("rule", rule.into());
     }
     add("outcome", text(&call.outcome));
+    if call.bytes_in > 0 {
+        add("bytes_in", call.bytes_in.into());
+    }
     add("bytes", call.bytes.into());
     add("tokens", estimate_tokens(call.bytes_sent).into());
     add("ms", json!(call.micros / 1_000));
+    if call.is_cut {
+        add("cut", true.into());
+    }
+    if let Some(handle) = &call.handle {
+        add("handle", text(handle));
+    }
     if let Some(arguments) = write_arguments(&call.arguments, hide) {
         add("arguments", arguments);
     }

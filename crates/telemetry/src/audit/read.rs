@@ -26,6 +26,10 @@ pub struct Filter {
     pub server: Option<String>,
     /// Only calls of this tool, by its name on the server.
     pub tool: Option<String>,
+    /// Only calls that took at least so many milliseconds.
+    pub slow_ms: Option<u64>,
+    /// Only calls that failed: errors, refusals and cancelled calls.
+    pub failures: bool,
 }
 
 impl Filter {
@@ -47,6 +51,8 @@ impl Filter {
             && self.fits_caller(line["caller"].as_str().unwrap_or_default())
             && is("server", &self.server)
             && is("tool", &self.tool)
+            && (self.slow_ms).is_none_or(|least| line["ms"].as_u64().is_some_and(|ms| ms >= least))
+            && (!self.failures || line["outcome"].as_str().is_some_and(|it| it != "ok"))
     }
 
     fn fits_caller(&self, caller: &str) -> bool {

@@ -87,6 +87,81 @@ fn a_line_says_who_called_what_and_how_it_ended() {
 }
 
 #[test]
+fn a_line_says_whether_the_result_was_cut_and_filters_find_slow_and_failed_calls() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut log = open(folder.path());
+    let plain = call("cursor", 1_000, RecordedArguments::None);
+    let cut = CallRecord {
+        transport: "http",
+        bytes_in: 17,
+        is_cut: true,
+        handle: Some("r7f3e9c1b5a8d2f46".to_owned()),
+        micros: 2_000_000,
+        ..*call("cursor", 2_000, RecordedArguments::None)
+    };
+    let failed = CallRecord {
+        outcome: "timeout".into(),
+        ..*call("cursor", 3_000, RecordedArguments::None)
+    };
+    log.append(&[plain, Box::new(cut), Box::new(failed)], 1, ROOM)
+        .unwrap();
+    let audit = folder.path().join("audit");
+    let all = lines(&audit, &Filter::default());
+    let of =
+        |at: usize| ["transport", "bytes_in", "cut", "handle"].map(|key| all[at][key].to_string());
+    assert_eq!(of(1), ["null", "null", "null", "null"]);
+    assert_eq!(of(2), ["\"http\"", "17", "true", "\"r7f3e9c1b5a8d2f46\""]);
+    let numbers = |filter| {
+        let found = lines(&audit, &filter);
+        let numbers = found.iter().map(|it| it["n"].as_u64().unwrap());
+        numbers.collect::<Vec<_>>()
+    };
+    let slow = Filter {
+        slow_ms: Some(2_000),
+        ..Filter::default()
+    };
+    let failures = Filter {
+        failures: true,
+        ..Filter::default()
+    };
+    assert_eq!((numbers(slow), numbers(failures)), (vec![3], vec![4]));
+    check_log(folder.path()).unwrap().unwrap();
+}
+
+#[test]
+fn a_line_of_an_earlier_version_is_read_and_verified() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut log = open(folder.path());
+    let today = CallRecord {
+        transport: "stdio",
+        ..*call("test", 1_000, RecordedArguments::None)
+    };
+    log.append(&[Box::new(today)], 0, ROOM).unwrap();
+    let audit = folder.path().join("audit");
+    let path = list_segments(&audit).unwrap().remove(0);
+    let text = fs::read_to_string(&path).unwrap();
+    let (head, line) = text.trim_end().split_once('\n').unwrap();
+    let (_, before) = super::line::split_line(head).unwrap();
+    let (body, _) = super::line::split_line(line).unwrap();
+    let old = body.replace(",\"transport\":\"stdio\"", "");
+    assert_ne!(old, body);
+    let mut rewritten = format!("{head}\n");
+    super::line::append_chained(before, &old, &mut rewritten);
+    fs::write(&path, rewritten).unwrap();
+    let digest = super::line::digest_of(before, &old);
+    let anchor = audit.with_extension("anchor");
+    let (_, written) = super::line::split_line(line).unwrap();
+    let anchored = fs::read_to_string(&anchor).unwrap();
+    fs::write(&anchor, anchored.replace(written, &digest)).unwrap();
+    add(&mut open(folder.path()), 1);
+    let found = check_log(folder.path()).unwrap().unwrap();
+    assert_eq!(
+        (found.lines, lines(&audit, &Filter::default()).len()),
+        (2, 2)
+    );
+}
+
+#[test]
 fn several_processes_write_one_chain() {
     let folder = tempfile::tempdir().unwrap();
     let (mut ours, mut theirs) = (open(folder.path()), open(folder.path()));
