@@ -14,6 +14,7 @@ pub fn docs() -> String {
     for name in [
         "results",
         "audit",
+        "stats",
         "traces",
         "reindex",
         "search",

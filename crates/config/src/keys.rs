@@ -70,6 +70,14 @@ pub(super) static KEYS: &[KeySpec] = &[
     .or("64")
     .variable(),
     key(
+        "stats.enabled",
+        ValueKind::Switch,
+        "`false`: count no calls. Writes neither the figures of `proxy stats` nor the calls of each \
+         tool, and search learns nothing; existing files stay. The audit log has its own switch",
+    )
+    .or("true")
+    .variable(),
+    key(
         "traces.endpoint",
         ValueKind::Url,
         "OpenTelemetry collector that receives a span for each call, by OTLP over HTTP as JSON: \

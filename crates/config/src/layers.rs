@@ -63,7 +63,7 @@ impl Layer {
 fn defaults(servers: &[String]) -> Value {
     let mut values = defaults_of("");
     for name in [
-        "results", "search", "secrets", "audit", "reindex", "http", "daemon",
+        "results", "search", "secrets", "audit", "stats", "reindex", "http", "daemon",
     ] {
         values.insert(name.to_owned(), defaults_of(name).into());
     }

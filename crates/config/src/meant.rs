@@ -78,7 +78,7 @@ pub(super) fn read_config(
                     secrets: keeping,
                     results: raw.results,
                     search: SearchSettings {
-                        learns: raw.search.learn,
+                        learns: raw.search.learn && raw.stats.enabled,
                         enrich,
                         embeds: raw.search.semantic == Semantic::Encoder,
                     },
@@ -89,6 +89,7 @@ pub(super) fn read_config(
                         bytes_max: raw.audit.keep_mib << 20,
                         arguments: raw.audit.arguments,
                     },
+                    keeps_stats: raw.stats.enabled,
                     traces,
                     scripts: Some(parent.join("scripts")),
                     servers,

@@ -22,6 +22,7 @@ pub(super) struct RawConfig {
     pub(super) search: RawSearch,
     pub(super) secrets: RawSecrets,
     pub(super) audit: RawAudit,
+    pub(super) stats: RawStats,
     pub(super) reindex: RawReindex,
     #[serde(default)]
     pub(super) traces: RawTraces,
@@ -47,6 +48,12 @@ pub(super) struct RawAudit {
     pub(super) arguments: KeptArguments,
     /// 0: no log.
     pub(super) keep_mib: u64,
+}
+
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawStats {
+    pub(super) enabled: bool,
 }
 
 #[derive(Debug, Default, serde::Deserialize)]

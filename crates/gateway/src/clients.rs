@@ -78,8 +78,9 @@ impl ConnectedClient {
         self.calls.load(Ordering::Relaxed)
     }
 
-    pub(super) fn count_call(&self) {
-        self.calls.fetch_add(1, Ordering::Relaxed);
+    /// Counts a call and returns its number, from 1 on.
+    pub(super) fn count_call(&self) -> u64 {
+        self.calls.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Sets the name and version. Returns the name if none was set before; later ones are ignored.

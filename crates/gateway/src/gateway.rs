@@ -85,6 +85,7 @@ impl Gateway {
         let recorder = Arc::new(Recorder::new(telemetry::RecorderSettings {
             folder: settings.state_dir.clone(),
             audit_bytes_max: settings.audit.bytes_max,
+            keeps_stats: settings.keeps_stats,
             hide: hide_kept_secrets(&settings.private_files()),
         }));
         let files = settings.private_files();
@@ -150,6 +151,7 @@ impl Gateway {
         self.catalog.apply(&settings)?;
         let specs = with_last_spoken(settings.specs(), &self.catalog.registry.catalog());
         self.recorder.set_audit_bytes_max(settings.audit.bytes_max);
+        self.recorder.set_keeps_stats(settings.keeps_stats);
         self.settings.store(settings);
         let applied = self.servers.apply(specs);
         self.catalog.lists_changed.send_replace(());

@@ -38,6 +38,8 @@ pub struct Settings {
     pub policy: Arc<Policy>,
     /// The settings of the audit log of calls.
     pub audit: AuditSettings,
+    /// False if no call is counted: no figures, no usage, and nothing that search learns.
+    pub keeps_stats: bool,
     /// The collector for spans of calls; `None`: spans are not sent.
     pub traces: Option<TraceSettings>,
     /// The folder of saved scripts, which may not exist; `None`: there are no saved scripts.
@@ -160,6 +162,7 @@ impl Settings {
             clients: ClientPolicies::default(),
             policy: Arc::default(),
             audit: AuditSettings::default(),
+            keeps_stats: true,
             traces: None,
             scripts: None,
             servers: Vec::new(),

@@ -47,6 +47,7 @@ fn main() -> std::io::Result<()> {
     let recorder = Recorder::new(RecorderSettings {
         folder: folder.path().to_owned(),
         audit_bytes_max: AUDIT_BYTES_MAX,
+        keeps_stats: true,
         hide: telemetry::Hide::new(|text| Some(text.to_owned())),
     });
     let (mut handing, began) = (std::time::Duration::ZERO, Instant::now());

@@ -20,5 +20,7 @@ pub use audit::{AuditLog, Broken, Filter, Hide, Verified, read, verify};
 pub use exposition::{CONTENT_TYPE, Exposition, Family, MetricKind};
 pub use record::{CallRecord, Event, RecordedArguments, estimate_tokens};
 pub use recorder::{Recorder, RecorderSettings};
-pub use stats::{By, CallFigures, DAYS_KEPT, Figures, Searches, list_clients, read as read_stats};
+pub use stats::{
+    By, CallFigures, DAYS_KEPT, Figures, FirstUses, Searches, list_clients, read as read_stats,
+};
 pub use totals::Totals;

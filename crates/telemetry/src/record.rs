@@ -82,6 +82,17 @@ pub enum Event {
         /// The size in bytes of the response that its client received.
         bytes_sent: u64,
     },
+    /// The first call of one of the three tools in a session.
+    FirstUse {
+        /// The time in unix milliseconds.
+        at_ms: u64,
+        /// The name that the client announced.
+        client: String,
+        /// The tool.
+        tool: &'static str,
+        /// The number of the call in its session, from 1 on.
+        turn: u64,
+    },
     /// A client that connected.
     Session {
         /// The time in unix milliseconds.

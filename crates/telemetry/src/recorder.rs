@@ -5,7 +5,7 @@ use std::{
     path::PathBuf,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
         mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
     },
     thread::{self, Thread},
@@ -42,6 +42,8 @@ pub struct RecorderSettings {
     pub folder: PathBuf,
     /// The size limit of the audit log in bytes; 0: there is no log.
     pub audit_bytes_max: u64,
+    /// False if no statistics are written.
+    pub keeps_stats: bool,
     /// Removes the secrets of the configuration from arguments.
     pub hide: Hide,
 }
@@ -70,6 +72,7 @@ struct RecorderState {
     uncounted: AtomicU64,
     totals: Mutex<Totals>,
     audit_bytes_max: AtomicU64,
+    keeps_stats: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -90,6 +93,7 @@ impl Recorder {
                 uncounted: AtomicU64::new(0),
                 totals: Mutex::default(),
                 audit_bytes_max: AtomicU64::new(settings.audit_bytes_max),
+                keeps_stats: AtomicBool::new(settings.keeps_stats),
             }),
             writer: OnceLock::new(),
         }
@@ -98,6 +102,11 @@ impl Recorder {
     /// Changes the size limit of the audit log from the next record on; 0: no more is logged.
     pub fn set_audit_bytes_max(&self, bytes: u64) {
         self.shared.audit_bytes_max.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Turns statistics on or off from the next record on. Metrics since the start are not affected.
+    pub fn set_keeps_stats(&self, keeps: bool) {
+        self.shared.keeps_stats.store(keeps, Ordering::Relaxed);
     }
 
     /// Queues a record. Never blocks.
@@ -179,7 +188,9 @@ impl Writer {
                 match message {
                     Message::Flush(done) => waiting.push(done),
                     Message::Event(event) => {
-                        self.stats.count(&event);
+                        if self.shared.keeps_stats.load(Ordering::Relaxed) {
+                            self.stats.count(&event);
+                        }
                         totals.count(&event);
                         if let Event::Call(call) = event {
                             calls.push(call);

@@ -16,6 +16,7 @@ use crate::record::Event;
 use day::Day;
 use list::list;
 
+pub use day::FirstUses;
 pub use figures::{By, CallFigures, Figures, Searches, list_clients, read};
 
 /// The number of days that are kept, including today.
@@ -44,6 +45,7 @@ impl Stats {
             Event::Call(call) => call.at_ms,
             Event::Search { at_ms, .. }
             | Event::Script { at_ms, .. }
+            | Event::FirstUse { at_ms, .. }
             | Event::Session { at_ms, .. } => *at_ms,
         };
         self.newest_ms = self.newest_ms.max(at_ms);

@@ -101,6 +101,42 @@ async fn one_setting_turns_learning_off() {
     house.stops_clean().await;
 }
 
+#[journey(alone = "figures are written at exit, and a daemon does not exit")]
+async fn one_setting_turns_every_figure_off() {
+    let house = two_ways_to_send().await;
+    search_and_call(&house).await;
+    let state = lessons(&house).await;
+    let state = state.parent().unwrap();
+    let files = ["stats", "usage.json", "learned.json"].map(|name| state.join(name));
+    assert!(files.iter().all(|file| file.exists()), "{files:?}");
+    let told = house.cli(["stats", "--json"]).await.json();
+    let (_, uses) = told["first_uses"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .next()
+        .unwrap();
+    assert_eq!(
+        uses,
+        &json!({
+            "search_tools": { "sessions": 1, "first": 1, "mean_turn": 1.0 },
+            "execute_dynamic_tool": { "sessions": 1, "first": 0, "mean_turn": 2.0 },
+        })
+    );
+
+    fs::remove_dir_all(&files[0]).unwrap();
+    fs::remove_file(&files[1]).unwrap();
+    fs::remove_file(&files[2]).unwrap();
+    house.configure_more("[stats]\nenabled = false\n");
+    search_and_call(&house).await;
+    house.cli(["call", "bottles/throw_note"]).await.ended(0);
+    assert!(files.iter().all(|file| !file.exists()), "{files:?}");
+    let told = house.cli(["stats"]).await;
+    assert!(told.stderr.contains("`stats.enabled = false`"), "{told:?}");
+    assert_eq!(house.cli(["audit"]).await.ended(0).lines().count(), 4);
+    house.stops_clean().await;
+}
+
 #[journey]
 async fn categories_and_tags_are_counted() {
     let house = house([

@@ -51,9 +51,7 @@ impl Dispatcher {
             &context.cancel,
         )
         .await;
-        self.catalog
-            .usage
-            .record(&entry.at, answer.is_ok(), now_s());
+        self.count_call(entry, answer.is_ok());
         let untaken = asker.and_then(ServerAsker::explain_untaken);
         let least = entry.overlay.min_version.as_ref();
         let known = least.and_then(|_| self.catalog.registry.known_server(server));
@@ -86,6 +84,13 @@ impl Dispatcher {
         Ok(called)
     }
 
+    /// Counts a call that ended, unless statistics are off.
+    fn count_call(&self, entry: &Entry, ok: bool) {
+        if self.catalog.settings().keeps_stats {
+            self.catalog.usage.record(&entry.at, ok, now_s());
+        }
+    }
+
     /// Answers a call of a tool of ours or of a saved script, which is sent to no server.
     pub(super) async fn call_here(
         &self,
@@ -104,7 +109,7 @@ impl Dispatcher {
         };
         let reply = self.built_in.find(entry)?.call(call, self).await;
         if !is_own(entry) {
-            self.catalog.usage.record(&entry.at, reply.is_ok(), now_s());
+            self.count_call(entry, reply.is_ok());
         }
         Ok(CallOutcome::Own(reply?.of_tool(entry.at.to_string())))
     }

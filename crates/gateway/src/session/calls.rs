@@ -1,7 +1,7 @@
 //! The calls in progress of one client.
 
 use files::clock::now_ms;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, atomic::Ordering::Relaxed};
 
 use bytes::Bytes;
 use fleet::{LogSink, ProgressSink};
@@ -28,6 +28,7 @@ use crate::{
     call_context::CallContext,
     caller::Caller,
     clients::{ClientInfo, ConnectedClient},
+    definitions::{DESCRIBE, EXECUTE, SEARCH},
     elicitation::parked_calls::{RoundQuestions, round_questions},
     elicitation::{CallAsker, SessionQuestions},
     error::Audience,
@@ -113,6 +114,24 @@ impl Calls {
             at_ms: now_ms(),
             client: name.to_lowercase(),
             tokens_saved: all.saturating_sub(OUR_TOKENS),
+        });
+    }
+
+    /// Records at which call of its session a client used one of the three tools for the first time.
+    fn record_first_use(&self, name: &str, turn: u64) {
+        let tools = [SEARCH, DESCRIBE, EXECUTE];
+        let Some(place) = tools.iter().position(|tool| *tool == name) else {
+            return;
+        };
+        if self.client.connection.is_stateless || self.memory.used[place].swap(true, Relaxed) {
+            return;
+        }
+        let client = self.client.info().map_or("", |info| info.name.as_str());
+        self.gateway.recorder.record(Event::FirstUse {
+            at_ms: now_ms(),
+            client: client.to_lowercase(),
+            tool: tools[place],
+            turn,
         });
     }
 
@@ -207,8 +226,9 @@ impl Calls {
         let is_stateless = meta.revision.is_some();
         let (context, questions) = self.context(meta, arrival, out, &cancel);
         let _under_way = self.questions.begin_call(out);
-        if matches!(wants, Wants::Tool { .. }) {
-            self.client.count_call();
+        if let Wants::Tool { name, .. } = &wants {
+            let turn = self.client.count_call();
+            self.record_first_use(name, turn);
         }
         // Held until the response is sent.
         let _turn = self.tasks.take_turn(&cancel).await;

@@ -2,7 +2,7 @@
 
 use std::{
     path::Path,
-    sync::{Arc, OnceLock},
+    sync::{Arc, OnceLock, atomic::AtomicBool},
 };
 
 use crate::{
@@ -17,6 +17,8 @@ pub(super) struct SessionMemory {
     pub(super) searches: Arc<RecentSearches>,
     /// The servers whose instructions the model has received.
     pub(super) instructions: Arc<SentInstructions>,
+    /// True for each of the three tools that was called.
+    pub(super) used: [AtomicBool; 3],
     permissions: Arc<Permissions>,
     uris: OnceLock<Arc<UriLedger>>,
 }
@@ -27,6 +29,7 @@ impl SessionMemory {
         Self {
             searches: Arc::new(RecentSearches::in_folder(folder)),
             instructions: Arc::default(),
+            used: [const { AtomicBool::new(false) }; 3],
             permissions: Arc::new(Permissions::new(PermissionScope::Session)),
             uris: OnceLock::new(),
         }

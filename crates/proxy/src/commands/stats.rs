@@ -7,7 +7,7 @@ use files::clock::now_ms;
 use gateway::Gateway;
 use registry::Generation;
 use serde_json::{Value, json};
-use telemetry::{By, CallFigures, Figures};
+use telemetry::{By, CallFigures, Figures, FirstUses};
 
 use super::with_gateway;
 use crate::{
@@ -85,6 +85,11 @@ impl StatsArgs {
             GroupBy::Client => By::Client,
             GroupBy::Day => By::Day,
         };
+        if !gateway.settings().keeps_stats {
+            report::say(
+                "statistics are off: `stats.enabled = false`; these are of the time before",
+            );
+        }
         let folder = gateway.settings().state_dir.join("stats");
         let figures = telemetry::read_stats(&folder, by, self.days, now_ms())?;
         let by_tool = telemetry::read_stats(&folder, By::Tool, self.days, now_ms())?;
@@ -206,7 +211,46 @@ fn text_of(figures: &Figures, top: usize) -> String {
     ));
     let asked = searches.asked.iter().take(MISSES_MAX);
     lines.extend(asked.map(|(words, count)| format!("  {count} {words}")));
+    lines.extend(lines_of_uses(figures, top));
     format!("{table}\n{}", wrap(&lines.join("\n"), 2))
+}
+
+/// `CLIENT: search_tools at turn 1.2, first in 12 of 14 sessions; ...`, with a heading.
+fn lines_of_uses(figures: &Figures, top: usize) -> Vec<String> {
+    let of_tool = |(tool, uses): (&String, &FirstUses)| {
+        let turn = mean_turn(uses);
+        let FirstUses {
+            sessions, first, ..
+        } = uses;
+        format!("{tool} at turn {turn:.1}, first in {first} of {sessions} sessions")
+    };
+    let clients = figures.first_uses.iter().take(top);
+    let mut lines: Vec<String> = clients
+        .map(|(client, uses)| {
+            let mut uses: Vec<_> = uses.iter().collect();
+            uses.sort_by_key(|(_, uses)| std::cmp::Reverse(uses.first));
+            let uses: Vec<String> = uses.into_iter().map(of_tool).collect();
+            let client = if client.is_empty() {
+                "(no name)"
+            } else {
+                client
+            };
+            format!("  {client}: {}", uses.join("; "))
+        })
+        .collect();
+    if !lines.is_empty() {
+        lines.insert(
+            0,
+            "first call of each tool in a session, by client:".to_owned(),
+        );
+    }
+    lines
+}
+
+/// The mean number of the call in its session.
+#[expect(clippy::cast_precision_loss, reason = "a mean for people")]
+fn mean_turn(uses: &FirstUses) -> f64 {
+    uses.turns as f64 / uses.sessions.max(1) as f64
 }
 
 fn ms(micros: Option<u64>) -> String {
@@ -214,6 +258,26 @@ fn ms(micros: Option<u64>) -> String {
         0..10_000 => format!("{}.{}", micros / 1_000, micros / 100 % 10),
         _ => (micros / 1_000).to_string(),
     })
+}
+
+/// For each client and tool: sessions that used it, that used it first, and the mean turn.
+fn json_of_uses(figures: &Figures) -> Value {
+    let of_tool = |(tool, uses): (&String, &FirstUses)| {
+        let FirstUses {
+            sessions, first, ..
+        } = uses;
+        let turn = (mean_turn(uses) * 100.0).round() / 100.0;
+        (
+            tool.clone(),
+            json!({"sessions": sessions, "first": first, "mean_turn": turn}),
+        )
+    };
+    let clients = figures.first_uses.iter();
+    let clients = clients.map(|(client, uses)| {
+        let tools: serde_json::Map<String, Value> = uses.iter().map(of_tool).collect();
+        (client.clone(), Value::from(tools))
+    });
+    Value::Object(clients.collect())
 }
 
 fn json_of(figures: &Figures, top: usize) -> Value {
@@ -240,6 +304,7 @@ fn json_of(figures: &Figures, top: usize) -> Value {
         "total": line(&figures.total),
         "sessions": figures.sessions,
         "tokens_saved_by_definitions": figures.tokens_saved,
+        "first_uses": json_of_uses(figures),
         "scripts": figures.scripts,
         "tokens_saved_by_scripts": figures.script_tokens_saved,
         "searches": searches.count,

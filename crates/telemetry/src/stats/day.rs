@@ -74,6 +74,28 @@ impl CallCounts {
 pub(super) struct Sessions {
     pub(super) count: u64,
     pub(super) tokens_saved: u64,
+    /// The first use of each of the three tools.
+    pub(super) first_uses: BTreeMap<String, FirstUses>,
+}
+
+/// The first calls of one of the three tools in the sessions of a client.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FirstUses {
+    /// The sessions that used it.
+    pub sessions: u64,
+    /// The sessions that used it before the other two.
+    pub first: u64,
+    /// The sum of the numbers that these calls had in their sessions, from 1 on.
+    pub turns: u64,
+}
+
+impl FirstUses {
+    pub(super) fn add(&mut self, other: Self) {
+        self.sessions += other.sessions;
+        self.first += other.first;
+        self.turns += other.turns;
+    }
 }
 
 impl Day {
@@ -108,6 +130,16 @@ impl Day {
                 self.scripts += 1;
                 self.script_tokens_saved += estimate_tokens(bytes_read.saturating_sub(*bytes_sent));
             }
+            Event::FirstUse {
+                client, tool, turn, ..
+            } => {
+                let uses = &mut self.sessions_of(client).first_uses;
+                uses.entry((*tool).to_owned()).or_default().add(FirstUses {
+                    sessions: 1,
+                    first: u64::from(*turn == 1),
+                    turns: *turn,
+                });
+            }
             Event::Session {
                 client,
                 tokens_saved,
@@ -135,6 +167,10 @@ impl Day {
             let sessions = self.sessions_of(client);
             sessions.count += more.count;
             sessions.tokens_saved += more.tokens_saved;
+            for (tool, uses) in &more.first_uses {
+                let known = sessions.first_uses.entry(tool.clone()).or_default();
+                known.add(*uses);
+            }
         }
     }
 

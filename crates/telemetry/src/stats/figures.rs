@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    day::{CallCounts, Day, OTHERS, RowKey},
+    day::{CallCounts, Day, FirstUses, OTHERS, RowKey},
     list::list,
 };
 use files::clock::days_before;
@@ -36,6 +36,8 @@ pub struct Figures {
     pub searches: Searches,
     /// The number of clients that connected.
     pub sessions: u64,
+    /// The first use of each of the three tools in the sessions of each client.
+    pub first_uses: BTreeMap<String, BTreeMap<String, FirstUses>>,
     /// The tokens of tool definitions that clients were not sent.
     pub tokens_saved: u64,
     /// The number of scripts that ran.
@@ -102,9 +104,13 @@ pub fn read(folder: &Path, by: By, days: u64, now_ms: u64) -> io::Result<Figures
         for (words, count) in day.asked {
             *asked.entry(words).or_default() += count;
         }
-        for sessions in day.sessions.values() {
+        for (client, sessions) in day.sessions {
             figures.sessions += sessions.count;
             figures.tokens_saved += sessions.tokens_saved;
+            for (tool, uses) in sessions.first_uses {
+                let of_client = figures.first_uses.entry(client.clone()).or_default();
+                of_client.entry(tool).or_default().add(uses);
+            }
         }
     }
     figures.total = CallFigures::of("all", total);

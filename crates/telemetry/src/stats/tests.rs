@@ -39,6 +39,14 @@ fn what_several_processes_counted_is_added_up() {
             client: client.to_owned(),
             tokens_saved: 500,
         });
+        for (tool, turn) in [("search_tools", 1), ("execute_dynamic_tool", 3)] {
+            stats.count(&Event::FirstUse {
+                at_ms: 20_001 * DAY_MS,
+                client: "codex".to_owned(),
+                tool,
+                turn,
+            });
+        }
         stats.count(&Event::Script {
             at_ms: 20_001 * DAY_MS,
             bytes_read: 4_000,
@@ -77,6 +85,10 @@ fn what_several_processes_counted_is_added_up() {
     assert_eq!(figures.searches.asked, [("fly home".to_owned(), 2)]);
     assert_eq!((figures.sessions, figures.tokens_saved), (2, 1_000));
     assert_eq!((figures.scripts, figures.script_tokens_saved), (2, 1_800));
+    let uses = &figures.first_uses["codex"];
+    let of = |tool: &str| (uses[tool].sessions, uses[tool].first, uses[tool].turns);
+    assert_eq!(of("search_tools"), (2, 2, 2));
+    assert_eq!(of("execute_dynamic_tool"), (2, 0, 6));
 }
 
 #[test]
