@@ -20,7 +20,7 @@ use crate::{
     catalog::Catalog,
     dispatcher::outcome::CallOutcome,
     dispatcher::record::CallNote,
-    envelope::{ExecuteRequest, Options},
+    envelope::{ExecuteRequest, Input, Options},
     error::ToolError,
     policy::ClientPolicy,
     reply::ToolReply,
@@ -56,7 +56,9 @@ impl Dispatcher {
     ) -> Result<CallOutcome, ToolError> {
         let mut note = self.authorizer.begin_note("tool", &context);
         note.set_name(&request.tool_name);
-        note.set_input(&request.input);
+        if let Input::AsSent(raw) = &request.input {
+            note.set_input(raw.get().len());
+        }
         if !request.repairs.is_empty() {
             debug!(tool = request.tool_name, repairs = ?request.repairs, "repaired the envelope");
         }

@@ -10,8 +10,7 @@ use telemetry::{CallRecord, Event, RecordedArguments, Recorder};
 use tool::ServerName;
 
 use crate::{
-    call_context::CallContext, envelope::Input, reply::ToolReply, settings::KeptArguments,
-    traces::describe_call,
+    call_context::CallContext, reply::ToolReply, settings::KeptArguments, traces::describe_call,
 };
 
 /// The outcome if no other was noted: the caller cancelled the call or disconnected.
@@ -79,10 +78,8 @@ impl CallNote {
     }
 
     /// Notes the size of the input as it was sent, until its arguments are checked.
-    pub(crate) fn set_input(&mut self, input: &Input) {
-        if let Input::AsSent(raw) = input {
-            self.record.bytes_in = raw.get().len() as u64;
-        }
+    pub(crate) fn set_input(&mut self, bytes: usize) {
+        self.record.bytes_in = bytes as u64;
     }
 
     pub(crate) fn set_arguments(&mut self, arguments: &Json, kept: KeptArguments) {
