@@ -122,9 +122,9 @@ pub(super) static KEYS: &[KeySpec] = &[
     key(
         "search.learn",
         ValueKind::Switch,
-        "rank a tool higher for similar queries when its calls succeed after a search, and lower \
-         when they fail. The data is kept in the state folder for each client and project. \
-         `false`: neither collected nor used",
+        "rank a tool higher for similar queries once its call succeeded after a search. The state \
+         folder keeps embeddings and known words of such queries for each client and project, and no \
+         text. `false`: neither collected nor used",
     )
     .or("true")
     .variable(),

@@ -20,7 +20,7 @@ use registry::{
     ServerRules, Usage, View,
 };
 use tokio::sync::{Notify, watch};
-use tool::{ServerName, ToolRef};
+use tool::ServerName;
 use tracing::warn;
 
 use crate::{
@@ -81,7 +81,7 @@ pub struct Catalog {
     pub(crate) servers: Arc<dyn Servers>,
     /// The number of calls of each tool.
     pub usage: Usage,
-    /// The lessons of earlier calls for searches.
+    /// The requests that searches learned from earlier calls.
     pub feedback: Arc<RelevanceFeedback>,
     /// The project whose lessons count, beside the client.
     project: String,
@@ -117,12 +117,13 @@ impl Catalog {
         servers: Arc<dyn Servers>,
     ) -> Self {
         let state_dir = settings.load().state_dir.clone();
+        let embeds = settings.load().search.embeds;
         Self {
             settings,
             registry,
             servers,
             usage: Usage::open(&state_dir),
-            feedback: Arc::new(RelevanceFeedback::open(&state_dir)),
+            feedback: Arc::new(RelevanceFeedback::open(&state_dir, embeds)),
             project: recent_searches::project(),
             surveys: Surveys::default(),
             due: DueSurveys::default(),
@@ -330,7 +331,6 @@ impl Catalog {
         self.settings().search.learns.then(|| Learned {
             feedback: self.feedback.clone(),
             whose: searches.map_or(self.project.clone(), |it| it.owner(&self.project)),
-            now: now_s(),
         })
     }
 
@@ -338,15 +338,15 @@ impl Catalog {
     pub(crate) fn learn(
         &self,
         searches: Option<&RecentSearches>,
-        tool: &ToolRef,
+        entry: &Entry,
         ok: impl FnOnce() -> bool,
     ) {
         let Some(searches) = searches.filter(|_| self.settings().search.learns) else {
             return;
         };
-        if let Some(words) = searches.take_words(tool) {
+        if let Some((lesson, ok)) = searches.take_lesson(&entry.at, ok) {
             let whose = searches.owner(&self.project);
-            self.feedback.learn(&whose, &words, tool, ok(), now_s());
+            self.feedback.learn(&whose, &lesson, entry, ok, now_s());
         }
     }
 

@@ -21,11 +21,10 @@ pub struct RecentSearches {
     searches: Mutex<VecDeque<Searched>>,
 }
 
-/// The words of a search, and the tools that it found; a tool is removed after a call of it was
-/// learned from.
+/// The lesson of a search, and the tools that it found; a tool is removed after a successful call.
 #[derive(Debug)]
 struct Searched {
-    words: Vec<String>,
+    lesson: String,
     tools: Vec<ToolRef>,
 }
 
@@ -68,22 +67,26 @@ impl RecentSearches {
             let hits = found.hits.iter().filter(|hit| hit.step == step);
             let tools = hits.flat_map(|hit| std::iter::once(&hit.entry.at).chain(&hit.also));
             let tools: Vec<ToolRef> = tools.cloned().collect();
-            let words = generation.feedback_words(text);
-            if !tools.is_empty() && !words.is_empty() {
-                searches.push_front(Searched { words, tools });
+            let lesson = generation.lesson(text).filter(|_| !tools.is_empty());
+            if let Some(lesson) = lesson {
+                searches.push_front(Searched { lesson, tools });
             }
         }
         searches.truncate(SEARCHES_KEPT);
     }
 
-    /// Removes and returns the words of the last search that found the tool: once for each search
-    /// and tool.
-    pub(super) fn take_words(&self, tool: &ToolRef) -> Option<Vec<String>> {
-        self.searches().iter_mut().find_map(|search| {
-            let at = search.tools.iter().position(|known| known == tool)?;
-            search.tools.remove(at);
-            Some(search.words.clone())
-        })
+    /// Returns the lesson of the last search that found the tool, and the outcome of its call. After a success
+    /// the search teaches nothing more of this tool; a failed call may be repeated with other arguments.
+    pub(super) fn take_lesson(
+        &self,
+        tool: &ToolRef,
+        ok: impl FnOnce() -> bool,
+    ) -> Option<(String, bool)> {
+        let mut searches = self.searches();
+        let search = searches.iter_mut().find(|it| it.tools.contains(tool))?;
+        let ok = ok();
+        search.tools.retain(|known| !ok || known != tool);
+        Some((search.lesson.clone(), ok))
     }
 
     fn searches(&self) -> MutexGuard<'_, VecDeque<Searched>> {

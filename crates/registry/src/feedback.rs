@@ -1,29 +1,30 @@
-//! Relevance feedback: words of requests and the tools that were called after them, for each client
-//! and project.
+//! Requests learned from use: those after which a call of a tool succeeded, for each client and project. They
+//! are texts of the tool, like the example requests of `requests.rs`, in searches of their client and project.
 //!
-//! Only stems of words that occur in the text of some tool are stored, so no value and no secret is
-//! stored. Each outcome decays over time and has a bounded effect on a tool's rank.
+//! Words that occur in the text of no tool are neither stored nor embedded, so no value and no secret is.
 
 use std::collections::BTreeMap;
+use std::mem;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
-use tool::ToolRef;
 
-use crate::RegistryError;
 use crate::disk::Disk;
-use crate::limits::{FEEDBACK_HALF_LIFE_S, FEEDBACK_MAX};
+use crate::embedding::{LazyEncoder, Vector};
+use crate::limits::{LEARNED_A_TOOL_MAX, LEARNED_MAX};
+use crate::search::ParsedQuery;
+use crate::{Entry, RegistryError};
 
-/// The outcomes of the calls of all clients. Learning and searching access memory only;
-/// [`RelevanceFeedback::flush`] adds the new outcomes to the file, so several processes may share
-/// one file.
+/// The requests learned from the calls of all clients. Learning accesses memory only;
+/// [`RelevanceFeedback::flush`] adds what is new to the file, so several processes may share one file.
 #[derive(Debug)]
 pub struct RelevanceFeedback {
     disk: Disk,
-    /// Never held across a file operation, because calls learn on the event loop.
+    encoder: LazyEncoder,
+    /// Never held across a file operation or an embedding, because calls learn on the event loop.
     state: Mutex<FeedbackState>,
     /// Held by a flush across its file operations, so that only one runs at a time.
     flushing: Mutex<()>,
@@ -31,87 +32,111 @@ pub struct RelevanceFeedback {
 
 #[derive(Debug, Default)]
 struct FeedbackState {
-    known: LearnedWeights,
+    known: LearnedRequests,
+    /// Outcomes that are known and not in the file.
     fresh: Vec<CallOutcome>,
+    /// Outcomes whose request has no embedding yet.
+    pending: Vec<(CallOutcome, String)>,
 }
 
-/// Weights by client and project, then by word, then by tool.
-type LearnedWeights = BTreeMap<String, BTreeMap<String, BTreeMap<String, Weight>>>;
+/// By the tool's address, which a rename of its server changes (`rename.rs`); the latest last.
+type LearnedRequests = BTreeMap<String, Vec<LearnedRequest>>;
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-struct Weight {
-    /// The number of successful calls minus the number of failed calls, weighted by their age at
-    /// the time of writing.
-    value: f32,
-    /// The time of writing, in Unix seconds.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct LearnedRequest {
+    /// The client and project.
+    whose: String,
+    /// Of the definition that was called.
+    pub(crate) digest: String,
+    pub(crate) stems: Vec<String>,
+    /// The bytes of its embedding; none if embeddings were off.
+    pub(crate) vector: Vec<u8>,
+    /// The time of the last successful call after it, in Unix seconds.
     at: u64,
 }
 
 #[derive(Debug, Clone)]
 struct CallOutcome {
-    whose: String,
-    words: Vec<String>,
     tool: String,
-    value: f32,
-    at: u64,
+    request: LearnedRequest,
+    ok: bool,
 }
 
-/// The feedback that one search uses.
+/// The learned requests that one search uses.
 #[derive(Debug, Clone)]
 pub struct Learned {
-    /// The outcomes of earlier calls.
+    /// The requests.
     pub feedback: Arc<RelevanceFeedback>,
     /// The client and project; a value that begins with `@` selects all clients of the project.
     pub whose: String,
-    /// The current time, in Unix seconds.
-    pub now: u64,
 }
 
 impl RelevanceFeedback {
-    /// Reads the stored feedback; a damaged file reads as empty.
-    pub fn open(folder: &Path) -> Self {
+    /// Reads the stored requests; a file that is damaged or of an earlier version reads as empty.
+    /// `embeds`: requests are compared by their embeddings too.
+    pub fn open(folder: &Path, embeds: bool) -> Self {
         let disk = Disk::new(folder);
         let known = read(&disk);
-        let state = Mutex::new(FeedbackState {
-            known,
-            fresh: Vec::new(),
-        });
         Self {
             disk,
-            state,
+            encoder: LazyEncoder::new(embeds),
+            state: Mutex::new(FeedbackState {
+                known,
+                ..FeedbackState::default()
+            }),
             flushing: Mutex::default(),
         }
     }
 
-    /// Records the outcome of a call after a search for these words.
-    pub fn learn(&self, whose: &str, words: &[String], tool: &ToolRef, ok: bool, now: u64) {
-        let outcome = CallOutcome {
+    /// Records the outcome of a call `now` (Unix seconds) after a request, of which `lesson` has the words that
+    /// occur in the text of some tool. A failed call removes the request from the tool.
+    pub fn learn(&self, whose: &str, lesson: &str, entry: &Entry, ok: bool, now: u64) {
+        let ParsedQuery::Words(wanted) = ParsedQuery::of(lesson) else {
+            return;
+        };
+        let request = LearnedRequest {
             whose: whose.to_owned(),
-            words: words.to_vec(),
-            tool: tool.to_string(),
-            value: if ok { 1.0 } else { -1.0 },
+            digest: entry.tool.digest().to_string(),
+            stems: wanted.words.into_iter().map(|word| word.stem).collect(),
+            vector: Vec::new(),
             at: now,
         };
-        let mut state = self.state();
-        add(&mut state.known, &outcome);
-        state.fresh.push(outcome);
+        let tool = entry.at.to_string();
+        let outcome = CallOutcome { tool, request, ok };
+        self.state().pending.push((outcome, lesson.to_owned()));
     }
 
-    /// Adds the new outcomes to the file atomically; after a failure they are kept for the next
+    /// Embeds the requests of the latest calls, a few milliseconds each, from when on searches use them.
+    pub(crate) fn absorb(&self) {
+        let mut pending = mem::take(&mut self.state().pending);
+        for (outcome, text) in pending.iter_mut().filter(|(outcome, _)| outcome.ok) {
+            let vector = self.encoder.get().and_then(|it| it.encode(text).ok());
+            outcome.request.vector =
+                vector.map_or_else(Vec::new, |it| Vector::of(&it).to_bytes().collect());
+        }
+        let mut state = self.state();
+        for (outcome, _) in pending {
+            add(&mut state.known, &outcome);
+            state.fresh.push(outcome);
+        }
+    }
+
+    /// Adds the new requests to the file atomically; after a failure they are kept for the next
     /// flush. Waits at most `wait` for another process's lock. Blocks, so call it on a blocking
     /// thread.
     pub fn flush(&self, wait: Duration) -> Result<(), RegistryError> {
         let _flushing = self.flushing.lock();
+        self.absorb();
         let fresh = self.state().fresh.clone();
-        let Some(newest) = fresh.iter().map(|outcome| outcome.at).max() else {
+        if fresh.is_empty() {
             return Ok(());
-        };
+        }
         let _turn = self.disk.take_turn_within(wait)?;
         let mut known = read(&self.disk);
         for outcome in &fresh {
             add(&mut known, outcome);
         }
-        bound(&mut known, newest);
+        bound(&mut known);
         let text = serde_json::to_vec(&known).map_err(std::io::Error::from)?;
         self.disk.write(FILE, &text)?;
         let mut state = self.state();
@@ -123,7 +148,7 @@ impl RelevanceFeedback {
         Ok(())
     }
 
-    /// Removes all feedback. Blocks like [`RelevanceFeedback::flush`].
+    /// Removes everything learned. Blocks like [`RelevanceFeedback::flush`].
     pub fn reset(&self) -> Result<(), RegistryError> {
         let _flushing = self.flushing.lock();
         let _turn = self.disk.take_turn()?;
@@ -132,11 +157,10 @@ impl RelevanceFeedback {
         Ok(())
     }
 
-    /// Returns the number of stored pairs of a word and a tool.
+    /// Returns the number of learned requests. Blocks while the latest are embedded.
     pub fn count(&self) -> usize {
-        let state = self.state();
-        let words = state.known.values().flat_map(BTreeMap::values);
-        words.map(BTreeMap::len).sum()
+        self.absorb();
+        self.state().known.values().map(Vec::len).sum()
     }
 
     fn state(&self) -> MutexGuard<'_, FeedbackState> {
@@ -145,192 +169,154 @@ impl RelevanceFeedback {
 }
 
 impl Learned {
-    /// Returns the learned score of a tool for these words, from -1 to 1; 0 unless at least half of
-    /// the words have feedback for this tool.
-    pub(crate) fn opinion(&self, words: &[String], tool: &ToolRef) -> f32 {
-        let tool = tool.to_string();
-        let state = self.feedback.state();
-        let of_whom = state.known.iter().filter(|(whose, _)| self.is_mine(whose));
-        let mut best = 0.0_f32;
-        for (_, known) in of_whom {
-            let weights = words.iter().filter_map(|word| known.get(word)?.get(&tool));
-            let values: Vec<f32> = weights.map(|weight| weight.now(self.now)).collect();
-            if 2 * values.len() >= words.len() && !values.is_empty() {
-                let opinion = (values.iter().sum::<f32>() / precise(words.len())).tanh();
-                best = if opinion.abs() > best.abs() {
-                    opinion
-                } else {
-                    best
-                };
-            }
+    /// Calls `visit` with each learned request of this client and project, and its tool's address.
+    pub(crate) fn each(&self, mut visit: impl FnMut(&str, &LearnedRequest)) {
+        self.feedback.absorb();
+        let of_all = self.whose.starts_with('@');
+        let is_mine = |it: &str| it == self.whose || of_all && it.ends_with(&self.whose);
+        for (tool, requests) in &self.feedback.state().known {
+            let mine = requests.iter().filter(|it| is_mine(&it.whose));
+            mine.for_each(|it| visit(tool, it));
         }
-        best
-    }
-
-    fn is_mine(&self, whose: &str) -> bool {
-        whose == self.whose || self.whose.starts_with('@') && whose.ends_with(&self.whose)
     }
 }
 
-impl Weight {
-    fn now(self, now: u64) -> f32 {
-        let lives = precise_seconds(now.saturating_sub(self.at)) / FEEDBACK_HALF_LIFE_S;
-        self.value * 0.5_f32.powf(lives)
+fn add(known: &mut LearnedRequests, outcome: &CallOutcome) {
+    let new = &outcome.request;
+    let requests = known.entry(outcome.tool.clone()).or_default();
+    let is_other = |it: &LearnedRequest| it.whose != new.whose || it.stems != new.stems;
+    requests.retain(|it| it.digest == new.digest && is_other(it));
+    if outcome.ok {
+        requests.push(new.clone());
+        requests.drain(..requests.len().saturating_sub(LEARNED_A_TOOL_MAX));
     }
 }
 
-fn add(known: &mut LearnedWeights, outcome: &CallOutcome) {
-    let words = known.entry(outcome.whose.clone()).or_default();
-    for word in &outcome.words {
-        let tools = words.entry(word.clone()).or_default();
-        let weight = tools.entry(outcome.tool.clone()).or_default();
-        let value = weight.now(outcome.at) + outcome.value;
-        *weight = Weight {
-            value: value.clamp(-WEIGHT_MAX, WEIGHT_MAX),
-            at: outcome.at,
-        };
+/// Removes all but the latest [`LEARNED_MAX`] requests.
+fn bound(known: &mut LearnedRequests) {
+    let mut times: Vec<u64> = known.values().flatten().map(|it| it.at).collect();
+    times.sort_unstable_by(|a, b| b.cmp(a));
+    let oldest = times.get(LEARNED_MAX).map_or(0, |at| at + 1);
+    for requests in known.values_mut() {
+        requests.retain(|it| it.at >= oldest);
     }
+    known.retain(|_, requests| !requests.is_empty());
 }
 
-/// Removes faded weights, and all but the strongest [`FEEDBACK_MAX`].
-fn bound(known: &mut LearnedWeights, now: u64) {
-    let weights = known
-        .values()
-        .flat_map(BTreeMap::values)
-        .flat_map(BTreeMap::values);
-    let mut strengths: Vec<f32> = weights.map(|weight| weight.now(now).abs()).collect();
-    strengths.sort_unstable_by(|a, b| b.total_cmp(a));
-    let least = strengths.get(FEEDBACK_MAX).copied().unwrap_or(FADED);
-    for words in known.values_mut() {
-        for tools in words.values_mut() {
-            tools.retain(|_, weight| weight.now(now).abs() > least);
-        }
-        words.retain(|_, tools| !tools.is_empty());
-    }
-    known.retain(|_, words| !words.is_empty());
-}
-
-fn read(disk: &Disk) -> LearnedWeights {
+fn read(disk: &Disk) -> LearnedRequests {
     let bytes = disk.read(FILE).unwrap_or_default();
     serde_json::from_slice(&bytes).unwrap_or_default()
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a request has a few words")]
-fn precise(count: usize) -> f32 {
-    count as f32
-}
-
-#[expect(clippy::cast_precision_loss, reason = "hours do not matter")]
-fn precise_seconds(seconds: u64) -> f32 {
-    seconds as f32
-}
-
 pub(crate) const FILE: &str = "learned.json";
-
-/// The maximum absolute weight: further calls with the same outcome have no effect, so that a habit
-/// can be unlearned.
-const WEIGHT_MAX: f32 = 4.0;
-
-/// The absolute weight below which an outcome is removed.
-const FADED: f32 = 0.02;
 
 #[cfg(test)]
 mod tests {
     use files::Lock;
 
     use super::*;
+    use crate::entry::Context;
+    use crate::tests::tools;
 
     const WAIT: Duration = Duration::from_secs(20);
 
-    const DAY: u64 = 86_400;
-
-    fn at(name: &str) -> ToolRef {
-        name.parse().unwrap()
+    fn entry(at: &str, description: &str) -> Entry {
+        let at: tool::ToolRef = at.parse().unwrap();
+        let mut tools = tools(&[&format!("{}: {description}", at.tool)]);
+        Entry::new(at, tools.remove(0), Context::default())
     }
 
-    fn words(text: &str) -> Vec<String> {
-        text.split(' ').map(str::to_owned).collect()
+    fn open(folder: &Path) -> RelevanceFeedback {
+        RelevanceFeedback::open(folder, false)
     }
 
-    #[test]
-    fn a_lesson_is_for_like_requests_of_one_client_and_fades() {
-        let folder = tempfile::tempdir().unwrap();
-        let feedback = Arc::new(RelevanceFeedback::open(folder.path()));
-        feedback.learn(
-            "claude@home",
-            &words("send mail"),
-            &at("mail/send"),
-            true,
-            DAY,
-        );
-        feedback.learn(
-            "claude@home",
-            &words("send mail"),
-            &at("post/send"),
-            false,
-            DAY,
-        );
-        let opinion = |whose: &str, text: &str, tool: &str, now: u64| {
-            let learned = Learned {
-                feedback: Arc::clone(&feedback),
-                whose: whose.to_owned(),
-                now,
-            };
-            learned.opinion(&words(text), &at(tool))
+    /// Returns the words of the requests that one client and project has taught.
+    fn known(feedback: &Arc<RelevanceFeedback>, whose: &str) -> Vec<String> {
+        let learned = Learned {
+            feedback: Arc::clone(feedback),
+            whose: whose.to_owned(),
         };
-        let fresh = opinion("claude@home", "send mail", "mail/send", DAY);
-        assert!(fresh > 0.7, "{fresh}");
-        assert!(opinion("claude@home", "send mail", "post/send", DAY) < -0.7);
-        assert!(opinion("claude@home", "send mail", "mail/send", 90 * DAY) < fresh / 4.0);
-        assert!(opinion("@home", "send mail", "mail/send", DAY) > 0.7);
-        for (whose, text) in [
-            ("cursor@home", "send mail"),
-            ("claude@work", "send mail"),
-            ("claude@home", "send a parcel abroad"),
-        ] {
-            assert!(
-                opinion(whose, text, "mail/send", DAY).abs() < 1e-6,
-                "{whose} {text}"
-            );
-        }
+        let mut all = Vec::new();
+        learned.each(|tool, it| all.push(format!("{tool} {}", it.stems.join(" "))));
+        all
     }
 
     #[test]
-    fn lessons_of_two_processes_add_up_and_can_be_forgotten() {
+    fn a_request_is_of_one_client_and_project_and_a_failed_call_removes_it() {
         let folder = tempfile::tempdir().unwrap();
-        let (one, other) = (
-            RelevanceFeedback::open(folder.path()),
-            RelevanceFeedback::open(folder.path()),
-        );
-        one.learn("a@b", &words("send mail"), &at("mail/send"), true, DAY);
-        other.learn("a@b", &words("read mail"), &at("mail/read"), true, DAY);
+        let feedback = Arc::new(open(folder.path()));
+        let (send, other) = (entry("mail/send", "Sends"), entry("post/send", "Sends"));
+        feedback.learn("claude@home", "send mail", &send, true, 1);
+        feedback.learn("claude@home", "send mail", &send, true, 2);
+        feedback.learn("claude@home", "send mail", &other, false, 2);
+        assert_eq!(known(&feedback, "claude@home"), ["mail/send send mail"]);
+        assert_eq!(known(&feedback, "@home"), ["mail/send send mail"]);
+        assert!(known(&feedback, "cursor@home").is_empty());
+        assert!(known(&feedback, "claude@work").is_empty());
+        feedback.learn("cursor@home", "send mail", &send, false, 3);
+        assert_eq!(feedback.count(), 1, "the failure of another client");
+        feedback.learn("claude@home", "send mail", &send, false, 3);
+        assert_eq!(feedback.count(), 0);
+    }
+
+    #[test]
+    fn requests_of_two_processes_add_up_and_can_be_forgotten() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, other) = (open(folder.path()), open(folder.path()));
+        let send = entry("mail/send", "Sends");
+        one.learn("a@b", "send mail", &send, true, 1);
+        other.learn("a@b", "answer mail", &send, true, 2);
         one.flush(WAIT).unwrap();
         other.flush(WAIT).unwrap();
-        let all = RelevanceFeedback::open(folder.path());
-        assert_eq!(all.count(), 4);
+        let all = open(folder.path());
+        assert_eq!(all.count(), 2);
         all.reset().unwrap();
-        assert_eq!(RelevanceFeedback::open(folder.path()).count(), 0);
+        assert_eq!(open(folder.path()).count(), 0);
     }
 
     #[test]
-    fn the_file_is_bounded_and_the_weakest_go() {
+    fn requests_are_bounded_and_end_with_their_definition() {
         let folder = tempfile::tempdir().unwrap();
-        let feedback = RelevanceFeedback::open(folder.path());
-        feedback.learn("a@b", &["old".to_owned()], &at("s/old"), true, 0);
-        let many: Vec<String> = (0..FEEDBACK_MAX).map(|word| format!("w{word}")).collect();
-        for _ in 0..2 {
-            feedback.learn("a@b", &many, &at("s/new"), true, 30 * DAY);
+        let feedback = open(folder.path());
+        for at in 0..=LEARNED_MAX {
+            let tool = entry(&format!("s/t{}", at / LEARNED_A_TOOL_MAX), "Works");
+            feedback.learn("a@b", &format!("w{at}"), &tool, true, at as u64);
         }
         feedback.flush(WAIT).unwrap();
-        assert!(feedback.count() <= FEEDBACK_MAX);
-        assert!(!feedback.state().known["a@b"].contains_key("old"));
+        assert_eq!(feedback.count(), LEARNED_MAX);
+        assert!(
+            !std::fs::read_to_string(folder.path().join(FILE))
+                .unwrap()
+                .contains("\"w0\"")
+        );
+        let tool = entry("s/t1", "Works");
+        for at in 0..LEARNED_A_TOOL_MAX {
+            feedback.learn("a@b", &format!("v{at}"), &tool, true, u64::MAX - 1);
+        }
+        assert_eq!(
+            feedback.count(),
+            LEARNED_MAX,
+            "of the tool only the latest stay"
+        );
+        let changed = entry("s/t1", "Works otherwise");
+        feedback.learn("a@b", "w", &changed, true, u64::MAX - 1);
+        assert_eq!(feedback.count(), LEARNED_MAX - LEARNED_A_TOOL_MAX + 1);
+    }
+
+    #[test]
+    fn a_file_of_an_earlier_version_reads_as_empty() {
+        let folder = tempfile::tempdir().unwrap();
+        let old = r#"{"me@here":{"mail":{"mail/send":{"value":1.0,"at":1}}}}"#;
+        std::fs::write(folder.path().join(FILE), old).unwrap();
+        assert_eq!(open(folder.path()).count(), 0);
     }
 
     #[test]
     fn learning_waits_for_no_lock_of_another_process() {
         let folder = tempfile::tempdir().unwrap();
-        let feedback = RelevanceFeedback::open(folder.path());
-        feedback.learn("a@b", &words("send mail"), &at("mail/send"), true, DAY);
+        let feedback = open(folder.path());
+        let send = entry("mail/send", "Sends");
+        feedback.learn("a@b", "send mail", &send, true, 1);
         let held = Lock::take(&feedback.disk.path("lock")).unwrap();
         feedback.flush(Duration::ZERO).unwrap_err();
         std::thread::scope(|scope| {
@@ -339,13 +325,13 @@ mod tests {
             while feedback.flushing.try_lock().is_some() {
                 std::thread::yield_now();
             }
-            feedback.learn("a@b", &words("read mail"), &at("mail/read"), true, DAY);
-            assert_eq!(feedback.count(), 4);
+            feedback.learn("a@b", "answer mail", &send, true, 2);
+            assert_eq!(feedback.count(), 2);
             drop(held);
             flushing.join().unwrap().unwrap();
         });
-        assert_eq!(feedback.count(), 4);
+        assert_eq!(feedback.count(), 2);
         feedback.flush(WAIT).unwrap();
-        assert_eq!(RelevanceFeedback::open(folder.path()).count(), 4);
+        assert_eq!(open(folder.path()).count(), 2);
     }
 }

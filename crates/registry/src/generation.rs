@@ -310,14 +310,16 @@ impl Generation {
         &self.embeddings
     }
 
-    /// Returns the similarity of each visible tool and of each server to a text; `None` if
-    /// embeddings are not used.
-    pub(crate) fn similar(&self, text: &str) -> Option<Similar> {
+    /// Returns the embedding of a text, and the similarity of each visible tool and of each server
+    /// to it; `None` if embeddings are not used.
+    pub(crate) fn similar(&self, text: &str) -> Option<(Vector, Similar)> {
         let encoder = self.encoder.get().filter(|_| self.embeddings.is_known())?;
         let vector = encoder.encode(text);
         let vector =
             vector.inspect_err(|error| tracing::warn!(%error, "a request has no embedding"));
-        self.embeddings.similar(&Vector::of(&vector.ok()?))
+        let vector = Vector::of(&vector.ok()?);
+        let similar = self.embeddings.similar(&vector)?;
+        Some((vector, similar))
     }
 
     pub(crate) fn near(&self, asked: &str) -> Vec<ToolRef> {

@@ -110,12 +110,12 @@ pub(crate) const EMBEDDINGS_AT_ONCE: usize = 32;
 /// The maximum number of parts of a request that are searched; each needs its own search.
 pub(crate) const PARTS_MAX: usize = 5;
 
-/// The maximum number of pairs of a word and a tool in the feedback: a file of a few hundred
-/// kilobytes.
-pub(crate) const FEEDBACK_MAX: usize = 5_000;
+/// The maximum number of requests learned from use, of all clients and projects: a file of 1.5 MB. Beyond
+/// it the oldest are removed.
+pub(crate) const LEARNED_MAX: usize = 1_000;
 
-/// The half-life of an outcome: two weeks, because tools and projects change.
-pub(crate) const FEEDBACK_HALF_LIFE_S: f32 = 14.0 * 86_400.0;
+/// The same for one tool. Ten wordings of a need have most that its other wordings say.
+pub(crate) const LEARNED_A_TOOL_MAX: usize = 10;
 
 /// The time for which a changed tool stays marked if it is not read: a week. By then its users have
 /// called the new version.

@@ -120,37 +120,18 @@ fn change_tools(disk: &Disk, change: impl Fn(&str) -> Option<(String, bool)>) ->
         }
         !all.is_empty()
     };
-    for (file, levels) in [(usage::FILE, 0), (feedback::FILE, 2), (requests::FILE, 0)] {
+    for file in [usage::FILE, feedback::FILE, requests::FILE] {
         let Ok(mut value) = disk
             .read(file)
             .and_then(|bytes| serde_json::from_slice::<Value>(&bytes).map_err(io::Error::from))
         else {
             continue;
         };
-        if visit(&mut value, levels, &change_map) {
+        if value.as_object_mut().is_some_and(change_map) {
             disk.write(file, value.to_string().as_bytes())?;
         }
     }
     Ok(())
-}
-
-/// Visits the objects at this level of nesting; returns true if one was changed.
-fn visit(
-    value: &mut Value,
-    levels: usize,
-    change: &impl Fn(&mut serde_json::Map<String, Value>) -> bool,
-) -> bool {
-    let Some(map) = value.as_object_mut() else {
-        return false;
-    };
-    if levels == 0 {
-        return change(map);
-    }
-    let mut is_changed = false;
-    for inner in map.values_mut() {
-        is_changed |= visit(inner, levels - 1, change);
-    }
-    is_changed
 }
 
 /// Changes the name in the history, which is for people: a line that another process adds

@@ -36,6 +36,7 @@ mod why;
 pub use evidence::Evidence;
 pub use query::{Query, QueryText};
 pub use search_result::{Hit, MatchKind, SearchResult};
+pub(crate) use weights::REQUEST_DISTANCE;
 
 impl Generation {
     /// Ranks tools for a query. Never fails: if nothing fits, the result says so.
@@ -183,7 +184,7 @@ fn rank_all(
     wanted: &QueryWords,
     text: &str,
 ) -> SearchResult {
-    let ranking = Ranking::new(generation, wanted, text);
+    let ranking = Ranking::new(generation, wanted, text, query.learned.as_ref());
     let filter = Filter::of(query);
     let shown = query.offset.saturating_add(query.limit.min(HITS_MAX));
     let is_inside = |entry: &Entry| query.sees(entry) && filter.admits(entry);
@@ -212,7 +213,6 @@ fn rank_all(
         ours,
         is_guess,
     } = fitting;
-    learned::lift(generation, query, text, &mut tools);
     if is_guess {
         put_harmless_first(generation, &mut tools);
     }
@@ -256,7 +256,6 @@ fn answer_nearest(
     let without_filter = !generation.entries().any(is_inside);
     let admits = |entry: &Entry| query.sees(entry) && (without_filter || filter.admits(entry));
     let (mut nearest, is_near) = ranking.nearest(generation, admits);
-    learned::lift(generation, query, text, &mut nearest);
     put_harmless_first(generation, &mut nearest);
     let is_required = wanted.words.iter().any(|word| word.must);
     if nearest.is_empty() && !is_required && text.len() <= NAME_BYTES_MAX {

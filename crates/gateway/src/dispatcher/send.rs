@@ -61,7 +61,7 @@ impl Dispatcher {
         let note = (!notes.is_empty()).then(|| notes.join("\n"));
         let searches = context.searches.as_deref();
         let result = answer.map_err(|error| {
-            self.catalog.learn(searches, &entry.at, || false);
+            self.catalog.learn(searches, entry, || false);
             let policy = &context.policy;
             let available = || self.catalog.list_others_available(server, policy);
             explain(error, entry, available).with_note(note.as_deref())
@@ -79,8 +79,7 @@ impl Dispatcher {
             note,
             record: None,
         };
-        self.catalog
-            .learn(searches, &entry.at, || !called.is_error());
+        self.catalog.learn(searches, entry, || !called.is_error());
         Ok(called)
     }
 

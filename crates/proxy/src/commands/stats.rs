@@ -147,7 +147,7 @@ fn print_learned(gateway: &Gateway, global: &Global) {
         failed => format!("{}: {} ({failed} failed)", it.tool, it.ok + failed),
     });
     let mut lines: Vec<String> = lines.collect();
-    lines.push(format!("learned: {feedback} pairs of a word and a tool"));
+    lines.push(format!("learned: {feedback} requests"));
     report::print_data(&lines.join("\n"));
 }
 

@@ -35,12 +35,12 @@ impl Vector {
         whole(product) * self.scale * other.scale
     }
 
-    pub(super) fn to_bytes(&self) -> impl Iterator<Item = u8> {
+    pub(crate) fn to_bytes(&self) -> impl Iterator<Item = u8> {
         let small = self.small.iter().map(|it| it.cast_unsigned());
         self.scale.to_le_bytes().into_iter().chain(small)
     }
 
-    pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (scale, small) = bytes.split_first_chunk()?;
         let small: &[u8; DIMENSIONS] = small.try_into().ok()?;
         let scale = f32::from_le_bytes(*scale);

@@ -10,6 +10,7 @@ use crate::embedding::stored_vectors::StoredVectors;
 use crate::embedding::vector::{self, Vector};
 use crate::embedding::views::{TextKey, key, request_key, server_key};
 use crate::loaded_tools::KnownServer;
+use crate::search::REQUEST_DISTANCE;
 
 /// The vectors of a generation's visible tools in order, followed by those of their example
 /// requests. They are one array because a query is compared with all of them: 40 MB for 100,000
@@ -181,10 +182,6 @@ impl Embeddings {
         })
     }
 }
-
-/// The amount by which a query is more similar to an example request than to a definition, because
-/// both are requests.
-const REQUEST_DISTANCE: f32 = 0.035;
 
 #[expect(
     clippy::cast_precision_loss,

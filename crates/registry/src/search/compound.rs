@@ -4,15 +4,15 @@ use std::collections::HashMap;
 
 use tool::ToolRef;
 
-use crate::Entry;
 use crate::generation::Generation;
 use crate::search::filter::Filter;
+use crate::search::parsed_query;
 use crate::search::query::Query;
 use crate::search::rank::{Ranking, is_built_in};
 use crate::search::search_result::{MatchKind, SearchResult};
 use crate::search::steps::split_steps;
 use crate::search::sums::Scored;
-use crate::search::{learned, parsed_query};
+use crate::{Entry, Learned};
 
 /// Returns the answer, if the text names several steps that different tools serve; and the steps that
 /// no tool serves, if one serves another.
@@ -27,9 +27,7 @@ pub(super) fn compound(
     let ranked = |text: &str| {
         let admits =
             |entry: &Entry| query.sees(entry) && filter.admits(entry) && !is_built_in(entry);
-        let (mut tools, is_guess) = rank_part(generation, admits, shown, text);
-        learned::lift(generation, query, text, &mut tools);
-        (tools, is_guess)
+        rank_part(generation, (admits, query.learned.as_ref()), shown, text)
     };
     let (lists, guesses): (Vec<Vec<Scored>>, Vec<bool>) =
         parts.iter().map(|part| ranked(part)).unzip();
@@ -83,13 +81,13 @@ fn show_each_step(fused: &mut [(Scored, usize)], lists: &[Vec<Scored>], shown: u
 /// Returns the tools of servers that fit, best first, and true if they are a guess.
 fn rank_part(
     generation: &Generation,
-    admits: impl Fn(&Entry) -> bool,
+    (admits, learned): (impl Fn(&Entry) -> bool, Option<&Learned>),
     shown: usize,
     text: &str,
 ) -> (Vec<Scored>, bool) {
     match parsed_query::ParsedQuery::of(text) {
         parsed_query::ParsedQuery::Words(wanted) => {
-            let ranking = Ranking::new(generation, &wanted, text);
+            let ranking = Ranking::new(generation, &wanted, text, learned);
             let fitting = ranking.best(generation, shown, admits);
             (fitting.tools, fitting.is_guess)
         }

@@ -1,57 +1,90 @@
-//! Adjusts scores by the outcomes of calls after similar requests, within bounds.
+//! Requests learned from use in a search.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::embedding::Vector;
+use crate::feedback::{Learned, LearnedRequest};
 use crate::generation::Generation;
 use crate::index::IndexField;
-use crate::limits::SECOND_LOOK;
+use crate::limits::QUERY_CHARS_MAX;
 use crate::search::parsed_query::ParsedQuery;
-use crate::search::query::Query;
-use crate::search::sums::Scored;
+use crate::search::sums::{Scored, share};
+use crate::search::vocabulary::is_request_word;
+use crate::search::weights::{LEARNED_GAIN_MAX, LEARNED_LIFT, LEARNED_SHARE_MIN, REQUEST_DISTANCE};
+use crate::words::{self, Word};
 
 impl Generation {
-    /// Returns the words of a request that [`RelevanceFeedback`](crate::RelevanceFeedback) may
-    /// store: stems that occur in the text of some tool.
-    pub fn feedback_words(&self, request: &str) -> Vec<String> {
-        let ParsedQuery::Words(wanted) = ParsedQuery::of(request) else {
-            return Vec::new();
+    /// Returns the words of a request that a call may teach: those that occur in the text of some tool, and
+    /// those that say nothing. A piece with another word is left out as a whole. `None` if nothing is left.
+    pub fn lesson(&self, request: &str) -> Option<String> {
+        let holds = |stem: &str| !self.index().postings(IndexField::Stems, stem).is_empty();
+        let is_known = |it: &Word| is_request_word(&it.exact) || holds(&it.stem);
+        let mut known = Vec::new();
+        for piece in printable::first_chars(request, QUERY_CHARS_MAX).split_whitespace() {
+            let mut words = words::split(piece);
+            words.retain(|it| !it.is_joined);
+            if words.iter().all(is_known) {
+                known.extend(words.into_iter().map(|it| it.exact));
+            }
+        }
+        let text = known.join(" ");
+        matches!(ParsedQuery::of(&text), ParsedQuery::Words(_)).then_some(text)
+    }
+}
+
+/// Raises the tools that have a learned request near this one; returns the gain of each, by its place.
+///
+/// With embeddings, a learned request is a text of its tool like an example request, but the tool gains a
+/// bounded amount; else the share of words in common raises the score of the tool's own words. `scored` is
+/// in the order of places.
+pub(super) fn raise(
+    generation: &Generation,
+    learned: &Learned,
+    (vector, stems): (Option<&Vector>, &BTreeSet<String>),
+    scored: &mut [Scored],
+) -> BTreeMap<usize, f32> {
+    let mut gains = BTreeMap::new();
+    learned.each(|tool, request| {
+        let near = nearness(request, vector, stems);
+        let Some(place) = generation.visible_place(tool).filter(|_| near > 0.0) else {
+            return;
         };
-        let words = wanted.words.into_iter().filter(|word| !word.is_value);
-        let stems = words.map(|word| word.stem);
-        let known = stems.filter(|stem| !self.index().postings(IndexField::Stems, stem).is_empty());
-        known.take(WORDS_MAX).collect()
+        let Ok(at) = scored.binary_search_by(|it| (it.place as usize).cmp(&place)) else {
+            return;
+        };
+        let gain = match vector {
+            Some(_) => (near - REQUEST_DISTANCE - scored[at].similar).min(LEARNED_GAIN_MAX),
+            None => LEARNED_LIFT * near,
+        };
+        let best = gains.entry(place).or_insert(0.0_f32);
+        let digest = || generation.visible()[place].tool.digest().to_string();
+        if gain > *best && digest() == request.digest {
+            *best = gain;
+        }
+    });
+    gains.retain(|_, gain| *gain > 0.0);
+    for (place, gain) in &gains {
+        let at = scored.binary_search_by(|it| (it.place as usize).cmp(place));
+        let tool = &mut scored[at.expect("found above")];
+        match vector {
+            Some(_) => tool.similar += gain,
+            None => tool.lexical *= 1.0 + gain,
+        }
     }
+    gains
 }
 
-/// Reorders the best candidates by feedback. The best candidate by its text stays within the first two.
-pub(super) fn lift(generation: &Generation, query: &Query, text: &str, tools: &mut [Scored]) {
-    let Some(learned) = &query.learned else {
-        return;
-    };
-    let words = generation.feedback_words(text);
-    let looked_at = tools.len().min(SECOND_LOOK);
-    let front = &mut tools[..looked_at];
-    let Some(best) = front
-        .first()
-        .map(|tool| tool.place)
-        .filter(|_| !words.is_empty())
-    else {
-        return;
-    };
-    for tool in front.iter_mut() {
-        tool.score *= factor(learned.opinion(&words, &tool.entry(generation).at));
+/// Returns the similarity of a learned request to this one, or without embeddings the share of words that
+/// both have; 0 if it is low.
+fn nearness(request: &LearnedRequest, vector: Option<&Vector>, stems: &BTreeSet<String>) -> f32 {
+    if let Some(vector) = vector {
+        return Vector::from_bytes(&request.vector).map_or(0.0, |it| it.times(vector));
     }
-    front.sort_by(|a, b| b.score.total_cmp(&a.score));
-    let fell_to = front.iter().position(|tool| tool.place == best);
-    if let Some(place) = fell_to.filter(|place| *place > 1) {
-        front[1..=place].rotate_right(1);
+    let common = request.stems.iter().filter(|it| stems.contains(*it));
+    let share = share(common.count(), request.stems.len().max(stems.len()));
+    if share < LEARNED_SHARE_MIN {
+        0.0
+    } else {
+        share
     }
 }
-
-/// The factor by which an opinion of -1 to 1 changes a score.
-pub(super) fn factor(opinion: f32) -> f32 {
-    1.0 + LIFT_MAX * opinion
-}
-
-const LIFT_MAX: f32 = 0.25;
-
-/// The maximum number of words of a request that feedback stores.
-const WORDS_MAX: usize = 12;

@@ -22,7 +22,7 @@ pub struct Query {
     pub limit: usize,
     /// The number of hits before the page.
     pub offset: usize,
-    /// The feedback of earlier calls, if it is to be used.
+    /// The requests learned from earlier calls, if they are to be used.
     pub learned: Option<Learned>,
     /// Each hit includes its evidence.
     pub why: bool,

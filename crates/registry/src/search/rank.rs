@@ -6,15 +6,15 @@
 //! score of the words, relative to the best tool's, and a score of the server.
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::Entry;
 use crate::embedding::Similar;
 use crate::generation::Generation;
 use crate::limits::SECOND_LOOK;
+use crate::search::learned;
 use crate::search::parsed_query::QueryWords;
-use crate::search::sums::{Scored, Sums};
+use crate::search::sums::{Scored, Sums, share};
 use crate::search::synonyms;
 use crate::search::term::Term;
 use crate::search::values;
@@ -25,6 +25,7 @@ use crate::search::weights::{
     OURS_COVERAGE_MIN, OURS_SHARE_MIN, SCORE_SHARE_MIN, SERVER_ABOUT, SERVER_NAMED, SERVER_NEAR,
     SERVER_SIZE, SERVER_SPELT, SURE, TEXTS_MIN, WORDS_WEIGHT,
 };
+use crate::{Entry, Learned};
 
 /// The tools that fit a query.
 #[derive(Debug)]
@@ -52,6 +53,8 @@ pub(crate) struct Ranking {
     has_similar: bool,
     /// The amount that each tool's server adds to the similarity; none if embeddings are not used.
     context: Option<Vec<f32>>,
+    /// The amount that learned requests add to a tool's similarity, or to the factor of its words; by place.
+    pub(super) learned: BTreeMap<usize, f32>,
     /// The maximum that words add to the similarity.
     words_weight: f32,
     /// Stems of the query, to compare with names.
@@ -65,8 +68,14 @@ pub(crate) struct Ranking {
 
 impl Ranking {
     /// `text` is the request as it was written, for its embedding.
-    pub(crate) fn new(generation: &Generation, wanted: &QueryWords, text: &str) -> Self {
+    pub(crate) fn new(
+        generation: &Generation,
+        wanted: &QueryWords,
+        text: &str,
+        learned: Option<&Learned>,
+    ) -> Self {
         let similar = generation.similar(&values::with_kinds(text));
+        let (vector, similar) = similar.unzip();
         let index = generation.index();
         let terms: Vec<Term> = wanted
             .words
@@ -90,12 +99,19 @@ impl Ranking {
             .iter()
             .zip(&terms)
             .filter(|(_, term)| term.tools.is_empty());
+        let stems = wanted.words.iter().map(|word| word.stem.clone()).collect();
+        let context = similar.as_ref().map(|it| context(generation, it));
+        let mut scored = sums.score(&terms, similar.map(|it| it.tools));
+        let learned = learned.map_or_else(BTreeMap::new, |it| {
+            learned::raise(generation, it, (vector.as_ref(), &stems), &mut scored)
+        });
         Self {
-            has_similar: similar.is_some(),
+            has_similar: context.is_some(),
             words_weight: words_weight(wanted.words.len()),
-            context: similar.as_ref().map(|it| context(generation, it)),
-            scored: sums.score(&terms, similar.map(|it| it.tools)),
-            stems: wanted.words.iter().map(|word| word.stem.clone()).collect(),
+            context,
+            learned,
+            scored,
+            stems,
             unknown_words: unknown.map(|(word, _)| word.exact.clone()).collect(),
             coverage_min: coverage_min(&terms),
             confidence_min: confidence_min(wanted.words.len()),
@@ -399,13 +415,4 @@ fn count(things: usize) -> f32 {
 
 fn most(tools: &[Scored], number: impl Fn(&Scored) -> f32) -> f32 {
     tools.iter().map(number).fold(0.0, f32::max)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "names have a few words")]
-fn share(part: usize, whole: usize) -> f32 {
-    if whole == 0 {
-        0.0
-    } else {
-        part as f32 / whole as f32
-    }
 }

@@ -116,3 +116,12 @@ impl<'a> Sums<'a> {
 pub(super) fn coverage_factor(coverage: f32) -> f32 {
     1.0 + COORDINATION * coverage
 }
+
+#[expect(clippy::cast_precision_loss, reason = "names have a few words")]
+pub(super) fn share(part: usize, whole: usize) -> f32 {
+    if whole == 0 {
+        0.0
+    } else {
+        part as f32 / whole as f32
+    }
+}

@@ -3,7 +3,6 @@
 use crate::Entry;
 use crate::generation::Generation;
 use crate::search::evidence::Evidence;
-use crate::search::learned::factor;
 use crate::search::parsed_query::{ParsedQuery, QueryWords};
 use crate::search::query::Query;
 use crate::search::rank::Ranking;
@@ -59,12 +58,12 @@ fn evidence(
         label: format!("times: it covers {:.0} % of the request", 100.0 * coverage),
         amount: coverage_factor(coverage),
     });
-    let ranking = Ranking::new(generation, wanted, text);
+    let ranking = Ranking::new(generation, wanted, text, query.learned.as_ref());
     list.push(Evidence {
         label: "times: the request spells its name or server".to_owned(),
         amount: ranking.name_factor(entry),
     });
-    if let Some(similar) = generation.similar(&values::with_kinds(text)) {
+    if let Some((_, similar)) = generation.similar(&values::with_kinds(text)) {
         list.push(Evidence {
             label: "meaning: how near the request's, to which words add their share".to_owned(),
             amount: similar.tools[place],
@@ -76,11 +75,10 @@ fn evidence(
             amount: adds,
         });
     }
-    if let Some(learned) = &query.learned {
-        let opinion = learned.opinion(&generation.feedback_words(text), &entry.at);
+    if let Some(gain) = ranking.learned.get(&place) {
         list.push(Evidence {
-            label: "times: learned from calls after like requests".to_owned(),
-            amount: factor(opinion),
+            label: "learned: what calls after similar requests add".to_owned(),
+            amount: *gain,
         });
     }
     list

@@ -582,7 +582,8 @@ fn a_renamed_server_keeps_its_pins_and_counts() {
     let at = |text: &str| text.parse::<tool::ToolRef>().unwrap();
     usage.record(&at("notes/list"), true, 7);
     usage.flush(std::time::Duration::from_secs(20)).unwrap();
-    let learned = json!({"me": {"word": {"notes/list": {"value": 1.0, "at": 1}}}}).to_string();
+    let request = json!({"whose": "me", "digest": "", "stems": ["word"], "vector": [], "at": 1});
+    let learned = json!({ "notes/list": [request] }).to_string();
     fs::write(folder.path().join("learned.json"), learned).unwrap();
     let (from, to) = (server("notes"), server("mail"));
     registry.adopt_server(&from, &to).unwrap();
@@ -616,6 +617,10 @@ fn a_renamed_server_keeps_its_pins_and_counts() {
     expected("mail");
     assert_eq!(Usage::open(folder.path()).count(&at("mail/list")), 1);
     assert_eq!(Usage::open(folder.path()).count(&at("notes/list")), 0);
+    assert_eq!(
+        crate::RelevanceFeedback::open(folder.path(), false).count(),
+        1
+    );
     let learned = fs::read_to_string(folder.path().join("learned.json")).unwrap();
     assert!(
         learned.contains("mail/list") && !learned.contains("notes"),

@@ -1,12 +1,13 @@
 //! Example requests: texts of a tool beside its definition.
 
 use std::fs;
+use std::sync::Arc;
 
 use tempfile::tempdir;
 
 use super::embedding::MEMORY;
 use super::*;
-use crate::{MatchKind, Options};
+use crate::{MatchKind, Options, RelevanceFeedback};
 
 fn open_with(folder: &Path, embeds: bool, has_requests: bool) -> Registry {
     let options = Options {
@@ -107,6 +108,61 @@ fn a_request_ends_with_its_definition_and_follows_a_rename() {
         !stored.contains("depot") && !stored.contains("zeppelin"),
         "{stored}"
     );
+}
+
+#[test]
+fn a_learned_request_counts_by_its_meaning_until_the_definition_changes() {
+    let folder = tempdir().unwrap();
+    let registry = open_with(folder.path(), true, false);
+    let feedback = Arc::new(RelevanceFeedback::open(folder.path(), true));
+    let ask = |whose: &str, text: &str| {
+        let learned = crate::Learned {
+            feedback: Arc::clone(&feedback),
+            whose: whose.to_owned(),
+        };
+        let query = Query {
+            why: true,
+            learned: Some(learned),
+            ..Query::words(text)
+        };
+        registry.generation().unwrap().search(&query).hits
+    };
+    let gain = |hits: &[crate::Hit]| {
+        let mut evidence = hits.iter().flat_map(|it| &it.evidence);
+        let found = evidence.find(|it| it.label.starts_with("learned: what calls"));
+        found.map(|it| it.amount)
+    };
+    let text = "what about that unit";
+    let first = ask("me@here", text)[0].entry.at.tool.clone();
+    let mut others = ["op_17", "op_18"].into_iter().filter(|it| *it != first);
+    let generation = registry.generation().unwrap();
+    let taught = generation
+        .find(&format!("depot/{}", others.next().unwrap()))
+        .unwrap();
+    let lesson = generation.lesson("and what about that unit").unwrap();
+    feedback.learn("me@here", &lesson, taught, true, 0);
+    let hits = ask("me@here", text);
+    assert_eq!(hits[0].entry.at, taught.at, "{hits:?}");
+    assert!(gain(&hits).is_some_and(|it| it > 0.0 && it <= 0.2));
+    assert_eq!(ask("you@here", text)[0].entry.at.tool, first);
+    // A tool that is clearly better stays first.
+    let lesson = generation.lesson("list the units").unwrap();
+    feedback.learn("me@here", &lesson, taught, true, 0);
+    assert_eq!(ask("me@here", "list the units")[0].entry.at.tool, "op_19");
+
+    // Embeddings are stored, and no text.
+    feedback.flush(std::time::Duration::from_secs(20)).unwrap();
+    assert_eq!(RelevanceFeedback::open(folder.path(), true).count(), 2);
+    let stored = fs::read_to_string(folder.path().join("learned.json")).unwrap();
+    assert!(
+        stored.len() > 1_600 && !stored.contains("about"),
+        "{stored}"
+    );
+
+    let changed = ["op_17: Moves a unit", "op_18: Carries a unit", DEPOT[2]];
+    registry.commit(both(&changed), false, 0).unwrap();
+    registry.embed_tools(2, &|_, _| true).unwrap();
+    assert_eq!(gain(&ask("me@here", text)), None);
 }
 
 #[test]

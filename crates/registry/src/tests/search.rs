@@ -483,64 +483,36 @@ fn an_order_depends_on_nothing_but_the_tools() {
 }
 
 #[test]
-fn a_lesson_lifts_its_tool_but_cannot_hide_the_best_match() {
+fn without_embeddings_a_learned_request_lifts_its_tool_by_its_words() {
     let (folder, registry) = square();
     let generation = registry.generation().unwrap();
-    let feedback = std::sync::Arc::new(crate::RelevanceFeedback::open(folder.path()));
-    let text = "create issue repository";
-    let words = generation.feedback_words("create issue repository s3cr3t-t0ken zzyzx");
-    assert_eq!(
-        words,
-        generation.feedback_words(text),
-        "words of no tool are stored"
-    );
+    let feedback = std::sync::Arc::new(crate::RelevanceFeedback::open(folder.path(), false));
+    let text = "create issue";
+    let lesson = generation.lesson("Create the issue with s3cr3t-t0ken zzyzx");
+    let lesson = lesson.unwrap();
+    assert_eq!(lesson, "create the issue with");
+    assert_eq!(generation.lesson("zzyzx, please"), None);
     let query = Query {
         why: true,
         learned: Some(crate::Learned {
             feedback: std::sync::Arc::clone(&feedback),
             whose: "me@here".to_owned(),
-            now: 0,
         }),
         ..Query::words(text)
     };
     let order = || hits(&registry, &query);
-    assert_eq!(order()[0], "gitea/createIssue");
-    for _ in 0..9 {
-        feedback.learn(
-            "me@here",
-            &words,
-            &"gitlab/create_issue".parse().unwrap(),
-            true,
-            0,
-        );
-        feedback.learn(
-            "me@here",
-            &words,
-            &"gitea/createIssue".parse().unwrap(),
-            false,
-            0,
-        );
-    }
-    let place = order().iter().position(|name| name == "gitea/createIssue");
-    assert!(place.is_some_and(|place| place < 2), "{:?}", order());
+    let before = order();
+    let tool = generation.find(&before[1]).unwrap();
+    feedback.learn("me@here", &lesson, tool, true, 0);
+    assert_eq!(order()[0], before[1]);
     let found = generation.search(&query);
-    let lifted = found
-        .hits
-        .iter()
-        .find(|hit| hit.entry.at.server == server("gitlab"))
-        .unwrap();
-    let learned = lifted
-        .evidence
-        .iter()
-        .find(|it| it.label.contains("learned"))
-        .unwrap();
-    assert!(learned.amount > 1.2, "{:?}", lifted.evidence);
-    assert!(
-        lifted
-            .evidence
-            .iter()
-            .any(|it| it.label == "\"create\"" && it.amount > 0.0)
-    );
+    let evidence = &found.hits[0].evidence;
+    let learned = evidence.iter().find(|it| it.label.contains("calls after"));
+    assert!(learned.unwrap().amount > 0.2, "{evidence:?}");
+    let named = |it: &crate::Evidence| it.label == "\"create\"" && it.amount > 0.0;
+    assert!(evidence.iter().any(named), "{evidence:?}");
+    feedback.learn("me@here", &lesson, tool, false, 0);
+    assert_eq!(order(), before);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! `eval --tools TOOLS.jsonl --queries QUERIES.jsonl [--requests REQUESTS.tsv] [--ranking OUT.jsonl]
 //! [--unservable N]`
 //! prints a line for each configuration and writes the last one's ranking for `score.py`;
+//! `eval --tools TOOLS.jsonl --queries QUERIES.jsonl --learn` measures what calls teach;
 //! `eval --scale TOOLS.jsonl [--sizes 100,1000]` measures time and memory.
 #![expect(clippy::print_stdout, reason = "an example speaks on stdout")]
 
@@ -13,6 +14,7 @@ use std::{env, fs};
 
 use serde_json::{Value, json};
 
+mod learn;
 mod scale;
 
 use retrieval::score::{CONFIGURATIONS, Configuration, Marks, Report, share};
@@ -28,6 +30,8 @@ struct EvalArguments {
     kind: Option<String>,
     /// Searches each server alone, for its own requests.
     alone: bool,
+    /// Teaches one wording of every second need, and asks for all in the other.
+    learn: bool,
     /// Gives tools these example requests.
     requests: Option<PathBuf>,
     scale: Option<PathBuf>,
@@ -54,6 +58,10 @@ impl EvalArguments {
         while let Some(flag) = args.next() {
             if flag == "--alone" {
                 arguments.alone = true;
+                continue;
+            }
+            if flag == "--learn" {
+                arguments.learn = true;
                 continue;
             }
             let value = args
@@ -99,6 +107,10 @@ fn board(
     let catalogue = Catalogue::of(&tools)?;
     if let Some(texts) = &texts {
         catalogue.enrich(texts)?;
+    }
+    if arguments.learn {
+        let mut boards = configurations.iter();
+        return boards.try_for_each(|it| learn::board(&catalogue, &requests, it));
     }
     let unservable = arguments.unservable.unwrap_or(UNSERVABLE);
     println!(
@@ -232,7 +244,7 @@ fn percent(share: f64) -> String {
 }
 
 const USAGE: &str = "usage: eval --tools TOOLS.jsonl --queries QUERIES.jsonl [--requests REQUESTS.tsv] \
-                     [--kind KIND] [--alone] \
+                     [--kind KIND] [--alone | --learn] \
                      [--ranking OUT.jsonl] \
                      [--unservable COUNT] [--only CONFIGURATION]\n       \
                      eval --scale TOOLS.jsonl [--sizes 100,1000,10000,100000]";
