@@ -1,13 +1,15 @@
 //! Reads the text of the file against the table of keys. It never stops at a mistake: the value is
 //! reported and left out, and the rest is read.
 
+use std::collections::BTreeMap;
+
 use fleet::CALL_TIMEOUT_DEFAULT;
 use serde_json::{Map, Value};
 use toml::de::{DeTable, DeValue};
 use tool::{NameError, SERVER_NAME_CHARS_MAX, ServerName};
 
 use super::{
-    Mistake,
+    Mistake, MistakePlace,
     keys::{self, KeyMatch, KeySpec, ValueKind},
     lines::LineIndex,
     mistake::Fault,
@@ -25,6 +27,8 @@ mod walk;
 #[derive(Debug, Default)]
 pub(super) struct Checked {
     pub(super) values: Map<String, Value>,
+    /// The place of each value, by its key.
+    pub(super) places: BTreeMap<String, MistakePlace>,
     /// The names of the servers in the order of the file.
     pub(super) servers: Vec<String>,
     pub(super) mistakes: Vec<Mistake>,
@@ -40,9 +44,12 @@ pub(super) fn check(text: &str) -> Checked {
     let mut noted = broken.keep_independent(walk.noted);
     noted.extend(broken.noted);
     noted.sort_by_key(|noted| noted.byte);
+    let starts = walk.starts.into_iter();
+    let places = starts.map(|(key, byte)| (key, lines.place(byte))).collect();
     let located = |noted: PlacedFault| noted.fault.at(lines.place(noted.byte), noted.key);
     Checked {
         values,
+        places,
         servers: walk.servers,
         mistakes: noted.into_iter().map(located).collect(),
     }
@@ -111,6 +118,7 @@ impl Walk {
     }
 
     fn read_value(&mut self, at: &At, key: &KeySpec, value: &DeValue<'_>) -> Option<Value> {
+        self.starts.push((at.key.clone(), at.span.start));
         match (&key.kind, value) {
             (ValueKind::List(item), DeValue::Array(items)) => self.read_list(at, item, items),
             (

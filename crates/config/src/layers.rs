@@ -1,34 +1,69 @@
 //! The layers and their order: defaults, the file, variables, flags.
 
-use figment::{Figment, providers::Serialized};
-use serde_json::{Map, Value, json};
+use std::{collections::BTreeMap, path::Path};
+
+use figment::{Figment, Metadata, Profile, Provider, providers::Serialized, value::Dict};
+use serde_json::{Map, Value};
 
 use super::{
     Environment, Mistake, MistakePlace, Overrides,
     keys::{KEYS, ValueKind},
-    mistake::Fault,
+    mistake::{Fault, key_of},
     paths::from_current_folder,
     raw::RawConfig,
     rules,
 };
 
 /// The valid values of one layer.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Layer {
     pub(super) values: Map<String, Value>,
+    /// The place of each value, by its key. A default has none.
+    pub(super) places: BTreeMap<String, MistakePlace>,
     pub(super) mistakes: Vec<Mistake>,
+}
+
+/// A layer as figment takes it. The interpolater of its metadata returns the place of a key.
+struct LayerProvider<'a> {
+    layer: &'a Layer,
+    file: &'a Path,
+}
+
+impl Provider for LayerProvider<'_> {
+    fn metadata(&self) -> Metadata {
+        let (places, file) = (self.layer.places.clone(), self.file.to_owned());
+        Metadata::default().interpolater(move |_, path| match places.get(&key_of(path)) {
+            None => "default".to_owned(),
+            Some(MistakePlace::File) => file.display().to_string(),
+            Some(MistakePlace::Line { line, .. }) => format!("{}:{line}", file.display()),
+            Some(MistakePlace::Variable(name)) => name.clone(),
+            Some(MistakePlace::Flag(name)) => (*name).to_owned(),
+        })
+    }
+
+    fn data(&self) -> figment::Result<figment::value::Map<Profile, Dict>> {
+        Serialized::defaults(&self.layer.values).data()
+    }
+}
+
+/// Puts the layers over the defaults. `file` is the path as it is shown.
+pub(super) fn merge(servers: &[String], file: &Path, layers: [Layer; 3]) -> Figment {
+    let defaults = Layer {
+        values: defaults(servers),
+        ..Layer::default()
+    };
+    let layers = [defaults].into_iter().chain(layers);
+    layers.fold(Figment::new(), |figment, layer| {
+        figment.merge(LayerProvider {
+            layer: &layer,
+            file,
+        })
+    })
 }
 
 /// The values are checked already, so a failure here is a difference between the table of keys and the
 /// raw types; it is returned as an error, without a panic.
-pub(super) fn merge(
-    servers: &[String],
-    layers: [Map<String, Value>; 3],
-) -> Result<RawConfig, Vec<Mistake>> {
-    let mut figment = Figment::from(Serialized::defaults(defaults(servers)));
-    for layer in layers {
-        figment = figment.merge(Serialized::defaults(layer));
-    }
+pub(super) fn extract(figment: &Figment) -> Result<RawConfig, Vec<Mistake>> {
     let told = |error: figment::Error| {
         let key = error.path.join(".");
         Fault::bare(error.kind.to_string()).at(MistakePlace::File, key)
@@ -53,14 +88,18 @@ pub(super) fn read_flags(overrides: &Overrides, env: &Environment) -> Layer {
 impl Layer {
     fn flag(&mut self, flag: &'static str, key: &str, read: Result<String, Fault>) {
         match read {
-            Ok(text) => self.values.extend([(key.to_owned(), text.into())]),
+            Ok(text) => {
+                self.values.insert(key.to_owned(), text.into());
+                let place = MistakePlace::Flag(flag);
+                self.places.insert(key.to_owned(), place);
+            }
             Err(fault) => self.mistakes.push(fault.at(MistakePlace::Flag(flag), key)),
         }
     }
 }
 
 /// The defaults of the table of keys; those of a server are repeated for each configured server.
-fn defaults(servers: &[String]) -> Value {
+fn defaults(servers: &[String]) -> Map<String, Value> {
     let mut values = defaults_of("");
     for name in [
         "results", "search", "secrets", "audit", "stats", "reindex", "http", "daemon",
@@ -74,7 +113,7 @@ fn defaults(servers: &[String]) -> Value {
         (name.clone(), server.into())
     });
     values.insert("servers".to_owned(), Value::Object(each.collect()));
-    json!(values)
+    values
 }
 
 /// Defaults are numbers, texts and booleans, which TOML and JSON write alike.

@@ -13,6 +13,7 @@ mod check;
 mod config;
 mod docs;
 pub mod edit;
+mod effective;
 mod environment;
 mod file;
 mod keys;
@@ -36,10 +37,13 @@ mod variables;
 #[cfg(test)]
 mod tests;
 
+use figment::Figment;
 use file::ConfigFile;
+use layers::Layer;
 
 pub use config::Config;
 pub use docs::docs;
+pub use effective::EffectiveValue;
 pub use environment::Environment;
 pub use mistake::{ConfigError, Mistake, MistakePlace};
 pub use overrides::Overrides;
@@ -87,24 +91,53 @@ pub fn named_state_dir(overrides: &Overrides, env: &Environment) -> Option<PathB
         .map(PathBuf::from)
 }
 
+/// Returns every value in effect, in the order of the keys, with its origin. Fails for mistakes in single
+/// values only: settings that contradict each other are listed too.
+pub fn list_values(
+    overrides: &Overrides,
+    env: &Environment,
+) -> Result<Vec<EffectiveValue>, ConfigError> {
+    let file = file::find(overrides, env)?;
+    let read = file
+        .read()
+        .and_then(|text| merge_layers(&file, &text, overrides, env));
+    read.map(|(figment, _)| effective::list(&figment))
+        .map_err(|mistakes| ConfigError {
+            file: file.shown.clone(),
+            mistakes,
+        })
+}
+
 fn read_layers(
     file: &ConfigFile,
     text: &str,
     overrides: &Overrides,
     env: &Environment,
 ) -> Result<Config, Vec<Mistake>> {
+    let (figment, servers) = merge_layers(file, text, overrides, env)?;
+    meant::read_config(file, layers::extract(&figment)?, &servers, env)
+}
+
+/// Returns the merged layers, and the names of the servers in the order of the file.
+fn merge_layers(
+    file: &ConfigFile,
+    text: &str,
+    overrides: &Overrides,
+    env: &Environment,
+) -> Result<(Figment, Vec<String>), Vec<Mistake>> {
     let checked = check::check(text);
     let variables = variables::read(env, &checked);
     let flags = layers::read_flags(overrides, env);
-    let mut mistakes = checked.mistakes;
-    mistakes.extend(variables.mistakes);
-    mistakes.extend(flags.mistakes);
+    let filed = Layer {
+        values: checked.values,
+        places: checked.places,
+        mistakes: checked.mistakes,
+    };
+    let layers = [filed, variables, flags];
+    let mistakes: Vec<Mistake> = layers.iter().flat_map(|it| it.mistakes.clone()).collect();
     if !mistakes.is_empty() {
         return Err(mistakes);
     }
-    let raw = layers::merge(
-        &checked.servers,
-        [checked.values, variables.values, flags.values],
-    )?;
-    meant::read_config(file, raw, &checked.servers, env)
+    let figment = layers::merge(&checked.servers, &file.shown, layers);
+    Ok((figment, checked.servers))
 }

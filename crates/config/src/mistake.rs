@@ -169,7 +169,13 @@ fn cut(text: &str) -> String {
     format!("{}{more}", head.collect::<String>())
 }
 
-/// Returns a key as it is written in TOML: quoted if required.
+/// Returns a dotted key as it is written in TOML.
+pub(super) fn key_of(path: &[impl AsRef<str>]) -> String {
+    let parts = path.iter().map(|part| shown_key(part.as_ref()));
+    parts.collect::<Vec<_>>().join(".")
+}
+
+/// Returns a part of a key as it is written in TOML: quoted if required.
 pub(super) fn shown_key(name: &str) -> String {
     let bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if !name.is_empty() && name.chars().all(bare) {

@@ -15,6 +15,7 @@ use super::{
     load,
 };
 
+mod effective;
 mod http;
 mod limits;
 mod mistakes;

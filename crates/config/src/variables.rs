@@ -11,7 +11,7 @@ use super::{
     check::Checked,
     keys::{self, KEYS, KeyMatch, KeySpec, ValueKind},
     layers::Layer,
-    mistake::{Fault, shown},
+    mistake::{Fault, key_of, shown},
     paths::from_current_folder,
     rules::{self, Written},
 };
@@ -30,7 +30,11 @@ pub(super) fn read(env: &Environment, file: &Checked) -> Layer {
             Err(fault) => Err((String::new(), fault)),
         };
         match found {
-            Ok((target, value)) => put(&mut layer.values, &target.path, value),
+            Ok((target, value)) => {
+                put(&mut layer.values, &target.path, value);
+                let place = MistakePlace::Variable(name.to_owned());
+                layer.places.insert(key_of(&target.path), place);
+            }
             Err((key, fault)) => {
                 let place = MistakePlace::Variable(name.to_owned());
                 layer.mistakes.push(fault.at(place, key));

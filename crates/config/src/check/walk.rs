@@ -39,6 +39,8 @@ impl At {
 pub(super) struct Walk {
     pub(super) noted: Vec<PlacedFault>,
     pub(super) servers: Vec<String>,
+    /// The key and the first byte of each value.
+    pub(super) starts: Vec<(String, usize)>,
 }
 
 impl Walk {

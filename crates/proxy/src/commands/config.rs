@@ -1,20 +1,35 @@
-//! `proxy config`: checks the configuration, and prints its path or the reference of its keys.
+//! `proxy config`: checks the configuration, and prints its values, its path or the reference of its keys.
 
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use config::{Config, Environment};
+use config::{Config, EffectiveValue, Environment};
 use serde_json::json;
 use setup::doctor::{Check, CheckVerdict};
 
 use super::{idle_rules, with_config};
 use crate::{cli::global::Global, exit::Exit, report, table::wrap};
 
-/// Check the configuration, or print its path or reference
+const SHOW: &str = "\
+Examples:
+  proxy config show --origin
+  proxy config show servers.github
+  PROXY_LOG=debug proxy config show log --origin";
+
+/// Check the configuration, or print its values, path or reference
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigAction {
     /// Check the configuration, and print every mistake
     Check,
+    /// Print the values in effect, the defaults included; secrets are masked
+    #[command(after_help = SHOW)]
+    Show {
+        /// Only this key, or the keys of this table [default: all]
+        key: Option<String>,
+        /// Print the origin of each value: a line of the file, a variable, a flag, or the default
+        #[arg(long)]
+        origin: bool,
+    },
     /// Print the path of the configuration file
     Path,
     /// Print the reference of all keys (`docs/configuration.md`)
@@ -25,6 +40,7 @@ impl ConfigAction {
     pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
         match self {
             Self::Check => with_config(global, |config| Ok(print_check(&config, global.json))),
+            Self::Show { key, origin } => show(global, key.as_deref(), origin),
             Self::Path => Ok(print_path(global)),
             Self::Docs => {
                 report::print_data(&config::docs());
@@ -32,6 +48,39 @@ impl ConfigAction {
             }
         }
     }
+}
+
+fn show(global: &Global, key: Option<&str>, with_origin: bool) -> anyhow::Result<Exit> {
+    let mut values = match config::list_values(&global.overrides(), &Environment::of_process()) {
+        Ok(values) => values,
+        Err(error) => {
+            report::say(&error.to_string());
+            return Ok(Exit::Usage);
+        }
+    };
+    if let Some(key) = key {
+        values.retain(|it| {
+            let rest = it.key.strip_prefix(key);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        });
+        if values.is_empty() {
+            report::say(&format!(
+                "error: nothing sets `{key}`\nhint: `proxy config docs` lists the keys"
+            ));
+            return Ok(Exit::Nothing);
+        }
+    }
+    if global.json {
+        report::print_json(&serde_json::to_value(&values)?);
+        return Ok(Exit::Success);
+    }
+    let line = |it: &EffectiveValue| match with_origin {
+        true => format!("{it} # {}", it.origin),
+        false => it.to_string(),
+    };
+    let lines: Vec<String> = values.iter().map(line).collect();
+    report::print_data(&lines.join("\n"));
+    Ok(Exit::Success)
 }
 
 fn print_path(global: &Global) -> Exit {
