@@ -169,7 +169,7 @@ impl Play {
         (self.say)(
             "\nNext: list your own servers in a configuration (config/developer.toml is an\n\
              example), run `proxy reindex`, and give your client one entry, for example:\n\
-             claude mcp add proxy -- proxy serve",
+             claude mcp add proxy -- tool-proxy serve",
         );
         Ok(())
     }

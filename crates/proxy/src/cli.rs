@@ -34,7 +34,8 @@ Examples:
   proxy describe github/create_issue   show the schema of a tool
   proxy call github/create_issue owner=acme repo=site title='Broken link'
   proxy servers --tokens               show the tokens that your clients save
-  claude mcp add proxy -- proxy serve  add proxy to Claude Code
+  claude mcp add proxy -- tool-proxy serve
+                                       add proxy to Claude Code
 
 Exit codes: 0 success, 1 nothing found or a tool error, 2 wrong usage or configuration,
             3 (reindex, init, login) some failed";
@@ -136,7 +137,10 @@ impl Command {
             Self::Doctor(args) => args.run(global),
             Self::Demo => demo::play(),
             Self::Config(action) => action.run(global),
-            Self::Generate(action) => action.run(global, CommandLine::command()),
+            Self::Generate(action) => {
+                let command = CommandLine::command().name(complete::program_name());
+                action.run(global, command)
+            }
             Self::Reaper => {
                 processes::reap(std::io::stdin().lock());
                 Ok(Exit::Success)

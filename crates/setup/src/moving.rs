@@ -16,7 +16,7 @@ pub use clients::{
     read_text,
 };
 pub use diff::{Difference, difference};
-pub use found::{Discovery, Own, discover, sort_out};
+pub use found::{Discovery, Own, PACKAGE, discover, serves_as_us, sort_out};
 pub use plan::{ClientPlan, plan_clients};
 pub use receive::{Received, Receiving, receive};
 

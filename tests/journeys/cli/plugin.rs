@@ -12,7 +12,7 @@ fn the_plugin_starts_this_program_and_has_its_version() {
     let plugin = read("config/claude-plugin/.claude-plugin/plugin.json");
     assert_eq!(plugin["version"], env!("CARGO_PKG_VERSION"));
     let servers = &read("config/claude-plugin/.mcp.json")["mcpServers"];
-    assert_eq!(servers["proxy"]["command"], "proxy");
+    assert_eq!(servers["proxy"]["command"], "tool-proxy");
     assert_eq!(servers["proxy"]["args"], json!(["serve"]));
     let market = read(".claude-plugin/marketplace.json");
     assert_eq!(market["plugins"][0]["source"], "./config/claude-plugin");

@@ -1,7 +1,7 @@
 //! Shell completion of the names of servers and tools, from the configuration and the last snapshots.
 //! No server is started.
 
-use std::{ffi::OsStr, io};
+use std::{ffi::OsStr, io, path::Path};
 
 use clap_complete::{CompletionCandidate, Shell, env::Shells};
 use config::{Config, Environment, Overrides, edit::Document};
@@ -10,13 +10,21 @@ use registry::Registry;
 /// The variable with which a shell requests completions.
 pub(crate) const VARIABLE: &str = "_PROXY_COMPLETE";
 
+/// Returns the name by which this program was started: `tool-proxy` is its name in packages.
+pub(crate) fn program_name() -> &'static str {
+    let called = std::env::args_os().next().unwrap_or_default();
+    let is_long = Path::new(&called).file_name() == Some("tool-proxy".as_ref());
+    if is_long { "tool-proxy" } else { "proxy" }
+}
+
 /// Writes the script that the shell loads at its start.
 pub(crate) fn write_registration(shell: Shell, out: &mut dyn io::Write) -> io::Result<()> {
     let shells = Shells::builtins();
     let completer = shells
         .completer(&shell.to_string())
         .expect("both lists of shells are clap's");
-    completer.write_registration(VARIABLE, "proxy", "proxy", "proxy", out)
+    let name = program_name();
+    completer.write_registration(VARIABLE, name, name, name, out)
 }
 
 pub(crate) fn complete_servers(current: &OsStr) -> Vec<CompletionCandidate> {

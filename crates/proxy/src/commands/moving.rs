@@ -11,7 +11,7 @@ use config::Environment;
 use gateway::Gateway;
 use printable::{mask_arguments, mask_secrets, shorten};
 use serde_json::{Value, json};
-use setup::moving::{Home, LeftOut, Own, Received, ServerEntry};
+use setup::moving::{Home, LeftOut, Own, PACKAGE, Received, ServerEntry};
 use tool::ServerName;
 
 use super::reindex;
@@ -43,7 +43,8 @@ pub(super) fn find_home(env: &Environment) -> anyhow::Result<Home> {
 }
 
 /// Returns the entry for this program in clients' files: its path, chosen so that it survives an
-/// upgrade, and the path of the configuration if it is not the default.
+/// upgrade, or the command that runs its package; and the path of the configuration if it is not the
+/// default.
 pub(super) fn find_own(global: &Global, env: &Environment) -> anyhow::Result<Own> {
     let program = std::env::current_exe().context("our own program cannot be found")?;
     let name = program.file_name().unwrap_or_default();
@@ -52,7 +53,11 @@ pub(super) fn find_own(global: &Global, env: &Environment) -> anyhow::Result<Own
         .map(|folder| folder.join(name))
         .find(|path| path.is_absolute() && path.canonicalize().is_ok_and(|it| it == program));
     let file = config::file_path(&global.overrides(), env)?;
-    let mut args = Vec::new();
+    let runner = find_runner(&program);
+    let mut args: Vec<String> = Vec::new();
+    if let Some((_, words)) = runner {
+        args.extend(words.iter().map(ToString::to_string));
+    }
     if config::default_path(env).as_ref() != Some(&file) {
         args.extend(["--config".to_owned(), file.to_string_lossy().into_owned()]);
     }
@@ -67,11 +72,23 @@ pub(super) fn find_own(global: &Global, env: &Environment) -> anyhow::Result<Own
         .ok()
         .and_then(|config| config.http.listen);
     let urls = listen.map(|listen| format!("http://{listen}/mcp"));
+    let runner = runner.map(|(command, _)| PathBuf::from(command));
     Ok(Own {
-        program: on_path.unwrap_or(program),
+        program: runner.or(on_path).unwrap_or(program),
         args,
         urls: urls.into_iter().collect(),
     })
+}
+
+/// Returns the command that runs our package, and its first arguments, if the program is in the cache of
+/// that command: npm removes such a folder, and each version of uv's has another name.
+fn find_runner(program: &Path) -> Option<(&'static str, &'static [&'static str])> {
+    let parts: Vec<_> = program.iter().map(|part| part.to_string_lossy()).collect();
+    if parts.iter().any(|part| part == "_npx") {
+        return Some(("npx", &["-y", PACKAGE]));
+    }
+    let is_of_uv = parts.iter().any(|part| part.starts_with("archive-v"));
+    is_of_uv.then_some(("uvx", &[PACKAGE]))
 }
 
 /// Returns a remark if a program is in a temporary folder.
@@ -81,7 +98,7 @@ pub(super) fn doubt_program(program: &Path) -> Option<String> {
         .map(|part| part.as_os_str().to_string_lossy())
         .collect();
     let passing = [
-        "target", ".nvm", ".fnm", ".asdf", ".volta", "mise", "_npx", "tmp",
+        "target", ".nvm", ".fnm", ".asdf", ".volta", "mise", "dlx", "tmp",
     ];
     let part = parts.iter().find(|part| passing.contains(&part.as_ref()))?;
     Some(format!(
@@ -278,5 +295,33 @@ pub(super) fn doubt_mode(file: &Path, received: &[Received]) -> Option<String> {
 pub(super) fn say_all(lines: &[String]) {
     for line in lines {
         report::say(line);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::find_runner;
+
+    #[track_caller]
+    fn check(program: &str, expected: Option<&str>) {
+        let found = find_runner(program.as_ref());
+        let line = found.map(|(command, words)| format!("{command} {}", words.join(" ")));
+        assert_eq!(line.as_deref(), expected, "{program}");
+    }
+
+    #[test]
+    fn a_program_in_the_cache_of_a_runner_is_run_by_that_runner() {
+        let of_npx =
+            "/home/ada/.npm/_npx/5a9d879542beca3a/node_modules/tool-proxy-linux-x64/bin/tool-proxy";
+        check(of_npx, Some("npx -y tool-proxy"));
+        let of_uvx = "/home/ada/.cache/uv/archive-v0/vDHtq2QHO5zTLrLBOfpvB/bin/tool-proxy";
+        check(of_uvx, Some("uvx tool-proxy"));
+        for installed in [
+            "/home/ada/.local/share/uv/tools/tool-proxy/bin/tool-proxy",
+            "/usr/lib/node_modules/tool-proxy/node_modules/tool-proxy-linux-x64/bin/tool-proxy",
+            "/home/ada/.cargo/bin/proxy",
+        ] {
+            check(installed, None);
+        }
     }
 }

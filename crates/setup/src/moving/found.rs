@@ -5,12 +5,16 @@ use std::path::{Path, PathBuf};
 use crate::advice::translate;
 use clients::{EntryScope, Home, ImportedServer, Installed, LeftOut, ServerEntry, find, merge};
 
+/// The name of our packages, and of the program in them.
+pub const PACKAGE: &str = "tool-proxy";
+
 /// The entry for this program in clients' files.
 #[derive(Debug, Clone)]
 pub struct Own {
-    /// The absolute path of this program.
+    /// The absolute path of this program, or the command that runs its package (`npx`).
     pub program: PathBuf,
-    /// Its arguments: `serve`, and the configuration if it is not the default one.
+    /// Its arguments: the package for such a command, `serve`, and the configuration if it is not the
+    /// default one.
     pub args: Vec<String>,
     /// Addresses at which the proxy serves HTTP.
     pub urls: Vec<String>,
@@ -93,9 +97,18 @@ fn is_own(taken: &ImportedServer, own: &Own) -> bool {
     let Some(command) = server.command.as_deref().map(Path::new) else {
         return false;
     };
-    let is_this =
-        command == own.program || command.canonicalize().is_ok_and(|it| it == own.program);
+    let is_this = own.program.is_absolute()
+        && (command == own.program || command.canonicalize().is_ok_and(|it| it == own.program));
+    let is_named_so = own.program.is_absolute() && command.file_name() == own.program.file_name();
     let is_serving = server.args.iter().any(|arg| arg == "serve");
-    let is_named_so = command.file_name() == own.program.file_name();
-    is_this || (is_named_so && is_serving)
+    is_this || (is_named_so && is_serving) || serves_as_us(command, &server.args)
+}
+
+/// Returns true if a command starts this program by one of its names, or runs its package (`npx -y
+/// tool-proxy serve`).
+pub fn serves_as_us(command: &Path, args: &[String]) -> bool {
+    let file = command.file_name().unwrap_or_default();
+    let is_package = |arg: &String| arg.split('@').next() == Some(PACKAGE);
+    let is_named_so = file == "proxy" || file == PACKAGE || args.iter().any(is_package);
+    is_named_so && args.iter().any(|arg| arg == "serve")
 }

@@ -49,6 +49,9 @@ fn each_server_comes_once_under_a_name_of_its_own() {
         "git-hub": {"command": "npx", "args": ["b"]},
         "same": {"command": "npx", "args": ["-y", "kept@latest"]},
         "proxy": {"command": "/opt/bin/proxy", "args": ["serve"]},
+        "by-npx": {"command": "npx", "args": ["-y", "tool-proxy@0.1.0", "serve"]},
+        "by-uvx": {"command": "/usr/bin/uvx", "args": ["tool-proxy", "--config", "x", "serve"]},
+        "packaged": {"command": "tool-proxy", "args": ["serve"]},
         "other-build": {"command": "/elsewhere/proxy", "args": ["--config", "x", "serve"]},
         "ourselves": {"url": "http://127.0.0.1:7331/mcp/"}}}"#;
     let config = "# mine\n[servers.kept]\ncommand = \"npx\"\nargs = [\"kept\"]\n";

@@ -5,7 +5,7 @@ use std::path::Path;
 use clients::{ClientProgram, Home, ServerEntry, TranslatedServer, is_same};
 use fleet::{Launch, Template};
 use gateway::Settings;
-use setup::{doctor::Check, translate};
+use setup::{doctor::Check, moving::serves_as_us, translate};
 
 /// Reads the files of every client that is installed, and changes nothing.
 pub(super) fn check(settings: &Settings) -> Vec<Check> {
@@ -58,8 +58,7 @@ fn check_entry(
 /// Returns true if an entry is this program, whatever its name in the client.
 fn is_us(listed: &TranslatedServer) -> bool {
     let command = listed.command.as_deref().map(Path::new);
-    let file = command.and_then(Path::file_name);
-    file.is_some_and(|file| file == "proxy") && listed.args.iter().any(|arg| arg == "serve")
+    command.is_some_and(|command| serves_as_us(command, &listed.args))
 }
 
 fn check_build(about: &str, name: &str, command: &Path) -> Option<Check> {
