@@ -1,8 +1,9 @@
 //! `cargo run -p tree -- CHECK...`: reads the source tree and prints violations of its rules.
 //!
 //! `arrows` checks the crates against `.ci/arrows.toml`, `circles` the files of each crate and the
-//! methods of each type, `deny` every package of `Cargo.lock` against `deny.toml`; `measures` only
-//! prints figures.
+//! methods of each type, `deny` every package of `Cargo.lock` against `deny.toml`, and each
+//! dependency against its row in decision 0001; `measures` only
+//! prints figures, and `notices` the licences of everything in the program.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -15,8 +16,10 @@ mod deny;
 mod licence;
 mod measures;
 mod names;
+mod notices;
 mod packages;
 mod resolve;
+mod rows;
 mod source;
 
 use std::{env, path::PathBuf, process::ExitCode};
@@ -34,7 +37,7 @@ fn main() -> ExitCode {
         }
     }
     if wanted.is_empty() {
-        wrong.push("say what: arrows, circles, names, deny, measures".to_owned());
+        wrong.push("say what: arrows, circles, names, deny, notices, measures".to_owned());
     }
     for line in &wrong {
         eprintln!("error: {line}");
@@ -59,14 +62,22 @@ fn run(what: &str) -> Result<Vec<String>> {
             for warning in deny::duplicates(&rules, &packages) {
                 println!("warning: {warning}");
             }
-            Ok(deny::wrong(&rules, &packages))
+            let mut wrong = deny::wrong(&rules, &packages);
+            wrong.extend(rows::wrong(&root(), &packages)?);
+            Ok(wrong)
         }
         "names" => Ok(names::overused(&source::crates(&root(), &packages)?)),
+        "notices" => {
+            print!("{}", notices::render(&packages)?);
+            Ok(Vec::new())
+        }
         "measures" => {
             print!("{}", measures::table(&source::crates(&root(), &packages)?));
             Ok(Vec::new())
         }
-        other => bail!("no such check; there are arrows, circles, names, deny, measures ({other})"),
+        other => bail!(
+            "no such check; there are arrows, circles, names, deny, notices, measures ({other})"
+        ),
     }
 }
 

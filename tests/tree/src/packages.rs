@@ -26,6 +26,10 @@ pub(crate) struct Package {
     /// None for a package of ours.
     pub(crate) source: Option<String>,
     pub(crate) targets: Vec<Target>,
+    #[serde(default)]
+    pub(crate) authors: Vec<String>,
+    #[serde(default)]
+    pub(crate) manifest_path: PathBuf,
 }
 
 #[derive(Debug, Deserialize)]
