@@ -46,9 +46,9 @@ run *ARGS:
 
 # Play the demo session, without any configuration
 demo:
-    cargo run --locked --release -p proxy -- demo
+    cargo run --locked -p proxy -- demo
 
-# Build the packages for users without a compiler, into target/dist: archive, wheel, npm, .deb, container
+# Build the packages for users without a compiler, into target/dist, install each and play the demo with it
 dist *ARGS:
     .ci/dist {{ ARGS }}
 
@@ -80,6 +80,10 @@ deny:
 # Check the same and the advisories with cargo-deny, which must be installed
 advisories:
     cargo deny --locked check
+
+# Print the licences and notices of everything in the program
+notices:
+    cargo run --locked --quiet -p tree -- notices
 
 # Print files, lines, functions, documentation and import cycles, one line for each crate
 measures:
