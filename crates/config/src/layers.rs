@@ -1,6 +1,10 @@
 //! The layers and their order: defaults, the file, variables, flags.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use figment::{Figment, Metadata, Profile, Provider, providers::Serialized, value::Dict};
 use serde_json::{Map, Value};
@@ -15,7 +19,7 @@ use super::{
 };
 
 /// The valid values of one layer.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default)]
 pub(super) struct Layer {
     pub(super) values: Map<String, Value>,
     /// The place of each value, by its key. A default has none.
@@ -24,14 +28,15 @@ pub(super) struct Layer {
 }
 
 /// A layer as figment takes it. The interpolater of its metadata returns the place of a key.
-struct LayerProvider<'a> {
-    layer: &'a Layer,
-    file: &'a Path,
+struct LayerProvider {
+    values: Map<String, Value>,
+    places: Arc<BTreeMap<String, MistakePlace>>,
+    file: PathBuf,
 }
 
-impl Provider for LayerProvider<'_> {
+impl Provider for LayerProvider {
     fn metadata(&self) -> Metadata {
-        let (places, file) = (self.layer.places.clone(), self.file.to_owned());
+        let (places, file) = (Arc::clone(&self.places), self.file.clone());
         Metadata::default().interpolater(move |_, path| match places.get(&key_of(path)) {
             None => "default".to_owned(),
             Some(MistakePlace::File) => file.display().to_string(),
@@ -42,7 +47,7 @@ impl Provider for LayerProvider<'_> {
     }
 
     fn data(&self) -> figment::Result<figment::value::Map<Profile, Dict>> {
-        Serialized::defaults(&self.layer.values).data()
+        Serialized::defaults(&self.values).data()
     }
 }
 
@@ -55,8 +60,9 @@ pub(super) fn merge(servers: &[String], file: &Path, layers: [Layer; 3]) -> Figm
     let layers = [defaults].into_iter().chain(layers);
     layers.fold(Figment::new(), |figment, layer| {
         figment.merge(LayerProvider {
-            layer: &layer,
-            file,
+            values: layer.values,
+            places: Arc::new(layer.places),
+            file: file.to_owned(),
         })
     })
 }

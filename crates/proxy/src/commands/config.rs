@@ -74,9 +74,9 @@ fn show(global: &Global, key: Option<&str>, with_origin: bool) -> anyhow::Result
         report::print_json(&serde_json::to_value(&values)?);
         return Ok(Exit::Success);
     }
-    let line = |it: &EffectiveValue| match with_origin {
-        true => format!("{it} # {}", it.origin),
-        false => it.to_string(),
+    let line = |it: &EffectiveValue| {
+        let origin = with_origin.then(|| format!(" # {}", it.origin));
+        format!("{it}{}", origin.unwrap_or_default())
     };
     let lines: Vec<String> = values.iter().map(line).collect();
     report::print_data(&lines.join("\n"));

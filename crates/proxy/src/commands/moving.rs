@@ -56,7 +56,7 @@ pub(super) fn find_own(global: &Global, env: &Environment) -> anyhow::Result<Own
     let runner = find_runner(&program);
     let mut args: Vec<String> = Vec::new();
     if let Some((_, words)) = runner {
-        args.extend(words.iter().map(ToString::to_string));
+        args.extend(words.iter().map(|word| (*word).to_owned()));
     }
     if config::default_path(env).as_ref() != Some(&file) {
         args.extend(["--config".to_owned(), file.to_string_lossy().into_owned()]);
