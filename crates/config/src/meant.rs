@@ -42,66 +42,85 @@ pub(super) fn read_config(
         env,
         config: parent,
     };
-    let mut mistakes = Vec::new();
+    let mut mistakes = Mistakes::default();
     let read = |name: &String| {
         let server = read_server(name, raw.servers.remove(name)?, raw.pin, &folders);
-        let note =
-            |fault: Fault| mistakes.push(fault.at(MistakePlace::File, format!("servers.{name}")));
-        server.map_err(note).ok()
+        mistakes.note(&format!("servers.{name}"), server)
     };
     let servers = order.iter().filter_map(read).collect();
-    let http = listen::read_http(&raw.http, &folders)
-        .map_err(|(key, fault)| mistakes.push(fault.at(MistakePlace::File, format!("http.{key}"))));
-    let traces = read_traces(&raw.traces).map_err(|(key, fault)| {
-        mistakes.push(fault.at(MistakePlace::File, format!("traces.{key}")));
-    });
-    let clients = read_clients(raw.clients).map_err(|(name, fault)| {
-        mistakes.push(fault.at(MistakePlace::File, format!("clients.{name}")));
-    });
-    let policy = read_policy(raw.policy, raw.rules.as_deref(), folders.env)
-        .map_err(|fault| mistakes.push(fault.at(MistakePlace::File, "rules")));
-    let state_dir = find_state_dir(raw.state_dir.as_deref(), file, &folders)
-        .map_err(|fault| mistakes.push(fault.at(MistakePlace::File, "state_dir")));
-    let keeping = read_keeping(&raw.secrets.store, secrets::HAS_KEYRING)
-        .map_err(|fault| mistakes.push(fault.at(MistakePlace::File, "secrets.store")));
-    let enrich = read_words(raw.search.enrich.as_deref())
-        .map_err(|fault| mistakes.push(fault.at(MistakePlace::File, "search.enrich")));
+    let http = mistakes.note_in("http", listen::read_http(&raw.http, &folders));
+    let traces = mistakes.note_in("traces", read_traces(&raw.traces));
+    let clients = mistakes.note_in("clients", read_clients(raw.clients));
+    let policy = read_policy(raw.policy, raw.rules.as_deref(), folders.env);
+    let policy = mistakes.note("rules", policy);
+    let state_dir = find_state_dir(raw.state_dir.as_deref(), file, &folders);
+    let state_dir = mistakes.note("state_dir", state_dir);
+    let keeping = read_keeping(&raw.secrets.store, secrets::HAS_KEYRING);
+    let keeping = mistakes.note("secrets.store", keeping);
+    let enrich = mistakes.note("search.enrich", read_words(raw.search.enrich.as_deref()));
     match (state_dir, keeping, http, traces, clients, policy, enrich) {
-        (Ok(state_dir), Ok(keeping), Ok(http), Ok(traces), Ok(clients), Ok(policy), Ok(enrich))
-            if mistakes.is_empty() =>
-        {
-            Ok(Config {
-                file: file.absolute.clone(),
-                log: raw.log,
-                gateway: gateway::Settings {
-                    state_dir,
-                    secrets: keeping,
-                    results: raw.results,
-                    search: SearchSettings {
-                        learns: raw.search.learn && raw.stats.enabled,
-                        enrich,
-                        embeds: raw.search.semantic == Semantic::Encoder,
-                    },
-                    survey_parallel: raw.reindex.parallel,
-                    clients,
-                    policy: Arc::new(policy),
-                    audit: AuditSettings {
-                        bytes_max: raw.audit.keep_mib << 20,
-                        arguments: raw.audit.arguments,
-                    },
-                    keeps_stats: raw.stats.enabled,
-                    traces,
-                    scripts: Some(parent.join("scripts")),
-                    servers,
+        (
+            Some(state_dir),
+            Some(keeping),
+            Some(http),
+            Some(traces),
+            Some(clients),
+            Some(policy),
+            Some(enrich),
+        ) if mistakes.0.is_empty() => Ok(Config {
+            file: file.absolute.clone(),
+            log: raw.log,
+            gateway: gateway::Settings {
+                state_dir,
+                secrets: keeping,
+                results: raw.results,
+                search: SearchSettings {
+                    learns: raw.search.learn && raw.stats.enabled,
+                    enrich,
+                    embeds: raw.search.semantic == Semantic::Encoder,
                 },
-                http,
-                daemon: daemon::DaemonSettings {
-                    linger: (raw.daemon.linger_s > 0)
-                        .then(|| Duration::from_secs(raw.daemon.linger_s)),
+                survey_parallel: raw.reindex.parallel,
+                clients,
+                policy: Arc::new(policy),
+                audit: AuditSettings {
+                    bytes_max: raw.audit.keep_mib << 20,
+                    arguments: raw.audit.arguments,
                 },
-            })
-        }
-        _ => Err(mistakes),
+                keeps_stats: raw.stats.enabled,
+                traces,
+                scripts: Some(parent.join("scripts")),
+                servers,
+            },
+            http,
+            daemon: daemon::DaemonSettings {
+                linger: (raw.daemon.linger_s > 0).then(|| Duration::from_secs(raw.daemon.linger_s)),
+            },
+        }),
+        _ => Err(mistakes.0),
+    }
+}
+
+/// The mistakes of values that have the form of their keys and mean nothing.
+#[derive(Default)]
+struct Mistakes(Vec<Mistake>);
+
+impl Mistakes {
+    fn note<T>(&mut self, key: &str, read: Result<T, Fault>) -> Option<T> {
+        let fault = read.map_err(|fault| self.0.push(fault.at(MistakePlace::File, key)));
+        fault.ok()
+    }
+
+    /// Does the same with a key below this table.
+    fn note_in<T>(
+        &mut self,
+        table: &str,
+        read: Result<T, (impl std::fmt::Display, Fault)>,
+    ) -> Option<T> {
+        let (key, read) = match read {
+            Ok(value) => (String::new(), Ok(value)),
+            Err((key, fault)) => (format!("{table}.{key}"), Err(fault)),
+        };
+        self.note(&key, read)
     }
 }
 

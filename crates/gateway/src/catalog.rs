@@ -59,6 +59,18 @@ pub(crate) struct DueSurveys {
     pub(crate) added: Notify,
 }
 
+impl DueSurveys {
+    /// Enables the repair of damaged snapshots; the caller runs the task that surveys the servers.
+    pub(crate) fn begin_mending(&self) {
+        self.damaged.lock().is_mended = true;
+    }
+
+    /// Returns true if a task of this process surveys servers with damaged snapshots.
+    pub(crate) fn is_mending(&self) -> bool {
+        self.damaged.lock().is_mended
+    }
+}
+
 /// The state of the embedding of new tools.
 #[derive(Debug, Default)]
 pub(crate) struct EmbeddingQueue {
@@ -203,17 +215,6 @@ impl Catalog {
             Ok(Err(error)) => Err(ToolError::Internal(error.to_string())),
             Err(error) => Err(ToolError::Internal(error.to_string())),
         }
-    }
-
-    /// Enables the repair of damaged snapshots; the caller runs the task that surveys the servers in
-    /// `due`.
-    pub(crate) fn begin_mending(&self) {
-        self.due.damaged.lock().is_mended = true;
-    }
-
-    /// Returns true if a task of this process surveys servers with damaged snapshots.
-    pub(crate) fn is_mending(&self) -> bool {
-        self.due.damaged.lock().is_mended
     }
 
     /// Schedules a new survey of servers with damaged snapshots, in a process that serves: once for

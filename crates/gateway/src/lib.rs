@@ -24,6 +24,7 @@ mod find;
 mod forward;
 mod gateway;
 mod idle_rules;
+mod instructions;
 mod kept_secrets;
 mod last_spoken;
 #[cfg(any(test, fuzzing))]
@@ -63,13 +64,14 @@ pub use authorize::{Authorizer, Thing};
 pub use call_context::CallContext;
 pub use catalog::{Catalog, SearchAnswer};
 pub use clients::Connection;
-pub use definitions::{DESCRIBE, EXECUTE, SEARCH, TOOLS, count_ours, instructions};
+pub use definitions::{DESCRIBE, EXECUTE, SEARCH, TOOLS, count_ours};
 pub use definitions::{count_definition, estimate_definition};
 pub use elicitation::CallAsker;
 pub use error::{Audience, OtherThing, ToolError};
 pub use forward::announces_resources;
 pub use gateway::{Gateway, resolver, spawner};
 pub use idle_rules::{IdleRule, IdleRules, Weight, find_idle_rules, list_known_names};
+pub use instructions::instructions;
 pub use logins::{LoginStatus, describe_login};
 pub use out::{
     Out, ResponseSender, ResponseStream, ServerEvent, StreamRouter, response_stream,

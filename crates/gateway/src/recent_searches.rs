@@ -67,7 +67,7 @@ impl RecentSearches {
             let hits = found.hits.iter().filter(|hit| hit.step == step);
             let tools = hits.flat_map(|hit| std::iter::once(&hit.entry.at).chain(&hit.also));
             let tools: Vec<ToolRef> = tools.cloned().collect();
-            let lesson = generation.lesson(text).filter(|_| !tools.is_empty());
+            let lesson = registry::find_lesson(generation, text).filter(|_| !tools.is_empty());
             if let Some(lesson) = lesson {
                 searches.push_front(Searched { lesson, tools });
             }

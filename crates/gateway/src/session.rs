@@ -37,9 +37,9 @@ use tracing::debug;
 use crate::{
     clients::ClientInfo,
     clients::Connection,
-    definitions::instructions,
     forward::Announced,
     gateway::Gateway,
+    instructions::instructions,
     out::Out,
     policy::ShownCatalog,
     wire::{Engine, Face, LineError, Opening},

@@ -38,7 +38,7 @@ impl Upkeep {
     /// Starts the tasks, and the servers that are to run from the beginning.
     pub fn begin(gateway: &Arc<Gateway>) -> Self {
         gateway.servers.start_eager();
-        gateway.catalog.begin_mending();
+        gateway.catalog.due.begin_mending();
         let mut tasks = JoinSet::new();
         let unknown = survey::unknown(&gateway.catalog.registry.catalog());
         tasks.spawn(survey::get_to_know(Arc::clone(&gateway.catalog), unknown));

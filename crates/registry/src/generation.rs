@@ -172,7 +172,7 @@ impl Generation {
         if self.names.exact(asked).is_none()
             && let Some(place) = self.denied.exact(asked)
         {
-            return Err(self.refuse_at(place));
+            return Err(refuse(&self.tools.denied[place]));
         }
         match self.names.mean(asked) {
             Meant::One(place) => Ok(self.entry(place)),
@@ -199,14 +199,6 @@ impl Generation {
         self.names.full(asked).map(|place| self.entry(place))
     }
 
-    fn refuse_at(&self, place: usize) -> FindError {
-        let (at, by) = self.tools.denied[place].clone();
-        match by {
-            DeniedBy::Rule(rule) => FindError::Denied { at, rule },
-            DeniedBy::Held(by) => FindError::Held { at, by },
-        }
-    }
-
     fn find_elsewhere(&self, asked: &str) -> Result<&Arc<Entry>, FindError> {
         let denied = match self.denied.mean(asked) {
             Meant::One(place) => Some(place),
@@ -214,7 +206,7 @@ impl Generation {
             Meant::Nothing => None,
         };
         if let Some(place) = denied {
-            return Err(self.refuse_at(place));
+            return Err(refuse(&self.tools.denied[place]));
         }
         self.only_tool_of(asked).ok_or_else(|| FindError::Unknown {
             asked: asked.to_owned(),
@@ -324,5 +316,13 @@ impl Generation {
 
     pub(crate) fn near(&self, asked: &str) -> Vec<ToolRef> {
         self.names.near(asked)
+    }
+}
+
+fn refuse((at, by): &(ToolRef, DeniedBy)) -> FindError {
+    let at = at.clone();
+    match by.clone() {
+        DeniedBy::Rule(rule) => FindError::Denied { at, rule },
+        DeniedBy::Held(by) => FindError::Held { at, by },
     }
 }

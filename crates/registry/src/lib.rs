@@ -61,7 +61,9 @@ pub use pins::{HeldBy, Pin, Subject};
 pub use plan::{Plan, Planned, plan};
 pub use registry::{Options, Registry};
 pub use review::{DecideError, Review, Reviews, ShownDefinition};
-pub use search::{Evidence, Hit, MatchKind, Query, QueryText, SearchResult};
+pub use search::{
+    Evidence, Hit, MatchKind, Query, QueryText, SearchResult, count_categories, find_lesson,
+};
 pub use server_rules::{Overlay, Rules, ServerRules};
 pub use snapshot::{News, Snapshot, SurveyFailure};
 pub use usage::{ToolUsage, Usage};

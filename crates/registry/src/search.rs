@@ -34,8 +34,9 @@ mod weights;
 mod why;
 
 pub use evidence::Evidence;
+pub use learned::find_lesson;
 pub use query::{Query, QueryText};
-pub use search_result::{Hit, MatchKind, SearchResult};
+pub use search_result::{Hit, MatchKind, SearchResult, count_categories};
 pub(crate) use weights::REQUEST_DISTANCE;
 
 impl Generation {

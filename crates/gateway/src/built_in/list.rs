@@ -70,7 +70,7 @@ async fn list_servers(catalog: &Catalog, call: &OwnCall<'_>) -> Result<ToolReply
     let is_known = within.as_ref().is_none_or(|it| !it.is_empty());
     let mut lines = Vec::new();
     if asked.categories && is_known {
-        let counts = generation.count_categories(sees).into_iter();
+        let counts = registry::count_categories(generation, sees).into_iter();
         lines.extend(counts.map(|(name, tools)| format!("{name} {tools}")));
     }
     if (asked.popular || asked.top_n.is_some()) && is_known {

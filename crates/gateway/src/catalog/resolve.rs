@@ -64,7 +64,7 @@ impl Catalog {
                     return Err(error);
                 };
                 let missing = self.surveys.missing(sees);
-                let damaged = damaged(&generation, &asked, policy, self.is_mending());
+                let damaged = damaged(&generation, &asked, policy, self.due.is_mending());
                 return Err(damaged.unwrap_or(ToolError::UnknownTool {
                     asked,
                     near,

@@ -133,26 +133,6 @@ fn mistakes() -> Vec<Mistake> {
             ],
             wants: &["operator: \"eq\"|\"neq\"|\"gt\"|\"lt\"|\"like\""],
         },
-        // Text for a list of objects, in a hit that is long already.
-        Mistake {
-            tool: tool(
-                "send_invoice",
-                "Send an invoice with all of its items to the customer, by email or by post, and file it",
-                json!({
-                "customer_number": {"type": "string"}, "billing_address": {"type": "string"},
-                "delivery_method": {"enum": ["email", "post"]}, "currency_code": {"type": "string"},
-                "payment_terms_days": {"type": "integer"}, "reminder_enabled": {"type": "boolean"},
-                "items": {"type": "array", "items": {"type": "object", "properties": {
-                    "title": {"type": "string"}, "cents": {"type": "integer"}}, "required": ["title", "cents"]}}}),
-                &["customer_number", "items"],
-            ),
-            calls: vec![
-                json!({"customer_number": "7", "items": ["Hat"]}),
-                json!({"customer_number": "7", "items": [{"title": "Hat"}]}),
-                json!({"customer_number": "7", "items": [{"title": "Hat", "cents": "ten"}]}),
-            ],
-            wants: &["items: {title: string, cents: integer}[]"],
-        },
     ]
 }
 

@@ -66,13 +66,13 @@ pub(crate) enum GenerateAction {
     #[command(after_help = ENTRIES)]
     Entries {
         /// Form of the entries
-        #[arg(long, value_enum, default_value_t = Form::Json)]
-        format: Form,
+        #[arg(long, value_enum, default_value_t = EntryFormat::Json)]
+        format: EntryFormat,
     },
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum Form {
+pub(crate) enum EntryFormat {
     /// `mcpServers`, for Claude, Cursor and most clients
     #[value(alias = "claude")]
     Json,
@@ -103,9 +103,10 @@ impl GenerateAction {
     }
 }
 
-fn print_entries(config: &Config, format: Form) -> anyhow::Result<Exit> {
+fn print_entries(config: &Config, format: EntryFormat) -> anyhow::Result<Exit> {
     let document = Document::read(&config.file)?;
-    let Entries { text, remarks } = write_entries(config, &document, matches!(format, Form::Toml));
+    let Entries { text, remarks } =
+        write_entries(config, &document, matches!(format, EntryFormat::Toml));
     report::print_data(text.trim_end());
     say_all(&remarks);
     Ok(Exit::Success)

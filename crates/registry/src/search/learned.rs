@@ -13,23 +13,26 @@ use crate::search::vocabulary::is_request_word;
 use crate::search::weights::{LEARNED_GAIN_MAX, LEARNED_LIFT, LEARNED_SHARE_MIN, REQUEST_DISTANCE};
 use crate::words::{self, Word};
 
-impl Generation {
-    /// Returns the words of a request that a call may teach: those that occur in the text of some tool, and
-    /// those that say nothing. A piece with another word is left out as a whole. `None` if nothing is left.
-    pub fn lesson(&self, request: &str) -> Option<String> {
-        let holds = |stem: &str| !self.index().postings(IndexField::Stems, stem).is_empty();
-        let is_known = |it: &Word| is_request_word(&it.exact) || holds(&it.stem);
-        let mut known = Vec::new();
-        for piece in printable::first_chars(request, QUERY_CHARS_MAX).split_whitespace() {
-            let mut words = words::split(piece);
-            words.retain(|it| !it.is_joined);
-            if words.iter().all(is_known) {
-                known.extend(words.into_iter().map(|it| it.exact));
-            }
+/// Returns the words of a request that a call may teach: those that occur in the text of some tool, and
+/// those that say nothing. A piece with another word is left out as a whole. `None` if nothing is left.
+pub fn find_lesson(generation: &Generation, request: &str) -> Option<String> {
+    let holds = |stem: &str| {
+        !generation
+            .index()
+            .postings(IndexField::Stems, stem)
+            .is_empty()
+    };
+    let is_known = |it: &Word| is_request_word(&it.exact) || holds(&it.stem);
+    let mut known = Vec::new();
+    for piece in printable::first_chars(request, QUERY_CHARS_MAX).split_whitespace() {
+        let mut words = words::split(piece);
+        words.retain(|it| !it.is_joined);
+        if words.iter().all(is_known) {
+            known.extend(words.into_iter().map(|it| it.exact));
         }
-        let text = known.join(" ");
-        matches!(ParsedQuery::of(&text), ParsedQuery::Words(_)).then_some(text)
     }
+    let text = known.join(" ");
+    matches!(ParsedQuery::of(&text), ParsedQuery::Words(_)).then_some(text)
 }
 
 /// Raises the tools that have a learned request near this one; returns the gain of each, by its place.

@@ -205,21 +205,23 @@ impl SearchResult {
     }
 }
 
-impl Generation {
-    /// Counts the tools of each category that `sees` admits, without the built-in tools; the largest
-    /// category first.
-    pub fn count_categories(&self, sees: impl Fn(&Entry) -> bool) -> Vec<(String, usize)> {
-        let mut counts = BTreeMap::new();
-        let offered = self.entries().filter(|it| !it.at.server.is_built_in());
-        for entry in offered.filter(|entry| sees(entry)) {
-            *counts.entry(entry.category.clone()).or_default() += 1;
-        }
-        most_first(counts)
+/// Counts the tools of each category that `sees` admits, without the built-in tools; the largest
+/// category first.
+pub fn count_categories(
+    generation: &Generation,
+    sees: impl Fn(&Entry) -> bool,
+) -> Vec<(String, usize)> {
+    let mut counts = BTreeMap::new();
+    let entries = generation.entries();
+    let offered = entries.filter(|it| !it.at.server.is_built_in());
+    for entry in offered.filter(|entry| sees(entry)) {
+        *counts.entry(entry.category.clone()).or_default() += 1;
     }
+    most_first(counts)
 }
 
 pub(super) fn categories(generation: &Generation, query: &Query) -> Vec<(String, usize)> {
-    generation.count_categories(|entry| query.sees(entry))
+    count_categories(generation, |entry| query.sees(entry))
 }
 
 fn most_first<T: Ord>(counts: BTreeMap<T, usize>) -> Vec<(T, usize)> {

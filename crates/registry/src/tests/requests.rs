@@ -139,14 +139,14 @@ fn a_learned_request_counts_by_its_meaning_until_the_definition_changes() {
     let taught = generation
         .find(&format!("depot/{}", others.next().unwrap()))
         .unwrap();
-    let lesson = generation.lesson("and what about that unit").unwrap();
+    let lesson = crate::find_lesson(&generation, "and what about that unit").unwrap();
     feedback.learn("me@here", &lesson, taught, true, 0);
     let hits = ask("me@here", text);
     assert_eq!(hits[0].entry.at, taught.at, "{hits:?}");
     assert!(gain(&hits).is_some_and(|it| it > 0.0 && it <= 0.2));
     assert_eq!(ask("you@here", text)[0].entry.at.tool, first);
     // A tool that is clearly better stays first.
-    let lesson = generation.lesson("list the units").unwrap();
+    let lesson = crate::find_lesson(&generation, "list the units").unwrap();
     feedback.learn("me@here", &lesson, taught, true, 0);
     assert_eq!(ask("me@here", "list the units")[0].entry.at.tool, "op_19");
 

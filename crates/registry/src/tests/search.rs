@@ -488,10 +488,10 @@ fn without_embeddings_a_learned_request_lifts_its_tool_by_its_words() {
     let generation = registry.generation().unwrap();
     let feedback = std::sync::Arc::new(crate::RelevanceFeedback::open(folder.path(), false));
     let text = "create issue";
-    let lesson = generation.lesson("Create the issue with s3cr3t-t0ken zzyzx");
+    let lesson = crate::find_lesson(&generation, "Create the issue with s3cr3t-t0ken zzyzx");
     let lesson = lesson.unwrap();
     assert_eq!(lesson, "create the issue with");
-    assert_eq!(generation.lesson("zzyzx, please"), None);
+    assert_eq!(crate::find_lesson(&generation, "zzyzx, please"), None);
     let query = Query {
         why: true,
         learned: Some(crate::Learned {
