@@ -8,6 +8,7 @@ use crate::{
     disk::read_file,
     document::{self, Format},
     entry::{Bundle, EntryPlace, ServerEntry},
+    home::System,
     table::{ClientProgram, EntryScope, Variables},
 };
 
@@ -37,11 +38,7 @@ pub(crate) fn entry_of(manifest: &Value, bundle: Bundle) -> ServerEntry {
         .as_object()
         .cloned()
         .unwrap_or_default();
-    let own = match std::env::consts::OS {
-        "macos" => "darwin",
-        "windows" => "win32",
-        other => other,
-    };
+    let own = System::of_build().node_name();
     if let Some(Value::Object(overrides)) = value.remove("platform_overrides") {
         let own = overrides.get(own).and_then(Value::as_object);
         value.extend(

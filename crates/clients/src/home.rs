@@ -23,12 +23,19 @@ pub enum System {
 impl System {
     /// Returns the system that this program was built for.
     pub fn of_build() -> Self {
-        if cfg!(target_os = "macos") {
-            Self::Mac
-        } else if cfg!(windows) {
-            Self::Windows
-        } else {
-            Self::Linux
+        match std::env::consts::OS {
+            "macos" => Self::Mac,
+            "windows" => Self::Windows,
+            _ => Self::Linux,
+        }
+    }
+
+    /// Returns the name that Node.js and manifests of bundles use.
+    pub(crate) fn node_name(self) -> &'static str {
+        match self {
+            Self::Linux => "linux",
+            Self::Mac => "darwin",
+            Self::Windows => "win32",
         }
     }
 }

@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use files::UserFolder;
 use sha2::{Digest, Sha256};
 
 use super::{Environment, mistake::Fault};
 
-/// `$XDG_CONFIG_HOME/proxy/config.toml`; `None` if there is no home folder either.
+/// `proxy/config.toml` in the user's folder for configuration; `None` if there is no home folder either.
 pub fn default_path(env: &Environment) -> Option<PathBuf> {
-    Some(find_base(env, "XDG_CONFIG_HOME", ".config")?.join("proxy/config.toml"))
+    Some(find_base(env, UserFolder::Config)?.join("proxy/config.toml"))
 }
 
 /// Each configuration file has a state folder of its own, so that two never mix their tools.
@@ -16,14 +17,12 @@ pub(super) fn default_state_dir(env: &Environment, file: &Path) -> Option<PathBu
     let stem = file.file_stem()?.to_string_lossy();
     let digest = Sha256::digest(file.as_os_str().as_encoded_bytes());
     let head = u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]);
-    let base = find_base(env, "XDG_STATE_HOME", ".local/state")?;
+    let base = find_base(env, UserFolder::State)?;
     Some(base.join("proxy").join(format!("{stem}-{head:08x}")))
 }
 
-/// The XDG specification says that relative folders are ignored.
-fn find_base(env: &Environment, variable: &str, in_home: &str) -> Option<PathBuf> {
-    let set = env.path(variable).filter(|folder| folder.is_absolute());
-    set.or_else(|| Some(env.path("HOME")?.join(in_home)))
+fn find_base(env: &Environment, folder: UserFolder) -> Option<PathBuf> {
+    folder.find(|variable| env.path(variable))
 }
 
 /// Resolves `~` and `~/...` in the home folder; returns other paths unchanged.

@@ -1,18 +1,22 @@
 //! The two lines that begin a connection to the daemon: the client and its purpose, and the answer.
 
-use std::{io, os::unix::net::UnixStream as StdStream, path::PathBuf, time::Duration};
+use std::{io, path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
-    net::UnixStream,
     time::timeout,
 };
 
 use fleet::Variables;
 use gateway::shell::ShellRequest;
 
-use super::{identity::Build, launch::Report, status::DaemonStatus};
+use super::{
+    identity::Build,
+    launch::Report,
+    socket::{BlockingStream, Stream, is_ours},
+    status::DaemonStatus,
+};
 
 /// The maximum length of a line. Ours are far shorter; a longer one is from another program.
 const LINE_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -114,13 +118,6 @@ pub enum DaemonReply {
     Stopping,
 }
 
-/// Returns true if the peer runs as our user. No other user can connect to the socket; this checks
-/// it a second time.
-pub fn is_ours(stream: &UnixStream) -> bool {
-    let user = rustix::process::geteuid().as_raw();
-    stream.peer_cred().is_ok_and(|peer| peer.uid() == user)
-}
-
 /// Writes one line.
 pub async fn send_line(
     stream: &mut (impl AsyncWrite + Unpin),
@@ -165,11 +162,11 @@ pub async fn wait_for_line<T: DeserializeOwned>(
 
 /// Sends the hello and reads the answer; `None` if the daemon exited meanwhile.
 pub async fn greet(
-    stream: StdStream,
+    stream: BlockingStream,
     purpose: Purpose,
-) -> io::Result<Option<(UnixStream, DaemonReply)>> {
+) -> io::Result<Option<(Stream, DaemonReply)>> {
     stream.set_nonblocking(true)?;
-    let mut stream = UnixStream::from_std(stream)?;
+    let mut stream = Stream::from_std(stream)?;
     if !is_ours(&stream) {
         return Err(io::ErrorKind::PermissionDenied.into());
     }

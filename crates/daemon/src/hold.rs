@@ -8,15 +8,14 @@ use fleet::Variables;
 use http_server::Listen;
 use tokio::{
     io::AsyncWriteExt as _,
-    net::UnixStream,
     time::{Instant, sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     hello::{DaemonReply, Purpose, receive_line, wait_for_line},
-    pass::send_listener,
     reach::{NoDaemon, Reached, Route, reach},
+    socket::{Stream, send_listener},
 };
 
 /// The delay after a failure before the daemon is asked again: the first, and the maximum, up to which
@@ -40,7 +39,7 @@ const END_WAIT: Duration = Duration::from_secs(3);
 
 /// An address that the daemon holds for us.
 struct ServedHttp {
-    stream: UnixStream,
+    stream: Stream,
     url: String,
     /// The daemon listens there for us, and not for the configuration.
     is_ours: bool,

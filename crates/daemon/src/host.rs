@@ -2,7 +2,6 @@
 
 use std::{
     fs, io,
-    os::unix::net::UnixStream as StdStream,
     path::PathBuf,
     sync::Arc,
     time::{Duration, SystemTime},
@@ -16,10 +15,10 @@ use gateway::{
     survey,
     upkeep::Upkeep,
 };
-use jsonrpc::split_socket;
+use jsonrpc::Sink;
 use parking_lot::Mutex;
+use processes::pipes::split_socket;
 use tokio::{
-    net::{UnixListener, UnixStream},
     sync::watch,
     time::{interval, sleep, timeout},
 };
@@ -28,11 +27,11 @@ use tracing::{debug, info, warn};
 
 use super::{
     DaemonSettings,
-    hello::{CLIENT_VARIABLE, DaemonReply, Hello, Purpose, is_ours, receive_line, send_line},
+    hello::{CLIENT_VARIABLE, DaemonReply, Hello, Purpose, receive_line, send_line},
     identity::Build,
     listeners::{Holder, Listeners, ReadSettings},
     place, shell,
-    socket::{BoundSocket, SocketFile},
+    socket::{BlockingStream, BoundSocket, Listener, SocketFile, Stream, is_ours},
     status::{DaemonFacts, DaemonStatus, read_status},
 };
 
@@ -64,7 +63,7 @@ struct Daemon {
     leaving: CancellationToken,
     stop: CancellationToken,
     /// Connections of the clients that wait for the daemon to end.
-    waiting: Mutex<Vec<UnixStream>>,
+    waiting: Mutex<Vec<Stream>>,
 }
 
 /// The opened configuration that a daemon serves.
@@ -94,7 +93,7 @@ impl std::fmt::Debug for DaemonParts {
 /// A daemon that is ready to serve.
 pub struct Host {
     daemon: Arc<Daemon>,
-    listener: UnixListener,
+    listener: Listener,
     upkeep: Upkeep,
 }
 
@@ -113,7 +112,7 @@ impl Host {
         socket: BoundSocket,
         stop: CancellationToken,
     ) -> io::Result<Self> {
-        let listener = UnixListener::from_std(socket.listener)?;
+        let listener = Listener::from_std(socket.listener)?;
         let daemon = Arc::new(Daemon {
             http: Listeners::new(
                 Arc::clone(&opened.gateway),
@@ -141,7 +140,7 @@ impl Host {
 
     /// Serves until stopped, replaced, or idle for long. All servers have ended then. Returns the
     /// connections of clients that wait for our process to exit.
-    pub async fn run(self) -> Vec<StdStream> {
+    pub async fn run(self) -> Vec<BlockingStream> {
         let daemon = self.daemon;
         let (socket, version) = (daemon.socket.path.display(), &daemon.build.version);
         info!(%socket, version, "the daemon serves");
@@ -161,7 +160,7 @@ impl Host {
 }
 
 impl Daemon {
-    async fn accept(self: &Arc<Self>, mut listener: UnixListener, tasks: &TaskTracker) {
+    async fn accept(self: &Arc<Self>, mut listener: Listener, tasks: &TaskTracker) {
         let mut checks = interval(LOOK_EVERY);
         // Kept across iterations: a new future would restart the wait.
         let mut idle = std::pin::pin!(self.wait_until_idle());
@@ -225,13 +224,13 @@ impl Daemon {
 
     /// Binds the socket again if it was removed. If another daemon has the path, or it cannot be bound,
     /// the daemon ends with its last client.
-    fn check_socket(&self) -> Option<UnixListener> {
+    fn check_socket(&self) -> Option<Listener> {
         if self.socket.is_unchanged() {
             return None;
         }
         let socket = self.socket.path.display();
         let again = self.socket.bind_again();
-        let again = again.and_then(|it| it.map(UnixListener::from_std).transpose());
+        let again = again.and_then(|it| it.map(Listener::from_std).transpose());
         match again {
             Ok(Some(listener)) => {
                 warn!(%socket, "the socket was removed and is bound again");
@@ -261,7 +260,7 @@ impl Daemon {
         let _ = leaving.await;
     }
 
-    async fn receive(self: Arc<Self>, mut stream: UnixStream) {
+    async fn receive(self: Arc<Self>, mut stream: Stream) {
         if !is_ours(&stream) {
             warn!("a connection from another user was refused");
             return;
@@ -333,7 +332,7 @@ impl Daemon {
     /// Serves HTTP for a process, even of an older build: this part of the protocol changes little.
     async fn hold_http(
         self: &Arc<Self>,
-        mut stream: UnixStream,
+        mut stream: Stream,
         build: &Build,
         holder: Holder,
     ) -> io::Result<()> {
@@ -346,9 +345,9 @@ impl Daemon {
 
     /// Converts the connections of waiting clients for use after the event loop, which ends before our
     /// process does.
-    fn take_waiting(&self) -> Vec<StdStream> {
+    fn take_waiting(&self) -> Vec<BlockingStream> {
         let mut waiting = self.waiting.lock();
-        let streams = waiting.drain(..).map(UnixStream::into_std);
+        let streams = waiting.drain(..).map(Stream::into_std);
         streams.filter_map(Result::ok).collect()
     }
 
@@ -369,7 +368,7 @@ impl Daemon {
         }
     }
 
-    async fn serve(&self, mut stream: UnixStream, connection: Connection) {
+    async fn serve(&self, mut stream: Stream, connection: Connection) {
         let _session = self.count_session();
         let welcome = DaemonReply::Welcome {
             serves_http: self.http.is_configured(),
@@ -382,12 +381,12 @@ impl Daemon {
             return;
         };
         let (gateway, stop) = (Arc::clone(&self.gateway), self.stop.child_token());
-        gateway::serve(gateway, connection, input, output, stop).await;
+        gateway::serve(gateway, connection, input, Sink::Pipe(output), stop).await;
     }
 
     async fn run_shell(
         &self,
-        stream: UnixStream,
+        stream: Stream,
         connection: Connection,
         request: ShellRequest,
     ) -> io::Result<()> {

@@ -4,8 +4,8 @@ use std::{
     cmp::Ordering,
     ffi::OsStr,
     fs,
-    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
+    time::UNIX_EPOCH,
 };
 
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ pub struct LaunchOptions {
 }
 
 /// Digits of a digest in a name: enough for the handful of configurations that a person has, and
-/// short, because the path of a socket has 107 bytes at most.
+/// short, because the path of a socket has 103 bytes at most on macOS.
 const ID_DIGITS: usize = 12;
 
 /// Variables of ours that do not affect the service of a client: the path of the file is known
@@ -89,16 +89,12 @@ pub struct Build {
 impl Build {
     /// Returns our own build, also after an upgrade has replaced the file.
     pub fn ours() -> Self {
-        let about = fs::metadata("/proc/self/exe").or_else(|_| {
-            let program = std::env::current_exe()?;
-            fs::metadata(program)
-        });
-        let about = about.ok();
+        let about = processes::own_program().and_then(|program| fs::metadata(program).ok());
+        let modified = about.as_ref().and_then(|it| it.modified().ok());
+        let since = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            modified_ns: about.as_ref().map_or(0, |it| {
-                i128::from(it.mtime()) * 1_000_000_000 + i128::from(it.mtime_nsec())
-            }),
+            modified_ns: since.map_or(0, |it| it.as_nanos().cast_signed()),
             bytes: about.map_or(0, |it| it.len()),
         }
     }

@@ -1,16 +1,8 @@
 //! Starts the daemon if there is none: only one, however many clients request it.
 
 use std::{
-    env, fs,
+    env,
     io::{self, Read as _},
-    os::{
-        fd::OwnedFd,
-        unix::{
-            fs::PermissionsExt as _,
-            net::{UnixListener, UnixStream},
-            process::CommandExt as _,
-        },
-    },
     path::{Path, PathBuf},
     process::{ChildStdout, Command, Stdio},
 };
@@ -21,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     identity::{Identity, LaunchOptions},
     place,
+    socket::{BlockingListener, BlockingStream, bind, connect, hand_over},
 };
 
 /// The report of a daemon that failed to start, or failed to fulfil a request.
@@ -36,7 +29,7 @@ pub struct Report {
 #[derive(Debug)]
 pub struct Connection {
     /// The daemon's end of it answers a [`Hello`](crate::hello::Hello).
-    pub stream: UnixStream,
+    pub stream: BlockingStream,
     report: Option<ChildStdout>,
 }
 
@@ -61,22 +54,6 @@ impl Connection {
     }
 }
 
-/// Connects to the daemon behind a socket; `None` if there is none.
-pub fn connect(socket: &Path) -> io::Result<Option<UnixStream>> {
-    match UnixStream::connect(socket) {
-        Ok(stream) => Ok(Some(stream)),
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
-            ) =>
-        {
-            Ok(None)
-        }
-        Err(error) => Err(error),
-    }
-}
-
 /// Connects, and starts the daemon if there is none. The socket is bound here and passed to the
 /// daemon: connections, also of other clients, wait in it from the first moment.
 pub fn connect_or_start(identity: &Identity, socket: &Path) -> io::Result<Connection> {
@@ -93,29 +70,18 @@ pub fn connect_or_start(identity: &Identity, socket: &Path) -> io::Result<Connec
     }
     let listener = bind(socket)?;
     let report = spawn(identity, listener)?;
-    let stream = UnixStream::connect(socket)?;
+    let stream = connect(socket)?.ok_or(io::ErrorKind::NotFound)?;
     Ok(Connection {
         stream,
         report: Some(report),
     })
 }
 
-/// Binds the socket. The caller holds the lock, and no process listens.
-pub fn bind(socket: &Path) -> io::Result<UnixListener> {
-    match fs::remove_file(socket) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let listener = UnixListener::bind(socket)?;
-    fs::set_permissions(socket, fs::Permissions::from_mode(0o600))?;
-    Ok(listener)
-}
-
 /// Starts the daemon through an intermediate process that exits at once. So the daemon is not our
 /// child, and a client that kills our process tree does not end it for the others.
-fn spawn(identity: &Identity, listener: UnixListener) -> io::Result<ChildStdout> {
+fn spawn(identity: &Identity, listener: BlockingListener) -> io::Result<ChildStdout> {
     let mut between = command(&identity.wanted, &["launch"])
-        .stdin(OwnedFd::from(listener))
+        .stdin(hand_over(listener))
         .stdout(Stdio::piped())
         .spawn()?;
     let report = between.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
@@ -146,7 +112,7 @@ pub fn launch(wanted: &LaunchOptions) -> anyhow::Result<()> {
 fn command(wanted: &LaunchOptions, verb: &[&str]) -> Command {
     let mut command =
         Command::new(processes::own_program().unwrap_or_else(|| PathBuf::from("proxy")));
-    command.arg0("proxy");
+    processes::rename(&mut command, "proxy");
     command.arg("--config").arg(&wanted.config);
     if let Some(folder) = &wanted.state_dir {
         command.arg("--state-dir").arg(folder);

@@ -17,7 +17,6 @@ pub mod identity;
 pub mod launch;
 mod listeners;
 pub mod log;
-mod pass;
 pub mod place;
 pub mod reach;
 pub mod relay;

@@ -8,14 +8,14 @@ use gateway::Gateway;
 use http_server::{Bound, Endpoint, HttpSettings, Listen};
 use parking_lot::Mutex;
 use secrets::Resolver;
-use tokio::{io::AsyncReadExt as _, net::UnixStream, sync::watch, time::interval};
+use tokio::{io::AsyncReadExt as _, sync::watch, time::interval};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::{
     hello::{DaemonReply, send_line},
     launch::Report,
-    pass::receive_listener,
+    socket::{Stream, receive_listener},
     status::{HeldAddress, HttpStatus},
 };
 
@@ -161,7 +161,7 @@ impl Listeners {
     }
 
     /// Serves an address until its holder is gone, and reports the outcome to the holder.
-    pub(crate) async fn hold(&self, mut stream: UnixStream, holder: Holder) -> io::Result<()> {
+    pub(crate) async fn hold(&self, mut stream: Stream, holder: Holder) -> io::Result<()> {
         let socket = if holder.has_socket {
             send_line(&mut stream, &DaemonReply::SendSocket).await?;
             Some(receive_listener(&stream).await?)
@@ -210,7 +210,7 @@ impl Listeners {
     }
 
     /// Returns when the holder is gone, or every listener is to end.
-    async fn wait_for_end(&self, stream: &mut UnixStream) {
+    async fn wait_for_end(&self, stream: &mut Stream) {
         // The process sends nothing: the next event is the end of its stream.
         let closed = stream.read_u8();
         let _ = self.stop.run_until_cancelled(closed).await;

@@ -6,13 +6,11 @@ use std::{
     time::Duration,
 };
 
+use super::{
+    identity::Identity,
+    socket::{ADDRESS_BYTES_MAX, list_folders},
+};
 use files::{LOCK_WAIT, Lock, private_folder};
-use rustix::process::geteuid;
-
-use super::identity::Identity;
-
-/// The longest path in the address of a socket, without its final zero byte.
-const SOCKET_PATH_BYTES_MAX: usize = 107;
 
 const SOCKET: &str = "sock";
 
@@ -23,18 +21,11 @@ pub struct DaemonFolder {
 }
 
 impl DaemonFolder {
-    /// Returns the first of the usual folders that can be private: `runtime_dir` (`$XDG_RUNTIME_DIR`),
-    /// its usual value (some clients start programs with few variables), and the folder for temporary
-    /// files.
+    /// Returns the first of the usual folders that can be private. `runtime_dir` is
+    /// `$XDG_RUNTIME_DIR`.
     pub fn of(identity: &Identity, runtime_dir: Option<PathBuf>) -> io::Result<Self> {
-        let user = geteuid().as_raw();
-        let set = runtime_dir.filter(|it| it.is_absolute());
-        let usual = PathBuf::from(format!("/run/user/{user}"));
-        let usual = usual.is_dir().then_some(usual);
-        let runtime = set.into_iter().chain(usual).map(|it| it.join("proxy"));
-        let places = runtime.chain([PathBuf::from(format!("/tmp/proxy-{user}"))]);
         let mut last = io::Error::other("no folder for a socket");
-        for base in places {
+        for base in list_folders(runtime_dir) {
             match Self::at(&base, identity.id()) {
                 Ok(place) => return Ok(place),
                 Err(error) => {
@@ -51,8 +42,8 @@ impl DaemonFolder {
         private_folder(&folder)?;
         let place = Self { folder };
         let longest = place.socket(Some("00000000"));
-        if longest.as_os_str().len() > SOCKET_PATH_BYTES_MAX {
-            let why = format!("the path of a socket has {SOCKET_PATH_BYTES_MAX} bytes at most");
+        if longest.as_os_str().len() > ADDRESS_BYTES_MAX {
+            let why = format!("the path of a socket has {ADDRESS_BYTES_MAX} bytes at most");
             return Err(io::Error::new(io::ErrorKind::InvalidFilename, why));
         }
         Ok(place)

@@ -1,7 +1,6 @@
 //! Finds the daemon of our configuration, or starts it if there is none.
 
 use anyhow::{Context as _, anyhow};
-use tokio::net::UnixStream;
 use tool::Digest;
 
 use crate::{
@@ -9,6 +8,7 @@ use crate::{
     identity::{Build, Identity},
     launch::{Report, connect_or_start},
     place::DaemonFolder,
+    socket::Stream,
 };
 
 /// The number of attempts to reach another daemon after one has just exited.
@@ -54,7 +54,7 @@ impl NoDaemon {
 #[derive(Debug)]
 pub struct Reached {
     /// The stream after the answer.
-    pub stream: UnixStream,
+    pub stream: Stream,
     /// The answer of the daemon.
     pub answer: DaemonReply,
     /// True if we started it.

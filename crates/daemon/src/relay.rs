@@ -12,11 +12,9 @@ use anyhow::anyhow;
 use bytes::Bytes;
 use fleet::Variables;
 use gateway::{shorten_home_paths, stdio};
-use jsonrpc::{Line, LineReader, Outbox, answered_id, split_socket};
-use tokio::{
-    net::UnixStream,
-    time::{Instant, timeout},
-};
+use jsonrpc::{Line, LineReader, Outbox, Sink, answered_id};
+use processes::pipes::split_socket;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use self::{
@@ -26,6 +24,7 @@ use self::{
 use super::{
     hello::{CLIENT_VARIABLE, DaemonReply, Purpose},
     reach::{NoDaemon, Route, reach},
+    socket::{BlockingStream, Stream, path_of_peer},
 };
 
 /// The number of times that a killed daemon that served HTTP is restarted before the client's next
@@ -42,19 +41,19 @@ const END_WAIT: Duration = Duration::from_secs(3);
 struct Link {
     lines: LineReader,
     outbox: Arc<Outbox>,
-    socket: std::os::unix::net::UnixStream,
+    socket: BlockingStream,
     /// True if clients may also connect over HTTP; they cannot start a daemon.
     serves_http: bool,
     since: Instant,
 }
 
 impl Link {
-    fn new(stream: UnixStream, serves_http: bool) -> std::io::Result<Self> {
+    fn new(stream: Stream, serves_http: bool) -> std::io::Result<Self> {
         let socket = stream.into_std()?;
         let (input, output) = split_socket(socket.try_clone()?)?;
         Ok(Self {
             lines: LineReader::new(input),
-            outbox: Outbox::new(output),
+            outbox: Outbox::new(Sink::Pipe(output)),
             socket,
             serves_http,
             since: Instant::now(),
@@ -64,9 +63,7 @@ impl Link {
     /// Returns true if the daemon must be restarted although our client asks nothing. A daemon that was
     /// stopped has removed its socket; one that was killed has not.
     fn is_missed(&self) -> bool {
-        let left = self.socket.peer_addr().ok();
-        let left = left.as_ref().and_then(|it| it.as_pathname());
-        self.serves_http && left.is_some_and(std::path::Path::exists)
+        self.serves_http && path_of_peer(&self.socket).is_some_and(|path| path.exists())
     }
 }
 

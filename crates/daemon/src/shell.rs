@@ -6,7 +6,6 @@ use gateway::shell::{ShellReply, ShellRequest};
 use serde::{Deserialize, Serialize};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
-    net::UnixStream,
     time::timeout,
 };
 use tokio_util::sync::CancellationToken;
@@ -14,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     hello::{DaemonReply, HELLO_WAIT, Purpose, send_line},
     reach::{NoDaemon, Route, reach},
+    socket::Stream,
 };
 
 /// The outcome of a command.
@@ -56,7 +56,7 @@ pub async fn run_in_daemon(route: &Route, request: ShellRequest) -> Result<Shell
     })
 }
 
-async fn receive_reply(mut stream: UnixStream) -> io::Result<ShellReply> {
+async fn receive_reply(mut stream: Stream) -> io::Result<ShellReply> {
     stream.write_all(GO).await?;
     let mut stream = BufReader::new(stream);
     let mut line = String::new();
@@ -84,7 +84,7 @@ async fn receive_reply(mut stream: UnixStream) -> io::Result<ShellReply> {
 
 /// Answers a command; it is cancelled when its connection closes.
 pub(crate) async fn answer(
-    mut stream: UnixStream,
+    mut stream: Stream,
     run: impl AsyncFnOnce(CancellationToken) -> ShellReply,
 ) -> io::Result<()> {
     send_line(&mut stream, &DaemonReply::Running).await?;
@@ -115,8 +115,8 @@ pub(crate) async fn answer(
 
 #[cfg(test)]
 mod tests {
+    use crate::socket::Stream;
     use gateway::shell::ShellReply;
-    use tokio::net::UnixStream;
 
     use super::{GO, answer, receive_reply};
     use crate::hello::{DaemonReply, receive_line};
@@ -131,7 +131,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_answer_arrives_as_it_was_given() {
-        let (here, mut there) = UnixStream::pair().unwrap();
+        let (here, mut there) = Stream::pair().unwrap();
         let answering = tokio::spawn(answer(here, async |_| reply()));
         let heard: Option<DaemonReply> = receive_line(&mut there).await.unwrap();
         assert!(matches!(heard, Some(DaemonReply::Running)));
@@ -141,7 +141,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_command_whose_person_is_gone_is_cancelled() {
-        let (here, mut there) = UnixStream::pair().unwrap();
+        let (here, mut there) = Stream::pair().unwrap();
         let answering = tokio::spawn(answer(here, async |gone| {
             gone.cancelled().await;
             reply()
@@ -155,7 +155,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_answer_that_breaks_off_is_none() {
-        let (here, mut there) = UnixStream::pair().unwrap();
+        let (here, mut there) = Stream::pair().unwrap();
         tokio::io::AsyncWriteExt::write_all(
             &mut there,
             b"{\"data_bytes\":9,\"told_bytes\":0,\"is_hit\":true}\nshort",

@@ -1,24 +1,25 @@
 //! The socket of a daemon, and a check that it is still at its path.
 
-use std::{
-    fs, io,
-    os::{
-        fd::AsFd as _,
-        unix::{fs::MetadataExt as _, net::UnixListener},
-    },
-    path::{Path, PathBuf},
-    time::Duration,
-};
+mod pass;
+mod unix;
 
-use files::private_folder;
+use std::{io, path::PathBuf, time::Duration};
+
+use files::{FileId, private_folder};
 use parking_lot::Mutex;
 
-use crate::{launch::bind, place};
+use self::unix::path_of_listener;
+pub use self::unix::{BlockingListener, BlockingStream, Stream, bind, connect};
+pub(crate) use self::{
+    pass::{receive_listener, send_listener},
+    unix::{ADDRESS_BYTES_MAX, Listener, hand_over, is_ours, list_folders, path_of_peer},
+};
+use crate::place;
 
 /// The socket a daemon listens on, and its file.
 #[derive(Debug)]
 pub struct BoundSocket {
-    pub(crate) listener: UnixListener,
+    pub(crate) listener: BlockingListener,
     pub(crate) file: SocketFile,
 }
 
@@ -26,40 +27,32 @@ pub struct BoundSocket {
 #[derive(Debug)]
 pub(crate) struct SocketFile {
     pub(crate) path: PathBuf,
-    /// Device and inode: another daemon's socket may have our path, but not these. None if the file
-    /// was already removed.
-    id: Mutex<Option<(u64, u64)>>,
+    /// Another daemon's socket may have our path, but not this identity. None if the file was already
+    /// removed.
+    id: Mutex<Option<FileId>>,
 }
 
 impl BoundSocket {
     /// Wraps a bound socket; another daemon may take its path later.
-    pub fn new(listener: UnixListener) -> io::Result<Self> {
+    pub fn new(listener: BlockingListener) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
-        let path = address.as_pathname().map(Path::to_owned);
+        let path = path_of_listener(&listener);
         let path = path.ok_or_else(|| io::Error::other("the socket has no path"))?;
-        let id = Mutex::new(read_id(&path));
+        let id = Mutex::new(FileId::of(&path).ok());
         let file = SocketFile { path, id };
         Ok(Self { listener, file })
     }
 
     /// Returns the socket that our parent process passed as stdin; none if stdin does not listen.
     pub fn from_stdin() -> Option<Self> {
-        let stdin = io::stdin();
-        let listens = rustix::net::sockopt::socket_acceptconn(&stdin).unwrap_or(false);
-        let socket = stdin
-            .as_fd()
-            .try_clone_to_owned()
-            .ok()
-            .filter(|_| listens)?;
-        Self::new(UnixListener::from(socket)).ok()
+        Self::new(unix::take_from_stdin()?).ok()
     }
 }
 
 impl SocketFile {
     /// Returns true if the path leads to the same file as when the socket was bound.
     pub(crate) fn is_unchanged(&self) -> bool {
-        read_id(&self.path) == *self.id.lock()
+        FileId::of(&self.path).ok() == *self.id.lock()
     }
 
     /// Returns true if clients that connect to the path reach this socket, and no other daemon's.
@@ -68,31 +61,26 @@ impl SocketFile {
     }
 
     /// Binds the socket again after its file was removed. None if another daemon has the path.
-    pub(crate) fn bind_again(&self) -> io::Result<Option<UnixListener>> {
+    pub(crate) fn bind_again(&self) -> io::Result<Option<BlockingListener>> {
         let folders = self.path.ancestors().skip(1).take(2);
         for folder in folders.collect::<Vec<_>>().into_iter().rev() {
             private_folder(folder).map_err(io::Error::other)?;
         }
         // Runs on the thread of the event loop, which must not block.
         let _lock = place::lock(&self.path, Duration::ZERO)?;
-        if read_id(&self.path).is_some() {
+        if FileId::of(&self.path).is_ok() {
             return Ok(None);
         }
         let listener = bind(&self.path)?;
         listener.set_nonblocking(true)?;
-        *self.id.lock() = read_id(&self.path);
+        *self.id.lock() = FileId::of(&self.path).ok();
         Ok(Some(listener))
     }
 }
 
-fn read_id(path: &Path) -> Option<(u64, u64)> {
-    let about = fs::symlink_metadata(path).ok()?;
-    Some((about.dev(), about.ino()))
-}
-
 #[cfg(test)]
 mod tests {
-    use std::os::unix::net::UnixStream;
+    use std::fs;
 
     use super::*;
 
@@ -112,7 +100,7 @@ mod tests {
         assert!(!file.is_unchanged());
         let listener = file.bind_again().unwrap();
         assert!(listener.is_some() && file.is_there());
-        UnixStream::connect(&path).unwrap();
+        assert!(connect(&path).unwrap().is_some());
 
         let _other = bind(&path).unwrap();
         assert!(file.bind_again().unwrap().is_none() && !file.is_there());

@@ -2,15 +2,15 @@
 //! folder is synced.
 
 use std::{
-    fs::{self, DirBuilder, Permissions},
+    fs::{self, Permissions},
     io::{self, ErrorKind, Write as _},
-    os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
 };
 
 use crate::{
     note,
     open::open_to_append,
+    unix::private_builder,
     whole::{Unfinished, sync_folder},
 };
 
@@ -80,10 +80,7 @@ pub fn replace_unchanged(path: &Path, before: Option<&[u8]>, after: &[u8]) -> io
     let target = resolve(path)?;
     let Some(before) = before else {
         if let Some(folder) = target.parent() {
-            DirBuilder::new()
-                .recursive(true)
-                .mode(0o700)
-                .create(folder)?;
+            private_builder().recursive(true).create(folder)?;
         }
         return match write_new_durable(&target, after) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {

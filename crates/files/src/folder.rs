@@ -2,23 +2,16 @@
 
 use std::{
     fmt,
-    fs::{self, DirBuilder, Metadata},
+    fs::{self, DirBuilder},
     io,
-    os::unix::fs::{DirBuilderExt as _, MetadataExt as _},
     path::Path,
 };
 
-use rustix::process::geteuid;
-
-use crate::{note, whole::sync_folder};
-
-/// Mode bits that give the group and others any access.
-const OF_OTHERS: u32 = 0o077;
-
-/// Mode bits that allow others to replace our files.
-const WRITE_OF_OTHERS: u32 = 0o022;
-
-const ROOT: u32 = 0;
+use crate::{
+    note,
+    unix::{OF_OTHERS, Trusted, WRITE_OF_OTHERS, check_mode, check_owner, private_builder},
+    whole::sync_folder,
+};
 
 /// A reason why a folder cannot be used.
 #[derive(Debug)]
@@ -32,12 +25,12 @@ pub enum FolderError {
 /// Creates a folder that no other user can enter. An existing one must be ours, not a link, and closed to
 /// all others. Its parent must exist.
 pub fn private_folder(path: &Path) -> Result<(), FolderError> {
-    make(DirBuilder::new().recursive(false), path)?;
+    make(private_builder().recursive(false), path)?;
     let about = fs::symlink_metadata(path)?;
     if about.is_symlink() {
-        return Err(refuse(path, "is a symbolic link"));
+        return Err(FolderError::refuse(path, "is a symbolic link"));
     }
-    check_owner(path, &about, &[geteuid().as_raw()])?;
+    check_owner(path, &about, Trusted::Us)?;
     check_mode(path, &about, OF_OTHERS)
 }
 
@@ -45,23 +38,23 @@ pub fn private_folder(path: &Path) -> Result<(), FolderError> {
 /// others, since our files in it are private; it must belong to us (or to root, who may do anything),
 /// and no other user may have write access. A link to it is followed if it is ours.
 pub fn own_folder(path: &Path) -> Result<(), FolderError> {
-    let trusted = [geteuid().as_raw(), ROOT];
-    let made = make(DirBuilder::new().recursive(true), path);
+    let trusted = Trusted::UsAndRoot;
+    let made = make(private_builder().recursive(true), path);
     match fs::symlink_metadata(path) {
-        Ok(named) => check_owner(path, &named, &trusted)?,
+        Ok(named) => check_owner(path, &named, trusted)?,
         Err(error) => return made.and(Err(error.into())),
     }
     made?;
     let about = fs::metadata(path)?;
-    check_owner(path, &about, &trusted)?;
+    check_owner(path, &about, trusted)?;
     check_mode(path, &about, WRITE_OF_OTHERS)
 }
 
 /// A created folder survives a power loss if its parent can be synced.
-fn make(builder: &mut DirBuilder, path: &Path) -> Result<(), FolderError> {
+fn make(builder: &DirBuilder, path: &Path) -> Result<(), FolderError> {
     let missing = path.ancestors().take_while(|folder| !folder.exists());
     let missing: Vec<&Path> = missing.filter(|folder| *folder != "").collect();
-    match builder.mode(0o700).create(path) {
+    match builder.create(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error.into()),
         _ => {}
     }
@@ -72,36 +65,10 @@ fn make(builder: &mut DirBuilder, path: &Path) -> Result<(), FolderError> {
     Ok(())
 }
 
-fn check_owner(path: &Path, about: &Metadata, trusted: &[u32]) -> Result<(), FolderError> {
-    let owner = about.uid();
-    if trusted.contains(&owner) {
-        return Ok(());
+impl FolderError {
+    pub(crate) fn refuse(path: &Path, why: &str) -> Self {
+        Self::NotOurs(format!("{} {why}", path.display()))
     }
-    let us = geteuid().as_raw();
-    let why = format!("belongs to user {owner}, not to user {us}; choose a folder of your own");
-    Err(refuse(path, &why))
-}
-
-fn check_mode(path: &Path, about: &Metadata, forbidden: u32) -> Result<(), FolderError> {
-    if !about.is_dir() {
-        return Err(io::Error::from(io::ErrorKind::NotADirectory).into());
-    }
-    let mode = about.mode() & 0o7777;
-    if mode & forbidden == 0 {
-        return Ok(());
-    }
-    let what = if mode & WRITE_OF_OTHERS == 0 {
-        "read"
-    } else {
-        "write to"
-    };
-    let name = path.display();
-    let why = format!("lets others {what} it (mode {mode:04o}); try `chmod 700 {name}`");
-    Err(refuse(path, &why))
-}
-
-fn refuse(path: &Path, why: &str) -> FolderError {
-    FolderError::NotOurs(format!("{} {why}", path.display()))
 }
 
 impl fmt::Display for FolderError {
@@ -138,7 +105,9 @@ mod tests {
         path::Path,
     };
 
-    use super::{FolderError, geteuid, own_folder, private_folder};
+    use rustix::process::geteuid;
+
+    use super::{FolderError, own_folder, private_folder};
 
     /// Creates a folder with this mode and checks if it is accepted as a private folder, and as one of
     /// ours.

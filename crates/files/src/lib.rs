@@ -15,6 +15,8 @@ mod log;
 mod open;
 #[cfg(any(test, feature = "power-loss"))]
 pub mod power_loss;
+mod unix;
+mod user_folder;
 mod whole;
 
 /// Records an operation on a file for [`power_loss`]; does nothing if that is not compiled.
@@ -33,5 +35,10 @@ pub use durable::{
 pub use folder::{FolderError, own_folder, private_folder};
 pub use lock::{LOCK_WAIT, Lock};
 pub use log::{BoundedLog, LOG_BYTES_MAX, put_aside};
-pub use open::{open_to_append, open_to_read, read_text_within};
+pub use open::{open_to_append, read_text_within};
+pub use unix::{
+    FileId, FileVersion, free_bytes, is_pipe, is_private, make_private, may_execute, open_private,
+    open_to_read,
+};
+pub use user_folder::UserFolder;
 pub use whole::{UNFINISHED, Unfinished, replace_folder, sync_folder, write_whole};

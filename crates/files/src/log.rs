@@ -3,11 +3,10 @@
 use std::{
     fs::{self, File},
     io::{self, Write as _},
-    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 
-use crate::{folder::own_folder, open::open_to_append};
+use crate::{FileId, folder::own_folder, open::open_to_append};
 
 /// The size at which a log is rotated, and the previous rotated log is removed: small enough for a
 /// person to read, and too small to fill a disk.
@@ -67,7 +66,7 @@ impl BoundedLog {
     }
 
     fn is_current(&self, file: &File) -> bool {
-        let id = |about: fs::Metadata| (about.dev(), about.ino());
+        let id = |about: fs::Metadata| FileId::of_metadata(&about);
         match (fs::metadata(&self.path), file.metadata()) {
             (Ok(named), Ok(held)) => id(named) == id(held),
             _ => false,

@@ -2,32 +2,12 @@
 //! file; files of other programs are opened only if they are regular files.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::File,
     io::{self, Read as _},
-    os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _},
     path::Path,
 };
 
-use rustix::fs::OFlags;
-
-/// Opens another program's file for reading, following links. Anything but a regular file is refused at
-/// once: opening a pipe would wait for a writer, and reading a device never ends.
-pub fn open_to_read(path: &Path) -> io::Result<File> {
-    let at_once = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
-    let file = File::options()
-        .read(true)
-        .custom_flags(at_once)
-        .open(path)?;
-    let kind = file.metadata()?.file_type();
-    let what = match kind {
-        _ if kind.is_file() => return Ok(file),
-        _ if kind.is_dir() => "it is a folder",
-        _ if kind.is_fifo() => "it is a pipe",
-        _ if kind.is_char_device() || kind.is_block_device() => "it is a device",
-        _ => "it is a socket",
-    };
-    Err(io::Error::other(format!("{what}, not a file")))
-}
+use crate::{open_to_read, unix::open_ours};
 
 /// Reads a text file of at most `bytes_max` bytes that anyone may have made. A link is not followed.
 pub fn read_text_within(path: &Path, bytes_max: usize) -> io::Result<String> {
@@ -46,25 +26,21 @@ pub fn read_text_within(path: &Path, bytes_max: usize) -> io::Result<String> {
 
 /// Opens a file for appending; creates it if it is missing.
 pub fn open_to_append(path: &Path) -> io::Result<File> {
-    open(File::options().append(true), path)
+    open_ours(File::options().append(true).create(true), path)
 }
 
 /// Opens a file that is used for its lock alone; creates it if it is missing.
 pub(crate) fn open_to_lock(path: &Path) -> io::Result<File> {
-    open(File::options().write(true).truncate(false), path)
-}
-
-fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-    let no_link = OFlags::NOFOLLOW.bits().cast_signed();
-    let options = options.create(true).mode(0o600).custom_flags(no_link);
-    options.open(path)
+    let options = &mut File::options();
+    open_ours(options.write(true).truncate(false).create(true), path)
 }
 
 #[cfg(test)]
 mod tests {
     use std::{fs, io::Write as _, os::unix::fs::PermissionsExt as _};
 
-    use super::{open_to_append, open_to_lock, open_to_read, read_text_within};
+    use super::{open_to_append, open_to_lock, read_text_within};
+    use crate::open_to_read;
 
     #[test]
     fn what_is_no_file_is_refused_at_once() {

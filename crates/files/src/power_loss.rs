@@ -8,9 +8,10 @@ use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
     fs, io,
-    os::unix::fs::{DirBuilderExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
+
+use crate::unix::{make_private, private_builder};
 
 thread_local! {
     static RECORD: RefCell<Option<Vec<FileOperation>>> = const { RefCell::new(None) };
@@ -217,10 +218,10 @@ fn write(tree: &Tree, folder: &Path) -> io::Result<tempfile::TempDir> {
     for (path, bytes) in tree {
         let path = place.path().join(path.strip_prefix(folder).unwrap_or(path));
         match bytes {
-            None => fs::DirBuilder::new().mode(0o700).create(&path)?,
+            None => private_builder().create(&path)?,
             Some(bytes) => {
                 fs::write(&path, bytes)?;
-                fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
+                make_private(&path)?;
             }
         }
     }

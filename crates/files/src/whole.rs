@@ -6,13 +6,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rustix::{
-    fs::{CWD, RenameFlags, renameat_with},
-    io::Errno,
-};
 use tempfile::NamedTempFile;
 
-use crate::note;
+use crate::{note, unix};
 
 /// The prefix of an unfinished file's name; an old one was left by a process that died.
 pub const UNFINISHED: &str = ".unfinished-";
@@ -55,14 +51,11 @@ impl Unfinished {
     /// Exchanges the file with the one at its destination. Returns `false`, and does nothing, if the
     /// file system does not support that.
     pub(crate) fn exchange(&self) -> io::Result<bool> {
-        match renameat_with(CWD, self.path(), CWD, &self.place, RenameFlags::EXCHANGE) {
-            Ok(()) => {
-                note!(Exchange(self.path(), self.place));
-                Ok(true)
-            }
-            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => Ok(false),
-            Err(error) => Err(error.into()),
+        let is_done = unix::exchange(self.path(), &self.place)?;
+        if is_done {
+            note!(Exchange(self.path(), self.place));
         }
+        Ok(is_done)
     }
 
     /// Moves the file to its destination, replacing a file that exists there.

@@ -4,16 +4,15 @@ use std::{
     borrow::Cow,
     collections::BTreeMap,
     io,
-    os::unix::process::ExitStatusExt as _,
     path::{Path, PathBuf},
     process::{ExitStatus, Stdio},
     sync::Arc,
 };
 
 use jsonrpc::{LineReader, Outbox, Sink};
-use processes::{Pace, Spawner, Tree};
+use processes::{Pace, Spawner, Tree, ending_signal};
 use secrets::{PrivateFiles, Resolver};
-use tokio::{net::unix::pipe, process::Command, task::JoinHandle, time::timeout};
+use tokio::{process::Command, task::JoinHandle, time::timeout};
 
 mod isolation;
 mod missing;
@@ -375,18 +374,15 @@ fn find(filled: &Filled, folder: &Path) -> Result<PathBuf, Failure> {
 }
 
 fn take_pipes(tree: &mut Tree) -> io::Result<Pipes> {
-    let missing = || io::Error::from(io::ErrorKind::BrokenPipe);
-    let stdin = tree.take_stdin().ok_or_else(missing)?.into_owned_fd()?;
-    let stdout = tree.take_stdout().ok_or_else(missing)?.into_owned_fd()?;
-    let _ = rustix::pipe::fcntl_setpipe_size(&stdout, PIPE_BYTES);
+    let (output, input) = tree.take_pipes(PIPE_BYTES)?;
     Ok(Pipes {
-        lines: LineReader::new(pipe::Receiver::from_owned_fd(stdout)?),
-        outbox: Outbox::new(Sink::Pipe(pipe::Sender::from_owned_fd(stdin)?)),
+        lines: LineReader::new(output),
+        outbox: Outbox::new(Sink::Pipe(input)),
     })
 }
 
 fn describe_exit(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
+    match (status.code(), ending_signal(status)) {
         (Some(code), _) => format!("it exited with code {code}"),
         (None, Some(signal)) => format!("it was killed by signal {signal}"),
         (None, None) => "it ended".to_owned(),

@@ -7,8 +7,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rustix::fs::{Access, access};
-
 use crate::{Template, Variables, error::Failure, proxies};
 
 /// Variables that every child gets. Anything else, and so every secret, is passed only where
@@ -190,7 +188,7 @@ pub(crate) fn find_program(
 }
 
 fn is_program(path: &Path) -> bool {
-    path.is_file() && access(path, Access::EXEC_OK).is_ok()
+    path.is_file() && files::may_execute(path)
 }
 
 #[cfg(test)]

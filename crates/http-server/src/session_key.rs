@@ -4,18 +4,14 @@
 use std::{
     fs::{self, File},
     io::{self, Read as _},
-    os::unix::fs::PermissionsExt as _,
     path::Path,
 };
 
-use files::{write_durable, write_new_durable};
+use files::{is_private, write_durable, write_new_durable};
 
 const FILE: &str = "session.key";
 
 pub(super) const KEY_BYTES: usize = 32;
-
-/// The bits of a mode that give permissions to other users.
-const OF_OTHERS: u32 = 0o077;
 
 /// Loads the key of this state folder. If none can be stored, returns one for this process only.
 pub(super) fn load_key(state_dir: &Path) -> [u8; KEY_BYTES] {
@@ -61,8 +57,8 @@ fn write_new(place: &Path) -> io::Result<[u8; KEY_BYTES]> {
 /// Reads the key. None if the file is not a key, or if other users may read it.
 fn read_key(place: &Path) -> io::Result<Option<[u8; KEY_BYTES]>> {
     let about = fs::symlink_metadata(place)?;
-    let is_private = about.is_file() && about.permissions().mode() & OF_OTHERS == 0;
-    if !is_private || about.len() != KEY_BYTES as u64 {
+    let is_key = about.is_file() && is_private(&about);
+    if !is_key || about.len() != KEY_BYTES as u64 {
         return Ok(None);
     }
     let mut key = [0; KEY_BYTES];
@@ -72,7 +68,7 @@ fn read_key(place: &Path) -> io::Result<Option<[u8; KEY_BYTES]>> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::Permissions;
+    use std::{fs::Permissions, os::unix::fs::PermissionsExt as _};
 
     use super::*;
 

@@ -22,4 +22,4 @@ pub use fields::{Fields, text_of};
 pub use head::{answered_id, canonical_id};
 pub use line::{Cap, Line, LineReader};
 pub use message::{Json, Message, ProtocolError, json};
-pub use outbox::{Closed, Outbox, Sink, split_socket};
+pub use outbox::{Closed, Outbox, Sink};

@@ -3,7 +3,6 @@
 mod sink;
 #[cfg(test)]
 mod tests;
-mod unread;
 
 use std::{
     collections::VecDeque,
@@ -15,8 +14,7 @@ use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
-pub use self::sink::{Sink, split_socket};
-use self::unread::left_unread;
+pub use self::sink::Sink;
 use crate::limits::{JOINED_BYTES_MAX, OUTBOX_BYTES_MAX};
 
 /// The error for a peer that no longer reads.
@@ -278,7 +276,7 @@ impl Queue {
             return None;
         };
         let written = self.taken - self.bytes as u64;
-        Some(written.saturating_sub(left_unread(pipe)?))
+        Some(written.saturating_sub(pipe.left_unread()?))
     }
 }
 

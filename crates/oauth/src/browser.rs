@@ -3,20 +3,14 @@
 use std::{
     ffi::OsString,
     io,
-    os::unix::process::CommandExt as _,
     path::Path,
     process::{Command, Stdio},
 };
 
+use processes::{BROWSER_OPENERS, DESKTOP_VARIABLES, keep_apart};
 use reqwest::Url;
 
 use crate::address::is_loopback;
-
-/// Programs that open an address, if `BROWSER` names none.
-#[cfg(target_os = "macos")]
-const OPENERS: [&str; 1] = ["open"];
-#[cfg(not(target_os = "macos"))]
-const OPENERS: [&str; 3] = ["xdg-open", "wslview", "gio-open"];
 
 /// Returns true if there is a browser that the person would see: not over SSH, nor without a desktop.
 pub fn can_open_browser(variable: impl Fn(&str) -> Option<OsString>) -> bool {
@@ -24,10 +18,7 @@ pub fn can_open_browser(variable: impl Fn(&str) -> Option<OsString>) -> bool {
     if is_set("SSH_CONNECTION") || is_set("SSH_TTY") {
         return false;
     }
-    cfg!(target_os = "macos")
-        || ["BROWSER", "DISPLAY", "WAYLAND_DISPLAY"]
-            .into_iter()
-            .any(is_set)
+    DESKTOP_VARIABLES.is_empty() || DESKTOP_VARIABLES.iter().any(|name| is_set(name))
 }
 
 /// Opens the address. No shell reads it: it is one argument, serialized from the parsed URL, and begins
@@ -40,7 +31,8 @@ pub fn open_browser(url: &Url, browser: Option<OsString>) -> io::Result<()> {
     let named = browser.filter(|it| !it.is_empty());
     let named = named.as_deref().and_then(first_program);
     let mut failed = io::Error::from(io::ErrorKind::NotFound);
-    for program in named.into_iter().chain(OPENERS.map(OsString::from)) {
+    let usual = BROWSER_OPENERS.iter().map(OsString::from);
+    for program in named.into_iter().chain(usual) {
         match start(&program, url) {
             Ok(()) => return Ok(()),
             Err(error) => failed = error,
@@ -63,8 +55,8 @@ fn start(program: &OsString, url: &Url) -> io::Result<()> {
         .arg(url.as_str())
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .process_group(0);
+        .stderr(Stdio::null());
+    keep_apart(&mut command);
     let mut opener = command.spawn()?;
     // The opener may be the browser itself, which keeps running; either way its exit is waited for.
     std::thread::spawn(move || opener.wait());
@@ -120,7 +112,6 @@ mod tests {
         };
         assert!(can(&["DISPLAY"]) && can(&["BROWSER"]));
         assert!(!can(&["DISPLAY", "SSH_CONNECTION"]));
-        #[cfg(not(target_os = "macos"))]
-        assert!(!can(&[]));
+        assert_eq!(can(&[]), super::DESKTOP_VARIABLES.is_empty());
     }
 }

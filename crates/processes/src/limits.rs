@@ -25,11 +25,6 @@ pub(crate) const GRACE_AFTER_KILL: Duration = Duration::from_millis(200);
 pub(crate) const GROUP_POLL: Duration = Duration::from_millis(5);
 pub(crate) const GROUP_POLL_MAX: Duration = Duration::from_millis(100);
 
-/// The number of attempts to read an environment that is empty. Few processes have an empty
-/// environment, our reaper among them, and each of these costs this many reads in every scan. The
-/// next scan finds a process that was missed nevertheless.
-pub(crate) const ENVIRONMENT_READS: usize = 4;
-
 /// The time that the reaper, and the sweep at a start, leave a group between TERM and KILL: the
 /// group has lost its client, and no caller waits for its responses.
 pub(crate) const REAPER_GRACE: Duration = Duration::from_millis(300);

@@ -1,20 +1,12 @@
 //! Identifies the owner of a process by a variable in its environment.
 
 use std::{
-    fmt, fs,
-    io::Read as _,
-    os::unix::fs::MetadataExt as _,
-    path::{Path, PathBuf},
+    fmt,
     str::FromStr,
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use rustix::process::geteuid;
-
-use crate::{
-    limits::ENVIRONMENT_READS,
-    proc::{Identity, Stat},
-};
+use crate::proc::{Identity, Stat, is_in_our_pid_space, read_own, read_variable};
 
 /// The variable that holds the [`Mark`] of every child; its descendants inherit it.
 pub(crate) const VARIABLE: &str = "PROXY_CHILD";
@@ -43,19 +35,13 @@ impl Mark {
     /// Returns the mark of a process; `None` if the process moved to another session, belongs to
     /// another user, or is in another pid namespace, where the pids of a mark are not valid.
     /// (Containers may share a user and a home directory, and so our markers.)
-    pub(crate) fn of(process: &Path, stat: &Stat) -> Option<Self> {
-        let is_ours = |about: fs::Metadata| about.uid() == geteuid().as_raw();
-        if !stat.has_memory || !fs::metadata(process).is_ok_and(is_ours) {
+    pub(crate) fn of(stat: &Stat) -> Option<Self> {
+        if !stat.has_memory {
             return None;
         }
-        let environment = environment(process)?;
-        let mark: Self = environment.split(|byte| *byte == 0).find_map(|variable| {
-            let value = variable.strip_prefix(VARIABLE.as_bytes())?;
-            str::from_utf8(value.strip_prefix(b"=")?).ok()?.parse().ok()
-        })?;
-        let is_near = stat.session == mark.owner.session
-            && pid_space(process) == pid_space(Path::new("/proc/self"));
-        is_near.then_some(mark)
+        let pid = stat.identity.pid;
+        let mark: Self = read_variable(pid, VARIABLE)?.parse().ok()?;
+        (stat.session == mark.owner.session && is_in_our_pid_space(pid)).then_some(mark)
     }
 }
 
@@ -92,7 +78,7 @@ pub(crate) struct Owner {
 
 impl Owner {
     pub(crate) fn ourselves() -> Option<Self> {
-        let stat = Stat::read(Path::new("/proc/self"))?;
+        let stat = read_own()?;
         Some(Self {
             process: stat.identity,
             session: stat.session,
@@ -120,28 +106,6 @@ impl FromStr for Owner {
             session: session.parse().map_err(|_| Unreadable)?,
         })
     }
-}
-
-/// The size of most environments, in bytes.
-const ENVIRONMENT_BYTES: usize = 8 * 1024;
-
-/// Reads the environment of a process. It is empty for a moment during an `exec`.
-fn environment(process: &Path) -> Option<Vec<u8>> {
-    for _ in 0..ENVIRONMENT_READS {
-        let mut environment = Vec::with_capacity(ENVIRONMENT_BYTES);
-        let file = fs::File::open(process.join("environ")).ok()?;
-        // Does not use the file's length, which is reported as 0.
-        file.take(u64::MAX).read_to_end(&mut environment).ok()?;
-        if !environment.is_empty() {
-            return Some(environment);
-        }
-        std::thread::yield_now();
-    }
-    None
-}
-
-fn pid_space(process: &Path) -> Option<PathBuf> {
-    fs::read_link(process.join("ns/pid")).ok()
 }
 
 #[cfg(test)]

@@ -8,20 +8,17 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use std::{marker::PhantomData, os::fd::OwnedFd};
+use std::marker::PhantomData;
 
 use rustix::{
     io::{self, Errno},
-    process::{
-        Pid, PidfdFlags, Signal, getpgrp, kill_process, kill_process_group, pidfd_open,
-        pidfd_send_signal,
-    },
+    process::{Pid, Signal, getpgrp, kill_process, kill_process_group},
 };
 use tokio::process::Child;
 use tracing::debug;
 
 pub(crate) use self::table::{Claim, ClaimedMarks, ProcessTable, SharedScans};
-use crate::proc::{Identity, Stat};
+use crate::proc::{Handle, Identity, Stat, open_handle};
 
 /// The reason why a signal reaches only our processes.
 #[derive(Debug)]
@@ -40,7 +37,7 @@ pub(crate) fn send(proof: &Proof, signal: Signal) {
     let sent = match proof {
         Proof::Group(group) => kill_process_group(group.id, signal),
         Proof::Process(process) => match &process.handle {
-            Some(handle) => pidfd_send_signal(handle, signal),
+            Some(handle) => handle.send(signal),
             None => process.look_again().and_then(|id| kill_process(id, signal)),
         },
     };
@@ -78,9 +75,8 @@ impl<'a> Unwaited<'a> {
 pub(crate) struct Ours {
     identity: Identity,
     group: i32,
-    /// The pidfd, which never refers to a later process with this pid; `None` if the system has
-    /// none (before Linux 5.3).
-    handle: Option<OwnedFd>,
+    /// `None` if the system has no handles of processes.
+    handle: Option<Handle>,
 }
 
 impl Ours {
@@ -88,11 +84,7 @@ impl Ours {
     /// scan saw, and in the same group.
     fn hold(seen: &Stat) -> Option<Self> {
         let identity = seen.identity;
-        let handle = match pidfd_open(Pid::from_raw(identity.pid)?, PidfdFlags::empty()) {
-            Ok(handle) => Some(handle),
-            Err(Errno::SRCH) => return None,
-            Err(_) => None,
-        };
+        let handle = open_handle(identity.pid).ok()?;
         // Read after the handle was opened, so the values belong to the process of the handle.
         let now = identity.read()?;
         (!now.is_dead && now.group == seen.group).then_some(Self {

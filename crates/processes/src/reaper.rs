@@ -6,7 +6,6 @@ mod tests;
 use std::{
     collections::HashMap,
     ffi::OsString,
-    fs,
     io::{self, BufRead, Write as _},
     os::unix::process::CommandExt as _,
     path::PathBuf,
@@ -21,6 +20,7 @@ use crate::{
     group::{Group, end, wait_until},
     limits::REAPER_GRACE,
     mark::Owner,
+    own_program::set_process_name,
     proof::{Claim, ClaimedMarks, ProcessTable},
 };
 
@@ -180,7 +180,7 @@ impl Drop for Process {
 /// The reaper needs no signal handlers: it leads a group of its own, so signals from a terminal do
 /// not reach it, and a TERM sent to it alone is intentional.
 pub fn reap(input: impl BufRead) {
-    rename();
+    set_process_name(NAME);
     let mut notes = Notes::default();
     for line in input.lines().map_while(Result::ok) {
         notes.read(&line);
@@ -227,9 +227,4 @@ impl Notes {
             _ => {}
         }
     }
-}
-
-fn rename() {
-    // Works only on Linux; elsewhere the name stays unchanged.
-    let _ = fs::write("/proc/self/comm", NAME);
 }

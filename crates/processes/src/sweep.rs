@@ -6,8 +6,8 @@ use crate::{
 };
 
 /// Ends the processes that a crashed predecessor left: every process that a proxy that no longer
-/// runs started under `marker`, and its group. Returns the number of groups. Reads `/proc`, and
-/// does nothing if there is none. Blocks for up to half a second.
+/// runs started under `marker`, and its group. Returns the number of groups. Blocks for up to half a
+/// second.
 ///
 /// A process that moved to a session of its own (a browser, a daemon) is not ended, as when its
 /// server is stopped.
@@ -21,7 +21,7 @@ pub fn sweep(marker: &str) -> usize {
     })
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests {
     use std::{
         os::unix::process::CommandExt as _,

@@ -12,6 +12,7 @@ use std::{io, process::ExitStatus, sync::Arc};
 
 use rustix::process::Signal;
 use tokio::{
+    net::unix::pipe,
     process::{Child, ChildStderr, ChildStdin, ChildStdout},
     time::{sleep, timeout},
 };
@@ -23,6 +24,7 @@ use crate::{
     limits::{GRACE_AFTER_KILL, GROUP_POLL, GROUP_POLL_MAX},
     mark::Mark,
     pace::Pace,
+    pipes::{PipeReader, PipeWriter, enlarge},
     proof::{Claim, ClaimedMarks, Ours, ProcessTable, Proof, Unwaited, send},
 };
 
@@ -70,6 +72,17 @@ impl Tree {
     /// Returns the pipe on the first call, if the command pipes stdout.
     pub fn take_stdout(&mut self) -> Option<ChildStdout> {
         self.child.stdout.take()
+    }
+
+    /// Returns the ends of stdin and stdout on the first call, without threads. Asks the system to
+    /// buffer this many bytes of output.
+    pub fn take_pipes(&mut self, buffer_bytes: usize) -> io::Result<(PipeReader, PipeWriter)> {
+        let missing = || io::Error::from(io::ErrorKind::BrokenPipe);
+        let stdin = self.take_stdin().ok_or_else(missing)?.into_owned_fd()?;
+        let stdout = self.take_stdout().ok_or_else(missing)?.into_owned_fd()?;
+        enlarge(&stdout, buffer_bytes);
+        let input = PipeWriter::Pipe(pipe::Sender::from_owned_fd(stdin)?);
+        Ok((pipe::Receiver::from_owned_fd(stdout)?, input))
     }
 
     /// Returns the pipe on the first call, if the command pipes stderr.

@@ -6,8 +6,6 @@
 
 use std::process::ExitCode;
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-
 mod allowance;
 mod cli;
 mod commands;
@@ -23,21 +21,10 @@ mod time;
 
 /// Parses the command line, runs the command, and reports errors.
 pub fn main() -> ExitCode {
-    forbid_core_dumps();
+    // Tokens and secrets are in memory.
+    processes::forbid_core_dumps();
     clap_complete::CompleteEnv::with_factory(cli::command)
         .var(cli::complete::VARIABLE)
         .complete();
     cli::run(std::env::args_os()).into()
-}
-
-/// Tokens and secrets are in memory, and must not be written to a core file. A limit of one byte also
-/// applies if dumps are piped to a program, which a limit of zero does not (`man 5 core`).
-fn forbid_core_dumps() {
-    let maximum = getrlimit(Resource::Core).maximum;
-    let limit = Rlimit {
-        current: Some(maximum.map_or(1, |maximum| maximum.min(1))),
-        maximum,
-    };
-    // If the system does not allow lowering our own limit, nothing can be done about it.
-    let _ = setrlimit(Resource::Core, limit);
 }

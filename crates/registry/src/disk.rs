@@ -4,12 +4,11 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use files::{LOCK_WAIT, Lock, own_folder, write_durable};
+use files::{FileVersion, LOCK_WAIT, Lock, own_folder, write_durable};
 use parking_lot::{Mutex, MutexGuard};
 
 #[derive(Debug)]
@@ -34,19 +33,12 @@ struct UnwrittenFile {
     over: Stamp,
 }
 
-/// The version of a file: distinguishes two states without reading the content.
+/// The state of a file, without its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stamp {
     Absent,
-    OnDisk {
-        inode: u64,
-        bytes: u64,
-        seconds: i64,
-        nanoseconds: i64,
-    },
-    InMemory {
-        writes: u64,
-    },
+    OnDisk(FileVersion),
+    InMemory { writes: u64 },
 }
 
 /// The writers' lock, released on drop. Contains `None` if the folder is not writable, because no
@@ -98,15 +90,7 @@ impl Disk {
     }
 
     fn stamp_on_disk(&self, name: &str) -> Stamp {
-        match fs::metadata(self.path(name)) {
-            Ok(found) => Stamp::OnDisk {
-                inode: found.ino(),
-                bytes: found.len(),
-                seconds: found.mtime(),
-                nanoseconds: found.mtime_nsec(),
-            },
-            Err(_) => Stamp::Absent,
-        }
+        FileVersion::of(&self.path(name)).map_or(Stamp::Absent, Stamp::OnDisk)
     }
 
     /// Writes a file atomically: readers see either the old bytes or the new ones, even after a

@@ -1,8 +1,8 @@
 //! Confinement of a process to what a script needs.
 
-use std::{fs, io};
+use std::io;
 
-use rustix::process::{Resource, Rlimit, setrlimit};
+use processes::HelperLimits;
 
 use crate::limits::{ADDRESS_BYTES_MAX, PROCESSOR_MAX, PROCESSOR_S_MORE};
 
@@ -10,31 +10,15 @@ use crate::limits::{ADDRESS_BYTES_MAX, PROCESSOR_MAX, PROCESSOR_S_MORE};
 /// its parent ends. On a system without a filter for system calls, the limits still apply, and the
 /// engine offers no function for any of this.
 pub(crate) fn confine() -> io::Result<()> {
-    #[cfg(target_os = "linux")]
-    end_with_parent()?;
-    // If the system runs out of memory, this process is killed first.
-    let _ = fs::write("/proc/self/oom_score_adj", "1000");
-    let processor = PROCESSOR_MAX.as_secs() + PROCESSOR_S_MORE;
-    let limits = [
-        (Resource::Core, 0, 0),
-        (Resource::Fsize, 0, 0),
-        (Resource::As, ADDRESS_BYTES_MAX, ADDRESS_BYTES_MAX),
-        (Resource::Cpu, processor, processor + PROCESSOR_S_MORE),
-    ];
-    for (resource, soft, hard) in limits {
-        let (current, maximum) = (Some(soft), Some(hard));
-        setrlimit(resource, Rlimit { current, maximum })?;
-    }
-    filter_calls()
-}
-
-#[cfg(target_os = "linux")]
-fn end_with_parent() -> io::Result<()> {
-    use rustix::process::{
-        DumpableBehavior, Signal, set_dumpable_behavior, set_parent_process_death_signal,
+    let limits = HelperLimits {
+        parent: None,
+        memory_bytes: ADDRESS_BYTES_MAX,
+        processor_s: PROCESSOR_MAX.as_secs() + PROCESSOR_S_MORE,
+        processor_s_more: PROCESSOR_S_MORE,
+        file_bytes: Some(0),
     };
-    set_parent_process_death_signal(Some(Signal::KILL))?;
-    Ok(set_dumpable_behavior(DumpableBehavior::NotDumpable)?)
+    limits.apply()?;
+    filter_calls()
 }
 
 /// Refuses every system call that is not listed here.

@@ -7,8 +7,8 @@ use std::{
     time::Duration,
 };
 
+use processes::processor_time;
 use rquickjs::{CatchResultExt as _, CaughtError, Context, Ctx, Function, Object, Runtime};
-use rustix::time::{ClockId, clock_gettime};
 
 use crate::{
     advice::{self, instead_of},
@@ -265,10 +265,4 @@ fn say_log(text: String, bytes: &mut usize, channel: &mut dyn Channel) -> io::Re
         text
     };
     channel.send(&FromScript::Log(text))
-}
-
-fn processor_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    let seconds = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0));
-    seconds + Duration::from_nanos(u64::try_from(time.tv_nsec).unwrap_or(0))
 }

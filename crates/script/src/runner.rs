@@ -207,12 +207,10 @@ async fn run_in(
 
 /// Returns the reason why a process ended without a result, from its signal.
 async fn how_it_ended(child: &mut Child) -> io::Result<Ended> {
-    use std::os::unix::process::ExitStatusExt as _;
-
     let status = child.wait().await?;
     // The signals are SIGXCPU; SIGKILL, which our limits never send before SIGXCPU; SIGSEGV;
     // SIGABRT.
-    Ok(match status.signal() {
+    Ok(match processes::ending_signal(status) {
         Some(24) => Ended::Exceeded(Limit::Processor),
         Some(9) => Ended::Killed,
         Some(11) => Ended::Exceeded(Limit::Depth),

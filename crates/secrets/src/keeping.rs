@@ -5,12 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use files::write_durable;
+use files::{open_private, write_durable};
 
-use crate::{
-    keyring,
-    private::{open_private, read_bounded},
-};
+use crate::{keyring, private::read_bounded};
 
 /// The storage of secrets and logins, as the user chose it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

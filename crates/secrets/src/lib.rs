@@ -20,7 +20,7 @@ mod store;
 pub use error::ResolveError;
 pub use keeping::{HAS_KEYRING, Keeping, PrivateFiles};
 pub use name::{NAME_CHARS_MAX, NameError, SecretName};
-pub use private::{open_private, read_bounded};
+pub use private::read_bounded;
 pub use reference::{Reference, ReferenceError};
 pub use resolver::Resolver;
 pub use secret::Secret;

@@ -1,35 +1,9 @@
-//! Reading files that are private or limited in size.
+//! Reading files that are limited in size.
 
 use std::{
     fs::File,
     io::{self, Read as _},
-    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
-    path::Path,
 };
-
-use rustix::{fs::OFlags, process::geteuid};
-
-/// Opens a file of ours that no other user may read; never follows a link. If other users may read it,
-/// the error says how to fix that.
-pub fn open_private(path: &Path) -> io::Result<File> {
-    let no_link = OFlags::NOFOLLOW.bits().cast_signed();
-    let file = File::options()
-        .read(true)
-        .custom_flags(no_link)
-        .open(path)?;
-    let about = file.metadata()?;
-    let name = path.display();
-    let refuse = |why: String| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
-    if about.uid() != geteuid().as_raw() {
-        return refuse(format!("{name} belongs to another user"));
-    }
-    if about.mode() & 0o077 != 0 {
-        return refuse(format!(
-            "{name} can be read by others; try `chmod 600 {name}`"
-        ));
-    }
-    Ok(file)
-}
 
 /// Reads a file to its end. Fails if the file is longer than `bytes_max`.
 pub fn read_bounded(file: File, bytes_max: u64) -> io::Result<Vec<u8>> {
@@ -48,7 +22,9 @@ pub fn read_bounded(file: File, bytes_max: u64) -> io::Result<Vec<u8>> {
 mod tests {
     use std::{fs, os::unix::fs::PermissionsExt as _};
 
-    use super::{open_private, read_bounded};
+    use files::open_private;
+
+    use super::read_bounded;
 
     #[test]
     fn a_file_that_others_may_read_is_refused_and_a_link_too() {

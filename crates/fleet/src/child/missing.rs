@@ -12,7 +12,7 @@ pub(super) fn describe_refused_start(command: &str, error: &io::Error) -> Failur
     if error.kind() == io::ErrorKind::NotFound {
         return failure.hint("its first line names an interpreter that is not there: install it, or name one that is as `command`");
     }
-    if error.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error()) {
+    if processes::is_no_program(error) {
         return failure.hint("it is no program of this machine: a script needs a first line such as `#!/bin/sh`, or its interpreter as `command`");
     }
     failure

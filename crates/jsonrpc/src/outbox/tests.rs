@@ -1,5 +1,6 @@
 use std::slice;
 
+use processes::pipes::{PipeWriter, split_socket};
 use tokio::net::unix::pipe;
 
 use super::*;
@@ -9,7 +10,7 @@ fn over_socket() -> (Arc<Outbox>, pipe::Receiver) {
     let (ours, theirs) = std::os::unix::net::UnixStream::pair().expect("a socket pair");
     let (_, sink) = split_socket(ours).expect("a socket");
     let (input, _) = split_socket(theirs).expect("a socket");
-    (Outbox::new(sink), input)
+    (Outbox::new(Sink::Pipe(sink)), input)
 }
 
 #[tokio::test]
@@ -52,7 +53,7 @@ async fn a_sender_waits_for_room_and_a_notification_is_dropped() {
 #[tokio::test]
 async fn what_nobody_has_read_of_a_pipe_is_known() {
     let (sender, receiver) = pipe::pipe().expect("a pipe");
-    let outbox = Outbox::new(Sink::Pipe(sender));
+    let outbox = Outbox::new(Sink::Pipe(PipeWriter::Pipe(sender)));
     let line = Bytes::from_static(b"{}\n");
     let mut places = Vec::new();
     for _ in 0..3 {
@@ -81,7 +82,7 @@ async fn what_nobody_has_read_of_a_pipe_is_known() {
 #[tokio::test]
 async fn what_waits_for_a_full_pipe_is_unread() {
     let (sender, receiver) = pipe::pipe().expect("a pipe");
-    let outbox = Outbox::new(Sink::Pipe(sender));
+    let outbox = Outbox::new(Sink::Pipe(PipeWriter::Pipe(sender)));
     let big = Bytes::from(vec![b'x'; 1024 * 1024]);
     assert_eq!(outbox.send_after(slice::from_ref(&big)).await, Ok(0));
     assert_eq!(

@@ -8,7 +8,7 @@ use super::{Ours, own_group};
 use crate::{
     group::Group,
     mark::{Mark, Owner},
-    proc::{Identity, Stat, processes},
+    proc::{Identity, Stat, list, read_process},
 };
 
 /// The processes that we may end.
@@ -58,10 +58,10 @@ impl ProcessTable {
     /// Scans all processes. If a session is given, reads only its marks: reading an environment
     /// costs more than the rest of the scan.
     pub(crate) fn read(session: Option<i32>) -> Self {
-        let rows = processes().filter_map(|process| {
-            let stat = Stat::read(&process)?;
+        let rows = list().filter_map(|pid| {
+            let stat = read_process(pid)?;
             let may_be_marked = !stat.is_dead && session.is_none_or(|it| it == stat.session);
-            let mark = may_be_marked.then(|| Mark::of(&process, &stat)).flatten();
+            let mark = may_be_marked.then(|| Mark::of(&stat)).flatten();
             Some(ProcessRow { stat, mark })
         });
         Self {
@@ -143,8 +143,8 @@ impl Claim<'_> {
     }
 }
 
-/// Scans that callers share, so that thirty servers that stop at once do not each read all of
-/// `/proc`.
+/// Scans that callers share, so that thirty servers that stop at once do not each read all
+/// processes.
 #[derive(Debug, Default)]
 pub(crate) struct SharedScans {
     last: Mutex<Option<(Instant, Arc<ProcessTable>)>>,

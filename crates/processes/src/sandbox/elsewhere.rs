@@ -3,7 +3,7 @@
 use super::{ConfineError, Permissions};
 
 fn refuse() -> ConfineError {
-    ConfineError::Unavailable("only Linux on x86-64 and ARM64 is supported".to_owned())
+    ConfineError::Unavailable("only Linux on x86-64 and ARM64 can".to_owned())
 }
 
 /// Checks that [`enter`] can work.

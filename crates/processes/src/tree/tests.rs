@@ -1,6 +1,6 @@
 mod reuse;
 
-use std::{fs, path::Path, process::Stdio, sync::Arc};
+use std::{fs, process::Stdio, sync::Arc};
 
 use tokio::{
     io::{AsyncBufReadExt as _, BufReader, Lines},
@@ -13,6 +13,7 @@ use crate::{
     group::{Group, wait_until},
     limits::TEST_WAIT,
     mark::Mark,
+    proc::read_process,
     proof::{Claim, ClaimedMarks, ProcessTable},
 };
 
@@ -64,8 +65,7 @@ async fn check_stop(script: &str) {
     tree.stop(Pace::Hurried).await;
     // On a busy system, processes may still exist shortly after SIGKILL.
     assert!(wait_until(TEST_WAIT, || all.living() == 0), "{script}");
-    let zombie = Path::new("/proc").join(leader.to_string());
-    assert!(!zombie.exists(), "{script}");
+    assert!(read_process(leader.cast_signed()).is_none(), "{script}");
 }
 
 #[tokio::test]

@@ -1,11 +1,6 @@
 //! `proxy daemon`: starts, stops and shows the process that all clients share.
 
-use std::{
-    fs::{self, File},
-    io,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{io, path::PathBuf, sync::Arc};
 
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
@@ -13,20 +8,17 @@ use config::{Config, ConfigError, Environment};
 use daemon::{
     hello::{DaemonReply, Purpose, greet},
     host::{DaemonParts, Host},
-    launch::{self, Report, connect, connect_or_start},
+    launch::{self, Report, connect_or_start},
     log::{self, LogWriter},
     place,
     reach::Route,
-    socket::BoundSocket,
+    socket::{BoundSocket, bind, connect},
 };
 use files::open_to_append;
 use gateway::state_dir;
-use rustix::{
-    process::setsid,
-    stdio::{dup2_stderr, dup2_stdin, dup2_stdout},
-};
+use processes::SystemRequest;
 use serde_json::json;
-use tokio::{signal::unix::SignalKind, sync::Notify};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -231,9 +223,9 @@ fn run(global: &Global, is_launched: bool) -> Exit {
     if is_launched {
         // The daemon leaves the client's terminal: its signals do not reach the daemon, and closing it
         // does not end the daemon.
-        let _ = setsid();
+        processes::leave_terminal();
     }
-    let _ = fs::write("/proc/self/comm", NAME);
+    processes::set_process_name(NAME);
     let failed = match serve(global, is_launched) {
         Ok(()) => return Exit::Success,
         Err(failed) => failed,
@@ -266,7 +258,7 @@ fn serve(global: &Global, is_launched: bool) -> Result<(), Report> {
 fn serve_config(global: &Global, config: Config, is_launched: bool) -> anyhow::Result<()> {
     let socket = open_socket(global)?;
     // A caller that waits for the daemon to detach must not wait for a copy of the socket.
-    close_stdin()?;
+    processes::close_stdin()?;
     let log = log::path(&config.gateway.state_dir);
     state_dir::make(&config.gateway.state_dir)?;
     start_log_to(
@@ -278,8 +270,8 @@ fn serve_config(global: &Global, config: Config, is_launched: bool) -> anyhow::R
     }
     let waiting = run_async(async {
         let stop = CancellationToken::new();
-        watch(SignalKind::terminate(), &stop)?;
-        watch(SignalKind::interrupt(), &stop)?;
+        watch(SystemRequest::Terminate, &stop)?;
+        watch(SystemRequest::Interrupt, &stop)?;
         let nudge = Arc::new(Notify::new());
         nudge_on_hangup(Arc::clone(&nudge))?;
         let (daemon, settings) = tokio::sync::watch::channel(config.daemon);
@@ -297,7 +289,8 @@ fn serve_config(global: &Global, config: Config, is_launched: bool) -> anyhow::R
         };
         let host = Host::new(opened, socket, stop)?;
         if is_launched {
-            detach(&log)?;
+            // A panic is logged, if there can be a log.
+            processes::close_output(open_to_append(&log).ok())?;
         }
         anyhow::Ok(host.run().await)
     })??;
@@ -309,9 +302,9 @@ fn serve_config(global: &Global, config: Config, is_launched: bool) -> anyhow::R
 
 /// Reloads the configuration on a hangup signal.
 fn nudge_on_hangup(nudge: Arc<Notify>) -> io::Result<()> {
-    let mut hangups = tokio::signal::unix::signal(SignalKind::hangup())?;
+    let mut hangups = SystemRequest::HangUp.watch()?;
     tokio::spawn(async move {
-        while hangups.recv().await.is_some() {
+        while hangups.next().await.is_some() {
             nudge.notify_one();
         }
     });
@@ -329,7 +322,7 @@ fn open_socket(global: &Global) -> anyhow::Result<BoundSocket> {
     if connect(&socket)?.is_some() {
         bail!("a daemon runs already; `proxy daemon stop` ends it");
     }
-    BoundSocket::new(launch::bind(&socket)?).context("cannot listen")
+    BoundSocket::new(bind(&socket)?).context("cannot listen")
 }
 
 /// Returns the filter of the log. By default it includes our own `info`: the log is the only record
@@ -340,17 +333,4 @@ fn choose_filter(config: &Config) -> String {
     } else {
         config.log.clone()
     }
-}
-
-fn close_stdin() -> io::Result<()> {
-    Ok(dup2_stdin(File::open("/dev/null")?)?)
-}
-
-/// Closes everything inherited from the process that started the daemon. A panic is logged, if there
-/// can be a log.
-fn detach(log: &Path) -> io::Result<()> {
-    let nowhere = || File::options().write(true).open("/dev/null");
-    dup2_stdout(nowhere()?)?;
-    let log = open_to_append(log).or_else(|_| nowhere())?;
-    Ok(dup2_stderr(log)?)
 }

@@ -1,6 +1,6 @@
 //! `proxy import`: adds servers of clients and files to the configuration; no other file changes.
 
-use std::{fs, os::unix::fs::FileTypeExt as _, path::Path};
+use std::{fs, path::Path};
 
 use clap::Args;
 use config::{
@@ -149,7 +149,7 @@ fn collect(from: &[String], home: &Home, own: &Own) -> Result<Collected, String>
 
 /// Returns true if the name is a pipe that the shell made for a command: `proxy import <(COMMAND)`.
 fn is_pipe(name: &str) -> bool {
-    fs::metadata(name).is_ok_and(|about| about.file_type().is_fifo())
+    fs::metadata(name).is_ok_and(|about| files::is_pipe(&about))
 }
 
 /// Renders the error for a name that is neither a client nor a file.

@@ -1,10 +1,7 @@
 //! Code shared by `init` and `import`: the paths of files, the table of servers found, and the request
 //! for their tools.
 
-use std::{
-    os::unix::fs::PermissionsExt as _,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use config::Environment;
@@ -285,9 +282,9 @@ pub(super) fn doubt_mode(file: &Path, received: &[Received]) -> Option<String> {
     let has_secrets = received
         .iter()
         .any(|it| !it.was_there && !it.taken.secrets.is_empty());
-    let mode = std::fs::metadata(file).ok()?.permissions().mode();
+    let is_private = files::is_private(&std::fs::metadata(file).ok()?);
     let file = file.display();
-    (has_secrets && mode & 0o077 != 0).then(|| {
+    (has_secrets && !is_private).then(|| {
         format!("warning: other users can read {file}, which contains secrets: chmod 600 {file}")
     })
 }

@@ -6,9 +6,9 @@ use config::{ConfigError, Environment};
 use daemon::{
     hello::{DaemonReply, Purpose, greet},
     identity::{Identity, LaunchOptions},
-    launch::connect,
     place::DaemonFolder,
     reach::Route,
+    socket::connect,
     status::DaemonStatus,
 };
 

@@ -1,15 +1,8 @@
 //! The folder of the index: Tantivy's directory, with private files and a timeout for its locks.
 
-use std::{
-    fs::{self, Permissions},
-    io,
-    os::unix::fs::PermissionsExt as _,
-    path::Path,
-    sync::Arc,
-    time::Duration,
-};
+use std::{fs, io, path::Path, sync::Arc, time::Duration};
 
-use files::Lock;
+use files::{Lock, make_private};
 use tantivy::TantivyError;
 use tantivy::directory::error::{DeleteError, LockError, OpenReadError, OpenWriteError};
 use tantivy::directory::{
@@ -44,10 +37,6 @@ pub(super) fn make_all_private(folder: &Path) {
     for file in fs::read_dir(folder).into_iter().flatten().flatten() {
         let _ = make_private(&file.path());
     }
-}
-
-fn make_private(path: &Path) -> io::Result<()> {
-    fs::set_permissions(path, Permissions::from_mode(0o600))
 }
 
 impl Directory for IndexFolder {

@@ -47,7 +47,7 @@ pub(super) async fn ask<T: DeserializeOwned + Send + 'static>(
         query,
         path: kept.path.clone(),
         time_ms: u64::try_from(left.min(time_max).as_millis()).unwrap_or(u64::MAX),
-        parent: rustix::process::getpid().as_raw_nonzero().get(),
+        parent: std::process::id(),
     };
     let task = serde_json::to_vec(&task).expect("texts and numbers are always JSON");
     if task.len() > QUERY_BYTES_MAX {

@@ -3,7 +3,7 @@
 use files::clock::now_s;
 use std::{collections::BTreeMap, path::Path, process::Stdio, time::Duration};
 
-use daemon::{identity::Build, launch::connect, reach::Route};
+use daemon::{identity::Build, reach::Route, socket::connect};
 use gateway::Settings;
 use setup::doctor::{Check, programs};
 use tokio::{process::Command, time::timeout};
@@ -154,8 +154,7 @@ pub(super) fn check_state(folder: &Path) -> Vec<Check> {
         let next = format!("make {shown} writable, or set `state_dir` to another folder");
         return vec![Check::problem(about, format!("{shown}: {error}")).then(next)];
     }
-    let free = rustix::fs::statvfs(folder);
-    let free = free.map_or(u64::MAX, |it| it.f_bavail.saturating_mul(it.f_frsize) >> 20);
+    let free = files::free_bytes(folder).map_or(u64::MAX, |bytes| bytes >> 20);
     let found = format!("{shown}: {free} MiB are free");
     vec![match free {
         0..DISK_NEEDED_MIB => Check::problem(about, found).then("free disk space: `df -h`"),

@@ -42,7 +42,7 @@ pub(super) struct Task {
     /// The time after which it is ended, in milliseconds.
     pub(super) time_ms: u64,
     /// The process id of the parent, which asks.
-    pub(super) parent: i32,
+    pub(super) parent: u32,
 }
 
 /// The time for which a search searches if it is ended after `time`, so that it can still report its

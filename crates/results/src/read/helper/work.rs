@@ -1,14 +1,11 @@
 //! The work of the process that runs one reading.
 
 use std::{
-    fs, io,
+    io,
     time::{Duration, Instant},
 };
 
-use rustix::process::{
-    DumpableBehavior, Pid, Resource, Rlimit, Signal, getppid, set_dumpable_behavior,
-    set_parent_process_death_signal, setrlimit,
-};
+use processes::HelperLimits;
 use serde::Serialize;
 
 use super::{
@@ -44,21 +41,12 @@ fn say<T: Serialize>(output: &mut dyn io::Write, answer: &Result<T, String>) -> 
 /// Ensures that we end with our parent, stay within our limits, and leave no core file, which would
 /// contain the whole result.
 fn bound(task: &Task) -> io::Result<()> {
-    set_parent_process_death_signal(Some(Signal::KILL))?;
-    if getppid() != Pid::from_raw(task.parent) {
-        return Err(io::Error::other("the parent process has ended"));
-    }
-    // If memory runs short, the system should end this process first.
-    let _ = fs::write("/proc/self/oom_score_adj", "1000");
-    let limits = [
-        (Resource::Core, 0),
-        (Resource::As, MEMORY_BYTES_MAX),
-        (Resource::Cpu, task.time_ms / 1_000 + PROCESSOR_S_MORE),
-    ];
-    for (resource, max) in limits {
-        let (current, maximum) = (Some(max), Some(max));
-        setrlimit(resource, Rlimit { current, maximum })?;
-    }
-    // The limit does not apply to a core that is piped to a program.
-    Ok(set_dumpable_behavior(DumpableBehavior::NotDumpable)?)
+    let limits = HelperLimits {
+        parent: Some(task.parent),
+        memory_bytes: MEMORY_BYTES_MAX,
+        processor_s: task.time_ms / 1_000 + PROCESSOR_S_MORE,
+        processor_s_more: PROCESSOR_S_MORE,
+        file_bytes: None,
+    };
+    limits.apply()
 }

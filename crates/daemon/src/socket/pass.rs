@@ -14,13 +14,21 @@ use rustix::{
         SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
     },
 };
-use tokio::{io::Interest, net::UnixStream};
+use tokio::io::Interest;
+
+use super::unix::{Stream, is_listening};
 
 /// Sent with the socket: a descriptor cannot be sent without data.
 const BYTE: [u8; 1] = *b"L";
 
+/// No child inherits the socket. macOS can say so only after it was received.
+#[cfg(not(target_os = "macos"))]
+const RECEIVING: RecvFlags = RecvFlags::CMSG_CLOEXEC;
+#[cfg(target_os = "macos")]
+const RECEIVING: RecvFlags = RecvFlags::empty();
+
 /// Hands over a copy; ours stays open.
-pub(crate) async fn send_listener(stream: &UnixStream, listener: &TcpListener) -> io::Result<()> {
+pub(crate) async fn send_listener(stream: &Stream, listener: &TcpListener) -> io::Result<()> {
     let sending = stream.async_io(Interest::WRITABLE, || {
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
         let mut control = SendAncillaryBuffer::new(&mut space);
@@ -38,13 +46,13 @@ pub(crate) async fn send_listener(stream: &UnixStream, listener: &TcpListener) -
 }
 
 /// Receives the socket sent by [`send_listener`]. Fails also if it is not a listening TCP socket.
-pub(crate) async fn receive_listener(stream: &UnixStream) -> io::Result<TcpListener> {
+pub(crate) async fn receive_listener(stream: &Stream) -> io::Result<TcpListener> {
     let receiving = stream.async_io(Interest::READABLE, || {
         let mut byte = [0; 1];
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let mut parts = [IoSliceMut::new(&mut byte)];
-        recvmsg(stream, &mut parts, &mut control, RecvFlags::CMSG_CLOEXEC)?;
+        recvmsg(stream, &mut parts, &mut control, RECEIVING)?;
         let sockets = control.drain().filter_map(|message| match message {
             RecvAncillaryMessage::ScmRights(sockets) => Some(sockets),
             _ => None,
@@ -52,7 +60,9 @@ pub(crate) async fn receive_listener(stream: &UnixStream) -> io::Result<TcpListe
         Ok(sockets.flatten().next())
     });
     let socket: OwnedFd = receiving.await?.ok_or(io::ErrorKind::InvalidData)?;
-    if !rustix::net::sockopt::socket_acceptconn(&socket)? {
+    #[cfg(target_os = "macos")]
+    rustix::io::fcntl_setfd(&socket, rustix::io::FdFlags::CLOEXEC)?;
+    if !is_listening(&socket) {
         return Err(io::ErrorKind::InvalidData.into());
     }
     let listener = TcpListener::from(socket);
@@ -74,7 +84,7 @@ mod tests {
         for _ in 0..2 {
             // No process accepts now.
             let client = TcpStream::connect(address).unwrap();
-            let (holder, daemon) = UnixStream::pair().unwrap();
+            let (holder, daemon) = Stream::pair().unwrap();
             let (sent, received) =
                 tokio::join!(send_listener(&holder, &held), receive_listener(&daemon));
             sent.unwrap();
@@ -85,7 +95,7 @@ mod tests {
                 .unwrap();
             assert_eq!(served.peer_addr().unwrap(), client.local_addr().unwrap());
         }
-        let (holder, daemon) = UnixStream::pair().unwrap();
+        let (holder, daemon) = Stream::pair().unwrap();
         drop(holder);
         assert!(receive_listener(&daemon).await.is_err());
     }

@@ -1,0 +1,104 @@
+//! The limits of a helper: a process of our own program that works on untrusted input.
+
+#[cfg(target_os = "linux")]
+mod linux;
+
+use std::{io, time::Duration};
+
+use rustix::{
+    process::{Resource, Rlimit, getrlimit, setrlimit},
+    time::{ClockId, clock_gettime},
+};
+
+#[cfg(target_os = "linux")]
+use self::linux as system;
+
+/// The limits of a helper.
+#[derive(Debug, Clone, Copy)]
+pub struct HelperLimits {
+    /// The pid of the process that started the helper; `None` to take the present parent.
+    pub parent: Option<u32>,
+    /// The memory that the helper may use. Linux limits the address space, macOS the memory in use.
+    pub memory_bytes: u64,
+    /// The processor time in seconds, after which the process is ended by SIGXCPU.
+    pub processor_s: u64,
+    /// The seconds after `processor_s` at which the process is ended by SIGKILL.
+    pub processor_s_more: u64,
+    /// The size to which the helper may extend a file; `None` for no limit.
+    pub file_bytes: Option<u64>,
+}
+
+impl HelperLimits {
+    /// Applies the limits to this process, which then also ends with its parent and leaves no core
+    /// file. Fails if one of them cannot be applied, or if the parent has ended: the process must not
+    /// continue then.
+    pub fn apply(&self) -> io::Result<()> {
+        let parent = system::end_with_parent(self)?;
+        if self.parent.is_some_and(|expected| expected != parent) {
+            return Err(io::Error::other("the parent process has ended"));
+        }
+        let hard = self.processor_s + self.processor_s_more;
+        set_limit(Resource::Core, 0, 0)?;
+        set_limit(Resource::Cpu, self.processor_s, hard)?;
+        if let Some(bytes) = self.file_bytes {
+            set_limit(Resource::Fsize, bytes, bytes)?;
+        }
+        system::limit_further(self)
+    }
+}
+
+fn set_limit(resource: Resource, soft: u64, hard: u64) -> io::Result<()> {
+    let (current, maximum) = (Some(soft), Some(hard));
+    Ok(setrlimit(resource, Rlimit { current, maximum })?)
+}
+
+/// Returns the pid of the process that started us, or of its successor if it has ended.
+fn parent() -> u32 {
+    let parent = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get());
+    parent.cast_unsigned()
+}
+
+/// Forbids core files, which would contain tokens and secrets. A limit of one byte also applies if
+/// dumps are piped to a program, which a limit of zero does not (`man 5 core`).
+pub fn forbid_core_dumps() {
+    let maximum = getrlimit(Resource::Core).maximum;
+    let current = Some(maximum.map_or(1, |maximum| maximum.min(1)));
+    // If the system does not allow lowering our own limit, nothing can be done about it.
+    let _ = setrlimit(Resource::Core, Rlimit { current, maximum });
+}
+
+/// Returns the processor time that this process has used.
+pub fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(
+        time.tv_sec.try_into().unwrap_or_default(),
+        time.tv_nsec.try_into().unwrap_or_default(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HelperLimits, processor_time};
+
+    /// The process of the tests ends with its parent from then on, and gets no other limit.
+    #[test]
+    fn a_helper_whose_parent_has_ended_is_refused() {
+        let limits = HelperLimits {
+            // No process is its own parent.
+            parent: Some(std::process::id()),
+            memory_bytes: u64::MAX,
+            processor_s: 1,
+            processor_s_more: 1,
+            file_bytes: Some(0),
+        };
+        let refused = limits.apply().unwrap_err().to_string();
+        assert_eq!(refused, "the parent process has ended");
+    }
+
+    #[test]
+    fn processor_time_grows() {
+        let before = processor_time();
+        while processor_time() == before {}
+        assert!(processor_time() > before);
+    }
+}
