@@ -8,6 +8,10 @@ default:
 check:
     .ci/run
 
+# Type-check the program for ARM64 Linux and macOS: on Debian, and as root, because it installs packages
+ports:
+    .ci/ports
+
 # Run the tests whose names contain NAME
 test NAME:
     cargo test --locked --workspace -- {{ quote(NAME) }}

@@ -2,6 +2,8 @@
 
 #[cfg(target_os = "linux")]
 mod linux;
+#[cfg(target_os = "macos")]
+mod macos;
 
 use std::{io, time::Duration};
 
@@ -12,8 +14,11 @@ use rustix::{
 
 #[cfg(target_os = "linux")]
 use self::linux as system;
+#[cfg(target_os = "macos")]
+use self::macos as system;
 
-/// The limits of a helper.
+/// The limits of a helper. All of them hold on every system; `docs/platforms.md` says which the kernel
+/// enforces, and which a thread of the helper.
 #[derive(Debug, Clone, Copy)]
 pub struct HelperLimits {
     /// The pid of the process that started the helper; `None` to take the present parent.

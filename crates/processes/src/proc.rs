@@ -2,11 +2,15 @@
 
 #[cfg(target_os = "linux")]
 mod linux;
+#[cfg(target_os = "macos")]
+mod macos;
 
 use std::{collections::HashMap, fmt, num::ParseIntError, str::FromStr};
 
 #[cfg(target_os = "linux")]
 use self::linux as system;
+#[cfg(target_os = "macos")]
+use self::macos as system;
 pub(crate) use self::system::{
     Handle, is_in_our_pid_space, list, open_handle, read_own, read_process, read_variable,
 };

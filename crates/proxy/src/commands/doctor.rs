@@ -110,6 +110,7 @@ async fn examine_servers(
         checks.extend(programs);
     }
     checks.extend(clients::check(settings));
+    checks.extend(machine::describe_system());
     checks.push(machine::check_sandbox(settings));
     checks.extend(machine::check_state(&settings.state_dir));
     checks.extend(machine::check_daemons(global).await);

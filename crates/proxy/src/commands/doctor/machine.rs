@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, path::Path, process::Stdio, time::Duration};
 
 use daemon::{identity::Build, reach::Route, socket::connect};
 use gateway::Settings;
+use processes::Guarantee;
 use setup::doctor::{Check, programs};
 use tokio::{process::Command, time::timeout};
 
@@ -32,6 +33,20 @@ pub(super) fn check_clock() -> Check {
         return Check::problem("clock", found).then("set the clock: `timedatectl set-ntp true`");
     }
     Check::fine("clock", format!("after {known}"))
+}
+
+/// Returns the guarantees of this system, those that do not hold in a warning of their own.
+pub(super) fn describe_system() -> Vec<Check> {
+    let (system, guarantees) = processes::GUARANTEES;
+    let tell = |it: &Guarantee| format!("{} ({})", it.name, it.how);
+    let (held, others): (Vec<_>, Vec<_>) = guarantees.iter().partition(|it| it.holds);
+    let held: Vec<String> = held.into_iter().map(tell).collect();
+    let fine = Check::fine("system", format!("{system}: {}", held.join("; ")));
+    let others = others.into_iter().map(|it| {
+        let found = format!("{system}: {}, {}", it.name, it.how);
+        Check::warning("system", found).then("docs/platforms.md compares the systems")
+    });
+    others.chain([fine]).collect()
 }
 
 /// Checks that servers can be confined. It is a problem only if a server needs a sandbox.
