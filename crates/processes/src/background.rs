@@ -1,6 +1,6 @@
 //! Separates a process from the terminal and the streams of the process that started it.
 
-use std::{fs::File, io, os::unix::process::CommandExt as _, process::Command};
+use std::{ffi::OsStr, fs::File, io, os::unix::process::CommandExt as _, process::Command};
 
 use rustix::{
     process::setsid,
@@ -21,8 +21,13 @@ pub fn keep_apart(command: &mut Command) {
     command.process_group(0);
 }
 
+/// Becomes another program, in this process. Returns only if that fails.
+pub fn become_program(command: &mut Command) -> io::Error {
+    command.exec()
+}
+
 /// Sets the name under which `ps` shows the command; `argv[0]`.
-pub fn rename(command: &mut Command, name: &str) {
+pub fn rename(command: &mut Command, name: impl AsRef<OsStr>) {
     command.arg0(name);
 }
 

@@ -30,7 +30,9 @@ mod spawner;
 mod sweep;
 mod tree;
 
-pub use background::{close_output, close_stdin, keep_apart, leave_terminal, rename};
+pub use background::{
+    become_program, close_output, close_stdin, keep_apart, leave_terminal, rename,
+};
 pub use desktop::{BROWSER_OPENERS, DESKTOP_VARIABLES};
 pub use exit_status::{ending_signal, is_no_program};
 pub use guarantees::{GUARANTEES, Guarantee};

@@ -3,13 +3,7 @@
 //! To confine a child, a caller starts a helper of its own program that calls [`enter`] and then
 //! executes the child. Dropped permissions stay dropped for the child and all its descendants.
 
-use std::{
-    ffi::{OsStr, OsString},
-    io,
-    os::unix::process::CommandExt as _,
-    path::PathBuf,
-    process::Command,
-};
+use std::path::PathBuf;
 
 #[cfg(not(all(
     target_os = "linux",
@@ -32,11 +26,6 @@ pub use elsewhere::{check, enter};
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 pub use linux::{check, enter};
-
-/// Becomes another program, under the permissions that were kept. Returns only if that fails.
-pub fn become_program(program: &OsStr, args: impl Iterator<Item = OsString>) -> io::Error {
-    Command::new(program).args(args).exec()
-}
 
 /// The permissions that a process keeps. Read access is not restricted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

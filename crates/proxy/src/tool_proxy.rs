@@ -7,7 +7,6 @@
 
 use std::{
     env,
-    os::unix::process::CommandExt as _,
     process::{Command, ExitCode},
 };
 
@@ -21,7 +20,9 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let error = Command::new(&program).arg0(called).args(words).exec();
+    let mut command = Command::new(&program);
+    processes::rename(&mut command, called);
+    let error = processes::become_program(command.args(words));
     eprintln!(
         "error: tool-proxy cannot start {}: {error}\nhint: install both programs again",
         program.display()

@@ -1,6 +1,6 @@
 //! `proxy confine`: drops the rights that a server may not have, then becomes the server.
 
-use std::{ffi::OsString, path::PathBuf};
+use std::{ffi::OsString, path::PathBuf, process::Command};
 
 use anyhow::Context as _;
 use clap::Args;
@@ -27,7 +27,7 @@ impl ConfineArgs {
         processes::sandbox::enter(&Permissions { network, write })?;
         let mut words = self.command.into_iter();
         let program = words.next().context("no command")?;
-        let error = processes::sandbox::become_program(&program, words);
+        let error = processes::become_program(Command::new(&program).args(words));
         Err(error).with_context(|| format!("cannot start {}", program.display()))
     }
 }
