@@ -172,11 +172,9 @@ fn a_file_means_what_it_says() {
         &[],
     )
     .unwrap();
-    let [zeta, alpha] = config.gateway.servers.as_slice() else {
-        panic!(
-            "expected two servers in the order of the file: {:?}",
-            config.gateway.servers
-        );
+    let servers = &config.gateway.servers;
+    let [zeta, alpha] = servers.as_slice() else {
+        panic!("expected two servers in the order of the file: {servers:?}");
     };
     assert_eq!(zeta.spec.name.as_str(), "zeta");
     assert_eq!(

@@ -195,18 +195,14 @@ mod tests {
         ]
         .join("\n");
         check(&two, 0, Some((&[(60, "y/z/"), (40, "x/")], 100)));
-        check(
-            &vec!["src/a.rs"; 12].join("\n"),
-            0,
-            Some((&[(12, "src/")], 12)),
-        );
+        check(&["src/a.rs"; 12].join("\n"), 0, Some((&[(12, "src/")], 12)));
     }
 
     #[test]
     fn a_text_without_paths_and_a_hostile_path_have_no_folders() {
         check(&"one or/and two\n".repeat(50), 0, None);
         check(&"x/[cut: 1 of 2]/y\n".repeat(50), 0, None);
-        check(&vec!["src/a.rs"; 9].join("\n"), 0, None);
+        check(&["src/a.rs"; 9].join("\n"), 0, None);
         check(&json!(vec!["plain"; 50]).to_string(), 1, None);
         check(&json!(vec!["src/a\n[cut: "; 50]).to_string(), 1, None);
         let wide: Vec<String> = (0..400).map(|at| format!("d{at}/x")).collect();

@@ -60,7 +60,9 @@ impl Gateway {
         context: CallContext,
     ) -> Result<ToolReply, ToolError> {
         let request = ExecuteRequest::parse(arguments)?;
-        let called = self.dispatcher.dispatch(request, context).await?;
+        // In a box: the stages of a call have a large state.
+        let dispatched = Box::pin(self.dispatcher.dispatch(request, context));
+        let called = dispatched.await?;
         Ok(called.reply(&self.results).await)
     }
 }

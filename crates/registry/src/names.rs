@@ -179,13 +179,13 @@ impl NameIndex {
     pub(crate) fn mean_title(&self, asked: &str, titles: &HashMap<String, Vec<usize>>) -> Meant {
         let asked = asked.trim();
         let claims = self.list_claims(asked);
-        let titled = move |text: &str| titles.get(&fold_title(text)).into_iter().flatten().copied();
+        let places = move |text: &str| titles.get(&fold_title(text)).into_iter().flatten().copied();
         let found: BTreeSet<usize> = if claims.is_empty() {
-            titled(asked).collect()
+            places(asked).collect()
         } else {
             let claimed = claims.iter().filter(|claim| !claim.rest.is_empty());
             let claimed = claimed.flat_map(|claim| {
-                let places = titled(claim.rest).chain(titled(claim.whole));
+                let places = places(claim.rest).chain(places(claim.whole));
                 places.filter(move |place| self.refs[*place].server == *claim.server)
             });
             claimed.collect()
@@ -420,9 +420,9 @@ mod tests {
         let at = ToolRef::new("fx".parse().unwrap(), "echo");
         let names = NameIndex::new([&at], [&at.server]);
         for asked in ["fx/ecko", "fx__ecko", "mcp__fx__ecko", "FX.Ecko", "ecko"] {
-            assert_eq!(names.near(asked), [at.clone()], "{asked}");
+            assert_eq!(names.near(asked), std::slice::from_ref(&at), "{asked}");
         }
-        assert_eq!(names.near("mcp__fy__ecko"), [at.clone()]);
+        assert_eq!(names.near("mcp__fy__ecko"), std::slice::from_ref(&at));
         for asked in ["fx/wall", "fx__add", "wall"] {
             assert_eq!(names.near(asked), [], "{asked}");
         }

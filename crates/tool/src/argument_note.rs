@@ -128,9 +128,9 @@ mod tests {
         let wrong = wrong_arguments(&schema, &wrong.unwrap_err());
         assert_eq!(wrong, paths);
         let signature = signature(&schema, "");
-        let noted = wrong.iter();
-        let noted = noted.filter_map(|path| argument_note(&schema, path, &signature, 40));
-        assert_eq!(noted.collect::<Vec<_>>(), notes);
+        let shown = wrong.iter();
+        let shown = shown.filter_map(|path| argument_note(&schema, path, &signature, 40));
+        assert_eq!(shown.collect::<Vec<_>>(), notes);
     }
 
     #[test]

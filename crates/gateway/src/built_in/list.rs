@@ -62,7 +62,7 @@ async fn list_servers(catalog: &Catalog, call: &OwnCall<'_>) -> Result<ToolReply
     let generation = catalog.generation().await?;
     let server = asked.server.filter(|name| !name.trim().is_empty());
     let within = server.as_ref().map(|name| generation.servers_named(name));
-    let sees = |entry: &Entry| {
+    let is_listed = |entry: &Entry| {
         let is_within = |server: &&Arc<KnownServer>| server.name == entry.at.server;
         policy.sees(&entry.at.server, &entry.category)
             && within.as_ref().is_none_or(|it| it.iter().any(is_within))
@@ -70,11 +70,11 @@ async fn list_servers(catalog: &Catalog, call: &OwnCall<'_>) -> Result<ToolReply
     let is_known = within.as_ref().is_none_or(|it| !it.is_empty());
     let mut lines = Vec::new();
     if asked.categories && is_known {
-        let counts = registry::count_categories(generation, sees).into_iter();
+        let counts = registry::count_categories(&generation, is_listed).into_iter();
         lines.extend(counts.map(|(name, tools)| format!("{name} {tools}")));
     }
     if (asked.popular || asked.top_n.is_some()) && is_known {
-        let used = list_used(catalog, generation.entries().filter(|it| sees(it)));
+        let used = list_used(catalog, generation.entries().filter(|it| is_listed(it)));
         let top = used.iter().take(asked.top_n.unwrap_or(POPULAR_DEFAULT));
         let top = top.map(|(count, _, entry)| format!("{} ({count})", entry.at));
         lines.push(format!("most used: {}", top.collect::<Vec<_>>().join(", ")));

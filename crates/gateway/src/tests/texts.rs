@@ -113,11 +113,8 @@ async fn searches() {
     tracker/delete_issue(number: integer) - Delete an issue [destructive]
     No tool matches "then translate the poem". "queries" takes a list, one query for each step.
     "#);
-    let ours = search(
-        &scene,
-        json!({"query": "run a script that calls several tools"}),
-    )
-    .await;
+    let wanted = json!({"query": "run a script that calls several tools"});
+    let ours = search(&scene, wanted).await;
     assert!(ours.contains("\nproxy/run_script("), "{ours}");
     let held = tracker().open().await;
     let mut settings = held.gateway.settings().as_ref().clone();

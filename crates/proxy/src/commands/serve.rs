@@ -46,9 +46,14 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "ADDR", num_args = 0..=1)]
     #[expect(clippy::option_option, reason = "an option with an optional value")]
     pub(crate) http: Option<Option<Listen>>,
-    /// Name of the client, if the one that it announces says little [env: PROXY_CLIENT]
-    ///
-    /// It selects the client's `[clients.NAME]` table, and is in `proxy status` and the audit log.
+    #[arg(
+        help = "Name of the client, if the one that it announces says little [env: PROXY_CLIENT]"
+    )]
+    #[arg(
+        long_help = "Name of the client, if the one that it announces says little [env: PROXY_CLIENT]\n\n\
+                     It selects the client's `[clients.NAME]` table, and is in `proxy status` and the \
+                     audit log"
+    )]
     #[arg(long, value_name = "NAME", conflicts_with = "http")]
     #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub(crate) client: Option<String>,

@@ -85,7 +85,7 @@ fn teach(
     let Some(hit) = hits.find(|hit| catalogue.named(hit).iter().any(is_right)) else {
         return false;
     };
-    let Some(lesson) = generation.lesson(&request.text) else {
+    let Some(lesson) = registry::find_lesson(generation, &request.text) else {
         return false;
     };
     learned
