@@ -42,7 +42,7 @@ Examples:
   proxy generate entries > .mcp.json
   proxy generate entries --format toml >> ~/.codex/config.toml";
 
-/// Print completions, manual pages, entries for clients or a text for agents
+/// Print completions, manual pages, client entries, a text for agents
 #[derive(Debug, Subcommand)]
 pub(crate) enum GenerateAction {
     /// Print a script that completes commands, servers and tools
