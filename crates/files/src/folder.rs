@@ -1,26 +1,17 @@
 //! Private folders: created for their owner alone, and checked if they exist already.
 
 use std::{
-    fmt,
     fs::{self, DirBuilder},
     io,
     path::Path,
 };
 
 use crate::{
+    folder_error::FolderError,
     note,
     unix::{OF_OTHERS, Trusted, WRITE_OF_OTHERS, check_mode, check_owner, private_builder},
     whole::sync_folder,
 };
-
-/// A reason why a folder cannot be used.
-#[derive(Debug)]
-pub enum FolderError {
-    /// It exists, and another user could put files into it. Contains the reason and the fix.
-    NotOurs(String),
-    /// It cannot be created or read.
-    Unusable(io::Error),
-}
 
 /// Creates a folder that no other user can enter. An existing one must be ours, not a link, and closed to
 /// all others. Its parent must exist.
@@ -65,38 +56,6 @@ fn make(builder: &DirBuilder, path: &Path) -> Result<(), FolderError> {
     Ok(())
 }
 
-impl FolderError {
-    pub(crate) fn refuse(path: &Path, why: &str) -> Self {
-        Self::NotOurs(format!("{} {why}", path.display()))
-    }
-}
-
-impl fmt::Display for FolderError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotOurs(why) => f.write_str(why),
-            Self::Unusable(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for FolderError {}
-
-impl From<io::Error> for FolderError {
-    fn from(error: io::Error) -> Self {
-        Self::Unusable(error)
-    }
-}
-
-impl From<FolderError> for io::Error {
-    fn from(error: FolderError) -> Self {
-        match error {
-            FolderError::NotOurs(why) => Self::new(io::ErrorKind::PermissionDenied, why),
-            FolderError::Unusable(error) => error,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::{
@@ -107,7 +66,8 @@ mod tests {
 
     use rustix::process::geteuid;
 
-    use super::{FolderError, own_folder, private_folder};
+    use super::{own_folder, private_folder};
+    use crate::FolderError;
 
     /// Creates a folder with this mode and checks if it is accepted as a private folder, and as one of
     /// ours.

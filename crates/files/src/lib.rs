@@ -9,6 +9,7 @@
 pub mod clock;
 mod durable;
 mod folder;
+mod folder_error;
 pub mod form;
 mod lock;
 mod log;
@@ -32,7 +33,8 @@ pub use durable::{
     Replaced, append_durable, remove_file, replace_unchanged, resolve, write_durable,
     write_new_durable,
 };
-pub use folder::{FolderError, own_folder, private_folder};
+pub use folder::{own_folder, private_folder};
+pub use folder_error::FolderError;
 pub use lock::{LOCK_WAIT, Lock};
 pub use log::{BoundedLog, LOG_BYTES_MAX, put_aside};
 pub use open::{open_to_append, read_text_within};

@@ -16,7 +16,7 @@ use rustix::{
     process::geteuid,
 };
 
-use crate::FolderError;
+use crate::folder_error::FolderError;
 
 /// The mode of a private file, and of a private folder.
 const FILE_MODE: u32 = 0o600;

@@ -4,6 +4,7 @@
 mod linux;
 #[cfg(target_os = "macos")]
 mod macos;
+mod posix;
 
 use std::{io, time::Duration};
 
@@ -16,6 +17,7 @@ use rustix::{
 use self::linux as system;
 #[cfg(target_os = "macos")]
 use self::macos as system;
+use self::posix::set_limit;
 
 /// The limits of a helper. All of them hold on every system; `docs/platforms.md` says which the kernel
 /// enforces, and which a thread of the helper.
@@ -38,7 +40,7 @@ impl HelperLimits {
     /// file. Fails if one of them cannot be applied, or if the parent has ended: the process must not
     /// continue then.
     pub fn apply(&self) -> io::Result<()> {
-        let parent = system::end_with_parent(self)?;
+        let parent = system::end_with_parent(self.memory_bytes)?;
         if self.parent.is_some_and(|expected| expected != parent) {
             return Err(io::Error::other("the parent process has ended"));
         }
@@ -48,19 +50,8 @@ impl HelperLimits {
         if let Some(bytes) = self.file_bytes {
             set_limit(Resource::Fsize, bytes, bytes)?;
         }
-        system::limit_further(self)
+        system::limit_further(self.memory_bytes)
     }
-}
-
-fn set_limit(resource: Resource, soft: u64, hard: u64) -> io::Result<()> {
-    let (current, maximum) = (Some(soft), Some(hard));
-    Ok(setrlimit(resource, Rlimit { current, maximum })?)
-}
-
-/// Returns the pid of the process that started us, or of its successor if it has ended.
-fn parent() -> u32 {
-    let parent = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get());
-    parent.cast_unsigned()
 }
 
 /// Forbids core files, which would contain tokens and secrets. A limit of one byte also applies if

@@ -18,7 +18,7 @@ use tokio::process::Child;
 use tracing::debug;
 
 pub(crate) use self::table::{Claim, ClaimedMarks, ProcessTable, SharedScans};
-use crate::proc::{Handle, Identity, Stat, open_handle};
+use crate::proc::{Identity, ProcessHandle, Stat, open_handle};
 
 /// The reason why a signal reaches only our processes.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ pub(crate) struct Ours {
     identity: Identity,
     group: i32,
     /// `None` if the system has no handles of processes.
-    handle: Option<Handle>,
+    handle: Option<ProcessHandle>,
 }
 
 impl Ours {

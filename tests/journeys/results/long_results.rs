@@ -207,9 +207,10 @@ fn apart<'a>(cut: &'a str, whole: &str) -> (&'a str, &'a str, &'a str) {
     let (told, rest) = cut.split_once('\n').expect("the text has a heading");
     let (shown, footer) = rest.split_at(rest.rfind("[cut: ").expect("the text has a footer"));
     // The newline before the footer is ours if the text has none there.
-    let has_it = match shown.contains(" lines between ") {
-        true => whole.ends_with('\n'),
-        false => whole.starts_with(shown),
+    let has_it = if shown.contains(" lines between ") {
+        whole.ends_with('\n')
+    } else {
+        whole.starts_with(shown)
     };
     let is_ours = shown.ends_with('\n') && !has_it;
     (

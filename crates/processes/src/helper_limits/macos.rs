@@ -6,7 +6,7 @@ use std::{io, process, thread, time::Duration};
 use kqueue::{EventData, EventFilter, FilterFlag, Watcher};
 use libproc::pid_rusage::{RUsageInfoV2, pidrusage};
 
-use super::{HelperLimits, parent};
+use super::posix::parent;
 
 /// The interval at which the thread reads the memory in use: a process fills some hundred megabytes in
 /// that time, and reading takes microseconds.
@@ -14,14 +14,13 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Starts the thread, and returns the pid of the parent. If the parent is not the expected one, it ended
 /// before the thread could watch it.
-pub(super) fn end_with_parent(limits: &HelperLimits) -> io::Result<u32> {
+pub(super) fn end_with_parent(memory_bytes: u64) -> io::Result<u32> {
     let parent_pid = parent();
     let watched = i32::try_from(parent_pid).map_err(io::Error::other)?;
     let mut watcher = Watcher::new()?;
     watcher.add_pid(watched, EventFilter::EVFILT_PROC, FilterFlag::NOTE_EXIT)?;
     // Fails if the parent has ended already.
     watcher.watch()?;
-    let memory_bytes = limits.memory_bytes;
     let watching = move || loop {
         let event = watcher.poll(Some(LOOK_EVERY));
         let has_ended = event.is_some_and(|event| matches!(event.data, EventData::Proc(_)));
@@ -45,6 +44,6 @@ fn memory_in_use() -> Option<u64> {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "it fails on other systems")]
-pub(super) fn limit_further(_: &HelperLimits) -> io::Result<()> {
+pub(super) fn limit_further(_: u64) -> io::Result<()> {
     Ok(())
 }

@@ -15,7 +15,7 @@ use rustix::{
     process::{Pid, PidfdFlags, Signal, geteuid, pidfd_open, pidfd_send_signal},
 };
 
-use super::{Identity, Stat};
+use super::stat::{Identity, Stat};
 
 const OURSELVES: &str = "/proc/self";
 
@@ -120,20 +120,20 @@ fn pid_space(process: &Path) -> Option<PathBuf> {
 
 /// A pidfd, which never refers to a later process with the same pid.
 #[derive(Debug)]
-pub(crate) struct Handle(OwnedFd);
+pub(crate) struct ProcessHandle(OwnedFd);
 
 /// Opens a handle to the process that has this pid now. Returns `None` if the system has no handles
 /// (before Linux 5.3); fails if there is no such process.
-pub(crate) fn open_handle(pid: i32) -> io::Result<Option<Handle>> {
+pub(crate) fn open_handle(pid: i32) -> io::Result<Option<ProcessHandle>> {
     let id = Pid::from_raw(pid).ok_or(Errno::SRCH)?;
     match pidfd_open(id, PidfdFlags::empty()) {
-        Ok(handle) => Ok(Some(Handle(handle))),
+        Ok(handle) => Ok(Some(ProcessHandle(handle))),
         Err(Errno::SRCH) => Err(Errno::SRCH.into()),
         Err(_) => Ok(None),
     }
 }
 
-impl Handle {
+impl ProcessHandle {
     pub(crate) fn send(&self, signal: Signal) -> rustix::io::Result<()> {
         pidfd_send_signal(&self.0, signal)
     }

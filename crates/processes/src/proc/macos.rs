@@ -12,7 +12,7 @@ use libproc::{
 use rustix::process::{Pid, Signal, geteuid, getsid};
 use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System, UpdateKind};
 
-use super::{Identity, Stat};
+use super::stat::{Identity, Stat};
 
 /// The argument with which the kernel also describes processes that have exited and were not reaped.
 const WITH_ZOMBIES: u64 = 1;
@@ -82,15 +82,15 @@ pub(crate) fn is_in_our_pid_space(_: i32) -> bool {
 
 /// A handle of a process, of which there are none on macOS.
 #[derive(Debug)]
-pub(crate) enum Handle {}
+pub(crate) enum ProcessHandle {}
 
 /// Returns `None`, as before Linux 5.3: the caller reads the process again before each signal.
 #[expect(clippy::unnecessary_wraps, reason = "it fails on other systems")]
-pub(crate) fn open_handle(_: i32) -> io::Result<Option<Handle>> {
+pub(crate) fn open_handle(_: i32) -> io::Result<Option<ProcessHandle>> {
     Ok(None)
 }
 
-impl Handle {
+impl ProcessHandle {
     pub(crate) fn send(&self, _: Signal) -> rustix::io::Result<()> {
         match *self {}
     }
