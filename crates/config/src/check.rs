@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use fleet::CALL_TIMEOUT_DEFAULT;
+use fleet::{CALL_TIMEOUT_DEFAULT, CommandTool};
 use serde_json::{Map, Value};
 use toml::de::{DeTable, DeValue};
 use tool::{NameError, SERVER_NAME_CHARS_MAX, ServerName};
@@ -37,9 +37,17 @@ pub(super) struct Checked {
 pub(super) fn check(text: &str) -> Checked {
     let (table, errors) = DeTable::parse_recoverable(text);
     let lines = LineIndex::new(text);
-    let mut walk = Walk::default();
+    let commands = table.get_ref().get("commands").map(SpannedValue::get_ref);
+    let mut walk = Walk {
+        has_commands: matches!(commands, Some(DeValue::Table(all)) if !all.is_empty()),
+        ..Walk::default()
+    };
     let top = At::default();
     let values = walk.read_table(&top, table.get_ref());
+    let commands = ServerName::commands().to_string();
+    if walk.has_commands && !walk.servers.contains(&commands) {
+        walk.servers.push(commands);
+    }
     let broken = syntax::Broken::new(text, &lines, errors);
     let mut noted = broken.keep_independent(walk.noted);
     noted.extend(broken.noted);
@@ -95,7 +103,11 @@ impl Walk {
 
     /// A table of ours. The content of a server with an invalid name is checked all the same.
     fn read_named(&mut self, at: &At, name: &Name<'_>, table: &DeTable<'_>) -> Option<Value> {
+        let before = self.noted.len();
         let values = self.read_table(at, table);
+        if at.pattern == "commands.NAME" && self.noted.len() == before {
+            self.check_command(at, name, &values);
+        }
         if at.pattern != "servers.NAME" {
             return Some(Value::Object(values));
         }
@@ -137,7 +149,9 @@ impl Walk {
     /// A server is local or remote, and each kind has keys that are invalid for the other.
     fn check_launch(&mut self, at: &At, table: &DeTable<'_>) {
         let has = |name: &str| table.keys().any(|key| key.get_ref() == name);
+        let is_of_commands = self.has_commands && at.key == "servers.commands";
         let (foreign, kind): (&[&str], _) = match (has("command"), has("url")) {
+            _ if is_of_commands => (FOREIGN_TO_COMMANDS, "[commands.NAME]"),
             (true, true) => {
                 let what = "both `command` and `url`";
                 let hint =
@@ -158,6 +172,16 @@ impl Walk {
                 let what = format!("has no effect with `{kind}`");
                 self.note(name.span(), &at, Fault::new(what, "remove it"));
             }
+        }
+    }
+
+    /// Checks a command whose values are valid each.
+    fn check_command(&mut self, at: &At, name: &Name<'_>, values: &Map<String, Value>) {
+        let read = serde_json::from_value(values.clone().into());
+        let read = read.map_err(|error| error.to_string());
+        let checked = read.and_then(|it| CommandTool::new(name.get_ref(), &it));
+        if let Err(what) = checked {
+            self.note(name.span(), at, Fault::bare(what));
         }
     }
 
@@ -189,6 +213,11 @@ impl Walk {
     }
 }
 
+/// Keys of servers that mean nothing for command-line programs.
+const FOREIGN_TO_COMMANDS: &[&str] = &[
+    "command", "url", "args", "headers", "oauth", "roots", "scope",
+];
+
 /// Returns true if an unknown key, which is a mistake of its own, was probably meant to be `command` or
 /// `url`.
 fn misspelt(table: &DeTable<'_>) -> bool {
@@ -206,6 +235,7 @@ fn not_a_table(at: &At, found: &DeValue<'_>) -> Fault {
         "servers" => "write `[servers.NAME]`, one table per server".to_owned(),
         "servers.NAME" => format!("write `[{}]` and below it `command` or `url`", at.key),
         "clients" => "write `[clients.NAME]`, one table per client".to_owned(),
+        "commands" => "write `[commands.NAME]`, one table per program".to_owned(),
         "servers.NAME.overlay" => format!("write `[{}.TOOL]`, one table per tool", at.key),
         other => {
             let known = keys::names(other).join("`, `");

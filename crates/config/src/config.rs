@@ -42,11 +42,12 @@ fn bare_variables(spec: &fleet::ServerSpec) -> Vec<String> {
     let texts = spec.launch.texts().into_iter();
     let plain = texts.filter_map(|(key, text)| Some((key, text.plain()?)));
     let bare = plain.filter(|(_, text)| is_bare(text.strip_prefix("Bearer ").unwrap_or(text)));
+    let place = match spec.launch {
+        fleet::Launch::Commands(_) => String::new(),
+        _ => format!("servers.{}.", spec.name),
+    };
     bare.map(|(key, _)| {
-        format!(
-            "servers.{}.{key}: `$NAME` is not a variable reference; write `${{NAME}}`",
-            spec.name
-        )
+        format!("{place}{key}: `$NAME` is not a variable reference; write `${{NAME}}`")
     })
     .collect()
 }

@@ -23,6 +23,7 @@ pub fn docs() -> String {
         "daemon",
         "servers.NAME",
         "servers.NAME.overlay.TOOL",
+        "commands.NAME",
     ] {
         page = page.replace(&format!("{{{{{name}}}}}"), &table(name));
     }

@@ -110,9 +110,20 @@ impl Document {
         if self.server(name.as_str()).is_ok() {
             return Err(EditError::Exists(name.clone()));
         }
-        let before = self.toml.to_string();
-        new_server::insert(&mut self.toml, name, server, !before.trim().is_empty());
+        new_server::insert(&mut self.toml, name, server);
         Ok(())
+    }
+
+    /// The names of the commands.
+    pub fn commands(&self) -> Vec<String> {
+        let commands = self.toml.get("commands").and_then(Item::as_table_like);
+        let names = commands.into_iter().flat_map(TableLike::iter);
+        names.map(|(name, _)| name.to_owned()).collect()
+    }
+
+    /// Adds a command with these values after the existing ones.
+    pub fn add_command(&mut self, name: &str, values: &serde_json::Map<String, serde_json::Value>) {
+        new_server::insert_command(&mut self.toml, name, values);
     }
 
     /// Removes a server, with the comment directly above it.
@@ -183,9 +194,9 @@ impl Document {
         env: &Environment,
     ) -> Result<Option<usize>, EditError> {
         let (servers, server) = (self.servers(), allowance.server());
-        let is_ours =
-            [ServerName::built_in(), ServerName::scripts()].map(|it| it.as_str() == server);
-        if !is_ours.contains(&true) && servers.iter().all(|known| known != server) {
+        let is_ours = ["proxy", "scripts"].contains(&server)
+            || server == "commands" && !self.commands().is_empty();
+        if !is_ours && servers.iter().all(|known| known != server) {
             let (name, known) = (server.to_owned(), servers);
             return Err(EditError::Unknown { name, known });
         }

@@ -684,4 +684,48 @@ pub(super) static KEYS: &[KeySpec] = &[
         TOKENS,
         "longest result of the tool passed to the model. If not set, the server's value applies",
     ),
+    key(
+        "commands.NAME.command",
+        ValueKind::List(&ValueKind::Template),
+        "program and its arguments, one text each, without a shell. `{name}` stands for an \
+         argument of the call, alone or in a word (`--glob={name}`); `{name?}` drops its word \
+         without one; `{name...}` is a list, one word each; a value of `{-name}` may begin with `-`",
+    ),
+    key(
+        "commands.NAME.description",
+        ValueKind::Text,
+        "description of the tool `commands/NAME`. If not set, its command line",
+    ),
+    key(
+        "commands.NAME.title",
+        ValueKind::Text,
+        "title of the tool, such as `ripgrep` for `rg`",
+    ),
+    key(
+        "commands.NAME.args",
+        ValueKind::Arguments,
+        "types of the placeholders: `\"string\"` (the default), `\"integer\"`, `\"number\"`, \
+         `\"boolean\"`, or a table with `type`, `description`, `default`, `enum` and other \
+         keywords of JSON Schema. For a list it is the type of its elements",
+    ),
+    key(
+        "commands.NAME.stdin",
+        ValueKind::Template,
+        "text that the program reads from stdin, such as `{text}`. If not set, stdin is empty",
+    ),
+    key(
+        "commands.NAME.ok_codes",
+        ValueKind::List(&count(0, 255, "exit codes")),
+        "exit codes that are no error, such as `[0, 1]` for `grep`. If not set, `[0]`",
+    ),
+    key(
+        "commands.NAME.read_only",
+        ValueKind::Switch,
+        "`true`: annotate the tool as read-only, `false`: as not read-only",
+    ),
+    key(
+        "commands.NAME.tags",
+        ValueKind::List(&ValueKind::Tag),
+        "additional words that find the tool",
+    ),
 ];

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use fleet::{Launch, Sandbox, ServerSpec, Template};
+use fleet::{CommandDefinition, CommandSet, CommandTool, Launch, Sandbox, ServerSpec, Template};
 use gateway::{
     AuditSettings, SearchSettings, ServerSettings, ToolLimits,
     policy::{ClientPolicies, ClientRule},
@@ -43,8 +43,15 @@ pub(super) fn read_config(
         config: parent,
     };
     let mut mistakes = Mistakes::default();
+    let commands = std::mem::take(&mut raw.commands);
     let read = |name: &String| {
-        let server = read_server(name, raw.servers.remove(name)?, raw.pin, &folders);
+        let mut server = raw.servers.remove(name)?;
+        let launch = if name == "commands" && !commands.is_empty() {
+            read_commands(&mut server, &commands, &folders)
+        } else {
+            read_launch(&server, &folders)
+        };
+        let server = launch.and_then(|it| read_server(name, server, it, raw.pin, &folders));
         mistakes.note(&format!("servers.{name}"), server)
     };
     let servers = order.iter().filter_map(read).collect();
@@ -199,6 +206,7 @@ fn find_state_dir(
 fn read_server(
     name: &str,
     raw: RawServer,
+    launch: Launch,
     pin: Pin,
     folders: &Folders<'_>,
 ) -> Result<ServerSettings, Fault> {
@@ -225,7 +233,7 @@ fn read_server(
             Some(image) => Some(read_template(image)?),
             None => None,
         },
-        ..ServerSpec::new(name, read_launch(&raw, folders)?)
+        ..ServerSpec::new(name, launch)
     };
     let rules = ServerRules {
         name: spec.name.clone(),
@@ -274,10 +282,7 @@ fn read_launch(raw: &RawServer, folders: &Folders<'_>) -> Result<Launch, Fault> 
                 .map(|arg| read_template(arg))
                 .collect::<Result<_, _>>()?,
             env: read_pairs(&raw.env)?,
-            cwd: match &raw.cwd {
-                Some(cwd) => Some(read_template(&folders.resolve_folder(cwd)?)?),
-                None => None,
-            },
+            cwd: read_cwd(raw, folders)?,
         }),
         (None, Some(url)) => Ok(Launch::Remote {
             url: read_template(url)?,
@@ -285,6 +290,33 @@ fn read_launch(raw: &RawServer, folders: &Folders<'_>) -> Result<Launch, Fault> 
         }),
         (None, None) => Err(Fault::bare("neither `command` nor `url`")),
     }
+}
+
+fn read_cwd(raw: &RawServer, folders: &Folders<'_>) -> Result<Option<Template>, Fault> {
+    let cwd = raw.cwd.as_ref();
+    cwd.map(|cwd| read_template(&folders.resolve_folder(cwd)?))
+        .transpose()
+}
+
+/// Returns the server of all commands. Adds their tags to its overlays.
+fn read_commands(
+    raw: &mut RawServer,
+    commands: &BTreeMap<String, CommandDefinition>,
+    folders: &Folders<'_>,
+) -> Result<Launch, Fault> {
+    let mut tools = Vec::new();
+    for (name, definition) in commands {
+        let overlay = raw.overlay.entry(name.clone()).or_default();
+        overlay.tags.extend(definition.tags.iter().cloned());
+        let fault = |what: String| Fault::bare(format!("`commands.{name}`: {what}"));
+        let mut definition = definition.clone();
+        for program in definition.command.iter_mut().take(1) {
+            *program = folders.resolve_command(program)?;
+        }
+        tools.push(CommandTool::new(name, &definition).map_err(fault)?);
+    }
+    let (env, cwd) = (read_pairs(&raw.env)?, read_cwd(raw, folders)?);
+    Ok(Launch::Commands(CommandSet { tools, env, cwd }))
 }
 
 fn read_limits(raw: &BTreeMap<String, RawOverlay>) -> BTreeMap<String, ToolLimits> {

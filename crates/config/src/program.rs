@@ -8,6 +8,7 @@ pub(super) fn find_program(launch: &Launch) -> String {
         Launch::Remote { url, .. } => {
             join_plain(url).map_or_else(String::new, |url| read_host(&url))
         }
+        Launch::Commands(_) => String::new(),
         Launch::Child { command, args, .. } => {
             let command = join_plain(command).unwrap_or_default();
             let name = command.rsplit('/').next().unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fleet::{ServerScope, Start};
+use fleet::{CommandDefinition, ServerScope, Start};
 use gateway::{KeptArguments, policy::ShownCatalog};
 use oauth::CallbackHost;
 use policy::Preset;
@@ -32,6 +32,8 @@ pub(super) struct RawConfig {
     pub(super) daemon: RawDaemon,
     #[serde(default)]
     pub(super) servers: BTreeMap<String, RawServer>,
+    #[serde(default)]
+    pub(super) commands: BTreeMap<String, CommandDefinition>,
 }
 
 #[derive(Debug, serde::Deserialize)]

@@ -15,6 +15,7 @@ use super::{
     load,
 };
 
+mod commands;
 mod effective;
 mod http;
 mod limits;
@@ -83,7 +84,13 @@ fn every_example_loads() {
         names.push(path.file_name().unwrap().to_string_lossy().into_owned());
     }
     names.sort();
-    assert_eq!(names, ["developer.toml", "every-key.toml", "minimal.toml"]);
+    let all = [
+        "commands.toml",
+        "developer.toml",
+        "every-key.toml",
+        "minimal.toml",
+    ];
+    assert_eq!(names, all);
 }
 
 #[test]

@@ -16,11 +16,13 @@ use tokio::{process::Command, task::JoinHandle, time::timeout};
 
 mod isolation;
 mod missing;
+mod output;
 mod stderr;
 mod telling;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use self::output::Finished;
 use self::{
     isolation::{Contained, Container, Limits, find_engine},
     missing::{describe_not_found, describe_refused_start},
@@ -87,13 +89,31 @@ impl Running {
         variables: &Variables,
         surroundings: &Arc<Surroundings>,
     ) -> Result<(Self, Pipes), Failure> {
+        let mut running = Self::start(spec, variables, surroundings, true)?;
+        let pipes = take_pipes(&mut running.tree)
+            .map_err(|error| Failure::new(format!("cannot use the child's pipes: {error}")))?;
+        Ok((running, pipes))
+    }
+
+    /// Does the same, and leaves its pipes to the caller. Without `has_stdin`, its stdin is empty.
+    pub(crate) fn start(
+        spec: &ServerSpec,
+        variables: &Variables,
+        surroundings: &Arc<Surroundings>,
+        has_stdin: bool,
+    ) -> Result<Self, Failure> {
         let filled = fill(spec, variables)?;
         let container = filled.image.is_some();
         let container = container.then(|| Container::new(spec.name.as_str(), &filled.env));
         let container = container.transpose()?;
+        let mut command = command(&filled, container.as_ref())?;
+        if !has_stdin {
+            // Programs such as `rg` read a pipe, and search the folder without one.
+            command.stdin(Stdio::null());
+        }
         let tree = surroundings
             .spawner
-            .spawn(command(&filled, container.as_ref())?)
+            .spawn(command)
             .map_err(|error| describe_refused_start(&filled.command, &error))?;
         let mut running = Self {
             tree,
@@ -102,11 +122,9 @@ impl Running {
             mask: Arc::new(filled.mask),
             container: container.map(|it| (it, Arc::clone(&surroundings.spawner))),
         };
-        let pipes = take_pipes(&mut running.tree)
-            .map_err(|error| Failure::new(format!("cannot use the child's pipes: {error}")))?;
         let log_folder = surroundings.log_folder.as_deref();
         running.drain_stderr(log_folder.map(|folder| Log::new(log_path(folder, &spec.name))));
-        Ok((running, pipes))
+        Ok(running)
     }
 
     fn drain_stderr(&mut self, log: Option<Log>) {
@@ -200,10 +218,17 @@ impl Drop for Running {
 }
 
 /// The program that a server would be started by, with its variables filled in; of a remote one
-/// there is none.
+/// there is none. Of commands, the first that is not found is the failure.
 pub fn find_command(spec: &ServerSpec) -> Result<Option<PathBuf>, Failure> {
     match &spec.launch {
         Launch::Remote { .. } => Ok(None),
+        Launch::Commands(set) => {
+            let programs = set.programs(spec);
+            programs
+                .iter()
+                .try_for_each(|it| find_command(it).map(drop))?;
+            Ok(None)
+        }
         Launch::Child { .. } => {
             let mut variables = Variables::of_process();
             // Nothing is read or run to find a program; a secret is seldom a part of its name.

@@ -14,6 +14,7 @@ mod calling;
 mod changes;
 mod channel;
 mod child;
+mod commands;
 mod connection;
 mod ending;
 mod environment;
@@ -54,6 +55,7 @@ mod wire;
 
 pub use awaited::Awaited;
 pub use child::{Surroundings, find_by_word, find_command};
+pub use commands::{CommandDefinition, CommandSet, CommandTool};
 pub use error::{CallError, Failure, HeldUp, Ran, SurveyError};
 pub use fleet::Fleet;
 pub use log::log_path;

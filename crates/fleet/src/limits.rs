@@ -18,6 +18,13 @@ pub(crate) const STDERR_LINES_MAX: usize = 80;
 /// Bytes kept of one line of stderr.
 pub(crate) const STDERR_LINE_BYTES_MAX: usize = 2 * 1024;
 
+/// Bytes kept of the output of a command. Results are cut to thousands of tokens; the rest is kept on
+/// disk for `read_result`.
+pub(crate) const COMMAND_OUTPUT_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// Lines of stderr in the error of a command that failed.
+pub(crate) const COMMAND_STDERR_LINES_MAX: usize = 20;
+
 /// Lines of a server's stderr that wait for the disk. Further lines are left out of its log.
 pub(crate) const LOG_WAITING_LINES_MAX: usize = 1024;
 

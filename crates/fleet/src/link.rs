@@ -9,18 +9,21 @@ use tokio::{
     sync::SetOnce,
     time::{sleep, timeout},
 };
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    Launch, Request, ServerInfo, ServerSpec, Spoken, Surroundings, Template, Variables,
+    CommandSet, Launch, Request, ServerInfo, ServerSpec, Spoken, Surroundings, Template, Variables,
     activity::Activity,
     asking::Asking,
     changes::OnListChanged,
     channel::CallChannel,
     child::{Pipes, Running},
+    commands::CommandRunner,
     connection::Connection,
     error::{Denied, Failure, RequestError},
     limits::{EXIT_REASON_WAIT, ORPHAN_ANSWER_WAIT},
     login::{LoginPlace, denial},
+    updates::Updates,
     wire::{
         HandshakeError, LineConnection, PipeTransport, Site, open_remote, open_session,
         probe_session,
@@ -154,6 +157,7 @@ impl Opening<'_> {
             Launch::Remote { url, headers } => {
                 Ok((self.open_remote(url, headers, guess).await?, None))
             }
+            Launch::Commands(set) => Ok((self.open_commands(set), None)),
         }
     }
 
@@ -197,6 +201,24 @@ impl Opening<'_> {
             credential,
             ..Link::new(about, connection)
         })
+    }
+
+    fn open_commands(self, set: &CommandSet) -> Link {
+        let about = ServerInfo {
+            name: Some(self.spec.name.to_string()),
+            offers_tools: true,
+            ..ServerInfo::default()
+        };
+        let runner = CommandRunner {
+            set: set.clone(),
+            spec: self.spec.clone(),
+            variables: self.variables.clone(),
+            surroundings: Arc::clone(self.surroundings),
+            updates: Updates::default(),
+            closed: CancellationToken::new(),
+            calls: TaskTracker::new(),
+        };
+        Link::new(about, Box::new(runner))
     }
 
     async fn open_child(self, spoken: Option<&Spoken>) -> Result<(Link, Running), OpenError> {
@@ -304,7 +326,7 @@ fn describe_silence(spec: &ServerSpec, stray: Option<String>) -> Failure {
     match stray {
         Some(line) => add_stray(failure, &line),
         None => failure.hint(match spec.launch {
-            Launch::Child { .. } => format!(
+            Launch::Child { .. } | Launch::Commands(_) => format!(
                 "is it an MCP server that speaks over stdin and stdout? If it is only slow, raise \
                  `servers.{}.start_timeout_s`",
                 spec.name

@@ -6,7 +6,7 @@ use jsonrpc::mcp::{Revision, Transport};
 use serde::Deserialize;
 use tool::ServerName;
 
-use crate::{LoginSpec, Template};
+use crate::{CommandSet, LoginSpec, Template};
 
 /// A server we can start or connect.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -150,7 +150,7 @@ impl ServerSpec {
     }
 }
 
-/// The two ways to reach a server. The texts are templates, expanded at each start of the server, so a
+/// The ways to reach a server. The texts are templates, expanded at each start of the server, so a
 /// variable may be set or changed while the program runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Launch {
@@ -172,6 +172,8 @@ pub enum Launch {
         /// The headers of every request. They are secrets.
         headers: Vec<(String, Template)>,
     },
+    /// Command-line programs, each of which is a tool. Every call is a process.
+    Commands(CommandSet),
 }
 
 impl Launch {
@@ -201,6 +203,7 @@ impl Launch {
                 let headers = headers.map(|(name, text)| (format!("headers.{name}"), text));
                 url.into_iter().chain(headers).collect()
             }
+            Self::Commands(set) => set.texts(),
         }
     }
 }

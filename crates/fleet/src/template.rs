@@ -109,6 +109,11 @@ impl Template {
         }
     }
 
+    /// Appends another template.
+    pub(crate) fn append(&mut self, other: Self) {
+        self.parts.extend(other.parts);
+    }
+
     /// Returns the text with its variables filled in. An empty variable gets the default, as in a shell. A
     /// reference is looked up by its whole text, such as `secret:NAME`.
     pub fn expand(&self, lookup: impl Fn(&str) -> Option<String>) -> Result<String, Unset> {

@@ -89,6 +89,7 @@ fn recipe_of(launch: &fleet::Launch) -> Option<&'static recipes::Recipe> {
             let mut args = args.iter().filter_map(fleet::Template::plain);
             args.find_map(|arg| recipes::of_package(&arg))
         }
+        fleet::Launch::Commands(_) => None,
     }
 }
 

@@ -17,7 +17,11 @@ pub fn valid_name(text: &str) -> Option<ServerName> {
     }
     name.truncate(SERVER_NAME_CHARS_MAX);
     let name = name.trim_end_matches('-');
-    let ours = [ServerName::built_in(), ServerName::scripts()];
+    let ours = [
+        ServerName::built_in(),
+        ServerName::scripts(),
+        ServerName::commands(),
+    ];
     if ours.iter().any(|it| it.as_str() == name) {
         return format!("{name}-server").parse().ok();
     }

@@ -36,9 +36,15 @@ impl ServerName {
     pub fn is_scripts(&self) -> bool {
         self.0 == SCRIPTS
     }
+
+    /// Returns the server whose tools are command-line programs, if the configuration has some.
+    pub fn commands() -> Self {
+        Self(COMMANDS.to_owned())
+    }
 }
 
 const BUILT_IN: &str = "proxy";
+const COMMANDS: &str = "commands";
 const SCRIPTS: &str = "scripts";
 
 /// An invalid name, and why it is invalid.

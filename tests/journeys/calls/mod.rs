@@ -2,6 +2,7 @@
 
 mod asked_crowd;
 mod call_many;
+mod commands;
 mod eras;
 mod hostile_definitions;
 mod kept_secrets;

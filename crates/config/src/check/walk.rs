@@ -41,6 +41,8 @@ pub(super) struct Walk {
     pub(super) servers: Vec<String>,
     /// The key and the first byte of each value.
     pub(super) starts: Vec<(String, usize)>,
+    /// True if the file has `[commands.NAME]`.
+    pub(super) has_commands: bool,
 }
 
 impl Walk {

@@ -1,6 +1,6 @@
 //! A server to be added by a command.
 
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
 use tool::ServerName;
 
@@ -58,7 +58,31 @@ impl NewServer {
 }
 
 /// Inserts it after the last server, in the form that the file uses for its servers.
-pub(super) fn insert(toml: &mut DocumentMut, name: &ServerName, server: &NewServer, apart: bool) {
+pub(super) fn insert(toml: &mut DocumentMut, name: &ServerName, server: &NewServer) {
+    insert_table(
+        toml,
+        "servers",
+        name.as_str(),
+        table(server),
+        &server.comment,
+    );
+}
+
+/// Inserts a command with these values after the last one.
+pub(super) fn insert_command(toml: &mut DocumentMut, name: &str, values: &Map<String, Json>) {
+    let values = values.iter();
+    let values = values.filter_map(|(key, value)| Some((key, Item::Value(of_json(value)?))));
+    insert_table(toml, "commands", name, values.collect(), &[]);
+}
+
+fn insert_table(
+    toml: &mut DocumentMut,
+    parent: &str,
+    name: &str,
+    mut table: Table,
+    comment: &[String],
+) {
+    let apart = !toml.to_string().trim().is_empty();
     // The parser treats the text of a file that contains only comments as text after its tables; users
     // expect it before them.
     let mut head = String::new();
@@ -69,25 +93,24 @@ pub(super) fn insert(toml: &mut DocumentMut, name: &ServerName, server: &NewServ
         }
         toml.set_trailing("");
     }
-    let servers = toml.entry("servers").or_insert_with(|| {
-        let mut servers = Table::new();
-        servers.set_implicit(true);
-        Item::Table(servers)
+    let parent = toml.entry(parent).or_insert_with(|| {
+        let mut parent = Table::new();
+        parent.set_implicit(true);
+        Item::Table(parent)
     });
-    match servers {
-        Item::Value(Value::InlineTable(servers)) => {
-            servers.insert(name.as_str(), Value::InlineTable(inline(server)));
+    match parent {
+        Item::Value(Value::InlineTable(parent)) => {
+            parent.insert(name, Value::InlineTable(table.into_inline_table()));
         }
-        servers => {
-            let mut table = table(server);
+        parent => {
             let mut above = head;
             above.push_str(if apart { "\n" } else { "" });
-            for line in &server.comment {
+            for line in comment {
                 above.push_str(format!("# {line}").trim_end());
                 above.push('\n');
             }
             table.decor_mut().set_prefix(above);
-            servers[name.as_str()] = Item::Table(table);
+            parent[name] = Item::Table(table);
         }
     }
 }
@@ -109,10 +132,6 @@ fn table(server: &NewServer) -> Table {
         }
     }
     table
-}
-
-fn inline(server: &NewServer) -> InlineTable {
-    table(server).into_inline_table()
 }
 
 /// The keys that have a value, in the order of the reference.

@@ -453,3 +453,28 @@ fn rules_that_are_others_by_now_are_not_changed() {
     let mut edited = document(&format!("{FS}{other}{ask}"));
     assert_eq!(allow(&mut edited, &asked).unwrap(), Some(2));
 }
+
+#[test]
+fn commands_are_added() {
+    let mut edited = document("# Ours.\n[servers.a]\ncommand = \"a\"\n");
+    let values = json!({"command": ["rg", "{a}"], "args": {"a": {"type": "string"}}});
+    for name in ["rg", "fd"] {
+        edited.add_command(name, values.as_object().unwrap());
+    }
+    assert_eq!(edited.commands(), ["rg", "fd"]);
+    assert_snapshot!(edited.text(), @r#"
+    # Ours.
+    [servers.a]
+    command = "a"
+
+    [commands.rg]
+    command = ["rg", "{a}"]
+    args = { a = { type = "string" } }
+
+    [commands.fd]
+    command = ["rg", "{a}"]
+    args = { a = { type = "string" } }
+    "#);
+    let env = Environment::from_iter([("HOME", "/home/ada")]);
+    edited.check(&Overrides::default(), &env).unwrap();
+}

@@ -46,6 +46,7 @@ pub(crate) fn nearest<'a>(
 
 /// Names of other programs for our keys: the table and the name, then the hint.
 static FOREIGN: &[((&str, &str), &str)] = &[
+    (("", "command"), "`command` belongs in `[servers.NAME]`"),
     (
         ("", "mcpServers"),
         "write `[servers.NAME]`, one table per server",

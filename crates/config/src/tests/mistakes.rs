@@ -108,7 +108,7 @@ hiden = true"#,
         r#"1:1: command: unknown key
     hint: `command` belongs in `[servers.NAME]`
 2:1: "a\nb": unknown key
-    hint: known keys: `state_dir`, `log`, `policy`, `rules`, `pin`, `audit`, `stats`, `traces`, `secrets`, `results`, `search`, `reindex`, `http`, `clients`, `daemon`, `servers`
+    hint: known keys: `state_dir`, `log`, `policy`, `rules`, `pin`, `audit`, `stats`, `traces`, `secrets`, `results`, `search`, `reindex`, `http`, `clients`, `daemon`, `servers`, `commands`
 3:1: "results.max_tokens": unknown key
     hint: write it without quotes: `results.max_tokens`"#,
     );
@@ -506,7 +506,7 @@ args = ["x",
 [results]
 nonsense = 1"#,
         r"1:1: foo: unknown key
-    hint: known keys: `state_dir`, `log`, `policy`, `rules`, `pin`, `audit`, `stats`, `traces`, `secrets`, `results`, `search`, `reindex`, `http`, `clients`, `daemon`, `servers`
+    hint: known keys: `state_dir`, `log`, `policy`, `rules`, `pin`, `audit`, `stats`, `traces`, `secrets`, `results`, `search`, `reindex`, `http`, `clients`, `daemon`, `servers`, `commands`
 4:2: not TOML: string values must be quoted, expected literal string
     hint: write every text in quotes
 5:1: not TOML: missing comma between array elements, expected `,`",

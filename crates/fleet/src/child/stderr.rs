@@ -28,6 +28,16 @@ impl Tail {
         lines.push_back(line);
     }
 
+    pub(super) fn last_lines(&self, lines_max: usize) -> String {
+        let lines = self.0.lock();
+        let before = lines.len().saturating_sub(lines_max);
+        lines
+            .range(before..)
+            .cloned()
+            .collect::<Vec<_>>()
+            .join("\n")
+    }
+
     /// Returns the line that explains why the child ended.
     pub(super) fn find_telling(&self) -> Option<Telling> {
         let lines = self.0.lock();

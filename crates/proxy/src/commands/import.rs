@@ -1,5 +1,7 @@
 //! `proxy import`: adds servers of clients and files to the configuration; no other file changes.
 
+mod manifest;
+
 use std::{fs, path::Path};
 
 use clap::Args;
@@ -28,7 +30,8 @@ Examples:
   proxy import cursor .mcp.json     from a client and a file
   pbpaste | proxy import -          the configuration that a README shows
   proxy import server.json          a server of the registry
-  proxy import notes.mcpb           a bundle";
+  proxy import notes.mcpb           a bundle
+  proxy import tools.json           a manifest of command-line programs, as [commands.ID]";
 
 /// Import servers from clients and files without modifying them
 #[derive(Debug, Args)]
@@ -49,6 +52,11 @@ impl ImportArgs {
 }
 
 fn import(global: &Global, from: &[String], dry_run: bool) -> anyhow::Result<Exit> {
+    if let [file] = from
+        && let Some(entries) = manifest::read(file)
+    {
+        return manifest::import(global, &entries, dry_run);
+    }
     let env = Environment::of_process();
     let (home, own) = (find_home(&env)?, find_own(global, &env)?);
     let (taken, mut left) = match collect(from, &home, &own) {

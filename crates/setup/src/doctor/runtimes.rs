@@ -22,7 +22,7 @@ pub fn programs(settings: &Settings) -> BTreeSet<&'static str> {
         .filter(|server| server.spec.image.is_none())
         .filter_map(|server| match &server.spec.launch {
             Launch::Child { command, .. } => command.plain(),
-            Launch::Remote { .. } => None,
+            Launch::Remote { .. } | Launch::Commands(_) => None,
         });
     commands
         .filter_map(|command| of_command(&command))

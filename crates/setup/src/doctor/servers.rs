@@ -114,6 +114,7 @@ pub fn check_addresses(settings: &Settings) -> Vec<Check> {
         let names = match &server.spec.launch {
             Launch::Remote { url, .. } => vec![url.plain()?],
             Launch::Child { args, .. } => args.iter().filter_map(fleet::Template::plain).collect(),
+            Launch::Commands(_) => return None,
         };
         let (old, recipe) = names
             .iter()
@@ -124,7 +125,7 @@ pub fn check_addresses(settings: &Settings) -> Vec<Check> {
         };
         let (what, next) = match &server.spec.launch {
             Launch::Remote { .. } => ("address", format!("write `url = {now:?}`")),
-            Launch::Child { .. } => ("package", format!("proxy recipes {}: {now}", recipe.name())),
+            _ => ("package", format!("proxy recipes {}: {now}", recipe.name())),
         };
         let about = format!("server {}", server.spec.name);
         let old = old.split('?').next().unwrap_or_default();

@@ -98,6 +98,7 @@ fn as_listed(server: &gateway::ServerSettings) -> Option<(String, TranslatedServ
             url: Some(url.plain()?),
             ..TranslatedServer::default()
         },
+        Launch::Commands(_) => return None,
     };
     Some((server.spec.name.to_string(), listed))
 }
