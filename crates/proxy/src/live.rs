@@ -38,6 +38,9 @@ const QUIET_WITHIN: Duration = Duration::from_secs(2);
 /// The number of times that a file is read if another program writes it meanwhile.
 const LOADS_MAX: usize = 10;
 
+/// The most time from reading the file at the start to [`open`], with the resolution of file times.
+const LOAD_WITHIN: Duration = Duration::from_millis(20);
+
 /// A missing or blank file is most often one that is being written, which takes seconds on a busy disk.
 /// Applying it would stop all servers, so it is applied only after this time.
 const BLANK_WAIT: Duration = Duration::from_secs(10);
@@ -55,6 +58,7 @@ pub(crate) fn open(
     nudge: Arc<Notify>,
     daemon: watch::Sender<daemon::DaemonSettings>,
 ) -> anyhow::Result<(Arc<Gateway>, Upkeep)> {
+    let opened = SystemTime::now();
     upkeep::sweep(&config.gateway.state_dir);
     let gateway = Gateway::new(config.gateway.clone())?;
     allowance::follow(&gateway, &config.file);
@@ -63,6 +67,7 @@ pub(crate) fn open(
     let follower = Follower {
         gateway: Arc::clone(&gateway),
         config,
+        opened,
         load,
         nudge,
         daemon,
@@ -83,6 +88,8 @@ struct Follower {
     gateway: Arc<Gateway>,
     /// The configuration that was applied last.
     config: Config,
+    /// The time of [`open`].
+    opened: SystemTime,
     load: Load,
     /// Requests a reload although no file changed.
     nudge: Arc<Notify>,
@@ -98,6 +105,13 @@ impl Follower {
         let _watcher = watch_file(&file, sender)
             .inspect_err(|error| warn!(%error, "the file is not watched; SIGHUP reloads it"));
         let mut seen = FileSnapshot::read(&file).await;
+        // The watcher does not report a change between the load and its start.
+        if seen
+            .modified
+            .is_some_and(|at| at + LOAD_WITHIN >= self.opened)
+        {
+            self.nudge.notify_one();
+        }
         let mut surveys = JoinSet::new();
         loop {
             let is_nudged = tokio::select! {
