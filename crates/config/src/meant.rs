@@ -43,18 +43,7 @@ pub(super) fn read_config(
         config: parent,
     };
     let mut mistakes = Mistakes::default();
-    let commands = std::mem::take(&mut raw.commands);
-    let read = |name: &String| {
-        let mut server = raw.servers.remove(name)?;
-        let launch = if name == "commands" && !commands.is_empty() {
-            read_commands(&mut server, &commands, &folders)
-        } else {
-            read_launch(&server, &folders)
-        };
-        let server = launch.and_then(|it| read_server(name, server, it, raw.pin, &folders));
-        mistakes.note(&format!("servers.{name}"), server)
-    };
-    let servers = order.iter().filter_map(read).collect();
+    let servers = read_servers(&mut raw, order, &folders, &mut mistakes);
     let http = mistakes.note_in("http", listen::read_http(&raw.http, &folders));
     let traces = mistakes.note_in("traces", read_traces(&raw.traces));
     let clients = mistakes.note_in("clients", read_clients(raw.clients));
@@ -105,6 +94,27 @@ pub(super) fn read_config(
         }),
         _ => Err(mistakes.0),
     }
+}
+
+/// Reads the servers in the order of the file; the commands of `[commands]` are one.
+fn read_servers(
+    raw: &mut RawConfig,
+    order: &[String],
+    folders: &Folders<'_>,
+    mistakes: &mut Mistakes,
+) -> Vec<ServerSettings> {
+    let commands = std::mem::take(&mut raw.commands);
+    let read = |name: &String| {
+        let mut server = raw.servers.remove(name)?;
+        let launch = if name == "commands" && !commands.is_empty() {
+            read_commands(&mut server, &commands, folders)
+        } else {
+            read_launch(&server, folders)
+        };
+        let server = launch.and_then(|it| read_server(name, server, it, raw.pin, folders));
+        mistakes.note(&format!("servers.{name}"), server)
+    };
+    order.iter().filter_map(read).collect()
 }
 
 /// The mistakes of values that have the form of their keys and mean nothing.

@@ -35,8 +35,8 @@ async fn says(client: &Client, tool: &str, input: Value, expected: &str) {
 #[journey]
 async fn a_program_is_a_tool_like_any_other() {
     let house = house([fake("any").tool("echo", Step::Echo)]);
-    let lines: String = (1..2_000).map(|line| format!("note {line}\n")).collect();
-    let file = house.write("notes.txt", &lines);
+    let lines: Vec<String> = (1..2_000).map(|line| format!("note {line}")).collect();
+    let file = house.write("notes.txt", &lines.join("\n"));
     let grep = GREP.replace("FILE", &file.display().to_string());
     house.configure_more(&grep);
     house.indexed().await;
@@ -45,53 +45,48 @@ async fn a_program_is_a_tool_like_any_other() {
     let signature = r#"commands/grep(pattern: string, case?: "--ignore-case")"#;
     assert!(found.contains(signature), "{found}");
 
-    let pattern = |pattern: &str| json!({ "pattern": pattern });
-    says(&client, "commands/grep", pattern("note 17$"), "17:note 17").await;
-    says(
-        &client,
-        "commands/grep",
-        pattern("nowhere"),
-        "answered with no content",
-    )
-    .await;
-    says(
-        &client,
-        "commands/grep",
-        pattern("note"),
-        "proxy/read_result",
-    )
-    .await;
-    says(
-        &client,
-        "commands/grep",
-        pattern("["),
-        "it exited with code 2",
-    )
-    .await;
-    says(
-        &client,
-        "commands/grep",
-        json!({ "patern": "x" }),
-        "invalid_input",
-    )
-    .await;
     let case = json!({ "pattern": "NOTE 17$", "case": "--ignore-case" });
-    says(&client, "commands/grep", case, "17:note 17").await;
     let other = json!({ "pattern": "x", "case": "--file=/etc/passwd" });
-    says(&client, "commands/grep", other, "invalid_input").await;
-    says(&client, "commands/wc", json!({ "text": "a\nb\n" }), "2").await;
-    let lacking = json!({ "a": "b" });
-    says(
-        &client,
-        "commands/lacking",
-        lacking,
-        "install `no-such-program`",
-    )
-    .await;
-    let option = json!({ "a": "--help" });
-    says(&client, "commands/lacking", option, "begins with `-`").await;
     let script = json!({ "script": "await commands.wc({ text: 'a\\n' })" });
-    says(&client, "proxy/run_script", script, "1").await;
+    for (tool, input, expected) in [
+        (
+            "commands/grep",
+            json!({ "pattern": "note 17$" }),
+            "17:note 17",
+        ),
+        (
+            "commands/grep",
+            json!({ "pattern": "nowhere" }),
+            "answered with no content",
+        ),
+        (
+            "commands/grep",
+            json!({ "pattern": "note" }),
+            "proxy/read_result",
+        ),
+        (
+            "commands/grep",
+            json!({ "pattern": "[" }),
+            "it exited with code 2",
+        ),
+        ("commands/grep", json!({ "patern": "x" }), "invalid_input"),
+        ("commands/grep", case, "17:note 17"),
+        ("commands/grep", other, "invalid_input"),
+        ("commands/wc", json!({ "text": "a\nb\n" }), "2"),
+        (
+            "commands/lacking",
+            json!({ "a": "b" }),
+            "install `no-such-program`",
+        ),
+        (
+            "commands/lacking",
+            json!({ "a": "--help" }),
+            "begins with `-`",
+        ),
+        ("proxy/run_script", script, "1"),
+    ] {
+        says(&client, tool, input, expected).await;
+    }
 
     let doctor = house.cli(["doctor", "--offline"]).await;
     assert!(
