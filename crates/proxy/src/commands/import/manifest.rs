@@ -1,7 +1,7 @@
 //! Manifests of command-line programs: a JSON list of `{id, name, description, usage, capabilities,
 //! min_version, ...}`, each of which becomes a command.
 
-use std::fs;
+use std::{io::Read as _, path::Path};
 
 use config::edit::Document;
 use secrets::Reference;
@@ -32,9 +32,17 @@ const READ: [&str; 7] = [
     "min_version",
 ];
 
-/// Reads a manifest; `None` if the file is something else.
+/// The largest manifest, in bytes: some thousand programs.
+const MANIFEST_BYTES_MAX: u64 = 1 << 20;
+
+/// Reads a manifest; `None` if the file is something else or too large.
 pub(super) fn read(file: &str) -> Option<Vec<ManifestEntry>> {
-    let all: Vec<ManifestEntry> = serde_json::from_str(&fs::read_to_string(file).ok()?).ok()?;
+    let mut text = String::new();
+    let file = files::open_to_read(Path::new(file)).ok()?;
+    let mut file = file.take(MANIFEST_BYTES_MAX + 1);
+    file.read_to_string(&mut text).ok()?;
+    let is_whole = file.limit() > 0;
+    let all: Vec<ManifestEntry> = is_whole.then(|| serde_json::from_str(&text).ok())??;
     all.iter().any(|it| it.contains_key("id")).then_some(all)
 }
 
@@ -136,7 +144,7 @@ mod tests {
     fn read_text(text: &str) -> Option<Vec<ManifestEntry>> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("tools.json");
-        fs::write(&file, text).unwrap();
+        std::fs::write(&file, text).unwrap();
         read(file.to_str().unwrap())
     }
 
