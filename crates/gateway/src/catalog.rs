@@ -355,6 +355,7 @@ impl Catalog {
     pub(crate) fn note_mistake(&self, entry: &Entry, error: &ToolError) {
         if let ToolError::InvalidInput { violations, .. } = error
             && !built_in::is_own(entry)
+            && self.settings().keeps_stats
         {
             let schema = entry.tool.input_schema();
             let wrong = tool::wrong_arguments(&schema, violations);

@@ -72,7 +72,7 @@ mod tests {
             check(other, other);
         }
         assert_eq!(shorten_home("/etc/x", "/"), "/etc/x");
-        assert_eq!(shorten_home("/root/x", "/root/"), "~/x");
+        assert_eq!(shorten_home("/home/me/x", "/home/me/"), "~/x");
     }
 
     #[test]

@@ -131,10 +131,16 @@ async fn one_setting_turns_every_figure_off() {
     house.configure_more("[stats]\nenabled = false\n");
     search_and_call(&house).await;
     house.cli(["call", "bottles/throw_note"]).await.ended(0);
-    assert!(files.iter().all(|file| !file.exists()), "{files:?}");
+    house
+        .cli(["call", "bottles/throw_note", r#"{"text": []}"#])
+        .await
+        .ended(1);
     let told = house.cli(["stats"]).await;
     assert!(told.stderr.contains("`stats.enabled = false`"), "{told:?}");
-    assert_eq!(house.cli(["audit"]).await.ended(0).lines().count(), 4);
+    assert_eq!(house.cli(["audit"]).await.ended(0).lines().count(), 5);
+    // A daemon writes its counts when it stops.
+    house.cli(["daemon", "stop"]).await;
+    assert!(files.iter().all(|file| !file.exists()), "{files:?}");
     house.stops_clean().await;
 }
 

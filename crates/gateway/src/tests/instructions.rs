@@ -68,7 +68,7 @@ async fn a_table_says_how_much_of_the_catalogue_is_named() {
         told(&scene, "signatures").await,
         format!(
             "Gateway to 2 tools:\nnotes/add_note(title: string) - Write down a new note\n\
-             notes/read() - Read all notes\n. {first}call one of these with \
+             notes/read() - Read all notes. {first}call one of these with \
              execute_dynamic_tool{NEXT}"
         )
     );
