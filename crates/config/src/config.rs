@@ -1,12 +1,14 @@
 //! The validated configuration.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::SystemTime};
 
 /// The validated settings of every crate. Paths are absolute.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// The file it was read from.
     pub file: PathBuf,
+    /// A time before the file was read.
+    pub read_at: SystemTime,
     /// Directives of a tracing filter.
     pub log: String,
     /// Settings of the gateway: servers, clients, results, search.

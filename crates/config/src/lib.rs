@@ -7,7 +7,7 @@
 //! one: defaults, the file, `PROXY_*` variables, flags.
 #![warn(missing_docs)]
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::SystemTime};
 
 mod check;
 mod config;
@@ -53,9 +53,11 @@ pub use variables::is_of_another_program;
 /// Reads the configuration. The only thing touched is the file; no folder is made.
 pub fn load(overrides: &Overrides, env: &Environment) -> Result<Config, ConfigError> {
     let file = file::find(overrides, env)?;
+    let read_at = SystemTime::now();
     let read = file
         .read()
         .and_then(|text| read_layers(&file, &text, overrides, env));
+    let read = read.map(|config| Config { read_at, ..config });
     read.map_err(|mistakes| ConfigError {
         file: file.shown.clone(),
         mistakes,

@@ -65,6 +65,7 @@ pub(super) fn read_config(
             Some(enrich),
         ) if mistakes.0.is_empty() => Ok(Config {
             file: file.absolute.clone(),
+            read_at: std::time::SystemTime::now(),
             log: raw.log,
             gateway: gateway::Settings {
                 state_dir,

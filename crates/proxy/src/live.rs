@@ -38,8 +38,8 @@ const QUIET_WITHIN: Duration = Duration::from_secs(2);
 /// The number of times that a file is read if another program writes it meanwhile.
 const LOADS_MAX: usize = 10;
 
-/// The most time from reading the file at the start to [`open`], with the resolution of file times.
-const LOAD_WITHIN: Duration = Duration::from_millis(20);
+/// The most that the time of a file lies before the write, by the resolution of file times.
+const FILE_TIME_RESOLUTION: Duration = Duration::from_millis(20);
 
 /// A missing or blank file is most often one that is being written, which takes seconds on a busy disk.
 /// Applying it would stop all servers, so it is applied only after this time.
@@ -58,7 +58,6 @@ pub(crate) fn open(
     nudge: Arc<Notify>,
     daemon: watch::Sender<daemon::DaemonSettings>,
 ) -> anyhow::Result<(Arc<Gateway>, Upkeep)> {
-    let opened = SystemTime::now();
     upkeep::sweep(&config.gateway.state_dir);
     let gateway = Gateway::new(config.gateway.clone())?;
     allowance::follow(&gateway, &config.file);
@@ -67,7 +66,6 @@ pub(crate) fn open(
     let follower = Follower {
         gateway: Arc::clone(&gateway),
         config,
-        opened,
         load,
         nudge,
         daemon,
@@ -88,8 +86,6 @@ struct Follower {
     gateway: Arc<Gateway>,
     /// The configuration that was applied last.
     config: Config,
-    /// The time of [`open`].
-    opened: SystemTime,
     load: Load,
     /// Requests a reload although no file changed.
     nudge: Arc<Notify>,
@@ -108,7 +104,7 @@ impl Follower {
         // The watcher does not report a change between the load and its start.
         if seen
             .modified
-            .is_some_and(|at| at + LOAD_WITHIN >= self.opened)
+            .is_some_and(|at| at + FILE_TIME_RESOLUTION >= self.config.read_at)
         {
             self.nudge.notify_one();
         }
@@ -204,9 +200,12 @@ struct FileSnapshot {
 
 impl FileSnapshot {
     async fn read(path: &Path) -> Self {
+        // A write between both leaves an old text with a new time, which is read again; the reverse would
+        // hide the change.
+        let text = tokio::fs::read(path).await.ok();
         let about = tokio::fs::metadata(path).await.ok();
         Self {
-            text: tokio::fs::read(path).await.ok(),
+            text,
             modified: about.and_then(|about| about.modified().ok()),
         }
     }
