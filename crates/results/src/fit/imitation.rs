@@ -13,8 +13,8 @@ use regex::Regex;
 /// of `read_result`, errors, and this notice itself.
 const OURS: &str = concat!(
     r"(?:\[(?:cut|kept|whole|proxy): ",
-    r"|\[\d+ of \d+: [^\n\]]{1,200} (?:ok|error)\]",
-    r"|\[(?:the beginning of )?part [\d,]+ of [\d,]+",
+    r"|\[[0-9]+ of [0-9]+: [^\n\]]{1,200} (?:ok|error)\]",
+    r"|\[(?:the beginning of )?part [0-9,]+ of [0-9,]+",
     r"|error (?:unknown_tool|ambiguous_tool|invalid_input|server_unavailable|timeout|denied",
     r"|login_required|handle_expired|downstream_error|cancelled|internal|input_required",
     r"|misconfigured|script_failed|script_limit): )",
@@ -54,6 +54,8 @@ pub(super) fn may_be_in(json: &str) -> bool {
 /// The notice after a text that contains such a line.
 pub fn notice(text: &str) -> Option<String> {
     let text = without_hidden(text);
+    // A search for literals is several times faster than a look at the beginning of each line.
+    ANYWHERE.find(&text)?;
     let found = LINE.find(&text)?;
     let line = text[found.start()..].trim_start().lines().next()?;
     let shown = printable::one_line_of(line, SHOWN_CHARS_MAX);
@@ -66,7 +68,8 @@ pub fn notice(text: &str) -> Option<String> {
 /// The visible text: hidden characters are left out, and every line separator ends a line.
 fn without_hidden(text: &str) -> Cow<'_, str> {
     let is_plain = |c: char| c == '\n' || c == '\t' || !printable::is_hidden(c);
-    if text.chars().all(is_plain) {
+    let is_plain_line = |line: &str| is_printable_ascii(line) || line.chars().all(is_plain);
+    if text.split('\n').all(is_plain_line) {
         return Cow::Borrowed(text);
     }
     let seen = text.chars().filter_map(|c| match c {
@@ -74,6 +77,12 @@ fn without_hidden(text: &str) -> Cow<'_, str> {
         c => is_plain(c).then_some(c),
     });
     Cow::Owned(seen.collect())
+}
+
+/// Counts instead of stopping early, which compiles to vector instructions.
+fn is_printable_ascii(line: &str) -> bool {
+    let is_printable = |byte: &&u8| matches!(byte, b'\t' | b' '..=b'~');
+    line.as_bytes().iter().filter(is_printable).count() == line.len()
 }
 
 #[cfg(test)]
