@@ -123,7 +123,8 @@ pub(super) async fn describe(
 }
 
 /// The JSON form of one tool, for scripts.
-pub(crate) fn describe_json(catalog: &Catalog, entry: &Entry) -> Value {
+/// The definition of a tool and the facts about it as JSON, as `proxy describe --json` prints it.
+pub fn describe_json(catalog: &Catalog, entry: &Entry) -> Value {
     describe::json(entry, &facts(catalog, entry))
 }
 
