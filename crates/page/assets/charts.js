@@ -23,10 +23,10 @@ function useWidth() {
   return [ref, width];
 }
 
-/** The next of 1, 2, 5, 10, 20, ... @param {number} value */
+/** The next round number with a round half. @param {number} value */
 function roundUp(value) {
   const power = 10 ** Math.floor(Math.log10(Math.max(1, value)));
-  return [1, 2, 5, 10].map((it) => it * power).find((it) => it >= value) ?? value;
+  return (power === 1 ? [1, 2, 4, 6, 8, 10] : [1, 2, 3, 4, 5, 6, 8, 10]).map((it) => it * power).find((it) => it >= value) ?? value;
 }
 
 /**

@@ -66,7 +66,7 @@ export function AddServer() {
     ${chosen ? html`<${RecipeForm} key=${chosen.name} recipe=${chosen} back=${() => setChosen(null)} />` : html`
       <${Failure} error=${error} /><${Field} label="Search the recipes" kind="search" value=${words} onInput=${setWords} input=${{ placeholder: "browser, files, github ..." }} />
       <ul class="cards">${found.slice(0, RECIPES_SHOWN).map((it) => html`<li key=${it.name}><button type="button" class="card" onClick=${() => setChosen(it)}>
-        <strong><${Foreign} text=${it.name} /></strong>${it.login && html` <${Mark} kind="warn">login<//>`}${it.needs.length > 0 && html` <span class="muted">${it.needs.length === 1 ? "1 value" : `${it.needs.length} values`}</span>`}
+        <span><strong><${Foreign} text=${it.name} /></strong>${it.login && html` <${Mark} kind="warn">login<//>`}${it.needs.length > 0 && html` <span class="muted">${it.needs.length === 1 ? "1 value" : `${it.needs.length} values`}</span>`}</span>
         <span class="what"><${Foreign} text=${it.deprecated ? `Deprecated: ${it.deprecated}` : it.what} max=${140} /></span></button></li>`)}</ul>
       ${found.length > RECIPES_SHOWN && html`<p class="muted">${formatCount(found.length - RECIPES_SHOWN)} more: write a word to find them.</p>`}
       ${data && found.length === 0 && html`<p class="muted">No recipe has these words.</p>`}`}</section>

@@ -32,7 +32,7 @@ const COLUMNS = [
   { key: "client", head: "Client", kind: "p2", cell: (it) => (it.group || it.lost ? "" : html`<${Foreign} text=${it.client || "command line"} max=${60} />`) },
   { key: "decision", head: "Rules", kind: "p3", cell: (it) => (it.group ? "" : html`<span class="muted">${it.decision ?? ""}${it.rule ? ` (rule ${it.rule})` : ""}</span>`) },
   { key: "outcome", head: "Outcome", cell: (it) => (it.group || it.lost ? "" : html`<${Outcome} call=${it} />`) },
-  { key: "ms", head: "Time taken", num: true, kind: "p2", cell: (it) => (it.group ? "" : formatMs(it.ms)) },
+  { key: "ms", head: "Took", num: true, kind: "p2", cell: (it) => (it.group ? "" : formatMs(it.ms)) },
   { key: "tokens", head: "Tokens", num: true, kind: "p3", cell: (it) => (it.group ? "" : html`${it.cut ? html`<span class="muted">cut</span> ` : ""}${formatCount(it.tokens)}`) },
 ];
 

@@ -18,7 +18,7 @@ const KINDS = {
   failed: { name: "Failing server", mark: "bad" },
   rule: { name: "Idle rule", mark: "warn" },
 };
-const SHOWN_OF_KIND = 8;
+const SHOWN_OF_KIND = 5;
 
 /** @param {{it: import("../types.js").Attention}} props */
 function Item({ it }) {
@@ -90,11 +90,12 @@ export function Now() {
   const servers = useLive((it) => it.state.servers);
   const clients = useLive((it) => it.state.clients);
   const totals = useLive((it) => it.state.totals).get("totals");
+  const hasAttention = useLive((it) => it.state.attention.size > 0);
   const known = useLive((it) => it.known);
   if (!known) return html`<p class="loading">Loading ...</p>`;
   if (servers.size === 0) {
     return html`<section class="welcome"><h2>Add your first server</h2>
-      <p>This proxy has no servers yet. Add one here, or take over those of your clients in a terminal: <code>proxy init</code> shows what it would do and asks first.</p><${AddServer} /></section><${AttentionList} />`;
+      <p>This proxy has no servers yet. Add one here, or take over those of your clients in a terminal: <code>proxy init</code> shows what it would do and asks first.</p><${AddServer} /></section>${hasAttention && html`<${AttentionList} />`}`;
   }
   const all = [...servers.values()];
   const bad = all.filter((it) => ["failed", "resting", "stale", "login required"].includes(it.state)).length;
