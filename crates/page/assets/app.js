@@ -85,7 +85,7 @@ function NoticeBar() {
   useEffect(() => listenForNotices(setNotice), []);
   const undo = notice?.undo;
   return html`<div role="status" class="notices">${notice?.message && html`<div class=${`notice ${notice.bad ? "bad" : ""}`}>
-    <p><${Foreign} text=${notice.message} max=${1500} block /> <${NextStep} step=${notice.nextStep} /></p>${notice.diff && html`<details><summary>Difference</summary><${DiffText} text=${notice.diff} /></details>`}
+    <p><${Foreign} text=${notice.message} max=${1500} block /> <${NextStep} step=${notice.nextStep} /></p>${notice.diff && html`<details><summary>Difference</summary><${DiffText} label="of this change" text=${notice.diff} /></details>`}
     <div class="buttons">${undo && html`<${Action} run=${() => act(() => post(path("changes", undo, "undo")))}>Undo<//>`}<button type="button" class="quiet" onClick=${() => setNotice(null)}>Dismiss</button></div></div>`}</div>`;
 }
 

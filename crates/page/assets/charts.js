@@ -82,12 +82,12 @@ export function Ranges({ label, rows }) {
       ${rows.map((it, i) => {
         const y = i * ROW + ROW / 2;
         const name = visible(it.name, 120);
-        return html`<a href=${it.href} aria-label=${`${name}: p50 ${formatMs(it.p50)}, p95 ${formatMs(it.p95)}`} tabindex=${i === 0 ? 0 : -1}>
+        return html`<a href=${it.href} tabindex=${i === 0 ? 0 : -1}>
           <rect class="hit" x="0" y=${i * ROW} width=${width} height=${ROW} />
           <text x=${names} y=${y + 4} text-anchor="end">${name.length > letters ? `...${name.slice(3 - letters)}` : name}</text>
           <line class="range" x1=${place(it.p50)} x2=${place(it.p95)} y1=${y} y2=${y} />
           <circle class="p50" cx=${place(it.p50)} cy=${y} r="4" /><circle class="p95" cx=${place(it.p95)} cy=${y} r="4" />
-          <text x=${place(it.p95) + 9} y=${y + 4}>${formatMs(it.p95)}</text></a>`;
+          <text class="unseen" x=${names} y=${y + 4}> p50 ${formatMs(it.p50)}, p95 </text><text x=${place(it.p95) + 9} y=${y + 4}>${formatMs(it.p95)}</text></a>`;
       })}
     </svg></figure>`;
 }

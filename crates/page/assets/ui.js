@@ -254,24 +254,24 @@ export const Table = ({ label, head, rows, keys, numeric = [] }) => html`<div cl
 const CONTEXT = 3;
 const DIFF_LINES_MAX = 1_000;
 
-/** @param {{before?: string|null, now: string}} props */
-export function Diff({ before, now }) {
+/** @param {{label: string, before?: string|null, now: string}} props */
+export function Diff({ label, before, now }) {
   const lines = diffLines(before ?? "", now);
   const isNear = lines.map((_, i) => lines.slice(Math.max(0, i - CONTEXT), i + CONTEXT + 1).some((it) => it.sign !== " "));
   const shown = lines.map((line, i) => ({ ...line, i })).filter(({ i }) => isNear[i] && (before || lines[i].sign === "+"));
-  return html`<${DiffLines} lines=${shown.map(({ sign, text, i }, at) => ({ sign, text, gap: at > 0 && shown[at - 1].i !== i - 1 }))} />`;
+  return html`<${DiffLines} label=${label} lines=${shown.map(({ sign, text, i }, at) => ({ sign, text, gap: at > 0 && shown[at - 1].i !== i - 1 }))} />`;
 }
 
-/** @param {{text: string}} props */
-export const DiffText = ({ text }) => html`<${DiffLines} lines=${text.trimEnd().split("\n").filter((it) => !/^(---|\+\+\+) /.test(it))
+/** @param {{label?: string, text: string}} props */
+export const DiffText = ({ label = "", text }) => html`<${DiffLines} label=${label} lines=${text.trimEnd().split("\n").filter((it) => !/^(---|\+\+\+) /.test(it))
   .map((it) => ({ sign: "+-@".includes(it[0] ?? "x") ? it[0] : " ", text: it.slice(1), gap: false }))} />`;
 
-/** @param {{lines: {sign: string, text: string, gap: boolean}[]}} props */
-function DiffLines({ lines }) {
+/** @param {{label: string, lines: {sign: string, text: string, gap: boolean}[]}} props */
+function DiffLines({ label, lines }) {
   /** @type {{[sign: string]: [string, string]}} */
   const kinds = { "+": ["ins", "added: "], "-": ["del", "removed: "], "@": ["gap", ""], " ": ["same", ""] };
   const left = lines.length - DIFF_LINES_MAX;
-  return html`<div class="diff" tabindex="0" role="region" aria-label="Difference">${lines.slice(0, DIFF_LINES_MAX).map(({ sign, text, gap }) => html`
+  return html`<div class="diff" tabindex="0" role="region" aria-label=${`Difference ${label}`.trim()}>${lines.slice(0, DIFF_LINES_MAX).map(({ sign, text, gap }) => html`
     ${gap && html`<div class="gap">...</div>`}
     <div class=${kinds[sign][0]}><span aria-hidden="true">${sign}</span><span class="sr">${kinds[sign][1]}</span><${Foreign} text=${text} block /></div>`)}
     ${left > 0 && html`<div class="gap">${formatCount(left)} more lines</div>`}</div>`;

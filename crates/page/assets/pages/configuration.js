@@ -24,7 +24,7 @@ function RuleItem({ it, marked, remove }) {
     <div class="grow"><div>${matchesOf(it.rule).map(({ name, value }) => html`<span class="match"><span class="muted">${name}</span> <code><${Foreign} text=${value} max=${300} /></code></span>`)}${matchesOf(it.rule).length === 0 && "every call"}</div>
       ${it.rule.reason && html`<p class="muted"><${Foreign} text=${it.rule.reason} max=${300} /></p>`}
       ${it.idle && html`<p><${Mark} kind="warn">matches nothing<//> <span class="muted"><${Foreign} text=${it.idle} max=${400} /></span> <${NextStep} step=${it.next_step} /></p>`}</div>
-    <a class="num" href=${to(["calls"], { since: "30d", server, tool, client: one(it.rule.client) })} aria-label=${`${plural(it.hits, "call")} decided by rule ${it.number} in 30 days`}>${plural(it.hits, "hit")}</a>
+    <a class="num" href=${to(["calls"], { since: "30d", server, tool, client: one(it.rule.client) })}>${plural(it.hits, "hit")}<span class="sr"> of rule ${it.number} in 30 days</span></a>
     <button type="button" aria-label=${`Remove rule ${it.number}`} onClick=${remove}>Remove</button></li>`;
 }
 
@@ -110,5 +110,5 @@ export function Configuration({ query }) {
     <${Bench} />
     <section aria-labelledby="changes"><h2 id="changes">Changes made here</h2>${it.changes.length === 0 ? html`<p class="muted">This page has changed nothing yet.</p>` : html`<ul class="list">${it.changes.map((change) => html`<li class="column" key=${change.id}>
       <div class="toolbar"><span class="grow"><${Foreign} text=${change.message} max=${300} /></span><time class="muted" datetime=${new Date(change.at * 1000).toISOString()}>${formatTime(change.at * 1000)}</time>${change.can_undo && html`<${Action} label=${`Undo: ${visible(change.message, 80)}`} run=${() => undo(change.id)}>Undo<//>`}</div>
-      ${change.diff && html`<details><summary>Difference</summary><${DiffText} text=${change.diff} /></details>`}</li>`)}</ul>`}</section>`}</div>`;
+      ${change.diff && html`<details><summary>Difference</summary><${DiffText} label=${visible(change.message, 80)} text=${change.diff} /></details>`}</li>`)}</ul>`}</section>`}</div>`;
 }

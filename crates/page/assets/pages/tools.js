@@ -129,7 +129,7 @@ function ReviewItem({ review, reload }) {
   const name = visible(review.name, 80);
   return html`<li class="review"><header><h3><${Foreign} text=${review.name} max=${160} /></h3><${Mark} kind=${kind}>${review.state}<//><span class="muted">${review.kind}</span></header>
     ${review.signs.map((it) => html`<p class="failure"><strong>Look twice:</strong> <${Foreign} text=${it} max=${300} /></p>`)}
-    <${Diff} before=${review.before && prettyText(review.before)} now=${prettyText(review.now)} />
+    <${Diff} label=${`of ${name}`} before=${review.before && prettyText(review.before)} now=${prettyText(review.now)} />
     <div class="buttons"><${Action} kind="primary" label=${`Accept ${name}`} run=${() => run(true)}>Accept<//>${review.state !== "refused" && html`<${Action} label=${`Refuse ${name}`} run=${() => run(false)}>Refuse<//>`}
       <span class="muted mono">${review.digest.slice(0, 12)}</span></div></li>`;
 }
