@@ -33,12 +33,16 @@ fn main() -> io::Result<()> {
     }
     let digest = hex::encode(all.finalize())[..DIGEST_DIGITS].to_owned();
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
-    let mut table = format!("pub(crate) const DIGEST: &str = {digest:?};\npub(crate) const FILES: &[Asset] = &[\n");
+    let mut table = format!(
+        "pub(crate) const DIGEST: &str = {digest:?};\npub(crate) const FILES: &[Asset] = &[\n"
+    );
     for (at, (name, bytes)) in files.iter().enumerate() {
-        let kind = kind_of(name).unwrap_or_else(|| panic!("assets/{name}: a kind of file that is not served"));
+        let kind = kind_of(name)
+            .unwrap_or_else(|| panic!("assets/{name}: a kind of file that is not served"));
         let bytes = if name == "index.html" {
             let text = String::from_utf8(bytes.clone()).expect("it is text");
-            text.replace("\"/assets/", &format!("\"/assets/{digest}/")).into_bytes()
+            text.replace("\"/assets/", &format!("\"/assets/{digest}/"))
+                .into_bytes()
         } else {
             bytes.clone()
         };

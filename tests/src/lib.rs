@@ -7,6 +7,7 @@ pub mod collector;
 pub mod fake;
 pub mod guarded;
 pub mod house;
+pub mod page;
 pub mod processes;
 pub mod real;
 pub mod real_clients;

@@ -287,7 +287,9 @@ impl Daemon {
             }
         };
         let answered = match hello.purpose {
-            Purpose::Session { .. } | Purpose::Shell { .. } | Purpose::Page if hello.build != self.build => {
+            Purpose::Session { .. } | Purpose::Shell { .. } | Purpose::Page
+                if hello.build != self.build =>
+            {
                 let answer = self.answer_other_build(&hello.build).await;
                 send_line(&mut stream, &answer).await
             }
@@ -386,7 +388,8 @@ impl Daemon {
         let _session = self.count_session();
         let pid = connection.pid.unwrap_or(0);
         if self.ended.lock().contains(&pid) {
-            let text = "a person ended this session on the web page; restart the MCP server in the client";
+            let text =
+                "a person ended this session on the web page; restart the MCP server in the client";
             let refused = DaemonReply::Refused(Report {
                 is_usage: false,
                 text: text.to_owned(),
@@ -467,7 +470,7 @@ impl Daemon {
             gateway: Arc::clone(&self.gateway),
             status: Arc::new(move || looking.read_status()),
             attend: Arc::new(move || Box::new(attended.count_session())),
-            stop: self.stop.clone(),
+            stop: self.http.stop_token(),
         };
         match self.page.open(daemon).await {
             Ok(url) => DaemonReply::Page { url },

@@ -25,7 +25,7 @@ pub struct PageDaemon {
     /// Counts an open page as a client until the returned value is dropped, so that the daemon does not
     /// end as idle.
     pub attend: Arc<dyn Fn() -> Box<dyn Send + Sync> + Send + Sync>,
-    /// Cancelled when the daemon ends.
+    /// Cancelled when the daemon ends, or makes room for another.
     pub stop: CancellationToken,
 }
 

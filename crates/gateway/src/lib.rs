@@ -93,5 +93,5 @@ pub use settings::{
 };
 pub use state_dir::{logs, marker};
 pub use surveys::LeftOut;
-pub use tools::{describe_json, search_json, search_text};
+pub use tools::{describe_as_json, describe_json, search_json, search_text};
 pub use wire::Opening;

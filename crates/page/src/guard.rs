@@ -138,11 +138,23 @@ mod tests {
             "http://127.0.0.1:7001",
             "http://evil.test",
         ] {
-            check(path, &[("host", OURS), site, json, ("origin", origin)], foreign);
+            check(
+                path,
+                &[("host", OURS), site, json, ("origin", origin)],
+                foreign,
+            );
         }
-        check("GET /", &[("host", OURS), ("origin", "http://evil.test")], foreign);
+        check(
+            "GET /",
+            &[("host", OURS), ("origin", "http://evil.test")],
+            foreign,
+        );
         let media = Err((415, "unsupported_media_type"));
-        for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"] {
+        for kind in [
+            "text/plain",
+            "application/x-www-form-urlencoded",
+            "multipart/form-data",
+        ] {
             let kind = ("content-type", kind);
             check(path, &[("host", OURS), site, kind, ours], media);
         }
@@ -153,13 +165,25 @@ mod tests {
     fn the_api_is_for_our_page_alone() {
         let foreign = Err((403, "foreign_site"));
         let path = "GET /api/v1/overview";
-        check(path, &[("host", OURS), ("sec-fetch-site", "same-origin")], Ok(()));
+        check(
+            path,
+            &[("host", OURS), ("sec-fetch-site", "same-origin")],
+            Ok(()),
+        );
         check(path, &[("host", OURS)], foreign);
         for site in ["cross-site", "same-site", "none"] {
             check(path, &[("host", OURS), ("sec-fetch-site", site)], foreign);
         }
-        check("GET /", &[("host", OURS), ("sec-fetch-site", "none")], Ok(()));
-        let twice = [("host", OURS), ("sec-fetch-site", "same-origin"), ("sec-fetch-site", "none")];
+        check(
+            "GET /",
+            &[("host", OURS), ("sec-fetch-site", "none")],
+            Ok(()),
+        );
+        let twice = [
+            ("host", OURS),
+            ("sec-fetch-site", "same-origin"),
+            ("sec-fetch-site", "none"),
+        ];
         check(path, &twice, foreign);
     }
 

@@ -88,7 +88,11 @@ impl Hub {
             });
             let (page, builder, state) = building.await.map_err(anyhow::Error::from)?;
             let (sender, _) = broadcast::channel(CHANGES_WAITING_MAX);
-            *current = Some(Current { n: 1, state, sender });
+            *current = Some(Current {
+                n: 1,
+                state,
+                sender,
+            });
             tokio::spawn(look(page, builder));
         }
         let current = current.as_ref().expect("it was set right above");
@@ -134,7 +138,9 @@ async fn look(page: Arc<PageState>, mut builder: Builder) {
         if !changes.is_empty() {
             now.n += 1;
             now.state = state;
-            let _ = now.sender.send((now.n, line(&Message::Change { n: now.n, changes })));
+            let _ = now
+                .sender
+                .send((now.n, line(&Message::Change { n: now.n, changes })));
         }
     }
 }
@@ -204,4 +210,107 @@ fn line(message: &Message) -> Bytes {
     let mut line = serde_json::to_vec(message).unwrap_or_default();
     line.push(b'\n');
     line.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::{Pin, pin};
+
+    use daemon::page::PageDaemon;
+    use futures::StreamExt as _;
+    use gateway::{Gateway, Settings};
+    use serde_json::Value;
+
+    use super::*;
+    use crate::configure::{Changed, ConfigChange, Configure, Refused};
+
+    struct Fixed;
+
+    impl Configure for Fixed {
+        fn change(&self, _: &ConfigChange, _: bool) -> Result<Changed, Refused> {
+            Err(Refused::NotFound("nothing changes".to_owned()))
+        }
+    }
+
+    fn page(folder: &tempfile::TempDir) -> Arc<PageState> {
+        let settings = Settings::in_folder(folder.path().join("state"));
+        let daemon = PageDaemon {
+            gateway: Gateway::new(settings).unwrap(),
+            status: Arc::new(Default::default),
+            attend: Arc::new(|| Box::new(())),
+            stop: CancellationToken::new(),
+        };
+        let authority = "127.0.0.1:7000".to_owned();
+        Arc::new(PageState::new(daemon, Arc::new(Fixed), authority))
+    }
+
+    async fn kind_of(tab: &mut Pin<&mut impl Stream<Item = Bytes>>) -> String {
+        let line: Value = serde_json::from_slice(&tab.next().await.unwrap()).unwrap();
+        line["type"].as_str().unwrap().to_owned()
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn nothing_looks_for_changes_once_the_last_tab_is_closed() {
+        let folder = tempfile::tempdir().unwrap();
+        let page = page(&folder);
+        let gone = CancellationToken::new();
+        {
+            let first = Hub::follow(Arc::clone(&page), gone.clone()).await.unwrap();
+            let second = Hub::follow(Arc::clone(&page), gone.clone()).await.unwrap();
+            let (mut first, mut second) = (pin!(first), pin!(second));
+            assert_eq!(kind_of(&mut first).await, "snapshot");
+            assert_eq!(kind_of(&mut second).await, "snapshot");
+            assert!(page.hub.0.lock().await.is_some());
+        }
+        while page.hub.0.lock().await.is_some() {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_tab_that_does_not_read_gets_a_snapshot_in_place_of_changes() {
+        let folder = tempfile::tempdir().unwrap();
+        let page = page(&folder);
+        let gone = CancellationToken::new();
+        let tab = Hub::follow(Arc::clone(&page), gone.clone()).await.unwrap();
+        let mut tab = pin!(tab);
+        {
+            let mut current = page.hub.0.lock().await;
+            let current = current.as_mut().unwrap();
+            for _ in 0..=CHANGES_WAITING_MAX {
+                current.n += 1;
+                let changes = Vec::new();
+                let change = line(&Message::Change {
+                    n: current.n,
+                    changes,
+                });
+                current.sender.send((current.n, change)).unwrap();
+            }
+        }
+        assert_eq!(kind_of(&mut tab).await, "snapshot");
+        assert_eq!(kind_of(&mut tab).await, "gap");
+        assert_eq!(kind_of(&mut tab).await, "snapshot");
+        gone.cancel();
+        let mut last = kind_of(&mut tab).await;
+        while last == "change" {
+            last = kind_of(&mut tab).await;
+        }
+        assert_eq!(last, "end");
+        assert!(tab.next().await.is_none());
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn one_tab_too_many_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let page = page(&folder);
+        let mut tabs = Vec::new();
+        for _ in 0..STREAMS_MAX {
+            let gone = CancellationToken::new();
+            tabs.push(Hub::follow(Arc::clone(&page), gone).await.unwrap());
+        }
+        let more = Hub::follow(Arc::clone(&page), CancellationToken::new()).await;
+        assert_eq!(more.err().map(|it| it.code), Some("too_many_streams"));
+        tabs.pop();
+        assert!(Hub::follow(page, CancellationToken::new()).await.is_ok());
+    }
 }

@@ -40,7 +40,11 @@ fn describe_route(route: &Route, error: &Schema) -> Value {
         content.insert("application/json".into(), json!({"schema": route.answer}));
     }
     for other in route.others {
-        let schema = if is_json { json!({"type": "string"}) } else { json!(route.answer) };
+        let schema = if is_json {
+            json!({"type": "string"})
+        } else {
+            json!(route.answer)
+        };
         content.insert((*other).into(), json!({"schema": schema}));
     }
     let mut operation = json!({
@@ -73,7 +77,9 @@ fn parameters(route: &Route) -> Vec<Value> {
     let properties = route.query.get("properties").and_then(Value::as_object);
     let in_query = properties.into_iter().flatten().map(|(name, schema)| {
         let mut schema = schema.clone();
-        let about = schema.as_object_mut().and_then(|it| it.remove("description"));
+        let about = schema
+            .as_object_mut()
+            .and_then(|it| it.remove("description"));
         json!({"name": name, "in": "query", "description": about, "schema": schema})
     });
     in_path.chain(in_query).collect()

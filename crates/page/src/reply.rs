@@ -132,7 +132,11 @@ mod tests {
             assert_eq!(headers[CACHE_CONTROL], NO_STORE);
             assert!(!headers.contains_key("set-cookie"));
             let names = headers.keys().map(HeaderName::as_str);
-            assert!(!names.into_iter().any(|it| it.starts_with("access-control-")));
+            assert!(
+                !names
+                    .into_iter()
+                    .any(|it| it.starts_with("access-control-"))
+            );
         }
         let policy = POLICY.split("; ").collect::<Vec<_>>();
         assert!(policy.contains(&"default-src 'none'") && !POLICY.contains("unsafe"));

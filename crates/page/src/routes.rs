@@ -248,7 +248,9 @@ fn read_query(query: &str, schema: &Schema) -> Result<Value, ApiError> {
     let properties = schema.get("properties");
     let mut object = Map::new();
     for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
-        let kind = properties.and_then(|it| it.get(&*name)).map(|it| &it["type"]);
+        let kind = properties
+            .and_then(|it| it.get(&*name))
+            .map(|it| &it["type"]);
         let is = |wanted: &str| match kind {
             Some(Value::Array(kinds)) => kinds.iter().any(|it| it == wanted),
             Some(kind) => kind == wanted,
@@ -276,7 +278,9 @@ mod tests {
     #[track_caller]
     fn check(path: &str, expected: Option<&[&str]>) {
         let values = match_path("/api/v1/tools/{server}/{tool}", path);
-        let values = values.as_ref().map(|it| it.iter().map(String::as_str).collect());
+        let values = values
+            .as_ref()
+            .map(|it| it.iter().map(String::as_str).collect());
         assert_eq!(values, expected.map(<[&str]>::to_vec));
     }
 
@@ -292,7 +296,12 @@ mod tests {
     #[test]
     fn a_path_with_another_method_says_which_it_has() {
         let routes = RouteTable::default().into_routes();
-        let status = |method: Method, path| routes.find(&method, path).err().map(|it| it.status.as_u16());
+        let status = |method: Method, path| {
+            routes
+                .find(&method, path)
+                .err()
+                .map(|it| it.status.as_u16())
+        };
         assert_eq!(status(Method::GET, "/api/v1/servers"), None);
         assert_eq!(status(Method::PUT, "/api/v1/servers"), Some(405));
         assert_eq!(status(Method::OPTIONS, "/api/v1/servers"), Some(405));

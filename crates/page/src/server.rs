@@ -1,6 +1,6 @@
 //! Serves the page on a loopback port of its own.
 
-use std::{convert::Infallible, net::Ipv4Addr, sync::Arc};
+use std::{convert::Infallible, net::Ipv4Addr, pin::pin, sync::Arc, time::Duration};
 
 use daemon::page::{PageDaemon, ServePage};
 use futures::future::BoxFuture;
@@ -33,7 +33,10 @@ use crate::{
 };
 
 /// The delay after a failed `accept`.
-const ACCEPT_REST: std::time::Duration = std::time::Duration::from_millis(100);
+const ACCEPT_REST: Duration = Duration::from_millis(100);
+
+/// The time that open connections have to end when the daemon does.
+const END_WAIT: Duration = Duration::from_millis(500);
 
 /// The page of a daemon. It is served from the first time that somebody opens it.
 pub struct Page {
@@ -101,7 +104,8 @@ impl ServePage for Page {
     fn open(&self, daemon: PageDaemon) -> BoxFuture<'_, Result<String, String>> {
         Box::pin(async move {
             let state = self.serve(daemon).await;
-            let state = state.map_err(|error| format!("error: the page cannot be served: {error:#}"))?;
+            let state =
+                state.map_err(|error| format!("error: the page cannot be served: {error:#}"))?;
             Ok(format!("{}/#{}", state.url, state.entrance.new_code()))
         })
     }
@@ -120,8 +124,7 @@ async fn accept(state: Arc<PageState>, listener: TcpListener) {
         };
         let state = Arc::clone(&state);
         tokio::spawn(async move {
-            let stop = state.daemon.stop.clone();
-            stop.run_until_cancelled(serve_connection(state, stream)).await;
+            serve_connection(state, stream).await;
             drop(place);
         });
     }
@@ -129,16 +132,25 @@ async fn accept(state: Arc<PageState>, listener: TcpListener) {
 
 async fn serve_connection(state: Arc<PageState>, stream: TcpStream) {
     let _ = stream.set_nodelay(true);
+    let stop = state.daemon.stop.clone();
     let answer = service_fn(move |request: Request<Incoming>| {
         let state = Arc::clone(&state);
         async move { Ok::<_, Infallible>(state.answer(request).await) }
     });
-    let served = http1::Builder::new()
+    let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(RECEIVE_TIMEOUT)
         .max_header_size(HEAD_BYTES_MAX)
-        .serve_connection(TokioIo::new(stream), answer)
-        .await;
+        .serve_connection(TokioIo::new(stream), answer);
+    let mut connection = pin!(connection);
+    let served = match stop.run_until_cancelled(connection.as_mut()).await {
+        Some(served) => served,
+        None => {
+            // A stream sends its last line.
+            connection.as_mut().graceful_shutdown();
+            timeout(END_WAIT, connection).await.unwrap_or(Ok(()))
+        }
+    };
     if let Err(error) = served {
         tracing::debug!(%error, "a connection to the page ended with an error");
     }
@@ -206,12 +218,19 @@ impl PageState {
 }
 
 async fn read_body(body: Incoming) -> Result<Vec<u8>, ApiError> {
-    let reading = timeout(RECEIVE_TIMEOUT, Limited::new(body, BODY_BYTES_MAX).collect());
+    let reading = timeout(
+        RECEIVE_TIMEOUT,
+        Limited::new(body, BODY_BYTES_MAX).collect(),
+    );
     match reading.await {
         Ok(Ok(body)) => Ok(body.to_bytes().to_vec()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => {
             let why = format!("the body is larger than {BODY_BYTES_MAX} bytes");
-            Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", why))
+            Err(ApiError::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "too_large",
+                why,
+            ))
         }
         Ok(Err(_)) => Err(ApiError::bad("the body was cut off")),
         Err(_) => {
@@ -232,5 +251,8 @@ fn respond_with_file(head: &Parts) -> Response<Body> {
         "/" => assets::find_name(INDEX),
         _ => path.strip_prefix("/assets/").and_then(assets::find),
     };
-    found.map_or_else(|| respond(Err(ApiError::not_found("there is no such file"))), asset)
+    found.map_or_else(
+        || respond(Err(ApiError::not_found("there is no such file"))),
+        asset,
+    )
 }

@@ -7,7 +7,10 @@ use std::{
 
 use files::clock::{now_ms, now_s, to_s};
 use fleet::{Launch, RunState, ServerState};
-use gateway::{Gateway, ServerSettings, Settings, Weight, describe_login, find_idle_rules};
+use gateway::{
+    Gateway, ServerSettings, Settings, Weight, clients::ConnectedClient, describe_login,
+    find_idle_rules, policy::ClientPolicy,
+};
 use registry::{CatalogServer, ServerCatalog, ToolUsage};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -48,6 +51,10 @@ pub(crate) struct DaemonRow {
     config_mistakes: Option<String>,
     pins: Option<String>,
     is_leaving: bool,
+    /// It changes with the configuration.
+    config_number: u64,
+    /// It changes with the known tools.
+    catalog_number: u64,
 }
 
 /// A configured server.
@@ -194,6 +201,8 @@ pub(crate) struct Builder {
     page: Arc<PageState>,
     close: Option<CloseLook>,
     minutes: Minutes,
+    /// The numbers of the configuration and of the catalog.
+    numbers: (u64, u64),
 }
 
 /// The figures that are read now and then, or when the configuration or the catalog changed.
@@ -226,6 +235,17 @@ impl Builder {
             page,
             close: None,
             minutes,
+            numbers: (0, 0),
+        }
+    }
+
+    /// Makes a builder of states without the calls of the last hour.
+    pub(crate) fn without_minutes(page: Arc<PageState>) -> Self {
+        Self {
+            page,
+            close: None,
+            minutes: Minutes::default(),
+            numbers: (0, 0),
         }
     }
 
@@ -235,13 +255,21 @@ impl Builder {
         let settings = gateway.settings();
         let catalog = gateway.catalog.registry.catalog();
         let mistakes = gateway.config_mistakes();
-        let close = self.close.take().filter(|it| {
-            let is_same = std::ptr::eq(it.settings.as_ptr(), Arc::as_ptr(&settings))
-                && std::ptr::eq(it.catalog.as_ptr(), Arc::as_ptr(&catalog))
-                && it.mistakes == mistakes;
-            is_same && it.at.elapsed() < LOOK_CLOSELY_EVERY
+        let mut close = self.close.take();
+        let is_same = close.as_ref().map_or((false, false), |it| {
+            let is_same = std::ptr::eq(it.settings.as_ptr(), Arc::as_ptr(&settings));
+            let is_known = std::ptr::eq(it.catalog.as_ptr(), Arc::as_ptr(&catalog));
+            (is_same, is_known)
         });
-        let close = close.unwrap_or_else(|| CloseLook::take(&self.page, &settings, &catalog, mistakes));
+        self.numbers.0 += u64::from(!is_same.0);
+        self.numbers.1 += u64::from(!is_same.1);
+        close = close.filter(|it| {
+            let is_new = it.at.elapsed() < LOOK_CLOSELY_EVERY && it.mistakes == mistakes;
+            is_new && is_same == (true, true)
+        });
+        let mut close =
+            close.unwrap_or_else(|| CloseLook::take(&self.page, &settings, &catalog, mistakes));
+        (close.daemon.config_number, close.daemon.catalog_number) = self.numbers;
         let states = gateway.servers.quick_states();
         let clients = gateway.clients.list();
         let names: BTreeMap<u64, String> = clients
@@ -254,58 +282,83 @@ impl Builder {
         };
         for server in &settings.servers {
             let of = states.iter().filter(|it| it.name == server.spec.name);
-            let known = catalog.servers.iter().find(|it| it.name == server.spec.name);
-            let row = close.server(&gateway, server, known, &of.clone().collect::<Vec<_>>(), &names);
+            let known = catalog
+                .servers
+                .iter()
+                .find(|it| it.name == server.spec.name);
+            let row = close.server(
+                &gateway,
+                server,
+                known,
+                &of.clone().collect::<Vec<_>>(),
+                &names,
+            );
             for waiting in of {
                 add_questions(&mut state.attention, waiting);
             }
             add_server(&mut state.attention, &row);
             state.servers.insert(row.name.clone(), row);
         }
-        for client in &clients {
-            let connection = &client.connection;
-            let row = ClientRow {
-                number: client.number,
-                name: client.info().map(|it| it.name.clone()),
-                version: client.info().and_then(|it| it.version.clone()),
-                transport: connection.transport,
-                pid: connection.pid,
-                cwd: connection.cwd.as_ref().map(|it| it.display().to_string()),
-                since_at: to_s(client.since),
-                calls: client.calls(),
-                caller: connection.caller.as_ref().map(ToString::to_string),
-                rule: policy_of(&settings, client).table,
-            };
-            // Commands come and go, and are no clients.
-            if connection.transport != "shell" {
-                state.clients.insert(client.number.to_string(), row);
-            }
-        }
-        for call in gateway.running_calls().list() {
-            let row = RunningRow {
-                id: call.id,
-                tool: call.tool.clone(),
-                client: call.client.clone(),
-                transport: call.transport,
-                since_ms: call.since_ms,
-                is_script: call.is_script,
-            };
-            state.running.insert(call.id.to_string(), row);
-        }
+        state.clients = list_clients(&settings, &clients);
+        state.running = list_running(&gateway);
         let (calls, errors) = gateway.count_calls();
         state.minutes = self.minutes.count((calls, errors));
-        state.totals.insert("totals".to_owned(), CountRow { calls, errors });
-        state.daemon.insert("daemon".to_owned(), close.daemon.clone());
+        state
+            .totals
+            .insert("totals".to_owned(), CountRow { calls, errors });
+        state
+            .daemon
+            .insert("daemon".to_owned(), close.daemon.clone());
         self.close = Some(close);
         state
     }
 }
 
-/// Returns the rules for a client in these settings.
-pub(crate) fn policy_of(
+/// Returns the clients; commands come and go, and are none.
+fn list_clients(
     settings: &Settings,
-    client: &gateway::clients::ConnectedClient,
-) -> gateway::policy::ClientPolicy {
+    clients: &[Arc<ConnectedClient>],
+) -> BTreeMap<String, ClientRow> {
+    let clients = clients
+        .iter()
+        .filter(|it| it.connection.transport != "shell");
+    let rows = clients.map(|client| {
+        let connection = &client.connection;
+        let row = ClientRow {
+            number: client.number,
+            name: client.info().map(|it| it.name.clone()),
+            version: client.info().and_then(|it| it.version.clone()),
+            transport: connection.transport,
+            pid: connection.pid,
+            cwd: connection.cwd.as_ref().map(|it| it.display().to_string()),
+            since_at: to_s(client.since),
+            calls: client.calls(),
+            caller: connection.caller.as_ref().map(ToString::to_string),
+            rule: policy_of(settings, client).table,
+        };
+        (client.number.to_string(), row)
+    });
+    rows.collect()
+}
+
+fn list_running(gateway: &Gateway) -> BTreeMap<String, RunningRow> {
+    let calls = gateway.running_calls().list().into_iter();
+    let rows = calls.map(|call| {
+        let row = RunningRow {
+            id: call.id,
+            tool: call.tool.clone(),
+            client: call.client.clone(),
+            transport: call.transport,
+            since_ms: call.since_ms,
+            is_script: call.is_script,
+        };
+        (call.id.to_string(), row)
+    });
+    rows.collect()
+}
+
+/// Returns the rules for a client in these settings.
+pub(crate) fn policy_of(settings: &Settings, client: &ConnectedClient) -> ClientPolicy {
     let announced = client.info().map(|it| it.name.as_str());
     let rule = client.connection.rule.as_deref();
     settings.clients.of(rule.or(announced))
@@ -321,7 +374,9 @@ impl CloseLook {
         let gateway = &page.daemon.gateway;
         let status = (page.daemon.status)();
         let servers = status.servers.iter();
-        let memory = servers.filter_map(|it| Some((it.pid?, it.memory_bytes?))).collect();
+        let memory = servers
+            .filter_map(|it| Some((it.pid?, round(it.memory_bytes?))))
+            .collect();
         let files = settings.private_files();
         let logins = settings.enabled().map(|server| {
             let name = &server.spec.name;
@@ -331,7 +386,11 @@ impl CloseLook {
             let needed = gateway.catalog.needs_login(name, is_stale);
             (name.clone(), (login, needed))
         });
-        let pins = gateway.catalog.registry.pin_trouble().map(|it| it.to_string());
+        let pins = gateway
+            .catalog
+            .registry
+            .pin_trouble()
+            .map(|it| it.to_string());
         let mut attention = BTreeMap::new();
         add_mistakes(&mut attention, mistakes.as_deref(), pins.as_deref());
         add_reviews(&mut attention, gateway);
@@ -346,10 +405,11 @@ impl CloseLook {
                 started_at: status.started_at,
                 config: status.config.display().to_string(),
                 state_dir: status.state_dir.display().to_string(),
-                memory_bytes: status.memory_bytes,
+                memory_bytes: status.memory_bytes.map(round),
                 config_mistakes: mistakes.clone(),
                 pins,
                 is_leaving: status.is_leaving,
+                ..DaemonRow::default()
             },
             mistakes,
             memory,
@@ -402,7 +462,10 @@ impl CloseLook {
             login_required,
             login,
             starts: processes.iter().map(|it| it.starts).sum(),
-            memory_bytes: processes.iter().filter_map(|it| it.memory_bytes).reduce(|a, b| a + b),
+            memory_bytes: processes
+                .iter()
+                .filter_map(|it| it.memory_bytes)
+                .reduce(|a, b| a + b),
             processes,
         }
     }
@@ -424,6 +487,11 @@ impl CloseLook {
             last_error_at: last_error.map(|(at, _)| to_s(*at)),
         }
     }
+}
+
+/// Rounds memory to MiB: smaller differences are no change.
+fn round(bytes: u64) -> u64 {
+    bytes >> 20 << 20
 }
 
 fn sum_usage(usage: &[ToolUsage]) -> BTreeMap<String, (u64, Option<u64>)> {
@@ -547,7 +615,11 @@ fn add_reviews(attention: &mut Attention, gateway: &Gateway) {
 fn add_idle_rules(attention: &mut Attention, gateway: &Gateway, settings: &Settings) {
     let known = gateway::list_known_names(&gateway.catalog.registry, settings);
     let found = find_idle_rules(settings, known, &[], &Default::default());
-    for rule in found.idle.into_iter().filter(|it| it.weight == Weight::Safety) {
+    for rule in found
+        .idle
+        .into_iter()
+        .filter(|it| it.weight == Weight::Safety)
+    {
         let row = AttentionRow {
             kind: "rule",
             server: None,
@@ -600,9 +672,11 @@ impl Minutes {
             row.calls += new.calls;
             row.errors += new.errors;
         }
-        self.by_minute.retain(|minute, _| minute + MINUTES_MAX > now);
+        self.by_minute
+            .retain(|minute, _| minute + MINUTES_MAX > now);
         let rows = self.by_minute.iter();
-        rows.map(|(minute, row)| (minute.to_string(), *row)).collect()
+        rows.map(|(minute, row)| (minute.to_string(), *row))
+            .collect()
     }
 }
 
@@ -640,7 +714,11 @@ mod tests {
         let changes = state(1, &[1, 2]).changes_to(&state(2, &[2, 3]));
         let at = |change: &Change| (change.at.join("/"), change.value.is_null());
         let at: Vec<_> = changes.iter().map(at).collect();
-        let expected = [("running/1", true), ("running/3", false), ("totals/totals", false)];
+        let expected = [
+            ("running/1", true),
+            ("running/3", false),
+            ("totals/totals", false),
+        ];
         assert_eq!(at, expected.map(|(key, gone)| (key.to_owned(), gone)));
         assert_eq!(changes[2].value, json!({"calls": 2, "errors": 0}));
         assert_eq!(state(1, &[1]).changes_to(&state(1, &[1])), []);
@@ -651,7 +729,13 @@ mod tests {
         let mut minutes = Minutes::default();
         minutes.by_minute.insert(7, CountRow::default());
         let rows = minutes.count((3, 1));
-        assert_eq!(rows.values().copied().collect::<Vec<_>>(), [CountRow { calls: 3, errors: 1 }]);
+        assert_eq!(
+            rows.values().copied().collect::<Vec<_>>(),
+            [CountRow {
+                calls: 3,
+                errors: 1
+            }]
+        );
         let rows = minutes.count((5, 1));
         let sum: u64 = rows.values().map(|it| it.calls).sum();
         assert_eq!(sum, 5);

@@ -49,8 +49,7 @@ impl PageEditor {
         let changed = changed.map_err(refuse)?;
         let (message, name) = changed.value;
         // An edit that changes nothing is not committed.
-        let (path, before, after) =
-            texts.unwrap_or_else(|| (changed.path, None, String::new()));
+        let (path, before, after) = texts.unwrap_or_else(|| (changed.path, None, String::new()));
         Ok(Changed {
             message,
             name,
@@ -106,7 +105,12 @@ impl PageEditor {
     fn check_rule(&self, number: usize, shown: &Map<String, Value>) -> Result<(), Refused> {
         let config = config::load(&self.overrides, &Environment::of_process());
         let config = config.map_err(|error| invalid(&error))?;
-        let rule = config.gateway.policy.written().nth(number.saturating_sub(1)).cloned();
+        let rule = config
+            .gateway
+            .policy
+            .written()
+            .nth(number.saturating_sub(1))
+            .cloned();
         match rule {
             None => Err(Refused::NotFound(format!("there is no rule {number}"))),
             Some(rule) if rule == *shown => Ok(()),
@@ -123,12 +127,15 @@ fn write_rule(rule: &Map<String, Value>) -> Result<Vec<(&str, String)>, Refused>
     let write = |(key, value): (&'_ String, &Value)| match value {
         Value::String(text) => Ok(text.clone()),
         _ => Err(Refused::Invalid {
-            text: format!("`{key}` must be a text\nhint: edit the configuration for lists and arguments"),
+            text: format!(
+                "`{key}` must be a text\nhint: edit the configuration for lists and arguments"
+            ),
             field: Some(key.clone()),
         }),
     };
     let keys = rule.iter().filter(|(_, value)| *value != "");
-    keys.map(|(key, value)| Ok((key.as_str(), write((key, value))?))).collect()
+    keys.map(|(key, value)| Ok((key.as_str(), write((key, value))?)))
+        .collect()
 }
 
 /// Returns the server that a page asks for, as it is to be written.
@@ -196,7 +203,9 @@ fn refuse(error: EditError) -> Refused {
 /// The mistakes of the changed file, in the words of `config check`, at the key of the first.
 fn invalid(error: &ConfigError) -> Refused {
     let key = error.mistakes.first().map(|it| it.key.as_str());
-    let field = key.and_then(|key| key.rsplit('.').next()).filter(|it| !it.is_empty());
+    let field = key
+        .and_then(|key| key.rsplit('.').next())
+        .filter(|it| !it.is_empty());
     Refused::Invalid {
         text: error.to_string(),
         field: field.map(str::to_owned),

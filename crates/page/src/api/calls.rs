@@ -100,8 +100,13 @@ pub(crate) async fn list(call: Call<CallsQuery, Nothing>) -> Result<Calls, ApiEr
             let n = line["n"].as_u64().unwrap_or(0);
             let is_before = asked.before.is_none_or(|before| n < before);
             let at = line["at"].as_str();
-            let is_before = is_before && until.as_deref().is_none_or(|until| at.is_some_and(|at| at < until));
-            let is_of = asked.session.is_none_or(|it| line["session"].as_u64() == Some(it));
+            let is_before = is_before
+                && until
+                    .as_deref()
+                    .is_none_or(|until| at.is_some_and(|at| at < until));
+            let is_of = asked
+                .session
+                .is_none_or(|it| line["session"].as_u64() == Some(it));
             if is_before && is_of {
                 is_more = calls.len() == limit;
                 if !is_more {
@@ -149,7 +154,11 @@ impl LoggedCall {
 
 fn command(line: &serde_json::Map<String, Value>) -> Option<String> {
     let text = |key: &str| line.get(key)?.as_str();
-    let tool = format!("{}/{}", text("server").filter(|it| !it.is_empty())?, text("tool")?);
+    let tool = format!(
+        "{}/{}",
+        text("server").filter(|it| !it.is_empty())?,
+        text("tool")?
+    );
     let tool = printable::quote_word(&tool);
     let arguments = line.get("arguments")?;
     if !arguments.is_object() {
@@ -162,7 +171,8 @@ fn command(line: &serde_json::Map<String, Value>) -> Option<String> {
 pub(crate) async fn read_result(call: Call<PartQuery, Nothing>) -> Result<CallResult, ApiError> {
     let handle = &call.path[0];
     let part = call.query.part.unwrap_or(1);
-    let input = json!({"tool_name": "proxy/read_result", "tool_input": {"handle": handle, "part": part}});
+    let input =
+        json!({"tool_name": "proxy/read_result", "tool_input": {"handle": handle, "part": part}});
     run(&call.page.daemon.gateway, &input).await
 }
 
@@ -190,8 +200,14 @@ mod tests {
     fn a_call_with_its_arguments_can_be_repeated() {
         let line = r#"{"n":1,"server":"git","tool":"log","arguments":{"a":"it's"},"digest":"x"}"#;
         check(line, Some(r#"proxy call git/log '{"a":"it'\''s"}'"#));
-        check(r#"{"n":1,"server":"git","tool":"log","arguments":"sha256:00"}"#, None);
-        check(r#"{"n":1,"server":"git","prompt":"log","arguments":{}}"#, None);
+        check(
+            r#"{"n":1,"server":"git","tool":"log","arguments":"sha256:00"}"#,
+            None,
+        );
+        check(
+            r#"{"n":1,"server":"git","prompt":"log","arguments":{}}"#,
+            None,
+        );
         check(r#"{"n":1,"lost":3}"#, None);
     }
 }

@@ -156,12 +156,16 @@ pub(crate) async fn add_rule(call: Call<Nothing, NewRule>) -> Result<Done, ApiEr
         dry_run,
     } = call.body;
     let number = position.unwrap_or(1).max(1);
-    call.page.change(ConfigChange::AddRule { number, rule }, dry_run).await
+    call.page
+        .change(ConfigChange::AddRule { number, rule }, dry_run)
+        .await
 }
 
 pub(crate) async fn remove_rule(call: Call<Nothing, RemovedRule>) -> Result<Done, ApiError> {
     let number = call.path[0].parse().ok().filter(|number| *number > 0);
     let number = number.ok_or_else(|| ApiError::not_found("there is no such rule"))?;
     let RemovedRule { rule, dry_run } = call.body;
-    call.page.change(ConfigChange::RemoveRule { number, rule }, dry_run).await
+    call.page
+        .change(ConfigChange::RemoveRule { number, rule }, dry_run)
+        .await
 }

@@ -21,7 +21,15 @@ const TOP_DEFAULT: usize = 1000;
 
 /// The columns of the CSV.
 const COLUMNS: [&str; 9] = [
-    "name", "calls", "errors", "p50_us", "p95_us", "tokens_in", "tokens_out", "tokens_cut", "cuts",
+    "name",
+    "calls",
+    "errors",
+    "p50_us",
+    "p95_us",
+    "tokens_in",
+    "tokens_out",
+    "tokens_cut",
+    "cuts",
 ];
 
 /// The grouping of figures.
@@ -65,7 +73,11 @@ pub(crate) async fn read(call: Call<FiguresQuery, Nothing>) -> Result<Reply, Api
         Group::Day => By::Day,
     };
     let gateway = Arc::clone(&call.page.daemon.gateway);
-    gateway.catalog.generation().await.map_err(|error| super::tools::explain(&error))?;
+    gateway
+        .catalog
+        .generation()
+        .await
+        .map_err(|error| super::tools::explain(&error))?;
     let reading = tokio::task::spawn_blocking(move || {
         let days = asked.days.unwrap_or(DAYS_DEFAULT).max(1);
         figures_json(&gateway, by, days, asked.top.unwrap_or(TOP_DEFAULT))

@@ -97,7 +97,8 @@ pub(crate) async fn decide(call: Call<Nothing, ReviewDecision>) -> Result<Done, 
         let registry = &gateway.catalog.registry;
         let reviews = registry.list_reviews(None).list.into_iter();
         let mut shown = reviews.map(|it| it.shown).filter(|it| it.name() == name);
-        let changed = || ApiError::conflict(format!("{name} changed or was decided since it was shown"));
+        let changed =
+            || ApiError::conflict(format!("{name} changed or was decided since it was shown"));
         let shown = shown.find(|it| it.digest == digest).ok_or_else(changed)?;
         match registry.decide(&[shown], accept) {
             Ok(()) => {

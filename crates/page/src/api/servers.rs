@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use fleet::Launch;
+use fleet::{Launch, Sandbox};
 use gateway::{Gateway, survey};
 use recipes::{Auth, Recipe, StartMethod};
 use schemars::JsonSchema;
@@ -35,6 +35,8 @@ pub(crate) struct Servers {
 pub(crate) struct Detail {
     server: ServerRow,
     launch: LaunchRow,
+    /// What it may write and reach, if that is restricted.
+    sandbox: Option<String>,
     /// The last lines of its stderr.
     log: Vec<String>,
     /// The changes of its definitions, the newest first.
@@ -117,7 +119,7 @@ pub(crate) async fn list(call: Call<Nothing, Nothing>) -> Result<Servers, ApiErr
 }
 
 async fn rows(page: Arc<PageState>) -> Result<Vec<ServerRow>, ApiError> {
-    let building = tokio::task::spawn_blocking(move || Builder::new(page).build());
+    let building = tokio::task::spawn_blocking(move || Builder::without_minutes(page).build());
     let state = building.await.map_err(anyhow::Error::from)?;
     Ok(state.servers.into_values().collect())
 }
@@ -143,8 +145,17 @@ pub(crate) async fn detail(call: Call<Nothing, Nothing>) -> Result<Detail, ApiEr
                 },
                 |it| describe_launch(&it.spec.launch),
             ),
+            sandbox: settings
+                .server(&name)
+                .and_then(|it| it.spec.sandbox.as_ref())
+                .map(describe_sandbox),
             log: read_log(&fleet::log_path(&gateway::logs(&settings.state_dir), &name)),
-            history: history.into_iter().rev().take(HISTORY_MAX).map(HistoryRow::from).collect(),
+            history: history
+                .into_iter()
+                .rev()
+                .take(HISTORY_MAX)
+                .map(HistoryRow::from)
+                .collect(),
             tools: entries
                 .map(|it| ToolRow {
                     name: it.at.to_string(),
@@ -179,7 +190,9 @@ impl From<registry::HistoryEntry> for HistoryRow {
 fn describe_launch(launch: &Launch) -> LaunchRow {
     match launch {
         Launch::Child { command, args, .. } => {
-            let words = std::iter::once(command).chain(args).map(ToString::to_string);
+            let words = std::iter::once(command)
+                .chain(args)
+                .map(ToString::to_string);
             let words: Vec<String> = words.collect();
             let words = printable::mask_arguments(words.iter().map(String::as_str));
             let words: Vec<String> = words.iter().map(|it| printable::quote_word(it)).collect();
@@ -196,6 +209,15 @@ fn describe_launch(launch: &Launch) -> LaunchRow {
             kind: "commands",
             text: String::new(),
         },
+    }
+}
+
+fn describe_sandbox(sandbox: &Sandbox) -> String {
+    let folders: Vec<String> = sandbox.write.iter().map(ToString::to_string).collect();
+    let network = if sandbox.network { "" } else { ", no network" };
+    match folders.as_slice() {
+        [] => format!("writes nowhere{network}"),
+        folders => format!("writes to {}{network}", folders.join(", ")),
     }
 }
 
@@ -243,7 +265,10 @@ pub(crate) async fn act(call: Call<Nothing, Empty>) -> Result<Done, ApiError> {
 }
 
 async fn reindex(gateway: &Arc<Gateway>, name: ServerName) -> Result<Done, ApiError> {
-    let is_enabled = gateway.settings().server(&name).is_some_and(|it| it.enabled);
+    let is_enabled = gateway
+        .settings()
+        .server(&name)
+        .is_some_and(|it| it.enabled);
     if !is_enabled {
         let why = format!("{name} is disabled");
         return Err(ApiError::conflict(why).next(format!("proxy servers enable {name}")));
@@ -273,7 +298,9 @@ pub(crate) async fn add(call: Call<Nothing, NewServerRequest>) -> Result<Done, A
         let error = ApiError::forbidden("command_refused", why).at("command");
         return Err(error.next("proxy add NAME -- COMMAND"));
     }
-    call.page.change(ConfigChange::AddServer(request), false).await
+    call.page
+        .change(ConfigChange::AddServer(request), false)
+        .await
 }
 
 pub(crate) async fn recipes(call: Call<RecipesQuery, Nothing>) -> Result<Recipes, ApiError> {

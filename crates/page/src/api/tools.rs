@@ -92,7 +92,8 @@ async fn list(gateway: &Gateway, query: &Query, limit: Option<usize>) -> Result<
     let generation = generation.map_err(|error| explain(&error))?;
     let is_of = |entry: &&Entry| {
         let category = query.category.as_deref();
-        let is_in = category.is_none_or(|it| entry.at.server.as_str() == it || entry.category == it);
+        let is_in =
+            category.is_none_or(|it| entry.at.server.as_str() == it || entry.category == it);
         let view = query.view.as_deref();
         let is_seen = view.is_none_or(|it| it.refuses(&entry.at.server, &entry.category).is_none());
         is_in && is_seen && query.tags.iter().all(|tag| entry.tags.contains(tag))
@@ -107,17 +108,23 @@ async fn list(gateway: &Gateway, query: &Query, limit: Option<usize>) -> Result<
     });
     let is_whole = query.category.is_none() && query.tags.is_empty() && query.view.is_none();
     let hidden = generation.blocked().filter(|_| is_whole);
-    let hidden = hidden.map(|at| json!({"name": at.to_string(), "purpose": "", "category": "", "hidden": true}));
+    let hidden = hidden
+        .map(|at| json!({"name": at.to_string(), "purpose": "", "category": "", "hidden": true}));
     let all: Vec<Value> = tools.chain(hidden).collect();
     let total = all.len();
     let limit = limit.unwrap_or(LISTED_MAX).min(LISTED_MAX);
     let tools: Vec<Value> = all.into_iter().skip(query.offset).take(limit).collect();
-    Ok(Object(json!({"found": tools.len(), "total": total, "tools": tools})))
+    Ok(Object(
+        json!({"found": tools.len(), "total": total, "tools": tools}),
+    ))
 }
 
 pub(crate) async fn describe(call: Call<Nothing, Nothing>) -> Result<Object, ApiError> {
     let catalog = &call.page.daemon.gateway.catalog;
-    let generation = catalog.generation().await.map_err(|error| explain(&error))?;
+    let generation = catalog
+        .generation()
+        .await
+        .map_err(|error| explain(&error))?;
     let name = call.path.join("/");
     let entry = catalog.find(&generation, &name).await;
     let entry = entry.map_err(|error| explain(&error))?;

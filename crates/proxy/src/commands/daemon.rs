@@ -31,8 +31,8 @@ use crate::{
     event_loop::run_async,
     exit::Exit,
     live,
-    page_editor::PageEditor,
     logging::{LOG_DEFAULT, filter_ours, start_log_to},
+    page_editor::PageEditor,
     report,
     signals::watch,
 };

@@ -37,7 +37,11 @@ impl WebArgs {
             Ok(DaemonReply::Page { url }) => url,
             Ok(DaemonReply::Refused(report)) | Err(NoDaemon::Reported(report)) => {
                 report::say(&report.text);
-                return Ok(if report.is_usage { Exit::Usage } else { Exit::Nothing });
+                return Ok(if report.is_usage {
+                    Exit::Usage
+                } else {
+                    Exit::Nothing
+                });
             }
             Ok(answer) => bail!("the daemon answered with {answer:?}"),
             Err(NoDaemon::Failed(error)) => return Err(error),

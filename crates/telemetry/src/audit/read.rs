@@ -91,7 +91,8 @@ pub fn read_newest(
             let Some(line) = line.filter(|line| line["n"].is_u64()) else {
                 continue;
             };
-            let is_older = |since: &String| line["at"].as_str().is_some_and(|at| at < since.as_str());
+            let is_older =
+                |since: &String| line["at"].as_str().is_some_and(|at| at < since.as_str());
             if since.as_ref().is_some_and(is_older) {
                 return Ok(());
             }
