@@ -139,7 +139,7 @@ export function useSettled(value, ms) {
   return settled;
 }
 
-/** @typedef {{message: string, bad?: boolean, nextStep?: string, undo?: string|null, diff?: string|null}} Notice */
+/** @typedef {{message: string, bad?: boolean, nextStep?: string, undo?: number|null, diff?: string|null}} Notice */
 
 /** @type {(notice: Notice|null) => void} */
 let showNotice = () => {};

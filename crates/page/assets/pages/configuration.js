@@ -24,7 +24,7 @@ function RuleItem({ it, marked, remove }) {
     <div class="grow"><div>${matchesOf(it.rule).map(({ name, value }) => html`<span class="match"><span class="muted">${name}</span> <code><${Foreign} text=${value} max=${300} /></code></span>`)}${matchesOf(it.rule).length === 0 && "every call"}</div>
       ${it.rule.reason && html`<p class="muted"><${Foreign} text=${it.rule.reason} max=${300} /></p>`}
       ${it.idle && html`<p><${Mark} kind="warn">matches nothing<//> <span class="muted"><${Foreign} text=${it.idle} max=${400} /></span> <${NextStep} step=${it.next_step} /></p>`}</div>
-    <a class="num" href=${to(["calls"], { since: "30d", server, tool, client: one(it.rule.client) })}>${plural(it.hits, "hit")}<span class="sr"> of rule ${it.number} in 30 days</span></a>
+    <a class="num" href=${to(["calls"], { server, tool, client: one(it.rule.client) })}>${plural(it.hits, "hit")}<span class="sr"> of rule ${it.number}</span></a>
     <button type="button" aria-label=${`Remove rule ${it.number}`} onClick=${remove}>Remove</button></li>`;
 }
 
@@ -89,14 +89,14 @@ export function Configuration({ query }) {
   const daemon = useLive((it) => it.state.daemon).get("daemon");
   const rules = useLive((it) => it.state.attention);
   const { data, error, reload } = useFetch("/configuration", [daemon?.config_mistakes, [...rules.values()].filter((it) => it.kind === "rule").length]);
-  const [removes, setRemoves] = useState(/** @type {number|null} */ (null));
+  const [removes, setRemoves] = useState(/** @type {NumberedRule|null} */ (null));
   /** @type {import("../types.js").Configuration|null} */
   const it = data;
   useEffect(() => {
     if (query.rule) document.querySelector("li.marked")?.scrollIntoView({ block: "center" });
   }, [query.rule, it]);
   const mistakes = it?.mistakes ?? daemon?.config_mistakes;
-  const undo = async (/** @type {string} */ id) => {
+  const undo = async (/** @type {number} */ id) => {
     await act(() => post(path("changes", id, "undo")));
     reload();
   };
@@ -105,8 +105,8 @@ export function Configuration({ query }) {
     ${mistakes && html`<section aria-labelledby="mistakes"><h2 id="mistakes">Mistakes</h2><p>The previous configuration stays in effect until these are corrected.</p><${Pre} text=${mistakes} label="Mistakes of the configuration" /></section>`}
     ${it && html`<section aria-labelledby="rules"><header class="toolbar"><h2 id="rules" class="grow">Rules</h2>${!query.add && html`<a class="button primary" href="#/configuration?add=1">Add a rule</a>`}</header>
       ${query.add && html`<${AddRule} key=${JSON.stringify(query)} query=${query} rules=${it.rules.length} reload=${reload} close=${() => setQuery({ add: "", decision: "", server: "", tool: "", client: "" })} />`}
-      ${it.rules.length === 0 ? html`<p class="muted">No rules: the preset decides about every call.</p>` : html`<ol class="list rules">${it.rules.map((rule) => html`<${RuleItem} key=${rule.number} it=${rule} marked=${query.rule === String(rule.number)} remove=${() => setRemoves(rule.number)} />`)}</ol>`}
-      ${removes && html`<${RuleDialog} title=${`Remove rule ${removes}?`} remove=${removes} button="Remove the rule" onClose=${() => setRemoves(null)} onDone=${reload} />`}</section>
+      ${it.rules.length === 0 ? html`<p class="muted">No rules: the preset <code>${it.policy}</code> decides about every call.</p>` : html`<ol class="list rules">${it.rules.map((rule) => html`<${RuleItem} key=${rule.number} it=${rule} marked=${query.rule === String(rule.number)} remove=${() => setRemoves(rule)} />`)}</ol><p class="muted">If no rule matches, the preset <code>${it.policy}</code> decides. Hits are those among the newest ${plural(it.hits_among, "call")}.</p>`}
+      ${removes && html`<${RuleDialog} title=${`Remove rule ${removes.number}?`} rule=${removes.rule} remove=${removes.number} button="Remove the rule" onClose=${() => setRemoves(null)} onDone=${reload} />`}</section>
     <${Bench} />
     <section aria-labelledby="changes"><h2 id="changes">Changes made here</h2>${it.changes.length === 0 ? html`<p class="muted">This page has changed nothing yet.</p>` : html`<ul class="list">${it.changes.map((change) => html`<li class="column" key=${change.id}>
       <div class="toolbar"><span class="grow"><${Foreign} text=${change.message} max=${300} /></span><time class="muted" datetime=${new Date(change.at * 1000).toISOString()}>${formatTime(change.at * 1000)}</time>${change.can_undo && html`<${Action} label=${`Undo: ${visible(change.message, 80)}`} run=${() => undo(change.id)}>Undo<//>`}</div>

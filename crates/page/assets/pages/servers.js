@@ -7,6 +7,7 @@ import { useLive } from "../live.js";
 import { formatBytes, formatCount, formatTime, plural, visible } from "../text.js";
 import { Action, Ago, Confirm, Failure, Field, Figure, Foreign, Mark, NextStep, Pre, Table, act, html, setQuery, to, useFetch } from "../ui.js";
 import { AddServer } from "./add.js";
+import { toTool } from "./tools.js";
 
 /** @typedef {import("../types.js").Server} Server */
 
@@ -74,7 +75,7 @@ function Detail({ name }) {
 /** @param {{detail: import("../types.js").ServerDetail}} props */
 function Rest({ detail }) {
   const { name } = detail.server;
-  const names = (/** @type {string} */ verb, /** @type {string[]} */ list) => list.length > 0 && html`<div><span class="muted">${verb}</span> ${list.slice(0, 12).map((it, i) => html`${i > 0 && ", "}<a class="mono" href=${to(["tools", name, it])}><${Foreign} text=${it} max=${60} /></a>`)}${list.length > 12 && ` and ${list.length - 12} more`}</div>`;
+  const names = (/** @type {string} */ verb, /** @type {string[]} */ list) => list.length > 0 && html`<div><span class="muted">${verb}</span> ${list.slice(0, 12).map((it, i) => html`${i > 0 && ", "}<a class="mono" href=${toTool(`${name}/${it}`)}><${Foreign} text=${it} max=${60} /></a>`)}${list.length > 12 && ` and ${list.length - 12} more`}</div>`;
   return html`<h3>Log</h3>${detail.log.length ? html`<${Pre} text=${detail.log.join("\n")} label=${`Log of ${name}`} tail />` : html`<p class="muted">The server has written nothing to stderr.</p>`}
     <h3>Start</h3><dl class="facts"><dt>${detail.launch.kind === "address" ? "Address" : "Command"}</dt><dd class="mono"><${Foreign} text=${detail.launch.text} max=${1000} /></dd>
       ${detail.server_version && html`<dt>Version</dt><dd><${Foreign} text=${detail.server_version} max=${80} /></dd>`}
@@ -83,7 +84,7 @@ function Rest({ detail }) {
       ${detail.instructions && html`<dt>Instructions</dt><dd><${Foreign} text=${detail.instructions} block max=${1200} /></dd>`}</dl>
     <h3>Tools</h3><p class="muted">${plural(detail.tools.length, "tool")}, ${plural(detail.prompts, "prompt")}, ${plural(detail.resources, "resource")}</p>
     ${detail.tools.length > 0 && html`<${Table} label=${`Tools of ${visible(name)}`} numeric=${[2]} head=${["Tool", "Purpose", "Tokens"]} rows=${detail.tools.slice(0, 200).map((it) => [
-      html`<a class="mono" href=${to(["tools", name, it.name])}><${Foreign} text=${it.name} max=${80} /></a>`, html`<${Foreign} text=${it.purpose} max=${200} />`, formatCount(it.tokens)])} />`}
+      html`<a class="mono" href=${toTool(it.name)}><${Foreign} text=${it.name.slice(name.length + 1)} max=${80} /></a>`, html`<${Foreign} text=${it.purpose} max=${200} />`, formatCount(it.tokens)])} />`}
     ${detail.tools.length > 200 && html`<p><a href=${to(["tools"], { server: name })}>All ${formatCount(detail.tools.length)} tools</a></p>`}
     <h3>History</h3>${detail.history.length === 0 ? html`<p class="muted">No survey has changed this server.</p>` : html`<ul class="list">${detail.history.slice(0, 20).map((it) => html`<li class="column">
       <time datetime=${new Date(it.at * 1000).toISOString()}>${formatTime(it.at * 1000)}</time>${it.version && html`<div><span class="muted">version</span> <${Foreign} text=${it.version[0]} max=${60} /> to <${Foreign} text=${it.version[1]} max=${60} /></div>`}

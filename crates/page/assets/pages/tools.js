@@ -16,7 +16,7 @@ import { RuleDialog } from "./rule.js";
 const SETTLE_MS = 90;
 /** The list without a query has all tools. */
 const ALL = 10_000;
-const HITS = 50;
+const HITS = 20;
 
 /** Arguments that were written in forms or taken from calls, by tool. @type {Map<string, any>} */
 export const drafts = new Map();
@@ -164,7 +164,7 @@ export function Tools({ parts, query }) {
   const { q = "", category = "", server = "", client = "" } = query;
   const words = useSettled(q, SETTLE_MS);
   const known = useMemo(() => [...servers.values()].map((it) => `${it.name}${it.tools}${it.enabled}`).join(), [servers]);
-  const { data, error, busy } = useFetch(`/tools${queryOf({ query: words, category, client, limit: words ? HITS : ALL })}`, [known]);
+  const { data, error, busy } = useFetch(`/tools${queryOf({ query: words, category: server || category, client, limit: words ? HITS : ALL })}`, [known]);
   /** @type {import("../types.js").Found|null} */
   const found = data;
   const all = found?.tools?.length ? found.tools : found?.without_filter ?? [];
