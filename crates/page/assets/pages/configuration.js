@@ -73,13 +73,14 @@ function Bench() {
   const [error, setError] = useState(/** @type {any} */ (null));
   const clients = useLive((it) => it.state.clients);
   const run = () => post("/policy/test", { tool_name: name, tool_input: input ?? {}, ...(client && { client }) }).then((it) => { setAnswer(it); setError(null); }, (cause) => { setAnswer(null); setError(cause); });
-  const at = (/** @type {string} */ field) => (error?.field === field ? html`<${Foreign} text=${error.message} />` : undefined);
+  const isUnknown = /^(unknown|ambiguous)_tool$/.test(error?.code);
+  const at = (/** @type {string} */ field) => (error?.field === field || (field === "tool_name" && isUnknown) ? html`<${Foreign} text=${error.message} />` : undefined);
   return html`<section aria-labelledby="bench"><h2 id="bench">Test a call</h2><form class="panel" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
     <div class="row"><${Field} label="Tool" required value=${name} error=${at("tool_name")} input=${{ placeholder: "server/tool" }} onInput=${setName} />
       <${Field} label="Client" value=${client} error=${at("client")} list=${[...new Set([...clients.values()].map((it) => it.name ?? "").filter(Boolean))]} hint="The command line if empty" onInput=${setClient} />
       <${JsonField} label="Arguments (JSON)" value=${input} error=${at("tool_input")} onChange=${setInput} /></div>
     <div class="buttons"><${Action} kind="primary" run=${run}>Test the call<//></div>
-    ${error && !["tool_name", "client", "tool_input"].includes(error.field) && html`<${Failure} error=${error} />`}
+    ${error && !isUnknown && !["tool_name", "client", "tool_input"].includes(error.field) && html`<${Failure} error=${error} />`}
     <div role="status">${answer && html`<p><${Mark} kind=${MARKS[answer.decision] ?? "off"}>${answer.decision}<//> <span class="mono"><${Foreign} text=${answer.tool} max=${200} /></span>
       ${answer.rule ? html` by <a href=${to(["configuration"], { rule: answer.rule })}>rule ${answer.rule}</a>` : html` by <${Foreign} text=${answer.by} max=${200} />`}${answer.reason && html`: <${Foreign} text=${answer.reason} max=${400} />`}</p>`}</div></form></section>`;
 }
