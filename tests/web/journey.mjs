@@ -8,6 +8,7 @@
 import { findings, launch, open } from "./browser.mjs";
 import { HOSTILE } from "./hostile.mjs";
 import { Scene, serverOf } from "./scene.mjs";
+import { attack } from "./strangers.mjs";
 
 const PAGES = ["now", "servers", "tools", "calls", "clients", "figures", "configuration"];
 const MORE = ["servers?add=1", "tools?show=changes", "configuration?add=1"];
@@ -302,6 +303,13 @@ await step("no request to anybody else, no report of the policy, no error", asyn
   const unexpected = told.console.filter((it) => !/status of 4(04|22)/.test(it));
   check(unexpected.length === 0, "messages of the console", unexpected.join("\n"));
   check(told.dialogs === 0, "dialogs of scripts");
+});
+
+await step("pages of others reach nothing", async () => {
+  if (!scene) return;
+  for (const succeeded of await attack(origin)) check(false, "a stranger", succeeded);
+  await show("servers");
+  await row("Servers", "notes").getByText("off").waitFor({ state: "detached" });
 });
 
 await step("a daemon that is killed: a banner, and the last state stays, greyed", async () => {

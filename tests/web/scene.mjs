@@ -15,6 +15,7 @@ export const serverOf = (...args) => [process.execPath, join(HERE, "server.mjs")
 export class Scene {
   // `servers`: name to the words of its command; `head` is the top of the configuration.
   constructor(program, folder, servers, head = "") {
+    if (!program) throw new Error("PROXY names no program");
     this.program = program;
     this.folder = folder;
     mkdirSync(folder, { recursive: true });
@@ -29,7 +30,7 @@ export class Scene {
     try {
       return execFileSync(this.program, args, { env: this.environment, cwd: this.folder, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"], timeout: 60_000 });
     } catch (error) {
-      return `${error.stdout ?? ""}${error.stderr ?? ""}`;
+      return `${error.stdout ?? ""}${error.stderr ?? error}`;
     }
   }
 

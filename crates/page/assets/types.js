@@ -19,7 +19,8 @@
  * @typedef {{kind: string, server?: string|null, title: string, detail?: string|null, next_step?: string|null,
  *   since_at?: number|null, count?: number}} Attention
  * @typedef {{version: string, pid: number, started_at: number, config: string, state_dir: string, memory_bytes?: number|null,
- *   config_mistakes?: string|null, pins?: string|null, is_leaving?: boolean}} Daemon
+ *   config_mistakes?: string|null, pins?: string|null, is_leaving?: boolean, config_number?: number,
+ *   catalog_number?: number}} Daemon
  * @typedef {{calls: number, errors: number}} Counts
  * @typedef {{daemon: Map<string, Daemon>, servers: Map<string, Server>, clients: Map<string, Client>, running: Map<string, Running>,
  *   attention: Map<string, Attention>, minutes: Map<string, Counts>, totals: Map<string, Counts>}} State

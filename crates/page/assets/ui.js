@@ -147,7 +147,13 @@ let showNotice = () => {};
 export function listenForNotices(show) {
   showNotice = show;
 }
-export const say = (/** @type {Notice|null} */ notice) => showNotice(notice);
+let saidAt = 0;
+/** Shows a notice; null removes it, unless it is the one of the action that led to this page. @param {Notice|null} notice */
+export function say(notice) {
+  if (notice === null && Date.now() - saidAt < 1_000) return;
+  saidAt = Date.now();
+  showNotice(notice);
+}
 
 /** Says what an action did, or why it failed; returns its answer. @template T @param {() => Promise<T>} action @returns {Promise<T|null>} */
 export async function act(action) {

@@ -89,7 +89,7 @@ function Bench() {
 export function Configuration({ query }) {
   const daemon = useLive((it) => it.state.daemon).get("daemon");
   const rules = useLive((it) => it.state.attention);
-  const { data, error, reload } = useFetch("/configuration", [daemon?.config_mistakes, [...rules.values()].filter((it) => it.kind === "rule").length]);
+  const { data, error, reload } = useFetch("/configuration", [daemon?.config_number, daemon?.config_mistakes, [...rules.values()].filter((it) => it.kind === "rule").length]);
   const [removes, setRemoves] = useState(/** @type {NumberedRule|null} */ (null));
   /** @type {import("../types.js").Configuration|null} */
   const it = data;

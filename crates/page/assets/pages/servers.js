@@ -49,7 +49,7 @@ function Detail({ name }) {
   const detail = data?.server.name === name ? data : null;
   return html`<article aria-labelledby="server-name"><header><h2 id="server-name"><${Foreign} text=${name} /></h2><${State} server=${it} />
       <a class="button quiet close" href="#/servers">Close</a></header>
-    ${(it.why || it.next_step) && html`<div class=${it.state === "failed" ? "failure" : "told-why"}><${Foreign} text=${it.why ?? ""} block /> <${NextStep} step=${it.next_step} /></div>`}
+    ${(it.why || it.next_step) && html`<div class=${it.state === "failed" ? "failure" : "told-why"}><${Foreign} text=${it.why ?? ""} block /> <${NextStep} step=${it.next_step && !it.why?.includes(it.next_step) ? it.next_step : null} /></div>`}
     <div class="buttons">
       ${it.enabled && html`<${Action} kind="primary" run=${() => order(name, "restart")}>Restart<//><${Action} run=${() => order(name, "reindex")}>Reindex<//>`}
       ${it.enabled ? html`<button type="button" onClick=${() => setAsks(true)}>Disable</button>` : html`<${Action} kind="primary" run=${() => order(name, "enable")}>Enable<//>`}
@@ -79,7 +79,7 @@ function Rest({ detail }) {
   return html`<h3>Log</h3>${detail.log.length ? html`<${Pre} text=${detail.log.join("\n")} label=${`Log of ${name}`} tail />` : html`<p class="muted">The server has written nothing to stderr.</p>`}
     <h3>Start</h3><dl class="facts"><dt>${detail.launch.kind === "address" ? "Address" : "Command"}</dt><dd class="mono"><${Foreign} text=${detail.launch.text} max=${1000} /></dd>
       ${detail.server_version && html`<dt>Version</dt><dd><${Foreign} text=${detail.server_version} max=${80} /></dd>`}
-      <dt>Sandbox</dt><dd>${detail.sandbox ? html`<${Foreign} text=${detail.sandbox} />` : "none"}</dd>
+      ${detail.launch.kind === "command" && html`<dt>Sandbox</dt><dd><${Foreign} text=${detail.sandbox ?? "none"} /></dd>`}
       ${detail.server.login && html`<dt>Login</dt><dd><${Foreign} text=${detail.server.login} max=${200} /></dd>`}
       ${detail.instructions && html`<dt>Instructions</dt><dd><${Foreign} text=${detail.instructions} block max=${1200} /></dd>`}</dl>
     <h3>Tools</h3><p class="muted">${plural(detail.tools.length, "tool")}, ${plural(detail.prompts, "prompt")}, ${plural(detail.resources, "resource")}</p>

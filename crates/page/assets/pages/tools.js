@@ -87,8 +87,8 @@ function Try({ tool }) {
 /** @param {{name: string, hit: Hit|undefined, back: string}} props */
 function Detail({ name, hit, back }) {
   const [server, own] = name.split(/\/(.*)/s);
-  const tools = useLive((it) => it.state.servers).get(server)?.tokens;
-  const { data, error } = useFetch(path("tools", server, own ?? ""), [tools]);
+  const known = useLive((it) => it.state.daemon.get("daemon")?.catalog_number);
+  const { data, error } = useFetch(path("tools", server, own ?? ""), [known]);
   const [hides, setHides] = useState(false);
   /** @type {Tool|null} */
   const tool = data?.name === name ? data : null;
@@ -163,7 +163,7 @@ export function Tools({ parts, query }) {
   const attention = useLive((it) => it.state.attention);
   const { q = "", category = "", server = "", client = "" } = query;
   const words = useSettled(q, SETTLE_MS);
-  const known = useMemo(() => [...servers.values()].map((it) => `${it.name}${it.tools}${it.enabled}`).join(), [servers]);
+  const known = useLive((it) => `${it.state.daemon.get("daemon")?.catalog_number} ${it.state.daemon.get("daemon")?.config_number}`);
   const { data, error, busy } = useFetch(`/tools${queryOf({ query: words, category: server || category, client, limit: words ? HITS : ALL })}`, [known]);
   /** @type {import("../types.js").Found|null} */
   const found = data;
