@@ -14,7 +14,8 @@ const RECIPES_SHOWN = 24;
 async function add(body) {
   try {
     const done = await post("/servers", body);
-    say(done);
+    // The difference may hold a value that is a secret.
+    say({ ...done, diff: null });
     location.hash = to(["servers", done.name]);
     return null;
   } catch (error) {
@@ -37,7 +38,7 @@ function RecipeForm({ recipe, back }) {
     ${needs.map((need) => html`<${Field} key=${need.name} label=${html`<span class="mono">${need.name}</span>`} kind=${need.is_secret
       ? "password" : "text"} required value=${values[need.name] ?? ""} error=${errorOf(need.name)}
       hint=${html`<${Foreign} text=${need.what} />${need.origin && html` From <${Foreign} text=${need.origin} />`}
-        ${need.is_secret && " The value goes into the store of secrets and is never shown again."}`}
+        ${need.is_secret && " The page does not show it again."}`}
       onInput=${(/** @type {string} */ it) => setValues({ ...values, [need.name]: it })} />`)}
     <${Field} label="Name" hint=${`Lower-case letters, digits and "-". If empty: ${visible(recipe.name)}`} value=${name}
       error=${error?.field === "name" ? error.message : undefined} onInput=${setName} />
@@ -51,13 +52,15 @@ function AddressForm() {
   const [name, setName] = useState("");
   const [error, setError] = useState(/** @type {import("../api.js").ApiError|null} */ (null));
   const run = async () => setError(await add({ address, ...(name && { name }) }));
-  const at = (/** @type {string} */ field) => (error?.field === field ? error.message : undefined);
+  // A mistake that the check of the whole file finds is at a key of the file.
+  const field = { url: "address" }[error?.field ?? ""] ?? error?.field ?? (/\.url:/.test(error?.message ?? "") ? "address" : "");
+  const at = (/** @type {string} */ name) => (field === name ? error?.message : undefined);
   return html`<form class="row" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
     <${Field} label="Address" wide required value=${address} error=${at("address")} input=${{ placeholder: "https://example.com/mcp",
       inputmode: "url" }} onInput=${setAddress} />
     <${Field} label="Name" hint="If empty: from the address" value=${name} error=${at("name")} onInput=${setName} />
     <div class="buttons"><${Action} kind="primary" run=${run}>Add the server<//></div>
-    ${error && !["address", "name"].includes(error.field ?? "") && html`<${Failure} error=${error} />`}</form>`;
+    ${error && !["address", "name"].includes(field) && html`<${Failure} error=${error} />`}</form>`;
 }
 
 export function AddServer() {
