@@ -4,7 +4,7 @@ import { render } from "./vendor/preact.js";
 import { useEffect, useRef, useState } from "./vendor/hooks.js";
 import { ApiError, closeSession, hasSession, openSession, path, post, takeCode } from "./api.js";
 import { follow, live, useLive } from "./live.js";
-import { formatCount, formatMoment } from "./text.js";
+import { formatCount, formatMoment, plural } from "./text.js";
 import { Action, Copy, Dialog, DiffText, Foreign, Mark, NextStep, act, html, listenForNotices, readRoute, say } from "./ui.js";
 import { Calls } from "./pages/calls.js";
 import { Clients } from "./pages/clients.js";
@@ -112,6 +112,7 @@ function Navigation({ page }) {
       .map(([key, it]) => html`<a href=${`#/${key}`} aria-current=${page === key ? "page" : undefined}>${it.name}
       ${counts[key]?.[0] > 0 && html` <span class=${`badge ${key === "now" ? "" : "quiet"}`}>${formatCount(counts[key][0])}
         <span class="sr"> ${counts[key][1]}</span></span>`}</a>`)}</nav>
+    <span class="sr" role="status">${attention > 0 && `${plural(attention, "matter")} in need of attention`}</span>
     <div class="foot"><${Mark} kind=${marks[link][0]}>${marks[link][1]}<//><span class="muted">
       ${daemon ? `${daemon.version}, process ${daemon.pid}` : ""}</span>
       <button type="button" class="quiet" onClick=${() => dispatchEvent(new Event("help"))}>Shortcuts</button>

@@ -244,6 +244,19 @@ export function Dialog({ title, onClose, children }) {
     <header><h2 id=${id}>${title}</h2><button type="button" class="quiet" onClick=${onClose}>Close</button></header>${children}</dialog>`;
 }
 
+/** The details beside a list: they get the focus, and give it back to the row. @param {{children?: Children}} props */
+export function DetailPane({ children }) {
+  const ref = useRef(/** @type {HTMLElement|null} */ (null));
+  useEffect(() => {
+    ref.current?.focus({ preventScroll: true });
+    return () => void setTimeout(() => {
+      const row = /** @type {HTMLElement|null} */ (document.querySelector('.grid [role="row"][tabindex="0"]'));
+      if (document.activeElement === document.body) row?.focus();
+    });
+  }, []);
+  return html`<div class="detail" tabindex="-1" ref=${ref}>${children}</div>`;
+}
+
 /** Asks before an action that cannot be taken back. @param {{title: string, text: Children, button: string, run: () => Promise<any>, onClose: () => void}} props */
 export const Confirm = ({ title, text, button, run, onClose }) => html`<${Dialog} title=${title} onClose=${onClose}>
   <p>${text}</p><div class="buttons"><${Action} kind="danger" run=${async () => { await run(); onClose(); }}>${button}<//>

@@ -6,7 +6,7 @@ import { Grid } from "../grid.js";
 import { useLive } from "../live.js";
 import { formatBytes, formatClock, formatCount, formatMoment, formatMs, formatTime, plural, pretty, prettyText, shell,
   visible } from "../text.js";
-import { Copy, Failure, Field, Foreign, Mark, Pre, html, setQuery, to } from "../ui.js";
+import { Copy, DetailPane, Failure, Field, Foreign, Mark, Pre, html, setQuery, to } from "../ui.js";
 import { drafts, toTool } from "./tools.js";
 
 /** @typedef {import("../types.js").Call} Call */
@@ -210,5 +210,5 @@ export function Calls({ parts, query }) {
       open=${(/** @type {Row} */ it) => { if (it.group) setQuery({ session: it.session, group: "" });
         else if (!it.lost) location.hash = to(["calls", String(it.n)], query); }}
       empty=${isLoaded ? (filter ? "No call matches." : "No calls yet. The log begins with the first one.") : "Loading ..."} /></div>
-    ${chosen && html`<div class="detail"><${Detail} key=${chosen.n} call=${chosen} calls=${calls} back=${back} /></div>`}</div>`;
+    ${chosen && html`<${DetailPane} key=${chosen.n}><${Detail} call=${chosen} calls=${calls} back=${back} /><//>`}</div>`;
 }

@@ -5,7 +5,7 @@ import { path, post } from "../api.js";
 import { Grid } from "../grid.js";
 import { useLive } from "../live.js";
 import { formatCount, plural, visible } from "../text.js";
-import { Ago, Confirm, Failure, Foreign, act, html, to, useFetch } from "../ui.js";
+import { Ago, Confirm, DetailPane, Failure, Foreign, act, html, to, useFetch } from "../ui.js";
 
 /** @typedef {import("../types.js").Client} Client */
 
@@ -65,5 +65,5 @@ export function Clients({ parts }) {
       selected=${chosen ? String(chosen.number) : null}
       open=${(/** @type {Client} */ it) => { location.hash = to(["clients", String(it.number)]); }}
         empty=${html`No client is connected. <code>proxy init</code> writes the entries of your clients.`} /></div>
-    ${chosen && html`<div class="detail"><${Detail} key=${chosen.number} client=${chosen} /></div>`}</div>`;
+    ${chosen && html`<${DetailPane} key=${chosen.number}><${Detail} client=${chosen} /><//>`}</div>`;
 }

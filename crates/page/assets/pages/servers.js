@@ -5,7 +5,7 @@ import { path, post } from "../api.js";
 import { Grid } from "../grid.js";
 import { useLive } from "../live.js";
 import { formatBytes, formatCount, formatTime, plural, visible } from "../text.js";
-import { Action, Ago, Confirm, Failure, Field, Figure, Foreign, Mark, NextStep, Pre, Table, act, html, setQuery, to,
+import { Action, Ago, Confirm, DetailPane, Failure, Field, Figure, Foreign, Mark, NextStep, Pre, Table, act, html, setQuery, to,
   useFetch } from "../ui.js";
 import { AddServer } from "./add.js";
 import { toTool } from "./tools.js";
@@ -141,5 +141,5 @@ export function Servers({ parts, query }) {
       selected=${selected} classOf=${(/** @type {Server} */ it) => (it.enabled ? "" : "dim")}
       open=${(/** @type {Server} */ it) => { location.hash = to(["servers", it.name], query); }} empty=${servers.size ? "No server matches."
         : html`No servers yet. <a href="#/servers?add=1">Add one</a>.`} /></div>
-    ${selected && html`<div class="detail"><${Detail} key=${selected} name=${selected} /></div>`}</div>`;
+    ${selected && html`<${DetailPane} key=${selected}><${Detail} name=${selected} /><//>`}</div>`;
 }

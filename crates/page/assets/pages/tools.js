@@ -6,7 +6,7 @@ import { errorsByField, JsonField, Members } from "../form.js";
 import { Grid } from "../grid.js";
 import { useLive } from "../live.js";
 import { formatCount, formatMs, plural, pretty, prettyText, shell, visible } from "../text.js";
-import { Action, Confirm, Copy, Diff, Failure, Field, Foreign, Mark, Pre, act, html, noticeOf, say, setQuery, to, useFetch,
+import { Action, Confirm, DetailPane, Copy, Diff, Failure, Field, Foreign, Mark, Pre, act, html, noticeOf, say, setQuery, to, useFetch,
   useSettled } from "../ui.js";
 import { RuleDialog } from "./rule.js";
 
@@ -227,6 +227,6 @@ export function Tools({ parts, query }) {
       rows=${rows} keyOf=${(/** @type {Hit} */ it) => it.name} selected=${selected}
       open=${(/** @type {Hit} */ it) => { location.hash = toTool(it.name, query); }} empty=${found ? "No tool matches."
         : "Loading ..."} /></div>
-    ${selected && html`<div class="detail"><${Detail} key=${selected} name=${selected} hit=${rows.find((it) => it.name === selected)}
-      back=${to(["tools"], query)} /></div>`}</div>`}`;
+    ${selected && html`<${DetailPane} key=${selected}><${Detail} name=${selected} hit=${rows.find((it) => it.name === selected)}
+      back=${to(["tools"], query)} /><//>`}</div>`}`;
 }
