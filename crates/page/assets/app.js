@@ -80,10 +80,9 @@ function Banner() {
   if (link === "closed") return html`<div class="banner" role="alert"><p><${Foreign} text=${closed?.message ?? "This page has no session."}
     max=${400} /> Open the page again with</p><${Copy} text="proxy web" /></div>`;
   if (link !== "away") return null;
-  return html`<div class="banner" role="alert"><p><strong>The daemon is away.</strong> ${live.heardAt
-    ? html`This is its state of ${formatMoment(live.heardAt)}.` : ""} The page connects again by itself. ${told
-    && html`<${Foreign} text=${told} max=${300} />`}</p>
-    <${Copy} text="proxy daemon start" /></div>`;
+  return html`<div class="banner" role="alert"><p><strong>The daemon is away.</strong>
+    ${live.heardAt > 0 && ` This is its state of ${formatMoment(live.heardAt)}.`} ${told && html`<${Foreign} text=${told} max=${300} /> `}
+    The page tries to connect again. If the daemon was restarted, open the page again with</p><${Copy} text="proxy web" /></div>`;
 }
 
 function NoticeBar() {
