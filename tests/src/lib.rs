@@ -11,6 +11,7 @@ pub mod page;
 pub mod processes;
 pub mod real;
 pub mod real_clients;
+pub mod real_page;
 pub mod real_recipes;
 pub mod site;
 pub mod soak;

@@ -16,9 +16,24 @@ export async function launch(more = []) {
   return chromium.launch({ executablePath, args: [...ARGUMENTS, ...more] });
 }
 
+const KINDS = { js: "text/javascript", css: "text/css", svg: "image/svg+xml" };
+
+// Serves the page from this folder in place of the files in the program: for work on the page without a build.
+async function serve(context, folder) {
+  await context.route("**/assets/**", (route) => {
+    const file = new URL(route.request().url()).pathname.split("/").slice(3).join("/");
+    return route.fulfill({ path: join(folder, file), contentType: KINDS[file.split(".").pop()] });
+  });
+  await context.route(/^http:\/\/[^/]+\/$/, async (route) => {
+    const body = readFileSync(join(folder, "index.html"), "utf8").replaceAll("/assets/", "/assets/0/");
+    return route.fulfill({ response: await route.fetch(), body });
+  });
+}
+
 // Opens a page in a context of its own; `told` collects requests, messages of the console, reports of the policy and dialogs.
 export async function open(browser, address, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
+  if (process.env.ASSETS) await serve(context, process.env.ASSETS);
   const page = await context.newPage();
   const told = { requests: [], console: [], errors: [], dialogs: 0 };
   context.on("request", (it) => told.requests.push(it.url()));

@@ -7,7 +7,8 @@
 
 import { findings, launch, open } from "./browser.mjs";
 import { HOSTILE } from "./hostile.mjs";
-import { Scene } from "./scene.mjs";
+import { Scene, serverOf } from "./scene.mjs";
+import { attack } from "./strangers.mjs";
 
 const PAGES = ["now", "servers", "tools", "calls", "clients", "figures", "configuration"];
 const MORE = ["servers?add=1", "tools?show=changes", "configuration?add=1"];
@@ -29,7 +30,12 @@ async function step(name, run) {
 }
 
 const target = process.argv[2];
-const scene = target.startsWith("http") ? null : new Scene(process.env.PROXY, target, { notes: ["notes", "DIR"], hostile: ["hostile"], broken: ["broken", "DIR"], many: ["tools", "400"] });
+const scene = target.startsWith("http") ? null : new Scene(process.env.PROXY, target, {
+  notes: serverOf("notes", target),
+  hostile: serverOf("hostile"),
+  broken: serverOf("broken", target),
+  many: serverOf("tools", "400"),
+});
 let address = target;
 let call = async () => {};
 if (scene) {
@@ -218,6 +224,7 @@ const TASKS = {
       await page.getByRole("dialog").getByText("cursor").waitFor();
       await tabTo("button", "Add the rule", "Enter");
     }
+    await page.getByRole("dialog").waitFor({ state: "detached" });
     await main().getByRole("listitem").filter({ hasText: tool }).first().waitFor();
     const bench = page.getByRole("region", { name: "Test a call" });
     await bench.getByLabel("Tool").fill(`${server}/${tool}`);
@@ -296,6 +303,13 @@ await step("no request to anybody else, no report of the policy, no error", asyn
   const unexpected = told.console.filter((it) => !/status of 4(04|22)/.test(it));
   check(unexpected.length === 0, "messages of the console", unexpected.join("\n"));
   check(told.dialogs === 0, "dialogs of scripts");
+});
+
+await step("pages of others reach nothing", async () => {
+  if (!scene) return;
+  for (const succeeded of await attack(origin)) check(false, "a stranger", succeeded);
+  await show("servers");
+  await row("Servers", "notes").getByText("off").waitFor({ state: "detached" });
 });
 
 await step("a daemon that is killed: a banner, and the last state stays, greyed", async () => {

@@ -9,17 +9,18 @@ import { fileURLToPath } from "node:url";
 const HERE = dirname(fileURLToPath(import.meta.url));
 const REVISION = "2025-11-25";
 
+// Returns the command of a server of `server.mjs`.
+export const serverOf = (...args) => [process.execPath, join(HERE, "server.mjs"), ...args];
+
 export class Scene {
-  // `servers`: name to the arguments of `server.mjs`; DIR is the folder of the scene.
+  // `servers`: name to the words of its command; `head` is the top of the configuration.
   constructor(program, folder, servers, head = "") {
+    if (!program) throw new Error("PROXY names no program");
     this.program = program;
     this.folder = folder;
     mkdirSync(folder, { recursive: true });
     this.environment = { ...process.env, PROXY_CONFIG: join(folder, "config.toml"), PROXY_STATE_DIR: join(folder, "state"), HOME: folder, NO_COLOR: "1" };
-    const tables = Object.entries(servers).map(([name, args]) => {
-      const words = [join(HERE, "server.mjs"), ...args.map((it) => (it === "DIR" ? folder : it))];
-      return `[servers.${name}]\ncommand = ${JSON.stringify(process.execPath)}\nargs = ${JSON.stringify(words)}\n`;
-    });
+    const tables = Object.entries(servers).map(([name, [command, ...args]]) => `[servers.${name}]\ncommand = ${JSON.stringify(command)}\nargs = ${JSON.stringify(args)}\n`);
     writeFileSync(this.environment.PROXY_CONFIG, [head, ...tables].join("\n"));
     this.children = [];
   }
@@ -29,7 +30,7 @@ export class Scene {
     try {
       return execFileSync(this.program, args, { env: this.environment, cwd: this.folder, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"], timeout: 60_000 });
     } catch (error) {
-      return `${error.stdout ?? ""}${error.stderr ?? ""}`;
+      return `${error.stdout ?? ""}${error.stderr ?? error}`;
     }
   }
 

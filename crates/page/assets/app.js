@@ -4,7 +4,7 @@ import { render } from "./vendor/preact.js";
 import { useEffect, useRef, useState } from "./vendor/hooks.js";
 import { ApiError, closeSession, hasSession, openSession, path, post, takeCode } from "./api.js";
 import { follow, live, useLive } from "./live.js";
-import { formatCount, formatMoment } from "./text.js";
+import { formatCount, formatMoment, plural } from "./text.js";
 import { Action, Copy, Dialog, DiffText, Foreign, Mark, NextStep, act, html, listenForNotices, readRoute, say } from "./ui.js";
 import { Calls } from "./pages/calls.js";
 import { Clients } from "./pages/clients.js";
@@ -25,7 +25,8 @@ const PAGES = {
   configuration: { name: "Configuration", key: "k", draw: Configuration },
 };
 
-const SHORTCUTS = [["?", "this help"], ["/", "go to the search or filter"], ["Escape", "close a dialog, or the details"], ...Object.values(PAGES).map((it) => [`g ${it.key}`, it.name]),
+const SHORTCUTS = [["?", "this help"], ["/", "go to the search or filter"], ["Escape", "close a dialog, or the details"],
+  ...Object.values(PAGES).map((it) => [`g ${it.key}`, it.name]),
   ["Arrows, Home, End", "move in a list or a chart"], ["Enter", "open the row"]];
 
 /** Two keys of a shortcut follow each other within this time. */
@@ -44,7 +45,8 @@ function listenForKeys(showHelp) {
       else close?.click();
       return;
     }
-    if (event.ctrlKey || event.metaKey || event.altKey || target.matches("input, textarea, select") || document.querySelector("dialog[open]") || localStorage.getItem(KEYS) === "off") return;
+    if (event.ctrlKey || event.metaKey || event.altKey || target.matches("input, textarea, select")
+      || document.querySelector("dialog[open]") || localStorage.getItem(KEYS) === "off") return;
     const page = Object.keys(PAGES).find((it) => PAGES[it].key === event.key);
     if (page && Date.now() - goes < PAIR_MS) location.hash = `#/${page}`;
     else if (event.key === "?") showHelp();
@@ -65,7 +67,8 @@ function Help({ onClose }) {
     localStorage.setItem(KEYS, on ? "off" : "on");
     setOn(!on);
   };
-  return html`<${Dialog} title="Shortcuts" onClose=${onClose}><dl class="facts keys">${SHORTCUTS.map(([key, meaning]) => html`<dt>${key.split(" ").map((it) => html`<kbd>${it}</kbd> `)}</dt><dd>${meaning}</dd>`)}</dl>
+  return html`<${Dialog} title="Shortcuts" onClose=${onClose}><dl class="facts keys">
+    ${SHORTCUTS.map(([key, meaning]) => html`<dt>${key.split(" ").map((it) => html`<kbd>${it}</kbd> `)}</dt><dd>${meaning}</dd>`)}</dl>
     <label class="switch"><input type="checkbox" checked=${on} onChange=${turn} /> Shortcuts of single keys</label><//>`;
 }
 
@@ -74,10 +77,12 @@ function Banner() {
   const link = useLive((it) => it.link);
   const closed = useLive((it) => it.closed);
   const told = useLive((it) => it.told);
-  if (link === "closed") return html`<div class="banner" role="alert"><p><${Foreign} text=${closed?.message ?? "This page has no session."} max=${400} /> Open the page again with</p><${Copy} text="proxy web" /></div>`;
+  if (link === "closed") return html`<div class="banner" role="alert"><p><${Foreign} text=${closed?.message ?? "This page has no session."}
+    max=${400} /> Open the page again with</p><${Copy} text="proxy web" /></div>`;
   if (link !== "away") return null;
-  return html`<div class="banner" role="alert"><p><strong>The daemon is away.</strong> ${live.heardAt ? html`This is its state of ${formatMoment(live.heardAt)}.` : ""} The page connects again by itself. ${told && html`<${Foreign} text=${told} max=${300} />`}</p>
-    <${Copy} text="proxy daemon start" /></div>`;
+  return html`<div class="banner" role="alert"><p><strong>The daemon is away.</strong>
+    ${live.heardAt > 0 && ` This is its state of ${formatMoment(live.heardAt)}.`} ${told && html`<${Foreign} text=${told} max=${300} /> `}
+    The page tries to connect again. If the daemon was restarted, open the page again with</p><${Copy} text="proxy web" /></div>`;
 }
 
 function NoticeBar() {
@@ -85,8 +90,10 @@ function NoticeBar() {
   useEffect(() => listenForNotices(setNotice), []);
   const undo = notice?.undo;
   return html`<div role="status" class="notices">${notice?.message && html`<div class=${`notice ${notice.bad ? "bad" : ""}`}>
-    <p><${Foreign} text=${notice.message} max=${1500} block /> <${NextStep} step=${notice.nextStep} /></p>${notice.diff && html`<details><summary>Difference</summary><${DiffText} label="of this change" text=${notice.diff} /></details>`}
-    <div class="buttons">${undo && html`<${Action} run=${() => act(() => post(path("changes", undo, "undo")))}>Undo<//>`}<button type="button" class="quiet" onClick=${() => setNotice(null)}>Dismiss</button></div></div>`}</div>`;
+    <p><${Foreign} text=${notice.message} max=${1500} block /> <${NextStep} step=${notice.nextStep} /></p>
+      ${notice.diff && html`<details><summary>Difference</summary><${DiffText} label="of this change" text=${notice.diff} /></details>`}
+    <div class="buttons">${undo && html`<${Action} run=${() => act(() => post(path("changes", undo, "undo")))}>Undo<//>`}
+      <button type="button" class="quiet" onClick=${() => setNotice(null)}>Dismiss</button></div></div>`}</div>`;
 }
 
 /** @param {{page: string}} props */
@@ -97,12 +104,18 @@ function Navigation({ page }) {
   const link = useLive((it) => it.link);
   /** @type {{[page: string]: [number, string]}} */
   const counts = { now: [attention, "need attention"], calls: [running, "in flight"] };
-  const marks = /** @type {const} */ ({ starting: ["busy", "Connecting"], open: ["ok", "Live"], away: ["bad", "Away"], closed: ["off", "Signed out"] });
+  const marks = /** @type {const} */ ({ starting: ["busy", "Connecting"], open: ["ok", "Live"], away: ["bad", "Away"],
+    closed: ["off", "Signed out"] });
   return html`<header class="side"><a class="brand" href="#/now">proxy</a>
-    <nav aria-label="Pages">${Object.entries(PAGES).map(([key, it]) => html`<a href=${`#/${key}`} aria-current=${page === key ? "page" : undefined}>${it.name}
-      ${counts[key]?.[0] > 0 && html` <span class=${`badge ${key === "now" ? "" : "quiet"}`}>${formatCount(counts[key][0])}<span class="sr"> ${counts[key][1]}</span></span>`}</a>`)}</nav>
-    <div class="foot"><${Mark} kind=${marks[link][0]}>${marks[link][1]}<//><span class="muted">${daemon ? `${daemon.version}, process ${daemon.pid}` : ""}</span>
-      <button type="button" class="quiet" onClick=${() => dispatchEvent(new Event("help"))}>Shortcuts</button>${link === "open" && html`<${Action} kind="quiet" run=${() => closeSession().catch(() => {})}>Sign out<//>`}</div></header>`;
+    <nav aria-label="Pages">${Object.entries(PAGES)
+      .map(([key, it]) => html`<a href=${`#/${key}`} aria-current=${page === key ? "page" : undefined}>${it.name}
+      ${counts[key]?.[0] > 0 && html` <span class=${`badge ${key === "now" ? "" : "quiet"}`}>${formatCount(counts[key][0])}
+        <span class="sr"> ${counts[key][1]}</span></span>`}</a>`)}</nav>
+    <span class="sr" role="status">${attention > 0 && `${plural(attention, "matter")} in need of attention`}</span>
+    <div class="foot"><${Mark} kind=${marks[link][0]}>${marks[link][1]}<//><span class="muted">
+      ${daemon ? `${daemon.version}, process ${daemon.pid}` : ""}</span>
+      <button type="button" class="quiet" onClick=${() => dispatchEvent(new Event("help"))}>Shortcuts</button>
+        ${link === "open" && html`<${Action} kind="quiet" run=${() => closeSession().catch(() => {})}>Sign out<//>`}</div></header>`;
 }
 
 function App() {
@@ -131,9 +144,12 @@ function App() {
     first.current = false;
   }, [page]);
   const isOld = known && link !== "open";
-  return html`<a class="skip" href="#content" onClick=${(/** @type {Event} */ event) => { event.preventDefault(); heading.current?.focus(); }}>Skip to the content</a>
-    <${Navigation} page=${page} /><main id="content" class=${`page-${page}`}><${Banner} /><h1 tabindex="-1" ref=${heading}>${PAGES[page].name}</h1><${NoticeBar} />
-      <div class=${`content ${isOld ? "old" : ""}`}>${(known || link !== "closed") && html`<${PAGES[page].draw} key=${page} ...${route} />`}</div></main>
+  return html`<a class="skip" href="#content" onClick=${(/** @type {Event} */ event) => { event.preventDefault(); heading.current?.focus();
+    }}>Skip to the content</a>
+    <${Navigation} page=${page} /><main id="content" class=${`page-${page}`}><${Banner} /><h1 tabindex="-1" ref=${heading}>
+      ${PAGES[page].name}</h1><${NoticeBar} />
+      <div class=${`content ${isOld ? "old" : ""}`}>
+        ${(known || link !== "closed") && html`<${PAGES[page].draw} key=${page} ...${route} />`}</div></main>
     ${help && html`<${Help} onClose=${() => setHelp(false)} />`}`;
 }
 

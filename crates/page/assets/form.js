@@ -42,17 +42,21 @@ function Member({ name, schema, value, required, depth, errors, at, onChange }) 
   const [draft, setDraft] = useState(/** @type {string|null} */ (null));
   const [mistake, setMistake] = useState("");
   const limits = limitsOf(schema);
-  const hint = html`${schema.description && html`<${Foreign} text=${schema.description} max=${300} />`}${schema.description && limits && " "}${limits && html`<span class="limits">(<${Foreign} text=${limits} max=${120} />)</span>`}`;
+  const hint = html`${schema.description && html`<${Foreign} text=${schema.description} max=${300} />`}
+    ${schema.description && limits && " "}${limits && html`<span class="limits">(<${Foreign} text=${limits} max=${120} />)</span>`}`;
   const label = html`<span class="mono"><${Foreign} text=${name} max=${80} /></span>`;
-  const all = { label, required, hint: schema.description || limits ? hint : undefined, error: mistake || (errors[at] && html`<${Foreign} text=${errors[at]} />`) };
+  const all = { label, required, hint: schema.description || limits ? hint : undefined, error: mistake
+    || (errors[at] && html`<${Foreign} text=${errors[at]} />`) };
   if (type === "object" && schema.properties) {
     return html`<fieldset><legend>${label}${required && html`<span class="required"> required</span>`}</legend>
-      <${Members} schema=${schema} value=${value ?? {}} depth=${depth + 1} errors=${errors} at=${`${at}/`} onChange=${(/** @type {any} */ it) => onChange(Object.keys(it).length ? it : undefined)} /></fieldset>`;
+      <${Members} schema=${schema} value=${value ?? {}} depth=${depth + 1} errors=${errors} at=${`${at}/`}
+        onChange=${(/** @type {any} */ it) => onChange(Object.keys(it).length ? it : undefined)} /></fieldset>`;
   }
   if (type === "enum" || type === "boolean") {
     const values = type === "boolean" ? [true, false] : schema.enum;
     const options = [["", "(not set)"], ...values.map((/** @type {any} */ it) => [JSON.stringify(it), visible(it)])];
-    return html`<${Field} ...${all} options=${options} value=${value === undefined ? "" : JSON.stringify(value)} onInput=${(/** @type {string} */ it) => onChange(it === "" ? undefined : JSON.parse(it))} />`;
+    return html`<${Field} ...${all} options=${options} value=${value === undefined ? "" : JSON.stringify(value)}
+      onInput=${(/** @type {string} */ it) => onChange(it === "" ? undefined : JSON.parse(it))} />`;
   }
   if (type === "integer" || type === "number") {
     const read = (/** @type {string} */ text) => {
@@ -62,15 +66,19 @@ function Member({ name, schema, value, required, depth, errors, at, onChange }) 
       setMistake(text.trim() === "" || isRight ? "" : type === "integer" ? "Write a whole number." : "Write a number.");
       onChange(isRight ? number : undefined);
     };
-    return html`<${Field} ...${all} value=${value === undefined ? draft ?? "" : Number(draft) === value ? draft : String(value)} input=${{ inputmode: "decimal" }} onInput=${read} />`;
+    return html`<${Field} ...${all} value=${value === undefined ? draft ?? "" : Number(draft) === value ? draft : String(value)}
+      input=${{ inputmode: "decimal" }} onInput=${read} />`;
   }
   if (type === "string") {
     const isLong = (schema.maxLength ?? 0) > 200 || /body|content|text|query|sql|script|code|message|description/i.test(name);
-    return html`<${Field} ...${all} kind=${isLong ? "textarea" : "text"} value=${value ?? ""} onInput=${(/** @type {string} */ it) => onChange(it === "" && !required ? undefined : it)} />`;
+    return html`<${Field} ...${all} kind=${isLong ? "textarea" : "text"} value=${value ?? ""} onInput=${(/** @type {string} */ it) =>
+      onChange(it === "" && !required ? undefined : it)} />`;
   }
   if (isTextList(schema)) {
-    return html`<${Field} ...${all} kind="textarea" label=${html`${label} <span class="limits">one a line</span>`} value=${draft ?? (value ?? []).join("\n")}
-      onInput=${(/** @type {string} */ it) => { setDraft(it); onChange(it.trim() === "" ? undefined : it.split("\n").filter(Boolean)); }} />`;
+    return html`<${Field} ...${all} kind="textarea" label=${html`${label} <span class="limits">one a line</span>`}
+      value=${draft ?? (value ?? []).join("\n")}
+      onInput=${(/** @type {string} */ it) => { setDraft(it); onChange(it.trim() === "" ? undefined : it.split("\n")
+        .filter(Boolean)); }} />`;
   }
   return html`<${JsonField} ...${all} label=${html`${label} <span class="limits">JSON</span>`} value=${value} onChange=${onChange} />`;
 }
@@ -88,7 +96,8 @@ export function JsonField({ value, onChange, error, ...rest }) {
       setMistake(`No valid JSON: ${/** @type {Error} */ (cause).message}`);
     }
   };
-  return html`<${Field} ...${rest} kind="textarea" error=${mistake || error} input=${{ class: "mono" }} value=${draft ?? (value === undefined ? "" : pretty(value))} onInput=${read} />`;
+  return html`<${Field} ...${rest} kind="textarea" error=${mistake || error} input=${{ class: "mono" }}
+    value=${draft ?? (value === undefined ? "" : pretty(value))} onInput=${read} />`;
 }
 
 /** @param {{schema: Schema, value: any, depth?: number, errors: {[name: string]: string}, at?: string, onChange: (value: any) => void}} props */
@@ -101,7 +110,9 @@ export function Members({ schema, value, depth = 0, errors, at = "", onChange })
     onChange(next);
   };
   const sorted = [...members.filter(([name]) => required.has(name)), ...members.filter(([name]) => !required.has(name))];
-  return html`${sorted.slice(0, MEMBERS_MAX).map(([name, part]) => html`<${Member} key=${name} name=${name} schema=${part} value=${Object.hasOwn(value, name) ? value[name] : undefined} required=${required.has(name)}
+  return html`${sorted.slice(0, MEMBERS_MAX)
+    .map(([name, part]) => html`<${Member} key=${name} name=${name} schema=${part} value=${Object.hasOwn(value, name) ? value[name]
+      : undefined} required=${required.has(name)}
     depth=${depth} errors=${errors} at=${at + name} onChange=${(/** @type {any} */ it) => change(name, it)} />`)}
     ${sorted.length > MEMBERS_MAX && html`<p class="hint">${sorted.length - MEMBERS_MAX} more members: write them as JSON.</p>`}
     ${sorted.length === 0 && depth === 0 && html`<p class="hint">This tool takes no arguments.</p>`}`;

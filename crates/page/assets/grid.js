@@ -82,19 +82,25 @@ export function Grid({ label, kind, columns, rows, keyOf, open, selected, sort: 
     else return;
     event.preventDefault();
   };
-  const turn = (/** @type {Column} */ column) => setSort((old) => ({ key: column.key, up: old?.key === column.key ? !old.up : !column.num }));
+  const turn = (/** @type {Column} */ column) =>
+    setSort((old) => ({ key: column.key, up: old?.key === column.key ? !old.up : !column.num }));
   const order = (/** @type {Column} */ column) => (sort?.key !== column.key ? undefined : sort.up ? "ascending" : "descending");
 
-  return html`<div class=${`grid ${kind}`} role="grid" aria-label=${label} aria-rowcount=${sorted.length + 1} ref=${box} onScroll=${measure} onKeyDown=${press}>
+  return html`<div class=${`grid ${kind}`} role="grid" aria-label=${label} aria-rowcount=${sorted.length + 1} ref=${box} onScroll=${measure}
+    onKeyDown=${press}>
     <div role="rowgroup" class="grid-head"><div role="row" aria-rowindex="1">${columns.map((column) => html`
       <div role="columnheader" class=${`${column.kind ?? ""} ${column.num ? "num" : ""}`} aria-sort=${order(column)}>
-        ${column.sort ? html`<button type="button" onClick=${() => turn(column)}>${column.head}<span aria-hidden="true">${sort?.key !== column.key ? "" : sort.up ? " ▲" : " ▼"}</span></button>` : column.head}
+        ${column.sort ? html`<button type="button" onClick=${() => turn(column)}>${column.head}
+          <span aria-hidden="true">${sort?.key !== column.key ? "" : sort.up ? " ▲" : " ▼"}</span></button>` : column.head}
       </div>`)}</div></div>
-    ${sorted.length === 0 ? html`<div role="rowgroup"><div role="row"><div role="gridcell" class="empty" tabindex="0">${empty}</div></div></div>` : html`
+    ${sorted.length === 0 ? html`<div role="rowgroup"><div role="row"><div role="gridcell" class="empty" tabindex="0">
+      ${empty}</div></div></div>` : html`
     <div role="rowgroup" class="grid-body" style=${{ height: `${sorted.length * view.row}px` }}>${shown.map(({ row, i }) => html`
-      <div role="row" key=${keyOf(row)} class=${classOf?.(row) ?? ""} aria-rowindex=${i + 2} tabindex=${i === at ? 0 : -1} aria-label=${nameOf?.(row)}
+      <div role="row" key=${keyOf(row)} class=${classOf?.(row) ?? ""} aria-rowindex=${i + 2} tabindex=${i === at ? 0 : -1}
+        aria-label=${nameOf?.(row)}
         aria-selected=${keyOf(row) === selected ? "true" : undefined} style=${{ transform: `translateY(${i * view.row}px)` }}
         onFocus=${() => setActive(keyOf(row))} onClick=${() => open(row)}>
-        ${columns.map((column) => html`<div role="gridcell" class=${`${column.kind ?? ""} ${column.num ? "num" : ""}`}>${column.cell(row)}</div>`)}</div>`)}</div>`}
+        ${columns.map((column) => html`<div role="gridcell" class=${`${column.kind ?? ""} ${column.num ? "num" : ""}`}>
+          ${column.cell(row)}</div>`)}</div>`)}</div>`}
   </div>`;
 }

@@ -136,7 +136,8 @@ export function diffLines(before, now) {
   let [i, j] = [0, 0];
   while (i < m || j < n) {
     if (isBounded && i < m && j < n && a[start + i] === b[start + j]) lines.push({ sign: " ", text: a[start + i++] }), j++;
-    else if (i < m && (!isBounded || j >= n || common[(i + 1) * width + j] >= common[i * width + j + 1])) lines.push({ sign: "-", text: a[start + i++] });
+    else if (i < m && (!isBounded || j >= n || common[(i + 1) * width + j] >= common[i * width + j + 1])) lines.push({ sign: "-",
+      text: a[start + i++] });
     else lines.push({ sign: "+", text: b[start + j++] });
   }
   return lines.concat(a.slice(a.length - end).map((text) => ({ sign: " ", text })));

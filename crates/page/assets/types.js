@@ -12,14 +12,15 @@
  *   tools: {name: string, tokens: number, purpose: string}[], prompts: number, resources: number, server_version?: string|null,
  *   instructions?: string|null, up_front_tokens: number}} ServerDetail
  * @typedef {{number: number, name?: string|null, version?: string|null, transport: string, pid?: number|null, cwd?: string|null,
- *   since_at: number, calls: number, revision?: string|null, caller?: string|null, rule?: string|null,
- *   is_seeing?: {servers: string[], max_result_tokens: number}}} Client
+ *   since_at: number, calls: number, caller?: string|null, rule?: string|null, servers?: string[],
+ *   max_result_tokens?: number}} Client
  * @typedef {{id: string|number, tool: string, client?: string|null, transport?: string, since_ms: number, is_script?: boolean,
  *   parent?: string|number|null}} Running
  * @typedef {{kind: string, server?: string|null, title: string, detail?: string|null, next_step?: string|null,
  *   since_at?: number|null, count?: number}} Attention
  * @typedef {{version: string, pid: number, started_at: number, config: string, state_dir: string, memory_bytes?: number|null,
- *   config_mistakes?: string|null, pins?: string|null, is_leaving?: boolean}} Daemon
+ *   config_mistakes?: string|null, pins?: string|null, is_leaving?: boolean, config_number?: number,
+ *   catalog_number?: number}} Daemon
  * @typedef {{calls: number, errors: number}} Counts
  * @typedef {{daemon: Map<string, Daemon>, servers: Map<string, Server>, clients: Map<string, Client>, running: Map<string, Running>,
  *   attention: Map<string, Attention>, minutes: Map<string, Counts>, totals: Map<string, Counts>}} State
@@ -46,10 +47,10 @@
  *   categories: {name: string, calls: number}[]}} Figures
  * @typedef {{[key: string]: any}} Rule
  * @typedef {{number: number, rule: Rule, hits: number, idle?: string|null, next_step?: string|null}} NumberedRule
- * @typedef {{id: string, at: number, message: string, diff?: string|null, can_undo: boolean}} Change
- * @typedef {{file: string, mistakes?: string|null, rules: NumberedRule[], changes: Change[]}} Configuration
+ * @typedef {{id: number, at: number, message: string, diff?: string|null, can_undo: boolean}} Change
+ * @typedef {{file: string, mistakes?: string|null, policy: string, rules: NumberedRule[], hits_among: number, changes: Change[]}} Configuration
  * @typedef {{name: string, what: string, origin?: string|null, is_secret?: boolean, is_parameter?: boolean}} Need
  * @typedef {{name: string, what: string, kind?: string, is_remote?: boolean, login?: boolean, needs: Need[], deprecated?: string|null}} Recipe
- * @typedef {{message: string, undo?: string|null, diff?: string|null, name?: string}} Done
+ * @typedef {{message: string, undo?: number|null, diff?: string|null, name?: string}} Done
  */
 export {};

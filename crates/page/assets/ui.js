@@ -13,7 +13,8 @@ export const html = htm.bind(h);
 /** Returns the fragment of a page. @param {string[]} parts @param {{[name: string]: unknown}} [query] */
 export function to(parts, query = {}) {
   const members = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) if (value !== undefined && value !== "" && value !== null) members.set(name, String(value));
+  for (const [name, value] of Object.entries(query)) if (value !== undefined && value !== "" && value !== null) members.set(name,
+    String(value));
   return `#/${parts.map(encodeURIComponent).join("/")}${members.size ? `?${members}` : ""}`;
 }
 
@@ -50,10 +51,12 @@ export function Foreign({ text, max = CHARS_MAX, block = false }) {
   const [more, setMore] = useState(0);
   const whole = String(text ?? "").replaceAll("\r\n", "\n");
   const shown = cut(whole, max + more);
-  const parts = splitHidden(shown).map((it) => (it.hidden ? html`<span class="hidden-char" title="a hidden character">${it.text}</span>` : it.text));
+  const parts = splitHidden(shown).map((it) => (it.hidden ? html`<span class="hidden-char" title="a hidden character">${it.text}</span>`
+    : it.text));
   const left = whole.length - shown.length;
   if (!block) return html`<bdi>${parts}${left > 0 && " ..."}</bdi>`;
-  return html`<bdi class="block">${parts}</bdi>${left > 0 && html` <button type="button" class="quiet" onClick=${() => setMore(more + CHARS_STEP)}>
+  return html`<bdi class="block">${parts}</bdi>
+    ${left > 0 && html` <button type="button" class="quiet" onClick=${() => setMore(more + CHARS_STEP)}>
     Show more (${formatCount(left)} characters left)</button>`}`;
 }
 
@@ -63,7 +66,8 @@ export function Pre({ text, label, tail = false }) {
   useLayoutEffect(() => {
     if (tail && ref.current) ref.current.scrollTop = ref.current.scrollHeight;
   }, [text]);
-  return html`<div class="pre" tabindex="0" role="region" aria-label=${visible(label)} ref=${ref}><${Foreign} text=${text} block max=${tail ? 60_000 : CHARS_MAX} /></div>`;
+  return html`<div class="pre" tabindex="0" role="region" aria-label=${visible(label)} ref=${ref}>
+    <${Foreign} text=${text} block max=${tail ? 60_000 : CHARS_MAX} /></div>`;
 }
 
 const MINUTE_MS = 60_000;
@@ -100,12 +104,14 @@ export function Copy({ text }) {
     await navigator.clipboard.writeText(text).then(() => setCopied(true), () => setCopied(false));
     setTimeout(() => setCopied(false), 2_000);
   };
-  return html`<span class="copy"><code><${Foreign} text=${text} max=${400} /></code><button type="button" class="quiet" aria-label=${`Copy: ${visible(text, 80)}`}
+  return html`<span class="copy"><code><${Foreign} text=${text} max=${400} /></code>
+    <button type="button" class="quiet" aria-label=${`Copy: ${visible(text, 80)}`}
     onClick=${copy}>${copied ? "Copied" : "Copy"}</button></span>`;
 }
 
 /** A next step of the daemon: a command is copied, a sentence is read. @param {{step?: string|null}} props */
-export const NextStep = ({ step }) => (!step ? null : /^proxy\s/.test(step) ? html`<${Copy} text=${step} />` : html`<span class="next"><${Foreign} text=${step} /></span>`);
+export const NextStep = ({ step }) => (!step ? null : /^proxy\s/.test(step) ? html`<${Copy} text=${step} />`
+  : html`<span class="next"><${Foreign} text=${step} /></span>`);
 
 /* Requests */
 
@@ -123,7 +129,8 @@ export function useFetch(path, deps = []) {
     setAnswer((/** @type {any} */ old) => ({ ...old, busy: true }));
     get(path, stop.signal).then(
       (data) => setAnswer({ path, data, error: null, busy: false }),
-      (error) => { if (!stop.signal.aborted) setAnswer((/** @type {any} */ old) => ({ path, data: old.path === path ? old.data : null, error, busy: false })); });
+      (error) => { if (!stop.signal.aborted) setAnswer((/** @type {any} */ old) =>
+        ({ path, data: old.path === path ? old.data : null, error, busy: false })); });
     return () => stop.abort();
   }, [path, turn, ...deps]);
   return { ...answer, reload: useCallback(() => setTurn((it) => it + 1), []) };
@@ -139,7 +146,7 @@ export function useSettled(value, ms) {
   return settled;
 }
 
-/** @typedef {{message: string, bad?: boolean, nextStep?: string, undo?: string|null, diff?: string|null}} Notice */
+/** @typedef {{message: string, bad?: boolean, nextStep?: string, undo?: number|null, diff?: string|null}} Notice */
 
 /** @type {(notice: Notice|null) => void} */
 let showNotice = () => {};
@@ -147,7 +154,13 @@ let showNotice = () => {};
 export function listenForNotices(show) {
   showNotice = show;
 }
-export const say = (/** @type {Notice|null} */ notice) => showNotice(notice);
+let saidAt = 0;
+/** Shows a notice; null removes it, unless it is the one of the action that led to this page. @param {Notice|null} notice */
+export function say(notice) {
+  if (notice === null && Date.now() - saidAt < 1_000) return;
+  saidAt = Date.now();
+  showNotice(notice);
+}
 
 /** Says what an action did, or why it failed; returns its answer. @template T @param {() => Promise<T>} action @returns {Promise<T|null>} */
 export async function act(action) {
@@ -165,7 +178,9 @@ export async function act(action) {
 export const noticeOf = (error) => ({ message: error.message, bad: true, nextStep: error.nextStep });
 
 /** @param {{error: any}} props */
-export const Failure = ({ error }) => (error ? html`<div class="failure" role="alert"><${Foreign} text=${error.message} block /> <${NextStep} step=${error.nextStep} /></div>` : null);
+export const Failure = ({ error }) =>
+  (error ? html`<div class="failure" role="alert"><${Foreign} text=${error.message} block /> <${NextStep} step=${error.nextStep} /></div>`
+    : null);
 
 /* Controls */
 
@@ -181,7 +196,8 @@ export function Action({ run, kind = "", label, children }) {
       setBusy(false);
     }
   };
-  return html`<button type="button" class=${kind} aria-label=${label} aria-busy=${busy} aria-disabled=${busy} onClick=${start}>${children}</button>`;
+  return html`<button type="button" class=${kind} aria-label=${label} aria-busy=${busy} aria-disabled=${busy} onClick=${start}>
+    ${children}</button>`;
 }
 
 let fields = 0;
@@ -199,10 +215,12 @@ export function useId(prefix) {
 export function Field({ label, hint, error, kind = "text", value, onInput, options, list, required, wide, input = {} }) {
   const id = useId("field");
   const told = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(" ") || undefined;
-  const all = { id, "aria-describedby": told, "aria-invalid": error ? "true" : undefined, "aria-required": required ? "true" : undefined, autocomplete: "off", spellcheck: false, ...input };
+  const all = { id, "aria-describedby": told, "aria-invalid": error ? "true" : undefined, "aria-required": required ? "true" : undefined,
+    autocomplete: "off", spellcheck: false, ...input };
   const read = (/** @type {any} */ event) => onInput(kind === "checkbox" ? event.currentTarget.checked : event.currentTarget.value);
   const control = options ? html`<select ...${all} value=${value} onChange=${read}>
-      ${options.map((it) => (typeof it === "string" ? html`<option value=${it}>${visible(it)}</option>` : html`<option value=${it[0]}>${it[1]}</option>`))}</select>`
+      ${options.map((it) => (typeof it === "string" ? html`<option value=${it}>${visible(it)}</option>`
+        : html`<option value=${it[0]}>${it[1]}</option>`))}</select>`
     : kind === "textarea" ? html`<textarea ...${all} value=${value} onInput=${read}></textarea>`
     : kind === "checkbox" ? html`<input type="checkbox" ...${all} checked=${value} onChange=${read} />`
     : html`<input type=${kind} ...${all} list=${list && `${id}-list`} value=${value} onInput=${read} />
@@ -226,6 +244,19 @@ export function Dialog({ title, onClose, children }) {
     <header><h2 id=${id}>${title}</h2><button type="button" class="quiet" onClick=${onClose}>Close</button></header>${children}</dialog>`;
 }
 
+/** The details beside a list: they get the focus, and give it back to the row. @param {{children?: Children}} props */
+export function DetailPane({ children }) {
+  const ref = useRef(/** @type {HTMLElement|null} */ (null));
+  useEffect(() => {
+    ref.current?.focus({ preventScroll: true });
+    return () => void setTimeout(() => {
+      const row = /** @type {HTMLElement|null} */ (document.querySelector('.grid [role="row"][tabindex="0"]'));
+      if (document.activeElement === document.body) row?.focus();
+    });
+  }, []);
+  return html`<div class="detail" tabindex="-1" ref=${ref}>${children}</div>`;
+}
+
 /** Asks before an action that cannot be taken back. @param {{title: string, text: Children, button: string, run: () => Promise<any>, onClose: () => void}} props */
 export const Confirm = ({ title, text, button, run, onClose }) => html`<${Dialog} title=${title} onClose=${onClose}>
   <p>${text}</p><div class="buttons"><${Action} kind="danger" run=${async () => { await run(); onClose(); }}>${button}<//>
@@ -246,7 +277,8 @@ export function rove(event, selector) {
 /** A short table of the page. @param {{label: string, head: Children[], rows: Children[][], keys?: (string|number)[], numeric?: number[]}} props */
 export const Table = ({ label, head, rows, keys, numeric = [] }) => html`<div class="scroll" tabindex="0" role="region" aria-label=${label}>
   <table><thead><tr>${head.map((it, i) => html`<th scope="col" class=${numeric.includes(i) ? "num" : ""}>${it}</th>`)}</tr></thead>
-  <tbody>${rows.map((row, i) => html`<tr key=${keys?.[i] ?? i}>${row.map((it, j) => html`<td class=${numeric.includes(j) ? "num" : ""}>${it}</td>`)}</tr>`)}</tbody></table></div>`;
+  <tbody>${rows.map((row, i) => html`<tr key=${keys?.[i] ?? i}>
+    ${row.map((it, j) => html`<td class=${numeric.includes(j) ? "num" : ""}>${it}</td>`)}</tr>`)}</tbody></table></div>`;
 
 /* Differences */
 
@@ -259,11 +291,13 @@ export function Diff({ label, before, now }) {
   const lines = diffLines(before ?? "", now);
   const isNear = lines.map((_, i) => lines.slice(Math.max(0, i - CONTEXT), i + CONTEXT + 1).some((it) => it.sign !== " "));
   const shown = lines.map((line, i) => ({ ...line, i })).filter(({ i }) => isNear[i] && (before || lines[i].sign === "+"));
-  return html`<${DiffLines} label=${label} lines=${shown.map(({ sign, text, i }, at) => ({ sign, text, gap: at > 0 && shown[at - 1].i !== i - 1 }))} />`;
+  return html`<${DiffLines} label=${label}
+    lines=${shown.map(({ sign, text, i }, at) => ({ sign, text, gap: at > 0 && shown[at - 1].i !== i - 1 }))} />`;
 }
 
 /** @param {{label?: string, text: string}} props */
-export const DiffText = ({ label = "", text }) => html`<${DiffLines} label=${label} lines=${text.trimEnd().split("\n").filter((it) => !/^(---|\+\+\+) /.test(it))
+export const DiffText = ({ label = "", text }) =>
+  html`<${DiffLines} label=${label} lines=${text.trimEnd().split("\n").filter((it) => !/^(---|\+\+\+) /.test(it))
   .map((it) => ({ sign: "+-@".includes(it[0] ?? "x") ? it[0] : " ", text: it.slice(1), gap: false }))} />`;
 
 /** @param {{label: string, lines: {sign: string, text: string, gap: boolean}[]}} props */
@@ -271,8 +305,10 @@ function DiffLines({ label, lines }) {
   /** @type {{[sign: string]: [string, string]}} */
   const kinds = { "+": ["ins", "added: "], "-": ["del", "removed: "], "@": ["gap", ""], " ": ["same", ""] };
   const left = lines.length - DIFF_LINES_MAX;
-  return html`<div class="diff" tabindex="0" role="region" aria-label=${`Difference ${label}`.trim()}>${lines.slice(0, DIFF_LINES_MAX).map(({ sign, text, gap }) => html`
+  return html`<div class="diff" tabindex="0" role="region" aria-label=${`Difference ${label}`.trim()}>${lines.slice(0, DIFF_LINES_MAX)
+    .map(({ sign, text, gap }) => html`
     ${gap && html`<div class="gap">...</div>`}
-    <div class=${kinds[sign][0]}><span aria-hidden="true">${sign}</span><span class="sr">${kinds[sign][1]}</span><${Foreign} text=${text} block /></div>`)}
+    <div class=${kinds[sign][0]}><span aria-hidden="true">${sign}</span><span class="sr">${kinds[sign][1]}</span>
+      <${Foreign} text=${text} block /></div>`)}
     ${left > 0 && html`<div class="gap">${formatCount(left)} more lines</div>`}</div>`;
 }

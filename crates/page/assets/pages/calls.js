@@ -4,8 +4,9 @@ import { useEffect, useMemo, useRef, useState } from "../vendor/hooks.js";
 import { get, path, queryOf } from "../api.js";
 import { Grid } from "../grid.js";
 import { useLive } from "../live.js";
-import { formatBytes, formatClock, formatCount, formatMoment, formatMs, formatTime, plural, pretty, prettyText, shell, visible } from "../text.js";
-import { Copy, Failure, Field, Foreign, Mark, Pre, html, setQuery, to } from "../ui.js";
+import { formatBytes, formatClock, formatCount, formatMoment, formatMs, formatTime, plural, pretty, prettyText, shell,
+  visible } from "../text.js";
+import { Copy, DetailPane, Failure, Field, Foreign, Mark, Pre, html, setQuery, to } from "../ui.js";
 import { drafts, toTool } from "./tools.js";
 
 /** @typedef {import("../types.js").Call} Call */
@@ -23,17 +24,24 @@ const fullName = (call) => `${call.server}/${ownName(call)}`;
 /** @param {Call} call */
 const isTool = (call) => call.tool !== undefined;
 /** @param {{call: Call}} props */
-const Outcome = ({ call }) => html`<${Mark} kind=${call.outcome === "ok" ? "ok" : /refus|den|cancel/.test(call.outcome) ? "warn" : "bad"}>${visible(call.outcome, 40)}<//>`;
+const Outcome = ({ call }) => html`<${Mark} kind=${call.outcome === "ok" ? "ok" : /refus|den|cancel/.test(call.outcome) ? "warn" : "bad"}>
+  ${visible(call.outcome, 40)}<//>`;
 
 /** @type {import("../grid.js").Column[]} */
 const COLUMNS = [
-  { key: "at", head: "Time", cell: (it) => (it.group ? html`<strong><${Foreign} text=${it.group} max=${120} /></strong>` : formatMoment(Date.parse(it.at))) },
-  { key: "tool", head: "Call", cell: (it) => (it.group ? "" : it.lost ? html`<span class="muted">${plural(it.lost, "call")} not logged</span>` : html`<span class=${`mono ${it.parent ? "child" : ""}`}><${Foreign} text=${fullName(it)} max=${160} /></span>`) },
-  { key: "client", head: "Client", kind: "p2", cell: (it) => (it.group || it.lost ? "" : html`<${Foreign} text=${it.client || "command line"} max=${60} />`) },
-  { key: "decision", head: "Rules", kind: "p3", cell: (it) => (it.group ? "" : html`<span class="muted">${it.decision ?? ""}${it.rule ? ` (rule ${it.rule})` : ""}</span>`) },
+  { key: "at", head: "Time", cell: (it) => (it.group ? html`<strong><${Foreign} text=${it.group} max=${120} /></strong>`
+    : formatMoment(Date.parse(it.at))) },
+  { key: "tool", head: "Call", cell: (it) =>
+    (it.group ? "" : it.lost ? html`<span class="muted">${plural(it.lost, "call")} not logged</span>`
+      : html`<span class=${`mono ${it.parent ? "child" : ""}`}><${Foreign} text=${fullName(it)} max=${160} /></span>`) },
+  { key: "client", head: "Client", kind: "p2", cell: (it) =>
+    (it.group || it.lost ? "" : html`<${Foreign} text=${it.client || "command line"} max=${60} />`) },
+  { key: "decision", head: "Rules", kind: "p3", cell: (it) => (it.group ? "" : html`<span class="muted">${it.decision ?? ""}
+    ${it.rule ? ` (rule ${it.rule})` : ""}</span>`) },
   { key: "outcome", head: "Outcome", cell: (it) => (it.group || it.lost ? "" : html`<${Outcome} call=${it} />`) },
   { key: "ms", head: "Took", num: true, kind: "p2", cell: (it) => (it.group ? "" : formatMs(it.ms)) },
-  { key: "tokens", head: "Tokens", num: true, kind: "p3", cell: (it) => (it.group ? "" : html`${it.cut ? html`<span class="muted">cut</span> ` : ""}${formatCount(it.tokens)}`) },
+  { key: "tokens", head: "Tokens", num: true, kind: "p3", cell: (it) =>
+    (it.group ? "" : html`${it.cut ? html`<span class="muted">cut</span> ` : ""}${formatCount(it.tokens)}`) },
 ];
 
 /** Passes the first change at once and later ones once a second. @template T @param {T} value @param {number} ms */
@@ -53,7 +61,8 @@ function useThrottled(value, ms) {
 /** Loads the newest calls, again whenever there are more, and older ones on demand. @param {string} filter */
 function useCalls(filter) {
   const total = useThrottled(useLive((it) => it.state.totals.get("totals")?.calls ?? 0), REFRESH_MS);
-  const [list, setList] = useState(/** @type {{filter: string|null, calls: Map<number, Call>, next: number|null, error: any}} */ ({ filter: null, calls: new Map(), next: null, error: null }));
+  const [list, setList] = useState(/** @type {{filter: string|null, calls: Map<number, Call>, next: number|null, error: any}} */ ({
+    filter: null, calls: new Map(), next: null, error: null }));
   const loading = useRef(false);
   const load = async (/** @type {number|null} */ before, /** @type {AbortSignal|undefined} */ signal) => {
     try {
@@ -63,7 +72,8 @@ function useCalls(filter) {
         const sent = answer.calls;
         const oldest = sent.length ? sent[sent.length - 1].n : 0;
         // Calls between the two lists are missing: begin anew.
-        const isGap = old.filter !== filter || (before === null && answer.next_before !== null && oldest > Math.max(0, ...old.calls.keys()));
+        const isGap = old.filter !== filter || (before === null && answer.next_before !== null
+          && oldest > Math.max(0, ...old.calls.keys()));
         const calls = new Map(isGap ? [] : old.calls);
         for (const call of sent) calls.set(call.n, call);
         return { filter, calls, next: isGap || before !== null ? answer.next_before ?? null : old.next, error: null };
@@ -92,9 +102,12 @@ function Result({ handle }) {
   const [part, setPart] = useState(0);
   const [answer, setAnswer] = useState(/** @type {any} */ (null));
   const [error, setError] = useState(/** @type {any} */ (null));
-  const read = (/** @type {number} */ next) => get(`${path("results", handle)}?part=${next}`).then((it) => { setAnswer(it); setPart(next); setError(null); }, setError);
-  return html`<h3>Result</h3><div class="buttons"><button type="button" onClick=${() => read(part + 1)}>${part ? "Read the next part" : "Read the result"}</button>
-    ${part > 1 && html`<button type="button" onClick=${() => read(part - 1)}>Back</button>`}${part > 0 && html`<span class="muted">part ${part}</span>`}</div>
+  const read = (/** @type {number} */ next) => get(`${path("results", handle)}?part=${next}`)
+    .then((it) => { setAnswer(it); setPart(next); setError(null); }, setError);
+  return html`<h3>Result</h3><div class="buttons"><button type="button" onClick=${() => read(part + 1)}>
+    ${part ? "Read the next part" : "Read the result"}</button>
+    ${part > 1 && html`<button type="button" onClick=${() => read(part - 1)}>Back</button>`}
+      ${part > 0 && html`<span class="muted">part ${part}</span>`}</div>
     <${Failure} error=${error} />${answer && html`<${Pre} text=${prettyText(answer.text)} label="Result" />`}`;
 }
 
@@ -108,22 +121,34 @@ function Detail({ call, calls, back }) {
     if (isKnown) drafts.set(name, call.arguments);
     location.hash = toTool(name);
   };
-  return html`<article aria-labelledby="call-name"><header><h2 id="call-name"><${Foreign} text=${name} max=${200} /></h2><${Outcome} call=${call} /><a class="button quiet close" href=${back}>Close</a></header>
+  return html`<article aria-labelledby="call-name"><header><h2 id="call-name"><${Foreign} text=${name} max=${200} /></h2>
+    <${Outcome} call=${call} /><a class="button quiet close" href=${back}>Close</a></header>
     <div class="buttons">${isTool(call) && html`<button type="button" class="primary" onClick=${again}>Run it again</button>`}
-      <a class="button" href=${to(["configuration"], { add: "1", decision: "deny", server: call.server, tool: call.tool, client: call.client })}>Make a rule</a>
+      <a class="button" href=${to(["configuration"], { add: "1", decision: "deny", server: call.server, tool: call.tool,
+        client: call.client })}>Make a rule</a>
       <a class="button" href=${to(["calls"], { server: call.server, tool: ownName(call) })}>Same tool</a>
       ${call.session !== undefined && html`<a class="button" href=${to(["calls"], { session: call.session })}>Same session</a>`}
       <a class="button" href=${to(["servers", call.server])}>Server</a></div>
     <dl class="facts"><dt>Time</dt><dd><time datetime=${call.at}>${formatTime(Date.parse(call.at))}</time></dd>
-      <dt>Client</dt><dd><${Foreign} text=${call.client || "command line"} max=${80} />${call.transport && html` <span class="muted">by ${call.transport}</span>`}${call.caller && html` <span class="muted">with <${Foreign} text=${call.caller} max=${80} /></span>`}</dd>
+      <dt>Client</dt><dd><${Foreign} text=${call.client || "command line"} max=${80} />
+        ${call.transport && html` <span class="muted">by ${call.transport}</span>`}
+          ${call.caller && html` <span class="muted">with <${Foreign} text=${call.caller} max=${80} /></span>`}</dd>
       <dt>Session</dt><dd>${call.session ?? "none"}</dd>
-      <dt>Rules</dt><dd>${call.decision || "not asked"}${call.rule ? html` by <a href=${to(["configuration"], { rule: call.rule })}>rule ${call.rule}</a>` : call.decision ? " by the preset" : ""}</dd>
+      <dt>Rules</dt><dd>${call.decision || "not asked"}
+        ${call.rule ? html` by <a href=${to(["configuration"], { rule: call.rule })}>rule ${call.rule}</a>` : call.decision
+          ? " by the preset" : ""}</dd>
       <dt>Took</dt><dd>${formatMs(call.ms)}</dd><dt>Sent</dt><dd>${formatBytes(call.bytes_in ?? 0)}</dd>
       <dt>Result</dt><dd>${formatBytes(call.bytes)}, ${plural(call.tokens ?? 0, "token")}${call.cut ? ", cut" : ""}</dd>
       ${call.parent && html`<dt>Script</dt><dd><a href=${to(["calls", String(call.parent)])}>made by call ${call.parent}</a></dd>`}</dl>
-    <h3>Arguments</h3>${isKnown ? html`<${Pre} text=${pretty(call.arguments)} label="Arguments" />` : html`<p class="muted">The log keeps ${call.arguments ? html`only their digest, <span class="mono"><${Foreign} text=${call.arguments} max=${80} /></span>` : "no arguments"}. It keeps them with <code>audit.arguments = "full"</code>.</p>`}
+    <h3>Arguments</h3>${isKnown ? html`<${Pre} text=${pretty(call.arguments)} label="Arguments" />`
+      : html`<p class="muted">The log keeps ${call.arguments ? html`only their digest, <span class="mono">
+      <${Foreign} text=${call.arguments} max=${80} /></span>`
+        : "no arguments"}. It keeps them with <code>audit.arguments = "full"</code>.</p>`}
     ${command && html`<h3>In a terminal</h3><${Copy} text=${command} />`}
-    ${children.length > 0 && html`<h3>Calls of the script</h3><ul class="list">${children.map((it) => html`<li key=${it.n}><a class="mono grow" href=${to(["calls", String(it.n)])}><${Foreign} text=${fullName(it)} max=${120} /></a><${Outcome} call=${it} /><span class="num">${formatMs(it.ms)}</span></li>`)}</ul>`}
+    ${children.length > 0 && html`<h3>Calls of the script</h3><ul class="list">
+      ${children.map((it) => html`<li key=${it.n}><a class="mono grow" href=${to(["calls", String(it.n)])}>
+        <${Foreign} text=${fullName(it)} max=${120} /></a><${Outcome} call=${it} /><span class="num">
+          ${formatMs(it.ms)}</span></li>`)}</ul>`}
     ${call.handle && html`<${Result} key=${call.handle} handle=${call.handle} />`}</article>`;
 }
 
@@ -155,24 +180,35 @@ export function Calls({ parts, query }) {
   }, [n, isLoaded]);
   const isSpan = /^\d+$/.test(query.since ?? "");
   const set = (/** @type {string} */ name) => (/** @type {any} */ value) => setQuery({ [name]: value === true ? "true" : value || "" });
-  const moments = isSpan ? `${formatMoment(Number(query.since) * 1000)}${query.until ? ` to ${formatClock(Number(query.until) * 1000)}` : ""}` : "";
+  const moments = isSpan ? `${formatMoment(Number(query.since) * 1000)}${query.until ? ` to ${formatClock(Number(query.until) * 1000)}`
+    : ""}` : "";
   const back = to(["calls"], query);
   return html`<div class=${`split ${chosen ? "has-detail" : ""}`}><div class="master">
     <div class="toolbar" role="search">
-      <${Field} label="Time" value=${query.since ?? ""} options=${[["", "all"], ["15m", "15 minutes"], ["1h", "1 hour"], ["1d", "1 day"], ["2d", "2 days"], ["7d", "7 days"], ["30d", "30 days"], ...(isSpan ? [[query.since, moments]] : [])]} onInput=${(/** @type {string} */ it) => setQuery({ since: it, until: "" })} />
-      <${Field} label="Server" value=${query.server ?? ""} options=${[["", "all"], ...[...new Set([...servers.keys(), ...(query.server ? [query.server] : [])])].sort().map((it) => [it, visible(it)])]} onInput=${set("server")} />
+      <${Field} label="Time" value=${query.since ?? ""} options=${[["", "all"], ["15m", "15 minutes"], ["1h", "1 hour"], ["1d", "1 day"],
+        ["2d", "2 days"], ["7d", "7 days"], ["30d", "30 days"], ...(isSpan ? [[query.since, moments]] : [])]}
+          onInput=${(/** @type {string} */ it) => setQuery({ since: it, until: "" })} />
+      <${Field} label="Server" value=${query.server ?? ""}
+        options=${[["", "all"], ...[...new Set([...servers.keys(), ...(query.server ? [query.server] : [])])].sort()
+          .map((it) => [it, visible(it)])]} onInput=${set("server")} />
       <${Field} label="Tool" kind="search" value=${query.tool ?? ""} onInput=${set("tool")} />
       <${Field} label="Client" kind="search" value=${query.client ?? ""} list=${clients} onInput=${set("client")} />
-      <${Field} label="Slower than (ms)" kind="search" value=${query.slow ?? ""} input=${{ inputmode: "numeric" }} onInput=${(/** @type {string} */ it) => setQuery({ slow: it.replace(/\D/g, "") })} />
+      <${Field} label="Slower than (ms)" kind="search" value=${query.slow ?? ""} input=${{ inputmode: "numeric" }}
+        onInput=${(/** @type {string} */ it) => setQuery({ slow: it.replace(/\D/g, "") })} />
       <${Field} label="Failed only" kind="checkbox" value=${query.failures === "true"} onInput=${set("failures")} />
       <${Field} label="By session" kind="checkbox" value=${query.group === "true"} onInput=${set("group")} />
-      <span class="muted grow">${isLoaded ? `${plural(calls.length, "call")}${hasMore ? ", older ones follow as you scroll" : ""}` : ""}</span>
-      ${["caller", "session"].filter((it) => query[it]).map((it) => html`<button type="button" class="chip" onClick=${() => setQuery({ [it]: "" })}>${it} ${visible(query[it], 40)}<span aria-hidden="true"> ×</span><span class="sr"> remove this filter</span></button>`)}
+      <span class="muted grow">${isLoaded ? `${plural(calls.length, "call")}${hasMore ? ", older ones follow as you scroll" : ""}`
+        : ""}</span>
+      ${["caller", "session"].filter((it) => query[it])
+        .map((it) => html`<button type="button" class="chip" onClick=${() => setQuery({ [it]: "" })}>${it} ${visible(query[it], 40)}
+          <span aria-hidden="true"> ×</span><span class="sr"> remove this filter</span></button>`)}
       ${filter && html`<a class="button quiet" href="#/calls">Clear</a>`}</div>
     <${Failure} error=${error} />
-    <${Grid} label="Calls" kind="calls" columns=${COLUMNS} rows=${rows} keyOf=${(/** @type {Call} */ it) => String(it.n)} selected=${n === null ? null : String(n)} onEnd=${older}
+    <${Grid} label="Calls" kind="calls" columns=${COLUMNS} rows=${rows} keyOf=${(/** @type {Call} */ it) => String(it.n)}
+      selected=${n === null ? null : String(n)} onEnd=${older}
       classOf=${(/** @type {Row} */ it) => (it.group ? "group" : "")}
-      open=${(/** @type {Row} */ it) => { if (it.group) setQuery({ session: it.session, group: "" }); else if (!it.lost) location.hash = to(["calls", String(it.n)], query); }}
+      open=${(/** @type {Row} */ it) => { if (it.group) setQuery({ session: it.session, group: "" });
+        else if (!it.lost) location.hash = to(["calls", String(it.n)], query); }}
       empty=${isLoaded ? (filter ? "No call matches." : "No calls yet. The log begins with the first one.") : "Loading ..."} /></div>
-    ${chosen && html`<div class="detail"><${Detail} key=${chosen.n} call=${chosen} calls=${calls} back=${back} /></div>`}</div>`;
+    ${chosen && html`<${DetailPane} key=${chosen.n}><${Detail} call=${chosen} calls=${calls} back=${back} /><//>`}</div>`;
 }
