@@ -24,6 +24,7 @@ use journeys::{
     house::{House, Programs, Server},
     real::RealServers,
     real_clients::{ClaudeCode, RealClients},
+    real_page::RealPage,
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -148,6 +149,10 @@ fn claude_code() -> ClaudeCode {
 
 fn real_clients() -> RealClients {
     RealClients::ready(Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap())
+}
+
+fn real_page() -> RealPage {
+    RealPage::ready(Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap())
 }
 
 fn real_servers() -> RealServers {

@@ -224,6 +224,28 @@ impl Document {
         }
     }
 
+    /// Inserts a rule before the one with this number, counted from 1, or after the last one.
+    pub fn add_rule(&mut self, number: usize, rule: &[(&str, String)]) {
+        rule::insert(&mut self.toml, number.saturating_sub(1), rule);
+    }
+
+    /// Removes the rule with this number, counted from 1. Returns false if the file has no such rule.
+    pub fn remove_rule(&mut self, number: usize) -> bool {
+        let index = number.checked_sub(1);
+        index.is_some_and(|index| rule::remove(&mut self.toml, index))
+    }
+
+    /// Replaces the whole text by an earlier one, if the text is still `expected`.
+    pub fn restore(&mut self, expected: &str, text: &str) -> Result<(), EditError> {
+        if self.text() != expected {
+            return Err(EditError::Changed(self.path.clone()));
+        }
+        let before = self.before.take();
+        *self = Self::parse(&self.path, Some(text.to_owned()))?;
+        self.before = before;
+        Ok(())
+    }
+
     /// Returns the rules of the text as it would be written, with all layers merged.
     fn read_policy(
         &self,

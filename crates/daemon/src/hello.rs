@@ -72,6 +72,8 @@ pub enum Purpose {
         #[serde(default)]
         has_socket: bool,
     },
+    /// Asks for an address that opens the web page once.
+    Page,
     /// A login or a secret may have changed: servers that wait for one are started again.
     LookAgain,
     /// Ends the daemon now, even if clients are connected.
@@ -97,6 +99,11 @@ pub enum DaemonReply {
         url: String,
         /// The address listened on; none if it is that of the configuration.
         address: Option<String>,
+    },
+    /// This address opens the web page once.
+    Page {
+        /// The address, with a code that no log may have.
+        url: String,
     },
     /// The command is run; its answer follows.
     Running,

@@ -1,6 +1,7 @@
 //! The daemon itself: one [`Gateway`] for every client that connects, until it is idle for long.
 
 use std::{
+    collections::VecDeque,
     fs, io,
     path::PathBuf,
     sync::Arc,
@@ -29,7 +30,9 @@ use super::{
     DaemonSettings,
     hello::{CLIENT_VARIABLE, DaemonReply, Hello, Purpose, receive_line, send_line},
     identity::Build,
+    launch::Report,
     listeners::{Holder, Listeners, ReadSettings},
+    page::{PageDaemon, ServePage},
     place, shell,
     socket::{BlockingStream, BoundSocket, Listener, SocketFile, Stream, is_ours},
     status::{DaemonFacts, DaemonStatus, read_status},
@@ -45,6 +48,9 @@ const SESSIONS_END_WAIT: Duration = Duration::from_secs(1);
 /// The wait for the lock of the socket. After it, a daemon that ends does not remove its socket.
 const LEAVE_WAIT: Duration = Duration::from_millis(500);
 
+/// The most ended sessions that are remembered: a number of a process may be used again later.
+const ENDED_MAX: usize = 64;
+
 /// The delay after a failed `accept` (too many open files).
 const ACCEPT_REST: Duration = Duration::from_millis(100);
 
@@ -57,6 +63,7 @@ struct Daemon {
     since: SystemTime,
     socket: SocketFile,
     http: Listeners,
+    page: Arc<dyn ServePage>,
     /// The number of open sessions.
     sessions: watch::Sender<usize>,
     /// Cancelled when the daemon accepts no new clients; it ends when the last client disconnects.
@@ -64,6 +71,8 @@ struct Daemon {
     stop: CancellationToken,
     /// Connections of the clients that wait for the daemon to end.
     waiting: Mutex<Vec<Stream>>,
+    /// The processes of clients whose sessions a person ended, the last of them: they get no other.
+    ended: Mutex<VecDeque<u32>>,
 }
 
 /// The opened configuration that a daemon serves.
@@ -80,6 +89,8 @@ pub struct DaemonParts {
     pub http: http_server::HttpSettings,
     /// Reads the settings whenever a `serve --http` asks.
     pub read_http: ReadSettings,
+    /// Serves the web page.
+    pub page: Arc<dyn ServePage>,
 }
 
 impl std::fmt::Debug for DaemonParts {
@@ -121,6 +132,7 @@ impl Host {
                 stop.child_token(),
             ),
             gateway: opened.gateway,
+            page: opened.page,
             config: opened.config,
             settings: opened.settings,
             build: Build::ours(),
@@ -130,6 +142,7 @@ impl Host {
             leaving: CancellationToken::new(),
             stop,
             waiting: Mutex::default(),
+            ended: Mutex::default(),
         });
         Ok(Self {
             daemon,
@@ -274,7 +287,9 @@ impl Daemon {
             }
         };
         let answered = match hello.purpose {
-            Purpose::Session { .. } | Purpose::Shell { .. } if hello.build != self.build => {
+            Purpose::Session { .. } | Purpose::Shell { .. } | Purpose::Page
+                if hello.build != self.build =>
+            {
                 let answer = self.answer_other_build(&hello.build).await;
                 send_line(&mut stream, &answer).await
             }
@@ -293,6 +308,7 @@ impl Daemon {
             Purpose::Status => {
                 send_line(&mut stream, &DaemonReply::Status(self.status().await)).await
             }
+            Purpose::Page => send_line(&mut stream, &self.open_page().await).await,
             Purpose::LookAgain => {
                 let mended = self.gateway.servers.list_mended();
                 let told = send_line(&mut stream, &DaemonReply::Noted).await;
@@ -370,6 +386,17 @@ impl Daemon {
 
     async fn serve(&self, mut stream: Stream, connection: Connection) {
         let _session = self.count_session();
+        let pid = connection.pid.unwrap_or(0);
+        if self.ended.lock().contains(&pid) {
+            let text =
+                "a person ended this session on the web page; restart the MCP server in the client";
+            let refused = DaemonReply::Refused(Report {
+                is_usage: false,
+                text: text.to_owned(),
+            });
+            let _ = send_line(&mut stream, &refused).await;
+            return;
+        }
         let welcome = DaemonReply::Welcome {
             serves_http: self.http.is_configured(),
         };
@@ -381,7 +408,14 @@ impl Daemon {
             return;
         };
         let (gateway, stop) = (Arc::clone(&self.gateway), self.stop.child_token());
-        gateway::serve(gateway, connection, input, Sink::Pipe(output), stop).await;
+        let is_ended = gateway::serve(gateway, connection, input, Sink::Pipe(output), stop).await;
+        if is_ended {
+            let mut ended = self.ended.lock();
+            ended.push_back(pid);
+            if ended.len() > ENDED_MAX {
+                ended.pop_front();
+            }
+        }
     }
 
     async fn run_shell(
@@ -413,18 +447,38 @@ impl Daemon {
 
     async fn status(self: &Arc<Self>) -> Box<DaemonStatus> {
         let daemon = Arc::clone(self);
-        let looking = tokio::task::spawn_blocking(move || {
-            let facts = DaemonFacts {
-                build: &daemon.build,
-                config: &daemon.config,
-                socket: &daemon.socket.path,
-                since: daemon.since,
-                http: daemon.http.describe(),
-                is_leaving: daemon.leaving.is_cancelled(),
-            };
-            read_status(&daemon.gateway, facts)
-        });
+        let looking = tokio::task::spawn_blocking(move || daemon.read_status());
         Box::new(looking.await.unwrap_or_default())
+    }
+
+    fn read_status(&self) -> DaemonStatus {
+        let facts = DaemonFacts {
+            build: &self.build,
+            config: &self.config,
+            socket: &self.socket.path,
+            since: self.since,
+            http: self.http.describe(),
+            is_leaving: self.leaving.is_cancelled(),
+        };
+        read_status(&self.gateway, facts)
+    }
+
+    /// Returns an address that opens the web page once.
+    async fn open_page(self: &Arc<Self>) -> DaemonReply {
+        let (looking, attended) = (Arc::clone(self), Arc::clone(self));
+        let daemon = PageDaemon {
+            gateway: Arc::clone(&self.gateway),
+            status: Arc::new(move || looking.read_status()),
+            attend: Arc::new(move || Box::new(attended.count_session())),
+            stop: self.http.stop_token(),
+        };
+        match self.page.open(daemon).await {
+            Ok(url) => DaemonReply::Page { url },
+            Err(text) => DaemonReply::Refused(Report {
+                is_usage: false,
+                text,
+            }),
+        }
     }
 }
 

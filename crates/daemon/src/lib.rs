@@ -3,7 +3,7 @@
 //! `proxy serve` is a [`relay`]: it finds the daemon's socket ([`place`], [`reach`]), starts the daemon
 //! if none runs ([`launch`]), identifies itself ([`hello`]) and passes lines. The daemon ([`host`]) has
 //! the [`Gateway`](gateway::Gateway) that all sessions share. For `proxy serve --http` ([`hold`]) it
-//! also serves HTTP (`listeners`).
+//! also serves HTTP (`listeners`). For `proxy web` it opens its [`page`].
 //!
 //! This crate depends neither on the command line nor on the terminal.
 
@@ -17,6 +17,7 @@ pub mod identity;
 pub mod launch;
 mod listeners;
 pub mod log;
+pub mod page;
 pub mod place;
 pub mod reach;
 pub mod relay;

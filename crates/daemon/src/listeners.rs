@@ -100,6 +100,11 @@ impl Listeners {
         self.is_stopped.cancel();
     }
 
+    /// Returns what is cancelled when every listener ends.
+    pub(crate) fn stop_token(&self) -> CancellationToken {
+        self.stop.clone()
+    }
+
     /// Ends every listener, and the sessions there.
     pub(crate) fn end(&self) {
         self.stop.cancel();

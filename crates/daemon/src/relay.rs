@@ -295,6 +295,7 @@ async fn open(route: &Route, say: fn(&str)) -> Result<Link, NoDaemon> {
     reached.warn_of_log_filter(route, say);
     match reached.answer {
         DaemonReply::Welcome { serves_http } => Ok(Link::new(reached.stream, serves_http)?),
+        DaemonReply::Refused(report) => Err(NoDaemon::Reported(report)),
         other => Err(anyhow!("the daemon answered with {other:?}").into()),
     }
 }

@@ -34,6 +34,12 @@ pub fn show_time(unix_ms: u64) -> String {
     format!("{:.3}", to_timestamp(unix_ms))
 }
 
+/// Returns the time of a text as [`show_time`] writes it, in milliseconds since 1970.
+pub fn read_time(text: &str) -> Option<u64> {
+    let time: Timestamp = text.parse().ok()?;
+    u64::try_from(time.as_millisecond()).ok()
+}
+
 /// `2026-11-22`.
 pub fn day_of(unix_ms: u64) -> String {
     to_timestamp(unix_ms).strftime("%Y-%m-%d").to_string()

@@ -1,6 +1,6 @@
 //! All servers: one call, one survey, one stop.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use futures::{FutureExt as _, future::BoxFuture};
 use jsonrpc::Json;
@@ -34,6 +34,12 @@ impl Fleet {
         Self {
             roster: Arc::new(roster),
         }
+    }
+
+    fn states_with(&self, memory: &HashMap<i32, u64>) -> Vec<ServerState> {
+        let all = self.roster.all().into_iter();
+        all.map(|(clients, server)| server.state(clients, memory))
+            .collect()
     }
 
     /// Calls, and repeats the call if a person had to log in first and did.
@@ -242,10 +248,11 @@ impl Servers for Fleet {
     }
 
     fn states(&self) -> Vec<ServerState> {
-        let memory = processes::group_memory();
-        let all = self.roster.all().into_iter();
-        all.map(|(clients, server)| server.state(clients, &memory))
-            .collect()
+        self.states_with(&processes::group_memory())
+    }
+
+    fn quick_states(&self) -> Vec<ServerState> {
+        self.states_with(&HashMap::new())
     }
 
     fn failures(&self) -> Vec<(ServerName, Failure)> {

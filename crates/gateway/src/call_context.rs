@@ -63,6 +63,17 @@ pub struct CallContext {
 }
 
 impl CallContext {
+    /// The context of a call by a person: the rules for calls apply, the tables of clients do not.
+    pub fn of_person(transport: &'static str, cancel: CancellationToken) -> Self {
+        Self {
+            policy: Arc::new(ClientPolicy::of_command_line()),
+            audience: Audience::Person,
+            transport,
+            cancel,
+            ..Self::default()
+        }
+    }
+
     /// Completes a request with the context of its caller.
     pub(crate) fn complete(&self, request: Request) -> Request {
         Request {

@@ -13,6 +13,7 @@ use dashmap::DashMap;
 use fleet::Variables;
 use jsonrpc::{Fields, text_of};
 use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
 
 /// The connection of one client.
 #[derive(Debug, Clone, Default)]
@@ -53,6 +54,7 @@ pub struct ConnectedClient {
     pub since: SystemTime,
     info: OnceLock<ClientInfo>,
     calls: AtomicU64,
+    ended: CancellationToken,
 }
 
 /// The name and version of a client from `clientInfo`, on one line each.
@@ -76,6 +78,11 @@ impl ConnectedClient {
     /// The number of its calls up to now.
     pub fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
+    }
+
+    /// Cancelled when a person ends the session.
+    pub(crate) fn ended(&self) -> &CancellationToken {
+        &self.ended
     }
 
     /// Counts a call and returns its number, from 1 on.
@@ -129,6 +136,7 @@ impl ConnectedClients {
             since: SystemTime::now(),
             info: OnceLock::new(),
             calls: AtomicU64::new(0),
+            ended: CancellationToken::new(),
         });
         if !client.connection.is_stateless {
             self.here.insert(client.number, Arc::clone(&client));
@@ -139,6 +147,14 @@ impl ConnectedClients {
     /// Removes a client that is gone.
     pub(super) fn remove(&self, client: &ConnectedClient) {
         self.here.remove(&client.number);
+    }
+
+    /// Ends the session of a client. Returns its name; `None` if there is no such client.
+    pub fn end(&self, number: u64) -> Option<String> {
+        let (_, client) = self.here.remove(&number)?;
+        client.ended.cancel();
+        let name = client.info().map(|info| info.name.clone());
+        Some(name.unwrap_or_else(|| "unnamed".to_owned()))
     }
 
     /// All clients, in the order in which they connected.

@@ -24,6 +24,7 @@ use crate::{
     error::ToolError,
     policy::ClientPolicy,
     reply::ToolReply,
+    running_calls::RunningCalls,
 };
 
 /// Makes every call of a tool, from a client, a script or the command line.
@@ -32,6 +33,7 @@ pub(crate) struct Dispatcher {
     catalog: Arc<Catalog>,
     authorizer: Arc<Authorizer>,
     built_in: BuiltInTools,
+    pub(crate) running: RunningCalls,
 }
 
 impl Dispatcher {
@@ -44,6 +46,7 @@ impl Dispatcher {
             catalog,
             authorizer,
             built_in,
+            running: RunningCalls::default(),
         }
     }
 
@@ -72,7 +75,11 @@ impl Dispatcher {
             },
             ..context
         };
-        match self.run(request, context, &mut note).await {
+        let listed = self.running.begin(&request.tool_name, &context);
+        let running = self.run(request, context, &mut note);
+        // Dropping a call cancels it at its server.
+        let outcome = listed.call.end.run_until_cancelled(running).await;
+        match outcome.unwrap_or(Err(ToolError::EndedByPerson)) {
             Ok(called) => Ok(called.with_record(note)),
             Err(error) => {
                 note.set_failure(error.code());

@@ -121,6 +121,8 @@ pub enum ToolError {
     },
     /// The client cancelled its call.
     Cancelled,
+    /// A person ended the call.
+    EndedByPerson,
     /// The server asks for further input, which cannot be provided.
     InputRequired {
         /// The tool that was called.
@@ -171,7 +173,7 @@ impl ToolError {
             Self::Denied { .. } | Self::Refused(_) => "denied",
             Self::HandleExpired { .. } => "handle_expired",
             Self::ServerError { .. } => "downstream_error",
-            Self::Cancelled => "cancelled",
+            Self::Cancelled | Self::EndedByPerson => "cancelled",
             Self::InputRequired { .. } => "input_required",
             Self::Misconfigured(_) => "misconfigured",
             Self::Script { code, .. } => code,

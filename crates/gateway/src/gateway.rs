@@ -26,6 +26,7 @@ use crate::{
     forward::{Forwarder, Ledgers},
     kept_secrets::hide_kept_secrets,
     last_spoken::with_last_spoken,
+    running_calls::RunningCalls,
     scrapes::Scrapes,
     script_turns::ScriptTurns,
     settings::Settings,
@@ -190,6 +191,22 @@ impl Gateway {
             let _ = tokio::join!(written, self.traces.finish());
         };
         let _ = tokio::join!(counts, ends);
+    }
+
+    /// The tool calls in flight.
+    pub fn running_calls(&self) -> &RunningCalls {
+        &self.dispatcher.running
+    }
+
+    /// The number of calls since the program began, and of those that failed. They are counted a tenth
+    /// of a second after they end.
+    pub fn count_calls(&self) -> (u64, u64) {
+        self.recorder.count_calls()
+    }
+
+    /// Waits until the records of calls are on disk. Blocks.
+    pub fn flush_records(&self) {
+        self.recorder.flush();
     }
 
     /// The delivery of spans of calls since the program began; `None` if the configuration names no

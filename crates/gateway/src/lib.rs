@@ -37,6 +37,7 @@ pub mod policy;
 mod recent_searches;
 mod render;
 mod reply;
+mod running_calls;
 mod saved_scripts;
 mod scrapes;
 mod script_caller;
@@ -81,6 +82,7 @@ pub use recent_searches::RecentSearches;
 pub use render::error::shorten_home_paths;
 pub use reply::ToolReply;
 pub use reply::{LOST_CALL, answer_lost_call};
+pub use running_calls::{RunningCall, RunningCalls};
 pub use saved_scripts::{FileMistake, SavedScripts};
 pub use session::{
     Announcement, Ended, Session, explain_not_served, is_gone_in_stateless, refuse, serve,
@@ -91,5 +93,5 @@ pub use settings::{
 };
 pub use state_dir::{logs, marker};
 pub use surveys::LeftOut;
-pub use tools::{search_json, search_text};
+pub use tools::{describe_as_json, describe_json, search_json, search_text};
 pub use wire::Opening;

@@ -59,14 +59,15 @@ const GRACE_AFTER_EOF: Duration = Duration::from_millis(800);
 /// The time for the responses to be read after that.
 const DRAIN_WAIT: Duration = Duration::from_millis(300);
 
-/// Serves one client until it closes its input, or until `stop`.
+/// Serves one client until it closes its input, or until `stop`. Returns true if a person ended the
+/// session.
 pub async fn serve(
     gateway: Arc<Gateway>,
     connection: Connection,
     input: impl AsyncRead + Send + Unpin + 'static,
     output: Sink,
     stop: CancellationToken,
-) {
+) -> bool {
     let outbox = Outbox::new(output);
     let session = Session::new(
         gateway,
@@ -75,11 +76,14 @@ pub async fn serve(
         Opening::Handshake,
     );
     let reading = session.read(LineReader::new(input));
-    let ended_itself = stop.run_until_cancelled(reading).await.is_some();
+    let by_person = session.calls.client.ended().clone();
+    let reading = by_person.run_until_cancelled(reading);
+    let ended_itself = matches!(stop.run_until_cancelled(reading).await, Some(Some(())));
     session.end(ended_itself).await;
     drop(session);
     let _ = timeout(DRAIN_WAIT, outbox.drained()).await;
     outbox.give_up();
+    by_person.is_cancelled()
 }
 
 /// The session of one client: its calls in progress, and an rmcp instance of its own for everything
@@ -347,6 +351,11 @@ impl Session {
     /// Ends all calls in progress at once, and waits for nothing.
     pub fn abandon(&self) {
         self.calls.tasks.gone.cancel();
+    }
+
+    /// Returns true if a person ended the session.
+    pub fn is_ended(&self) -> bool {
+        self.calls.client.ended().is_cancelled()
     }
 
     /// Returns true if a call is in progress.

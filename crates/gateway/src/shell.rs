@@ -287,12 +287,8 @@ impl Gateway {
         gone: CancellationToken,
     ) -> ShellReply {
         let context = CallContext {
-            policy: Arc::new(ClientPolicy::of_command_line()),
             client: Some(client),
-            audience: Audience::Person,
-            transport: "shell",
-            cancel: gone,
-            ..CallContext::default()
+            ..CallContext::of_person("shell", gone)
         };
         let began = Instant::now();
         let reply = self.call_tool(EXECUTE, Some(arguments), context).await;

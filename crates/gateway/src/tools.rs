@@ -5,6 +5,7 @@ mod loose;
 pub(crate) mod search_tools;
 mod server_marks;
 
+pub use describe_tool::{describe_as_json, describe_json};
 pub use search_tools::{search_json, search_text};
 
 use jsonrpc::mcp::{ADDRESSES_FIRST, MISSING_CAPABILITY};

@@ -1,6 +1,6 @@
 //! MCP over streamable HTTP: many clients, both protocol eras, with sessions and without.
 //!
-//! `/mcp` is for clients; `/healthz`, `/readyz` and, if configured, `/metrics` are for monitoring. A
+//! `/mcp` is for clients; `/api/v1/tools` for programs that look for tools; `/healthz`, `/readyz` and, if configured, `/metrics` are for monitoring. A
 //! request passes the gate (`Host`, `Origin`, token), then `mcp.rs` passes its message to a
 //! [`Session`](gateway::Session), which answers in bytes as it does on stdio.
 
@@ -22,6 +22,7 @@ mod mcp;
 mod open_session;
 mod peer;
 mod places;
+mod programs;
 mod reply;
 mod resume;
 mod routes;

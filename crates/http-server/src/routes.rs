@@ -17,6 +17,7 @@ use super::{
     http_error::HttpError,
     peer::{Arrival, ClientIdentity, is_here},
     places::Serving,
+    programs::TOOLS,
     reply::refuse,
     service::Service,
 };
@@ -72,6 +73,15 @@ impl Service {
                     Method::GET => self.get(head, &peer),
                     Method::DELETE => self.delete(head, &peer),
                     _ => Err(HttpError::method("POST, GET, DELETE")),
+                }
+            }
+            (path, method) if path == TOOLS || path.starts_with(&format!("{TOOLS}/")) => {
+                let admitted = self.gate.check_token(head).await?;
+                match *method {
+                    Method::GET | Method::HEAD => {
+                        Ok(self.read_tools(head, admitted.as_ref()).await)
+                    }
+                    _ => Err(HttpError::method("GET, HEAD")),
                 }
             }
             ("/metrics", method) if self.gives_metrics => {

@@ -90,6 +90,10 @@ impl Sessions {
     /// Returns the session with this id, if this client may use it.
     pub(super) fn find(&self, id: &str, peer: &ClientIdentity) -> Result<Opened, HttpError> {
         if let Some(opened) = self.find_open(id, peer)? {
+            if opened.used.0.session.is_ended() {
+                self.close(id, peer)?;
+                return Err(HttpError::no_session());
+            }
             return Ok(opened);
         }
         let signed = self.read(id, peer)?;

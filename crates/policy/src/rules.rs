@@ -132,6 +132,11 @@ impl Policy {
         &self.rules
     }
 
+    /// Returns the rules as they are written.
+    pub fn written(&self) -> impl Iterator<Item = &Map<String, Value>> {
+        self.rules.iter().map(|rule| &rule.written)
+    }
+
     /// Returns the preset, which decides if no rule matches.
     pub fn preset(&self) -> Preset {
         self.preset

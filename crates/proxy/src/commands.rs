@@ -53,6 +53,7 @@ pub(crate) mod serve;
 pub(crate) mod servers;
 pub(crate) mod stats;
 pub(crate) mod status;
+pub(crate) mod web;
 
 /// Loads the configuration. `None` if it cannot be used; its mistakes have been printed.
 fn load_config(global: &Global) -> Option<Config> {

@@ -27,7 +27,7 @@ use line::{continuation, head, lost_body};
 use segments::{LOCK, list_segments, segment_number};
 use tail::Tail;
 
-pub use read::{Broken, Filter, Verified, read, verify};
+pub use read::{Broken, Filter, Verified, read, read_newest, verify};
 
 /// The number of segments into which the size limit is divided. A segment is the smallest part of the
 /// log that is removed.

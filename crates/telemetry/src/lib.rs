@@ -16,7 +16,7 @@ mod recorder;
 mod stats;
 mod totals;
 
-pub use audit::{AuditLog, Broken, Filter, Hide, Verified, read, verify};
+pub use audit::{AuditLog, Broken, Filter, Hide, Verified, read, read_newest, verify};
 pub use exposition::{CONTENT_TYPE, Exposition, Family, MetricKind};
 pub use record::{CallRecord, Event, RecordedArguments, estimate_tokens};
 pub use recorder::{Recorder, RecorderSettings};

@@ -129,6 +129,11 @@ impl Recorder {
         totals
     }
 
+    /// Returns the number of calls since the program started, and of those that failed.
+    pub fn count_calls(&self) -> (u64, u64) {
+        self.shared.totals.lock().count_calls()
+    }
+
     /// Waits until the queued records are on disk, for five seconds at most. Blocks.
     pub fn flush(&self) {
         let Some(Some(writer)) = self.writer.get() else {

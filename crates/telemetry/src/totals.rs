@@ -93,6 +93,18 @@ impl Totals {
         }
     }
 
+    /// Returns the number of calls, and of those that failed.
+    pub(crate) fn count_calls(&self) -> (u64, u64) {
+        let failed = self
+            .calls
+            .iter()
+            .filter(|((_, _, outcome), _)| outcome != "ok");
+        (
+            self.calls.values().sum(),
+            failed.map(|(_, count)| count).sum(),
+        )
+    }
+
     fn count_call(&mut self, call: &CallRecord) {
         let is_room = self.servers.len() < SERVERS_MAX || self.servers.contains_key(&call.server);
         let server = if is_room { &call.server } else { OTHERS };

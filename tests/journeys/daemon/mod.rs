@@ -5,6 +5,7 @@ mod crowd;
 mod http;
 mod live_config;
 mod lost_between;
+mod page;
 mod scope;
 mod sharing;
 mod two_clients;

@@ -4,6 +4,7 @@ mod crowd;
 mod hostile;
 mod keys;
 mod metrics;
+mod programs;
 mod restart;
 mod resumed;
 mod strangers;

@@ -8,6 +8,7 @@ mod forty_calls;
 mod killed;
 mod logins;
 mod logins_told;
+mod page;
 mod passing;
 mod recipes;
 mod servers;

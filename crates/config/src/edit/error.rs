@@ -31,6 +31,9 @@ pub enum EditError {
         .0.display()
     )]
     Busy(PathBuf),
+    /// The file is not the one that the change was made for.
+    #[error("{}: it was changed since; nothing was changed", .0.display())]
+    Changed(PathBuf),
     /// Another program writes the file all the time.
     #[error(
         "{}: another program keeps changing it; nothing was changed\nhint: wait for that program, \

@@ -19,6 +19,21 @@ pub(super) fn insert(toml: &mut DocumentMut, index: usize, rule: &[(&str, String
     }
 }
 
+/// Removes the rule at an index. Returns false if there is none.
+pub(super) fn remove(toml: &mut DocumentMut, index: usize) -> bool {
+    match toml.get_mut("rules") {
+        Some(Item::Value(Value::Array(rules))) if index < rules.len() => {
+            rules.remove(index);
+            true
+        }
+        Some(Item::ArrayOfTables(rules)) if index < rules.len() => {
+            rules.remove(index);
+            true
+        }
+        _ => false,
+    }
+}
+
 fn insert_table(rules: &mut ArrayOfTables, index: usize, rule: &[(&str, String)]) {
     let mut others: Vec<Table> = rules.iter().cloned().collect();
     let mut rule = table_of(rule);

@@ -89,6 +89,10 @@ fn sentence(error: &ToolError, audience: Audience) -> String {
             signature,
         } => explain_server_error(tool, error, signature),
         ToolError::Cancelled => "the call was cancelled".to_owned(),
+        ToolError::EndedByPerson => {
+            "a person ended the call on the web page; it may have run. Ask before you call it again"
+                .to_owned()
+        }
         ToolError::InputRequired { tool, why } => format!(
             "{tool} asks for more before it goes on: {why}. The call is not done. Call it with \
              all it needs, if it takes that as arguments"

@@ -420,6 +420,10 @@ impl Servers for Memory {
         Vec::new()
     }
 
+    fn quick_states(&self) -> Vec<ServerState> {
+        self.states()
+    }
+
     fn failures(&self) -> Vec<(ServerName, Failure)> {
         Vec::new()
     }

@@ -15,6 +15,7 @@ use crate::{
     catalog::Catalog,
     definitions::DESCRIBE,
     error::ToolError,
+    policy::ClientPolicy,
     render::{
         describe::{self, Extent, ToolFacts},
         whole_lines,
@@ -123,8 +124,19 @@ pub(super) async fn describe(
 }
 
 /// The JSON form of one tool, for scripts.
-pub(crate) fn describe_json(catalog: &Catalog, entry: &Entry) -> Value {
+/// The definition of a tool and the facts about it as JSON, as `proxy describe --json` prints it.
+pub fn describe_json(catalog: &Catalog, entry: &Entry) -> Value {
     describe::json(entry, &facts(catalog, entry))
+}
+
+/// Describes the tool that a name means to a client.
+pub async fn describe_as_json(
+    catalog: &Catalog,
+    asked: &str,
+    policy: &ClientPolicy,
+) -> Result<Value, ToolError> {
+    let entry = catalog.resolve(asked, policy).await?;
+    Ok(describe_json(catalog, &entry))
 }
 
 fn facts(catalog: &Catalog, entry: &Entry) -> ToolFacts {

@@ -11,7 +11,7 @@ pub(super) const GROUPS: &[(&str, &[&str])] = &[
             "recipes", "add", "remove", "servers", "log", "login", "logout", "secret",
         ],
     ),
-    ("Serving", &["serve", "status", "daemon"]),
+    ("Serving", &["serve", "status", "web", "daemon"]),
     (
         "Tools",
         &["search", "describe", "call", "run", "read", "list"],

@@ -32,6 +32,7 @@ use crate::{
     exit::Exit,
     live,
     logging::{LOG_DEFAULT, filter_ours, start_log_to},
+    page_editor::PageEditor,
     report,
     signals::watch,
 };
@@ -286,6 +287,7 @@ fn serve_config(global: &Global, config: Config, is_launched: bool) -> anyhow::R
             settings,
             http,
             read_http: Arc::new(read_http),
+            page: Arc::new(page::Page::new(Arc::new(PageEditor::new(global)))),
         };
         let host = Host::new(opened, socket, stop)?;
         if is_launched {

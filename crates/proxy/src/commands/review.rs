@@ -154,8 +154,8 @@ impl ReviewArgs {
 
 fn show(global: &Global, asked: &ReviewArgs, list: &[&Review]) -> Exit {
     if global.json {
-        let list: Vec<Value> = list.iter().map(|it| json_of(it)).collect();
-        report::print_json(&Value::from(list));
+        let list: Vec<_> = list.iter().map(|it| page::review_json(it)).collect();
+        report::print_json(&json!(list));
     } else if list.is_empty() {
         report::say(if asked.names.is_empty() {
             "nothing changed since it was accepted"
@@ -295,27 +295,6 @@ fn own_name(subject: &Subject) -> String {
         Subject::Tool(tool) => tool.clone(),
         other => other.to_string(),
     }
-}
-
-fn json_of(review: &Review) -> Value {
-    let ShownDefinition {
-        server,
-        subject,
-        digest,
-    } = &review.shown;
-    let kind = subject.to_string();
-    let kind = kind.split(' ').next();
-    json!({
-        "name": review.shown.name(),
-        "server": server.as_str(),
-        "kind": kind,
-        "tool": matches!(subject, Subject::Tool(_)).then(|| review.shown.name()),
-        "digest": digest,
-        "state": state_of(review),
-        "before": review.before,
-        "now": review.now,
-        "signs": review.signs,
-    })
 }
 
 fn state_of(review: &Review) -> &'static str {

@@ -1,12 +1,9 @@
 //! `proxy stats`: statistics of the last days, and the counts of calls that search learns from.
 
-use std::{cmp::Reverse, collections::BTreeMap};
-
 use clap::Args;
 use files::clock::now_ms;
 use gateway::Gateway;
-use registry::Generation;
-use serde_json::{Value, json};
+use serde_json::json;
 use telemetry::{By, CallFigures, Figures, FirstUses};
 
 use super::with_gateway;
@@ -90,45 +87,24 @@ impl StatsArgs {
                 "statistics are off: `stats.enabled = false`; these are of the time before",
             );
         }
+        if global.json {
+            report::print_json(&page::figures_json(gateway, by, self.days, self.top)?);
+            return Ok(Exit::Success);
+        }
         let folder = gateway.settings().state_dir.join("stats");
         let figures = telemetry::read_stats(&folder, by, self.days, now_ms())?;
-        let by_tool = telemetry::read_stats(&folder, By::Tool, self.days, now_ms())?;
-        let generation = gateway.catalog.generation().await?;
-        let mut categories = count_by_category(&generation, &by_tool);
-        categories.truncate(self.top);
-        if global.json {
-            let mut json = json_of(&figures, self.top);
-            let categories = categories.iter();
-            let categories = categories.map(|(calls, name)| json!({"name": name, "calls": calls}));
-            json["categories"] = categories.collect();
-            report::print_json(&json);
-        } else {
-            report::print_data(&text_of(&figures, self.top));
-            let categories = categories.iter();
-            let categories = categories.map(|(calls, name)| format!("{name} {calls}"));
-            let categories = categories.collect::<Vec<_>>().join(", ");
-            report::print_data(&wrap(&format!("calls by category: {categories}"), 2));
-            report::say("calls of the last 10 seconds may be missing; `proxy audit` lists them");
-        }
+        report::print_data(&text_of(&figures, self.top));
+        let json = page::figures_json(gateway, by, self.days, self.top)?;
+        let categories = json["categories"].as_array().into_iter().flatten();
+        let categories = categories.map(|it| {
+            let name = it["name"].as_str().unwrap_or_default();
+            format!("{name} {}", it["calls"])
+        });
+        let categories = categories.collect::<Vec<_>>().join(", ");
+        report::print_data(&wrap(&format!("calls by category: {categories}"), 2));
+        report::say("calls of the last 10 seconds may be missing; `proxy audit` lists them");
         Ok(Exit::Success)
     }
-}
-
-/// Counts the calls of known tools of servers by category, the most called first.
-fn count_by_category(generation: &Generation, by_tool: &Figures) -> Vec<(u64, String)> {
-    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
-    for line in &by_tool.lines {
-        let entry = generation.find(&line.name).ok();
-        if let Some(entry) = entry.filter(|it| !it.at.server.is_built_in()) {
-            *counts.entry(&entry.category).or_default() += line.calls;
-        }
-    }
-    let counts = counts.into_iter();
-    let mut counts: Vec<_> = counts
-        .map(|(name, calls)| (calls, name.to_owned()))
-        .collect();
-    counts.sort_by_key(|(calls, _)| Reverse(*calls));
-    counts
 }
 
 fn print_learned(gateway: &Gateway, global: &Global) {
@@ -257,58 +233,5 @@ fn ms(micros: Option<u64>) -> String {
     micros.map_or(String::new(), |micros| match micros {
         0..10_000 => format!("{}.{}", micros / 1_000, micros / 100 % 10),
         _ => (micros / 1_000).to_string(),
-    })
-}
-
-/// For each client and tool: sessions that used it, that used it first, and the mean turn.
-fn json_of_uses(figures: &Figures) -> Value {
-    let of_tool = |(tool, uses): (&String, &FirstUses)| {
-        let FirstUses {
-            sessions, first, ..
-        } = uses;
-        let turn = (mean_turn(uses) * 100.0).round() / 100.0;
-        (
-            tool.clone(),
-            json!({"sessions": sessions, "first": first, "mean_turn": turn}),
-        )
-    };
-    let clients = figures.first_uses.iter();
-    let clients = clients.map(|(client, uses)| {
-        let tools: serde_json::Map<String, Value> = uses.iter().map(of_tool).collect();
-        (client.clone(), Value::from(tools))
-    });
-    Value::Object(clients.collect())
-}
-
-fn json_of(figures: &Figures, top: usize) -> Value {
-    let line = |line: &CallFigures| {
-        json!({
-            "name": line.name,
-            "calls": line.calls,
-            "errors": line.errors,
-            "p50_us": line.p50_us,
-            "p95_us": line.p95_us,
-            "tokens_in": line.tokens_in,
-            "tokens_out": line.tokens_out,
-            "tokens_cut": line.tokens_cut,
-            "cuts": line.cuts,
-        })
-    };
-    let searches = &figures.searches;
-    let asked = searches
-        .asked
-        .iter()
-        .map(|(words, count)| json!({"words": words, "count": count}));
-    json!({
-        "lines": figures.lines.iter().take(top).map(line).collect::<Vec<_>>(),
-        "total": line(&figures.total),
-        "sessions": figures.sessions,
-        "tokens_saved_by_definitions": figures.tokens_saved,
-        "first_uses": json_of_uses(figures),
-        "scripts": figures.scripts,
-        "tokens_saved_by_scripts": figures.script_tokens_saved,
-        "searches": searches.count,
-        "searches_without_hit": searches.misses,
-        "asked_without_hit": asked.collect::<Vec<_>>(),
     })
 }

@@ -76,6 +76,34 @@ pub fn read(folder: &Path, filter: &Filter, mut take: impl FnMut(Value)) -> io::
     Ok(())
 }
 
+/// Calls `take` with every line that matches the filter, the newest first, until it returns false.
+/// Reads one segment at a time, so a caller that stops early reads little.
+pub fn read_newest(
+    folder: &Path,
+    filter: &Filter,
+    mut take: impl FnMut(Value) -> bool,
+) -> io::Result<()> {
+    let since = filter.since_ms.map(show_time);
+    for segment in list_segments(folder)?.iter().rev() {
+        let text = std::fs::read(segment)?;
+        for line in text.rsplit(|byte| *byte == b'\n') {
+            let line: Option<Value> = serde_json::from_slice(line).ok();
+            let Some(line) = line.filter(|line| line["n"].is_u64()) else {
+                continue;
+            };
+            let is_older =
+                |since: &String| line["at"].as_str().is_some_and(|at| at < since.as_str());
+            if since.as_ref().is_some_and(is_older) {
+                return Ok(());
+            }
+            if filter.lets_through(&line) && !take(line) {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
 /// The result for a log that is unchanged.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Verified {

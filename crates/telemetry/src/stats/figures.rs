@@ -40,6 +40,8 @@ pub struct Figures {
     pub first_uses: BTreeMap<String, BTreeMap<String, FirstUses>>,
     /// The tokens of tool definitions that clients were not sent.
     pub tokens_saved: u64,
+    /// The same tokens and those that scripts saved, by day.
+    pub saved_by_day: BTreeMap<String, u64>,
     /// The number of scripts that ran.
     pub scripts: u64,
     /// The tokens that the calls of scripts returned and the scripts did not.
@@ -101,6 +103,9 @@ pub fn read(folder: &Path, by: By, days: u64, now_ms: u64) -> io::Result<Figures
         figures.searches.misses += day.misses;
         figures.scripts += day.scripts;
         figures.script_tokens_saved += day.script_tokens_saved;
+        let of_sessions = day.sessions.values().map(|it| it.tokens_saved);
+        let saved = day.script_tokens_saved + of_sessions.sum::<u64>();
+        figures.saved_by_day.insert(name.clone(), saved);
         for (words, count) in day.asked {
             *asked.entry(words).or_default() += count;
         }

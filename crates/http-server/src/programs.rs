@@ -1,0 +1,93 @@
+//! The two routes of the API that programs with a token of ours may read: the search and the
+//! description of tools, as JSON.
+
+use bytes::Bytes;
+use gateway::{Audience, ToolError, describe_as_json, policy::ClientPolicy, search_json};
+use hyper::{
+    Response, StatusCode,
+    header::{CONTENT_TYPE, HeaderValue},
+    http::request::Parts,
+};
+use registry::Query;
+use serde_json::{Value, json};
+use url::form_urlencoded;
+
+use super::{body::Body, guarding::Admitted, service::Service};
+
+/// The path of the search; that of a description continues with `/SERVER/TOOL`.
+pub(super) const TOOLS: &str = "/api/v1/tools";
+
+/// The hits of one answer if the query does not say.
+const HITS_DEFAULT: usize = 20;
+
+impl Service {
+    /// Answers a search or a description, for the program of this token.
+    pub(super) async fn read_tools(
+        &self,
+        head: &Parts,
+        admitted: Option<&Admitted>,
+    ) -> Response<Body> {
+        let rule = admitted.map(|it| it.rule.as_deref().unwrap_or(&it.name));
+        let policy = self.gateway.settings().clients.of(rule);
+        let path = head.uri.path().strip_prefix(TOOLS).unwrap_or_default();
+        let answer = match path.trim_start_matches('/') {
+            "" => {
+                self.search(head.uri.query().unwrap_or_default(), &policy)
+                    .await
+            }
+            name => describe_as_json(&self.gateway.catalog, &decode(name), &policy).await,
+        };
+        match answer {
+            Ok(json) => respond(StatusCode::OK, &json),
+            Err(error) => {
+                let status = match error.code() {
+                    "invalid_input" => StatusCode::BAD_REQUEST,
+                    "denied" => StatusCode::FORBIDDEN,
+                    "unknown_tool" | "ambiguous_tool" => StatusCode::NOT_FOUND,
+                    _ => StatusCode::BAD_GATEWAY,
+                };
+                let message = error.text_for(Audience::Person);
+                respond(
+                    status,
+                    &json!({"error": {"code": error.code(), "message": message}}),
+                )
+            }
+        }
+    }
+
+    async fn search(&self, text: &str, policy: &ClientPolicy) -> Result<Value, ToolError> {
+        let mut query = Query {
+            limit: HITS_DEFAULT,
+            why: true,
+            view: policy.view.clone(),
+            ..Query::words("*")
+        };
+        for (name, value) in form_urlencoded::parse(text.as_bytes()) {
+            match &*name {
+                "query" => query.asked = Query::words(&*value).asked,
+                "category" => query.category = Some(value.into_owned()),
+                "tag" => query.tags.push(value.into_owned()),
+                "limit" => query.limit = value.parse().unwrap_or(HITS_DEFAULT),
+                "offset" => query.offset = value.parse().unwrap_or(0),
+                _ => {}
+            }
+        }
+        self.gateway.survey_new().await;
+        let answer = self.gateway.catalog.search(query, None).await?;
+        Ok(search_json(&self.gateway.catalog, &answer))
+    }
+}
+
+fn decode(path: &str) -> String {
+    let form = format!("v={}", path.replace('+', "%2B").replace('&', "%26"));
+    let value = form_urlencoded::parse(form.as_bytes()).next();
+    value.map_or_else(String::new, |(_, value)| value.into_owned())
+}
+
+fn respond(status: StatusCode, json: &Value) -> Response<Body> {
+    let mut response = Response::new(Body::whole(Bytes::from(json.to_string())));
+    *response.status_mut() = status;
+    let kind = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
+}

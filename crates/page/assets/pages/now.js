@@ -1,0 +1,125 @@
+/** Now: what needs a person, calls in flight, the last hour. */
+
+import { useMemo } from "../vendor/hooks.js";
+import { path, post } from "../api.js";
+import { Bars } from "../charts.js";
+import { useLive } from "../live.js";
+import { plural, formatClock, formatCount, formatMs, visible } from "../text.js";
+import { Action, Ago, Figure, Foreign, Mark, NextStep, act, html, to, useNow } from "../ui.js";
+import { AddServer } from "./add.js";
+
+/** In the order in which the page shows them. @type {{[kind: string]: {name: string, mark: "bad"|"warn"|"busy"}}} */
+const KINDS = {
+  question: { name: "Question", mark: "busy" },
+  pins: { name: "Accepted tools", mark: "bad" },
+  mistakes: { name: "Configuration", mark: "bad" },
+  login: { name: "Login", mark: "warn" },
+  review: { name: "Changed tools", mark: "warn" },
+  failed: { name: "Failing server", mark: "bad" },
+  rule: { name: "Idle rule", mark: "warn" },
+};
+const SHOWN_OF_KIND = 5;
+
+/** @param {{it: import("../types.js").Attention}} props */
+function Item({ it }) {
+  const { name, mark } = KINDS[it.kind] ?? { name: it.kind, mark: "warn" };
+  const server = it.server;
+  return html`<li class="attention">
+    <div class="what"><${Mark} kind=${mark}>${name}<//> <strong><${Foreign} text=${it.title} max=${200} /></strong>
+      ${it.since_at && html` <span class="muted"><${Ago} s=${it.since_at} /></span>`}
+      ${it.detail && html`<p class="muted"><${Foreign} text=${it.detail} max=${500} /></p>`}
+      ${it.kind === "question" && html`<p class="muted">Answer it in the client that asked.</p>`}</div>
+    <div class="buttons">
+      ${it.kind === "review" && html`<a class="button primary" href=${to(["tools"], { show: "changes", server })}>Review</a>`}
+      ${["mistakes", "rule"].includes(it.kind) && html`<a class="button" href="#/configuration">Open</a>`}
+      ${it.kind === "failed" && server
+        && html`<${Action} kind="primary" label=${`Restart ${visible(server)}`}
+        run=${() => act(() => post(path("servers", server, "restart")))}>Restart<//>`}
+      ${server && it.kind !== "review"
+        && html`<a class="button" href=${to(["servers", server])} aria-label=${`Details of ${visible(server)}`}>Details</a>`}
+      ${it.kind !== "review" && it.kind !== "failed" && html`<${NextStep} step=${it.next_step} />`}
+    </div></li>`;
+}
+
+function AttentionList() {
+  const attention = useLive((it) => it.state.attention);
+  const kinds = Object.keys(KINDS);
+  const place = (/** @type {string} */ kind) => (kinds.indexOf(kind) + kinds.length) % kinds.length;
+  const items = [...attention].sort(([, a], [, b]) => place(a.kind) - place(b.kind));
+  /** @type {Map<string, number>} */
+  const seen = new Map();
+  const shown = items.filter(([, it]) => {
+    seen.set(it.kind, (seen.get(it.kind) ?? 0) + 1);
+    return (seen.get(it.kind) ?? 0) <= SHOWN_OF_KIND;
+  });
+  return html`<section aria-labelledby="attention"><h2 id="attention">Needs attention ${items.length > 0
+    && html`<span class="badge">${formatCount(items.length)}</span>`}</h2>
+    ${items.length === 0 ? html`<p class="calm"><${Mark} kind="ok">Nothing needs you.<//></p>`
+      : html`<ul class="list">${shown.map(([key, it]) => html`<${Item} key=${key} it=${it} />`)}
+    ${items.length > shown.length && html`<li class="muted">and ${formatCount(items.length - shown.length)} more: <a
+      href="#/servers">all servers</a>, <a href="#/tools?show=changes">all changed tools</a></li>`}</ul>`}</section>`;
+}
+
+const RUNNING_MAX = 50;
+
+function RunningCalls() {
+  const running = useLive((it) => it.state.running);
+  const now = useNow(running.size ? 500 : 0);
+  const calls = [...running.values()].sort((a, b) => a.since_ms - b.since_ms);
+  return html`<section aria-labelledby="running"><h2 id="running">Calls in flight ${calls.length > 0 && html`<span class="badge quiet">
+    ${formatCount(calls.length)}</span>`}</h2>
+    ${calls.length === 0 ? html`<p class="muted">No call runs at the moment. The last ones are in <a href="#/calls">Calls</a>.</p>`
+      : html`<ul class="list">${calls.slice(0, RUNNING_MAX).map((it) => html`
+      <li class=${`running ${it.parent ? "child" : ""}`} key=${it.id}><span class="mono grow">
+        <${Foreign} text=${it.tool} max=${160} /></span>
+        ${it.is_script && html`<${Mark} kind="busy">script<//>`}
+          <span class="muted"><${Foreign} text=${it.client || "command line"} max=${60} /></span>
+        <span class="num clock">${formatMs(Math.max(0, now - it.since_ms))}</span>
+        <${Action} label=${`Cancel ${visible(it.tool)}`} run=${() => act(() => post(path("running", it.id, "cancel")))}>Cancel<//></li>`)}
+      ${calls.length > RUNNING_MAX && html`<li class="muted">and ${formatCount(calls.length - RUNNING_MAX)} more</li>`}</ul>`}</section>`;
+}
+
+const MINUTES = 60;
+
+function LastHour() {
+  const minutes = useLive((it) => it.state.minutes);
+  const now = Math.floor(useNow(10_000) / 60_000);
+  const points = useMemo(() => Array.from({ length: MINUTES }, (_, i) => {
+    const minute = now - MINUTES + 1 + i;
+    const { calls = 0, errors = 0 } = minutes.get(String(minute)) ?? {};
+    const name = formatClock(minute * 60_000);
+    return { name, value: calls, bad: errors, text: `${name}: ${plural(calls, "call")}, ${plural(errors, "error")}`,
+      href: to(["calls"], { since: minute * 60, until: minute * 60 + 60 }) };
+  }), [minutes, now]);
+  const sum = (/** @type {"value"|"bad"} */ part) => points.reduce((all, it) => all + it[part], 0);
+  return html`<section aria-labelledby="hour"><h2 id="hour">Last hour</h2>
+    <p class="muted"><a href="#/calls?since=1h">${plural(sum("value"), "call")}</a>, <a href="#/calls?since=1h&failures=true">
+      ${plural(sum("bad"), "error")}</a></p>
+    <${Bars} label="Calls and errors by minute" points=${points} legend=${["calls", "errors"]} /></section>`;
+}
+
+export function Now() {
+  const servers = useLive((it) => it.state.servers);
+  const clients = useLive((it) => it.state.clients);
+  const totals = useLive((it) => it.state.totals).get("totals");
+  const hasAttention = useLive((it) => it.state.attention.size > 0);
+  const known = useLive((it) => it.known);
+  if (!known) return html`<p class="loading">Loading ...</p>`;
+  if (servers.size === 0) {
+    return html`<section class="welcome"><h2>Add your first server</h2>
+      <p>This proxy has no servers yet. Add one here, or take over those of your clients in a terminal:
+        ${" "}<code>proxy init</code> shows what it would do and asks first.</p>
+      <${AddServer} /></section>${hasAttention && html`<${AttentionList} />`}`;
+  }
+  const all = [...servers.values()];
+  const bad = all.filter((it) => ["failed", "resting", "stale", "login required"].includes(it.state)).length;
+  const tools = all.reduce((sum, it) => sum + (it.enabled ? it.tools : 0), 0);
+  return html`<dl class="figures">
+      <${Figure} label="Servers" value=${formatCount(servers.size)} href="#/servers" note=${bad ? `${formatCount(bad)} with a problem`
+        : "all in order"} kind=${bad ? "bad" : ""} />
+      <${Figure} label="Tools" value=${formatCount(tools)} href="#/tools" />
+      <${Figure} label="Clients" value=${formatCount(clients.size)} href="#/clients" />
+      <${Figure} label="Calls since start" value=${formatCount(totals?.calls ?? 0)} href="#/calls" />
+      <${Figure} label="Errors since start" value=${formatCount(totals?.errors ?? 0)} href="#/calls?failures=true" />
+    </dl><${AttentionList} /><${RunningCalls} /><${LastHour} />`;
+}

@@ -1,0 +1,138 @@
+//! The routes by page, and their list.
+
+pub(crate) mod calls;
+pub(crate) mod changes;
+pub(crate) mod clients;
+pub(crate) mod configuration;
+pub(crate) mod figures;
+pub(crate) mod reviews;
+pub(crate) mod servers;
+pub(crate) mod session;
+pub(crate) mod tools;
+
+use figures::FiguresQuery;
+use hyper::Method;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{
+    live::Message,
+    routes::{Nothing, RouteTable, SESSION},
+};
+
+/// A change was made.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub(crate) struct Done {
+    /// One sentence.
+    pub(crate) message: String,
+    /// The number with which the change can be undone.
+    pub(crate) undo: Option<u64>,
+    /// The differing lines of the configuration.
+    pub(crate) diff: Option<String>,
+    /// The name of a new server.
+    pub(crate) name: Option<String>,
+}
+
+impl Done {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            ..Self::default()
+        }
+    }
+}
+
+/// Any JSON object, as another part of the program writes it.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(transparent)]
+pub(crate) struct Object(#[schemars(with = "serde_json::Map<String, Value>")] pub(crate) Value);
+
+/// Adds every route. `openapi.json` has them in this order.
+pub(crate) fn add_routes(routes: &mut RouteTable) {
+    add_state(routes);
+    add_servers(routes);
+    add_tools(routes);
+    add_calls(routes);
+    add_figures(routes);
+    add_configuration(routes);
+}
+
+fn add_state(routes: &mut RouteTable) {
+    let about = "Describe this API";
+    routes.get("/api/v1/openapi.json", about, session::describe);
+    routes.post(SESSION, "Trade a code for a token", session::begin);
+    let about = "End the token of this request";
+    routes.add_raw::<Nothing, Nothing, Done, _>(Method::DELETE, SESSION, about, &[], session::end);
+    let about = "Read the whole state";
+    routes.get("/api/v1/overview", about, session::overview);
+    let (path, about) = ("/api/v1/live", "Follow the state: one message a line");
+    let lines = &["application/x-ndjson"];
+    routes.add_raw::<Nothing, Nothing, Message, _>(Method::GET, path, about, lines, session::live);
+}
+
+fn add_servers(routes: &mut RouteTable) {
+    routes.get("/api/v1/servers", "List the servers", servers::list);
+    let about = "Add a server by a recipe or an address";
+    routes.post("/api/v1/servers", about, servers::add);
+    let about = "Read a server in detail";
+    routes.get("/api/v1/servers/{name}", about, servers::detail);
+    let about = "Change a server: enable, disable, restart, reindex";
+    routes.post("/api/v1/servers/{name}/{action}", about, servers::act);
+    let about = "List recipes of servers";
+    routes.get("/api/v1/recipes", about, servers::recipes);
+}
+
+fn add_tools(routes: &mut RouteTable) {
+    let about = "Search tools as a model does, with reasons";
+    routes.get("/api/v1/tools", about, tools::search);
+    let about = "Describe a tool";
+    routes.get("/api/v1/tools/{server}/{tool}", about, tools::describe);
+    let about = "Call a tool, or show what a call would do";
+    routes.post("/api/v1/calls", about, tools::call);
+    let about = "List definitions that changed since they were accepted";
+    routes.get("/api/v1/reviews", about, reviews::list);
+    let about = "Accept or refuse a definition";
+    routes.post("/api/v1/reviews", about, reviews::decide);
+}
+
+fn add_calls(routes: &mut RouteTable) {
+    let about = "List calls, the newest first";
+    routes.get("/api/v1/calls", about, calls::list);
+    let about = "Read a part of a cut result";
+    routes.get("/api/v1/results/{handle}", about, calls::read_result);
+    let about = "End a call in flight";
+    routes.post("/api/v1/running/{id}/cancel", about, calls::cancel);
+    let about = "List the clients and what they see";
+    routes.get("/api/v1/clients", about, clients::list);
+    let about = "End the session of a client";
+    routes.post("/api/v1/clients/{number}/end", about, clients::end);
+}
+
+fn add_figures(routes: &mut RouteTable) {
+    let (path, about) = ("/api/v1/figures", "Read figures of the last days");
+    let others = &["text/csv"];
+    routes.add_raw::<FiguresQuery, Nothing, Object, _>(
+        Method::GET,
+        path,
+        about,
+        others,
+        figures::read,
+    );
+}
+
+fn add_configuration(routes: &mut RouteTable) {
+    let about = "Read rules, mistakes and changes";
+    routes.get("/api/v1/configuration", about, configuration::read);
+    let about = "Test a call against the rules";
+    routes.post("/api/v1/policy/test", about, configuration::test);
+    routes.post("/api/v1/rules", "Add a rule", configuration::add_rule);
+    let about = "Remove a rule";
+    routes.post(
+        "/api/v1/rules/{number}/remove",
+        about,
+        configuration::remove_rule,
+    );
+    let about = "Undo a change of the configuration";
+    routes.post("/api/v1/changes/{id}/undo", about, changes::undo);
+}

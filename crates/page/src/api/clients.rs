@@ -1,0 +1,58 @@
+//! Clients, and what they see.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{Done, servers::Empty};
+use crate::{
+    error::ApiError,
+    routes::{Call, Nothing},
+    state::{Builder, ClientRow, policy_of},
+};
+
+/// The connected clients.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Clients {
+    clients: Vec<SeeingClient>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct SeeingClient {
+    #[serde(flatten)]
+    client: ClientRow,
+    /// The servers whose tools it finds.
+    servers: Vec<String>,
+    /// The largest part of a result that it gets at once.
+    max_result_tokens: u64,
+}
+
+pub(crate) async fn list(call: Call<Nothing, Nothing>) -> Result<Clients, ApiError> {
+    let gateway = call.page.daemon.gateway.clone();
+    let building = tokio::task::spawn_blocking(move || Builder::without_minutes(call.page).build());
+    let mut state = building.await.map_err(anyhow::Error::from)?;
+    let settings = gateway.settings();
+    let catalog = gateway.catalog.registry.catalog();
+    let clients = gateway.clients.list().into_iter().filter_map(|client| {
+        let row = state.clients.remove(&client.number.to_string())?;
+        let policy = policy_of(&settings, &client);
+        let seen = catalog.servers.iter();
+        let seen = seen.filter(|it| policy.sees(&it.name, &it.category));
+        Some(SeeingClient {
+            client: row,
+            servers: seen.map(|it| it.name.to_string()).collect(),
+            max_result_tokens: policy.max_tokens(None, settings.results.max_tokens),
+        })
+    });
+    Ok(Clients {
+        clients: clients.collect(),
+    })
+}
+
+pub(crate) async fn end(call: Call<Nothing, Empty>) -> Result<Done, ApiError> {
+    let number = call.path[0].parse().ok();
+    let ended = number.and_then(|number| call.page.daemon.gateway.clients.end(number));
+    match ended {
+        Some(name) => Ok(Done::new(format!("the session of {name} has ended"))),
+        None => Err(ApiError::not_found("the client is gone")),
+    }
+}

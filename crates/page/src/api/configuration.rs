@@ -1,0 +1,171 @@
+//! The configuration: its rules with their hits, a test bench, and changes of rules.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use gateway::{Weight, find_idle_rules};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use telemetry::Filter;
+
+use super::{Done, changes::ChangeRow, tools::explain};
+use crate::{
+    configure::ConfigChange,
+    error::ApiError,
+    limits::CALLS_COUNTED_MAX,
+    routes::{Call, Nothing},
+};
+
+/// The configuration as far as a page may see it: no secret, and no command.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Configuration {
+    file: String,
+    /// The mistakes with their lines, in the words of `proxy config check`.
+    mistakes: Option<String>,
+    /// The preset that decides if no rule matches.
+    policy: &'static str,
+    rules: Vec<RuleRow>,
+    /// The number of the newest calls in which hits were counted.
+    hits_among: usize,
+    /// The changes by pages, the newest first.
+    changes: Vec<ChangeRow>,
+}
+
+/// A rule.
+#[derive(Debug, Serialize, JsonSchema)]
+struct RuleRow {
+    /// Its place, counted from 1.
+    number: usize,
+    /// As it is written.
+    rule: Map<String, Value>,
+    hits: u64,
+    /// Why it matches nothing, if it does.
+    idle: Option<String>,
+    next_step: Option<String>,
+}
+
+/// A call to test.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Tested {
+    tool_name: String,
+    #[serde(default)]
+    tool_input: Map<String, Value>,
+    /// The client with this name; without it, a person at the command line.
+    client: Option<String>,
+}
+
+/// The decision about it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Verdict {
+    tool: String,
+    /// `allow`, `ask` or `deny`.
+    decision: &'static str,
+    /// `rule 2`, or the preset.
+    by: String,
+    rule: Option<usize>,
+    reason: Option<String>,
+}
+
+/// A rule to add.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NewRule {
+    /// The keys of a rule, such as `decision`, `client`, `server`, `tool`, `reason`.
+    rule: Map<String, Value>,
+    /// Its number afterwards; without it, the first.
+    position: Option<usize>,
+    /// True: only show the difference.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+/// A rule to remove.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RemovedRule {
+    /// The rule as it was shown.
+    rule: Map<String, Value>,
+    /// True: only show the difference.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+pub(crate) async fn read(call: Call<Nothing, Nothing>) -> Result<Configuration, ApiError> {
+    let reading = tokio::task::spawn_blocking(move || {
+        let gateway = &call.page.daemon.gateway;
+        let settings = gateway.settings();
+        let known = gateway::list_known_names(&gateway.catalog.registry, &settings);
+        let found = find_idle_rules(&settings, known, &[], &Default::default());
+        let idle = found.idle.iter().filter(|it| it.weight == Weight::Safety);
+        let idle: BTreeMap<&str, _> = idle.map(|it| (it.about.as_str(), it)).collect();
+        let (mut hits, mut among) = (BTreeMap::<u64, u64>::new(), 0);
+        let folder = settings.state_dir.join("audit");
+        telemetry::read_newest(&folder, &Filter::default(), |line| {
+            among += 1;
+            if let Some(rule) = line["rule"].as_u64() {
+                *hits.entry(rule).or_default() += 1;
+            }
+            among < CALLS_COUNTED_MAX
+        })?;
+        let rules = (1..).zip(settings.policy.written()).map(|(number, rule)| {
+            let idle = idle.get(format!("rule {number}").as_str());
+            RuleRow {
+                number,
+                rule: rule.clone(),
+                hits: hits.get(&(number as u64)).copied().unwrap_or(0),
+                idle: idle.map(|it| it.found.clone()),
+                next_step: idle.map(|it| it.next.clone()),
+            }
+        });
+        Ok::<_, std::io::Error>(Configuration {
+            file: (call.page.daemon.status)().config.display().to_string(),
+            mistakes: gateway.config_mistakes(),
+            policy: settings.policy.preset().as_str(),
+            rules: rules.collect(),
+            hits_among: among,
+            changes: call.page.changes.list(),
+        })
+    });
+    Ok(reading.await.map_err(anyhow::Error::from)??)
+}
+
+pub(crate) async fn test(call: Call<Nothing, Tested>) -> Result<Verdict, ApiError> {
+    let gateway = Arc::clone(&call.page.daemon.gateway);
+    let asked = call.body;
+    let arguments = Value::from(asked.tool_input).to_string();
+    let client = asked.client.as_deref().filter(|it| !it.is_empty());
+    let tested = gateway
+        .authorizer
+        .test_call(&asked.tool_name, &arguments, client)
+        .await;
+    let (at, decision) = tested.map_err(|error| explain(&error))?;
+    Ok(Verdict {
+        tool: at.to_string(),
+        decision: decision.verdict.as_str(),
+        by: decision.by().to_string(),
+        rule: decision.rule(),
+        reason: decision.reason.clone(),
+    })
+}
+
+pub(crate) async fn add_rule(call: Call<Nothing, NewRule>) -> Result<Done, ApiError> {
+    let NewRule {
+        rule,
+        position,
+        dry_run,
+    } = call.body;
+    let number = position.unwrap_or(1).max(1);
+    call.page
+        .change(ConfigChange::AddRule { number, rule }, dry_run)
+        .await
+}
+
+pub(crate) async fn remove_rule(call: Call<Nothing, RemovedRule>) -> Result<Done, ApiError> {
+    let number = call.path[0].parse().ok().filter(|number| *number > 0);
+    let number = number.ok_or_else(|| ApiError::not_found("there is no such rule"))?;
+    let RemovedRule { rule, dry_run } = call.body;
+    call.page
+        .change(ConfigChange::RemoveRule { number, rule }, dry_run)
+        .await
+}

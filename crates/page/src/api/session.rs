@@ -1,0 +1,67 @@
+//! The session, the state, and the description of the API.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Done, Object};
+use crate::{
+    error::ApiError,
+    limits::TOKEN_IDLE,
+    live::Hub,
+    reply::Reply,
+    routes::{Call, Nothing},
+    state::{Builder, State},
+};
+
+/// The code of an address that `proxy web` made.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Code {
+    code: String,
+}
+
+/// A new session.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Session {
+    /// For `Authorization: Bearer TOKEN`.
+    token: String,
+    /// The seconds without a request after which it ends.
+    idle_s: u64,
+}
+
+/// The whole state.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Overview {
+    state: State,
+}
+
+pub(crate) async fn describe(call: Call<Nothing, Nothing>) -> Result<Object, ApiError> {
+    Ok(Object(call.page.openapi.clone()))
+}
+
+pub(crate) async fn begin(call: Call<Nothing, Code>) -> Result<Session, ApiError> {
+    let token = call.page.entrance.trade(&call.body.code);
+    let token = token.ok_or_else(|| {
+        let why = "this address was used already, or is older than a minute";
+        ApiError::unauthorized("code_used", why)
+    })?;
+    Ok(Session {
+        token,
+        idle_s: TOKEN_IDLE.as_secs(),
+    })
+}
+
+pub(crate) async fn end(call: Call<Nothing, Nothing>) -> Result<Reply, ApiError> {
+    call.gone.cancel();
+    Reply::json(&Done::new("the session has ended"))
+}
+
+pub(crate) async fn overview(call: Call<Nothing, Nothing>) -> Result<Overview, ApiError> {
+    let building = tokio::task::spawn_blocking(move || Builder::new(call.page).build());
+    let state = building.await.map_err(anyhow::Error::from)?;
+    Ok(Overview { state })
+}
+
+pub(crate) async fn live(call: Call<Nothing, Nothing>) -> Result<Reply, ApiError> {
+    Ok(Reply::live(Hub::follow(call.page, call.gone).await?))
+}

@@ -1,0 +1,126 @@
+//! Errors of the API: a status, a code, one sentence, and the next step.
+
+use hyper::StatusCode;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::configure::{Refused, RequiredValue};
+
+/// The command that opens the page.
+pub(crate) const OPEN: &str = "proxy web";
+
+/// An error of the API.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ApiError {
+    #[serde(skip)]
+    pub(crate) status: StatusCode,
+    /// A word for programs.
+    pub(crate) code: &'static str,
+    /// One sentence for people.
+    pub(crate) message: String,
+    /// A command or a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) next_step: Option<String>,
+    /// The member of the request that is wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) field: Option<String>,
+    /// The values that a recipe needs and did not get.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) needs: Vec<RequiredValue>,
+}
+
+/// The body of an error.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ErrorBody {
+    pub(crate) error: ApiError,
+}
+
+impl ApiError {
+    pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            code,
+            message: message.into(),
+            next_step: None,
+            field: None,
+            needs: Vec::new(),
+        }
+    }
+
+    pub(crate) fn next(mut self, step: impl Into<String>) -> Self {
+        self.next_step = Some(step.into());
+        self
+    }
+
+    pub(crate) fn at(mut self, field: impl Into<String>) -> Self {
+        self.field = Some(field.into());
+        self
+    }
+
+    pub(crate) fn unauthorized(code: &'static str, message: &str) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, code, message).next(OPEN)
+    }
+
+    pub(crate) fn forbidden(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, code, message).next(OPEN)
+    }
+
+    pub(crate) fn bad(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "bad_request", message)
+    }
+
+    pub(crate) fn not_found(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not_found", message)
+    }
+
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", message)
+    }
+
+    pub(crate) fn conflict(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, "changed", message)
+    }
+}
+
+impl From<anyhow::Error> for ApiError {
+    fn from(error: anyhow::Error) -> Self {
+        let message = format!("{error:#}");
+        tracing::warn!(error = message, "a request of the page failed");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message)
+    }
+}
+
+impl From<std::io::Error> for ApiError {
+    fn from(error: std::io::Error) -> Self {
+        anyhow::Error::from(error).into()
+    }
+}
+
+impl From<Refused> for ApiError {
+    fn from(refused: Refused) -> Self {
+        // The texts of the command line have the next step on a line of its own.
+        let split = |text: String| match text.split_once("\nhint: ") {
+            Some((message, step)) => (message.to_owned(), Some(step.to_owned())),
+            None => (text, None),
+        };
+        let (mut error, step) = match refused {
+            Refused::Invalid { text, field } => {
+                let (message, step) = split(text);
+                let error = Self::invalid(message);
+                (Self { field, ..error }, step)
+            }
+            Refused::Missing { text, needs } => {
+                let error = Self::new(StatusCode::UNPROCESSABLE_ENTITY, "missing_values", text);
+                (Self { needs, ..error }, None)
+            }
+            Refused::NotFound(text) => {
+                let (message, step) = split(text);
+                (Self::not_found(message), step)
+            }
+            Refused::Changed(text) => (Self::conflict(text), None),
+            Refused::Failed(error) => return error.into(),
+        };
+        error.next_step = error.next_step.or(step);
+        error
+    }
+}

@@ -1,0 +1,29 @@
+//! The web page of a daemon, and its API.
+//!
+//! `proxy web` asks the daemon for an address with a code that is valid once ([`Page::open`]). The page
+//! trades the code for a token, and uses the routes of one table (`routes.rs`), from which
+//! `openapi.json` is made. `guard.rs` has the conditions that every request fulfils, `live.rs` the
+//! stream of changes. The files of the page are in `assets/`, and are part of the program.
+//!
+//! This crate does not know the configuration file: the program changes it ([`Configure`]).
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+#![warn(missing_docs)]
+
+mod api;
+mod assets;
+mod configure;
+mod entrance;
+mod error;
+mod guard;
+mod limits;
+mod live;
+mod openapi;
+mod reply;
+mod routes;
+mod server;
+mod state;
+
+pub use api::{figures::figures_json, reviews::review_json};
+pub use configure::{Changed, ConfigChange, Configure, NewServerRequest, Refused, RequiredValue};
+pub use server::Page;

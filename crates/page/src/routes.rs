@@ -1,0 +1,310 @@
+//! The table of routes: each is a method, a path, a sentence, and a handler whose types are its
+//! documentation.
+
+use std::{future::Future, sync::Arc};
+
+use futures::{FutureExt as _, future::BoxFuture};
+use hyper::Method;
+use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use crate::{api, error::ApiError, reply::Reply, server::PageState};
+
+/// One request to a handler.
+#[derive(Debug)]
+pub(crate) struct Call<Q, B> {
+    pub(crate) page: Arc<PageState>,
+    /// The values of `{...}` in the path, in order.
+    pub(crate) path: Vec<String>,
+    pub(crate) query: Q,
+    pub(crate) body: B,
+    /// Cancelled when the token of the request ends.
+    pub(crate) gone: CancellationToken,
+}
+
+/// No query, or an empty body.
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Nothing {}
+
+/// A request as it arrived, with its names checked.
+pub(crate) struct Arrived {
+    pub(crate) page: Arc<PageState>,
+    pub(crate) path: Vec<String>,
+    pub(crate) query: String,
+    pub(crate) body: Vec<u8>,
+    pub(crate) gone: CancellationToken,
+}
+
+type Run = Box<dyn Fn(Arrived) -> BoxFuture<'static, Result<Reply, ApiError>> + Send + Sync>;
+
+/// One route.
+pub(crate) struct Route {
+    pub(crate) method: Method,
+    pub(crate) path: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) query: Schema,
+    pub(crate) body: Option<Schema>,
+    pub(crate) answer: Schema,
+    /// Other content types that the route may answer with.
+    pub(crate) others: &'static [&'static str],
+    pub(crate) run: Run,
+}
+
+/// All routes.
+pub(crate) struct Routes {
+    list: Vec<Route>,
+}
+
+/// The table while routes are added to it.
+pub(crate) struct RouteTable {
+    pub(crate) list: Vec<Route>,
+    pub(crate) generator: SchemaGenerator,
+}
+
+impl std::fmt::Debug for Routes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let paths = self.list.iter().map(|it| (&it.method, it.path));
+        f.debug_list().entries(paths).finish()
+    }
+}
+
+/// The route that admits without a token.
+pub(crate) const SESSION: &str = "/api/v1/session";
+
+impl Default for RouteTable {
+    fn default() -> Self {
+        let settings = SchemaSettings::draft2020_12()
+            .with(|it| it.definitions_path = "/components/schemas".into());
+        let mut table = Self {
+            list: Vec::new(),
+            generator: settings.into_generator(),
+        };
+        api::add_routes(&mut table);
+        table
+    }
+}
+
+impl RouteTable {
+    /// Adds a route that reads.
+    pub(crate) fn get<Q, A, F>(
+        &mut self,
+        path: &'static str,
+        about: &'static str,
+        handler: impl Fn(Call<Q, Nothing>) -> F + Send + Sync + 'static,
+    ) where
+        Q: DeserializeOwned + JsonSchema + Send + 'static,
+        A: Serialize + JsonSchema,
+        F: Future<Output = Result<A, ApiError>> + Send + 'static,
+    {
+        self.add::<Q, Nothing, A, F>(Method::GET, path, about, handler);
+    }
+
+    /// Adds a route that changes something.
+    pub(crate) fn post<B, A, F>(
+        &mut self,
+        path: &'static str,
+        about: &'static str,
+        handler: impl Fn(Call<Nothing, B>) -> F + Send + Sync + 'static,
+    ) where
+        B: DeserializeOwned + JsonSchema + Send + 'static,
+        A: Serialize + JsonSchema,
+        F: Future<Output = Result<A, ApiError>> + Send + 'static,
+    {
+        self.add::<Nothing, B, A, F>(Method::POST, path, about, handler);
+    }
+
+    fn add<Q, B, A, F>(
+        &mut self,
+        method: Method,
+        path: &'static str,
+        about: &'static str,
+        handler: impl Fn(Call<Q, B>) -> F + Send + Sync + 'static,
+    ) where
+        Q: DeserializeOwned + JsonSchema + Send + 'static,
+        B: DeserializeOwned + JsonSchema + Send + 'static,
+        A: Serialize + JsonSchema,
+        F: Future<Output = Result<A, ApiError>> + Send + 'static,
+    {
+        self.add_raw::<Q, B, A, _>(method, path, about, &[], move |call| {
+            let running = handler(call);
+            async move { Reply::json(&running.await?) }
+        });
+    }
+
+    /// Adds a route whose handler writes its answer itself; `A` documents it.
+    pub(crate) fn add_raw<Q, B, A, F>(
+        &mut self,
+        method: Method,
+        path: &'static str,
+        about: &'static str,
+        others: &'static [&'static str],
+        handler: impl Fn(Call<Q, B>) -> F + Send + Sync + 'static,
+    ) where
+        Q: DeserializeOwned + JsonSchema + Send + 'static,
+        B: DeserializeOwned + JsonSchema + Send + 'static,
+        A: JsonSchema,
+        F: Future<Output = Result<Reply, ApiError>> + Send + 'static,
+    {
+        let query = SchemaGenerator::default().into_root_schema_for::<Q>();
+        let has_body = method != Method::GET;
+        let body = has_body.then(|| self.generator.subschema_for::<B>());
+        let schema = query.clone();
+        let run = move |arrived: Arrived| {
+            let call = read::<Q, B>(arrived, &schema, has_body).map(&handler);
+            async move { call?.await }.boxed()
+        };
+        self.list.push(Route {
+            answer: self.generator.subschema_for::<A>(),
+            method,
+            path,
+            about,
+            query,
+            body,
+            others,
+            run: Box::new(run),
+        });
+    }
+
+    /// Returns the routes, without what describes them.
+    pub(crate) fn into_routes(self) -> Routes {
+        Routes { list: self.list }
+    }
+}
+
+impl Routes {
+    /// Finds the route of a path, and the values in it. The error says which methods the path has.
+    pub(crate) fn find(
+        &self,
+        method: &Method,
+        path: &str,
+    ) -> Result<(&Route, Vec<String>), ApiError> {
+        let mut methods = Vec::new();
+        for route in &self.list {
+            if let Some(values) = match_path(route.path, path) {
+                if route.method == *method {
+                    return Ok((route, values));
+                }
+                methods.push(route.method.as_str());
+            }
+        }
+        if methods.is_empty() {
+            let next = "GET /api/v1/openapi.json lists the routes";
+            return Err(ApiError::not_found("there is no such route").next(next));
+        }
+        let status = hyper::StatusCode::METHOD_NOT_ALLOWED;
+        let why = format!("the route has {}", methods.join(", "));
+        Err(ApiError::new(status, "method_not_allowed", why))
+    }
+}
+
+/// Returns the values of the `{...}` in a pattern; each is one segment of the path.
+fn match_path(pattern: &str, path: &str) -> Option<Vec<String>> {
+    let (mut wanted, mut given) = (pattern.split('/'), path.split('/'));
+    let mut values = Vec::new();
+    loop {
+        match (wanted.next(), given.next()) {
+            (None, None) => return Some(values),
+            (Some(wanted), Some(given)) if wanted.starts_with('{') => {
+                values.push(decode(given).filter(|it| !it.is_empty())?);
+            }
+            (wanted, given) if wanted == given => {}
+            _ => return None,
+        }
+    }
+}
+
+/// Decodes a segment of a path, in which `+` is no space.
+fn decode(segment: &str) -> Option<String> {
+    let form = format!("v={}", segment.replace('+', "%2B").replace('&', "%26"));
+    let (_, value) = url::form_urlencoded::parse(form.as_bytes()).next()?;
+    Some(value.into_owned())
+}
+
+fn read<Q: DeserializeOwned, B: DeserializeOwned>(
+    arrived: Arrived,
+    schema: &Schema,
+    has_body: bool,
+) -> Result<Call<Q, B>, ApiError> {
+    let query = read_query(&arrived.query, schema)?;
+    let query = serde_json::from_value(query);
+    let query = query.map_err(|error| ApiError::bad(format!("the query is wrong: {error}")))?;
+    let body: &[u8] = if has_body { &arrived.body } else { b"{}" };
+    let body = serde_json::from_slice(body);
+    let body = body.map_err(|error| ApiError::invalid(format!("the body is wrong: {error}")))?;
+    Ok(Call {
+        page: arrived.page,
+        path: arrived.path,
+        query,
+        body,
+        gone: arrived.gone,
+    })
+}
+
+/// Reads a query as the object of its schema: numbers and truth values are written as such.
+fn read_query(query: &str, schema: &Schema) -> Result<Value, ApiError> {
+    let properties = schema.get("properties");
+    let mut object = Map::new();
+    for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
+        let kind = properties
+            .and_then(|it| it.get(&*name))
+            .map(|it| &it["type"]);
+        let is = |wanted: &str| match kind {
+            Some(Value::Array(kinds)) => kinds.iter().any(|it| it == wanted),
+            Some(kind) => kind == wanted,
+            None => false,
+        };
+        let read = if is("integer") {
+            value.parse::<u64>().ok().map(Value::from)
+        } else if is("boolean") {
+            value.parse::<bool>().ok().map(Value::from)
+        } else if value.is_empty() {
+            continue;
+        } else {
+            Some(Value::from(value.as_ref()))
+        };
+        let wrong = || ApiError::bad(format!("`{name}` has a wrong value")).at(name.as_ref());
+        object.insert(name.to_string(), read.ok_or_else(wrong)?);
+    }
+    Ok(object.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(path: &str, expected: Option<&[&str]>) {
+        let values = match_path("/api/v1/tools/{server}/{tool}", path);
+        let values = values
+            .as_ref()
+            .map(|it| it.iter().map(String::as_str).collect());
+        assert_eq!(values, expected.map(<[&str]>::to_vec));
+    }
+
+    #[test]
+    fn a_value_in_a_path_is_one_decoded_segment() {
+        check("/api/v1/tools/git/git_log", Some(&["git", "git_log"]));
+        check("/api/v1/tools/git/a%2Fb+c%26d", Some(&["git", "a/b+c&d"]));
+        check("/api/v1/tools/git/", None);
+        check("/api/v1/tools/git", None);
+        check("/api/v1/tools/git/a/b", None);
+    }
+
+    #[test]
+    fn a_path_with_another_method_says_which_it_has() {
+        let routes = RouteTable::default().into_routes();
+        let status = |method: Method, path| {
+            routes
+                .find(&method, path)
+                .err()
+                .map(|it| it.status.as_u16())
+        };
+        assert_eq!(status(Method::GET, "/api/v1/servers"), None);
+        assert_eq!(status(Method::PUT, "/api/v1/servers"), Some(405));
+        assert_eq!(status(Method::OPTIONS, "/api/v1/servers"), Some(405));
+        assert_eq!(status(Method::GET, "/api/v1/nothing"), Some(404));
+    }
+}

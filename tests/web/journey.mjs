@@ -1,0 +1,328 @@
+// Plays a person's visits to the web page of the real program, and prints every failure. Exit code 1: there are failures.
+//
+//     PROXY=target/debug/proxy journey.mjs FOLDER    starts servers, a client and a daemon in FOLDER
+//     journey.mjs http://127.0.0.1:PORT/#CODE        visits a page that runs, without the parts that need the program
+//
+// Runs in a folder with the packages of package.json.
+
+import { findings, launch, open } from "./browser.mjs";
+import { HOSTILE } from "./hostile.mjs";
+import { Scene, serverOf } from "./scene.mjs";
+import { attack } from "./strangers.mjs";
+
+const PAGES = ["now", "servers", "tools", "calls", "clients", "figures", "configuration"];
+const MORE = ["servers?add=1", "tools?show=changes", "configuration?add=1"];
+
+const failures = [];
+const note = (text) => console.log(text);
+function check(isTrue, name, detail = "") {
+  if (!isTrue) failures.push(`${name}${detail && `: ${detail}`}`);
+}
+async function step(name, run) {
+  const before = failures.length;
+  try {
+    await run();
+  } catch (error) {
+    failures.push(`${name}: ${String(error.stack ?? error).split("\n").slice(0, 6).join("\n    ")}`);
+    if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/failure-${failures.length}.png` });
+  }
+  note(`${failures.length === before ? "ok    " : "FAILED"} ${name}`);
+}
+
+const target = process.argv[2];
+const scene = target.startsWith("http") ? null : new Scene(process.env.PROXY, target, {
+  notes: serverOf("notes", target),
+  hostile: serverOf("hostile"),
+  broken: serverOf("broken", target),
+  many: serverOf("tools", "400"),
+});
+let address = target;
+let call = async () => {};
+if (scene) {
+  scene.run("reindex");
+  scene.make("changed");
+  scene.run("reindex", "notes");
+  call = await scene.connect("claude-code", [
+    ["notes/add_note", { title: "Milk" }],
+    ["notes/search_notes", { query: "milk" }],
+    ["hostile/markup", {}],
+    ["broken/query", { sql: "select 1" }],
+  ]);
+  address = scene.open();
+}
+const origin = new URL(address).origin;
+const browser = await launch();
+const { page, context, told } = await open(browser, address);
+
+const show = async (fragment) => {
+  await page.evaluate((it) => { location.hash = it; }, `#/${fragment}`);
+  await page.waitForFunction(() => !document.querySelector("main .loading") && document.querySelector("main h1"));
+};
+const main = () => page.locator("main");
+const row = (grid, text) => page.getByRole("grid", { name: grid }).getByRole("row").filter({ hasText: text }).first();
+
+await step("the code is taken out of the address", async () => {
+  await page.getByRole("heading", { name: "Now", level: 1 }).waitFor();
+  check(page.url() === `${origin}/#/now`, "address", page.url());
+  await page.getByText("Live", { exact: true }).waitFor();
+  check((await context.cookies()).length === 0, "no cookie");
+  check(await page.evaluate(() => localStorage.length === 0), "nothing in localStorage");
+});
+
+await step("a used code opens nothing and says how to go on", async () => {
+  const other = await open(browser, address);
+  await other.page.getByRole("alert").getByText("proxy web").waitFor();
+  check(!other.page.url().includes(address.split("#")[1]), "the code is gone from the address");
+  await other.context.close();
+});
+
+await step("every page: a title, no finding of axe, no overflow; light and dark, 1440 px and 320 px", async () => {
+  for (const [width, colorScheme] of [[1440, "light"], [1440, "dark"], [320, "light"], [3840, "dark"]]) {
+    await page.setViewportSize({ width, height: 900 });
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    for (const fragment of [...PAGES, ...MORE]) {
+      await show(fragment);
+      await page.waitForTimeout(150);
+      const at = `${fragment}, ${width} px, ${colorScheme}`;
+      check((await page.title()).endsWith("- proxy"), `${at}: title`);
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      check(wide <= 0, `${at}: overflow`, `${wide} px`);
+      for (const found of await findings(page)) check(false, `${at}: axe`, found);
+    }
+  }
+  await page.setViewportSize({ width: 1440, height: 900 });
+});
+
+await step("details have no finding of axe", async () => {
+  for (const [fragment, grid] of [["servers", "Servers"], ["tools", "Tools"], ["calls", "Calls"], ["clients", "Clients"]]) {
+    await show(fragment);
+    const first = page.getByRole("grid", { name: grid }).getByRole("row").nth(1);
+    await first.click();
+    await page.locator(".detail article").waitFor();
+    for (const found of await findings(page)) check(false, `${fragment}: axe`, found);
+  }
+});
+
+await step("hostile text is text", async () => {
+  for (const fragment of scene ? ["servers/hostile", "tools/hostile/markup", "tools/hostile/megabyte", "tools?show=changes", "calls"] : PAGES) {
+    await show(fragment);
+    await page.waitForTimeout(300);
+    const seen = await page.evaluate(() => ({
+      elements: document.querySelectorAll("main img, main script, main iframe, main a[href^=javascript]").length,
+      raw: /[\u202a-\u202e\u2066-\u2069\u{e0000}-\u{e007f}\u001b]/u.test(document.querySelector("main")?.textContent ?? ""),
+      length: document.querySelector("main")?.textContent?.length ?? 0,
+    }));
+    check(seen.elements === 0, `${fragment}: elements from text`, String(seen.elements));
+    check(!seen.raw, `${fragment}: a hidden character is not shown`);
+    check(seen.length < 300_000, `${fragment}: a bounded page`, `${seen.length} characters`);
+  }
+  if (!scene) return;
+  await show("tools/hostile/markup");
+  await page.locator(".detail .prose").getByText("U+202E").first().waitFor();
+  const prose = await page.locator(".detail .prose").textContent();
+  check(prose.includes(HOSTILE.slice(0, 20)), "the description is shown as it is", prose.slice(0, 80));
+  await page.getByRole("button", { name: "Check the call" }).click();
+  await page.getByRole("region", { name: "Answer" }).waitFor();
+});
+
+// The five tasks: with the mouse, and again by keyboard. Each begins at `Now` and needs no word of this file.
+
+const press = (...keys) => keys.reduce((all, key) => all.then(() => page.keyboard.press(key)), Promise.resolve());
+// Presses Tab until the focus is on the element with this role and name; then `key`.
+async function tabTo(role, name, key) {
+  for (let presses = 0; presses < 150; presses++) {
+    await page.keyboard.press("Tab");
+    const found = await page.getByRole(role, { name }).evaluateAll((all) => all.includes(document.activeElement));
+    if (found) return key ? page.keyboard.press(key) : undefined;
+  }
+  throw new Error(`Tab reaches no ${role} named ${name}`);
+}
+const go = (key) => press("g", key);
+const blur = () => page.evaluate(() => document.activeElement?.blur?.());
+
+const TASKS = {
+  "see why a server fails and restart it": async (by) => {
+    if (by === "mouse") {
+      await main().getByRole("link", { name: /^Details of / }).first().click();
+      await page.locator(".detail").getByText(scene ? "is the database running?" : "ECONNREFUSED").first().waitFor();
+      scene?.make("mended");
+      await main().getByRole("button", { name: "Restart" }).click();
+    } else {
+      await go("s");
+      await tabTo("row", /broken|filesystem|sentry/, undefined).catch(() => {});
+      await page.getByRole("grid", { name: "Servers" }).getByRole("row", { name: /broken|filesystem|sentry/ }).first().waitFor();
+      await press("Home");
+      for (let i = 0; i < 200 && !(await page.evaluate(() => /broken|filesystem|sentry/.test(document.activeElement?.textContent ?? ""))); i++) await press("ArrowDown");
+      await press("Enter");
+      await page.locator(".detail article").waitFor();
+      await tabTo("button", "Restart", "Enter");
+    }
+    await page.locator(".notice").waitFor();
+  },
+  "approve a changed tool after reading its difference": async (by) => {
+    if (by === "mouse") await main().getByRole("link", { name: "Review" }).first().click();
+    else await tabTo("link", "Review", "Enter");
+    const item = page.locator(".review").filter({ hasText: "id_rsa" }).first();
+    await item.locator(".diff .ins").filter({ hasText: "id_rsa" }).waitFor();
+    const name = await item.getByRole("heading").textContent();
+    if (by === "mouse") await item.getByRole("button", { name: /^Accept / }).click();
+    else await tabTo("button", new RegExp(`^Accept .*${name.split("/")[1]}`), "Enter");
+    await page.locator(".review").filter({ hasText: name }).waitFor({ state: "detached" });
+  },
+  "find a failed call of the last two days and run it again": async (by) => {
+    if (by === "mouse") {
+      await page.getByRole("navigation").getByRole("link", { name: /^Calls/ }).click();
+      await page.getByLabel("Time", { exact: true }).selectOption("2d");
+      await page.getByLabel("Failed only").check();
+      await row("Calls", "tool_error").click();
+      await main().getByRole("button", { name: "Run it again" }).click();
+      await main().getByRole("textbox").first().waitFor();
+      await page.locator(".detail form").getByRole("textbox").first().fill("milk");
+      await main().getByRole("button", { name: "Check the call" }).click();
+      await main().getByRole("button", { name: "Call the tool" }).click();
+    } else {
+      await go("c");
+      await tabTo("checkbox", "Failed only", "Space");
+      await page.waitForURL(/failures=true/);
+      await row("Calls", "tool_error").waitFor();
+      await tabTo("row", /./);
+      await press("Home");
+      for (let i = 0; i < 50 && !(await page.evaluate(() => /tool_error/.test(document.activeElement?.textContent ?? ""))); i++) await press("ArrowDown");
+      await press("Enter");
+      await tabTo("button", "Run it again", "Enter");
+      await page.locator(".detail form").waitFor();
+      await tabTo("textbox", /query|title/);
+      await page.keyboard.type("milk");
+      await tabTo("button", "Check the call", "Enter");
+      await main().getByRole("button", { name: "Call the tool" }).waitFor();
+      await tabTo("button", "Call the tool", "Enter");
+    }
+    await main().getByText(/^The tool answered/).waitFor();
+  },
+  "forbid a tool for one client": async (by) => {
+    const tool = scene ? "add_note" : "search_issue";
+    const server = scene ? "notes" : "github";
+    if (by === "mouse") {
+      await page.getByRole("navigation").getByRole("link", { name: "Clients" }).click();
+      await row("Clients", "claude-code").click();
+      await main().getByRole("link", { name: "Forbid a tool" }).click();
+      await page.getByRole("form", { name: "Add a rule" }).getByLabel("Server").fill(server);
+      await page.getByRole("form", { name: "Add a rule" }).getByLabel("Tool").fill(tool);
+      await main().getByRole("button", { name: "Show the change" }).click();
+      await page.getByRole("dialog").getByText("claude-code").waitFor();
+      await page.getByRole("dialog").getByRole("button", { name: "Add the rule" }).click();
+    } else {
+      await go("k");
+      await tabTo("link", "Add a rule", "Enter");
+      await tabTo("combobox", "Client");
+      await page.keyboard.type("cursor");
+      await tabTo("combobox", "Server");
+      await page.keyboard.type(server);
+      await tabTo("combobox", "Tool");
+      await page.keyboard.type(tool);
+      await tabTo("button", "Show the change", "Enter");
+      await page.getByRole("dialog").getByText("cursor").waitFor();
+      await tabTo("button", "Add the rule", "Enter");
+    }
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await main().getByRole("listitem").filter({ hasText: tool }).first().waitFor();
+    const bench = page.getByRole("region", { name: "Test a call" });
+    await bench.getByLabel("Tool").fill(`${server}/${tool}`);
+    await bench.getByLabel("Client").fill(by === "mouse" && scene ? "claude-code" : "cursor");
+    await bench.getByRole("button", { name: "Test the call" }).click();
+    await bench.getByRole("status").getByText("deny").waitFor();
+  },
+  "find out which server costs most tokens": async (by) => {
+    if (by === "mouse") {
+      await page.getByRole("navigation").getByRole("link", { name: "Figures" }).click();
+      await page.getByLabel("By", { exact: true }).selectOption("server");
+      await page.getByRole("columnheader", { name: /^Tokens ▼|^Tokens$/ }).waitFor();
+      await page.getByRole("grid", { name: "Figures by server" }).getByRole("row").nth(1).getByRole("link").last().click();
+    } else {
+      await go("f");
+      await tabTo("combobox", "By");
+      await page.keyboard.type("server");
+      await page.getByRole("grid", { name: "Figures by server" }).waitFor();
+      await tabTo("row", /./, "Enter");
+    }
+    await page.waitForURL(/#\/calls\?.*server=/);
+    await row("Calls", ":").waitFor();
+  },
+};
+
+for (const by of ["mouse", "keyboard"]) {
+  for (const [name, run] of Object.entries(TASKS)) {
+    await step(`${name}, by ${by}`, async () => {
+      await show("now");
+      await blur();
+      await run(by);
+    });
+  }
+}
+
+await step("shortcuts are documented, and a dialog gives the focus back", async () => {
+  await show("now");
+  await blur();
+  await press("?");
+  await page.getByRole("dialog", { name: "Shortcuts" }).waitFor();
+  for (const found of await findings(page)) check(false, "axe", found);
+  await press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await press("Tab");
+  check(await page.evaluate(() => document.activeElement?.textContent === "Skip to the content"), "the first Tab reaches the skip link");
+});
+
+await step("a mistake is shown at its field", async () => {
+  await show("servers?add=1");
+  await page.getByLabel(/^Address/).fill("ftp://example.com");
+  await page.getByRole("region", { name: "A server at an address" }).getByRole("button", { name: "Add the server" }).click();
+  await page.locator('[aria-invalid="true"]').waitFor();
+  const told = await page.getByLabel(/^Address/).getAttribute("aria-describedby");
+  check((await page.locator(`#${told?.split(" ").pop()}`).textContent())?.trim(), "the field names its mistake");
+});
+
+await step("a change in the daemon is visible, without polling", async () => {
+  if (!scene) return;
+  await show("now");
+  await page.waitForTimeout(600);
+  const before = told.requests.length;
+  const calls = page.locator(".figures").getByText(/^\d/).nth(3);
+  const old = await calls.textContent();
+  await call("notes/add_note", { title: "Oats" });
+  await page.waitForFunction((it) => document.querySelectorAll(".figures dd")[3]?.textContent !== it, old);
+  check(told.requests.length === before, "requests", told.requests.slice(before).join(" "));
+});
+
+await step("no request to anybody else, no report of the policy, no error", async () => {
+  const foreign = told.requests.filter((it) => new URL(it).origin !== origin && !it.startsWith("data:") && !it.startsWith(`blob:${origin}`));
+  check(foreign.length === 0, "requests to others", foreign.join(" "));
+  check(told.requests.every((it) => !/[0-9a-f]{64}/.test(it)), "no token in an address");
+  const reports = await page.evaluate(() => window.reports);
+  check(reports.length === 0, "reports of the policy", reports.join(" "));
+  check(told.errors.length === 0, "errors", told.errors.join("\n"));
+  const unexpected = told.console.filter((it) => !/status of 4(04|22)/.test(it));
+  check(unexpected.length === 0, "messages of the console", unexpected.join("\n"));
+  check(told.dialogs === 0, "dialogs of scripts");
+});
+
+await step("pages of others reach nothing", async () => {
+  if (!scene) return;
+  for (const succeeded of await attack(origin)) check(false, "a stranger", succeeded);
+  await show("servers");
+  await row("Servers", "notes").getByText("off").waitFor({ state: "detached" });
+});
+
+await step("a daemon that is killed: a banner, and the last state stays, greyed", async () => {
+  if (!scene) return;
+  await show("servers");
+  scene.kill();
+  await page.getByRole("alert").waitFor();
+  await page.locator(".content.old").waitFor();
+  await row("Servers", "notes").waitFor();
+});
+
+await browser.close();
+scene?.end();
+for (const failure of failures) console.log(`\nFAILED ${failure}`);
+note(failures.length ? `\n${failures.length} failures` : "\nall passed");
+process.exit(failures.length ? 1 : 0);
