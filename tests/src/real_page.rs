@@ -47,7 +47,8 @@ impl RealPage {
     /// of this house. Panics with the failures.
     pub async fn visit(&self, proxy: &Path, house: &Path) {
         let variables = [("PROXY", proxy), (HOUSE_VARIABLE, house)];
-        self.run("journey.mjs", &house.join("web"), &variables).await;
+        self.run("journey.mjs", &house.join("web"), &variables)
+            .await;
     }
 
     async fn run(&self, script: &str, argument: &Path, variables: &[(&str, &Path)]) {

@@ -48,7 +48,7 @@ export async function openSession(code) {
 
 /** Ends the session in the daemon and here. */
 export async function closeSession() {
-  await request("DELETE", "/session");
+  await request("DELETE", "/session", {});
   sessionStorage.removeItem(KEY);
   onClosed(new ApiError(401, { message: "You signed out of this page.", code: "unauthorized" }));
 }

@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from "./vendor/hooks.js";
 import { ApiError, closeSession, hasSession, openSession, path, post, takeCode } from "./api.js";
 import { follow, live, useLive } from "./live.js";
 import { formatCount, formatMoment, plural } from "./text.js";
-import { Action, Copy, Dialog, DiffText, Foreign, Mark, NextStep, act, html, listenForNotices, readRoute, say } from "./ui.js";
+import { Action, Copy, Dialog, DiffText, Foreign, Mark, NextStep, act, html, listenForNotices, noticeOf, readRoute, say } from "./ui.js";
 import { Calls } from "./pages/calls.js";
 import { Clients } from "./pages/clients.js";
 import { Configuration } from "./pages/configuration.js";
@@ -115,7 +115,8 @@ function Navigation({ page }) {
     <div class="foot"><${Mark} kind=${marks[link][0]}>${marks[link][1]}<//><span class="muted">
       ${daemon ? `${daemon.version}, process ${daemon.pid}` : ""}</span>
       <button type="button" class="quiet" onClick=${() => dispatchEvent(new Event("help"))}>Shortcuts</button>
-        ${link === "open" && html`<${Action} kind="quiet" run=${() => closeSession().catch(() => {})}>Sign out<//>`}</div></header>`;
+        ${link === "open" && html`<${Action} kind="quiet"
+          run=${() => closeSession().catch((error) => say(noticeOf(error)))}>Sign out<//>`}</div></header>`;
 }
 
 function App() {

@@ -1,5 +1,6 @@
 //! The routes by page, and their list.
 
+pub(crate) mod answer;
 pub(crate) mod calls;
 pub(crate) mod changes;
 pub(crate) mod clients;
@@ -10,43 +11,14 @@ pub(crate) mod servers;
 pub(crate) mod session;
 pub(crate) mod tools;
 
+use answer::{Done, Object};
 use figures::FiguresQuery;
 use hyper::Method;
-use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::Value;
 
 use crate::{
-    live::Message,
+    hub::Message,
     routes::{Nothing, RouteTable, SESSION},
 };
-
-/// A change was made.
-#[derive(Debug, Default, Serialize, JsonSchema)]
-pub(crate) struct Done {
-    /// One sentence.
-    pub(crate) message: String,
-    /// The number with which the change can be undone.
-    pub(crate) undo: Option<u64>,
-    /// The differing lines of the configuration.
-    pub(crate) diff: Option<String>,
-    /// The name of a new server.
-    pub(crate) name: Option<String>,
-}
-
-impl Done {
-    pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            ..Self::default()
-        }
-    }
-}
-
-/// Any JSON object, as another part of the program writes it.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(transparent)]
-pub(crate) struct Object(#[schemars(with = "serde_json::Map<String, Value>")] pub(crate) Value);
 
 /// Adds every route. `openapi.json` has them in this order.
 pub(crate) fn add_routes(routes: &mut RouteTable) {
@@ -135,4 +107,26 @@ fn add_configuration(routes: &mut RouteTable) {
     );
     let about = "Undo a change of the configuration";
     routes.post("/api/v1/changes/{id}/undo", about, changes::undo);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_with_another_method_says_which_it_has() {
+        let mut table = RouteTable::default();
+        add_routes(&mut table);
+        let routes = table.into_routes();
+        let status = |method: Method, path| {
+            routes
+                .find(&method, path)
+                .err()
+                .map(|it| it.status.as_u16())
+        };
+        assert_eq!(status(Method::GET, "/api/v1/servers"), None);
+        assert_eq!(status(Method::PUT, "/api/v1/servers"), Some(405));
+        assert_eq!(status(Method::OPTIONS, "/api/v1/servers"), Some(405));
+        assert_eq!(status(Method::GET, "/api/v1/nothing"), Some(404));
+    }
 }

@@ -26,6 +26,7 @@ pub(crate) struct ApiError {
     pub(crate) field: Option<String>,
     /// The values that a recipe needs and did not get.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
     pub(crate) needs: Vec<RequiredValue>,
 }
 

@@ -12,13 +12,16 @@
 
 mod api;
 mod assets;
+mod changes;
 mod configure;
 mod entrance;
 mod error;
 mod guard;
+mod hub;
 mod limits;
 mod live;
 mod openapi;
+mod page_state;
 mod reply;
 mod routes;
 mod server;

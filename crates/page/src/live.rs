@@ -6,114 +6,70 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::{Stream, stream};
-use schemars::JsonSchema;
-use serde::Serialize;
 use tokio::{
-    sync::{
-        Mutex,
-        broadcast::{self, error::RecvError},
-    },
+    sync::broadcast::{self, error::RecvError},
     time::{MissedTickBehavior, interval, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     error::{ApiError, OPEN},
+    hub::{Current, Message, line},
     limits::{ALIVE_EVERY, CHANGES_WAITING_MAX, LOOK_EVERY, STREAMS_MAX},
-    server::PageState,
-    state::{Builder, Change, State},
+    page_state::PageState,
+    state::Builder,
 };
 
-/// One line of the stream.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub(crate) enum Message {
-    /// The whole state. The first line, and the one after a gap.
-    Snapshot { n: u64, state: Box<State> },
-    /// The differences from the state before. `n` grows by one.
-    Change { n: u64, changes: Vec<Change> },
-    /// Nothing changed for a while.
-    Alive { n: u64 },
-    /// Changes were lost because the tab did not read; a snapshot follows.
-    Gap { n: u64 },
-    /// The last line.
-    End { message: String, next_step: String },
+/// Returns the lines for one more tab, until its token ends.
+pub(crate) async fn follow(
+    page: Arc<PageState>,
+    gone: CancellationToken,
+) -> Result<impl Stream<Item = Bytes> + Send + 'static, ApiError> {
+    let (first, n, receiver) = join(&page).await?;
+    let tab = Tab {
+        attended: (page.daemon.attend)(),
+        page,
+        gone,
+        receiver,
+        n,
+        first: Some(first),
+        is_over: false,
+    };
+    Ok(stream::unfold(tab, async |mut tab| {
+        let line = tab.next().await?;
+        Some((line, tab))
+    }))
 }
 
-/// The current state, and the tabs that follow it.
-#[derive(Debug, Default)]
-pub(crate) struct Hub(Mutex<Option<Current>>);
-
-#[derive(Debug)]
-struct Current {
-    n: u64,
-    state: State,
-    sender: broadcast::Sender<(u64, Bytes)>,
-}
-
-impl Hub {
-    /// Returns the lines for one more tab, until its token ends.
-    pub(crate) async fn follow(
-        page: Arc<PageState>,
-        gone: CancellationToken,
-    ) -> Result<impl Stream<Item = Bytes> + Send + 'static, ApiError> {
-        let (first, receiver) = page.hub.join(&page).await?;
-        let (first, n) = first;
-        let tab = Tab {
-            attended: (page.daemon.attend)(),
-            page,
-            gone,
-            receiver,
-            n,
-            first: Some(first),
-            is_over: false,
-        };
-        Ok(stream::unfold(tab, async |mut tab| {
-            let line = tab.next().await?;
-            Some((line, tab))
-        }))
+async fn join(
+    page: &Arc<PageState>,
+) -> Result<(Bytes, u64, broadcast::Receiver<(u64, Bytes)>), ApiError> {
+    let mut current = page.hub.0.lock().await;
+    if current.is_none() {
+        let daemon = page.daemon.clone();
+        let building = tokio::task::spawn_blocking(move || {
+            let mut builder = Builder::new(daemon);
+            let state = builder.build();
+            (builder, state)
+        });
+        let (builder, state) = building.await.map_err(anyhow::Error::from)?;
+        let (sender, _) = broadcast::channel(CHANGES_WAITING_MAX);
+        *current = Some(Current {
+            n: 1,
+            state,
+            sender,
+        });
+        tokio::spawn(look(Arc::clone(page), builder));
     }
-
-    async fn join(
-        &self,
-        page: &Arc<PageState>,
-    ) -> Result<((Bytes, u64), broadcast::Receiver<(u64, Bytes)>), ApiError> {
-        let mut current = self.0.lock().await;
-        if current.is_none() {
-            let page = Arc::clone(page);
-            let building = tokio::task::spawn_blocking(move || {
-                let mut builder = Builder::new(Arc::clone(&page));
-                let state = builder.build();
-                (page, builder, state)
-            });
-            let (page, builder, state) = building.await.map_err(anyhow::Error::from)?;
-            let (sender, _) = broadcast::channel(CHANGES_WAITING_MAX);
-            *current = Some(Current {
-                n: 1,
-                state,
-                sender,
-            });
-            tokio::spawn(look(page, builder));
-        }
-        let current = current.as_ref().expect("it was set right above");
-        if current.sender.receiver_count() >= STREAMS_MAX {
-            let why = format!("{STREAMS_MAX} tabs are open already");
-            let status = hyper::StatusCode::TOO_MANY_REQUESTS;
-            let error = ApiError::new(status, "too_many_streams", why);
-            return Err(error.next("close a tab"));
-        }
-        let receiver = current.sender.subscribe();
-        Ok(((current.snapshot(), current.n), receiver))
+    let current = current.as_ref().expect("it was set right above");
+    if current.sender.receiver_count() >= STREAMS_MAX {
+        let why = format!("{STREAMS_MAX} tabs are open already");
+        let status = hyper::StatusCode::TOO_MANY_REQUESTS;
+        let error = ApiError::new(status, "too_many_streams", why);
+        return Err(error.next("close a tab"));
     }
-}
-
-impl Current {
-    fn snapshot(&self) -> Bytes {
-        line(&Message::Snapshot {
-            n: self.n,
-            state: Box::new(self.state.clone()),
-        })
-    }
+    let receiver = current.sender.subscribe();
+    Ok((current.snapshot(), current.n, receiver))
 }
 
 /// Looks for changes until the last tab is closed.
@@ -206,12 +162,6 @@ impl Tab {
     }
 }
 
-fn line(message: &Message) -> Bytes {
-    let mut line = serde_json::to_vec(message).unwrap_or_default();
-    line.push(b'\n');
-    line.into()
-}
-
 #[cfg(test)]
 mod tests {
     use std::pin::{Pin, pin};
@@ -240,8 +190,7 @@ mod tests {
             attend: Arc::new(|| Box::new(())),
             stop: CancellationToken::new(),
         };
-        let authority = "127.0.0.1:7000".to_owned();
-        Arc::new(PageState::new(daemon, Arc::new(Fixed), authority))
+        Arc::new(PageState::new(daemon, Arc::new(Fixed), Value::Null))
     }
 
     async fn kind_of(tab: &mut Pin<&mut impl Stream<Item = Bytes>>) -> String {
@@ -255,8 +204,8 @@ mod tests {
         let page = page(&folder);
         let gone = CancellationToken::new();
         {
-            let first = Hub::follow(Arc::clone(&page), gone.clone()).await.unwrap();
-            let second = Hub::follow(Arc::clone(&page), gone.clone()).await.unwrap();
+            let first = follow(Arc::clone(&page), gone.clone()).await.unwrap();
+            let second = follow(Arc::clone(&page), gone.clone()).await.unwrap();
             let (mut first, mut second) = (pin!(first), pin!(second));
             assert_eq!(kind_of(&mut first).await, "snapshot");
             assert_eq!(kind_of(&mut second).await, "snapshot");
@@ -272,7 +221,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let page = page(&folder);
         let gone = CancellationToken::new();
-        let tab = Hub::follow(Arc::clone(&page), gone.clone()).await.unwrap();
+        let tab = follow(Arc::clone(&page), gone.clone()).await.unwrap();
         let mut tab = pin!(tab);
         {
             let mut current = page.hub.0.lock().await;
@@ -306,11 +255,11 @@ mod tests {
         let mut tabs = Vec::new();
         for _ in 0..STREAMS_MAX {
             let gone = CancellationToken::new();
-            tabs.push(Hub::follow(Arc::clone(&page), gone).await.unwrap());
+            tabs.push(follow(Arc::clone(&page), gone).await.unwrap());
         }
-        let more = Hub::follow(Arc::clone(&page), CancellationToken::new()).await;
+        let more = follow(Arc::clone(&page), CancellationToken::new()).await;
         assert_eq!(more.err().map(|it| it.code), Some("too_many_streams"));
         tabs.pop();
-        assert!(Hub::follow(page, CancellationToken::new()).await.is_ok());
+        assert!(follow(page, CancellationToken::new()).await.is_ok());
     }
 }

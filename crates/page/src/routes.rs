@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use crate::{api, error::ApiError, reply::Reply, server::PageState};
+use crate::{error::ApiError, page_state::PageState, reply::Reply};
 
 /// One request to a handler.
 #[derive(Debug)]
@@ -78,12 +78,10 @@ impl Default for RouteTable {
     fn default() -> Self {
         let settings = SchemaSettings::draft2020_12()
             .with(|it| it.definitions_path = "/components/schemas".into());
-        let mut table = Self {
+        Self {
             list: Vec::new(),
             generator: settings.into_generator(),
-        };
-        api::add_routes(&mut table);
-        table
+        }
     }
 }
 
@@ -291,20 +289,5 @@ mod tests {
         check("/api/v1/tools/git/", None);
         check("/api/v1/tools/git", None);
         check("/api/v1/tools/git/a/b", None);
-    }
-
-    #[test]
-    fn a_path_with_another_method_says_which_it_has() {
-        let routes = RouteTable::default().into_routes();
-        let status = |method: Method, path| {
-            routes
-                .find(&method, path)
-                .err()
-                .map(|it| it.status.as_u16())
-        };
-        assert_eq!(status(Method::GET, "/api/v1/servers"), None);
-        assert_eq!(status(Method::PUT, "/api/v1/servers"), Some(405));
-        assert_eq!(status(Method::OPTIONS, "/api/v1/servers"), Some(405));
-        assert_eq!(status(Method::GET, "/api/v1/nothing"), Some(404));
     }
 }

@@ -10,7 +10,6 @@ use hyper::{
     server::conn::http1, service::service_fn,
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
-use serde_json::Value;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{Mutex, Semaphore},
@@ -19,15 +18,14 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    api::changes::Changes,
+    api,
     assets::{self, INDEX},
     configure::Configure,
-    entrance::Entrance,
     error::ApiError,
     guard::{API, Guard, token_of},
     limits::{BODY_BYTES_MAX, CONNECTIONS_MAX, HEAD_BYTES_MAX, RECEIVE_TIMEOUT},
-    live::Hub,
     openapi,
+    page_state::PageState,
     reply::{Body, asset, respond},
     routes::{Arrived, RouteTable, Routes, SESSION},
 };
@@ -41,17 +39,12 @@ const END_WAIT: Duration = Duration::from_millis(500);
 /// The page of a daemon. It is served from the first time that somebody opens it.
 pub struct Page {
     configure: Arc<dyn Configure>,
-    served: Mutex<Option<Arc<PageState>>>,
+    served: Mutex<Option<Arc<ServedPage>>>,
 }
 
 /// A page that is served.
-pub(crate) struct PageState {
-    pub(crate) daemon: PageDaemon,
-    pub(crate) configure: Arc<dyn Configure>,
-    pub(crate) entrance: Entrance,
-    pub(crate) hub: Hub,
-    pub(crate) changes: Changes,
-    pub(crate) openapi: Value,
+struct ServedPage {
+    state: Arc<PageState>,
     guard: Guard,
     routes: Routes,
     url: String,
@@ -60,14 +53,6 @@ pub(crate) struct PageState {
 impl std::fmt::Debug for Page {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Page").finish_non_exhaustive()
-    }
-}
-
-impl std::fmt::Debug for PageState {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PageState")
-            .field("url", &self.url)
-            .finish_non_exhaustive()
     }
 }
 
@@ -80,19 +65,19 @@ impl Page {
         }
     }
 
-    async fn serve(&self, daemon: PageDaemon) -> anyhow::Result<Arc<PageState>> {
+    async fn serve(&self, daemon: PageDaemon) -> anyhow::Result<Arc<ServedPage>> {
         let mut served = self.served.lock().await;
         if let Some(state) = &*served {
             return Ok(Arc::clone(state));
         }
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-        let state = Arc::new(PageState::new(
+        let state = Arc::new(ServedPage::new(
             daemon,
             Arc::clone(&self.configure),
             listener.local_addr()?.to_string(),
         ));
         tracing::info!(url = state.url, "the web page is served");
-        let stop = state.daemon.stop.clone();
+        let stop = state.state.daemon.stop.clone();
         let accepting = accept(Arc::clone(&state), listener);
         tokio::spawn(async move { stop.run_until_cancelled(accepting).await });
         *served = Some(Arc::clone(&state));
@@ -106,12 +91,16 @@ impl ServePage for Page {
             let state = self.serve(daemon).await;
             let state =
                 state.map_err(|error| format!("error: the page cannot be served: {error:#}"))?;
-            Ok(format!("{}/#{}", state.url, state.entrance.new_code()))
+            Ok(format!(
+                "{}/#{}",
+                state.url,
+                state.state.entrance.new_code()
+            ))
         })
     }
 }
 
-async fn accept(state: Arc<PageState>, listener: TcpListener) {
+async fn accept(state: Arc<ServedPage>, listener: TcpListener) {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
         let Ok((stream, _)) = listener.accept().await else {
@@ -130,9 +119,9 @@ async fn accept(state: Arc<PageState>, listener: TcpListener) {
     }
 }
 
-async fn serve_connection(state: Arc<PageState>, stream: TcpStream) {
+async fn serve_connection(state: Arc<ServedPage>, stream: TcpStream) {
     let _ = stream.set_nodelay(true);
-    let stop = state.daemon.stop.clone();
+    let stop = state.state.daemon.stop.clone();
     let answer = service_fn(move |request: Request<Incoming>| {
         let state = Arc::clone(&state);
         async move { Ok::<_, Infallible>(state.answer(request).await) }
@@ -156,20 +145,13 @@ async fn serve_connection(state: Arc<PageState>, stream: TcpStream) {
     }
 }
 
-impl PageState {
-    pub(crate) fn new(
-        daemon: PageDaemon,
-        configure: Arc<dyn Configure>,
-        authority: String,
-    ) -> Self {
+impl ServedPage {
+    fn new(daemon: PageDaemon, configure: Arc<dyn Configure>, authority: String) -> Self {
         let mut table = RouteTable::default();
+        api::add_routes(&mut table);
+        let openapi = openapi::describe(&mut table);
         Self {
-            daemon,
-            configure,
-            entrance: Entrance::default(),
-            hub: Hub::default(),
-            changes: Changes::default(),
-            openapi: openapi::describe(&mut table),
+            state: Arc::new(PageState::new(daemon, configure, openapi)),
             url: format!("http://{authority}"),
             guard: Guard::new(authority),
             routes: table.into_routes(),
@@ -198,13 +180,13 @@ impl PageState {
             CancellationToken::new()
         } else {
             let token = token_of(&head.headers);
-            let token = token.and_then(|token| self.entrance.admit(token));
+            let token = token.and_then(|token| self.state.entrance.admit(token));
             token.ok_or_else(|| {
                 let why = "the token of this page is missing, wrong or has ended";
                 ApiError::unauthorized("unauthorized", why)
             })?
         };
-        let page = Arc::clone(&self);
+        let page = Arc::clone(&self.state);
         let (route, values) = self.routes.find(&head.method, path)?;
         let arrived = Arrived {
             page,

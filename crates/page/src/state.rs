@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, Weak},
 };
 
+use daemon::page::PageDaemon;
 use files::clock::{now_ms, now_s, to_s};
 use fleet::{Launch, RunState, ServerState};
 use gateway::{
@@ -18,10 +19,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tool::ServerName;
 
-use crate::{
-    limits::{LOOK_CLOSELY_EVERY, MINUTES_MAX},
-    server::PageState,
-};
+use crate::limits::{LOOK_CLOSELY_EVERY, MINUTES_MAX};
 
 /// Collections of rows, each by the key of the row.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
@@ -155,7 +153,7 @@ pub(crate) struct CountRow {
 
 /// One difference between two states.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub(crate) struct Change {
+pub(crate) struct RowChange {
     /// The collection and the key.
     at: [String; 2],
     /// The row; null: it is gone.
@@ -164,7 +162,7 @@ pub(crate) struct Change {
 
 impl State {
     /// Returns the differences that turn this state into another.
-    pub(crate) fn changes_to(&self, new: &Self) -> Vec<Change> {
+    pub(crate) fn changes_to(&self, new: &Self) -> Vec<RowChange> {
         let mut changes = Vec::new();
         compare("daemon", &self.daemon, &new.daemon, &mut changes);
         compare("servers", &self.servers, &new.servers, &mut changes);
@@ -181,11 +179,11 @@ fn compare<R: PartialEq + Serialize>(
     collection: &str,
     old: &BTreeMap<String, R>,
     new: &BTreeMap<String, R>,
-    changes: &mut Vec<Change>,
+    changes: &mut Vec<RowChange>,
 ) {
     let mut add = |key: &str, value| {
         let at = [collection.to_owned(), key.to_owned()];
-        changes.push(Change { at, value });
+        changes.push(RowChange { at, value });
     };
     for key in old.keys().filter(|key| !new.contains_key(*key)) {
         add(key, Value::Null);
@@ -198,7 +196,7 @@ fn compare<R: PartialEq + Serialize>(
 /// Builds states, one after the other. Figures that cost more are kept for a moment.
 #[derive(Debug)]
 pub(crate) struct Builder {
-    page: Arc<PageState>,
+    daemon: PageDaemon,
     close: Option<CloseLook>,
     minutes: Minutes,
     /// The numbers of the configuration and of the catalog.
@@ -229,10 +227,10 @@ struct Minutes {
 
 impl Builder {
     /// Reads the calls of the last hour from the audit log. Blocks.
-    pub(crate) fn new(page: Arc<PageState>) -> Self {
-        let minutes = Minutes::read(&page.daemon.gateway);
+    pub(crate) fn new(daemon: PageDaemon) -> Self {
+        let minutes = Minutes::read(&daemon.gateway);
         Self {
-            page,
+            daemon,
             close: None,
             minutes,
             numbers: (0, 0),
@@ -240,9 +238,9 @@ impl Builder {
     }
 
     /// Makes a builder of states without the calls of the last hour.
-    pub(crate) fn without_minutes(page: Arc<PageState>) -> Self {
+    pub(crate) fn without_minutes(daemon: PageDaemon) -> Self {
         Self {
-            page,
+            daemon,
             close: None,
             minutes: Minutes::default(),
             numbers: (0, 0),
@@ -251,7 +249,7 @@ impl Builder {
 
     /// Returns the state as it is now. Blocks for a moment.
     pub(crate) fn build(&mut self) -> State {
-        let gateway = Arc::clone(&self.page.daemon.gateway);
+        let gateway = Arc::clone(&self.daemon.gateway);
         let settings = gateway.settings();
         let catalog = gateway.catalog.registry.catalog();
         let mistakes = gateway.config_mistakes();
@@ -268,7 +266,7 @@ impl Builder {
             is_new && is_same == (true, true)
         });
         let mut close =
-            close.unwrap_or_else(|| CloseLook::take(&self.page, &settings, &catalog, mistakes));
+            close.unwrap_or_else(|| CloseLook::take(&self.daemon, &settings, &catalog, mistakes));
         (close.daemon.config_number, close.daemon.catalog_number) = self.numbers;
         let states = gateway.servers.quick_states();
         let clients = gateway.clients.list();
@@ -366,13 +364,13 @@ pub(crate) fn policy_of(settings: &Settings, client: &ConnectedClient) -> Client
 
 impl CloseLook {
     fn take(
-        page: &PageState,
+        daemon: &PageDaemon,
         settings: &Arc<Settings>,
         catalog: &Arc<ServerCatalog>,
         mistakes: Option<String>,
     ) -> Self {
-        let gateway = &page.daemon.gateway;
-        let status = (page.daemon.status)();
+        let gateway = &daemon.gateway;
+        let status = (daemon.status)();
         let servers = status.servers.iter();
         let memory = servers
             .filter_map(|it| Some((it.pid?, round(it.memory_bytes?))))
@@ -712,7 +710,7 @@ mod tests {
     #[test]
     fn changes_name_the_rows_that_differ() {
         let changes = state(1, &[1, 2]).changes_to(&state(2, &[2, 3]));
-        let at = |change: &Change| (change.at.join("/"), change.value.is_null());
+        let at = |change: &RowChange| (change.at.join("/"), change.value.is_null());
         let at: Vec<_> = changes.iter().map(at).collect();
         let expected = [
             ("running/1", true),

@@ -1,23 +1,31 @@
 //! Changes of the configuration file for the web page.
 
 use config::{
-    ConfigError, Environment, Overrides,
+    ConfigError, Environment,
     edit::{self, Document, EditError, NewServer},
 };
 use page::{Changed, ConfigChange, Configure, NewServerRequest, Refused, RequiredValue};
+use secrets::{Secret, SecretName};
 use serde_json::{Map, Value};
 use setup::{
-    add::{self, AddArguments},
+    add::{self, AddArguments, AddError},
     known::Answers,
     moving::difference,
 };
 use tool::ServerName;
 
-use crate::cli::global::Global;
+use crate::{cli::global::Global, commands::secret::keep_with};
 
 /// Changes the file that the daemon follows.
 pub(crate) struct PageEditor {
-    overrides: Overrides,
+    global: Global,
+}
+
+/// A server to add, and the secrets that are stored with it.
+struct Prepared {
+    name: ServerName,
+    server: NewServer,
+    secrets: Vec<(SecretName, Secret)>,
 }
 
 /// The result of an edit: a sentence, and the name of a new server.
@@ -25,25 +33,28 @@ type Edited = (String, Option<String>);
 
 impl PageEditor {
     pub(crate) fn new(global: &Global) -> Self {
-        Self {
-            overrides: global.overrides(),
-        }
+        let global = global.clone();
+        Self { global }
     }
 
     fn edit(
         &self,
         is_dry_run: bool,
+        secrets: &[(SecretName, Secret)],
         edit: impl FnMut(&mut Document) -> Result<Edited, EditError>,
     ) -> Result<Changed, Refused> {
         let mut texts = None;
         let changed = edit::change_with(
-            &self.overrides,
+            &self.global.overrides(),
             &Environment::of_process(),
             edit,
             |_, document, write| {
                 let before = document.before().map(str::to_owned);
                 texts = Some((document.path().to_owned(), before, document.text()));
-                if is_dry_run { Ok(()) } else { write() }
+                if is_dry_run {
+                    return Ok(());
+                }
+                keep_with(&self.global, secrets, write)
             },
         );
         let changed = changed.map_err(refuse)?;
@@ -63,36 +74,46 @@ impl PageEditor {
 impl Configure for PageEditor {
     fn change(&self, change: &ConfigChange, is_dry_run: bool) -> Result<Changed, Refused> {
         match change {
-            ConfigChange::SetEnabled { server, enabled } => self.edit(is_dry_run, |document| {
-                let state = if *enabled { "enabled" } else { "disabled" };
-                let is_new = document.set_enabled(server, *enabled)?;
-                let already = if is_new { "" } else { " already" };
-                Ok((format!("{state}{already}: {server}"), None))
-            }),
+            ConfigChange::SetEnabled { server, enabled } => {
+                self.edit(is_dry_run, &[], |document| {
+                    let state = if *enabled { "enabled" } else { "disabled" };
+                    let is_new = document.set_enabled(server, *enabled)?;
+                    let already = if is_new { "" } else { " already" };
+                    Ok((format!("{state}{already}: {server}"), None))
+                })
+            }
             ConfigChange::AddServer(request) => {
-                let (name, server) = prepare(request)?;
-                self.edit(is_dry_run, |document| {
-                    document.add_server(&name, &server)?;
-                    Ok((format!("added: {name}"), Some(name.to_string())))
+                let new = prepare(request)?;
+                let added = self.edit(is_dry_run, &new.secrets, |document| {
+                    document.add_server(&new.name, &new.server)?;
+                    Ok((format!("added: {}", new.name), Some(new.name.to_string())))
+                });
+                added.map_err(|refused| match refused {
+                    Refused::Invalid { text, field } => Refused::Invalid {
+                        text,
+                        // The page calls it so.
+                        field: field.map(|it| it.replace("url", "address")),
+                    },
+                    refused => refused,
                 })
             }
             ConfigChange::AddRule { number, rule } => {
                 let written = write_rule(rule)?;
-                self.edit(is_dry_run, |document| {
+                self.edit(is_dry_run, &[], |document| {
                     document.add_rule(*number, &written);
                     Ok((format!("added as rule {number}"), None))
                 })
             }
             ConfigChange::RemoveRule { number, rule } => {
                 self.check_rule(*number, rule)?;
-                self.edit(is_dry_run, |document| {
+                self.edit(is_dry_run, &[], |document| {
                     if document.remove_rule(*number) {
                         return Ok((format!("removed: rule {number}"), None));
                     }
                     Err(EditError::Changed(document.path().to_owned()))
                 })
             }
-            ConfigChange::Restore { expected, text } => self.edit(is_dry_run, |document| {
+            ConfigChange::Restore { expected, text } => self.edit(is_dry_run, &[], |document| {
                 document.restore(expected, text)?;
                 Ok(("the change was undone".to_owned(), None))
             }),
@@ -103,7 +124,7 @@ impl Configure for PageEditor {
 impl PageEditor {
     /// Checks that the rule with this number is the one that the page showed.
     fn check_rule(&self, number: usize, shown: &Map<String, Value>) -> Result<(), Refused> {
-        let config = config::load(&self.overrides, &Environment::of_process());
+        let config = config::load(&self.global.overrides(), &Environment::of_process());
         let config = config.map_err(|error| invalid(&error))?;
         let rule = config
             .gateway
@@ -139,7 +160,7 @@ fn write_rule(rule: &Map<String, Value>) -> Result<Vec<(&str, String)>, Refused>
 }
 
 /// Returns the server that a page asks for, as it is to be written.
-fn prepare(request: &NewServerRequest) -> Result<(ServerName, NewServer), Refused> {
+fn prepare(request: &NewServerRequest) -> Result<Prepared, Refused> {
     let at = |field: &str| {
         let field = Some(field.to_owned());
         move |text: String| Refused::Invalid { text, field }
@@ -151,15 +172,37 @@ fn prepare(request: &NewServerRequest) -> Result<(ServerName, NewServer), Refuse
             ..AddArguments::default()
         };
         let read = add::read(&given);
-        return read.map_err(|error| at("address")(error.to_string()));
+        let (name, server) = read.map_err(|error| match error {
+            AddError::Name { .. } => at("name")(error.to_string()),
+            error => at("address")(error.to_string()),
+        })?;
+        return Ok(Prepared {
+            name,
+            server,
+            secrets: Vec::new(),
+        });
     }
     let asked = request.recipe.as_deref().unwrap_or_default();
     let recipe = recipes::find(asked);
     let recipe = recipe.ok_or_else(|| at("recipe")(add::no_start(asked, None).to_string()))?;
+    let name = request.name.as_deref().unwrap_or(recipe.name());
+    let name = add::read_name(name).map_err(|error| at("name")(error.to_string()))?;
     let mut answers = Answers::new(recipe);
+    let mut secrets = Vec::new();
     for question in answers.questions(|_| false) {
-        if let Some(value) = request.values.get(&question.name) {
-            answers.answer(&question, value);
+        let given = request.values.get(&question.name);
+        match given.filter(|it| !it.is_empty()) {
+            Some(value) if question.is_secret => {
+                let kept = format!("{name}.{}", question.name);
+                let parsed: SecretName = kept
+                    .parse()
+                    .map_err(|error: secrets::NameError| at(&question.name)(error.to_string()))?;
+                let text = format!("${{secret:{parsed}}}");
+                answers.set_env(vec![(question.name.clone(), text)]);
+                secrets.push((parsed, Secret::new(value.as_str())));
+            }
+            Some(value) => answers.answer(&question, value),
+            None => {}
         }
     }
     let missing = answers.questions(|name| std::env::var_os(name).is_some());
@@ -176,9 +219,12 @@ fn prepare(request: &NewServerRequest) -> Result<(ServerName, NewServer), Refuse
             needs: needs.collect(),
         });
     }
-    let name = request.name.as_deref().unwrap_or(recipe.name());
-    let name = add::read_name(name).map_err(|error| at("name")(error.to_string()))?;
-    Ok((name, answers.server()))
+    let server = answers.server();
+    Ok(Prepared {
+        name,
+        server,
+        secrets,
+    })
 }
 
 fn refuse(error: EditError) -> Refused {
@@ -209,5 +255,92 @@ fn invalid(error: &ConfigError) -> Refused {
     Refused::Invalid {
         text: error.to_string(),
         field: field.map(str::to_owned),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use secrets::Store;
+    use serde_json::json;
+
+    use super::*;
+
+    fn request(json: Value) -> ConfigChange {
+        ConfigChange::AddServer(serde_json::from_value(json).unwrap())
+    }
+
+    fn editor(folder: &tempfile::TempDir) -> PageEditor {
+        let config = folder.path().join("config.toml");
+        let global = Global::with_paths(config, folder.path().join("state"));
+        PageEditor::new(&global)
+    }
+
+    #[test]
+    fn a_secret_value_is_stored_and_never_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        let editor = editor(&folder);
+        let value = "an-unusual-value";
+        let values = json!({ "CIRCLECI_TOKEN": value });
+        let change = request(json!({"recipe": "circleci", "values": values}));
+        let store = Store::in_state(&folder.path().join("state"));
+        let kept = || {
+            store
+                .get(&"circleci.CIRCLECI_TOKEN".parse().unwrap())
+                .unwrap()
+        };
+        let shown = editor.change(&change, true).unwrap();
+        assert!(kept().is_none() && !folder.path().join("config.toml").exists());
+        let changed = editor.change(&change, false).unwrap();
+        assert_eq!(changed.diff, shown.diff);
+        assert!(!format!("{changed:?}").contains(value));
+        let text = fs::read_to_string(folder.path().join("config.toml")).unwrap();
+        assert!(text.contains("${secret:circleci.CIRCLECI_TOKEN}") && !text.contains(value));
+        assert_eq!(kept().unwrap().expose(), value);
+    }
+
+    #[track_caller]
+    fn check(refused: Result<Changed, Refused>, expected: &str) {
+        let Err(Refused::Invalid { text, field }) = refused else {
+            panic!("{refused:?}");
+        };
+        assert_eq!(field.as_deref(), Some(expected), "{text}");
+    }
+
+    #[test]
+    fn a_mistake_is_at_its_field() {
+        let folder = tempfile::tempdir().unwrap();
+        let editor = editor(&folder);
+        let add = |json| editor.change(&request(json), false);
+        check(
+            add(json!({"address": "ftp://x.test/", "name": "x"})),
+            "address",
+        );
+        check(
+            add(json!({"address": "https://x.test/mcp", "name": "X Y"})),
+            "address",
+        );
+        check(add(json!({"recipe": "nothing-like-it"})), "recipe");
+        check(
+            add(json!({"recipe": "memory", "name": "X Y", "values": {"FILE": "/x"}})),
+            "name",
+        );
+        let rule = |json: Value| {
+            let rule = serde_json::from_value(json).unwrap();
+            editor.change(&ConfigChange::AddRule { number: 1, rule }, true)
+        };
+        check(rule(json!({"decision": "maybe"})), "decision");
+        check(rule(json!({"decision": "deny", "tool": ["a"]})), "tool");
+        assert!(!folder.path().join("config.toml").exists());
+        let missing = add(json!({"recipe": "circleci"}));
+        let Err(Refused::Missing { needs, .. }) = missing else {
+            panic!("{missing:?}");
+        };
+        assert!(
+            needs
+                .iter()
+                .any(|it| it.name == "CIRCLECI_TOKEN" && it.is_secret)
+        );
     }
 }

@@ -1,15 +1,17 @@
 //! The web page of the daemon: its API, its stream, and who may use them.
 
-use std::fs;
+use std::{fs, time::Duration};
 
 use journeys::{
-    fake::{Fake, Step},
-    house::{House, fake},
+    fake::Step,
+    house::{Fake, House, fake},
     page::Tab,
 };
 use serde_json::{Value, json};
 
 use crate::house_with_daemon;
+
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 fn text_of(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
@@ -29,7 +31,7 @@ async fn opened() -> (House, Tab) {
     (house, tab)
 }
 
-#[journey]
+#[tokio::test]
 async fn every_route_answers_as_it_is_described() {
     let (house, tab) = opened().await;
     let client = house.client().await;
@@ -228,7 +230,7 @@ async fn every_route_answers_as_it_is_described() {
     house.stops_clean().await;
 }
 
-#[journey]
+#[tokio::test]
 async fn the_stream_follows_restarts_reloads_renames_and_clients() {
     let (house, tab) = opened().await;
     let mut live = tab.live().await;
@@ -287,7 +289,7 @@ async fn the_stream_follows_restarts_reloads_renames_and_clients() {
     house.stops_clean().await;
 }
 
-#[journey]
+#[tokio::test]
 async fn nobody_but_the_page_uses_the_api() {
     let house = house_with_daemon([notes()]);
     house.configure_more(
@@ -403,7 +405,7 @@ async fn nobody_but_the_page_uses_the_api() {
     house.stops_clean().await;
 }
 
-#[journey]
+#[tokio::test]
 async fn a_tab_learns_that_the_daemon_stops() {
     let (house, tab) = opened().await;
     let mut live = tab.live().await;
@@ -432,7 +434,7 @@ fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
     paths.collect()
 }
 
-#[journey]
+#[tokio::test]
 async fn a_change_of_the_configuration_shows_its_lines_and_is_undone() {
     let (house, tab) = opened().await;
     let before = fs::read_to_string(house.config()).unwrap();
@@ -456,7 +458,7 @@ async fn a_change_of_the_configuration_shows_its_lines_and_is_undone() {
         )
     };
     while verdict().await != ("deny".to_owned(), json!(1)) {
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        tokio::time::sleep(LOOK_EVERY).await;
     }
     let wrong = tab
         .post(
@@ -501,7 +503,7 @@ async fn a_change_of_the_configuration_shows_its_lines_and_is_undone() {
     house.stops_clean().await;
 }
 
-#[journey]
+#[tokio::test]
 async fn a_person_ends_a_call_and_a_session() {
     let slow = fake("slow").tool("wait", Step::UntilCancelled);
     let house = house_with_daemon([slow]);
@@ -532,8 +534,10 @@ async fn a_person_ends_a_call_and_a_session() {
             .is_some_and(serde_json::Map::is_empty)
     })
     .await;
-    let calls = tab.get("/api/v1/calls?tool=wait").await;
-    assert_eq!(calls["calls"][0]["outcome"], "cancelled");
+    // The log is written after the answer.
+    while tab.get("/api/v1/calls?tool=wait").await["calls"][0]["outcome"] != "cancelled" {
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
 
     let number = live.state["clients"]
         .as_object()

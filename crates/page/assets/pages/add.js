@@ -38,7 +38,7 @@ function RecipeForm({ recipe, back }) {
     ${needs.map((need) => html`<${Field} key=${need.name} label=${html`<span class="mono">${need.name}</span>`} kind=${need.is_secret
       ? "password" : "text"} required value=${values[need.name] ?? ""} error=${errorOf(need.name)}
       hint=${html`<${Foreign} text=${need.what} />${need.origin && html` From <${Foreign} text=${need.origin} />`}
-        ${need.is_secret && " The page does not show it again."}`}
+        ${need.is_secret && " It is stored as a secret, and not shown again."}`}
       onInput=${(/** @type {string} */ it) => setValues({ ...values, [need.name]: it })} />`)}
     <${Field} label="Name" hint=${`Lower-case letters, digits and "-". If empty: ${visible(recipe.name)}`} value=${name}
       error=${error?.field === "name" ? error.message : undefined} onInput=${setName} />

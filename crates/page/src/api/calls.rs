@@ -9,8 +9,7 @@ use serde_json::{Value, json};
 use telemetry::Filter;
 
 use super::{
-    Done,
-    servers::Empty,
+    answer::{Done, Empty},
     tools::{CallResult, run},
 };
 use crate::{

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Done, servers::Empty};
+use super::answer::{Done, Empty};
 use crate::{
     error::ApiError,
     routes::{Call, Nothing},
@@ -28,7 +28,9 @@ struct SeeingClient {
 
 pub(crate) async fn list(call: Call<Nothing, Nothing>) -> Result<Clients, ApiError> {
     let gateway = call.page.daemon.gateway.clone();
-    let building = tokio::task::spawn_blocking(move || Builder::without_minutes(call.page).build());
+    let building = tokio::task::spawn_blocking(move || {
+        Builder::without_minutes(call.page.daemon.clone()).build()
+    });
     let mut state = building.await.map_err(anyhow::Error::from)?;
     let settings = gateway.settings();
     let catalog = gateway.catalog.registry.catalog();

@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use telemetry::Filter;
 
-use super::{Done, changes::ChangeRow, tools::explain};
+use super::{answer::Done, tools::explain};
 use crate::{
+    changes::ChangeRow,
     configure::ConfigChange,
     error::ApiError,
     limits::CALLS_COUNTED_MAX,
@@ -139,7 +140,7 @@ pub(crate) async fn test(call: Call<Nothing, Tested>) -> Result<Verdict, ApiErro
         .authorizer
         .test_call(&asked.tool_name, &arguments, client)
         .await;
-    let (at, decision) = tested.map_err(|error| explain(&error))?;
+    let (at, decision) = tested.map_err(|error| explain(&error).at("tool_name"))?;
     Ok(Verdict {
         tool: at.to_string(),
         decision: decision.verdict.as_str(),

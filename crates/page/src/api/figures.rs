@@ -35,7 +35,7 @@ const COLUMNS: [&str; 9] = [
 /// The grouping of figures.
 #[derive(Debug, Default, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Group {
+enum FiguresGroup {
     #[default]
     Tool,
     Server,
@@ -56,7 +56,7 @@ enum Format {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FiguresQuery {
-    by: Option<Group>,
+    by: Option<FiguresGroup>,
     /// The number of days, including today; 90 are kept.
     days: Option<u64>,
     /// The number of lines.
@@ -67,10 +67,10 @@ pub(crate) struct FiguresQuery {
 pub(crate) async fn read(call: Call<FiguresQuery, Nothing>) -> Result<Reply, ApiError> {
     let asked = call.query;
     let by = match asked.by.unwrap_or_default() {
-        Group::Tool => By::Tool,
-        Group::Server => By::Server,
-        Group::Client => By::Client,
-        Group::Day => By::Day,
+        FiguresGroup::Tool => By::Tool,
+        FiguresGroup::Server => By::Server,
+        FiguresGroup::Client => By::Client,
+        FiguresGroup::Day => By::Day,
     };
     let gateway = Arc::clone(&call.page.daemon.gateway);
     gateway

@@ -6,7 +6,7 @@ use registry::{DecideError, Review, ShownDefinition, Subject};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Done;
+use super::answer::Done;
 use crate::{
     error::ApiError,
     routes::{Call, Nothing},

@@ -14,13 +14,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tool::ServerName;
 
-use super::Done;
+use super::answer::{Done, Empty};
 use crate::{
     configure::{ConfigChange, NewServerRequest, RequiredValue},
     error::ApiError,
     limits::{HISTORY_MAX, LOG_BYTES_MAX, LOG_LINES_MAX},
+    page_state::PageState,
     routes::{Call, Nothing},
-    server::PageState,
     state::{Builder, ServerRow},
 };
 
@@ -80,10 +80,6 @@ struct ToolRow {
     tokens: usize,
 }
 
-/// An empty object.
-#[derive(Debug, Deserialize, JsonSchema)]
-pub(crate) struct Empty {}
-
 /// Words to find recipes by.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -119,7 +115,8 @@ pub(crate) async fn list(call: Call<Nothing, Nothing>) -> Result<Servers, ApiErr
 }
 
 async fn rows(page: Arc<PageState>) -> Result<Vec<ServerRow>, ApiError> {
-    let building = tokio::task::spawn_blocking(move || Builder::without_minutes(page).build());
+    let building =
+        tokio::task::spawn_blocking(move || Builder::without_minutes(page.daemon.clone()).build());
     let state = building.await.map_err(anyhow::Error::from)?;
     Ok(state.servers.into_values().collect())
 }

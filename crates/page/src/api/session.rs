@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Done, Object};
+use super::answer::{Done, Object};
 use crate::{
     error::ApiError,
     limits::TOKEN_IDLE,
-    live::Hub,
+    live,
     reply::Reply,
     routes::{Call, Nothing},
     state::{Builder, State},
@@ -57,11 +57,12 @@ pub(crate) async fn end(call: Call<Nothing, Nothing>) -> Result<Reply, ApiError>
 }
 
 pub(crate) async fn overview(call: Call<Nothing, Nothing>) -> Result<Overview, ApiError> {
-    let building = tokio::task::spawn_blocking(move || Builder::new(call.page).build());
+    let building =
+        tokio::task::spawn_blocking(move || Builder::new(call.page.daemon.clone()).build());
     let state = building.await.map_err(anyhow::Error::from)?;
     Ok(Overview { state })
 }
 
 pub(crate) async fn live(call: Call<Nothing, Nothing>) -> Result<Reply, ApiError> {
-    Ok(Reply::live(Hub::follow(call.page, call.gone).await?))
+    Ok(Reply::live(live::follow(call.page, call.gone).await?))
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json, value::RawValue};
 use tokio_util::sync::CancellationToken;
 
-use super::Object;
+use super::answer::Object;
 use crate::{
     error::ApiError,
     routes::{Call, Nothing},

@@ -7,7 +7,7 @@ use config::Overrides;
 
 use crate::logging::filter_ours;
 
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Global {
     #[arg(long, global = true, value_name = "FILE")]
     #[arg(
@@ -34,6 +34,16 @@ pub(crate) struct Global {
 }
 
 impl Global {
+    /// The flags with these paths.
+    #[cfg(test)]
+    pub(crate) fn with_paths(config: PathBuf, state_dir: PathBuf) -> Self {
+        Self {
+            config: Some(config),
+            state_dir: Some(state_dir),
+            ..Self::default()
+        }
+    }
+
     pub(crate) fn overrides(&self) -> Overrides {
         let verbose = match self.verbose {
             0 => None,

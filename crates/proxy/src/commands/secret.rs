@@ -90,7 +90,7 @@ pub(super) fn names(global: &Global) -> BTreeSet<String> {
 
 /// Stores the secrets that the configuration names once `write` has written it, and removes them again
 /// if it is not written.
-pub(super) fn keep_with(
+pub(crate) fn keep_with(
     global: &Global,
     secrets: &[(SecretName, Secret)],
     write: impl FnOnce() -> io::Result<()>,

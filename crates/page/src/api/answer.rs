@@ -1,0 +1,36 @@
+//! Answers and bodies that several routes have.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A change was made.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub(crate) struct Done {
+    /// One sentence.
+    pub(crate) message: String,
+    /// The number with which the change can be undone.
+    pub(crate) undo: Option<u64>,
+    /// The differing lines of the configuration.
+    pub(crate) diff: Option<String>,
+    /// The name of a new server.
+    pub(crate) name: Option<String>,
+}
+
+impl Done {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            ..Self::default()
+        }
+    }
+}
+
+/// Any JSON object, as another part of the program writes it.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(transparent)]
+pub(crate) struct Object(#[schemars(with = "serde_json::Map<String, Value>")] pub(crate) Value);
+
+/// An empty object.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct Empty {}

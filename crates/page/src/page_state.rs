@@ -1,0 +1,38 @@
+//! The parts of a page that its routes share.
+
+use std::{fmt, sync::Arc};
+
+use daemon::page::PageDaemon;
+use serde_json::Value;
+
+use crate::{changes::Changes, configure::Configure, entrance::Entrance, hub::Hub};
+
+/// A page, as its routes see it.
+pub(crate) struct PageState {
+    pub(crate) daemon: PageDaemon,
+    pub(crate) configure: Arc<dyn Configure>,
+    pub(crate) entrance: Entrance,
+    pub(crate) hub: Hub,
+    pub(crate) changes: Changes,
+    /// `openapi.json`.
+    pub(crate) openapi: Value,
+}
+
+impl PageState {
+    pub(crate) fn new(daemon: PageDaemon, configure: Arc<dyn Configure>, openapi: Value) -> Self {
+        Self {
+            daemon,
+            configure,
+            entrance: Entrance::default(),
+            hub: Hub::default(),
+            changes: Changes::default(),
+            openapi,
+        }
+    }
+}
+
+impl fmt::Debug for PageState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PageState").finish_non_exhaustive()
+    }
+}
