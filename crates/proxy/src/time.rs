@@ -9,7 +9,7 @@ pub(crate) fn render_time(seconds: u64) -> String {
     moment.map_or_else(
         || "no known time".to_owned(),
         |moment| {
-            let here = moment.to_zoned(TimeZone::system());
+            let here = moment.to_zoned_datetime(TimeZone::system());
             here.strftime("%Y-%m-%d %H:%M").to_string()
         },
     )
