@@ -81,9 +81,9 @@ train MODEL OUT *ARGS:
 deny:
     .ci/run deny
 
-# Check the same and the advisories with cargo-deny, which must be installed
+# Check the same and the advisories with cargo-deny; ADVISORY_DB names a copy of the database
 advisories:
-    cargo deny --locked check
+    .ci/advisories
 
 # Print the licences and notices of everything in the program
 notices:

@@ -1,7 +1,7 @@
 //! Checks every package of `Cargo.lock` against `deny.toml`: licences, bans, sources, duplicates.
 //!
-//! The file is cargo-deny's. CI does not run that program, because building it takes longer than
-//! all of our tests; `just advisories` runs it.
+//! The file is cargo-deny's. `.ci/advisories` runs that program where it can be installed; this check
+//! runs everywhere.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
