@@ -13,8 +13,7 @@ pub struct Environment(BTreeMap<String, OsString>);
 impl Environment {
     /// The variables of this process. Names that are not Unicode are skipped, because no key has one.
     pub fn of_process() -> Self {
-        let named = |(name, value): (OsString, _)| Some((name.into_string().ok()?, value));
-        Self(std::env::vars_os().filter_map(named).collect())
+        Self(files::own_variables().collect())
     }
 
     /// An empty variable counts as not set, as in a shell's `${VAR:-}`.

@@ -14,7 +14,7 @@ use gateway::shell::ShellRequest;
 use super::{
     identity::Build,
     launch::Report,
-    socket::{BlockingStream, Stream, is_ours},
+    socket::{BlockingStream, Stream, into_stream, is_ours},
     status::DaemonStatus,
 };
 
@@ -172,8 +172,7 @@ pub async fn greet(
     stream: BlockingStream,
     purpose: Purpose,
 ) -> io::Result<Option<(Stream, DaemonReply)>> {
-    stream.set_nonblocking(true)?;
-    let mut stream = Stream::from_std(stream)?;
+    let mut stream = into_stream(stream)?;
     if !is_ours(&stream) {
         return Err(io::ErrorKind::PermissionDenied.into());
     }

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     hello::{DaemonReply, Purpose, receive_line, wait_for_line},
     reach::{NoDaemon, Reached, Route, reach},
-    socket::{Stream, send_listener},
+    socket::{PASSES_LISTENERS, Stream, send_listener},
 };
 
 /// The delay after a failure before the daemon is asked again: the first, and the maximum, up to which
@@ -66,6 +66,9 @@ pub async fn hold_http(
         let since = Instant::now();
         say(&format!("serving MCP at {}", held.url));
         let Some(end) = stop.run_until_cancelled(wait_for_end(&mut held)).await else {
+            // The daemon waits for a byte, or for the end of the stream; not every stream has an end of its
+            // own in each direction.
+            let _ = held.stream.write_all(b"\n").await;
             let _ = held.stream.shutdown().await;
             let _ = timeout(END_WAIT, wait_for_end(&mut held)).await;
             return Ok(());
@@ -78,7 +81,7 @@ pub async fn hold_http(
         if since.elapsed() >= SHORT_LIFE {
             rest = Duration::ZERO;
         }
-        if socket.is_none() && held.is_ours {
+        if PASSES_LISTENERS && socket.is_none() && held.is_ours {
             let binding = bind_at_once(held.again);
             socket = stop.run_until_cancelled(binding).await.flatten();
         }

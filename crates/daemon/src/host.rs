@@ -18,7 +18,6 @@ use gateway::{
 };
 use jsonrpc::Sink;
 use parking_lot::Mutex;
-use processes::pipes::split_socket;
 use tokio::{
     sync::watch,
     time::{interval, sleep, timeout},
@@ -34,7 +33,9 @@ use super::{
     listeners::{Holder, Listeners, ReadSettings},
     page::{PageDaemon, ServePage},
     place, shell,
-    socket::{BlockingStream, BoundSocket, Listener, SocketFile, Stream, is_ours},
+    socket::{
+        BoundSocket, HeldStream, Listener, SocketFile, Stream, accept, hold, is_ours, listen, split,
+    },
     status::{DaemonFacts, DaemonStatus, read_status},
 };
 
@@ -123,7 +124,7 @@ impl Host {
         socket: BoundSocket,
         stop: CancellationToken,
     ) -> io::Result<Self> {
-        let listener = Listener::from_std(socket.listener)?;
+        let listener = listen(socket.listener)?;
         let daemon = Arc::new(Daemon {
             http: Listeners::new(
                 Arc::clone(&opened.gateway),
@@ -153,7 +154,7 @@ impl Host {
 
     /// Serves until stopped, replaced, or idle for long. All servers have ended then. Returns the
     /// connections of clients that wait for our process to exit.
-    pub async fn run(self) -> Vec<BlockingStream> {
+    pub async fn run(self) -> Vec<HeldStream> {
         let daemon = self.daemon;
         let (socket, version) = (daemon.socket.path.display(), &daemon.build.version);
         info!(%socket, version, "the daemon serves");
@@ -191,8 +192,8 @@ impl Daemon {
                         listener = again;
                     }
                 }
-                accepted = listener.accept() => match accepted {
-                    Ok((stream, _)) => {
+                accepted = accept(&listener) => match accepted {
+                    Ok(stream) => {
                         let daemon = Arc::clone(self);
                         tasks.spawn(async move { Box::pin(daemon.receive(stream)).await });
                     }
@@ -205,7 +206,7 @@ impl Daemon {
         }
         self.remove_socket().await;
         // Clients that wait in the socket look for another daemon. No more come after them.
-        while let Some(Ok(_)) = listener.accept().now_or_never() {}
+        while let Some(Ok(_)) = accept(&listener).now_or_never() {}
         drop(listener);
         // The daemon that replaces us needs the addresses.
         self.http.end();
@@ -243,7 +244,7 @@ impl Daemon {
         }
         let socket = self.socket.path.display();
         let again = self.socket.bind_again();
-        let again = again.and_then(|it| it.map(Listener::from_std).transpose());
+        let again = again.and_then(|it| it.map(listen).transpose());
         match again {
             Ok(Some(listener)) => {
                 warn!(%socket, "the socket was removed and is bound again");
@@ -361,9 +362,9 @@ impl Daemon {
 
     /// Converts the connections of waiting clients for use after the event loop, which ends before our
     /// process does.
-    fn take_waiting(&self) -> Vec<BlockingStream> {
+    fn take_waiting(&self) -> Vec<HeldStream> {
         let mut waiting = self.waiting.lock();
-        let streams = waiting.drain(..).map(Stream::into_std);
+        let streams = waiting.drain(..).map(hold);
         streams.filter_map(Result::ok).collect()
     }
 
@@ -403,7 +404,7 @@ impl Daemon {
         if send_line(&mut stream, &welcome).await.is_err() {
             return;
         }
-        let Ok((input, output)) = stream.into_std().and_then(split_socket) else {
+        let Ok((input, output, _)) = split(stream) else {
             warn!("a session failed: out of open files");
             return;
         };

@@ -1,8 +1,7 @@
 //! Starts the daemon if there is none: only one, however many clients request it.
 
 use std::{
-    env,
-    io::{self, Read as _},
+    env, io,
     path::{Path, PathBuf},
     process::{ChildStdout, Command, Stdio},
 };
@@ -13,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     identity::{Identity, LaunchOptions},
     place,
-    socket::{BlockingListener, BlockingStream, bind, connect, hand_over},
+    socket::{BlockingStream, HandOver, ReportOutput, connect, read_report, start},
 };
 
 /// The report of a daemon that failed to start, or failed to fulfil a request.
@@ -25,12 +24,13 @@ pub struct Report {
     pub text: String,
 }
 
-/// A connection and, if we started the daemon, the pipe over which it reports its failure.
+/// A connection and, if we started the daemon, the output in which it reports its failure.
 #[derive(Debug)]
 pub struct Connection {
-    /// The daemon's end of it answers a [`Hello`](crate::hello::Hello).
-    pub stream: BlockingStream,
-    report: Option<ChildStdout>,
+    /// The daemon's end of it answers a [`Hello`](crate::hello::Hello). None if the daemon ended before it
+    /// could be connected to.
+    pub stream: Option<BlockingStream>,
+    report: Option<ReportOutput>,
 }
 
 impl Connection {
@@ -41,8 +41,7 @@ impl Connection {
 
     /// Returns why the daemon that we started exited without an answer. Waits for it to exit.
     pub fn report(self) -> Option<Report> {
-        let mut text = String::new();
-        self.report?.read_to_string(&mut text).ok()?;
+        let text = read_report(self.report?)?;
         if text.is_empty() {
             return None;
         }
@@ -54,11 +53,10 @@ impl Connection {
     }
 }
 
-/// Connects, and starts the daemon if there is none. The socket is bound here and passed to the
-/// daemon: connections, also of other clients, wait in it from the first moment.
+/// Connects, and starts the daemon if there is none.
 pub fn connect_or_start(identity: &Identity, socket: &Path) -> io::Result<Connection> {
     let connected = |stream| Connection {
-        stream,
+        stream: Some(stream),
         report: None,
     };
     if let Some(stream) = connect(socket)? {
@@ -68,9 +66,7 @@ pub fn connect_or_start(identity: &Identity, socket: &Path) -> io::Result<Connec
     if let Some(stream) = connect(socket)? {
         return Ok(connected(stream));
     }
-    let listener = bind(socket)?;
-    let report = spawn(identity, listener)?;
-    let stream = connect(socket)?.ok_or(io::ErrorKind::NotFound)?;
+    let (stream, report) = start(socket, |handed| spawn(identity, handed))?;
     Ok(Connection {
         stream,
         report: Some(report),
@@ -79,9 +75,9 @@ pub fn connect_or_start(identity: &Identity, socket: &Path) -> io::Result<Connec
 
 /// Starts the daemon through an intermediate process that exits at once. So the daemon is not our
 /// child, and a client that kills our process tree does not end it for the others.
-fn spawn(identity: &Identity, listener: BlockingListener) -> io::Result<ChildStdout> {
-    let mut between = command(&identity.wanted, &["launch"])
-        .stdin(hand_over(listener))
+fn spawn(identity: &Identity, handed: HandOver) -> io::Result<ChildStdout> {
+    let mut between = command(&identity.wanted, &["launch"], handed.path.as_deref())
+        .stdin(handed.stdin)
         .stdout(Stdio::piped())
         .spawn()?;
     let report = between.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
@@ -98,9 +94,10 @@ const ALLOCATOR: [(&str, &str); 3] = [
     ("MALLOC_MMAP_THRESHOLD_", "4194304"),
 ];
 
-/// Runs the intermediate process: its stdin is the socket, its stdout the pipe for a report.
-pub fn launch(wanted: &LaunchOptions) -> anyhow::Result<()> {
-    let mut daemon = command(wanted, &["run", "--launched"]);
+/// Runs the intermediate process: its stdin is the socket, or `socket` the path at which the daemon binds it;
+/// its stdout is the pipe for a report.
+pub fn launch(wanted: &LaunchOptions, socket: Option<&Path>) -> anyhow::Result<()> {
+    let mut daemon = command(wanted, &["run", "--launched"], socket);
     let unset = ALLOCATOR
         .into_iter()
         .filter(|(name, _)| env::var_os(name).is_none());
@@ -109,7 +106,7 @@ pub fn launch(wanted: &LaunchOptions) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn command(wanted: &LaunchOptions, verb: &[&str]) -> Command {
+fn command(wanted: &LaunchOptions, verb: &[&str], socket: Option<&Path>) -> Command {
     let mut command =
         Command::new(processes::own_program().unwrap_or_else(|| PathBuf::from("proxy")));
     processes::rename(&mut command, "proxy");
@@ -121,5 +118,9 @@ fn command(wanted: &LaunchOptions, verb: &[&str]) -> Command {
         command.arg("--log").arg(log);
     }
     command.arg("daemon").args(verb).stderr(Stdio::null());
+    if let Some(path) = socket {
+        command.arg("--socket").arg(path);
+    }
+    processes::stay_behind(&mut command);
     command
 }

@@ -1,5 +1,7 @@
 //! Finds the daemon of our configuration, or starts it if there is none.
 
+use std::path::PathBuf;
+
 use anyhow::{Context as _, anyhow};
 use tool::Digest;
 
@@ -55,6 +57,8 @@ impl NoDaemon {
 pub struct Reached {
     /// The stream after the answer.
     pub stream: Stream,
+    /// The path of its socket.
+    pub socket: PathBuf,
     /// The answer of the daemon.
     pub answer: DaemonReply,
     /// True if we started it.
@@ -81,8 +85,11 @@ pub async fn reach(route: &Route, purpose: &Purpose) -> Result<Reached, NoDaemon
         let socket = route.place.socket(variant.as_deref());
         let connection = connect_or_start(&route.identity, &socket)
             .with_context(|| format!("no connection to the daemon at {}", socket.display()))?;
-        let stream = connection.stream.try_clone()?;
-        match greet(stream, purpose.clone()).await? {
+        let greeted = match &connection.stream {
+            Some(stream) => greet(stream.try_clone()?, purpose.clone()).await?,
+            None => None,
+        };
+        match greeted {
             None => {
                 if let Some(report) = connection.report() {
                     return Err(NoDaemon::Reported(report));
@@ -95,6 +102,7 @@ pub async fn reach(route: &Route, purpose: &Purpose) -> Result<Reached, NoDaemon
             Some((stream, answer)) => {
                 return Ok(Reached {
                     stream,
+                    socket,
                     answer,
                     is_new: connection.has_started_daemon(),
                 });

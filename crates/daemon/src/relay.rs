@@ -6,14 +6,13 @@
 mod deaths;
 mod pending;
 
-use std::{net::Shutdown, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::anyhow;
 use bytes::Bytes;
 use fleet::Variables;
 use gateway::{shorten_home_paths, stdio};
 use jsonrpc::{Line, LineReader, Outbox, Sink, answered_id};
-use processes::pipes::split_socket;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -24,7 +23,7 @@ use self::{
 use super::{
     hello::{CLIENT_VARIABLE, DaemonReply, Purpose},
     reach::{NoDaemon, Route, reach},
-    socket::{BlockingStream, Stream, path_of_peer},
+    socket::{InputEnd, Stream, split},
 };
 
 /// The number of times that a killed daemon that served HTTP is restarted before the client's next
@@ -41,19 +40,22 @@ const END_WAIT: Duration = Duration::from_secs(3);
 struct Link {
     lines: LineReader,
     outbox: Arc<Outbox>,
-    socket: BlockingStream,
+    /// Ends our input to the daemon.
+    end: InputEnd,
+    /// The path of the daemon's socket.
+    socket: PathBuf,
     /// True if clients may also connect over HTTP; they cannot start a daemon.
     serves_http: bool,
     since: Instant,
 }
 
 impl Link {
-    fn new(stream: Stream, serves_http: bool) -> std::io::Result<Self> {
-        let socket = stream.into_std()?;
-        let (input, output) = split_socket(socket.try_clone()?)?;
+    fn new(stream: Stream, socket: PathBuf, serves_http: bool) -> std::io::Result<Self> {
+        let (input, output, end) = split(stream)?;
         Ok(Self {
             lines: LineReader::new(input),
             outbox: Outbox::new(Sink::Pipe(output)),
+            end,
             socket,
             serves_http,
             since: Instant::now(),
@@ -63,7 +65,7 @@ impl Link {
     /// Returns true if the daemon must be restarted although our client asks nothing. A daemon that was
     /// stopped has removed its socket; one that was killed has not.
     fn is_missed(&self) -> bool {
-        self.serves_http && path_of_peer(&self.socket).is_some_and(|path| path.exists())
+        self.serves_http && self.socket.exists()
     }
 }
 
@@ -262,9 +264,12 @@ impl Relay {
             return;
         };
         link.outbox.drained().await;
-        let _ = link.socket.shutdown(Shutdown::Write);
+        let closes = link.end.end();
         let _ = timeout(END_WAIT, async {
-            while let Event::FromDaemon(Some(line)) = self.next_of_daemon().await {
+            // A daemon that cannot see the end of our input does not close the connection.
+            while (closes || self.pending.has_open_requests())
+                && let Event::FromDaemon(Some(line)) = self.next_of_daemon().await
+            {
                 self.pass_to_client(line);
             }
         })
@@ -294,7 +299,9 @@ async fn open(route: &Route, say: fn(&str)) -> Result<Link, NoDaemon> {
     let reached = reach(route, &purpose).await?;
     reached.warn_of_log_filter(route, say);
     match reached.answer {
-        DaemonReply::Welcome { serves_http } => Ok(Link::new(reached.stream, serves_http)?),
+        DaemonReply::Welcome { serves_http } => {
+            Ok(Link::new(reached.stream, reached.socket, serves_http)?)
+        }
         DaemonReply::Refused(report) => Err(NoDaemon::Reported(report)),
         other => Err(anyhow!("the daemon answered with {other:?}").into()),
     }

@@ -1,20 +1,40 @@
 //! The socket of a daemon, and a check that it is still at its path.
 
+#[cfg(unix)]
 mod pass;
+#[cfg(unix)]
 mod unix;
+#[cfg(windows)]
+mod windows;
 
-use std::{io, path::PathBuf, time::Duration};
+use std::{io, path::PathBuf, process::Stdio, time::Duration};
 
 use files::{FileId, private_folder};
 use parking_lot::Mutex;
 
-use self::unix::path_of_listener;
-pub use self::unix::{BlockingListener, BlockingStream, Stream, bind, connect};
-pub(crate) use self::{
-    pass::{receive_listener, send_listener},
-    unix::{ADDRESS_BYTES_MAX, Listener, hand_over, is_ours, list_folders, path_of_peer},
+#[cfg(unix)]
+pub(crate) use self::pass::{PASSES_LISTENERS, receive_listener, send_listener};
+use self::system::path_of_listener;
+pub(crate) use self::system::{
+    ADDRESS_BYTES_MAX, InputEnd, Listener, ReportOutput, accept, hold, into_stream, is_ours,
+    list_folders, listen, read_report, split, start,
 };
+pub use self::system::{BlockingListener, BlockingStream, HeldStream, Stream, bind, connect};
+#[cfg(windows)]
+pub(crate) use self::system::{PASSES_LISTENERS, receive_listener, send_listener};
+#[cfg(unix)]
+use self::unix as system;
+#[cfg(windows)]
+use self::windows as system;
 use crate::place;
+
+/// The means by which a daemon that we start gets its socket.
+pub(crate) struct HandOver {
+    /// Its stdin, which may be the socket.
+    pub(crate) stdin: Stdio,
+    /// The path at which it binds the socket itself; we hold the lock.
+    pub(crate) path: Option<PathBuf>,
+}
 
 /// The socket a daemon listens on, and its file.
 #[derive(Debug)]
@@ -35,7 +55,6 @@ pub(crate) struct SocketFile {
 impl BoundSocket {
     /// Wraps a bound socket; another daemon may take its path later.
     pub fn new(listener: BlockingListener) -> io::Result<Self> {
-        listener.set_nonblocking(true)?;
         let path = path_of_listener(&listener);
         let path = path.ok_or_else(|| io::Error::other("the socket has no path"))?;
         let id = Mutex::new(FileId::of(&path).ok());
@@ -45,7 +64,7 @@ impl BoundSocket {
 
     /// Returns the socket that our parent process passed as stdin; none if stdin does not listen.
     pub fn from_stdin() -> Option<Self> {
-        Self::new(unix::take_from_stdin()?).ok()
+        Self::new(system::take_from_stdin()?).ok()
     }
 }
 
@@ -72,7 +91,6 @@ impl SocketFile {
             return Ok(None);
         }
         let listener = bind(&self.path)?;
-        listener.set_nonblocking(true)?;
         *self.id.lock() = FileId::of(&self.path).ok();
         Ok(Some(listener))
     }

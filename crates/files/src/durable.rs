@@ -10,7 +10,7 @@ use std::{
 use crate::{
     note,
     open::open_to_append,
-    unix::private_builder,
+    system::private_builder,
     whole::{Unfinished, sync_folder},
 };
 

@@ -9,7 +9,7 @@ use std::{
 use crate::{
     folder_error::FolderError,
     note,
-    unix::{OF_OTHERS, Trusted, WRITE_OF_OTHERS, check_mode, check_owner, private_builder},
+    system::{OF_OTHERS, Trusted, WRITE_OF_OTHERS, check_mode, check_owner, private_builder},
     whole::sync_folder,
 };
 

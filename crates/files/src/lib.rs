@@ -16,9 +16,17 @@ mod log;
 mod open;
 #[cfg(any(test, feature = "power-loss"))]
 pub mod power_loss;
+#[cfg(unix)]
 mod unix;
 mod user_folder;
 mod whole;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(unix)]
+use self::unix as system;
+#[cfg(windows)]
+use self::windows as system;
 
 /// Records an operation on a file for [`power_loss`]; does nothing if that is not compiled.
 macro_rules! note {
@@ -38,9 +46,10 @@ pub use folder_error::FolderError;
 pub use lock::{LOCK_WAIT, Lock};
 pub use log::{BoundedLog, LOG_BYTES_MAX, put_aside};
 pub use open::{open_to_append, read_text_within};
-pub use unix::{
-    FileId, FileVersion, free_bytes, is_pipe, is_private, make_private, may_execute, open_private,
-    open_to_read,
+pub use system::{
+    FileId, FileVersion, PATH_DEFAULT, PROGRAM_FOLDERS, SYSTEM_VARIABLES, find_home, find_program,
+    free_bytes, is_path, is_pipe, is_private, make_private, open_private, open_to_read,
+    own_variables, variable_name,
 };
 pub use user_folder::UserFolder;
 pub use whole::{UNFINISHED, Unfinished, replace_folder, sync_folder, write_whole};

@@ -66,9 +66,8 @@ impl BoundedLog {
     }
 
     fn is_current(&self, file: &File) -> bool {
-        let id = |about: fs::Metadata| FileId::of_metadata(&about);
-        match (fs::metadata(&self.path), file.metadata()) {
-            (Ok(named), Ok(held)) => id(named) == id(held),
+        match (FileId::of_target(&self.path), FileId::of_file(file)) {
+            (Ok(named), Ok(held)) => named == held,
             _ => false,
         }
     }

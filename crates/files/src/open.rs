@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use crate::{open_to_read, unix::open_ours};
+use crate::{open_to_read, system::open_ours};
 
 /// Reads a text file of at most `bytes_max` bytes that anyone may have made. A link is not followed.
 pub fn read_text_within(path: &Path, bytes_max: usize) -> io::Result<String> {

@@ -1,13 +1,15 @@
 //! Owners, modes, links and identities of files, as Unix systems have them.
 
 use std::{
+    borrow::Cow,
+    ffi::OsString,
     fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions},
     io,
     os::unix::fs::{
         DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _,
         PermissionsExt as _,
     },
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use rustix::{
@@ -137,9 +139,56 @@ pub fn is_pipe(about: &Metadata) -> bool {
     about.file_type().is_fifo()
 }
 
-/// Returns true if we may execute the file.
-pub fn may_execute(path: &Path) -> bool {
-    access(path, Access::EXEC_OK).is_ok()
+/// Variables that a program of this system needs in order to run, besides `PATH` and `HOME`.
+pub const SYSTEM_VARIABLES: &[&str] = &[];
+
+/// Returns the name of a variable in the form in which names are compared.
+pub fn variable_name(name: &str) -> Cow<'_, str> {
+    Cow::Borrowed(name)
+}
+
+/// Returns the variables of this process whose names are Unicode.
+pub fn own_variables() -> impl Iterator<Item = (String, OsString)> {
+    let all = std::env::vars_os();
+    all.filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
+}
+
+/// The folders of programs if there is no `PATH`.
+pub const PATH_DEFAULT: &str = "/usr/bin:/bin";
+
+/// Folders in which a login shell would find programs but which are missing in the `PATH` of a
+/// desktop client: folders of the home, then of the machine.
+pub const PROGRAM_FOLDERS: (&[&str], &[&str]) = (
+    &[
+        ".local/bin",
+        ".cargo/bin",
+        ".bun/bin",
+        ".deno/bin",
+        ".volta/bin",
+        ".asdf/shims",
+        ".pyenv/shims",
+    ],
+    &[
+        "/usr/local/bin",
+        "/opt/homebrew/bin",
+        "/home/linuxbrew/.linuxbrew/bin",
+    ],
+);
+
+/// Returns the home folder of the user: `HOME`.
+pub fn find_home() -> Option<PathBuf> {
+    std::env::var_os("HOME").map(PathBuf::from)
+}
+
+/// Returns true if a command is a path, and not a name to be searched for.
+pub fn is_path(command: &str) -> bool {
+    command.contains('/')
+}
+
+/// Returns the program with this path, if it is a file that we may execute.
+pub fn find_program(path: &Path) -> Option<PathBuf> {
+    let is_program = path.is_file() && access(path, Access::EXEC_OK).is_ok();
+    is_program.then(|| path.to_owned())
 }
 
 /// Returns the bytes that we can still write to the disk of a folder; `None` if the system does not
@@ -162,7 +211,16 @@ impl FileId {
         Ok(Self::of_metadata(&fs::symlink_metadata(path)?))
     }
 
-    pub(crate) fn of_metadata(about: &Metadata) -> Self {
+    /// Returns the identity of the file to which a path leads; a link is followed.
+    pub(crate) fn of_target(path: &Path) -> io::Result<Self> {
+        Ok(Self::of_metadata(&fs::metadata(path)?))
+    }
+
+    pub(crate) fn of_file(file: &File) -> io::Result<Self> {
+        Ok(Self::of_metadata(&file.metadata()?))
+    }
+
+    fn of_metadata(about: &Metadata) -> Self {
         Self {
             device: about.dev(),
             inode: about.ino(),
@@ -190,6 +248,11 @@ impl FileVersion {
             nanoseconds: about.mtime_nsec(),
         })
     }
+}
+
+/// Waits until the names in a folder survive a power loss.
+pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
 }
 
 /// Exchanges two files. Returns `false`, and does nothing, if the file system does not support that.

@@ -23,12 +23,23 @@ impl UserFolder {
     /// Returns the folder, given the variables of the environment; `None` if neither its own nor `HOME`
     /// is set. The XDG specification says that relative folders are ignored.
     pub fn find(self, variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
-        let set = variable(self.variable()).filter(|folder| folder.is_absolute());
+        let set = variable(self.variable()).or_else(|| variable(self.usual_variable()?));
+        let set = set.filter(|folder| folder.is_absolute());
         set.or_else(|| Some(variable("HOME")?.join(self.in_home())))
+    }
+
+    /// Returns the variable that the system sets.
+    fn usual_variable(self) -> Option<&'static str> {
+        cfg!(windows).then_some(match self {
+            Self::Config => "APPDATA",
+            Self::State => "LOCALAPPDATA",
+        })
     }
 
     fn in_home(self) -> &'static str {
         match self {
+            Self::Config if cfg!(windows) => r"AppData\Roaming",
+            Self::State if cfg!(windows) => r"AppData\Local",
             _ if cfg!(target_os = "macos") => "Library/Application Support",
             Self::Config => ".config",
             Self::State => ".local/state",

@@ -1,14 +1,14 @@
 //! Files that are replaced atomically: each is written beside its destination, then renamed.
 
 use std::{
-    fs::{self, File, Permissions},
+    fs::{self, Permissions},
     io::{self, Write},
     path::{Path, PathBuf},
 };
 
 use tempfile::NamedTempFile;
 
-use crate::{note, unix};
+use crate::{note, system};
 
 /// The prefix of an unfinished file's name; an old one was left by a process that died.
 pub const UNFINISHED: &str = ".unfinished-";
@@ -51,7 +51,7 @@ impl Unfinished {
     /// Exchanges the file with the one at its destination. Returns `false`, and does nothing, if the
     /// file system does not support that.
     pub(crate) fn exchange(&self) -> io::Result<bool> {
-        let is_done = unix::exchange(self.path(), &self.place)?;
+        let is_done = system::exchange(self.path(), &self.place)?;
         if is_done {
             note!(Exchange(self.path(), self.place));
         }
@@ -124,7 +124,7 @@ pub fn replace_folder<T, E: From<io::Error>>(
 
 /// Waits until the names in the folder of `place` survive a power loss.
 pub fn sync_folder(place: &Path) -> io::Result<()> {
-    File::open(folder_of(place))?.sync_all()?;
+    system::sync_folder(folder_of(place))?;
     note!(SyncFolder(folder_of(place)));
     Ok(())
 }

@@ -9,6 +9,7 @@ use std::{
     sync::Arc,
 };
 
+use files::variable_name;
 use jsonrpc::{LineReader, Outbox, Sink};
 use processes::{Pace, Spawner, Tree, ending_signal};
 use secrets::{PrivateFiles, Resolver};
@@ -142,7 +143,7 @@ impl Running {
     }
 
     /// Returns true if the child process itself has exited.
-    pub(crate) fn has_left(&self) -> bool {
+    pub(crate) fn has_left(&mut self) -> bool {
         self.tree.has_left()
     }
 
@@ -269,7 +270,7 @@ fn fill(spec: &ServerSpec, variables: &Variables) -> Result<Filled, Failure> {
     };
     let configured: Vec<(String, String)> = templates
         .iter()
-        .map(|(name, value)| Ok((name.clone(), expand(value)?)))
+        .map(|(name, value)| Ok((variable_name(name).into_owned(), expand(value)?)))
         .collect::<Result<_, Failure>>()?;
     let mut env = inherit(&spec.inherit_env, variables);
     let texts = [command].into_iter().chain(args).chain(cwd);

@@ -7,6 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use files::variable_name;
+
 use crate::{Template, Variables, error::Failure, proxies};
 
 /// Variables that every child gets. Anything else, and so every secret, is passed only where
@@ -28,26 +30,6 @@ const INHERITED_OF_NETWORK: &[&str] = &[
 /// Families of variables that every child gets.
 const INHERITED_PREFIXES: &[&str] = &["LC_", "XDG_"];
 
-/// Folders in which a login shell would find programs but which are missing in the `PATH` of a
-/// desktop client: folders of the home, then of the machine.
-const PLACES_AT_HOME: &[&str] = &[
-    ".local/bin",
-    ".cargo/bin",
-    ".bun/bin",
-    ".deno/bin",
-    ".volta/bin",
-    ".asdf/shims",
-    ".pyenv/shims",
-];
-const PLACES: &[&str] = &[
-    "/usr/local/bin",
-    "/opt/homebrew/bin",
-    "/home/linuxbrew/.linuxbrew/bin",
-];
-
-/// The folders of programs if there is no `PATH`.
-const PATH_DEFAULT: &str = "/usr/bin:/bin";
-
 /// Fills a template.
 pub(crate) fn expand(template: &Template, variables: &Variables) -> Result<String, Failure> {
     let lookup = |name: &str| variables.get(name).map(str::to_owned);
@@ -64,15 +46,17 @@ pub(crate) fn expand(template: &Template, variables: &Variables) -> Result<Strin
 /// our own, and of `variables` those that `inherit_env` names. The usual places are added to its
 /// `PATH`.
 pub(crate) fn inherit(inherit_env: &[String], variables: &Variables) -> BTreeMap<String, String> {
-    let ours = env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let ours =
+        files::own_variables().filter_map(|(name, value)| Some((name, value.into_string().ok()?)));
     let mut passed: BTreeMap<String, String> = select_usual(ours).collect();
     let named = variables
         .iter()
         .filter(|(name, _)| is_named(name, inherit_env));
     passed.extend(named.map(|(name, value)| (name.clone(), value.clone())));
     let home = passed.get("HOME").map(PathBuf::from);
-    let path = passed.get("PATH").map_or(PATH_DEFAULT, String::as_str);
+    let path = passed
+        .get("PATH")
+        .map_or(files::PATH_DEFAULT, String::as_str);
     passed.insert(
         "PATH".to_owned(),
         with_places(path, &places(home.as_deref())),
@@ -97,6 +81,7 @@ fn select_usual(
 pub(crate) fn is_usual(name: &str) -> bool {
     let begins = |start: &&str| name.starts_with(start);
     INHERITED.contains(&name)
+        || files::SYSTEM_VARIABLES.contains(&name)
         || INHERITED_OF_NETWORK.contains(&name)
         || INHERITED_PREFIXES.iter().any(begins)
 }
@@ -106,27 +91,26 @@ pub(crate) fn is_named(name: &str, inherit_env: &[String]) -> bool {
     inherit_env
         .iter()
         .any(|pattern| match pattern.strip_suffix('*') {
-            Some(start) => name.starts_with(start),
-            None => name == pattern,
+            Some(start) => name.starts_with(&*variable_name(start)),
+            None => name == variable_name(pattern),
         })
 }
 
 /// Returns true if the value of a variable may be shown: a folder, a language, a name.
 pub(crate) fn is_harmless(name: &str) -> bool {
     INHERITED.contains(&name)
+        || files::SYSTEM_VARIABLES.contains(&name)
         || INHERITED_PREFIXES
             .iter()
             .any(|start| name.starts_with(start))
 }
 
 fn places(home: Option<&Path>) -> Vec<PathBuf> {
-    let of_machine = PLACES.iter().map(PathBuf::from);
+    let (at_home, of_machine) = files::PROGRAM_FOLDERS;
+    let of_machine = of_machine.iter().map(PathBuf::from);
     let of_home = home.into_iter().flat_map(|home| {
         let newest = newest_node(&home.join(".nvm/versions/node"));
-        PLACES_AT_HOME
-            .iter()
-            .map(|place| home.join(place))
-            .chain(newest)
+        at_home.iter().map(|place| home.join(place)).chain(newest)
     });
     of_home.chain(of_machine).collect()
 }
@@ -169,26 +153,17 @@ pub(crate) fn find_program(
     path: Option<&str>,
     folder: &Path,
 ) -> Result<PathBuf, Vec<PathBuf>> {
-    if command.contains('/') {
+    if files::is_path(command) {
         let program = folder.join(command);
-        return if is_program(&program) {
-            Ok(program)
-        } else {
-            Err(vec![program])
-        };
+        return files::find_program(&program).ok_or_else(|| vec![program]);
     }
     let folders: Vec<PathBuf> = env::split_paths(path.unwrap_or_default())
         .filter(|folder| !folder.as_os_str().is_empty())
         .collect();
     let found = folders
         .iter()
-        .map(|folder| folder.join(command))
-        .find(|path| is_program(path));
+        .find_map(|folder| files::find_program(&folder.join(command)));
     found.ok_or(folders)
-}
-
-fn is_program(path: &Path) -> bool {
-    path.is_file() && files::may_execute(path)
 }
 
 #[cfg(test)]

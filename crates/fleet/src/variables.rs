@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
+use files::variable_name;
 use serde::{Deserialize, Serialize};
 
 /// The environment of this process or of a client, or a part of it. Its debug output has no values.
@@ -12,16 +13,14 @@ pub struct Variables(BTreeMap<String, String>);
 impl Variables {
     /// Returns the variables of this process whose names and values are UTF-8.
     pub fn of_process() -> Self {
-        let all = std::env::vars_os();
-        let texts = all.filter_map(|(name, value)| {
-            Some((name.into_string().ok()?, value.into_string().ok()?))
-        });
-        texts.collect()
+        let all = files::own_variables();
+        all.filter_map(|(name, value)| Some((name, value.into_string().ok()?)))
+            .collect()
     }
 
     /// Returns the value of a variable.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(String::as_str)
+        self.0.get(&*variable_name(name)).map(String::as_str)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&String, &String)> {
@@ -30,7 +29,8 @@ impl Variables {
 
     /// Sets the value of a variable.
     pub fn set(&mut self, name: &str, value: &str) {
-        self.0.insert(name.to_owned(), value.to_owned());
+        self.0
+            .insert(variable_name(name).into_owned(), value.to_owned());
     }
 
     /// Lists the names whose values differ.

@@ -1,7 +1,7 @@
 //! Opens a person's browser at an address that a remote server chose.
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     io,
     path::Path,
     process::{Command, Stdio},
@@ -31,9 +31,11 @@ pub fn open_browser(url: &Url, browser: Option<OsString>) -> io::Result<()> {
     let named = browser.filter(|it| !it.is_empty());
     let named = named.as_deref().and_then(first_program);
     let mut failed = io::Error::from(io::ErrorKind::NotFound);
-    let usual = BROWSER_OPENERS.iter().map(OsString::from);
-    for program in named.into_iter().chain(usual) {
-        match start(&program, url) {
+    let named = named.iter().map(|program| (program.as_os_str(), &[][..]));
+    let usual = BROWSER_OPENERS.iter();
+    let usual = usual.map(|(program, args)| (OsStr::new(*program), *args));
+    for (program, args) in named.chain(usual) {
+        match start(program, args, url) {
             Ok(()) => return Ok(()),
             Err(error) => failed = error,
         }
@@ -43,15 +45,16 @@ pub fn open_browser(url: &Url, browser: Option<OsString>) -> io::Result<()> {
 
 /// Returns the first program in `BROWSER`, which is a list. A program with arguments would require a
 /// shell, and is ignored.
-fn first_program(list: &std::ffi::OsStr) -> Option<OsString> {
+fn first_program(list: &OsStr) -> Option<OsString> {
     let first = list.to_str()?.split(':').next()?;
     let is_program = !first.is_empty() && !first.contains(char::is_whitespace);
     is_program.then(|| OsString::from(first))
 }
 
-fn start(program: &OsString, url: &Url) -> io::Result<()> {
+fn start(program: &OsStr, args: &[&str], url: &Url) -> io::Result<()> {
     let mut command = Command::new(Path::new(program));
     command
+        .args(args)
         .arg(url.as_str())
         .stdin(Stdio::null())
         .stdout(Stdio::null())

@@ -1,6 +1,12 @@
 //! Separates a process from the terminal and the streams of the process that started it.
 
-use std::{ffi::OsStr, fs::File, io, os::unix::process::CommandExt as _, process::Command};
+use std::{
+    ffi::{OsStr, OsString},
+    fs::File,
+    io,
+    os::unix::process::CommandExt as _,
+    process::Command,
+};
 
 use rustix::{
     process::setsid,
@@ -19,6 +25,17 @@ pub fn leave_terminal() {
 /// reach it.
 pub fn keep_apart(command: &mut Command) {
     command.process_group(0);
+}
+
+/// Changes nothing: a program that we start inherits only its own streams.
+pub fn hide_streams_from_children() {}
+
+/// Changes nothing: a process that we start outlives us unless it is told to end.
+pub fn stay_behind(_: &mut Command) {}
+
+/// Returns the variables without which a program of this system does not run.
+pub fn essential_variables() -> Option<(&'static str, OsString)> {
+    None
 }
 
 /// Becomes another program, in this process. Returns only if that fails.

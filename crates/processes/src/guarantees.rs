@@ -42,6 +42,42 @@ pub const GUARANTEES: (&str, &[Guarantee]) = (
 const HAS_CALL_FILTER: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
 
 /// The name of this system, and its guarantees.
+#[cfg(windows)]
+pub const GUARANTEES: (&str, &[Guarantee]) = (
+    "Windows",
+    &[
+        Guarantee {
+            name: "no process is left",
+            how: "by job objects: the kernel ends all children when we end, however we end",
+            holds: true,
+        },
+        Guarantee {
+            name: "servers end in an orderly way",
+            how: "only at the end of their input: there is no signal to stop, so a server that keeps \
+                  running is killed after that",
+            holds: false,
+        },
+        Guarantee {
+            name: "helpers end with us and have limits",
+            how: "by a job object; memory and processor time by a thread of the helper, which looks \
+                  every 50 ms",
+            holds: true,
+        },
+        Guarantee {
+            name: "scripts are confined",
+            how: "only by the limits of the engine: Windows has no filter of system calls",
+            holds: false,
+        },
+        Guarantee {
+            name: "files are private",
+            how: "by the access list of their folder, such as your profile; a state folder that other \
+                  users can read is not refused",
+            holds: true,
+        },
+    ],
+);
+
+/// The name of this system, and its guarantees.
 #[cfg(target_os = "macos")]
 pub const GUARANTEES: (&str, &[Guarantee]) = (
     "macOS",

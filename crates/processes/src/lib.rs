@@ -6,42 +6,61 @@
 #![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-#[cfg(not(any(target_os = "linux", target_os = "macos")))]
-compile_error!("this program runs on Linux and macOS; on Windows, run it in WSL");
-
+#[cfg(unix)]
 mod background;
 mod desktop;
+#[cfg(unix)]
 mod exit_status;
+#[cfg(unix)]
 mod group;
+#[cfg(unix)]
 mod group_watch;
 mod guarantees;
+#[cfg(unix)]
 mod helper_limits;
 mod limits;
+#[cfg(unix)]
 mod mark;
 mod own_program;
 mod pace;
+#[cfg(unix)]
 pub mod pipes;
+#[cfg(unix)]
 mod proc;
+#[cfg(unix)]
 mod proof;
+#[cfg(unix)]
 mod reaper;
 pub mod sandbox;
+#[cfg(unix)]
 mod signals;
+#[cfg(unix)]
 mod spawner;
+#[cfg(unix)]
 mod sweep;
+#[cfg(unix)]
 mod tree;
+#[cfg(windows)]
+mod windows;
 
-pub use background::{
-    become_program, close_output, close_stdin, keep_apart, leave_terminal, rename,
+#[cfg(windows)]
+pub use self::windows::*;
+#[cfg(unix)]
+pub use self::{
+    background::{
+        become_program, close_output, close_stdin, essential_variables, hide_streams_from_children,
+        keep_apart, leave_terminal, rename, stay_behind,
+    },
+    exit_status::{ending_signal, is_no_program, limit_signal},
+    helper_limits::{HelperLimits, forbid_core_dumps, processor_time},
+    proc::{group_memory, own_memory},
+    reaper::{Reaper, reap},
+    signals::{SystemRequest, SystemRequests},
+    spawner::Spawner,
+    sweep::sweep,
+    tree::Tree,
 };
 pub use desktop::{BROWSER_OPENERS, DESKTOP_VARIABLES};
-pub use exit_status::{ending_signal, is_no_program};
 pub use guarantees::{GUARANTEES, Guarantee};
-pub use helper_limits::{HelperLimits, forbid_core_dumps, processor_time};
 pub use own_program::{own_program, set_process_name};
 pub use pace::Pace;
-pub use proc::{group_memory, own_memory};
-pub use reaper::{Reaper, reap};
-pub use signals::{SystemRequest, SystemRequests};
-pub use spawner::Spawner;
-pub use sweep::sweep;
-pub use tree::Tree;

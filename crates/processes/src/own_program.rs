@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// the file.
 pub fn own_program() -> Option<PathBuf> {
     let link = PathBuf::from("/proc/self/exe");
-    if link.exists() {
+    if cfg!(unix) && link.exists() {
         return Some(link);
     }
     std::env::current_exe().ok()

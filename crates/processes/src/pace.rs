@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use crate::limits::{
-    HURRIED_AFTER_EOF, HURRIED_AFTER_TERM, ORDERLY_AFTER_EOF, ORDERLY_AFTER_TERM,
-    UNHURRIED_AFTER_EOF, UNHURRIED_AFTER_TERM,
-};
+use crate::limits::{HURRIED_AFTER_EOF, ORDERLY_AFTER_EOF, UNHURRIED_AFTER_EOF};
+#[cfg(unix)]
+use crate::limits::{HURRIED_AFTER_TERM, ORDERLY_AFTER_TERM, UNHURRIED_AFTER_TERM};
 
 /// The time that a child has to end on request before it is killed. A child that ends sooner causes
 /// no delay at any pace.
@@ -29,6 +28,7 @@ impl Pace {
         }
     }
 
+    #[cfg(unix)]
     pub(crate) fn after_term(self) -> Duration {
         match self {
             Self::Hurried => HURRIED_AFTER_TERM,

@@ -43,8 +43,17 @@ impl PipeWriter {
         }
     }
 
+    /// Waits until there is room, and writes a part of the bytes; perhaps none.
+    pub async fn write_some(&self, bytes: &[u8]) -> io::Result<usize> {
+        self.wait_for_room().await?;
+        match self.try_write(&[IoSlice::new(bytes)]) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
+            other => other,
+        }
+    }
+
     /// Waits until there is room. A socket is registered for each wait, because waits are rare.
-    pub async fn wait_for_room(&self) -> io::Result<()> {
+    async fn wait_for_room(&self) -> io::Result<()> {
         match self {
             Self::Pipe(pipe) => pipe.writable().await,
             Self::Socket(socket) => {

@@ -112,7 +112,7 @@ impl Tree {
     }
 
     /// Returns true if the child process itself has exited.
-    pub fn has_left(&self) -> bool {
+    pub fn has_left(&mut self) -> bool {
         look(&self.child).map_or(true, |status| status.is_some())
     }
 

@@ -24,6 +24,7 @@ mod time;
 pub fn main() -> ExitCode {
     // Tokens and secrets are in memory.
     processes::forbid_core_dumps();
+    processes::hide_streams_from_children();
     clap_complete::CompleteEnv::with_factory(cli::command)
         .var(cli::complete::VARIABLE)
         .complete();

@@ -163,6 +163,7 @@ impl Runner {
         Command::new(&self.program)
             .args(&self.arguments)
             .env_clear()
+            .envs(processes::essential_variables())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -210,7 +211,7 @@ async fn how_it_ended(child: &mut Child) -> io::Result<Ended> {
     let status = child.wait().await?;
     // The signals are SIGXCPU; SIGKILL, which our limits never send before SIGXCPU; SIGSEGV;
     // SIGABRT.
-    Ok(match processes::ending_signal(status) {
+    Ok(match processes::limit_signal(status) {
         Some(24) => Ended::Exceeded(Limit::Processor),
         Some(9) => Ended::Killed,
         Some(11) => Ended::Exceeded(Limit::Depth),

@@ -107,8 +107,8 @@ fn read_file(path: &Path) -> Result<Secret, ResolveError> {
 }
 
 fn from_home(path: &Path) -> PathBuf {
-    match (path.strip_prefix("~"), std::env::var_os("HOME")) {
-        (Ok(rest), Some(home)) => PathBuf::from(home).join(rest),
+    match (path.strip_prefix("~"), files::find_home()) {
+        (Ok(rest), Some(home)) => home.join(rest),
         _ => path.to_owned(),
     }
 }

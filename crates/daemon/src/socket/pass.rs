@@ -27,6 +27,9 @@ const RECEIVING: RecvFlags = RecvFlags::CMSG_CLOEXEC;
 #[cfg(target_os = "macos")]
 const RECEIVING: RecvFlags = RecvFlags::empty();
 
+/// True: a socket can be handed over.
+pub(crate) const PASSES_LISTENERS: bool = true;
+
 /// Hands over a copy; ours stays open.
 pub(crate) async fn send_listener(stream: &Stream, listener: &TcpListener) -> io::Result<()> {
     let sending = stream.async_io(Interest::WRITABLE, || {

@@ -1,16 +1,21 @@
 //! A Unix socket in a private folder: its folder, its address, and a check of the peer's user.
 
 use std::{
-    fs, io,
+    fs,
+    io::{self, Read as _},
+    net::Shutdown,
     os::{
         fd::{AsFd, OwnedFd},
         unix::{fs::PermissionsExt as _, net},
     },
     path::{Path, PathBuf},
-    process::Stdio,
+    process::ChildStdout,
 };
 
+use processes::pipes::{PipeReader, PipeWriter, split_socket};
 use rustix::process::geteuid;
+
+use super::HandOver;
 
 /// A connection in the event loop.
 pub type Stream = tokio::net::UnixStream;
@@ -75,9 +80,73 @@ pub fn bind(socket: &Path) -> io::Result<BlockingListener> {
     Ok(listener)
 }
 
-/// Returns the socket as the stdin of a child, which takes it with [`take_from_stdin`].
-pub(crate) fn hand_over(listener: BlockingListener) -> Stdio {
-    OwnedFd::from(listener).into()
+/// The pipe over which a daemon that we started reports its failure.
+pub(crate) type ReportOutput = ChildStdout;
+
+/// Has `spawn` start a daemon, and connects to it. The socket is bound here, and the daemon takes it with
+/// [`take_from_stdin`]: connections, also of other clients, wait in it from the first moment.
+pub(crate) fn start(
+    socket: &Path,
+    spawn: impl FnOnce(HandOver) -> io::Result<ChildStdout>,
+) -> io::Result<(Option<BlockingStream>, ReportOutput)> {
+    let listener = bind(socket)?;
+    let report = spawn(HandOver {
+        stdin: OwnedFd::from(listener).into(),
+        path: None,
+    })?;
+    let stream = connect(socket)?.ok_or(io::ErrorKind::NotFound)?;
+    Ok((Some(stream), report))
+}
+
+/// Reads what a daemon reported before it exited. Waits for it to exit.
+pub(crate) fn read_report(mut output: ReportOutput) -> Option<String> {
+    let mut text = String::new();
+    output.read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+/// Listens in the event loop.
+pub(crate) fn listen(listener: BlockingListener) -> io::Result<Listener> {
+    listener.set_nonblocking(true)?;
+    Listener::from_std(listener)
+}
+
+/// Waits for the next connection.
+pub(crate) async fn accept(listener: &Listener) -> io::Result<Stream> {
+    Ok(listener.accept().await?.0)
+}
+
+/// Moves a connection into the event loop.
+pub(crate) fn into_stream(stream: BlockingStream) -> io::Result<Stream> {
+    stream.set_nonblocking(true)?;
+    Stream::from_std(stream)
+}
+
+/// A connection that stays open until our process exits.
+pub type HeldStream = BlockingStream;
+
+/// Moves a connection out of the event loop, which ends before our process does.
+pub(crate) fn hold(stream: Stream) -> io::Result<HeldStream> {
+    stream.into_std()
+}
+
+/// Ends one direction of a connection.
+#[derive(Debug)]
+pub(crate) struct InputEnd(BlockingStream);
+
+impl InputEnd {
+    /// Has the peer read the end of its input, while its output continues. Returns true if that is
+    /// possible.
+    pub(crate) fn end(&self) -> bool {
+        self.0.shutdown(Shutdown::Write).is_ok()
+    }
+}
+
+/// Returns both directions of a connection, and what ends the one to the peer.
+pub(crate) fn split(stream: Stream) -> io::Result<(PipeReader, PipeWriter, InputEnd)> {
+    let socket = stream.into_std()?;
+    let (input, output) = split_socket(socket.try_clone()?)?;
+    Ok((input, output, InputEnd(socket)))
 }
 
 /// Returns the socket that our parent process passed as stdin; none if stdin does not listen.
@@ -120,9 +189,4 @@ pub(crate) fn path_of_listener(listener: &BlockingListener) -> Option<PathBuf> {
         .ok()?
         .as_pathname()
         .map(Path::to_owned)
-}
-
-/// Returns the path of the socket to which a stream was connected.
-pub(crate) fn path_of_peer(stream: &BlockingStream) -> Option<PathBuf> {
-    stream.peer_addr().ok()?.as_pathname().map(Path::to_owned)
 }

@@ -32,7 +32,8 @@ impl fmt::Display for ToolError {
 
 /// The text with `~` in place of the home folder, in paths for a model.
 pub fn shorten_home_paths(text: &str) -> Cow<'_, str> {
-    static HOME: LazyLock<Option<String>> = LazyLock::new(|| std::env::var("HOME").ok());
+    static HOME: LazyLock<Option<String>> =
+        LazyLock::new(|| files::find_home()?.into_os_string().into_string().ok());
     match HOME.as_deref() {
         Some(home) => printable::shorten_home(text, home),
         None => Cow::Borrowed(text),

@@ -43,19 +43,14 @@ impl Sink {
     }
 
     pub(super) async fn write_some(&self, bytes: &[u8]) -> io::Result<usize> {
-        let pipe = match self {
-            Self::Pipe(pipe) => pipe,
+        match self {
+            Self::Pipe(pipe) => pipe.write_some(bytes).await,
             Self::Stream(output) => {
                 let mut output = output.lock().await;
                 output.write_all(bytes).await?;
                 output.flush().await?;
-                return Ok(bytes.len());
+                Ok(bytes.len())
             }
-        };
-        pipe.wait_for_room().await?;
-        match pipe.try_write(&[IoSlice::new(bytes)]) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
-            other => other,
         }
     }
 }

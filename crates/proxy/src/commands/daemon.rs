@@ -64,17 +64,24 @@ pub(crate) enum DaemonAction {
         /// Started by `launch`, which reads a report on stdout
         #[arg(long, hide = true)]
         launched: bool,
+        /// Bind the socket at this path; `launch` holds its lock
+        #[arg(long, hide = true, value_name = "PATH")]
+        socket: Option<PathBuf>,
     },
     /// Start `run` with our stdin, which is its socket, and exit
     #[command(hide = true)]
-    Launch,
+    Launch {
+        /// Passed to `run`
+        #[arg(long, value_name = "PATH")]
+        socket: Option<PathBuf>,
+    },
 }
 
 impl DaemonAction {
     pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
         match self {
-            Self::Launch => launch(global),
-            Self::Run { launched } => Ok(run(global, launched)),
+            Self::Launch { socket } => launch(global, socket.as_deref()),
+            Self::Run { launched, socket } => Ok(run(global, launched, socket)),
             Self::Start => act_on_route(global, |route| start(route, false)),
             Self::Stop => act_on_route(global, stop),
             Self::Restart => act_on_route(global, |route| {
@@ -93,11 +100,11 @@ impl DaemonAction {
 }
 
 /// Does the work of the process between a client's relay and the daemon.
-fn launch(global: &Global) -> anyhow::Result<Exit> {
+fn launch(global: &Global, socket: Option<&Path>) -> anyhow::Result<Exit> {
     match find_route(global) {
         Ok(route) => {
             let identity = route.context("no place for the daemon's socket")?.identity;
-            launch::launch(&identity.wanted).map(|()| Exit::Success)
+            launch::launch(&identity.wanted, socket).map(|()| Exit::Success)
         }
         Err(error) => Ok(refuse_config(&error)),
     }
@@ -220,14 +227,14 @@ fn find_log(global: &Global) -> Result<PathBuf, ConfigError> {
 }
 
 /// Runs the daemon until it ends.
-fn run(global: &Global, is_launched: bool) -> Exit {
+fn run(global: &Global, is_launched: bool, path: Option<PathBuf>) -> Exit {
     if is_launched {
         // The daemon leaves the client's terminal: its signals do not reach the daemon, and closing it
         // does not end the daemon.
         processes::leave_terminal();
     }
     processes::set_process_name(NAME);
-    let failed = match serve(global, is_launched) {
+    let failed = match serve(global, is_launched, path) {
         Ok(()) => return Exit::Success,
         Err(failed) => failed,
     };
@@ -244,20 +251,25 @@ fn run(global: &Global, is_launched: bool) -> Exit {
     exit
 }
 
-fn serve(global: &Global, is_launched: bool) -> Result<(), Report> {
+fn serve(global: &Global, is_launched: bool, path: Option<PathBuf>) -> Result<(), Report> {
     let config = config::load(&global.overrides(), &Environment::of_process());
     let config = config.map_err(|error| Report {
         is_usage: true,
         text: error.to_string(),
     })?;
-    serve_config(global, config, is_launched).map_err(|error| Report {
+    serve_config(global, config, is_launched, path).map_err(|error| Report {
         is_usage: false,
         text: format!("error: {}", report::describe(&error)),
     })
 }
 
-fn serve_config(global: &Global, config: Config, is_launched: bool) -> anyhow::Result<()> {
-    let socket = open_socket(global)?;
+fn serve_config(
+    global: &Global,
+    config: Config,
+    is_launched: bool,
+    path: Option<PathBuf>,
+) -> anyhow::Result<()> {
+    let socket = open_socket(global, path)?;
     // A caller that waits for the daemon to detach must not wait for a copy of the socket.
     processes::close_stdin()?;
     let log = log::path(&config.gateway.state_dir);
@@ -314,9 +326,12 @@ fn nudge_on_hangup(nudge: Arc<Notify>) -> io::Result<()> {
 }
 
 /// The socket that we were given (by a client's front, or by systemd), or one that we bind.
-fn open_socket(global: &Global) -> anyhow::Result<BoundSocket> {
+fn open_socket(global: &Global, path: Option<PathBuf>) -> anyhow::Result<BoundSocket> {
     if let Some(socket) = BoundSocket::from_stdin() {
         return Ok(socket);
+    }
+    if let Some(path) = path {
+        return BoundSocket::new(bind(&path)?).context("cannot listen");
     }
     let route = find_route(global)?.context("no place for the daemon's socket")?;
     let socket = route.place.socket(None);

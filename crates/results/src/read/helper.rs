@@ -84,6 +84,7 @@ fn start() -> io::Result<Child> {
     Command::new(program)
         .arg("helper")
         .env_clear()
+        .envs(processes::essential_variables())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

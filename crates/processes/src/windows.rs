@@ -1,0 +1,28 @@
+//! Windows: children in job objects, which the kernel ends; console events; pipes by threads.
+
+mod exit_status;
+mod helper_limits;
+mod job;
+mod memory;
+pub mod pipes;
+mod reaper;
+mod signals;
+mod spawner;
+mod streams;
+mod tree;
+mod users;
+
+pub use self::{
+    exit_status::{ending_signal, is_no_program, limit_signal},
+    helper_limits::{HelperLimits, forbid_core_dumps, processor_time},
+    memory::{group_memory, own_memory},
+    reaper::{Reaper, reap, sweep},
+    signals::{SystemRequest, SystemRequests},
+    spawner::Spawner,
+    streams::{
+        become_program, close_output, close_stdin, essential_variables, hide_streams_from_children,
+        keep_apart, leave_terminal, rename, stay_behind,
+    },
+    tree::Tree,
+    users::{is_same_user, own_user},
+};

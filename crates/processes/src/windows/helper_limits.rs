@@ -1,0 +1,74 @@
+//! The limits of a helper: a process of our own program that works on untrusted input. A thread of the
+//! helper enforces them. The helper is in the job of the process that started it, and ends with it.
+
+use std::{io, process, thread, time::Duration};
+
+use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System};
+
+use super::{exit_status::PROCESSOR_TIME_USED_UP, memory::committed_memory};
+
+/// The interval at which the thread looks: a process fills some hundred megabytes in that time, and a look
+/// takes microseconds.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// The limits of a helper. `docs/platforms.md` says which hold on which system.
+#[derive(Debug, Clone, Copy)]
+pub struct HelperLimits {
+    /// The pid of the process that started the helper; `None` if it is not checked.
+    pub parent: Option<u32>,
+    /// The memory that the helper may use: committed bytes that no other process shares.
+    pub memory_bytes: u64,
+    /// The processor time in seconds, after which the process is ended.
+    pub processor_s: u64,
+    /// Unused: the process is ended at once.
+    pub processor_s_more: u64,
+    /// Unused: Windows has no limit for the size of a file. A helper writes none.
+    pub file_bytes: Option<u64>,
+}
+
+impl HelperLimits {
+    /// Applies the limits to this process. Fails if that is not possible, or if the parent has ended: the
+    /// process must not continue then.
+    pub fn apply(&self) -> io::Result<()> {
+        if self.parent.is_some_and(|parent| !lives(parent)) {
+            return Err(io::Error::other("the parent process has ended"));
+        }
+        let limits = *self;
+        let watching = move || {
+            loop {
+                if committed_memory().is_none_or(|bytes| bytes > limits.memory_bytes) {
+                    // Reported as an allocator reports that there is no more memory.
+                    process::abort();
+                }
+                if processor_time() > Duration::from_secs(limits.processor_s) {
+                    process::exit(PROCESSOR_TIME_USED_UP);
+                }
+                #[expect(clippy::disallowed_methods, reason = "this thread does nothing else")]
+                thread::sleep(LOOK_EVERY);
+            }
+        };
+        thread::Builder::new()
+            .name("limits".to_owned())
+            .spawn(watching)?;
+        Ok(())
+    }
+}
+
+fn lives(pid: u32) -> bool {
+    let pid = Pid::from_u32(pid);
+    let Ok(mut system) = System::new() else {
+        return false;
+    };
+    let what = ProcessRefreshKind::nothing();
+    system.refresh_processes_specifics(ProcessesToUpdate::Some(&[pid]), true, what);
+    system.process(pid).is_some()
+}
+
+/// Changes nothing: Windows writes no file with the memory of a process that crashed, unless an administrator
+/// configures it.
+pub fn forbid_core_dumps() {}
+
+/// Returns the processor time that this process has used.
+pub fn processor_time() -> Duration {
+    cpu_time::ProcessTime::now().as_duration()
+}
