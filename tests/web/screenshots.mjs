@@ -54,6 +54,7 @@ for (const [name, fragment, colorScheme] of SHOTS) {
   await page.evaluate((it) => { location.hash = it; }, `#/${fragment}`);
   await page.waitForFunction(() => !document.querySelector("main .loading"));
   await page.waitForTimeout(800);
+  await page.evaluate(() => document.activeElement?.blur());
   const bytes = shrink(await page.screenshot());
   writeFileSync(join(out, `${name}.png`), bytes);
   console.log(`${name}.png: ${bytes.length} bytes`);
