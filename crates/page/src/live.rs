@@ -166,7 +166,7 @@ impl Tab {
 mod tests {
     use std::pin::{Pin, pin};
 
-    use daemon::page::PageDaemon;
+    use daemon::{page::PageDaemon, status::DaemonStatus};
     use futures::StreamExt as _;
     use gateway::{Gateway, Settings};
     use serde_json::Value;
@@ -186,7 +186,7 @@ mod tests {
         let settings = Settings::in_folder(folder.path().join("state"));
         let daemon = PageDaemon {
             gateway: Gateway::new(settings).unwrap(),
-            status: Arc::new(Default::default),
+            status: Arc::new(DaemonStatus::default),
             attend: Arc::new(|| Box::new(())),
             stop: CancellationToken::new(),
         };

@@ -1,7 +1,7 @@
 //! The state that the page shows: collections of rows by key, built from the gateway.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Weak},
 };
 
@@ -526,6 +526,20 @@ fn choose_state(
 
 type Attention = BTreeMap<String, AttentionRow>;
 
+impl AttentionRow {
+    fn new(kind: &'static str, title: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self {
+            kind,
+            server: None,
+            title: title.into(),
+            detail: detail.into(),
+            next_step: None,
+            since_at: None,
+            count: None,
+        }
+    }
+}
+
 fn add_questions(attention: &mut Attention, state: &ServerState) {
     for (at, question) in state.questions.iter().enumerate() {
         let (server, client) = (&state.name, &question.client);
@@ -534,14 +548,11 @@ fn add_questions(attention: &mut Attention, state: &ServerState) {
         } else {
             ""
         };
+        let detail = format!("{client} is asked ({}){others}", question.method);
         let row = AttentionRow {
-            kind: "question",
             server: Some(server.to_string()),
-            title: format!("{server} waits for an answer"),
-            detail: format!("{client} is asked ({}){others}", question.method),
-            next_step: None,
             since_at: Some(to_s(question.since)),
-            count: None,
+            ..AttentionRow::new("question", format!("{server} waits for an answer"), detail)
         };
         attention.insert(format!("question {server} {client} {at}"), row);
     }
@@ -553,38 +564,25 @@ fn add_server(attention: &mut Attention, row: &ServerRow) {
         "failed" | "resting" | "stale" => ("failed", format!("{} failed", row.name)),
         _ => return,
     };
-    let last = row.processes.iter().filter_map(|it| it.last_error_at).max();
     let needed = AttentionRow {
-        kind,
         server: Some(row.name.clone()),
-        title,
-        detail: row.why.clone().unwrap_or_default(),
         next_step: row.next_step.clone(),
-        since_at: last,
-        count: None,
+        since_at: row.processes.iter().filter_map(|it| it.last_error_at).max(),
+        ..AttentionRow::new(kind, title, row.why.clone().unwrap_or_default())
     };
     attention.insert(format!("{kind} {}", row.name), needed);
 }
 
 fn add_mistakes(attention: &mut Attention, mistakes: Option<&str>, pins: Option<&str>) {
-    let mut add = |kind: &'static str, title: &str, detail: &str, next: &str| {
+    let title = "The configuration has mistakes; the previous one is in effect";
+    let mistakes = mistakes.map(|it| ("mistakes", title, it, "proxy config check"));
+    let pins = pins.map(|it| ("pins", "Nothing counts as accepted", it, "proxy review"));
+    for (kind, title, detail, next) in mistakes.into_iter().chain(pins) {
         let row = AttentionRow {
-            kind,
-            server: None,
-            title: title.to_owned(),
-            detail: detail.to_owned(),
             next_step: Some(next.to_owned()),
-            since_at: None,
-            count: None,
+            ..AttentionRow::new(kind, title, detail)
         };
         attention.insert(kind.to_owned(), row);
-    };
-    if let Some(mistakes) = mistakes {
-        let title = "The configuration has mistakes; the previous one is in effect";
-        add("mistakes", title, mistakes, "proxy config check");
-    }
-    if let Some(pins) = pins {
-        add("pins", "Nothing counts as accepted", pins, "proxy review");
     }
 }
 
@@ -597,14 +595,12 @@ fn add_reviews(attention: &mut Attention, gateway: &Gateway) {
     }
     for (server, count) in counts {
         let definitions = printable::count_of(count, "definition");
+        let title = format!("{server} changed {definitions}");
         let row = AttentionRow {
-            kind: "review",
-            title: format!("{server} changed {definitions}"),
-            detail: "They are not accepted yet.".to_owned(),
             next_step: Some(format!("proxy review {server}")),
-            since_at: None,
             count: Some(count),
             server: Some(server.clone()),
+            ..AttentionRow::new("review", title, "They are not accepted yet.")
         };
         attention.insert(format!("review {server}"), row);
     }
@@ -612,20 +608,13 @@ fn add_reviews(attention: &mut Attention, gateway: &Gateway) {
 
 fn add_idle_rules(attention: &mut Attention, gateway: &Gateway, settings: &Settings) {
     let known = gateway::list_known_names(&gateway.catalog.registry, settings);
-    let found = find_idle_rules(settings, known, &[], &Default::default());
-    for rule in found
-        .idle
-        .into_iter()
-        .filter(|it| it.weight == Weight::Safety)
-    {
+    let found = find_idle_rules(settings, known, &[], &BTreeSet::new());
+    let idle = found.idle.into_iter();
+    for rule in idle.filter(|it| it.weight == Weight::Safety) {
+        let title = format!("{} matches nothing", rule.about);
         let row = AttentionRow {
-            kind: "rule",
-            server: None,
-            title: format!("{} matches nothing", rule.about),
-            detail: rule.found,
             next_step: Some(rule.next),
-            since_at: None,
-            count: None,
+            ..AttentionRow::new("rule", title, rule.found)
         };
         attention.insert(format!("rule {}", rule.about), row);
     }

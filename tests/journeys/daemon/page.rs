@@ -86,7 +86,7 @@ async fn every_route_answers_as_it_is_described() {
         (
             "POST /api/v1/servers",
             "/api/v1/servers",
-            Some(json!({"recipe": "memory"})),
+            Some(json!({"recipe": "circleci"})),
             422,
         ),
         (
@@ -535,7 +535,7 @@ async fn a_person_ends_a_call_and_a_session() {
     })
     .await;
     // The log is written after the answer.
-    while tab.get("/api/v1/calls?tool=wait").await["calls"][0]["outcome"] != "cancelled" {
+    while tab.get("/api/v1/calls?failures=true").await["calls"][0]["outcome"] != "cancelled" {
         tokio::time::sleep(LOOK_EVERY).await;
     }
 

@@ -1,6 +1,9 @@
 //! The configuration: its rules with their hits, a test bench, and changes of rules.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use gateway::{Weight, find_idle_rules};
 use schemars::JsonSchema;
@@ -97,7 +100,7 @@ pub(crate) async fn read(call: Call<Nothing, Nothing>) -> Result<Configuration, 
         let gateway = &call.page.daemon.gateway;
         let settings = gateway.settings();
         let known = gateway::list_known_names(&gateway.catalog.registry, &settings);
-        let found = find_idle_rules(&settings, known, &[], &Default::default());
+        let found = find_idle_rules(&settings, known, &[], &BTreeSet::new());
         let idle = found.idle.iter().filter(|it| it.weight == Weight::Safety);
         let idle: BTreeMap<&str, _> = idle.map(|it| (it.about.as_str(), it)).collect();
         let (mut hits, mut among) = (BTreeMap::<u64, u64>::new(), 0);

@@ -300,6 +300,7 @@ pub(crate) async fn add(call: Call<Nothing, NewServerRequest>) -> Result<Done, A
         .await
 }
 
+#[expect(clippy::unused_async, reason = "a handler is asynchronous")]
 pub(crate) async fn recipes(call: Call<RecipesQuery, Nothing>) -> Result<Recipes, ApiError> {
     let words = call.query.query.unwrap_or_default();
     let found: Vec<&Recipe> = if words.trim().is_empty() {
@@ -313,7 +314,8 @@ pub(crate) async fn recipes(call: Call<RecipesQuery, Nothing>) -> Result<Recipes
 
 impl From<&Recipe> for RecipeRow {
     fn from(recipe: &Recipe) -> Self {
-        let parameters = recipe.parameters.iter().map(|it| RequiredValue {
+        let given = std::collections::BTreeMap::new();
+        let parameters = recipe.missing(&given).into_iter().map(|it| RequiredValue {
             name: it.name.clone(),
             what: it.what.clone(),
             origin: None,
