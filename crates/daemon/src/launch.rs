@@ -27,13 +27,20 @@ pub struct Report {
 /// A connection and, if we started the daemon, the output in which it reports its failure.
 #[derive(Debug)]
 pub struct Connection {
-    /// The daemon's end of it answers a [`Hello`](crate::hello::Hello). None if the daemon ended before it
-    /// could be connected to.
-    pub stream: Option<BlockingStream>,
+    stream: Option<BlockingStream>,
     report: Option<ReportOutput>,
 }
 
 impl Connection {
+    /// Returns the stream, on which the daemon answers a [`Hello`](crate::hello::Hello). None if the daemon
+    /// ended before it could be connected to.
+    pub fn stream(&self) -> io::Result<Option<BlockingStream>> {
+        self.stream
+            .as_ref()
+            .map(BlockingStream::try_clone)
+            .transpose()
+    }
+
     /// Returns true if we started the daemon.
     pub fn has_started_daemon(&self) -> bool {
         self.report.is_some()

@@ -85,8 +85,8 @@ pub async fn reach(route: &Route, purpose: &Purpose) -> Result<Reached, NoDaemon
         let socket = route.place.socket(variant.as_deref());
         let connection = connect_or_start(&route.identity, &socket)
             .with_context(|| format!("no connection to the daemon at {}", socket.display()))?;
-        let greeted = match &connection.stream {
-            Some(stream) => greet(stream.try_clone()?, purpose.clone()).await?,
+        let greeted = match connection.stream()? {
+            Some(stream) => greet(stream, purpose.clone()).await?,
             None => None,
         };
         match greeted {

@@ -1,6 +1,10 @@
 //! `proxy daemon`: starts, stops and shows the process that all clients share.
 
-use std::{io, path::PathBuf, sync::Arc};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
@@ -130,8 +134,11 @@ fn start(route: &Route, is_restart: bool) -> anyhow::Result<Exit> {
     let socket = route.place.socket(None);
     let connection = connect_or_start(&route.identity, &socket)?;
     let is_new = connection.has_started_daemon();
-    let stream = connection.stream.try_clone()?;
-    match block_on(greet(stream, Purpose::Status))? {
+    let greeted = match connection.stream()? {
+        Some(stream) => block_on(greet(stream, Purpose::Status))?,
+        None => None,
+    };
+    match greeted {
         Some((_, DaemonReply::Status(status))) => {
             let state = match (is_restart, is_new) {
                 (true, _) => "restarted",
