@@ -14,6 +14,9 @@ use crate::{processes::HOUSE_VARIABLE, real::install};
 /// The packages with their versions, also for a person who works on the page.
 const PACKAGES: &str = include_str!("../web/package.json");
 
+/// The browser that the scripts start.
+const BROWSER: &str = "/usr/bin/chromium";
+
 /// A visit opens some forty pages, each four times, and waits for axe.
 const VISIT_DEADLINE: Duration = Duration::from_mins(9);
 
@@ -46,6 +49,7 @@ impl RealPage {
     /// Visits the page of this program as a person does; servers and clients run in the folder `web`
     /// of this house. Panics with the failures.
     pub async fn visit(&self, proxy: &Path, house: &Path) {
+        install_browser();
         let variables = [("PROXY", proxy), (HOUSE_VARIABLE, house)];
         self.run("journey.mjs", &house.join("web"), &variables)
             .await;
@@ -64,4 +68,22 @@ impl RealPage {
         let said = String::from_utf8_lossy(&said);
         assert!(output.status.success(), "{script}:\n{said}");
     }
+}
+
+/// Installs Debian's Chromium if it is missing. Panics if that is not possible here.
+fn install_browser() {
+    let is_there = || Path::new(BROWSER).exists();
+    if is_there() {
+        return;
+    }
+    let script = "apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium";
+    let mut apt = std::process::Command::new("sh");
+    apt.args(["-c", script])
+        .env("DEBIAN_FRONTEND", "noninteractive");
+    let output = apt.output().expect("sh can be started");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        is_there(),
+        "{BROWSER} is missing; on Debian, as root: apt-get install chromium\n{said}"
+    );
 }
