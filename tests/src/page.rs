@@ -84,7 +84,7 @@ impl Tab {
     pub async fn get(&self, path: &str) -> Value {
         let answer = self.send("GET", path, None, &[]).await;
         assert_eq!(answer.status, 200, "{path}: {answer:?}");
-        self.check("get", path, &answer);
+        self.check("GET", path, &answer);
         answer.json
     }
 
@@ -92,38 +92,42 @@ impl Tab {
     pub async fn post(&self, path: &str, body: Value, status: u16) -> Value {
         let answer = self.send("POST", path, Some(body), &[]).await;
         assert_eq!(answer.status, status, "{path}: {answer:?}");
-        self.check("post", path, &answer);
+        self.check("POST", path, &answer);
         answer.json
+    }
+
+    /// Returns the route of a request, as [`Self::routes`] has it.
+    pub fn find_route(&self, method: &str, path: &str) -> String {
+        let path = path.split('?').next().unwrap_or_default();
+        let fits = |route: &String| {
+            let pattern = route.strip_prefix(method).unwrap_or_default().trim();
+            let (wanted, given) = (pattern.split('/'), path.split('/'));
+            let is_equal =
+                |(wanted, given): (&str, &str)| wanted.starts_with('{') || wanted == given;
+            wanted.clone().count() == given.clone().count() && wanted.zip(given).all(is_equal)
+        };
+        let route = self.routes().into_iter().find(fits);
+        route.unwrap_or_else(|| panic!("{method} {path} is not described"))
     }
 
     /// Holds an answer against the description of its route.
     fn check(&self, method: &str, path: &str, answer: &PageAnswer) {
-        let Some(paths) = self.openapi["paths"].as_object() else {
+        if self.openapi.is_null() {
             return;
-        };
-        let path = path.split('?').next().unwrap_or_default();
-        let fits = |pattern: &str| {
-            let (wanted, given) = (pattern.split('/'), path.split('/'));
-            let mut pairs = wanted.clone().zip(given.clone());
-            let fits = pairs.all(|(wanted, given)| wanted.starts_with('{') || wanted == given);
-            fits && wanted.count() == given.count()
-        };
-        let known = paths
-            .iter()
-            .find(|(pattern, operations)| fits(pattern) && operations.get(method).is_some());
-        let (_, operations) = known.unwrap_or_else(|| panic!("{method} {path} is not described"));
-        let responses = &operations[method]["responses"];
-        let response = if answer.status == 200 {
-            &responses["200"]
-        } else {
-            &responses["default"]
+        }
+        let route = self.find_route(method, path);
+        let (_, pattern) = route.split_once(' ').expect("it has a method");
+        let responses = &self.openapi["paths"][pattern][method.to_lowercase()]["responses"];
+        let response = match answer.status {
+            200 => &responses["200"],
+            _ => &responses["default"],
         };
         let schema = &response["content"]["application/json"]["schema"];
         assert!(schema.is_object(), "{path}");
         let schema = json!({ "allOf": [schema], "components": self.openapi["components"] });
         let validator = jsonschema::draft202012::new(&schema).expect("the schema is valid");
-        let errors: Vec<String> = validator
-            .iter_errors(&answer.json)
+        let errors = validator.iter_errors(&answer.json);
+        let errors: Vec<String> = errors
             .map(|error| format!("{}: {error}", error.instance_path()))
             .collect();
         assert!(errors.is_empty(), "{method} {path}: {errors:#?}");

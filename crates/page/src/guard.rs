@@ -8,7 +8,7 @@
 use hyper::{
     HeaderMap, Method, StatusCode,
     header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderName, ORIGIN},
-    http::request::Parts,
+    http::{request::Parts, uri::Authority},
 };
 
 use crate::error::ApiError;
@@ -37,7 +37,7 @@ impl Guard {
     /// Checks the names in the head of a request.
     pub(crate) fn check(&self, head: &Parts) -> Result<(), ApiError> {
         let host = get_once(&head.headers, &HOST);
-        let other = head.uri.authority().map(|it| it.as_str());
+        let other = head.uri.authority().map(Authority::as_str);
         if host != Some(&self.authority) || other.is_some_and(|it| it != self.authority) {
             let why = format!("the page is served at http://{} only", self.authority);
             return Err(ApiError::forbidden("foreign_host", why));

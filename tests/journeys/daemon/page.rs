@@ -31,200 +31,73 @@ async fn opened() -> (House, Tab) {
     (house, tab)
 }
 
+/// Requests to every route: the status, the method, the path, the body.
+const REQUESTS: &str = r#"
+200 GET /api/v1/openapi.json
+200 GET /api/v1/overview
+200 GET /api/v1/servers
+200 GET /api/v1/servers/notes
+200 POST /api/v1/servers/notes/restart {}
+200 POST /api/v1/servers/notes/reindex {}
+404 POST /api/v1/servers/notse/restart {}
+404 POST /api/v1/servers/notes/explode {}
+422 POST /api/v1/servers {"address": "no address"}
+422 POST /api/v1/servers {"recipe": "circleci"}
+403 POST /api/v1/servers {"command": ["sh"], "name": "x"}
+200 GET /api/v1/recipes?query=memory
+200 GET /api/v1/tools?query=add+a+note&limit=3
+200 GET /api/v1/tools
+200 GET /api/v1/tools/notes/add_note
+200 POST /api/v1/calls {"tool_name": "notes/add_note", "tool_input": {}}
+422 POST /api/v1/calls {"tool_name": 1}
+200 GET /api/v1/reviews
+409 POST /api/v1/reviews {"name": "x", "digest": "y", "accept": true}
+200 GET /api/v1/calls?since=1h&limit=5
+200 GET /api/v1/results/r0?part=1
+404 POST /api/v1/running/0/cancel {}
+200 GET /api/v1/clients
+404 POST /api/v1/clients/999/end {}
+200 GET /api/v1/figures?by=day&days=7
+200 GET /api/v1/configuration
+200 POST /api/v1/policy/test {"tool_name": "notes/add_note"}
+404 POST /api/v1/policy/test {"tool_name": "notes/nothing"}
+422 POST /api/v1/rules {"rule": {"decision": "maybe"}}
+404 POST /api/v1/rules/9/remove {"rule": {}}
+404 POST /api/v1/changes/9/undo {}
+"#;
+
+/// Routes with journeys of their own.
+const ELSEWHERE: [&str; 3] = [
+    "GET /api/v1/live",
+    "POST /api/v1/session",
+    "DELETE /api/v1/session",
+];
+
 #[tokio::test]
 async fn every_route_answers_as_it_is_described() {
     let (house, tab) = opened().await;
     let client = house.client().await;
     client.execute("notes/add_note", json!({})).await;
-    let run = json!({"tool_name": "notes/add_note", "tool_input": {}});
-    let mut tried = Vec::new();
-    for (route, path, body, status) in [
-        (
-            "GET /api/v1/openapi.json",
-            "/api/v1/openapi.json",
-            None,
-            200,
-        ),
-        ("GET /api/v1/overview", "/api/v1/overview", None, 200),
-        ("GET /api/v1/servers", "/api/v1/servers", None, 200),
-        (
-            "GET /api/v1/servers/{name}",
-            "/api/v1/servers/notes",
-            None,
-            200,
-        ),
-        (
-            "POST /api/v1/servers/{name}/{action}",
-            "/api/v1/servers/notes/restart",
-            Some(json!({})),
-            200,
-        ),
-        (
-            "POST /api/v1/servers/{name}/{action}",
-            "/api/v1/servers/notes/reindex",
-            Some(json!({})),
-            200,
-        ),
-        (
-            "POST /api/v1/servers/{name}/{action}",
-            "/api/v1/servers/notse/restart",
-            Some(json!({})),
-            404,
-        ),
-        (
-            "POST /api/v1/servers/{name}/{action}",
-            "/api/v1/servers/notes/explode",
-            Some(json!({})),
-            404,
-        ),
-        (
-            "POST /api/v1/servers",
-            "/api/v1/servers",
-            Some(json!({"address": "no address"})),
-            422,
-        ),
-        (
-            "POST /api/v1/servers",
-            "/api/v1/servers",
-            Some(json!({"recipe": "circleci"})),
-            422,
-        ),
-        (
-            "POST /api/v1/servers",
-            "/api/v1/servers",
-            Some(json!({"command": ["sh"], "name": "x"})),
-            403,
-        ),
-        (
-            "GET /api/v1/recipes",
-            "/api/v1/recipes?query=memory",
-            None,
-            200,
-        ),
-        (
-            "GET /api/v1/tools",
-            "/api/v1/tools?query=add+a+note&limit=3",
-            None,
-            200,
-        ),
-        ("GET /api/v1/tools", "/api/v1/tools", None, 200),
-        (
-            "GET /api/v1/tools/{server}/{tool}",
-            "/api/v1/tools/notes/add_note",
-            None,
-            200,
-        ),
-        (
-            "POST /api/v1/calls",
-            "/api/v1/calls",
-            Some(run.clone()),
-            200,
-        ),
-        (
-            "POST /api/v1/calls",
-            "/api/v1/calls",
-            Some(json!({"tool_name": 1})),
-            422,
-        ),
-        ("GET /api/v1/reviews", "/api/v1/reviews", None, 200),
-        (
-            "POST /api/v1/reviews",
-            "/api/v1/reviews",
-            Some(json!({"name": "x", "digest": "y", "accept": true})),
-            409,
-        ),
-        (
-            "GET /api/v1/calls",
-            "/api/v1/calls?since=1h&limit=5",
-            None,
-            200,
-        ),
-        (
-            "GET /api/v1/results/{handle}",
-            "/api/v1/results/r0?part=1",
-            None,
-            200,
-        ),
-        (
-            "POST /api/v1/running/{id}/cancel",
-            "/api/v1/running/0/cancel",
-            Some(json!({})),
-            404,
-        ),
-        ("GET /api/v1/clients", "/api/v1/clients", None, 200),
-        (
-            "POST /api/v1/clients/{number}/end",
-            "/api/v1/clients/999/end",
-            Some(json!({})),
-            404,
-        ),
-        (
-            "GET /api/v1/figures",
-            "/api/v1/figures?by=day&days=7",
-            None,
-            200,
-        ),
-        (
-            "GET /api/v1/configuration",
-            "/api/v1/configuration",
-            None,
-            200,
-        ),
-        (
-            "POST /api/v1/policy/test",
-            "/api/v1/policy/test",
-            Some(run),
-            200,
-        ),
-        (
-            "POST /api/v1/rules",
-            "/api/v1/rules",
-            Some(json!({"rule": {"decision": "maybe"}})),
-            422,
-        ),
-        (
-            "POST /api/v1/rules/{number}/remove",
-            "/api/v1/rules/9/remove",
-            Some(json!({"rule": {}})),
-            404,
-        ),
-        (
-            "POST /api/v1/changes/{id}/undo",
-            "/api/v1/changes/9/undo",
-            Some(json!({})),
-            404,
-        ),
-    ] {
-        match body {
-            None => drop(tab.get(path).await),
-            Some(body) => {
-                let answer = tab.post(path, body, status).await;
+    let mut tried = ELSEWHERE.map(str::to_owned).to_vec();
+    for line in REQUESTS.trim().lines() {
+        let parts: Vec<&str> = line.splitn(4, ' ').collect();
+        let status = parts[0].parse().unwrap();
+        match parts[3..] {
+            [body] => {
+                let body = serde_json::from_str(body).unwrap();
+                let answer = tab.post(parts[2], body, status).await;
                 assert!(status == 200 || !text_of(&answer["error"]["message"]).is_empty());
             }
+            _ => drop(tab.get(parts[2]).await),
         }
-        tried.push(route.to_owned());
+        tried.push(tab.find_route(parts[1], parts[2]));
     }
-    // These have tests of their own.
-    tried.extend(
-        [
-            "GET /api/v1/live",
-            "POST /api/v1/session",
-            "DELETE /api/v1/session",
-        ]
-        .map(str::to_owned),
-    );
-    let missing: Vec<String> = tab
-        .routes()
-        .into_iter()
-        .filter(|it| !tried.contains(it))
-        .collect();
+    let mut missing = tab.routes();
+    missing.retain(|route| !tried.contains(route));
     assert!(missing.is_empty(), "{missing:?}");
-    for path in [
-        "/api/v1/calls?since=yesterday",
-        "/api/v1/calls?slow=fast",
-        "/api/v1/calls?sicne=1h",
-    ] {
-        let answer = tab.send("GET", path, None, &[]).await;
+    for query in ["since=yesterday", "slow=fast", "sicne=1h"] {
+        let path = format!("/api/v1/calls?{query}");
+        let answer = tab.send("GET", &path, None, &[]).await;
         assert_eq!(answer.status, 400, "{path}");
     }
     house.stops_clean().await;
@@ -289,119 +162,90 @@ async fn the_stream_follows_restarts_reloads_renames_and_clients() {
     house.stops_clean().await;
 }
 
-#[tokio::test]
-async fn nobody_but_the_page_uses_the_api() {
+fn with_http_token() -> House {
     let house = house_with_daemon([notes()]);
     house.configure_more(
         "[http]\nlisten = \"127.0.0.1:0\"\n[http.tokens]\nci = \"0123456789abcdef\"\n",
     );
+    house
+}
+
+/// Requests for a session that are not from the page: a header, the code of the error, the status.
+const FOREIGN: [(&str, &str, &str, u16); 6] = [
+    ("origin", "http://127.0.0.1:1", "foreign_origin", 403),
+    ("origin", "", "foreign_origin", 403),
+    ("host", "evil.test", "foreign_host", 403),
+    ("sec-fetch-site", "cross-site", "foreign_site", 403),
+    ("sec-fetch-site", "", "foreign_site", 403),
+    ("content-type", "text/plain", "unsupported_media_type", 415),
+];
+
+#[tokio::test]
+async fn a_code_is_for_the_page_alone_and_used_once() {
+    let house = with_http_token();
     let tab = Tab::address(&house).await;
-    let code = |code: &str| Some(json!({ "code": code }));
-    let check = async |headers: &[(&str, &str)], body: Option<Value>, expected: (u16, &str)| {
-        let answer = tab.send("POST", "/api/v1/session", body, headers).await;
-        assert_eq!(
-            (answer.status, text_of(&answer.json["error"]["code"])),
-            expected
-        );
-        assert_eq!(
-            answer.json["error"]["next_step"].is_string(),
-            answer.status / 100 == 4 && answer.status != 415
-        );
+    let code = json!({ "code": tab.code });
+    let trade = async |body: &Value, headers: &[(&str, &str)]| {
+        let path = "/api/v1/session";
+        tab.send("POST", path, Some(body.clone()), headers).await
     };
-    check(
-        &[("origin", "http://127.0.0.1:1")],
-        code(&tab.code),
-        (403, "foreign_origin"),
-    )
-    .await;
-    check(&[("origin", "")], code(&tab.code), (403, "foreign_origin")).await;
-    check(
-        &[("host", "evil.test")],
-        code(&tab.code),
-        (403, "foreign_host"),
-    )
-    .await;
-    check(
-        &[("sec-fetch-site", "cross-site")],
-        code(&tab.code),
-        (403, "foreign_site"),
-    )
-    .await;
-    check(
-        &[("sec-fetch-site", "")],
-        code(&tab.code),
-        (403, "foreign_site"),
-    )
-    .await;
-    check(
-        &[("content-type", "text/plain")],
-        code(&tab.code),
-        (415, "unsupported_media_type"),
-    )
-    .await;
-    check(
-        &[],
-        code("00000000000000000000000000000000"),
-        (401, "code_used"),
-    )
-    .await;
+    let error_of = |json: &Value| text_of(&json["error"]["code"]).to_owned();
+    for (name, value, error, status) in FOREIGN {
+        let answer = trade(&code, &[(name, value)]).await;
+        assert_eq!(
+            (answer.status, error_of(&answer.json).as_str()),
+            (status, error)
+        );
+        assert!(status == 415 || answer.json["error"]["next_step"] == "proxy web");
+    }
+    let wrong = json!({ "code": "00000000000000000000000000000000" });
+    let answer = trade(&wrong, &[]).await;
+    assert_eq!(
+        (answer.status, error_of(&answer.json).as_str()),
+        (401, "code_used")
+    );
     // None of these used up the code, and the first use does.
-    let session = tab
-        .send("POST", "/api/v1/session", code(&tab.code), &[])
-        .await;
+    let session = trade(&code, &[]).await;
     let token = text_of(&session.json["token"]).to_owned();
     assert_eq!((session.status, token.len()), (200, 64));
     assert!(!session.headers.contains_key("set-cookie"));
-    check(&[], code(&tab.code), (401, "code_used")).await;
+    assert_eq!(trade(&code, &[]).await.status, 401);
+    let logs = walk(&house.path("xdg-state")).into_iter();
+    for log in logs.filter(|it| it.extension().is_some_and(|it| it == "log")) {
+        let text = fs::read_to_string(log).unwrap();
+        assert!(!text.contains(&tab.code) && !text.contains(&token));
+    }
+    house.stops_clean().await;
+}
 
+#[tokio::test]
+async fn the_api_is_for_tokens_of_the_page_alone() {
+    let house = with_http_token();
+    let tab = Tab::open(&house).await;
+    let path = "/api/v1/overview";
     for wrong in ["0123456789abcdef", &tab.code] {
         let stranger = tab.clone().with_token(wrong);
-        let answer = stranger.send("GET", "/api/v1/overview", None, &[]).await;
+        let answer = stranger.send("GET", path, None, &[]).await;
         assert_eq!(
             answer.status, 401,
             "neither an MCP token nor a code is a token of the page"
         );
     }
-    let owner = tab.clone().with_token(&token);
-    assert_eq!(
-        owner
-            .send("GET", "/api/v1/overview", None, &[])
-            .await
-            .status,
-        200
-    );
-    let preflight = owner.send("OPTIONS", "/api/v1/overview", None, &[]).await;
+    assert_eq!(tab.send("GET", path, None, &[]).await.status, 200);
+    let cookie = [("authorization", ""), ("cookie", "token=x")];
+    assert_eq!(tab.send("GET", path, None, &cookie).await.status, 401);
+    let preflight = tab.send("OPTIONS", path, None, &[]).await;
     assert_eq!(preflight.status, 405);
-    let names = preflight.headers.keys().map(|it| it.as_str().to_owned());
-    assert!(
-        !names
-            .into_iter()
-            .any(|it| it.starts_with("access-control-"))
-    );
+    let mut names = preflight.headers.keys();
+    assert!(!names.any(|it| it.as_str().starts_with("access-control-")));
     let large = json!({ "tool_name": "x".repeat(300_000) });
-    assert_eq!(
-        owner
-            .send("POST", "/api/v1/calls", Some(large), &[])
-            .await
-            .status,
-        413
-    );
+    let answer = tab.send("POST", "/api/v1/calls", Some(large), &[]).await;
+    assert_eq!(answer.status, 413);
     // The index is for anybody on this machine, and holds nothing.
-    let index = tab
-        .send("GET", "/", None, &[("sec-fetch-site", "none")])
-        .await;
-    assert_eq!(index.status, 200);
-    assert!(
-        text_of_header(&index.headers["content-security-policy"]).contains("default-src 'none'")
-    );
-    let log = house.path("xdg-state");
-    let logs = walk(&log)
-        .into_iter()
-        .filter(|it| it.extension().is_some_and(|it| it == "log"));
-    for log in logs {
-        let text = fs::read_to_string(log).unwrap();
-        assert!(!text.contains(&tab.code) && !text.contains(&token));
-    }
+    let anybody = [("sec-fetch-site", "none"), ("authorization", "")];
+    let index = tab.send("GET", "/", None, &anybody).await;
+    let policy = index.headers["content-security-policy"].to_str().unwrap();
+    assert!(index.status == 200 && policy.contains("default-src 'none'"));
     house.stops_clean().await;
 }
 
@@ -415,10 +259,6 @@ async fn a_tab_learns_that_the_daemon_stops() {
         ("the daemon stops", "proxy web")
     );
     house.stops_clean().await;
-}
-
-fn text_of_header(value: &hyper::header::HeaderValue) -> &str {
-    value.to_str().unwrap()
 }
 
 fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
