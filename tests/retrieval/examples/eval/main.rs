@@ -4,6 +4,7 @@
 //! [--unservable N]`
 //! prints a line for each configuration and writes the last one's ranking for `score.py`;
 //! `eval --tools TOOLS.jsonl --queries QUERIES.jsonl --learn` measures what calls teach;
+//! `eval --tools TOOLS.jsonl --queries QUERIES.jsonl --sizes 5,20,100` draws catalogues of these sizes;
 //! `eval --scale TOOLS.jsonl [--sizes 100,1000]` measures time and memory.
 #![expect(clippy::print_stdout, reason = "an example speaks on stdout")]
 
@@ -16,6 +17,7 @@ use serde_json::{Value, json};
 
 mod learn;
 mod scale;
+mod sizes;
 
 use retrieval::score::{CONFIGURATIONS, Configuration, Marks, Report, share};
 use retrieval::set::{Catalogue, JudgedQuery, SetResult, lines, listed_tools};
@@ -82,6 +84,12 @@ impl EvalArguments {
         }
         Ok(arguments)
     }
+
+    fn sizes(&self) -> SetResult<Option<Vec<usize>>> {
+        let sizes = self.sizes.as_ref();
+        let sizes = sizes.map(|it| it.split(',').map(str::parse).collect::<Result<_, _>>());
+        Ok(sizes.transpose()?)
+    }
 }
 
 fn board(
@@ -101,6 +109,9 @@ fn board(
     }
     let texts = arguments.requests.as_ref().map(fs::read_to_string);
     let texts = texts.transpose()?;
+    if let Some(sizes) = arguments.sizes()? {
+        return sizes::board(&tools, &requests, texts.as_deref(), &sizes, configurations);
+    }
     if arguments.alone {
         return boards_alone(&tools, &requests, texts.as_deref(), configurations);
     }
@@ -216,8 +227,7 @@ fn measure(
     configurations: &[&Configuration],
 ) -> SetResult<()> {
     let tools = lines(tools)?;
-    let sizes = arguments.sizes.as_deref().unwrap_or(SIZES).split(',');
-    let sizes: Vec<usize> = sizes.map(str::parse).collect::<Result<_, _>>()?;
+    let sizes = arguments.sizes()?.unwrap_or_else(|| SIZES.to_vec());
     for configuration in configurations {
         for size in &sizes {
             let it = Scale::of(&tools, *size, configuration)?;
@@ -244,7 +254,7 @@ fn percent(share: f64) -> String {
 }
 
 const USAGE: &str = "usage: eval --tools TOOLS.jsonl --queries QUERIES.jsonl [--requests REQUESTS.tsv] \
-                     [--kind KIND] [--alone | --learn] \
+                     [--kind KIND] [--alone | --learn | --sizes 5,20] \
                      [--ranking OUT.jsonl] \
                      [--unservable COUNT] [--only CONFIGURATION]\n       \
                      eval --scale TOOLS.jsonl [--sizes 100,1000,10000,100000]";
@@ -252,4 +262,4 @@ const USAGE: &str = "usage: eval --tools TOOLS.jsonl --queries QUERIES.jsonl [--
 /// The default number of requests that are repeated without their tools.
 const UNSERVABLE: usize = 150;
 
-const SIZES: &str = "100,1000,10000,100000";
+const SIZES: [usize; 4] = [100, 1_000, 10_000, 100_000];
