@@ -3,10 +3,11 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use tool::{Annotations, Checker, Tool, ToolRef};
 
+use crate::search::Operations;
 use crate::server_rules::Overlay;
 use crate::words;
 
@@ -23,6 +24,7 @@ pub struct Entry {
     pub tags: Vec<String>,
     /// Other common names of the server.
     pub(crate) aliases: Vec<String>,
+    products: Arc<[BTreeSet<String>]>,
     /// Example requests that the tool serves; see `requests.rs`.
     pub(crate) requests: Vec<Cow<'static, str>>,
     /// Additions from the configuration.
@@ -40,7 +42,7 @@ pub struct Entry {
     is_deprecated: OnceLock<bool>,
     is_destructive: OnceLock<bool>,
     name_stems: OnceLock<BTreeSet<String>>,
-    server_stems: OnceLock<Vec<BTreeSet<String>>>,
+    operations: OnceLock<Operations>,
 }
 
 /// The metadata of an [`Entry`] besides the tool itself.
@@ -49,6 +51,8 @@ pub(crate) struct Context {
     pub(crate) category: String,
     pub(crate) tags: Vec<String>,
     pub(crate) aliases: Vec<String>,
+    /// The stems of the words of each name of the server's product.
+    pub(crate) products: Arc<[BTreeSet<String>]>,
     pub(crate) requests: Vec<Cow<'static, str>>,
     pub(crate) overlay: Overlay,
     pub(crate) stale: bool,
@@ -62,6 +66,7 @@ impl Entry {
             category,
             mut tags,
             aliases,
+            products,
             requests,
             overlay,
             stale,
@@ -75,6 +80,7 @@ impl Entry {
             tool,
             tags,
             aliases,
+            products,
             requests,
             overlay,
             stale,
@@ -86,7 +92,7 @@ impl Entry {
             is_deprecated: OnceLock::new(),
             is_destructive: OnceLock::new(),
             name_stems: OnceLock::new(),
-            server_stems: OnceLock::new(),
+            operations: OnceLock::new(),
         }
     }
 
@@ -101,15 +107,14 @@ impl Entry {
         self.name_stems.get_or_init(stems)
     }
 
-    /// Returns the stems of the words of the server's name, and of each of its other names.
-    pub(crate) fn server_stems(&self) -> &[BTreeSet<String>] {
-        self.server_stems.get_or_init(|| {
-            let own = std::iter::once(self.at.server.as_str());
-            let names = own.chain(self.aliases.iter().map(String::as_str));
-            names
-                .map(|name| words::stems(name).into_iter().collect())
-                .collect()
-        })
+    /// Returns the stems of the words of each name of the server's product.
+    pub(crate) fn product_names(&self) -> &[BTreeSet<String>] {
+        &self.products
+    }
+
+    /// Returns what the tool does to a thing.
+    pub(crate) fn operations(&self) -> Operations {
+        *self.operations.get_or_init(|| Operations::of_tool(self))
     }
 
     /// Returns the signature, `(owner: string, ...)`. It is computed on first use.

@@ -1,7 +1,8 @@
 //! A generation without its index: the tools of every snapshot, divided into visible, hidden and
 //! denied tools.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use tool::{Capability, Digest, ItemKind, Offer, ServerName, Tool, ToolRef};
 
@@ -17,6 +18,7 @@ use crate::pins::{HeldBy, Pin, Pins, Subject, digest_of_instructions};
 use crate::requests::{RequestBook, ServerRequests};
 use crate::server_rules::{Overlay, Rules, ServerRules};
 use crate::snapshot::{SnapshotContent, SnapshotHead, SurveyFailure};
+use crate::words;
 
 /// Everything in a generation except its index.
 #[derive(Debug, Default)]
@@ -166,7 +168,8 @@ impl LoadedTools {
                 let (denied, visible) = (self.denied.len(), self.visible.len());
                 let requests = (requests, requests.of_server(server.names()));
                 let rules = (server_rules, filter);
-                server.tools = self.sort(rules, record, (pins, &requests), kept.tools);
+                let products = server.product_names();
+                server.tools = self.sort(rules, (record, &products), (pins, &requests), kept.tools);
                 let requests = self.visible[visible..].iter().flat_map(|it| &it.requests);
                 let requests: Vec<&str> = requests.map(|it| &**it).collect();
                 let denied = &self.denied[denied..];
@@ -187,7 +190,7 @@ impl LoadedTools {
     fn sort(
         &mut self,
         (server_rules, filter): (&ServerRules, &AllowDeny),
-        record: &Record,
+        (record, products): (&Record, &Arc<[BTreeSet<String>]>),
         (pins, (requests, shipped)): (&Pins, &(&RequestBook, ServerRequests)),
         tools: Vec<Tool>,
     ) -> usize {
@@ -211,6 +214,7 @@ impl LoadedTools {
                 category: record.category_of(server_rules, &tool),
                 tags: tags.clone(),
                 aliases: record.aliases.clone(),
+                products: Arc::clone(products),
                 requests: requests.of_tool(shipped, &at, &tool),
                 overlay: server_rules
                     .overlays
@@ -243,10 +247,13 @@ impl LoadedTools {
             return;
         }
         let server = ServerName::built_in();
+        let names: BTreeSet<String> = words::stems(server.as_str()).into_iter().collect();
+        let products: Arc<[BTreeSet<String>]> = Arc::from([names]);
         for tool in &tools {
             let at = ToolRef::new(server.clone(), tool.name());
             let context = Context {
                 category: BUILT_IN_CATEGORY.to_owned(),
+                products: Arc::clone(&products),
                 ..Context::default()
             };
             self.visible
@@ -332,6 +339,18 @@ impl KnownServer {
     fn names(&self) -> impl Iterator<Item = &str> {
         let others = self.other_names.iter().map(String::as_str);
         std::iter::once(self.name.as_str()).chain(others)
+    }
+
+    /// Returns the stems of the words that tell in each of its names; of a package's the last part.
+    fn product_names(&self) -> Arc<[BTreeSet<String>]> {
+        let names = self.names().map(|name| {
+            let name = name.rsplit('/').next().unwrap_or(name);
+            let parts = known_servers::parts(name);
+            let stems = parts.iter().flat_map(|it| words::stems(it));
+            stems.collect::<BTreeSet<String>>()
+        });
+        let names: BTreeSet<BTreeSet<String>> = names.collect();
+        names.into_iter().filter(|it| !it.is_empty()).collect()
     }
 
     /// Adds the names and the description from the server's recipe, if it has one.

@@ -19,6 +19,7 @@ mod compound;
 mod evidence;
 mod filter;
 mod learned;
+mod operation;
 mod parsed_query;
 mod query;
 mod rank;
@@ -35,6 +36,7 @@ mod why;
 
 pub use evidence::Evidence;
 pub use learned::find_lesson;
+pub(crate) use operation::Operations;
 pub use query::{Query, QueryText};
 pub use search_result::{Hit, MatchKind, SearchResult, count_categories};
 pub(crate) use weights::REQUEST_DISTANCE;
@@ -73,6 +75,7 @@ impl Generation {
 }
 
 fn answer(generation: &Generation, query: &Query, text: &str) -> SearchResult {
+    let text = steps::cut_purpose(text);
     if let Some(place) = find_named(generation, query, text) {
         return SearchResult::of(generation, MatchKind::Exact, &[Scored::plain(place)], query);
     }

@@ -2,8 +2,8 @@
 //!
 //! Postings come from the index, everything else is computed here: statistics over live documents
 //! only, unknown words, and the share of the query that a tool covers. If tools have vectors, the
-//! score begins with the similarity of the embeddings of tool and request. To it are added the
-//! score of the words, relative to the best tool's, and a score of the server.
+//! score begins with the similarity of the embeddings of tool and request. To it are added that share,
+//! the score of the words relative to the best tool's, and a score of the server.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,6 +13,7 @@ use crate::embedding::Similar;
 use crate::generation::Generation;
 use crate::limits::SECOND_LOOK;
 use crate::search::learned;
+use crate::search::operation::Operations;
 use crate::search::parsed_query::QueryWords;
 use crate::search::sums::{Scored, Sums, share};
 use crate::search::synonyms;
@@ -20,10 +21,10 @@ use crate::search::term::Term;
 use crate::search::values;
 use crate::search::weights::{
     COMPARED_PLACE, COMPARED_SHARE, CONFIDENCE_A_WORD, CONFIDENCE_MIN_LONG, CONFIDENCE_MIN_SHORT,
-    CONFIDENCE_NEAR, COVERAGE_NEAR, DEPRECATED, KEYWORDS_MAX, KEYWORDS_WEIGHT, MEANT_SHARE_MIN,
-    NAME_SPELT, ODDS_BASE, ODDS_CONFIDENCE, ODDS_LEAD, ODDS_OFFERED, ODDS_SIZE, ODDS_SURE,
-    OURS_COVERAGE_MIN, OURS_SHARE_MIN, SCORE_SHARE_MIN, SERVER_ABOUT, SERVER_NAMED, SERVER_NEAR,
-    SERVER_SIZE, SERVER_SPELT, SURE, TEXTS_MIN, WORDS_WEIGHT,
+    CONFIDENCE_NEAR, COVERAGE_NEAR, COVERED_WEIGHT, DEPRECATED, MEANT_SHARE_MIN, NAME_SPELT,
+    ODDS_BASE, ODDS_CONFIDENCE, ODDS_LEAD, ODDS_OFFERED, ODDS_SIZE, ODDS_SURE, OURS_COVERAGE_MIN,
+    OURS_SHARE_MIN, SCORE_SHARE_MIN, SERVER_ABOUT, SERVER_NAMED, SERVER_NEAR, SERVER_SIZE,
+    SERVER_SPELT, SURE, TEXTS_MIN, WORDS_WEIGHT,
 };
 use crate::{Entry, Learned};
 
@@ -35,7 +36,8 @@ pub(crate) struct Fitting {
     /// Built-in tools that fit, best first: about as well as the best of `tools`, or surely if none
     /// of those fits.
     pub(crate) ours: Vec<Scored>,
-    /// True if the best of `tools` is near, but not near enough to be sure.
+    /// True if the best of `tools` is near, but not near enough to be sure, or does something else than
+    /// the request asks for.
     pub(crate) is_guess: bool,
 }
 
@@ -55,8 +57,8 @@ pub(crate) struct Ranking {
     context: Option<Vec<f32>>,
     /// The amount that learned requests add to a tool's similarity, or to the factor of its words; by place.
     pub(super) learned: BTreeMap<usize, f32>,
-    /// The maximum that words add to the similarity.
-    words_weight: f32,
+    /// What the request asks for.
+    operations: Operations,
     /// Stems of the query, to compare with names.
     stems: BTreeSet<String>,
     pub(crate) unknown_words: Vec<String>,
@@ -100,14 +102,14 @@ impl Ranking {
             .zip(&terms)
             .filter(|(_, term)| term.tools.is_empty());
         let stems = wanted.words.iter().map(|word| word.stem.clone()).collect();
-        let context = similar.as_ref().map(|it| context(generation, it));
+        let context = similar.as_ref().map(|it| context(generation, it, &stems));
         let mut scored = sums.score(&terms, similar.map(|it| it.tools));
         let learned = learned.map_or_else(BTreeMap::new, |it| {
             learned::raise(generation, it, (vector.as_ref(), &stems), &mut scored)
         });
         Self {
             has_similar: context.is_some(),
-            words_weight: words_weight(wanted.words.len()),
+            operations: Operations::of_request(text),
             context,
             learned,
             scored,
@@ -146,6 +148,11 @@ impl Ranking {
         let top = most(&tools, |tool| tool.score);
         tools.retain(|tool| tool.score >= top * share);
         self.order(generation, &mut tools, shown.max(SECOND_LOOK));
+        let does_else = |tool: &Scored| {
+            let operations = tool.entry(generation).operations();
+            !self.operations.meets(operations)
+        };
+        let is_guess = is_guess || tools.first().is_some_and(does_else);
         let is_unserved = tools.is_empty() || is_guess;
         ours.retain(|tool| {
             let rivals = !tools.is_empty() && tool.score >= top * OURS_SHARE_MIN;
@@ -236,6 +243,7 @@ impl Ranking {
         tools
     }
 
+    /// Returns the admitted tools with their scores: of embedding, words and server.
     fn admitted(&self, generation: &Generation, admits: impl Fn(&Entry) -> bool) -> Vec<Scored> {
         let tools = self.scored.iter().copied();
         let mut tools: Vec<Scored> = tools
@@ -251,7 +259,7 @@ impl Ranking {
         for tool in tools {
             tool.score = match &self.context {
                 Some(context) => {
-                    let words = self.words_weight * tool.lexical / best;
+                    let words = COVERED_WEIGHT * tool.coverage + WORDS_WEIGHT * tool.lexical / best;
                     tool.similar + words + context[tool.place as usize]
                 }
                 None => tool.lexical,
@@ -276,11 +284,7 @@ impl Ranking {
         }
         self.mix(front);
         for tool in front.iter_mut() {
-            let entry = tool.entry(generation);
-            if self.has_similar && self.names_server(entry) {
-                tool.score += SERVER_NAMED;
-            }
-            if entry.is_deprecated() {
+            if tool.entry(generation).is_deprecated() {
                 tool.score *= DEPRECATED;
             }
         }
@@ -289,8 +293,8 @@ impl Ranking {
 
     /// Returns a higher factor for a tool if the query spells out its name or its server's.
     pub(super) fn name_factor(&self, entry: &Entry) -> f32 {
-        let name = 1.0 + NAME_SPELT * self.score_spelling(entry.name_stems());
-        if self.names_server(entry) {
+        let name = 1.0 + NAME_SPELT * score_spelling(entry.name_stems(), &self.stems);
+        if names_product(entry, &self.stems) {
             name * (1.0 + SERVER_SPELT)
         } else {
             name
@@ -302,27 +306,23 @@ impl Ranking {
     pub(super) fn context_of(&self, place: usize) -> Option<f32> {
         self.context.as_ref().map(|context| context[place])
     }
+}
 
-    /// Returns true if the query contains the server's name, or another name that people use for it.
-    fn names_server(&self, entry: &Entry) -> bool {
-        let mut names = entry.server_stems().iter();
-        names.any(|name| self.score_spelling(name) >= 1.0)
-    }
+/// Returns true if a query with these words contains a name of the product of the tool's server.
+fn names_product(entry: &Entry, query: &BTreeSet<String>) -> bool {
+    let mut names = entry.product_names().iter();
+    names.any(|name| score_spelling(name, query) >= 1.0)
+}
 
-    /// Returns the share of a name's words that the query contains.
-    fn score_spelling(&self, stems: &BTreeSet<String>) -> f32 {
-        let held = stems
-            .iter()
-            .filter(|stem| self.stems.contains(*stem))
-            .count();
-        share(held, stems.len())
-    }
+/// Returns the share of a name's words that the query contains.
+fn score_spelling(name: &BTreeSet<String>, query: &BTreeSet<String>) -> f32 {
+    share(name.intersection(query).count(), name.len())
 }
 
 /// Returns the amount that each visible tool's server adds to its similarity: from the similarity of all
-/// its tools and of its recipe's description; less if it has many tools, of which some are similar to
-/// anything by chance.
-fn context(generation: &Generation, similar: &Similar) -> Vec<f32> {
+/// its tools and of its description; less if it has many tools, of which some are similar to anything by
+/// chance; more if the query names its product.
+fn context(generation: &Generation, similar: &Similar, query: &BTreeSet<String>) -> Vec<f32> {
     let mut context = Vec::with_capacity(similar.tools.len());
     let of_one_server = |a: &Arc<Entry>, b: &Arc<Entry>| a.at.server == b.at.server;
     let servers = generation.visible().chunk_by(of_one_server);
@@ -331,7 +331,10 @@ fn context(generation: &Generation, similar: &Similar) -> Vec<f32> {
         let sum: f32 = similar.definitions[begin..begin + tools.len()].iter().sum();
         let count = count(tools.len());
         let mean = sum / count;
-        let near = SERVER_NEAR * mean + SERVER_ABOUT * about.unwrap_or(mean);
+        let mut near = SERVER_NEAR * mean + SERVER_ABOUT * about.unwrap_or(mean);
+        if names_product(&tools[0], query) {
+            near += SERVER_NAMED;
+        }
         context.resize(begin + tools.len(), near - SERVER_SIZE * count.ln());
     }
     context
@@ -391,15 +394,6 @@ const WORDS_THAT_FIT: u32 = 2;
 
 /// The maximum number of built-in tools in one response, in addition to its page.
 const OURS_MAX: usize = 2;
-
-/// Returns the weight of words: high for a few words; in a long request the embedding counts more.
-fn words_weight(words: usize) -> f32 {
-    if words <= KEYWORDS_MAX {
-        KEYWORDS_WEIGHT
-    } else {
-        WORDS_WEIGHT
-    }
-}
 
 /// A long request names things that no tool resembles, so the required confidence falls with the number
 /// of words.

@@ -43,6 +43,43 @@ pub(super) fn split_steps(text: &str) -> Vec<String> {
     steps.map(text).collect()
 }
 
+/// Returns a request without a last clause that only says what its result is for: `read the readings, I
+/// want to plot them`. Only after an instruction: the last clause of a story is the request.
+pub(super) fn cut_purpose(text: &str) -> &str {
+    let asked = printable::first_chars(text, QUERY_CHARS_MAX);
+    let tokens: Vec<&str> = asked.split_inclusive(char::is_whitespace).collect();
+    let words: Vec<String> = tokens.iter().map(|token| bare(token)).collect();
+    if !begins_with_verb(&words) {
+        return text;
+    }
+    let is_purpose = |at: &usize| {
+        let mut words = words[*at..]
+            .iter()
+            .skip_while(|it| PURPOSE_LEADS.contains(&it.as_str()));
+        let is_mine = words.next().is_some_and(|it| it == "i" || it == "we");
+        is_mine
+            && words
+                .next()
+                .is_some_and(|it| INTENTIONS.contains(&it.as_str()))
+    };
+    let mut ends = (1..tokens.len()).filter(|at| ends_clause(tokens[*at - 1]));
+    match ends.find(is_purpose) {
+        Some(at) if says_enough(&tokens[..at]) => {
+            let length: usize = tokens[..at].iter().map(|token| token.len()).sum();
+            text[..length].trim_end_matches([' ', ',', ';'])
+        }
+        _ => text,
+    }
+}
+
+/// Words before the speaker in a clause of purpose: `so that I can`.
+const PURPOSE_LEADS: [&str; 5] = ["because", "so", "since", "that", "then"];
+
+/// Verbs after the speaker in a clause of purpose.
+const INTENTIONS: [&str; 9] = [
+    "can", "have", "intend", "must", "need", "plan", "want", "will", "would",
+];
+
 fn ends_clause(token: &str) -> bool {
     let token = token.trim_end_matches(' ');
     token.ends_with([',', '.', '!', '?', ';', '\n'])
@@ -61,7 +98,7 @@ fn says_enough(tokens: &[&str]) -> bool {
 }
 
 /// Lower case, without the punctuation around it.
-fn bare(token: &str) -> String {
+pub(super) fn bare(token: &str) -> String {
     let word = token.trim_matches(|c: char| !c.is_alphanumeric());
     word.to_lowercase()
 }
@@ -133,6 +170,25 @@ mod tests {
             "Show me the weather and then send it to Ana",
             &["Show me the weather", "and then send it to Ana"],
         );
+    }
+
+    #[test]
+    fn a_clause_about_the_purpose_of_an_instruction_is_left_out() {
+        let check = |text: &str, expected: &str| assert_eq!(cut_purpose(text), expected, "{text}");
+        check(
+            "Export the guest list, so that we can print it",
+            "Export the guest list",
+        );
+        check("list my songs; I need to sort them", "list my songs");
+        for text in [
+            "My parcel came twice, I want the money back",
+            "Send Ana the song, I like it",
+            "Do it, I want to see the forecast",
+            "list the songs that I want to hear",
+            "",
+        ] {
+            check(text, text);
+        }
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! Common words of requests, from `registry/requests.toml`.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
+
+use crate::words;
 
 type Words = HashSet<String>;
 
@@ -18,6 +20,22 @@ pub(super) struct Vocabulary {
     pub(super) object_starts: Words,
     pub(super) verbs: Words,
     pub(super) noun_verbs: Words,
+    pub(super) any_operation: Words,
+    /// The rows that have a verb or its stem, one bit each.
+    #[serde(deserialize_with = "read_rows")]
+    pub(super) operations: HashMap<String, u8>,
+}
+
+fn read_rows<'de, D: Deserializer<'de>>(from: D) -> Result<HashMap<String, u8>, D::Error> {
+    let mut rows = HashMap::new();
+    for (row, verbs) in Vec::<Vec<String>>::deserialize(from)?.iter().enumerate() {
+        for word in verbs.iter().flat_map(|verb| words::split(verb)) {
+            for text in HashSet::from([word.exact, word.stem]) {
+                *rows.entry(text).or_default() |= 1 << row;
+            }
+        }
+    }
+    Ok(rows)
 }
 
 pub(super) static VOCABULARY: LazyLock<Vocabulary> =

@@ -12,16 +12,17 @@ pub(super) const SLIP_TRUST: f32 = 0.6;
 pub(super) const PREFIX_TRUST: f32 = 0.4;
 pub(super) const SCORE_SHARE_MIN: f32 = 0.2;
 
-/// The most words of a keyword request.
-pub(super) const KEYWORDS_MAX: usize = 3;
-pub(super) const KEYWORDS_WEIGHT: f32 = 0.25;
-pub(super) const WORDS_WEIGHT: f32 = 0.12;
+/// The weight of the share of a request that a tool's words cover, and of the score of its words relative to
+/// the best tool's, beside the similarity. They and the weights of servers were fitted to the order of tools
+/// (docs/decisions/0035).
+pub(super) const COVERED_WEIGHT: f32 = 0.15;
+pub(super) const WORDS_WEIGHT: f32 = 0.05;
 /// The weight of a server's mean similarity in a tool's score.
-pub(super) const SERVER_NEAR: f32 = 0.3;
-/// The weight of its similarity to the recipe's description of the server.
+pub(super) const SERVER_NEAR: f32 = 0.2;
+/// The weight of the similarity of the server's description, else of its tools.
 pub(super) const SERVER_ABOUT: f32 = 0.1;
-pub(super) const SERVER_SIZE: f32 = 0.01;
-pub(super) const SERVER_NAMED: f32 = 0.1;
+pub(super) const SERVER_SIZE: f32 = 0.02;
+pub(super) const SERVER_NAMED: f32 = 0.105;
 /// The factor for a deprecated tool, which ranks it below its successor with the same description.
 pub(super) const DEPRECATED: f32 = 0.8;
 pub(super) const MEANT_SHARE_MIN: f32 = 0.4;

@@ -10,6 +10,7 @@ use crate::search::search_result::SearchResult;
 use crate::search::sums::coverage_factor;
 use crate::search::term::{Term, saturation};
 use crate::search::values;
+use crate::search::weights::COVERED_WEIGHT;
 
 /// Adds the evidence to every hit of a request in words.
 pub(super) fn explain(
@@ -40,39 +41,48 @@ fn evidence(
     };
     let index = generation.index();
     let length = index.lengths[place] / index.length_mean;
-    let (mut all, mut held, mut list) = (0.0, 0.0, Vec::new());
-    for word in &wanted.words {
-        let term = Term::of(index, word);
-        all += term.mass;
+    let ranking = Ranking::new(generation, wanted, text, query.learned.as_ref());
+    let adds = ranking.context_of(place);
+    let terms = wanted
+        .words
+        .iter()
+        .map(|word| (word, Term::of(index, word)));
+    let terms: Vec<_> = terms.collect();
+    let all: f32 = terms.iter().map(|(_, term)| term.mass).sum();
+    let (mut held, mut list) = (0.0, Vec::new());
+    for (word, term) in &terms {
         let times = term.tools.iter().find(|(tool, _)| *tool as usize == place);
         if let Some((_, times)) = times {
             held += term.mass;
             list.push(Evidence {
                 label: format!("\"{}\"", word.exact),
-                amount: term.weight * saturation(*times, length),
+                amount: match adds {
+                    Some(_) => COVERED_WEIGHT * term.mass / all.max(f32::MIN_POSITIVE),
+                    None => term.weight * saturation(*times, length),
+                },
             });
         }
     }
-    let coverage = if all > 0.0 { held / all } else { 1.0 };
-    list.push(Evidence {
-        label: format!("times: it covers {:.0} % of the request", 100.0 * coverage),
-        amount: coverage_factor(coverage),
-    });
-    let ranking = Ranking::new(generation, wanted, text, query.learned.as_ref());
-    list.push(Evidence {
-        label: "times: the request spells its name or server".to_owned(),
-        amount: ranking.name_factor(entry),
-    });
-    if let Some((_, similar)) = generation.similar(&values::with_kinds(text)) {
+    if let Some(adds) = adds {
+        if let Some((_, similar)) = generation.similar(&values::with_kinds(text)) {
+            list.push(Evidence {
+                label: "meaning: how near the request's, to which words add a little".to_owned(),
+                amount: similar.tools[place],
+            });
+        }
         list.push(Evidence {
-            label: "meaning: how near the request's, to which words add their share".to_owned(),
-            amount: similar.tools[place],
-        });
-    }
-    if let Some(adds) = ranking.context_of(place) {
-        list.push(Evidence {
-            label: "meaning: what its server adds, by all of its tools".to_owned(),
+            label: "meaning: what its server adds, by its name, description and tools".to_owned(),
             amount: adds,
+        });
+    } else {
+        let coverage = if all > 0.0 { held / all } else { 1.0 };
+        list.push(Evidence {
+            label: format!("times: it covers {:.0} % of the request", 100.0 * coverage),
+            amount: coverage_factor(coverage),
+        });
+        list.push(Evidence {
+            label: "times: the request spells its name or server".to_owned(),
+            amount: ranking.name_factor(entry),
         });
     }
     if let Some(gain) = ranking.learned.get(&place) {

@@ -231,6 +231,34 @@ fn the_nearest_tools_begin_with_a_harmless_one_and_hold_the_best_whatever_it_doe
 }
 
 #[test]
+fn a_tool_that_does_something_else_with_the_thing_is_a_guess() {
+    let folder = tempdir().unwrap();
+    let cook = [
+        "list-recipes: List recipes",
+        "create-recipe: Create a recipe",
+        "replace-recipe-steps: Replace the steps of a recipe. An erased recipe stays.",
+    ];
+    let registry = open(folder.path(), &["cook", "sheets"]);
+    let seat = "create_seat: Create a seat in a plan. It is not booked for two guests.";
+    let commit = |cook: &[&str]| {
+        let news = vec![news("cook", cook), news("sheets", &[seat])];
+        registry.commit(news, false, 1).unwrap();
+    };
+    let is_guess = |text: &str| {
+        let found = search_in(&registry, text);
+        assert_eq!(found.kind, MatchKind::Ranked, "{text}");
+        found.is_guess
+    };
+    commit(&cook);
+    assert!(is_guess("erase the recipe"));
+    assert!(is_guess("book a seat for two"));
+    assert!(!is_guess("add a recipe"));
+    assert!(!is_guess("list recipes"));
+    commit(&[&cook[..], &["delete-recipe: Delete a recipe"]].concat());
+    assert!(!is_guess("delete the recipe"));
+}
+
+#[test]
 fn a_step_that_nothing_fits_for_sure_is_told_as_a_guess_beside_others_that_are_sure() {
     let steps = ["send an sms", "frobnicate the widget"].map(str::to_owned);
     let found = search(&Query {
@@ -545,6 +573,26 @@ fn words_of_the_trade_and_nicknames_of_servers_are_understood() {
         ..Query::words("list")
     };
     assert!(registry.generation().unwrap().search(&other).without_filter);
+}
+
+#[test]
+fn a_request_that_names_a_product_prefers_every_server_of_it() {
+    let folder = tempdir().unwrap();
+    let mut rules = rules(&["a", "b", "c"]);
+    rules.servers[1].program = "@corp/zither-mcp".to_owned();
+    let registry = Registry::open(folder.path(), rules).unwrap();
+    let mut all = ["a", "b", "c"].map(|name| news(name, &["add_song: Add a song"]));
+    let reported = all[2].outcome.as_mut().unwrap();
+    reported.server_name = "Zither MCP Server".to_owned();
+    registry.commit(all.into(), false, 1).unwrap();
+    let found = search_in(&registry, "add a song with the zither");
+    let also = found.hits[0].also.iter().map(ToString::to_string);
+    assert_eq!(found.hits[0].entry.at.to_string(), "b/add_song");
+    assert_eq!(also.collect::<Vec<_>>(), ["c/add_song", "a/add_song"]);
+}
+
+fn search_in(registry: &Registry, text: &str) -> crate::SearchResult {
+    registry.generation().unwrap().search(&Query::words(text))
 }
 
 fn square() -> (TempDir, Registry) {
