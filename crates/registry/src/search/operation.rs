@@ -39,7 +39,10 @@ impl Operations {
     /// parameters, and by its example requests. A word of its name that can also be a noun counts only if
     /// there is no other verb: `list_messages` sends none.
     pub(crate) fn of_tool(entry: &Entry) -> Self {
-        let is_noun = |it: &words::Word| VOCABULARY.noun_verbs.contains(&it.exact);
+        let is_noun = |it: &words::Word| {
+            let singular = it.exact.trim_end_matches('s');
+            VOCABULARY.noun_verbs.contains(singular)
+        };
         let mut name = words::split(entry.tool.name());
         name.retain(|it| !it.is_joined);
         let mut operations = Self::of_words(name.iter().filter(|it| !is_noun(it)));
@@ -136,6 +139,9 @@ mod tests {
         check(true, "remove_song", "", &[]);
         check(false, "list_songs", "Lists songs", &[]);
         check(false, "list_messages", "Lists them", &[]);
+        let send = Operations::of_request("send");
+        assert!(!send.meets(of_tool("list_messages", "Lists them", &[])));
+        assert!(send.meets(of_tool("post_message", "", &[])));
         check(true, "edit_songs", "Updates or deletes songs", &[]);
         check(true, "edit_songs", "Changes songs", &["erase the last one"]);
         check(true, "manage_songs", "Changes songs", &[]);

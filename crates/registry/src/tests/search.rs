@@ -252,7 +252,7 @@ fn a_tool_that_does_something_else_with_the_thing_is_a_guess() {
     commit(&cook);
     assert!(is_guess("erase the recipe"));
     assert!(is_guess("book a seat for two"));
-    assert!(!is_guess("add a recipe"));
+    assert!(!is_guess("create a recipe"));
     assert!(!is_guess("list recipes"));
     commit(&[&cook[..], &["delete-recipe: Delete a recipe"]].concat());
     assert!(!is_guess("delete the recipe"));
