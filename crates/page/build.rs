@@ -50,6 +50,7 @@ fn main() -> io::Result<()> {
         encoder.write_all(&bytes)?;
         let place = out.join(format!("{at}.gz"));
         fs::write(&place, encoder.finish()?)?;
+        let place = place.to_str().expect("the folder's name is text");
         table.push_str(&format!(
             "    Asset {{ name: {name:?}, kind: {kind:?}, gzip: include_bytes!({place:?}) }},\n"
         ));

@@ -56,7 +56,9 @@ impl Entrance {
         let mut tokens = self.tokens.lock();
         if tokens.len() >= TOKENS_MAX {
             let oldest = (0..tokens.len()).min_by_key(|at| tokens[*at].used);
-            oldest.map(|at| tokens.remove(at).gone.cancel());
+            if let Some(at) = oldest {
+                tokens.remove(at).gone.cancel();
+            }
         }
         tokens.push(Token {
             digest: digest(&token),

@@ -31,13 +31,13 @@ pub(crate) const LOOK_CLOSELY_EVERY: Duration = Duration::from_secs(2);
 pub(crate) const ALIVE_EVERY: Duration = Duration::from_secs(15);
 
 /// The lifetime of a code: the time that a browser needs to start.
-pub(crate) const CODE_LIFETIME: Duration = Duration::from_secs(60);
+pub(crate) const CODE_LIFETIME: Duration = Duration::from_mins(1);
 
 /// The most codes that are valid at one time.
 pub(crate) const CODES_MAX: usize = 16;
 
 /// The time without a request after which a token ends.
-pub(crate) const TOKEN_IDLE: Duration = Duration::from_secs(12 * 3600);
+pub(crate) const TOKEN_IDLE: Duration = Duration::from_hours(12);
 
 /// The most tokens; the one that was used least recently ends first.
 pub(crate) const TOKENS_MAX: usize = 32;

@@ -432,18 +432,18 @@ impl CloseLook {
             .collect();
         let (login, needed) = self.logins.get(name).cloned().unwrap_or_default();
         let login_required = server.enabled && (needed || gateway.servers.needs_login(name));
-        let stale = known.and_then(|it| it.stale.as_ref());
+        let survey_failure = known.and_then(|it| it.stale.as_ref());
         let state = choose_state(server.enabled, login_required, known, states);
-        let last_error = processes.iter().filter(|it| it.state == "resting");
-        let last_error = last_error.filter_map(|it| it.last_error.clone()).next();
+        let mut last_error = processes.iter().filter(|it| it.state == "resting");
+        let last_error = last_error.find_map(|it| it.last_error.clone());
         let usage = self.usage.get(name.as_str()).copied().unwrap_or_default();
         ServerRow {
             name: name.to_string(),
             state,
-            why: last_error.or_else(|| stale.map(ToString::to_string)),
+            why: last_error.or_else(|| survey_failure.map(ToString::to_string)),
             next_step: match state {
                 "login required" => Some(format!("proxy login {name}")),
-                "failed" | "stale" | "resting" => stale
+                "failed" | "stale" | "resting" => survey_failure
                     .and_then(|it| it.hint.clone())
                     .or_else(|| Some(format!("proxy log {name}"))),
                 _ => None,

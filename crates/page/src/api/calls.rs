@@ -175,7 +175,6 @@ pub(crate) async fn read_result(call: Call<PartQuery, Nothing>) -> Result<CallRe
     run(&call.page.daemon.gateway, &input).await
 }
 
-#[expect(clippy::unused_async, reason = "a handler is asynchronous")]
 pub(crate) async fn cancel(call: Call<Nothing, Empty>) -> Result<Done, ApiError> {
     let id = call.path[0].parse().ok();
     let is_ended = id.is_some_and(|id| call.page.daemon.gateway.running_calls().end(id));

@@ -50,7 +50,6 @@ pub(crate) async fn list(call: Call<Nothing, Nothing>) -> Result<Clients, ApiErr
     })
 }
 
-#[expect(clippy::unused_async, reason = "a handler is asynchronous")]
 pub(crate) async fn end(call: Call<Nothing, Empty>) -> Result<Done, ApiError> {
     let number = call.path[0].parse().ok();
     let ended = number.and_then(|number| call.page.daemon.gateway.clients.end(number));

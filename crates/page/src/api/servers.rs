@@ -300,7 +300,6 @@ pub(crate) async fn add(call: Call<Nothing, NewServerRequest>) -> Result<Done, A
         .await
 }
 
-#[expect(clippy::unused_async, reason = "a handler is asynchronous")]
 pub(crate) async fn recipes(call: Call<RecipesQuery, Nothing>) -> Result<Recipes, ApiError> {
     let words = call.query.query.unwrap_or_default();
     let found: Vec<&Recipe> = if words.trim().is_empty() {

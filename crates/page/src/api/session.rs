@@ -35,12 +35,10 @@ pub(crate) struct Overview {
     state: State,
 }
 
-#[expect(clippy::unused_async, reason = "a handler is asynchronous")]
 pub(crate) async fn describe(call: Call<Nothing, Nothing>) -> Result<Object, ApiError> {
     Ok(Object(call.page.openapi.clone()))
 }
 
-#[expect(clippy::unused_async, reason = "a handler is asynchronous")]
 pub(crate) async fn begin(call: Call<Nothing, Code>) -> Result<Session, ApiError> {
     let token = call.page.entrance.trade(&call.body.code);
     let token = token.ok_or_else(|| {
@@ -53,7 +51,6 @@ pub(crate) async fn begin(call: Call<Nothing, Code>) -> Result<Session, ApiError
     })
 }
 
-#[expect(clippy::unused_async, reason = "a handler is asynchronous")]
 pub(crate) async fn end(call: Call<Nothing, Nothing>) -> Result<Reply, ApiError> {
     call.gone.cancel();
     Reply::json(&Done::new("the session has ended"))
