@@ -77,7 +77,9 @@ impl TestClient {
         Self {
             input: Some(input),
             lines: BufReader::new(lines).lines(),
-            session: tokio::spawn(serving),
+            session: tokio::spawn(async move {
+                serving.await;
+            }),
             stop,
             meta,
             last_id: 0,
