@@ -1,5 +1,6 @@
 //! The socket of a daemon, and a check that it is still at its path.
 
+mod hand_over;
 #[cfg(unix)]
 mod pass;
 #[cfg(unix)]
@@ -7,11 +8,12 @@ mod unix;
 #[cfg(windows)]
 mod windows;
 
-use std::{io, path::PathBuf, process::Stdio, time::Duration};
+use std::{io, path::PathBuf, time::Duration};
 
 use files::{FileId, private_folder};
 use parking_lot::Mutex;
 
+pub(crate) use self::hand_over::HandOver;
 #[cfg(unix)]
 pub(crate) use self::pass::{PASSES_LISTENERS, receive_listener, send_listener};
 use self::system::path_of_listener;
@@ -27,14 +29,6 @@ use self::unix as system;
 #[cfg(windows)]
 use self::windows as system;
 use crate::place;
-
-/// The means by which a daemon that we start gets its socket.
-pub(crate) struct HandOver {
-    /// Its stdin, which may be the socket.
-    pub(crate) stdin: Stdio,
-    /// The path at which it binds the socket itself; we hold the lock.
-    pub(crate) path: Option<PathBuf>,
-}
 
 /// The socket a daemon listens on, and its file.
 #[derive(Debug)]

@@ -17,7 +17,7 @@ use super::{
     http_error::HttpError,
     peer::{Arrival, ClientIdentity, is_here},
     places::Serving,
-    programs::TOOLS,
+    programs::{TOOLS, read_tools},
     reply::refuse,
     service::Service,
 };
@@ -79,7 +79,7 @@ impl Service {
                 let admitted = self.gate.check_token(head).await?;
                 match *method {
                     Method::GET | Method::HEAD => {
-                        Ok(self.read_tools(head, admitted.as_ref()).await)
+                        Ok(read_tools(&self.gateway, head, admitted.as_ref()).await)
                     }
                     _ => Err(HttpError::method("GET, HEAD")),
                 }

@@ -23,6 +23,6 @@ pub use self::{
         become_program, close_output, close_stdin, essential_variables, hide_streams_from_children,
         keep_apart, leave_terminal, rename, stay_behind,
     },
-    tree::Tree,
+    tree::JobTree as Tree,
     users::{is_same_user, own_user},
 };

@@ -114,7 +114,9 @@ impl Entry {
 
     /// Returns what the tool does to a thing.
     pub(crate) fn operations(&self) -> Operations {
-        *self.operations.get_or_init(|| Operations::of_tool(self))
+        *self
+            .operations
+            .get_or_init(|| Operations::of_tool(&self.tool, self.purpose(), &self.requests))
     }
 
     /// Returns the signature, `(owner: string, ...)`. It is computed on first use.

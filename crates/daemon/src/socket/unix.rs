@@ -15,7 +15,7 @@ use std::{
 use processes::pipes::{PipeReader, PipeWriter, split_socket};
 use rustix::process::geteuid;
 
-use super::HandOver;
+use super::hand_over::HandOver;
 
 /// A connection in the event loop.
 pub type Stream = tokio::net::UnixStream;

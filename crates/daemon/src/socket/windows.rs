@@ -25,7 +25,7 @@ use interprocess::os::windows::{
 use processes::pipes::{PipeReader, PipeWriter};
 use widestring::U16CString;
 
-use super::HandOver;
+use super::hand_over::HandOver;
 use crate::place::START_WAIT;
 
 /// A connection in the event loop.

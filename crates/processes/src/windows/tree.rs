@@ -20,12 +20,12 @@ use crate::{
 
 /// A child and all its descendants, which are in one job. Dropping the tree ends them.
 #[derive(Debug)]
-pub struct Tree {
+pub struct JobTree {
     child: Box<dyn ChildWrapper>,
     job: Arc<Job>,
 }
 
-impl Tree {
+impl JobTree {
     pub(super) fn new(child: Box<dyn ChildWrapper>, job: Arc<Job>) -> Self {
         Self { child, job }
     }
@@ -35,7 +35,7 @@ impl Tree {
         self.child.id()
     }
 
-    /// Returns the pipe on the first call; the caller closes it before [`Tree::stop`].
+    /// Returns the pipe on the first call; the caller closes it before [`JobTree::stop`].
     pub fn take_stdin(&mut self) -> Option<ChildStdin> {
         self.child.stdin().take()
     }
@@ -99,7 +99,7 @@ impl Tree {
 }
 
 /// Ends the processes when a start is abandoned or a runtime ends.
-impl Drop for Tree {
+impl Drop for JobTree {
     fn drop(&mut self) {
         let _ = self.child.start_kill();
     }

@@ -62,7 +62,7 @@ impl StatsArgs {
     pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
         with_gateway(global, async |gateway| {
             if !self.learned {
-                return self.print(gateway, global).await;
+                return self.print(gateway, global);
             }
             if self.reset {
                 gateway.catalog.usage.reset()?;
@@ -75,7 +75,7 @@ impl StatsArgs {
         })
     }
 
-    async fn print(&self, gateway: &Gateway, global: &Global) -> anyhow::Result<Exit> {
+    fn print(&self, gateway: &Gateway, global: &Global) -> anyhow::Result<Exit> {
         let by = match self.by {
             GroupBy::Tool => By::Tool,
             GroupBy::Server => By::Server,

@@ -1,6 +1,9 @@
 //! The operations that a request names and a tool has: create, read, update, delete, send, reserve.
 
-use crate::Entry;
+use std::borrow::Cow;
+
+use tool::Tool;
+
 use crate::limits::QUERY_CHARS_MAX;
 use crate::search::steps::bare;
 use crate::search::vocabulary::{VOCABULARY, is_request_word};
@@ -38,12 +41,12 @@ impl Operations {
     /// Returns the operations of a tool, by the verbs of its name, its purpose and the values of its
     /// parameters, and by its example requests. A word of its name that can also be a noun counts only if
     /// there is no other verb: `list_messages` sends none.
-    pub(crate) fn of_tool(entry: &Entry) -> Self {
+    pub(crate) fn of_tool(tool: &Tool, purpose: &str, requests: &[Cow<'static, str>]) -> Self {
         let is_noun = |it: &words::Word| {
             let singular = it.exact.trim_end_matches('s');
             VOCABULARY.noun_verbs.contains(singular)
         };
-        let mut name = words::split(entry.tool.name());
+        let mut name = words::split(tool.name());
         name.retain(|it| !it.is_joined);
         let mut operations = Self::of_words(name.iter().filter(|it| !is_noun(it)));
         if operations.0 == 0 {
@@ -55,13 +58,13 @@ impl Operations {
             }
             operations = Self::of_words(name.iter());
         }
-        let purpose = words::split(entry.purpose());
+        let purpose = words::split(purpose);
         operations.add(Self::of_words(purpose.iter().filter(|it| !is_noun(it))));
-        for parameter in tool::parameters(&entry.tool.input_schema()) {
+        for parameter in tool::parameters(&tool.input_schema()) {
             let values = parameter.enum_values.iter().flat_map(|it| words::split(it));
             operations.add(Self::of_words(values.collect::<Vec<_>>().iter()));
         }
-        for request in &entry.requests {
+        for request in requests {
             operations.add(Self::of_request(request));
         }
         operations
@@ -91,6 +94,7 @@ mod tests {
     use tool::{Tool, ToolRef};
 
     use super::*;
+    use crate::Entry;
     use crate::entry::Context;
 
     fn of_tool(name: &str, description: &str, requests: &[&'static str]) -> Operations {
