@@ -1,6 +1,6 @@
 //! The web page of a daemon, and its API.
 //!
-//! `proxy web` asks the daemon for an address with a code that is valid once ([`Page::open`]). The page
+//! `proxy web` asks the daemon for an address with a code that is valid once (`entrance.rs`). The page
 //! trades the code for a token, and uses the routes of one table (`routes.rs`), from which
 //! `openapi.json` is made. `guard.rs` has the conditions that every request fulfils, `live.rs` the
 //! stream of changes. The files of the page are in `assets/`, and are part of the program.

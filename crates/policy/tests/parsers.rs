@@ -37,7 +37,7 @@ const paths = texts.map(text => {
   const byte = code => text.includes(code) ? code : String.fromCharCode(parseInt(code.slice(1), 16));
   const asWritten = path => /^[\x00-\x7f]*$/.test(path)
     ? Buffer.from(path.replace(/%[0-9a-f]{2}/gi, byte), 'latin1').toString()
-    : path.replaceAll('%20', ' ');
+    : path.replaceAll('%20', text.includes('%20') ? '%20' : ' ');
   for (const make of [() => new URL(text), () => new URL(text, 'file://' + base + '/')]) {
     add(() => asWritten(file(make).pathname));
     add(() => decode(file(make).pathname));

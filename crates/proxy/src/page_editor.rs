@@ -319,7 +319,7 @@ mod tests {
         );
         check(
             add(json!({"address": "https://x.test/mcp", "name": "X Y"})),
-            "address",
+            "name",
         );
         check(add(json!({"recipe": "nothing-like-it"})), "recipe");
         check(
