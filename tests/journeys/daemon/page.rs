@@ -204,7 +204,7 @@ async fn a_code_is_for_the_page_alone_and_used_once() {
         (answer.status, error_of(&answer.json).as_str()),
         (401, "code_used")
     );
-    // None of these used up the code, and the first use does.
+    // A refused request leaves the code valid; the first accepted one uses it up.
     let session = trade(&code, &[]).await;
     let token = text_of(&session.json["token"]).to_owned();
     assert_eq!((session.status, token.len()), (200, 64));

@@ -35,7 +35,7 @@ pub(crate) struct Servers {
 pub(crate) struct Detail {
     server: ServerRow,
     launch: LaunchRow,
-    /// What it may write and reach, if that is restricted.
+    /// The folders and addresses that its sandbox allows; absent without one.
     sandbox: Option<String>,
     /// The last lines of its stderr.
     log: Vec<String>,

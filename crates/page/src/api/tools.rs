@@ -33,7 +33,7 @@ pub(crate) struct SearchQuery {
     category: Option<String>,
     /// Only tools with this tag.
     tag: Option<String>,
-    /// What the client with this name sees.
+    /// The view of the client with this name.
     client: Option<String>,
     /// The number of hits, at most 20; of a list, at most 10,000.
     limit: Option<usize>,

@@ -57,7 +57,7 @@ pub(crate) struct Ranking {
     context: Option<Vec<f32>>,
     /// The amount that learned requests add to a tool's similarity, or to the factor of its words; by place.
     pub(super) learned: BTreeMap<usize, f32>,
-    /// What the request asks for.
+    /// The operations that the request names.
     operations: Operations,
     /// Stems of the query, to compare with names.
     stems: BTreeSet<String>,
