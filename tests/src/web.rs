@@ -39,6 +39,8 @@ use crate::{
 #[derive(Clone)]
 pub struct Web {
     address: SocketAddr,
+    /// The path of MCP.
+    path: String,
     tls: Option<TlsConnector>,
     headers: HeaderMap,
     /// The name that the client sends in each request, in the modern era.
@@ -68,6 +70,7 @@ impl Web {
     pub fn new(address: SocketAddr) -> Self {
         let web = Self {
             address,
+            path: "/mcp".to_owned(),
             tls: None,
             headers: HeaderMap::new(),
             modern_name: None,
@@ -99,6 +102,13 @@ impl Web {
     pub fn at(mut self, address: SocketAddr) -> Self {
         self.address = address;
         self.with("host", &address.to_string())
+    }
+
+    /// Returns the client with another path of MCP, `/mcp/PROFILE`.
+    #[must_use]
+    pub fn under(mut self, path: &str) -> Self {
+        path.clone_into(&mut self.path);
+        self
     }
 
     /// Returns the id of its session.
@@ -208,7 +218,7 @@ impl Web {
 
     /// Posts a body unchanged.
     pub async fn post(&self, body: impl Into<Bytes>) -> Answer {
-        self.ask("POST", "/mcp", body).await
+        self.ask("POST", &self.path, body).await
     }
 
     /// Sends one request of any kind.

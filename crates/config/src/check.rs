@@ -140,8 +140,17 @@ impl Walk {
                 | ValueKind::TokenFiles,
                 DeValue::Table(table),
             ) => Some(self.read_templates(at, &key.kind, table)),
+            (ValueKind::Patterns, DeValue::Table(table)) => Some(self.read_patterns(at, table)),
             (ValueKind::Arguments, DeValue::Table(table)) => self.read_arguments(at, table),
-            (ValueKind::Rules, DeValue::Array(items)) => Some(self.read_rules(at, items)),
+            (ValueKind::ArgumentSettings, DeValue::Table(table)) => {
+                self.read_argument_settings(at, table)
+            }
+            (ValueKind::Rules, DeValue::Array(items)) => {
+                Some(self.read_tables(at, items, |it| policy::Rule::read(it, Some("/")).map(drop)))
+            }
+            (ValueKind::Quotas, DeValue::Array(items)) => {
+                Some(self.read_tables(at, items, |it| policy::Quota::read(it).map(drop)))
+            }
             (kind, value) => self.read_scalar(at, kind, value),
         }
     }
@@ -235,6 +244,7 @@ fn not_a_table(at: &At, found: &DeValue<'_>) -> Fault {
         "servers" => "write `[servers.NAME]`, one table per server".to_owned(),
         "servers.NAME" => format!("write `[{}]` and below it `command` or `url`", at.key),
         "clients" => "write `[clients.NAME]`, one table per client".to_owned(),
+        "profiles" => "write `[profiles.NAME]`, one table per profile".to_owned(),
         "commands" => "write `[commands.NAME]`, one table per program".to_owned(),
         "servers.NAME.overlay" => format!("write `[{}.TOOL]`, one table per tool", at.key),
         other => {

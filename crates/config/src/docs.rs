@@ -16,10 +16,12 @@ pub fn docs() -> String {
         "audit",
         "stats",
         "traces",
+        "redaction",
         "reindex",
         "search",
         "http",
         "clients.NAME",
+        "profiles.NAME",
         "daemon",
         "servers.NAME",
         "servers.NAME.overlay.TOOL",
@@ -91,13 +93,17 @@ fn holds(kind: &ValueKind) -> String {
             ValueKind::Variables => "table: variable = text with `${VAR}`",
             ValueKind::Headers => "table: header = text with `${VAR}`",
             ValueKind::Tokens => "table: name = text with `${VAR}`",
+            ValueKind::Patterns => "table: name = regular expression",
             ValueKind::TokenFiles => "table: name = file, with `${VAR}`",
             ValueKind::File => "file, with `${VAR}`",
             ValueKind::Listen => "address and port, or a port",
             ValueKind::Host => "name or address, with or without a port",
             ValueKind::Origin => "`https://HOST` or `http://HOST`, with its port, if any",
             ValueKind::Arguments => "table, converted to JSON",
-            ValueKind::Rules => "tables, one per rule: see below",
+            ValueKind::ArgumentSettings => {
+                "table of `{ fixed = VALUE }`, `{ default = VALUE }` or `{ hidden = true }`"
+            }
+            ValueKind::Rules | ValueKind::Quotas => "tables, one each: see below",
             _ => "text",
         }),
     }

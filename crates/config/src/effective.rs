@@ -83,9 +83,13 @@ fn mask(key: &KeySpec, value: Value) -> Value {
     };
     match (&key.kind, value) {
         // The layers have these as JSON text.
-        (ValueKind::Arguments | ValueKind::Rules, Value::String(json)) => {
-            serde_json::from_str(&json).unwrap_or(Value::String(json))
-        }
+        (
+            ValueKind::Arguments
+            | ValueKind::ArgumentSettings
+            | ValueKind::Rules
+            | ValueKind::Quotas,
+            Value::String(json),
+        ) => serde_json::from_str(&json).unwrap_or(Value::String(json)),
         (ValueKind::Choice(_), value) => value,
         (_, Value::String(text)) => mask_secrets(&text, Some(key.name())).into(),
         (_, Value::Array(items)) => mask_arguments(items.iter().filter_map(Value::as_str)).into(),

@@ -46,6 +46,11 @@ pub(super) static KEYS: &[KeySpec] = &[
         "rules that allow, ask about or deny calls; the first that matches decides",
     ),
     key(
+        "quotas",
+        ValueKind::Quotas,
+        "limits of calls, of tokens, and of repetitions of one call",
+    ),
+    key(
         "pin",
         ValueKind::Choice(&["warn", "hold", "off"]),
         "handling of tools that changed since their server was added or they were last reviewed. \
@@ -87,6 +92,20 @@ pub(super) static KEYS: &[KeySpec] = &[
         "traces.headers",
         ValueKind::Headers,
         "headers sent with every request to the collector, preferably with `${secret:NAME}`",
+    ),
+    key(
+        "redaction.enabled",
+        ValueKind::Switch,
+        "`true`: replace keys of well-known services, private keys, card numbers and your own \
+         `patterns` in everything that servers send, by `[redacted: github token]`",
+    )
+    .or("false")
+    .variable(),
+    key(
+        "redaction.patterns",
+        ValueKind::Patterns,
+        "your own patterns, regular expressions by the name that replaces them: `staff = \
+         'E-\\d{6}'`",
     ),
     key(
         "secrets.store",
@@ -332,6 +351,33 @@ pub(super) static KEYS: &[KeySpec] = &[
          is replaced by the next shorter one",
     )
     .or("\"servers\""),
+    key(
+        "profiles.NAME.allow",
+        ValueKind::List(&ValueKind::Glob),
+        "patterns of servers and categories whose tools a session with this profile sees. If not set, \
+         all that its client sees",
+    ),
+    key(
+        "profiles.NAME.deny",
+        ValueKind::List(&ValueKind::Glob),
+        "patterns of servers and categories whose tools it does not see",
+    ),
+    key(
+        "profiles.NAME.max_tokens",
+        TOKENS,
+        "longest result passed to it, if that of its client is not shorter",
+    ),
+    key(
+        "profiles.NAME.folders",
+        ValueKind::List(&ValueKind::Text),
+        "folders: the profile applies to each client that works in one of them, or below",
+    ),
+    key(
+        "profiles.NAME.callers",
+        ValueKind::List(&ValueKind::Glob),
+        "patterns of `token NAME` and `oauth SUBJECT`: the profile applies to each client over HTTP \
+         with such a credential",
+    ),
     key(
         "daemon.linger_s",
         count(0, 604_800, "seconds"),
@@ -611,6 +657,12 @@ pub(super) static KEYS: &[KeySpec] = &[
     )
     .variable(),
     key(
+        "servers.NAME.redact",
+        ValueKind::Switch,
+        "overrides `redaction.enabled` for this server",
+    )
+    .variable(),
+    key(
         "servers.NAME.tools.allow",
         ValueKind::List(&ValueKind::Glob),
         "patterns of the names of tools that are admitted. If not set, all",
@@ -619,6 +671,14 @@ pub(super) static KEYS: &[KeySpec] = &[
         "servers.NAME.tools.deny",
         ValueKind::List(&ValueKind::Glob),
         "patterns of the names of tools that are left out, even if `allow` matches",
+    ),
+    key(
+        "servers.NAME.arguments",
+        ValueKind::ArgumentSettings,
+        "arguments of the server's tools that the configuration sets, by their name. `fixed`: every \
+         call of a tool with this argument contains the value, and a call that sets it is refused; \
+         `hidden`: no call contains it; `default`: sent if a call leaves it out. Signatures and \
+         schemas show no fixed and no hidden argument",
     ),
     key(
         "servers.NAME.overlay.TOOL.title",
@@ -673,6 +733,12 @@ pub(super) static KEYS: &[KeySpec] = &[
         "`true`: leave the tool out of searches; it can still be called by name",
     )
     .or("false"),
+    key(
+        "servers.NAME.overlay.TOOL.arguments",
+        ValueKind::ArgumentSettings,
+        "the same as `arguments` of the server, for one tool; these settings win. A fixed value is \
+         sent even if the schema of the tool does not have the argument",
+    ),
     key(
         "servers.NAME.overlay.TOOL.timeout_s",
         SECONDS_OF_A_CALL,

@@ -108,7 +108,15 @@ impl Layer {
 fn defaults(servers: &[String]) -> Map<String, Value> {
     let mut values = defaults_of("");
     for name in [
-        "results", "search", "secrets", "audit", "stats", "reindex", "http", "daemon",
+        "results",
+        "search",
+        "secrets",
+        "audit",
+        "redaction",
+        "stats",
+        "reindex",
+        "http",
+        "daemon",
     ] {
         values.insert(name.to_owned(), defaults_of(name).into());
     }

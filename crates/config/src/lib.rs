@@ -28,6 +28,7 @@ mod mistake;
 mod overrides;
 mod paths;
 mod program;
+mod project;
 mod raw;
 mod rules;
 mod template;
@@ -48,6 +49,7 @@ pub use environment::Environment;
 pub use mistake::{ConfigError, Mistake, MistakePlace};
 pub use overrides::Overrides;
 pub use paths::default_path;
+pub use project::read_project;
 pub use variables::is_of_another_program;
 
 /// Reads the configuration. The only thing touched is the file; no folder is made.

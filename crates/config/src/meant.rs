@@ -8,13 +8,16 @@ use std::{
     time::Duration,
 };
 
-use fleet::{CommandDefinition, CommandSet, CommandTool, Launch, Sandbox, ServerSpec, Template};
+use fleet::{
+    CommandDefinition, CommandSet, CommandTool, Launch, Redaction, Sandbox, ServerSpec, Template,
+};
 use gateway::{
     AuditSettings, SearchSettings, ServerSettings, ToolLimits,
-    policy::{ClientPolicies, ClientRule},
+    policy::{ClientPolicies, ClientRule, ProfileSelector},
 };
 use registry::{Pin, ServerRules};
 use secrets::Keeping;
+use tool::ArgumentSetting;
 
 use super::{
     Config, Environment, Mistake, MistakePlace,
@@ -24,7 +27,9 @@ use super::{
     mistake::Fault,
     paths::{Folders, default_state_dir, from_home},
     program::find_program,
-    raw::{RawClient, RawConfig, RawOverlay, RawSandbox, RawServer, Semantic},
+    raw::{
+        RawClient, RawConfig, RawOverlay, RawProfile, RawRedaction, RawSandbox, RawServer, Semantic,
+    },
     template::{read_pairs, read_template},
     traces::read_traces,
 };
@@ -47,14 +52,21 @@ pub(super) fn read_config(
     let http = mistakes.note_in("http", listen::read_http(&raw.http, &folders));
     let traces = mistakes.note_in("traces", read_traces(&raw.traces));
     let clients = mistakes.note_in("clients", read_clients(raw.clients));
+    let clients = clients.and_then(|clients| {
+        let read = read_profiles(clients, &raw.profiles, &folders);
+        mistakes.note_in("profiles", read)
+    });
     let policy = read_policy(raw.policy, raw.rules.as_deref(), folders.env);
     let policy = mistakes.note("rules", policy);
+    let quotas = mistakes.note("quotas", read_quotas(raw.quotas.as_deref()));
     let state_dir = find_state_dir(raw.state_dir.as_deref(), file, &folders);
     let state_dir = mistakes.note("state_dir", state_dir);
     let keeping = read_keeping(&raw.secrets.store, secrets::HAS_KEYRING);
     let keeping = mistakes.note("secrets.store", keeping);
     let enrich = mistakes.note("search.enrich", read_words(raw.search.enrich.as_deref()));
-    match (state_dir, keeping, http, traces, clients, policy, enrich) {
+    match (
+        state_dir, keeping, http, traces, clients, policy, quotas, enrich,
+    ) {
         (
             Some(state_dir),
             Some(keeping),
@@ -62,6 +74,7 @@ pub(super) fn read_config(
             Some(traces),
             Some(clients),
             Some(policy),
+            Some(quotas),
             Some(enrich),
         ) if mistakes.0.is_empty() => Ok(Config {
             file: file.absolute.clone(),
@@ -79,6 +92,7 @@ pub(super) fn read_config(
                 survey_parallel: raw.reindex.parallel,
                 clients,
                 policy: Arc::new(policy),
+                quotas: Arc::new(quotas),
                 audit: AuditSettings {
                     bytes_max: raw.audit.keep_mib << 20,
                     arguments: raw.audit.arguments,
@@ -105,6 +119,8 @@ fn read_servers(
     mistakes: &mut Mistakes,
 ) -> Vec<ServerSettings> {
     let commands = std::mem::take(&mut raw.commands);
+    let redaction = read_redaction(&raw.redaction);
+    let redaction = mistakes.note("redaction.patterns", redaction);
     let read = |name: &String| {
         let mut server = raw.servers.remove(name)?;
         let launch = if name == "commands" && !commands.is_empty() {
@@ -112,7 +128,12 @@ fn read_servers(
         } else {
             read_launch(&server, folders)
         };
+        let is_redacted = server.redact.unwrap_or(raw.redaction.enabled);
         let server = launch.and_then(|it| read_server(name, server, it, raw.pin, folders));
+        let server = server.map(|mut it| {
+            it.spec.redaction = redaction.clone().filter(|_| is_redacted);
+            it
+        });
         mistakes.note(&format!("servers.{name}"), server)
     };
     order.iter().filter_map(read).collect()
@@ -157,6 +178,44 @@ fn read_policy(
     let rules = written.iter().map(read).collect::<Result<_, _>>();
     let rules = rules.map_err(|fault| Fault::bare(fault.to_string()))?;
     Ok(policy::Policy::new(preset, rules))
+}
+
+fn read_profiles(
+    mut clients: ClientPolicies,
+    raw: &BTreeMap<String, RawProfile>,
+    folders: &Folders<'_>,
+) -> Result<ClientPolicies, (String, Fault)> {
+    for (name, raw) in raw {
+        let rule = ClientRule {
+            max_tokens: raw.max_tokens,
+            allow: raw.allow.clone(),
+            deny: raw.deny.clone(),
+            ..ClientRule::default()
+        };
+        let folder = |path: &String| folders.resolve_folder(path).map(PathBuf::from);
+        let selected = raw.folders.iter().map(folder).collect::<Result<_, _>>();
+        let selector = ProfileSelector {
+            folders: selected.map_err(|fault| (format!("{name}.folders"), fault))?,
+            callers: raw.callers.clone(),
+        };
+        let added = clients.add_profile(name, &rule, selector);
+        added.map_err(|why| (name.clone(), Fault::bare(why)))?;
+    }
+    Ok(clients)
+}
+
+fn read_redaction(raw: &RawRedaction) -> Result<Arc<Redaction>, Fault> {
+    let read = Redaction::new(&raw.patterns);
+    let fault = |(name, why)| Fault::bare(format!("`{name}`: {why}"));
+    read.map(Arc::new).map_err(fault)
+}
+
+fn read_quotas(quotas: Option<&str>) -> Result<Vec<policy::Quota>, Fault> {
+    let written: Vec<serde_json::Map<String, serde_json::Value>> =
+        serde_json::from_str(quotas.unwrap_or("[]")).map_err(|it| Fault::bare(it.to_string()))?;
+    let quotas = written.iter().map(policy::Quota::read);
+    let quotas: Result<_, _> = quotas.collect();
+    quotas.map_err(|fault: policy::Fault| Fault::bare(fault.to_string()))
 }
 
 /// Splits the text of a command into words, as `${command:...}` does.
@@ -256,6 +315,7 @@ fn read_server(
         deny: raw.tools.deny,
         pin: raw.pin.unwrap_or(pin),
         overlays: read_overlays(&raw.overlay)?,
+        arguments: read_argument_settings(raw.arguments.as_deref())?,
     };
     Ok(ServerSettings {
         spec,
@@ -366,5 +426,19 @@ fn read_overlay(raw: &RawOverlay) -> Result<registry::Overlay, Fault> {
         notes: raw.notes.clone(),
         example: example.map_err(|error| Fault::bare(error.to_string()))?,
         hidden: raw.hidden,
+        arguments: read_argument_settings(raw.arguments.as_deref())?,
     })
+}
+
+fn read_argument_settings(
+    written: Option<&str>,
+) -> Result<BTreeMap<String, ArgumentSetting>, Fault> {
+    let written: BTreeMap<String, serde_json::Value> =
+        serde_json::from_str(written.unwrap_or("{}"))
+            .map_err(|error| Fault::bare(error.to_string()))?;
+    let read = |(name, it): (String, serde_json::Value)| {
+        let fault = |what| Fault::bare(format!("`arguments.{name}`: {what}"));
+        Ok((name.clone(), ArgumentSetting::read(&it).map_err(fault)?))
+    };
+    written.into_iter().map(read).collect()
 }

@@ -18,10 +18,13 @@ pub(super) struct RawConfig {
     pub(super) pin: Pin,
     /// JSON text, because a layer would sort the keys of a table.
     pub(super) rules: Option<String>,
+    /// JSON text, like the rules.
+    pub(super) quotas: Option<String>,
     pub(super) results: results::ResultSettings,
     pub(super) search: RawSearch,
     pub(super) secrets: RawSecrets,
     pub(super) audit: RawAudit,
+    pub(super) redaction: RawRedaction,
     pub(super) stats: RawStats,
     pub(super) reindex: RawReindex,
     #[serde(default)]
@@ -29,6 +32,8 @@ pub(super) struct RawConfig {
     pub(super) http: RawHttp,
     #[serde(default)]
     pub(super) clients: BTreeMap<String, RawClient>,
+    #[serde(default)]
+    pub(super) profiles: BTreeMap<String, RawProfile>,
     pub(super) daemon: RawDaemon,
     #[serde(default)]
     pub(super) servers: BTreeMap<String, RawServer>,
@@ -50,6 +55,24 @@ pub(super) struct RawAudit {
     pub(super) arguments: KeptArguments,
     /// 0: no log.
     pub(super) keep_mib: u64,
+}
+
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct RawProfile {
+    pub(super) allow: Vec<String>,
+    pub(super) deny: Vec<String>,
+    pub(super) max_tokens: Option<u64>,
+    pub(super) folders: Vec<String>,
+    pub(super) callers: Vec<String>,
+}
+
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawRedaction {
+    pub(super) enabled: bool,
+    #[serde(default)]
+    pub(super) patterns: BTreeMap<String, String>,
 }
 
 #[derive(Debug, serde::Deserialize)]
@@ -177,8 +200,11 @@ pub(super) struct RawServer {
     pub(super) max_concurrent_calls: usize,
     pub(super) retry_safe_calls: bool,
     pub(super) max_tokens: Option<u64>,
+    pub(super) redact: Option<bool>,
     #[serde(default)]
     pub(super) tools: RawTools,
+    /// JSON text, like an example.
+    pub(super) arguments: Option<String>,
     #[serde(default)]
     pub(super) overlay: BTreeMap<String, RawOverlay>,
 }
@@ -234,6 +260,8 @@ pub(super) struct RawOverlay {
     /// JSON text, because a layer would sort the keys of a table.
     pub(super) example: Option<String>,
     pub(super) hidden: bool,
+    /// JSON text, like an example.
+    pub(super) arguments: Option<String>,
     pub(super) timeout_s: Option<u64>,
     pub(super) max_tokens: Option<u64>,
 }

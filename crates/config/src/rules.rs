@@ -36,8 +36,11 @@ pub(super) fn read(kind: &ValueKind, written: Written<'_>) -> Result<Value, Faul
             | ValueKind::Headers
             | ValueKind::Tokens
             | ValueKind::TokenFiles
+            | ValueKind::Patterns
             | ValueKind::Arguments
-            | ValueKind::Rules,
+            | ValueKind::ArgumentSettings
+            | ValueKind::Rules
+            | ValueKind::Quotas,
             _,
         ) => Err(explain_misfit(kind, written)),
         (_, Written::Text(text)) => match check(kind, text) {
@@ -362,8 +365,10 @@ impl ValueKind {
             ValueKind::Headers => "a table of headers".to_owned(),
             ValueKind::Tokens => "a table of tokens".to_owned(),
             ValueKind::TokenFiles => "a table of files".to_owned(),
-            ValueKind::Arguments => "a table of arguments".to_owned(),
+            ValueKind::Patterns => "a table of patterns".to_owned(),
+            ValueKind::Arguments | ValueKind::ArgumentSettings => "a table of arguments".to_owned(),
             ValueKind::Rules => "tables `[[rules]]`".to_owned(),
+            ValueKind::Quotas => "tables `[[quotas]]`".to_owned(),
             _ => "text".to_owned(),
         }
     }

@@ -9,7 +9,10 @@ use tokio::{
 };
 
 use fleet::Variables;
-use gateway::shell::ShellRequest;
+use gateway::{
+    policy::{ClientPolicies, ProjectRule},
+    shell::ShellRequest,
+};
 
 use super::{
     identity::Build,
@@ -39,6 +42,35 @@ pub struct Hello {
     pub purpose: Purpose,
 }
 
+/// The limits that a client sets for itself.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Narrowing {
+    /// The profile of `serve --profile`.
+    pub profile: Option<String>,
+    /// The file of the project that it works in.
+    pub project: Option<ProjectRule>,
+}
+
+impl Narrowing {
+    /// Returns the name of a profile that these settings do not have.
+    pub fn find_unknown(&self, clients: &ClientPolicies) -> Option<&str> {
+        let of_project = self.project.as_ref().and_then(|it| it.profile.as_ref());
+        let named = [self.profile.as_ref(), of_project].into_iter().flatten();
+        let is_known = |name: &str| clients.profiles().any(|(known, _)| known == name);
+        named.map(String::as_str).find(|name| !is_known(name))
+    }
+
+    /// Returns the error about a profile that is not configured.
+    pub fn explain_unknown(name: &str, clients: &ClientPolicies) -> String {
+        let known: Vec<&str> = clients.profiles().map(|(name, _)| name).collect();
+        let next = match known.as_slice() {
+            [] => "the configuration has no table `[profiles.NAME]`".to_owned(),
+            known => format!("there are: {}", known.join(", ")),
+        };
+        format!("no profile {name:?}; {next}")
+    }
+}
+
 /// The purpose of a client of the daemon.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -50,6 +82,8 @@ pub enum Purpose {
         /// Its environment: all of it, since the configuration may name other variables while the
         /// session lasts.
         variables: Variables,
+        /// The profile and the project of the client.
+        narrowing: Narrowing,
     },
     /// Asks for the connected clients and their servers.
     Status,

@@ -27,7 +27,7 @@ use tracing::{debug, info, warn};
 
 use super::{
     DaemonSettings,
-    hello::{CLIENT_VARIABLE, DaemonReply, Hello, Purpose, receive_line, send_line},
+    hello::{CLIENT_VARIABLE, DaemonReply, Hello, Narrowing, Purpose, receive_line, send_line},
     identity::Build,
     launch::Report,
     listeners::{Holder, Listeners, ReadSettings},
@@ -294,8 +294,24 @@ impl Daemon {
                 let answer = self.answer_other_build(&hello.build).await;
                 send_line(&mut stream, &answer).await
             }
-            Purpose::Session { cwd, variables } => {
-                let connection = connection_of(cwd, variables, hello.pid, "stdio");
+            Purpose::Session {
+                cwd,
+                variables,
+                narrowing,
+            } => {
+                let clients = &self.gateway.settings().clients;
+                if let Some(name) = narrowing.find_unknown(clients) {
+                    let text = Narrowing::explain_unknown(name, clients);
+                    let is_usage = false;
+                    let refused = DaemonReply::Refused(Report { is_usage, text });
+                    let _ = send_line(&mut stream, &refused).await;
+                    return;
+                }
+                let connection = Connection {
+                    profile: narrowing.profile.map(Arc::from),
+                    project: narrowing.project.map(Arc::new),
+                    ..connection_of(cwd, variables, hello.pid, "stdio")
+                };
                 return self.serve(stream, connection).await;
             }
             Purpose::Shell {

@@ -6,7 +6,7 @@ use anyhow::{Context as _, anyhow};
 use tool::Digest;
 
 use crate::{
-    hello::{DaemonReply, Purpose, greet},
+    hello::{DaemonReply, Narrowing, Purpose, greet},
     identity::{Build, Identity},
     launch::{Report, connect_or_start},
     place::DaemonFolder,
@@ -25,6 +25,8 @@ pub struct Route {
     pub place: DaemonFolder,
     /// The name of our client, in place of the one that it announces.
     pub client: Option<String>,
+    /// The profile and the project of our client.
+    pub narrowing: Narrowing,
 }
 
 /// The reason why there is no daemon.

@@ -295,6 +295,7 @@ async fn open(route: &Route, say: fn(&str)) -> Result<Link, NoDaemon> {
     let purpose = Purpose::Session {
         cwd: std::env::current_dir().ok(),
         variables,
+        narrowing: route.narrowing.clone(),
     };
     let reached = reach(route, &purpose).await?;
     reached.warn_of_log_filter(route, say);

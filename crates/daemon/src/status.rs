@@ -12,7 +12,7 @@ pub use fleet::RunState;
 use fleet::{ServerState, Sharing, WaitingQuestion};
 use gateway::{
     Gateway, LoginStatus, Weight, clients::ConnectedClient, describe_login, find_idle_rules,
-    list_known_names,
+    list_known_names, policy::ClientPolicies,
 };
 use serde::{Deserialize, Serialize};
 
@@ -140,6 +140,9 @@ pub struct ClientStatus {
     pub pid: Option<u32>,
     /// Its working directory.
     pub cwd: Option<PathBuf>,
+    /// Its profiles, each with the reason: `work (serve --profile)`.
+    #[serde(default)]
+    pub profiles: Vec<String>,
     /// The time at which it connected, in seconds since 1970.
     pub since: u64,
     /// The number of its calls.
@@ -290,7 +293,10 @@ pub(crate) fn read_status(gateway: &Gateway, facts: DaemonFacts<'_>) -> DaemonSt
         log: log::path(&settings.state_dir),
         meaning: count_embedded(gateway),
         traces: describe_traces(gateway),
-        clients: clients.iter().map(describe_client).collect(),
+        clients: clients
+            .iter()
+            .map(|client| describe_client(client, &gateway.settings().clients))
+            .collect(),
         scripts: describe_scripts(gateway),
         servers: states
             .map(|state| describe_server(gateway, state, &names))
@@ -352,8 +358,9 @@ fn name(client: &Arc<ConnectedClient>) -> String {
     named.unwrap_or_else(|| "unnamed".to_owned())
 }
 
-fn describe_client(client: &Arc<ConnectedClient>) -> ClientStatus {
+fn describe_client(client: &Arc<ConnectedClient>, policies: &ClientPolicies) -> ClientStatus {
     let info = client.info();
+    let profiles = policies.choose(&client.connection).into_iter();
     ClientStatus {
         number: client.number,
         name: info.map(|info| info.name.clone()),
@@ -361,6 +368,9 @@ fn describe_client(client: &Arc<ConnectedClient>) -> ClientStatus {
         transport: client.connection.transport.to_owned(),
         pid: client.connection.pid,
         cwd: client.connection.cwd.clone(),
+        profiles: profiles
+            .map(|(name, why)| format!("{name} ({why})"))
+            .collect(),
         since: to_s(client.since),
         calls: client.calls(),
     }

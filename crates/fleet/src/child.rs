@@ -282,6 +282,7 @@ fn fill(spec: &ServerSpec, variables: &Variables) -> Result<Filled, Failure> {
         .chain(proxies::secrets());
     let args: Vec<String> = args.iter().map(&expand).collect::<Result<_, _>>()?;
     let mask = Mask::new(secrets.chain(secrets_in(&args, &configured)));
+    let mask = mask.with_redaction(spec.redaction.clone());
     let mut passed: Vec<String> = env.keys().cloned().collect();
     passed.retain(|name| is_named(name, &spec.inherit_env));
     passed.extend(configured.iter().map(|(name, _)| name.clone()));

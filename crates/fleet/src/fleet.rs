@@ -109,6 +109,11 @@ impl Servers for Fleet {
             let found = self.roster.find(server, client, asks)?;
             let patience = Patience::new(&found.spec, request);
             let request = patience.watch(request);
+            let redaction = found.spec.redaction.clone();
+            let request = match &redaction {
+                Some(redaction) => redaction.watch(request),
+                None => request,
+            };
             let mut progress = Progress {
                 server: found.clone(),
                 ran: Ran::No,
@@ -132,7 +137,10 @@ impl Servers for Fleet {
                 })
             });
             progress.server.vitals.count(answer.as_ref().err());
-            answer
+            match redaction {
+                Some(redaction) => Ok(redaction.result(answer?).await),
+                None => answer,
+            }
         }
         .boxed()
     }

@@ -178,6 +178,7 @@ impl Opening<'_> {
         };
         let guess = guess.unwrap_or_else(|| Spoken::default().alternative());
         let site = site.with_login(credential.clone());
+        let site = site.with_redaction(spec.redaction.clone());
         let on_list_changed = Arc::clone(self.on_list_changed);
         let opening = open_remote(site, &guess, on_list_changed, self.asking);
         let opened = timeout(patience, opening).await;

@@ -5,7 +5,7 @@ use std::{cmp::Reverse, collections::VecDeque, ops::Range, sync::Arc};
 
 use parking_lot::RwLock;
 
-use crate::forms;
+use crate::{Redaction, forms};
 
 /// A value of at least this many bytes is masked everywhere, in every form.
 const SECRET_BYTES_MIN: usize = 8;
@@ -35,6 +35,8 @@ pub struct Mask {
     words: Vec<String>,
     /// The last tokens that were sent.
     sent: Arc<RwLock<VecDeque<Mask>>>,
+    /// The patterns that are replaced besides.
+    redaction: Option<Arc<Redaction>>,
 }
 
 impl Mask {
@@ -58,7 +60,13 @@ impl Mask {
             forms,
             words,
             sent: Arc::default(),
+            redaction: None,
         }
+    }
+
+    /// Replaces the patterns of a redaction as well.
+    pub(crate) fn with_redaction(self, redaction: Option<Arc<Redaction>>) -> Self {
+        Self { redaction, ..self }
     }
 
     /// Masks a token that is sent from now on, and the last few before it.
@@ -81,6 +89,13 @@ impl Mask {
 
     /// Masks the values in a text.
     pub fn apply(&self, text: &str) -> String {
+        match &self.redaction {
+            Some(redaction) => redaction.text(&self.apply_values(text)).into_owned(),
+            None => self.apply_values(text),
+        }
+    }
+
+    fn apply_values(&self, text: &str) -> String {
         let hide = |text: String, form: &String| {
             if text.contains(form.as_str()) {
                 return text.replace(form.as_str(), HIDDEN);

@@ -1,12 +1,12 @@
 //! Specifications of servers, which have all inputs of a start. A [`ServerSpec`] is always checked.
 
-use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
+use std::{num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};
 
 use jsonrpc::mcp::{Revision, Transport};
 use serde::Deserialize;
 use tool::ServerName;
 
-use crate::{CommandSet, LoginSpec, Template};
+use crate::{CommandSet, LoginSpec, Redaction, Template};
 
 /// A server we can start or connect.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +41,8 @@ pub struct ServerSpec {
     pub sandbox: Option<Sandbox>,
     /// The image of the container that its process runs in, if it does.
     pub image: Option<Template>,
+    /// The patterns that are replaced in everything it sends, if it is redacted.
+    pub redaction: Option<Arc<Redaction>>,
     /// The configuration of the login, for a remote server that asks for one.
     pub login: LoginSpec,
     /// The variables that the child inherits besides the usual few: names, where a `*` at the end matches
@@ -142,6 +144,7 @@ impl ServerSpec {
             retries_safe_calls: false,
             sandbox: None,
             image: None,
+            redaction: None,
             login: LoginSpec::default(),
             inherit_env: Vec::new(),
             spoken: None,

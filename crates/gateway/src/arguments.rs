@@ -37,7 +37,7 @@ pub(super) async fn check_arguments(
         within(limit, entry, checking).await?
     };
     match verdict {
-        Ok(None) => Ok(input.into_json()),
+        Ok(None) => Ok(complete(entry, input)),
         Ok(Some(mended)) => Ok(json_of(&mended)),
         Err(violations) => Err(invalid(entry, violations)),
     }
@@ -85,8 +85,45 @@ fn is_quick(entry: &Entry, map: &Map<String, Value>) -> bool {
     checker.is_quick(map) && sole_object(map).is_none_or(|inner| checker.is_quick(&inner))
 }
 
+/// Adds the arguments that the configuration sets, in front of those that came.
+fn complete(entry: &Entry, input: Input) -> Json {
+    if entry.argument_settings.is_empty() {
+        return input.into_json();
+    }
+    let map = input.to_map();
+    let added = entry.argument_settings.complete(&map);
+    match input {
+        _ if added.is_empty() => input.into_json(),
+        Input::AsSent(raw) if !map.is_empty() => {
+            let (_, members) = raw.get().split_once('{').expect("it is an object");
+            let added = json_of(&added);
+            let (added, _) = added.as_str().rsplit_once('}').expect("it is an object");
+            Json::of_built(format!("{added},{members}"))
+        }
+        _ => json_of(&with_settings(entry, map)),
+    }
+}
+
+/// Checks the arguments together with those that the configuration sets. No form of a call sets these.
+fn check(entry: &Entry, map: &Map<String, Value>) -> CheckResult {
+    if entry.argument_settings.is_empty() {
+        return entry.checker().check(map);
+    }
+    let refused = entry.argument_settings.refuse(map);
+    if !refused.is_empty() {
+        return Err(refused);
+    }
+    let mut whole = map.clone();
+    whole.extend(entry.argument_settings.complete(map));
+    let checked = entry.checker().check(&whole);
+    checked.map_err(|mut violations| {
+        entry.argument_settings.explain(map, &mut violations);
+        violations
+    })
+}
+
 fn verdict(entry: &Entry, map: &Map<String, Value>) -> CheckResult {
-    let violations = match entry.checker().check(map) {
+    let violations = match check(entry, map) {
         Err(violations) => violations,
         fine => return fine,
     };
@@ -97,17 +134,14 @@ fn verdict(entry: &Entry, map: &Map<String, Value>) -> CheckResult {
 /// Unwraps `{"arguments": {...}}` if the tool has no such argument and accepts the inner object.
 fn take_off_wrapper(entry: &Entry, map: &Map<String, Value>) -> Option<Map<String, Value>> {
     let inner = sole_object(map)?;
-    match entry.checker().check(&inner) {
-        Ok(None) => Some(inner),
-        Ok(Some(coerced)) => Some(coerced),
-        Err(_) => None,
-    }
+    let coerced = check(entry, &inner).ok()?;
+    Some(coerced.unwrap_or_else(|| with_settings(entry, inner)))
 }
 
 /// Wraps arguments for a tool whose one parameter has the name that an envelope uses for all
 /// arguments (`params`): the wrapper was left out, or the envelope parser removed it.
 fn put_in_wrapper(entry: &Entry, map: &Map<String, Value>) -> Option<Map<String, Value>> {
-    let parameters = tool::parameters(&entry.tool.input_schema());
+    let parameters = tool::parameters(&entry.input_schema());
     let [parameter] = parameters.as_slice() else {
         return None;
     };
@@ -116,10 +150,13 @@ fn put_in_wrapper(entry: &Entry, map: &Map<String, Value>) -> Option<Map<String,
     }
     let whole = Value::Object(map.clone());
     let outer = Map::from_iter([(parameter.name.clone(), whole)]);
-    match entry.checker().check(&outer) {
-        Ok(mended) => Some(mended.unwrap_or(outer)),
-        Err(_) => None,
-    }
+    let mended = check(entry, &outer).ok()?;
+    Some(mended.unwrap_or_else(|| with_settings(entry, outer)))
+}
+
+fn with_settings(entry: &Entry, mut map: Map<String, Value>) -> Map<String, Value> {
+    map.extend(entry.argument_settings.complete(&map));
+    map
 }
 
 fn invalid(entry: &Entry, violations: Vec<Violation>) -> ToolError {
@@ -133,7 +170,21 @@ fn invalid(entry: &Entry, violations: Vec<Violation>) -> ToolError {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test that fails says so")]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+
+    /// The same tool on a server whose arguments the configuration sets.
+    fn entry_with(presets: &Value, schema: &Value) -> Arc<Entry> {
+        let mut entry = Arc::into_inner(entry(schema)).unwrap();
+        let read = |(name, it): (&String, &Value)| {
+            (name.clone(), tool::ArgumentSetting::read(it).unwrap())
+        };
+        let of_server = presets.as_object().unwrap().iter().map(read).collect();
+        entry.argument_settings =
+            tool::ArgumentSettings::new(&of_server, &BTreeMap::new(), &schema.to_string());
+        Arc::new(entry)
+    }
 
     fn entry(schema: &Value) -> Arc<Entry> {
         let definition = serde_json::json!({"name": "t", "inputSchema": schema});
@@ -165,6 +216,67 @@ mod tests {
         assert_eq!(passed.as_str(), r#"{"params":{"id":7}}"#);
         let error = send(serde_json::json!({"ident": 7})).await.unwrap_err();
         assert_eq!(error.code(), "invalid_input");
+    }
+
+    #[tokio::test]
+    async fn arguments_of_the_configuration_are_part_of_every_form_of_a_call() {
+        let schema = serde_json::json!({"type": "object", "required": ["owner", "repo"],
+            "properties": {"owner": {"type": "string"}, "repo": {"type": "string"},
+                "limit": {"type": "integer"}, "debug": {"type": "boolean"}}});
+        let presets = serde_json::json!({"owner": {"fixed": "acme"}, "limit": {"default": 20},
+            "debug": {"hidden": true}});
+        let entry = entry_with(&presets, &schema);
+        let send = async |arguments: &str| {
+            let raw = serde_json::value::RawValue::from_string(arguments.to_owned()).unwrap();
+            let sent = check_arguments(&entry, Input::AsSent(raw), None).await;
+            sent.map(|it| it.as_str().to_owned())
+        };
+        let check = async |arguments: &str, expected: &str| {
+            assert_eq!(send(arguments).await.unwrap(), expected);
+        };
+        check(
+            r#"{ "repo": "x\u002fy" }"#,
+            r#"{"limit":20,"owner":"acme", "repo": "x\u002fy" }"#,
+        )
+        .await;
+        check(
+            r#"{"limit":1e0,"repo":"x"}"#,
+            r#"{"owner":"acme","limit":1e0,"repo":"x"}"#,
+        )
+        .await;
+        check(
+            r#"{"repo":"x","limit":"7"}"#,
+            r#"{"repo":"x","limit":7,"owner":"acme"}"#,
+        )
+        .await;
+        check(
+            r#"{"arguments":{"repo":"x"}}"#,
+            r#"{"repo":"x","limit":20,"owner":"acme"}"#,
+        )
+        .await;
+        for refused in [
+            r#"{"owner":"acme","repo":"x"}"#,
+            r#"{"own\u0065r":"evil","repo":"x"}"#,
+            r#"{"repo":"x","owner":null}"#,
+            r#"{"arguments":{"repo":"x","owner":"evil"}}"#,
+            r#"{"repo":"x","debug":false}"#,
+        ] {
+            assert!(send(refused).await.is_err(), "{refused}");
+        }
+        let error = send(r#"{"owner":"x"}"#).await.unwrap_err();
+        let says = "owner: the configuration sets this argument; leave it out";
+        assert!(error.to_string().contains(says), "{error}");
+        assert_eq!(entry.signature(), "(repo: string, limit?: integer=20)");
+    }
+
+    #[tokio::test]
+    async fn a_wrong_value_of_the_configuration_is_told_with_its_key() {
+        let schema = serde_json::json!({"properties": {"limit": {"type": "integer"}}});
+        let entry = entry_with(&serde_json::json!({"limit": {"fixed": "many"}}), &schema);
+        let input = Input::Built(Map::new());
+        let error = check_arguments(&entry, input, None).await.unwrap_err();
+        let says = "(the configuration sets it: `arguments.limit`)";
+        assert!(error.to_string().contains(says), "{error}");
     }
 
     /// A call that nobody polls beyond its first step, while every turn beside the event loop is

@@ -98,6 +98,7 @@ impl<'a> AuthorizationRequest<'a> {
     fn subject<'s>(&'s self, context: &'s CallContext) -> Subject<'s> {
         Subject {
             client: &context.policy.name,
+            profiles: &context.policy.profiles,
             server: self.server.as_str(),
             kind: self.kind,
             name: self.name,
@@ -364,6 +365,7 @@ fn find_allowance(
 ) -> Result<Allowance, NotAllowable> {
     let subject = Subject {
         client: client.unwrap_or_default(),
+        profiles: &[],
         server: asked.server.as_str(),
         kind: asked.kind,
         name: asked.name,

@@ -357,7 +357,7 @@ impl Catalog {
             && !built_in::is_own(entry)
             && self.settings().keeps_stats
         {
-            let schema = entry.tool.input_schema();
+            let schema = entry.input_schema();
             let wrong = tool::wrong_arguments(&schema, violations);
             self.usage.record_wrong(&entry.at, wrong);
         }

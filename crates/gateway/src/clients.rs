@@ -15,6 +15,8 @@ use jsonrpc::{Fields, text_of};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
+use crate::policy::ProjectRule;
+
 /// The connection of one client.
 #[derive(Debug, Clone, Default)]
 pub struct Connection {
@@ -36,6 +38,10 @@ pub struct Connection {
     /// The table of `[clients]` that applies to it, whatever name it announces; `None`: that name's
     /// table.
     pub rule: Option<Arc<str>>,
+    /// The profile that its start command or its address names.
+    pub profile: Option<Arc<str>>,
+    /// The file of the project that it works in.
+    pub project: Option<Arc<ProjectRule>>,
     /// Its person uses this machine, so that a browser redirect to this machine reaches us.
     pub is_here: bool,
     /// The client sends one request and disconnects: it is in no list, and has no servers of its

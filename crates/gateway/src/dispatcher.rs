@@ -1,4 +1,4 @@
-//! One call of a tool: read, resolved, checked, authorized, sent, recorded. Every call of a client,
+//! One call of a tool: read, resolved, checked, authorized, counted, sent, recorded. Every call of a client,
 //! a script or the command line passes here.
 
 pub(crate) mod outcome;
@@ -8,6 +8,7 @@ mod send;
 
 use std::{sync::Arc, time::Duration};
 
+use fleet::count_redacted;
 use futures::{FutureExt as _, future::BoxFuture};
 use registry::Entry;
 use tracing::debug;
@@ -23,6 +24,7 @@ use crate::{
     envelope::{ExecuteRequest, Input, Options},
     error::ToolError,
     policy::ClientPolicy,
+    quotas::QuotaBook,
     reply::ToolReply,
     running_calls::RunningCalls,
 };
@@ -32,6 +34,7 @@ use crate::{
 pub(crate) struct Dispatcher {
     catalog: Arc<Catalog>,
     authorizer: Arc<Authorizer>,
+    pub(crate) quotas: Arc<QuotaBook>,
     built_in: BuiltInTools,
     pub(crate) running: RunningCalls,
 }
@@ -40,11 +43,13 @@ impl Dispatcher {
     pub(crate) fn new(
         catalog: Arc<Catalog>,
         authorizer: Arc<Authorizer>,
+        quotas: Arc<QuotaBook>,
         built_in: BuiltInTools,
     ) -> Self {
         Self {
             catalog,
             authorizer,
+            quotas,
             built_in,
             running: RunningCalls::default(),
         }
@@ -110,10 +115,20 @@ impl Dispatcher {
             return Ok(CallOutcome::Own(ToolReply::text(&text)));
         }
         self.authorizer.authorize(&call, &context, note).await?;
+        if !is_own(entry) {
+            let call = (&**entry, arguments.as_str());
+            note.set_charge(self.quotas.take(&settings.quotas, call, &context)?);
+        }
         if is_own(entry) || entry.at.server.is_scripts() {
             self.call_here(entry, &arguments, &options, context).await
         } else {
-            self.send(entry, arguments, &options, context).await
+            let called = self.send(entry, arguments, &options, context).await?;
+            if let CallOutcome::Server { result, .. } = &called
+                && settings.is_redacted(&entry.at.server)
+            {
+                note.set_redacted(count_redacted(result.as_str()));
+            }
+            Ok(called)
         }
     }
 }

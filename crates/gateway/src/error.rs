@@ -99,6 +99,19 @@ pub enum ToolError {
         /// The place of the rule in the configuration.
         table: String,
     },
+    /// A quota of the configuration is used up.
+    QuotaUsedUp {
+        /// The tool that was asked for.
+        tool: String,
+        /// The quota, `100 calls a day`.
+        quota: String,
+        /// Its number in the configuration, counted from 1.
+        number: usize,
+        /// True if it limits repetitions of one call.
+        is_repeat: bool,
+        /// The time until the quota is whole again.
+        resets: Duration,
+    },
     /// A rule for calls refuses it, or a person was to be asked and did not allow it.
     Refused(Box<CallRefusal>),
     /// Nothing can be read under a handle.
@@ -171,6 +184,7 @@ impl ToolError {
             Self::LoginRequired { .. } => "login_required",
             Self::Timeout { .. } => "timeout",
             Self::Denied { .. } | Self::Refused(_) => "denied",
+            Self::QuotaUsedUp { .. } => "quota",
             Self::HandleExpired { .. } => "handle_expired",
             Self::ServerError { .. } => "downstream_error",
             Self::Cancelled | Self::EndedByPerson => "cancelled",

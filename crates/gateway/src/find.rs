@@ -37,9 +37,9 @@ pub(super) async fn find(
 
 pub(super) fn admit(entry: &Arc<Entry>, client: &ClientPolicy) -> Result<Arc<Entry>, ToolError> {
     match client.refuses(&entry.at.server, &entry.category) {
-        Some(rule) => Err(ToolError::Denied {
+        Some((rule, table)) => Err(ToolError::Denied {
             tool: entry.at.clone(),
-            table: client.table.clone().unwrap_or_default(),
+            table: table.to_owned(),
             rule,
         }),
         None => Ok(Arc::clone(entry)),
@@ -210,9 +210,10 @@ fn toolless(
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test that fails says so")]
 mod tests {
-    use registry::{News, Options, Registry, Rules, ServerRules, SurveyFailure, View};
+    use registry::{News, Options, Registry, Rules, ServerRules, SurveyFailure};
 
     use super::*;
+    use crate::policy::{ClientPolicies, ClientRule};
 
     fn rules() -> Rules {
         let plain = |name: &str| ServerRules::plain(name.parse().unwrap());
@@ -273,8 +274,12 @@ mod tests {
         };
         registry.commit(vec![news], true, 1).unwrap();
         let hidden: Vec<String> = hidden.iter().map(ToString::to_string).collect();
-        let mut client = ClientPolicy::default();
-        client.view = Some(Arc::new(View::new(&[], &hidden).unwrap()));
+        let rule = ClientRule {
+            deny: hidden,
+            ..ClientRule::default()
+        };
+        let clients = ClientPolicies::new([("*".to_owned(), rule)]).unwrap();
+        let client = clients.of(None);
         let generation = registry.generation().unwrap();
         let error = find_in_doubt(&generation, asked, &client)
             .unwrap_err()

@@ -26,6 +26,7 @@ use crate::{
     forward::{Forwarder, Ledgers},
     kept_secrets::hide_kept_secrets,
     last_spoken::with_last_spoken,
+    quotas::QuotaBook,
     running_calls::RunningCalls,
     scrapes::Scrapes,
     script_turns::ScriptTurns,
@@ -112,7 +113,12 @@ impl Gateway {
             turns: ScriptTurns::default(),
         });
         let built_in = built_in_tools(&catalog, &forwarder, &results, Arc::clone(&run_script));
-        let dispatcher = Dispatcher::new(Arc::clone(&catalog), Arc::clone(&authorizer), built_in);
+        let dispatcher = Dispatcher::new(
+            Arc::clone(&catalog),
+            Arc::clone(&authorizer),
+            QuotaBook::open(&catalog.settings().state_dir),
+            built_in,
+        );
         Ok(Arc::new(Self {
             settings,
             catalog,
@@ -184,8 +190,10 @@ impl Gateway {
         let counts = tokio::task::spawn_blocking(move || catalog.flush(LAST_FLUSH_WAIT));
         let scripts = self.run_script.stop();
         // The last records are those of calls that end with their servers.
+        let quotas = Arc::clone(&self.dispatcher.quotas);
         let ends = async {
             tokio::join!(self.results.finish(), servers, scripts);
+            let _ = tokio::task::spawn_blocking(move || quotas.write()).await;
             let recorder = Arc::clone(&self.recorder);
             let written = tokio::task::spawn_blocking(move || recorder.flush());
             let _ = tokio::join!(written, self.traces.finish());

@@ -3,10 +3,14 @@
 use std::collections::BTreeSet;
 
 use ::policy::{IdlePattern, KnownNames as PolicyNames, PatternKey, PolicyVerdict};
-use registry::{KnownNames, News, Registry, View, find_idle};
+use registry::{KnownNames, News, Registry, View, find_idle, list_arguments};
 use tool::{ServerName, near};
 
-use crate::{built_in, policy::COMMAND_LINE, settings::Settings};
+use crate::{
+    built_in,
+    policy::{COMMAND_LINE, ClientRule},
+    settings::Settings,
+};
 
 /// The number of similar names that are shown beside a rule.
 const NEAR_MAX: usize = 3;
@@ -71,6 +75,7 @@ pub fn list_known_names(registry: &Registry, settings: &Settings) -> KnownNames 
     if settings.policy.names_prompts() {
         known.prompts = registry.known_prompts();
     }
+    known.arguments = registry.known_arguments();
     known
 }
 
@@ -92,6 +97,12 @@ pub fn find_idle_rules(
         if let Some(snapshot) = find_fresh(name) {
             let names = snapshot.tools.iter().map(|tool| tool.name().to_owned());
             *tools = Some(names.collect());
+        }
+    }
+    for news in asked {
+        if let Some(snapshot) = find_fresh(&news.server) {
+            let arguments = list_arguments(&snapshot.tools);
+            known.arguments.insert(news.server.clone(), arguments);
         }
     }
     for (name, prompts) in &mut known.prompts {
@@ -153,11 +164,14 @@ fn find_in_rules(
     let (servers, prompts) = (plain(&known.tools), plain(&known.prompts));
     let categories: Vec<String> = known.categories.iter().cloned().collect();
     let clients: Vec<String> = list_clients(clients).collect();
+    let profiles = settings.clients.profiles();
+    let profiles: Vec<String> = profiles.map(|(name, _)| name.to_owned()).collect();
     let names = PolicyNames {
         servers: &servers,
         prompts: &prompts,
         categories: &categories,
         clients: &clients,
+        profiles: &profiles,
     };
     for pattern in settings.policy.find_idle(names) {
         if !pattern.unlisted.is_empty() {
@@ -195,6 +209,14 @@ fn describe_pattern(pattern: &IdlePattern, names: PolicyNames<'_>) -> IdleRule {
                 "client",
                 list(near(written, all, NEAR_MAX)),
                 "proxy stats --by client",
+            )
+        }
+        PatternKey::Profile => {
+            let all = names.profiles.iter().map(String::as_str);
+            (
+                "profile",
+                list(near(written, all, NEAR_MAX)),
+                "`[profiles]` of the configuration",
             )
         }
         PatternKey::Tool => ("tool", near_names(written, names.servers), "proxy list"),
@@ -253,8 +275,6 @@ fn find_in_clients(
     clients: &BTreeSet<String>,
     found: &mut IdleRules,
 ) {
-    let servers = || known.tools.iter().map(|(name, _)| name);
-    let categories = || known.categories.iter().map(String::as_str);
     for (name, rule) in settings.clients.tables() {
         let about = format!("client {name}");
         if !list_clients(clients).any(|client| settings.clients.means(name, &client)) {
@@ -267,26 +287,35 @@ fn find_in_clients(
                 weight: Weight::Remark,
             });
         }
-        for (key, globs) in [("allow", &rule.allow), ("deny", &rule.deny)] {
-            for glob in globs {
-                // The text was read as a pattern before.
-                let Ok(only) = View::new(&[], std::slice::from_ref(glob)) else {
-                    continue;
-                };
-                let is_met = servers().any(|name| !only.admits(name, ""))
-                    || categories().any(|it| !only.admits(&ServerName::scripts(), it));
-                if is_met {
-                    continue;
-                }
-                let names = servers().map(ServerName::as_str).chain(categories());
-                let near = near(glob, names, NEAR_MAX);
-                found.idle.push(IdleRule {
-                    about: about.clone(),
-                    found: format!("`{key} = {glob:?}` matches no known server and no category"),
-                    next: advise(&near, "proxy servers, proxy list --categories"),
-                    weight: Weight::Safety,
-                });
+        find_in_lists(&about, rule, known, found);
+    }
+    for (name, rule) in settings.clients.profiles() {
+        find_in_lists(&format!("profile {name}"), rule, known, found);
+    }
+}
+
+fn find_in_lists(about: &str, rule: &ClientRule, known: &KnownNames, found: &mut IdleRules) {
+    let servers = || known.tools.iter().map(|(name, _)| name);
+    let categories = || known.categories.iter().map(String::as_str);
+    for (key, globs) in [("allow", &rule.allow), ("deny", &rule.deny)] {
+        for glob in globs {
+            // The text was read as a pattern before.
+            let Ok(only) = View::new(&[], std::slice::from_ref(glob)) else {
+                continue;
+            };
+            let is_met = servers().any(|name| !only.admits(name, ""))
+                || categories().any(|it| !only.admits(&ServerName::scripts(), it));
+            if is_met {
+                continue;
             }
+            let names = servers().map(ServerName::as_str).chain(categories());
+            let near = near(glob, names, NEAR_MAX);
+            found.idle.push(IdleRule {
+                about: about.to_owned(),
+                found: format!("`{key} = {glob:?}` matches no known server and no category"),
+                next: advise(&near, "proxy servers, proxy list --categories"),
+                weight: Weight::Safety,
+            });
         }
     }
 }
@@ -313,11 +342,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::{
-        ServerSettings,
-        policy::{ClientPolicies, ClientRule},
-        tests::memory::settings_of,
-    };
+    use crate::{ServerSettings, policy::ClientPolicies, tests::memory::settings_of};
 
     fn server(name: &str, enabled: bool) -> ServerSettings {
         ServerSettings {

@@ -34,6 +34,7 @@ mod logins;
 mod metrics;
 mod out;
 pub mod policy;
+mod quotas;
 mod recent_searches;
 mod render;
 mod reply;

@@ -1,14 +1,55 @@
 //! The rules for a client, by the name that it announces.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use globset::{Glob, GlobMatcher};
 use registry::{BUILT_IN_CATEGORY, View};
+use serde::{Deserialize, Serialize};
 use tool::ServerName;
 
-/// All tables, the exact names first, then the longest patterns.
+use crate::Connection;
+
+/// The tables of clients and of profiles.
 #[derive(Debug, Clone, Default)]
-pub struct ClientPolicies(Vec<ClientTable>);
+pub struct ClientPolicies {
+    /// The exact names first, then the longest patterns.
+    tables: Vec<ClientTable>,
+    profiles: Vec<Profile>,
+}
+
+/// A table `[profiles.NAME]`.
+#[derive(Debug, Clone)]
+struct Profile {
+    name: Arc<str>,
+    table: ClientTable,
+    selector: ProfileSelector,
+}
+
+/// The sessions that a profile applies to without being named by their clients.
+#[derive(Debug, Clone, Default)]
+pub struct ProfileSelector {
+    /// Folders: it applies to a client that works in one of them, or below.
+    pub folders: Vec<PathBuf>,
+    /// Patterns of `token NAME` and `oauth SUBJECT`, the credentials of clients over HTTP.
+    pub callers: Vec<String>,
+}
+
+/// The file `.proxy.toml` of a project. It may only narrow what a client sees.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProjectRule {
+    /// A profile of the configuration.
+    pub profile: Option<String>,
+    /// Servers and categories; empty: all.
+    pub allow: Vec<String>,
+    /// Servers and categories.
+    pub deny: Vec<String>,
+    /// The limit of one result, in tokens.
+    pub max_tokens: Option<u64>,
+}
+
+/// The name of a project's file, for people.
+pub const PROJECT_FILE: &str = ".proxy.toml";
 
 #[derive(Debug, Clone)]
 struct ClientTable {
@@ -67,6 +108,12 @@ pub struct ClientPolicy {
     pub hides_resources: bool,
     /// The part of the catalogue that its instructions name.
     pub catalog: ShownCatalog,
+    /// The profiles that apply as well.
+    pub profiles: Vec<Arc<str>>,
+    /// The file of the project that applies as well.
+    project: Option<Arc<ProjectRule>>,
+    /// Each list of visible servers with the table that it comes from.
+    lists: Vec<(String, Arc<View>)>,
     /// The policy comes from the configuration; a person at the command line is not bound by its
     /// tables.
     is_configured: bool,
@@ -91,20 +138,125 @@ impl ClientPolicies {
         });
         let mut tables = tables.collect::<Result<Vec<_>, _>>()?;
         tables.sort_by_key(|table| (table.pattern.is_some(), usize::MAX - table.name.len()));
-        Ok(Self(tables))
+        Ok(Self {
+            tables,
+            profiles: Vec::new(),
+        })
+    }
+
+    /// Adds a profile. The error says which pattern is invalid.
+    pub fn add_profile(
+        &mut self,
+        name: &str,
+        rule: &ClientRule,
+        selector: ProfileSelector,
+    ) -> Result<(), String> {
+        let no_pattern = |error: globset::Error| format!("no pattern: {}", error.kind());
+        for caller in &selector.callers {
+            Glob::new(caller).map_err(no_pattern)?;
+        }
+        self.profiles.push(Profile {
+            name: name.into(),
+            table: ClientTable::new(name, rule).map_err(no_pattern)?,
+            selector,
+        });
+        Ok(())
+    }
+
+    /// The profiles as written, by their names.
+    pub fn profiles(&self) -> impl Iterator<Item = (&str, &ClientRule)> {
+        let profiles = self.profiles.iter();
+        profiles.map(|it| (&*it.name, &it.table.written))
+    }
+
+    /// The profiles of a connection, each with the reason: `serve --profile`, a URL, a token, a folder.
+    /// All of them apply.
+    pub fn choose(&self, connection: &Connection) -> Vec<(Arc<str>, String)> {
+        let mut chosen: Vec<(Arc<str>, String)> = Vec::new();
+        let mut choose = |name: &Arc<str>, why: String| {
+            if chosen.iter().all(|(known, _)| known != name) {
+                chosen.push((Arc::clone(name), why));
+            }
+        };
+        if let Some(name) = &connection.profile {
+            let why = match connection.transport {
+                "http" => format!("the address /mcp/{name}"),
+                _ => "serve --profile".to_owned(),
+            };
+            choose(name, why);
+        }
+        let project = connection.project.as_ref();
+        if let Some(name) = project.and_then(|it| it.profile.as_deref()) {
+            choose(&Arc::from(name), PROJECT_FILE.to_owned());
+        }
+        for profile in &self.profiles {
+            let ProfileSelector { folders, callers } = &profile.selector;
+            let is_in = |folder: &&PathBuf| {
+                let cwd = connection.cwd.as_ref();
+                cwd.is_some_and(|cwd| cwd.starts_with(folder))
+            };
+            if let Some(folder) = folders.iter().find(is_in) {
+                choose(&profile.name, format!("folder {}", folder.display()));
+            }
+            if let Some(caller) = &connection.caller
+                && callers.iter().any(|pattern| is_match(pattern, caller))
+            {
+                choose(&profile.name, caller.to_string());
+            }
+        }
+        chosen
+    }
+
+    /// The rules for a connected client, with those of its profiles and its project.
+    pub fn of_connection(&self, connection: &Connection, announced: Option<&str>) -> ClientPolicy {
+        let mut policy = self.of(connection.rule.as_deref().or(announced));
+        let chosen = self.choose(connection).into_iter();
+        policy.profiles = chosen.map(|(name, _)| name).collect();
+        policy.project = connection.project.clone();
+        self.narrow(policy)
+    }
+
+    /// Applies the profiles and the project of a policy. A profile that is no longer configured admits
+    /// nothing.
+    fn narrow(&self, mut policy: ClientPolicy) -> ClientPolicy {
+        for name in policy.profiles.clone() {
+            let table = format!("profiles.{name:?}");
+            match self.profiles.iter().find(|it| it.name == name) {
+                Some(profile) => policy.narrow(table, &profile.table),
+                None => policy.narrow(table, &ClientTable::of_nothing()),
+            }
+        }
+        if let Some(project) = policy.project.clone() {
+            let rule = ClientRule {
+                max_tokens: project.max_tokens,
+                allow: project.allow.clone(),
+                deny: project.deny.clone(),
+                ..ClientRule::default()
+            };
+            let table = ClientTable::new(PROJECT_FILE, &rule);
+            let table = table.unwrap_or_else(|_| ClientTable::of_nothing());
+            policy.narrow(PROJECT_FILE.to_owned(), &table);
+        }
+        policy
     }
 
     /// The rules for the client that announced this name.
     pub fn of(&self, announced: Option<&str>) -> ClientPolicy {
         let name = announced.unwrap_or_default().to_lowercase();
-        let table = self.0.iter().find(|table| table.means(&name));
+        let table = self.tables.iter().find(|table| table.means(&name));
         let known = TAKEN_TOKENS.iter().find(|(known, _)| *known == name);
+        let title = table.map(|table| format!("clients.{:?}", table.name));
+        let view = table.and_then(|table| table.view.clone());
+        let list = title.clone().zip(view.clone());
         ClientPolicy {
-            table: table.map(|table| format!("clients.{:?}", table.name)),
+            table: title,
+            lists: list.into_iter().collect(),
+            profiles: Vec::new(),
+            project: None,
             name: name.clone(),
             max_tokens: table.and_then(|table| table.max_tokens),
             takes_tokens: known.map(|(_, tokens)| *tokens),
-            view: table.and_then(|table| table.view.clone()),
+            view,
             hides_resources: table.is_some_and(|table| table.hides_resources),
             catalog: table.map(|table| table.written.catalog).unwrap_or_default(),
             is_configured: true,
@@ -113,21 +265,25 @@ impl ClientPolicies {
 
     /// The tables as written, by their names.
     pub(crate) fn tables(&self) -> impl Iterator<Item = (&str, &ClientRule)> {
-        self.0
-            .iter()
-            .map(|table| (table.name.as_str(), &table.written))
+        let tables = self.tables.iter();
+        tables.map(|table| (table.name.as_str(), &table.written))
     }
 
     /// Returns true if the table matches a client of this name.
     pub(crate) fn means(&self, table: &str, client: &str) -> bool {
-        let mut tables = self.0.iter().filter(|it| it.name == table);
+        let mut tables = self.tables.iter().filter(|it| it.name == table);
         tables.any(|table| table.means(&client.to_lowercase()))
     }
 
     /// The rules for the same client in this configuration.
     pub(crate) fn renew(&self, policy: &Arc<ClientPolicy>) -> Arc<ClientPolicy> {
         if policy.is_configured {
-            Arc::new(self.of(Some(&policy.name)))
+            let renewed = ClientPolicy {
+                profiles: policy.profiles.clone(),
+                project: policy.project.clone(),
+                ..self.of(Some(&policy.name))
+            };
+            Arc::new(self.narrow(renewed))
         } else {
             Arc::clone(policy)
         }
@@ -152,6 +308,15 @@ impl ClientTable {
         })
     }
 
+    /// A table that admits no server.
+    fn of_nothing() -> Self {
+        let rule = ClientRule {
+            deny: vec!["*".to_owned()],
+            ..ClientRule::default()
+        };
+        Self::new("*", &rule).expect("the pattern is ours")
+    }
+
     /// `name` is in lower case.
     fn means(&self, name: &str) -> bool {
         match &self.pattern {
@@ -171,9 +336,22 @@ impl ClientPolicy {
         }
     }
 
-    /// The rule that hides a tool of this server and category from the client.
-    pub fn refuses(&self, server: &ServerName, category: &str) -> Option<String> {
-        self.view.as_ref()?.refuses(server, category)
+    /// Applies another table as well.
+    fn narrow(&mut self, title: String, table: &ClientTable) {
+        if let Some(view) = &table.view {
+            let both = self.view.as_ref().map(|own| Arc::new(own.and(view)));
+            self.view = Some(both.unwrap_or_else(|| Arc::clone(view)));
+            self.lists.push((title, Arc::clone(view)));
+        }
+        let limits = [self.max_tokens, table.max_tokens].into_iter().flatten();
+        self.max_tokens = limits.min();
+        self.hides_resources |= table.hides_resources;
+    }
+
+    /// The rule that hides a tool of this server and category from the client, and its table.
+    pub fn refuses(&self, server: &ServerName, category: &str) -> Option<(String, &str)> {
+        let mut lists = self.lists.iter();
+        lists.find_map(|(title, view)| Some((view.refuses(server, category)?, title.as_str())))
     }
 
     /// Returns true if a tool of this server and category is shown to the client.
@@ -196,9 +374,84 @@ impl ClientPolicy {
     }
 }
 
+fn is_match(pattern: &str, text: &str) -> bool {
+    Glob::new(pattern).is_ok_and(|glob| glob.compile_matcher().is_match(text))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{ClientPolicies, ClientRule};
+    use std::sync::Arc;
+
+    use super::{ClientPolicies, ClientRule, ProfileSelector, ProjectRule};
+    use crate::Connection;
+
+    #[test]
+    fn profiles_and_projects_narrow_what_a_client_sees() {
+        let mut clients = clients(&["cursor"]);
+        let rule = |allow: &str, max_tokens: u64| ClientRule {
+            max_tokens: Some(max_tokens),
+            allow: vec![allow.to_owned()],
+            ..ClientRule::default()
+        };
+        let selector = ProfileSelector {
+            folders: vec!["/work".into()],
+            callers: vec!["token ci*".to_owned()],
+        };
+        let work = clients.add_profile("work", &rule("git*", 3_000), selector);
+        work.unwrap();
+        let small = ProfileSelector::default();
+        clients
+            .add_profile("small", &rule("*", 500), small)
+            .unwrap();
+        let check = |connection: Connection, seen: &[&str], reason: &str, tokens: u64| {
+            let policy = clients.of_connection(&connection, Some("cursor"));
+            let servers = ["github", "gitlab", "notes", "finance"];
+            let sees = |it: &&str| policy.sees(&it.parse().unwrap(), "");
+            let all: Vec<_> = servers.into_iter().filter(sees).collect();
+            assert_eq!(all, seen);
+            let chosen = clients.choose(&connection).into_iter();
+            let reasons: Vec<String> = chosen.map(|(name, why)| format!("{name}: {why}")).collect();
+            assert_eq!(reasons.join("; "), reason);
+            assert_eq!(policy.max_tokens(None, 4_000), tokens);
+            let renewed = clients.renew(&Arc::new(policy));
+            assert_eq!(renewed.max_tokens(None, 4_000), tokens);
+        };
+        let plain = Connection::default;
+        check(plain(), &["github", "gitlab", "notes"], "", 8_000);
+        let in_folder = Connection {
+            cwd: Some("/work/a".into()),
+            ..plain()
+        };
+        check(
+            in_folder,
+            &["github", "gitlab"],
+            "work: folder /work",
+            3_000,
+        );
+        let by_token = Connection {
+            caller: Some("token ci-2".into()),
+            profile: Some("small".into()),
+            transport: "http",
+            ..plain()
+        };
+        let reasons = "small: the address /mcp/small; work: token ci-2";
+        check(by_token, &["github", "gitlab"], reasons, 500);
+        let project = ProjectRule {
+            profile: Some("work".to_owned()),
+            deny: vec!["github".to_owned()],
+            ..ProjectRule::default()
+        };
+        let in_project = Connection {
+            project: Some(Arc::new(project)),
+            ..plain()
+        };
+        check(in_project, &["gitlab"], "work: .proxy.toml", 3_000);
+        let gone = Connection {
+            profile: Some("gone".into()),
+            ..plain()
+        };
+        check(gone, &[], "gone: serve --profile", 8_000);
+    }
 
     fn clients(names: &[&str]) -> ClientPolicies {
         let table = |name: &&str| {

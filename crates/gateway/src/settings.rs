@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
-use ::policy::Policy;
+use ::policy::{Policy, Quota};
 use fleet::{ServerSpec, Template};
 use registry::{Entry, Rules, ServerRules};
 use results::BUDGET_MIN;
@@ -36,6 +36,8 @@ pub struct Settings {
     pub clients: ClientPolicies,
     /// The rules by which calls are made, asked about or refused.
     pub policy: Arc<Policy>,
+    /// The limits of calls and tokens.
+    pub quotas: Arc<Vec<Quota>>,
     /// The settings of the audit log of calls.
     pub audit: AuditSettings,
     /// False if no call is counted: no figures, no usage, and nothing that search learns.
@@ -161,6 +163,7 @@ impl Settings {
             survey_parallel: SURVEY_PARALLEL_DEFAULT,
             clients: ClientPolicies::default(),
             policy: Arc::default(),
+            quotas: Arc::default(),
             audit: AuditSettings::default(),
             keeps_stats: true,
             traces: None,
@@ -185,6 +188,12 @@ impl Settings {
     /// Any server, including one that is switched off.
     pub fn server(&self, name: &ServerName) -> Option<&ServerSettings> {
         self.servers.iter().find(|it| it.spec.name == *name)
+    }
+
+    /// Returns true if what the server sends is redacted.
+    pub(crate) fn is_redacted(&self, name: &ServerName) -> bool {
+        self.server(name)
+            .is_some_and(|it| it.spec.redaction.is_some())
     }
 
     /// The limits of a tool; `None` if those of its server apply.

@@ -185,6 +185,13 @@ impl HttpError {
         )
     }
 
+    pub(super) fn no_profile() -> Self {
+        Self::mistake(
+            StatusCode::NOT_FOUND,
+            "the configuration has no profile of this name: MCP without one is at /mcp",
+        )
+    }
+
     pub(super) fn method(allowed: &'static str) -> Self {
         let message = format!("only {allowed} is allowed here");
         Self::mistake(StatusCode::METHOD_NOT_ALLOWED, message).with(ALLOW, allowed)

@@ -272,6 +272,7 @@ impl Service {
             token: peer.token.clone(),
             caller: peer.caller.clone(),
             rule: peer.rule.clone(),
+            profile: peer.profile.clone(),
             is_here: peer.is_here,
             is_stateless: true,
             ..Connection::default()

@@ -29,6 +29,8 @@ pub(super) struct OpenSession {
     pub(super) resumable: Arc<ResumableStreams>,
     /// The token that began it; requests with another token are refused.
     token: Option<Arc<str>>,
+    /// The profile of the address at which it began.
+    profile: Option<Arc<str>>,
     used_at: Mutex<Instant>,
     /// The number of open requests and streams.
     uses: AtomicUsize,
@@ -60,6 +62,7 @@ impl OpenSession {
             token: peer.token.clone(),
             caller: peer.caller.clone(),
             rule: peer.rule.clone(),
+            profile: peer.profile.clone(),
             is_here: peer.is_here,
             ..Connection::default()
         };
@@ -69,6 +72,7 @@ impl OpenSession {
             router,
             resumable: Arc::default(),
             token: peer.token.clone(),
+            profile: peer.profile.clone(),
             used_at: Mutex::new(Instant::now()),
             uses: AtomicUsize::new(0),
             requests: Arc::new(Semaphore::new(requests_max)),
@@ -78,7 +82,7 @@ impl OpenSession {
     }
 
     pub(super) fn is_of(&self, peer: &ClientIdentity) -> bool {
-        self.token == peer.token
+        self.token == peer.token && self.profile == peer.profile
     }
 
     pub(super) fn place_number(&self) -> u64 {

@@ -18,6 +18,8 @@ pub(super) struct ClientIdentity {
     pub(super) caller: Option<Arc<str>>,
     /// The rules that apply to its token; none: those of the name that the client announces.
     pub(super) rule: Option<Arc<str>>,
+    /// The profile that the address names.
+    pub(super) profile: Option<Arc<str>>,
     pub(super) address: IpAddr,
     /// True if its program runs on this machine, as far as can be detected: it connected over loopback,
     /// and no header says that the request was forwarded.

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use gateway::{Audience, Gateway, ToolError, describe_as_json, policy::ClientPolicy, search_json};
+use gateway::{
+    Audience, Connection, Gateway, ToolError, describe_as_json, policy::ClientPolicy, search_json,
+};
 use hyper::{
     Response, StatusCode,
     header::{CONTENT_TYPE, HeaderValue},
@@ -29,7 +31,13 @@ pub(super) async fn read_tools(
     admitted: Option<&Admitted>,
 ) -> Response<Body> {
     let rule = admitted.map(|it| it.rule.as_deref().unwrap_or(&it.name));
-    let policy = gateway.settings().clients.of(rule);
+    let connection = Connection {
+        caller: admitted.map(|it| Arc::clone(&it.caller)),
+        transport: "http",
+        ..Connection::default()
+    };
+    let clients = &gateway.settings().clients;
+    let policy = clients.of_connection(&connection, rule);
     let path = head.uri.path().strip_prefix(TOOLS).unwrap_or_default();
     let answer = match path.trim_start_matches('/') {
         "" => search(gateway, head.uri.query().unwrap_or_default(), &policy).await,

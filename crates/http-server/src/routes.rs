@@ -57,14 +57,16 @@ impl Service {
             ("/healthz", &Method::GET | &Method::HEAD) => Ok(text(StatusCode::OK, "ok\n")),
             ("/readyz", &Method::GET | &Method::HEAD) => Ok(self.ready().await),
             ("/healthz" | "/readyz", _) => Err(HttpError::method("GET, HEAD")),
-            ("/mcp" | "/mcp/", &Method::OPTIONS) => Ok(gate::preflight()),
-            ("/mcp" | "/mcp/", method) => {
+            (path, &Method::OPTIONS) if is_mcp(path) => Ok(gate::preflight()),
+            (path, method) if is_mcp(path) => {
                 let admitted = self.gate.check_token(head).await?;
+                let profile = self.find_profile(path)?;
                 let address = arrival.from;
                 let peer = ClientIdentity {
                     token: admitted.as_ref().map(|it| Arc::clone(&it.name)),
                     caller: admitted.as_ref().map(|it| Arc::clone(&it.caller)),
                     rule: admitted.and_then(|it| it.rule),
+                    profile,
                     address,
                     is_here: is_here(address, &head.headers),
                 };
@@ -96,6 +98,19 @@ impl Service {
             }
             _ => Err(HttpError::nowhere()),
         }
+    }
+
+    /// Returns the profile that the path names, `/mcp/work`.
+    fn find_profile(&self, path: &str) -> Result<Option<Arc<str>>, HttpError> {
+        let name = path.trim_start_matches("/mcp").trim_matches('/');
+        if name.is_empty() {
+            return Ok(None);
+        }
+        let settings = self.gateway.settings();
+        if settings.clients.profiles().all(|(known, _)| known != name) {
+            return Err(HttpError::no_profile());
+        }
+        Ok(Some(name.into()))
     }
 
     /// Returns the metadata of the protected resource, for clients that have no token yet.
@@ -140,4 +155,10 @@ fn text(status: StatusCode, text: &str) -> Response<Body> {
     let plain = HeaderValue::from_static("text/plain; charset=utf-8");
     response.headers_mut().insert(CONTENT_TYPE, plain);
     response
+}
+
+/// Returns true for `/mcp`, and for `/mcp/NAME`, which names a profile.
+fn is_mcp(path: &str) -> bool {
+    let rest = path.strip_prefix("/mcp").map(|it| it.trim_end_matches('/'));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/') && !rest[1..].contains('/'))
 }

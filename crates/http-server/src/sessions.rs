@@ -270,6 +270,7 @@ mod tests {
             token: token.map(Arc::from),
             caller: None,
             rule: None,
+            profile: None,
             address: std::net::Ipv4Addr::LOCALHOST.into(),
             is_here: true,
         }

@@ -32,6 +32,7 @@ fn main() {
         let arguments = arguments.to_string();
         let call = Subject {
             client: "claude-code",
+            profiles: &[],
             server: "files",
             kind: RequestKind::Tool,
             name: "write_file",

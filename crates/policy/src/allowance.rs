@@ -141,6 +141,7 @@ impl Allowance {
     fn subject(&self) -> Subject<'_> {
         Subject {
             client: self.client.as_deref().unwrap_or_default(),
+            profiles: &[],
             server: &self.server,
             kind: self.kind,
             name: &self.name,
@@ -205,6 +206,7 @@ mod tests {
     fn call<'a>(client: &'a str, name: &'a str) -> Subject<'a> {
         Subject {
             client,
+            profiles: &[],
             server: "fs",
             kind: RequestKind::Tool,
             name,

@@ -17,6 +17,8 @@ pub struct KnownNames<'a> {
     pub categories: &'a [String],
     /// Every client that was seen or is widely used.
     pub clients: &'a [String],
+    /// Every profile.
+    pub profiles: &'a [String],
 }
 
 /// The part of a rule that contains a pattern.
@@ -32,6 +34,8 @@ pub enum PatternKey {
     Category,
     /// `client`.
     Client,
+    /// `profile`.
+    Profile,
 }
 
 impl PatternKey {
@@ -43,6 +47,7 @@ impl PatternKey {
             Self::Prompt => "prompt",
             Self::Category => "category",
             Self::Client => "client",
+            Self::Profile => "profile",
         }
     }
 }
@@ -95,6 +100,7 @@ fn find_in(rule: &Rule, number: usize, known: KnownNames<'_>) -> Vec<IdlePattern
         (PatternKey::Server, &rule.server, servers.as_slice()),
         (PatternKey::Category, &rule.category, known.categories),
         (PatternKey::Client, &rule.client, known.clients),
+        (PatternKey::Profile, &rule.profile, known.profiles),
     ];
     for (key, patterns, names) in simple {
         for pattern in patterns.iter().flatten() {
@@ -175,6 +181,7 @@ mod tests {
             prompts: &prompts,
             categories: &["finance".to_owned(), "utility".to_owned()],
             clients: &["cursor".to_owned()],
+            profiles: &[],
         };
         let policy = Policy::new(Preset::Open, vec![rule]);
         let describe = |it: &super::IdlePattern| {
@@ -249,6 +256,7 @@ mod tests {
             prompts: &[],
             categories: &[],
             clients: &[],
+            profiles: &[],
         };
         let idle = Policy::new(Preset::Open, rules).find_idle(known);
         assert_eq!((idle.len(), idle[0].rule), (1, 2));

@@ -6,12 +6,15 @@
 
 #![warn(missing_docs)]
 
+use std::sync::Arc;
+
 mod allowance;
 mod arguments;
 mod idle;
 mod matcher;
 mod names;
 mod path;
+mod quota;
 mod rule;
 mod rules;
 mod value_pattern;
@@ -21,6 +24,7 @@ mod tests;
 
 pub use allowance::{Allowance, NotAllowable};
 pub use idle::{IdlePattern, KnownNames, PatternKey};
+pub use quota::{Quota, QuotaSubject, QuotaUnit};
 pub use rule::{Fault, KEYS, Rule};
 pub use rules::{Decider, Decision, Policy, Preset};
 
@@ -81,6 +85,8 @@ pub struct Effects {
 pub struct Subject<'a> {
     /// The name that its client announced; empty for a person at the command line.
     pub client: &'a str,
+    /// The profiles of its session.
+    pub profiles: &'a [Arc<str>],
     /// The server's name in the configuration.
     pub server: &'a str,
     /// The kind of the request.

@@ -10,6 +10,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct CallNames<'a> {
     pub(crate) client: FoldedText<'a>,
+    pub(crate) profiles: Vec<FoldedText<'a>>,
     pub(crate) server: FoldedText<'a>,
     pub(crate) name: FoldedText<'a>,
     /// `server/name`.
@@ -27,6 +28,7 @@ impl<'a> CallNames<'a> {
     pub(crate) fn new(call: &Subject<'a>, spellings: &'a Spellings) -> Self {
         Self {
             client: FoldedText::new(call.client),
+            profiles: call.profiles.iter().map(|it| FoldedText::new(it)).collect(),
             server: FoldedText::new(call.server),
             name: FoldedText::new(call.name),
             full: FoldedText::new(&spellings.full),

@@ -14,9 +14,10 @@ use crate::{
 };
 
 /// The keys of a rule, in the order in which they are listed.
-pub const KEYS: [&str; 10] = [
+pub const KEYS: [&str; 11] = [
     "decision",
     "client",
+    "profile",
     "server",
     "tool",
     "prompt",
@@ -37,6 +38,7 @@ pub struct Rule {
     /// True if it checks argument values, so that another call of the same tool may not match it.
     pub(crate) has_arguments: bool,
     pub(crate) client: Patterns,
+    pub(crate) profile: Patterns,
     pub(crate) server: Patterns,
     pub(crate) tool: Patterns,
     pub(crate) prompt: Patterns,
@@ -66,7 +68,7 @@ impl fmt::Display for Fault {
 }
 
 /// The patterns of a key; none if the rule lacks the key. A match of any one of them is enough.
-type Patterns = Option<Vec<Matcher>>;
+pub(crate) type Patterns = Option<Vec<Matcher>>;
 
 #[derive(Debug, Clone, Copy)]
 enum Annotation {
@@ -95,6 +97,7 @@ impl Rule {
             reason: read_text(written, "reason")?,
             has_arguments: written.contains_key("arguments"),
             client: read_patterns(written, "client", true)?,
+            profile: read_patterns(written, "profile", true)?,
             server: read_patterns(written, "server", true)?,
             tool: names("tool")?,
             prompt: names("prompt")?,
@@ -120,15 +123,21 @@ impl Rule {
                 || self.fits_arguments(&arguments(), Doubt::of(self.verdict)))
     }
 
-    /// Returns true if the rule applies to the client of the call.
+    /// Returns true if the rule applies to the client of the call, and to a profile of its session.
     pub(crate) fn fits_client(&self, call: &CallNames<'_>) -> bool {
-        fits_any(&self.client, &call.client)
+        let profiles = self.profile.as_ref();
+        let fits = |list: &Vec<Matcher>| {
+            let mut named = call.profiles.iter();
+            named.any(|profile| list.iter().any(|it| it.fits(profile)))
+        };
+        fits_any(&self.client, &call.client) && profiles.is_none_or(fits)
     }
 
     /// Returns true if the rule applies to calls by any client.
     pub(crate) fn is_for_all_clients(&self) -> bool {
         let clients = self.client.as_ref();
-        clients.is_none_or(|list| list.iter().any(Matcher::fits_all))
+        let is_for_all = clients.is_none_or(|list| list.iter().any(Matcher::fits_all));
+        is_for_all && self.profile.is_none()
     }
 
     /// Returns true if the rule applies to this call, without regard to client and arguments.
@@ -204,12 +213,12 @@ impl Rule {
 /// The arguments of a call; none if they cannot be read.
 pub(crate) type CallArguments = std::rc::Rc<Option<JsonNode>>;
 
-fn fits_any(patterns: &Patterns, text: &FoldedText<'_>) -> bool {
+pub(crate) fn fits_any(patterns: &Patterns, text: &FoldedText<'_>) -> bool {
     let patterns = patterns.as_ref();
     patterns.is_none_or(|list| list.iter().any(|it| it.fits(text)))
 }
 
-fn fault(key: &str, what: &str, hint: &str) -> Fault {
+pub(crate) fn fault(key: &str, what: &str, hint: &str) -> Fault {
     Fault {
         key: key.to_owned(),
         what: what.to_owned(),
@@ -253,7 +262,7 @@ fn read_annotation(written: &Map<String, Value>) -> Result<Option<Annotation>, F
 }
 
 /// Reads one text, or a list of texts that is not empty.
-fn read_texts(value: &Value) -> Option<Vec<&str>> {
+pub(crate) fn read_texts(value: &Value) -> Option<Vec<&str>> {
     let texts = match value {
         Value::String(text) => vec![text.as_str()],
         Value::Array(items) => items.iter().map(Value::as_str).collect::<Option<_>>()?,
@@ -263,7 +272,7 @@ fn read_texts(value: &Value) -> Option<Vec<&str>> {
     is_good.then_some(texts)
 }
 
-fn read_patterns(
+pub(crate) fn read_patterns(
     written: &Map<String, Value>,
     key: &str,
     ignores_case: bool,

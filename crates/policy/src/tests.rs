@@ -57,6 +57,7 @@ fn decide(preset: Preset, who: &str, what: &str, arguments: &str) -> Decision {
     let is_destructive = name.contains("delete") || name.contains("reset");
     Policy::new(preset, rules()).decide(&Subject {
         client: who,
+        profiles: &[],
         server,
         kind,
         name,

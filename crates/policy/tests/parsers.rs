@@ -256,6 +256,7 @@ fn decide(
 ) -> (PolicyVerdict, Option<usize>) {
     let decision = policy.decide(&Subject {
         client: "",
+        profiles: &[],
         server: "fs",
         kind,
         name,

@@ -14,8 +14,8 @@ mod short;
 pub use foreign::{for_terminal, is_hidden, one_line, one_line_of, prose, seen_json};
 pub use number::{count_of, group_digits};
 pub use secret::{
-    FoundSecret, HIDDEN, find_secrets, find_secrets_in_arguments, mask_address, mask_arguments,
-    mask_lines, mask_secrets, names_secret,
+    FoundSecret, HIDDEN, TOKEN_CHARS_MIN, TOKEN_PATTERNS, find_secrets, find_secrets_in_arguments,
+    mask_address, mask_arguments, mask_lines, mask_secrets, names_secret,
 };
 pub use shell::quote_word;
 pub use short::{first_chars, shorten, shorten_home, shorten_middle};

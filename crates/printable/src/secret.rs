@@ -10,12 +10,14 @@ mod found;
 mod line;
 mod name;
 mod text;
+mod tokens;
 
 pub use address::mask_address;
 use found::hide;
 pub use found::{FoundSecret, HIDDEN};
 pub use line::mask_lines;
 pub use name::names_secret;
+pub use tokens::{TOKEN_CHARS_MIN, TOKEN_PATTERNS};
 
 /// Finds the secrets in a text, in order. `name` is the name of the variable or option with this value,
 /// if it is known. References such as `${X}` are not secrets.

@@ -217,6 +217,7 @@ fn parse_serve(words: &[OsString]) -> Option<CommandLine> {
         standalone,
         http: None,
         client: None,
+        profile: None,
     };
     Some(CommandLine {
         global: Global::default(),

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
-use tool::{Annotations, Checker, Tool, ToolRef};
+use tool::{Annotations, ArgumentSettings, Checker, Tool, ToolRef};
 
 use crate::search::Operations;
 use crate::server_rules::Overlay;
@@ -29,6 +29,8 @@ pub struct Entry {
     pub(crate) requests: Vec<Cow<'static, str>>,
     /// Additions from the configuration.
     pub overlay: Overlay,
+    /// The arguments that the configuration sets.
+    pub argument_settings: ArgumentSettings,
     /// True if the server's last survey failed, so the definition is from an earlier survey.
     pub stale: bool,
     /// The time of the survey that found the definition changed, in Unix seconds, if it was not
@@ -55,6 +57,7 @@ pub(crate) struct Context {
     pub(crate) products: Arc<[BTreeSet<String>]>,
     pub(crate) requests: Vec<Cow<'static, str>>,
     pub(crate) overlay: Overlay,
+    pub(crate) argument_settings: ArgumentSettings,
     pub(crate) stale: bool,
     pub(crate) changed: Option<u64>,
     pub(crate) accepted: Option<Annotations>,
@@ -69,6 +72,7 @@ impl Entry {
             products,
             requests,
             overlay,
+            argument_settings,
             stale,
             changed,
             accepted,
@@ -83,6 +87,7 @@ impl Entry {
             products,
             requests,
             overlay,
+            argument_settings,
             stale,
             changed,
             accepted,
@@ -122,7 +127,7 @@ impl Entry {
     /// Returns the signature, `(owner: string, ...)`. It is computed on first use.
     pub fn signature(&self) -> &str {
         self.signature
-            .get_or_init(|| tool::signature(&self.tool.input_schema(), &self.output_signature()))
+            .get_or_init(|| tool::signature(&self.input_schema(), &self.output_signature()))
     }
 
     /// Returns the type of the output, such as ` -> {path, size}`, or an empty string.
@@ -139,7 +144,12 @@ impl Entry {
             .get_or_init(|| tool::purpose(&self.tool, title, description, &overlay.tags))
     }
 
-    /// Returns the compiled input schema. It is compiled on first use, which may take a
+    /// Returns the input schema that a caller sees, without the arguments that the configuration sets.
+    pub fn input_schema(&self) -> Cow<'_, str> {
+        self.argument_settings.show(self.tool.input_schema())
+    }
+
+    /// Returns the compiled input schema of the server. It is compiled on first use, which may take a
     /// millisecond.
     pub fn checker(&self) -> &Checker {
         self.checker

@@ -1,8 +1,8 @@
 //! Finds configuration rules that match no tool, and the names that a rule can match.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use tool::{ServerName, near};
+use tool::{ServerName, Tool, near, parameters};
 
 use crate::allow_deny::{AllowDeny, LetterCase};
 use crate::catalog::Records;
@@ -22,6 +22,19 @@ pub struct IdleRule {
     pub near: Vec<String>,
 }
 
+/// The names of the arguments of each tool of a server.
+pub type ToolArguments = BTreeMap<String, Vec<String>>;
+
+/// Returns the names of the arguments of each tool.
+pub fn list_arguments<'t>(tools: impl IntoIterator<Item = &'t Tool>) -> ToolArguments {
+    let list = |tool: &Tool| {
+        let names = parameters(&tool.input_schema()).into_iter();
+        let names = names.map(|it| it.name).collect();
+        (tool.name().to_owned(), names)
+    };
+    tools.into_iter().map(list).collect()
+}
+
 /// The tools of the configured servers, and all categories.
 #[derive(Debug, Clone, Default)]
 pub struct KnownNames {
@@ -30,6 +43,9 @@ pub struct KnownNames {
     pub tools: Vec<(ServerName, Option<Vec<String>>)>,
     /// The same for prompts; filled only by [`crate::Registry::known_prompts`].
     pub prompts: Vec<(ServerName, Option<Vec<String>>)>,
+    /// The arguments of the tools of servers whose arguments the configuration sets; filled only by
+    /// [`crate::Registry::known_arguments`].
+    pub arguments: BTreeMap<ServerName, ToolArguments>,
     /// The categories of servers and tools, and those of the built-in rules.
     pub categories: BTreeSet<String>,
 }
@@ -60,6 +76,7 @@ impl KnownNames {
         Self {
             tools: rules.servers.iter().map(of).chain(disabled).collect(),
             prompts: Vec::new(),
+            arguments: BTreeMap::new(),
             categories: configured.chain(guessed).chain(known).collect(),
         }
     }
@@ -76,7 +93,15 @@ pub fn find_idle(rules: &Rules, known: &KnownNames) -> (Vec<IdleRule>, Vec<Serve
     let (mut idle, mut unlisted) = (Vec::new(), Vec::new());
     for rules in &rules.servers {
         match known.tools_of(&rules.name) {
-            Some(tools) => idle.extend(find_of(rules, tools)),
+            Some(tools) => {
+                idle.extend(find_of(rules, tools));
+                let arguments = known.arguments.get(&rules.name);
+                idle.extend(
+                    arguments
+                        .into_iter()
+                        .flat_map(|it| find_argument_settings(rules, it)),
+                );
+            }
             None if has_rules(rules) => unlisted.push(rules.name.clone()),
             None => {}
         }
@@ -85,7 +110,8 @@ pub fn find_idle(rules: &Rules, known: &KnownNames) -> (Vec<IdleRule>, Vec<Serve
 }
 
 fn has_rules(rules: &ServerRules) -> bool {
-    !(rules.allow.is_empty() && rules.deny.is_empty() && rules.overlays.is_empty())
+    let lists = rules.allow.iter().chain(&rules.deny).next();
+    lists.is_some() || !rules.overlays.is_empty() || rules.sets_arguments()
 }
 
 fn find_of(rules: &ServerRules, tools: &[String]) -> Vec<IdleRule> {
@@ -118,11 +144,44 @@ fn find_of(rules: &ServerRules, tools: &[String]) -> Vec<IdleRule> {
         .collect()
 }
 
+/// Finds settings of arguments that no tool, or not this tool, has.
+fn find_argument_settings(rules: &ServerRules, tools: &ToolArguments) -> Vec<IdleRule> {
+    let idle = |rule: String, name: &str, known: &BTreeSet<&str>| IdleRule {
+        server: rules.name.clone(),
+        rule,
+        restricts: true,
+        near: near(name, known.iter().copied(), NEAR_MAX)
+            .into_iter()
+            .map(str::to_owned)
+            .collect(),
+    };
+    let all: BTreeSet<&str> = tools.values().flatten().map(String::as_str).collect();
+    let of_server = rules.arguments.keys();
+    let of_server = of_server.filter(|name| !all.contains(name.as_str()));
+    let mut found: Vec<IdleRule> = of_server
+        .map(|name| idle(format!("arguments.{name}"), name, &all))
+        .collect();
+    for (tool, overlay) in &rules.overlays {
+        // A tool that does not exist is told of already.
+        let Some(arguments) = tools.get(tool) else {
+            continue;
+        };
+        let own: BTreeSet<&str> = arguments.iter().map(String::as_str).collect();
+        let names = overlay.arguments.keys();
+        let names = names.filter(|name| !own.contains(name.as_str()));
+        found
+            .extend(names.map(|name| idle(format!("overlay.{tool}.arguments.{name}"), name, &own)));
+    }
+    found
+}
+
 /// The maximum number of similar names shown for a rule.
 const NEAR_MAX: usize = 3;
 
 #[cfg(test)]
 mod tests {
+    use tool::ArgumentSetting;
+
     use super::*;
     use crate::server_rules::Overlay;
 
@@ -147,5 +206,24 @@ mod tests {
         );
         assert_eq!(idle[1].near, ["git_push"]);
         assert_eq!(idle[2].near, ["git_status"]);
+    }
+
+    #[test]
+    fn a_setting_of_an_argument_that_no_tool_has_is_told() {
+        let mut rules = ServerRules::plain("git".parse().unwrap());
+        let preset = |name: &str| BTreeMap::from([(name.to_owned(), ArgumentSetting::Hidden)]);
+        rules.arguments = preset("ower");
+        let arguments = preset("repo");
+        let overlay = Overlay {
+            arguments,
+            ..Overlay::default()
+        };
+        rules.overlays.insert("git_log".to_owned(), overlay);
+        let json = r#"{"name": "git_log", "inputSchema": {"properties": {"owner": {}}}}"#;
+        let known = list_arguments([&Tool::parse(json).unwrap()]);
+        let idle = find_argument_settings(&rules, &known);
+        let told: Vec<_> = idle.iter().map(|it| it.rule.as_str()).collect();
+        assert_eq!(told, ["arguments.ower", "overlay.git_log.arguments.repo"]);
+        assert_eq!(idle[0].near, ["owner"]);
     }
 }

@@ -52,7 +52,7 @@ pub use error::{IndexError, RegistryError};
 pub use feedback::{Learned, RelevanceFeedback};
 pub use generation::Generation;
 pub use history::HistoryEntry;
-pub use idle_rules::{IdleRule, KnownNames, find_idle};
+pub use idle_rules::{IdleRule, KnownNames, ToolArguments, find_idle, list_arguments};
 pub use limits::EMBEDDED_TOOLS_MAX;
 pub use loaded_tools::{BUILT_IN_CATEGORY, BuiltIn, KnownServer};
 pub use names::FindError;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tool::{Capability, Digest, ItemKind, Offer, ServerName, Tool, ToolRef};
+use tool::{ArgumentSetting, Capability, Digest, ItemKind, Offer, ServerName, Tool, ToolRef};
 
 use crate::allow_deny::AllowDeny;
 use crate::catalog::{OfferNote, Record, Records};
@@ -210,17 +210,16 @@ impl LoadedTools {
                 self.denied.push((at, DeniedBy::Held(held)));
                 continue;
             }
+            let overlay = server_rules.overlays.get(tool.name()).cloned();
+            let overlay = overlay.unwrap_or_default();
             let context = Context {
+                argument_settings: server_rules.argument_settings_of(&overlay, &tool),
                 category: record.category_of(server_rules, &tool),
                 tags: tags.clone(),
                 aliases: record.aliases.clone(),
                 products: Arc::clone(products),
                 requests: requests.of_tool(shipped, &at, &tool),
-                overlay: server_rules
-                    .overlays
-                    .get(tool.name())
-                    .cloned()
-                    .unwrap_or_default(),
+                overlay,
                 stale: record.stale.is_some(),
                 changed: record.change_of(tool.name()),
                 accepted: pins.accepted_claims(tool.name(), server_rules.pin),
@@ -410,6 +409,7 @@ fn digest(
         deny,
         pin: _,
         overlays,
+        arguments,
     } = server_rules;
     let overlays: Vec<(&String, String)> = overlays
         .iter()
@@ -439,7 +439,8 @@ fn digest(
     } else {
         format!("{requests:?}")
     };
-    Digest::of_bytes(format!("{made_of:?}{held}{requests}").as_bytes()).short(16)
+    let arguments = arguments_text(arguments);
+    Digest::of_bytes(format!("{made_of:?}{held}{requests}{arguments}").as_bytes()).short(16)
 }
 
 /// Returns the parts of an overlay that are searched or that decide if a tool is searched.
@@ -455,10 +456,20 @@ fn overlay_text(overlay: &Overlay) -> String {
         min_version: _,
         deprecated: _,
         hidden,
+        arguments,
     } = overlay;
     let mut text = format!("{:?}", (description, tags, category, notes, hidden));
     if title.is_some() || usage.is_some() {
         text.push_str(&format!("{:?}", (title, usage)));
     }
-    text
+    text + &arguments_text(arguments)
+}
+
+/// Returns the settings of arguments, which decide what parameters are searched.
+fn arguments_text(arguments: &BTreeMap<String, ArgumentSetting>) -> String {
+    if arguments.is_empty() {
+        String::new()
+    } else {
+        format!("{arguments:?}")
+    }
 }

@@ -1,6 +1,7 @@
 //! The registry folder and its public interface: a catalog, a generation, a commit.
 
 use std::{
+    collections::BTreeMap,
     path::Path,
     sync::Arc,
     time::{Duration, Instant},
@@ -20,7 +21,7 @@ use crate::{
     entry::Entry,
     generation::Generation,
     history::{self, HistoryEntry},
-    idle_rules::KnownNames,
+    idle_rules::{KnownNames, ToolArguments, list_arguments},
     index,
     limits::{LOADS_MAX, NOTE_WAIT},
     loaded_servers::{LoadedServer, LoadedServers},
@@ -155,6 +156,20 @@ impl Registry {
             .map(|it| (it.name.clone(), list(&it.name)));
         let disabled = rules.disabled.iter().map(|name| (name.clone(), None));
         enabled.chain(disabled).collect()
+    }
+
+    /// Returns the arguments of the tools of every server whose arguments the configuration sets. Reads
+    /// the snapshots of these servers.
+    pub fn known_arguments(&self) -> BTreeMap<ServerName, ToolArguments> {
+        let seen = self.0.look();
+        let servers = seen.applied.rules.servers.iter();
+        let servers = servers.filter(|it| it.sets_arguments());
+        let list = |rules: &ServerRules| {
+            let record = seen.records.servers.get(rules.name.as_str())?;
+            let kept = record.read_snapshot(&self.0.disk)?;
+            Some((rules.name.clone(), list_arguments(&kept.tools)))
+        };
+        servers.filter_map(list).collect()
     }
 
     /// Returns the generation that a search uses. Blocks while snapshots and index are loaded: at

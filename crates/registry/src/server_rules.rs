@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tool::ServerName;
+use tool::{ArgumentSetting, ArgumentSettings, ServerName, Tool};
 
 use crate::RegistryError;
 use crate::allow_deny::{AllowDeny, LetterCase};
@@ -39,6 +39,8 @@ pub struct ServerRules {
     pub pin: Pin,
     /// The overlays, by the tool's own name.
     pub overlays: BTreeMap<String, Overlay>,
+    /// The settings of arguments of all of its tools that have them.
+    pub arguments: BTreeMap<String, ArgumentSetting>,
 }
 
 impl Rules {
@@ -62,6 +64,7 @@ impl ServerRules {
             deny: Vec::new(),
             pin: Pin::default(),
             overlays: BTreeMap::new(),
+            arguments: BTreeMap::new(),
         }
     }
 
@@ -72,6 +75,19 @@ impl ServerRules {
             server: self.name.clone(),
             message: error.to_string(),
         })
+    }
+
+    pub(crate) fn argument_settings_of(&self, overlay: &Overlay, tool: &Tool) -> ArgumentSettings {
+        if self.arguments.is_empty() && overlay.arguments.is_empty() {
+            return ArgumentSettings::default();
+        }
+        ArgumentSettings::new(&self.arguments, &overlay.arguments, &tool.input_schema())
+    }
+
+    /// Returns true if the configuration sets an argument of any of its tools.
+    pub(crate) fn sets_arguments(&self) -> bool {
+        let overlays = self.overlays.values();
+        !self.arguments.is_empty() || overlays.into_iter().any(|it| !it.arguments.is_empty())
     }
 
     pub(crate) fn hides(&self, tool: &str) -> bool {
@@ -104,4 +120,6 @@ pub struct Overlay {
     pub example: Option<serde_json::Value>,
     /// Left out of search and lists; still found by its exact name.
     pub hidden: bool,
+    /// The settings of its arguments, before those of its server.
+    pub arguments: BTreeMap<String, ArgumentSetting>,
 }

@@ -4,23 +4,32 @@ use tool::ServerName;
 
 use crate::allow_deny::{AllowDeny, Exclusion, LetterCase};
 
-/// Rules over the names of servers and categories. A denied one stays out though it is allowed.
+/// Rules over the names of servers and categories. A denied one stays out though it is allowed. What all
+/// of several lists of rules admit is seen.
 #[derive(Debug, Clone)]
-pub struct View(AllowDeny);
+pub struct View(Vec<AllowDeny>);
 
 impl View {
     /// Globs, in any letter case; no `allow` at all admits everything.
     pub fn new(allow: &[String], deny: &[String]) -> Result<Self, globset::Error> {
-        AllowDeny::new(allow, deny, LetterCase::Ignored).map(Self)
+        AllowDeny::new(allow, deny, LetterCase::Ignored).map(|it| Self(vec![it]))
+    }
+
+    /// Returns the view of what both admit.
+    pub fn and(&self, other: &Self) -> Self {
+        Self(self.0.iter().chain(&other.0).cloned().collect())
     }
 
     /// The rule that keeps a tool of this server and category out.
     pub fn refuses(&self, server: &ServerName, category: &str) -> Option<String> {
-        let refusal = self.0.refuses(&[server.as_str(), category])?;
         // Our own tools serve the ones that are seen.
         let is_ours = *server == ServerName::built_in();
-        let is_let_through = is_ours && refusal == Exclusion::NotAllowed;
-        (!is_let_through).then(|| refusal.in_configuration(""))
+        let mut refusals = self
+            .0
+            .iter()
+            .filter_map(|rules| rules.refuses(&[server.as_str(), category]));
+        let refusal = refusals.find(|it| !(is_ours && *it == Exclusion::NotAllowed));
+        refusal.map(|it| it.in_configuration(""))
     }
 
     /// The opposite of [`View::refuses`].

@@ -49,6 +49,8 @@ pub struct CallRecord {
     pub bytes: u64,
     /// The size in bytes of the response as the client received it.
     pub bytes_sent: u64,
+    /// The number of texts in the result that were redacted.
+    pub redacted: u64,
     /// True if the result was cut and stored.
     pub is_cut: bool,
     /// The handle of the stored result that the response is a part of.

@@ -67,6 +67,7 @@ struct ServerTotals {
     tokens_in: u64,
     tokens_out: u64,
     cuts: u64,
+    redacted: u64,
 }
 
 impl Totals {
@@ -123,6 +124,7 @@ impl Totals {
         of_server.micros = of_server.micros.saturating_add(call.micros);
         of_server.tokens_in += estimate_tokens(call.bytes_in);
         of_server.tokens_out += estimate_tokens(call.bytes_sent);
+        of_server.redacted += call.redacted;
         if call.is_cut {
             of_server.cuts += 1;
             self.saved_cuts += estimate_tokens(call.bytes.saturating_sub(call.bytes_sent));
@@ -210,7 +212,7 @@ impl Totals {
             };
             family.histogram(("server", server), buckets);
         }
-        let figures: [(&str, &str, Figure); 3] = [
+        let figures: [(&str, &str, Figure); 4] = [
             (
                 "proxy_argument_tokens_total",
                 "Estimated tokens of the arguments of calls.",
@@ -225,6 +227,11 @@ impl Totals {
                 "proxy_results_cut_total",
                 "Results that were cut and kept.",
                 |of| of.cuts,
+            ),
+            (
+                "proxy_redacted_total",
+                "Texts in results that were redacted.",
+                |of| of.redacted,
             ),
         ];
         for (name, help, figure) in figures {

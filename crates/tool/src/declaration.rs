@@ -1,5 +1,7 @@
 //! TypeScript declarations of tools, for authors of scripts.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use crate::{schema::resolve_pointer, tool::Tool};
@@ -14,12 +16,13 @@ const MEMBERS_MAX: usize = 200;
 const COMMENT_CHARS_MAX: usize = 600;
 
 /// Declares a server as an object whose members are its tools: as a member of `tools` under each of its
-/// `names`, and as a global under those of `globals` that are identifiers.
+/// `names`, and as a global under those of `globals` that are identifiers. Each tool is given with the
+/// input schema that its callers see.
 pub fn declare_server<'a>(
     server: &str,
     names: &[&str],
     globals: &[&str],
-    tools: impl IntoIterator<Item = &'a Tool>,
+    tools: impl IntoIterator<Item = (&'a Tool, Cow<'a, str>)>,
 ) -> String {
     let mut out = String::new();
     let members: String = tools.into_iter().map(declare_tool).collect();
@@ -78,8 +81,8 @@ declare const fs: { readFile(path: string, encoding?: \"utf8\"): Promise<string>
 interface Tools { list(server?: string): Promise<{ name: string; signature: string; description: string }[]> }
 ";
 
-fn declare_tool(tool: &Tool) -> String {
-    let input: Value = serde_json::from_str(&tool.input_schema()).unwrap_or_default();
+fn declare_tool((tool, input): (&Tool, Cow<'_, str>)) -> String {
+    let input: Value = serde_json::from_str(&input).unwrap_or_default();
     let output = tool.output_schema();
     let output: Option<Value> = output.and_then(|schema| serde_json::from_str(schema).ok());
     let output = output.map_or_else(
@@ -242,8 +245,14 @@ fn comment(text: &str, indent: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::borrow::Cow;
+
     use super::declare_server;
     use crate::Tool;
+
+    fn seen(tools: &[Tool]) -> impl Iterator<Item = (&Tool, Cow<'_, str>)> {
+        tools.iter().map(|it| (it, it.input_schema()))
+    }
 
     #[test]
     fn a_server_is_an_object_of_its_tools() {
@@ -280,7 +289,7 @@ interface Tools { "git-hub": Server_git_hub; "gitHub": Server_git_hub; "git_hub"
 "#;
         let names = ["git-hub", "gitHub", "git_hub"];
         assert_eq!(
-            declare_server("git-hub", &names, &names[1..], &tools),
+            declare_server("git-hub", &names, &names[1..], seen(&tools)),
             expected
         );
     }
@@ -290,6 +299,6 @@ interface Tools { "git-hub": Server_git_hub; "gitHub": Server_git_hub; "git_hub"
         let tool =
             r##"{"name":"t","inputSchema":{"type":"object","properties":{"next":{"$ref":"#"}}}}"##;
         let tools = [Tool::parse(tool).unwrap()];
-        assert!(declare_server("s", &["s"], &["s"], &tools).contains("next?: unknown;"));
+        assert!(declare_server("s", &["s"], &["s"], seen(&tools)).contains("next?: unknown;"));
     }
 }

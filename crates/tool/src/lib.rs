@@ -6,6 +6,7 @@
 //! server and never rewrites it.
 
 mod argument_note;
+mod argument_settings;
 mod check;
 mod client;
 mod declaration;
@@ -22,6 +23,7 @@ mod signature;
 mod tool;
 
 pub use argument_note::{argument_note, wrong_arguments};
+pub use argument_settings::{ArgumentSetting, ArgumentSettings};
 pub use check::{Checker, Violation};
 pub use client::ClientId;
 pub use declaration::{declare_globals, declare_server};

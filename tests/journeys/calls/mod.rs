@@ -7,6 +7,7 @@ mod eras;
 mod hostile_definitions;
 mod kept_secrets;
 mod limits;
+mod limits_of_callers;
 mod lists_that_change;
 mod odd_tools;
 mod overlays;

@@ -1,7 +1,12 @@
 //! Values that contain values: lists, tables of templates, the arguments of an example.
 
+use std::collections::BTreeMap;
+
+use fleet::Redaction;
 use serde_json::{Map, Number, Value};
 use toml::de::{DeArray, DeTable, DeValue};
+
+use tool::ArgumentSetting;
 
 use super::walk::{At, Walk, as_written, in_order};
 use crate::{
@@ -57,15 +62,66 @@ impl Walk {
         Value::Object(read)
     }
 
+    pub(super) fn read_patterns(&mut self, at: &At, table: &DeTable<'_>) -> Value {
+        let mut read = Map::new();
+        for (name, value) in in_order(table) {
+            let at = At {
+                key: format!("{}.{}", at.key, shown_key(name.get_ref())),
+                span: value.span(),
+                ..at.clone()
+            };
+            let name = name.get_ref().to_string();
+            let hint = "write a regular expression in single quotes, such as `'E-\\d{6}'`";
+            let Some(pattern) = value.get_ref().as_str() else {
+                self.note(at.span.clone(), &at, Fault::new("expected a pattern", hint));
+                continue;
+            };
+            let own = BTreeMap::from([(name.clone(), pattern.to_owned())]);
+            if let Err((_, why)) = Redaction::new(&own) {
+                let what = format!("not a pattern: {}", printable::one_line(&why));
+                self.note(at.span.clone(), &at, Fault::new(what, hint));
+            }
+            read.insert(name, pattern.into());
+        }
+        Value::Object(read)
+    }
+
     /// Stored as JSON text: the layers sort the keys of a table, and an example is read by people.
     pub(super) fn read_arguments(&mut self, at: &At, table: &DeTable<'_>) -> Option<Value> {
         let object = self.read_object(at, table)?;
         Some(Value::String(Value::Object(object).to_string()))
     }
 
-    /// Rules for calls; stored as JSON text for the same reason. One with a mistake is left out.
-    pub(super) fn read_rules(&mut self, at: &At, items: &DeArray<'_>) -> Value {
-        let mut rules = Vec::new();
+    /// Settings of arguments; stored as JSON text, since their values have any type.
+    pub(super) fn read_argument_settings(&mut self, at: &At, table: &DeTable<'_>) -> Option<Value> {
+        let object = self.read_object(at, table)?;
+        for (name, value) in in_order(table) {
+            let Some(Err(what)) = object
+                .get(name.get_ref().as_ref())
+                .map(ArgumentSetting::read)
+            else {
+                continue;
+            };
+            let at = At {
+                key: format!("{}.{}", at.key, shown_key(name.get_ref())),
+                span: value.span(),
+                ..at.clone()
+            };
+            let hint = "write `{ fixed = VALUE }`, `{ default = VALUE }` or `{ hidden = true }`";
+            self.note(value.span(), &at, Fault::new(what, hint));
+        }
+        Some(Value::String(Value::Object(object).to_string()))
+    }
+
+    /// Rules for calls, or quotas; stored as JSON text for the same reason. One with a mistake is left
+    /// out.
+    pub(super) fn read_tables(
+        &mut self,
+        at: &At,
+        items: &DeArray<'_>,
+        check: impl Fn(&Map<String, Value>) -> Result<(), policy::Fault>,
+    ) -> Value {
+        let mut tables = Vec::new();
         for (index, item) in items.iter().enumerate() {
             let at = At {
                 key: format!("{}[{index}]", at.key),
@@ -73,15 +129,16 @@ impl Walk {
                 ..at.clone()
             };
             let DeValue::Table(table) = item.get_ref() else {
-                let fault = Fault::new("expected a table", "write `[[rules]]`, one table per rule");
+                let hint = format!("write `[[{}]]`, one table each", at.pattern);
+                let fault = Fault::new("expected a table", hint);
                 self.note(at.span.clone(), &at, fault);
                 continue;
             };
-            let Some(rule) = self.read_object(&at, table) else {
+            let Some(read) = self.read_object(&at, table) else {
                 continue;
             };
-            match policy::Rule::read(&rule, Some("/")) {
-                Ok(_) => rules.push(Value::Object(rule)),
+            match check(&read) {
+                Ok(()) => tables.push(Value::Object(read)),
                 Err(policy::Fault { key, what, hint }) => {
                     let dot = if key.is_empty() { "" } else { "." };
                     let key = format!("{}{dot}{key}", at.key);
@@ -89,7 +146,7 @@ impl Walk {
                 }
             }
         }
-        Value::String(Value::Array(rules).to_string())
+        Value::String(Value::Array(tables).to_string())
     }
 
     fn read_object(&mut self, at: &At, table: &DeTable<'_>) -> Option<Map<String, Value>> {

@@ -276,6 +276,7 @@ fn allowance(text: &str, name: &str, client: Option<&str>) -> Allowance {
     let read = document(text).read_policy(&Overrides::default(), &home());
     let call = Subject {
         client: client.unwrap_or_default(),
+        profiles: &[],
         server: "fs",
         kind: RequestKind::Tool,
         name,

@@ -36,6 +36,8 @@ pub(crate) enum ValueKind {
     Choice(&'static [&'static str]),
     Count(Count),
     List(&'static ValueKind),
+    /// Regular expressions by their names.
+    Patterns,
     /// Templates by the name of a variable of the environment.
     Variables,
     /// Templates by the name of an HTTP header.
@@ -54,8 +56,12 @@ pub(crate) enum ValueKind {
     Origin,
     /// A JSON object written as TOML.
     Arguments,
+    /// Settings of arguments, by the name of an argument.
+    ArgumentSettings,
     /// Rules for calls, one table each.
     Rules,
+    /// Limits of calls and tokens, one table each.
+    Quotas,
 }
 
 #[derive(Debug, PartialEq, Eq)]

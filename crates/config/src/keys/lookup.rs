@@ -16,6 +16,7 @@ pub(crate) fn child(parent: &str, name: &str) -> Option<String> {
         "servers" => Some("servers.NAME".to_owned()),
         "clients" => Some("clients.NAME".to_owned()),
         "commands" => Some("commands.NAME".to_owned()),
+        "profiles" => Some("profiles.NAME".to_owned()),
         "servers.NAME.overlay" => Some("servers.NAME.overlay.TOOL".to_owned()),
         _ if parent.is_empty() || name.contains('.') => None,
         _ => Some(format!("{parent}.{name}")),

@@ -13,7 +13,7 @@ use reqwest::{
 
 use super::obstacle::{Lookup, Obstacle};
 use crate::{
-    Template, Variables,
+    Redaction, Template, Variables,
     environment::expand,
     error::{Denied, describe},
     mask::Mask,
@@ -92,6 +92,13 @@ impl Site {
             credential: None,
             mask: Arc::new(mask),
         })
+    }
+
+    /// Replaces the patterns of a redaction in errors as well.
+    pub(crate) fn with_redaction(mut self, redaction: Option<Arc<Redaction>>) -> Self {
+        let mask = Arc::unwrap_or_clone(self.mask);
+        self.mask = Arc::new(mask.with_redaction(redaction));
+        self
     }
 
     /// Adds the login, whose token is sent with each request.

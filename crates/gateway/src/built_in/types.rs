@@ -92,7 +92,7 @@ async fn declare(
     let declare = |name: &str| {
         let entries = generation.entries();
         let tools = entries.filter(|it| it.at.server.as_str() == name);
-        let tools = tools.map(|entry| &entry.tool);
+        let tools = tools.map(|entry| (&entry.tool, entry.input_schema()));
         declare_server(name, &names.of(name), &names.globals_of(name), tools)
     };
     let declared = servers.map(|it| {

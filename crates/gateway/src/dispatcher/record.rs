@@ -6,11 +6,12 @@ use std::{borrow::Cow, sync::Arc, time::Instant};
 use ::policy::Decision;
 use jsonrpc::Json;
 use telemetry::otlp::{OpenSpan, TraceContext};
-use telemetry::{CallRecord, Event, RecordedArguments, Recorder};
+use telemetry::{CallRecord, Event, RecordedArguments, Recorder, estimate_tokens};
 use tool::ServerName;
 
 use crate::{
-    call_context::CallContext, reply::ToolReply, settings::KeptArguments, traces::describe_call,
+    call_context::CallContext, quotas::TokenCharge, reply::ToolReply, settings::KeptArguments,
+    traces::describe_call,
 };
 
 /// The outcome if no other was noted: the caller cancelled the call or disconnected.
@@ -23,6 +24,8 @@ pub(crate) struct CallNote {
     record: CallRecord,
     began: Instant,
     span: Option<OpenSpan>,
+    /// The quotas that count its tokens.
+    charge: Option<TokenCharge>,
     /// Nothing was called: nothing is recorded.
     is_discarded: bool,
 }
@@ -51,6 +54,7 @@ impl CallNote {
             },
             began: Instant::now(),
             span: None,
+            charge: None,
             is_discarded: false,
         }
     }
@@ -96,6 +100,11 @@ impl CallNote {
         self.record.rule = decision.rule();
     }
 
+    /// Sets the quotas that count the tokens of the call when it ends.
+    pub(crate) fn set_charge(&mut self, charge: Option<TokenCharge>) {
+        self.charge = charge;
+    }
+
     pub(crate) fn set_failure(&mut self, code: &'static str) {
         self.record.outcome = Cow::Borrowed(code);
     }
@@ -105,6 +114,10 @@ impl CallNote {
         self.record.bytes = bytes as u64;
         self.record.bytes_sent = bytes as u64;
         self.record.outcome = if is_error { "tool_error" } else { "ok" }.into();
+    }
+
+    pub(crate) fn set_redacted(&mut self, texts: u64) {
+        self.record.redacted = texts;
     }
 
     /// Notes what the client got: its bytes, and the handle of the whole if it is a part.
@@ -138,6 +151,9 @@ impl Drop for CallNote {
             return;
         }
         let mut record = std::mem::take(&mut self.record);
+        if let Some(charge) = &self.charge {
+            charge.add(estimate_tokens(record.bytes_in + record.bytes_sent));
+        }
         let micros = self.began.elapsed().as_micros();
         record.micros = u64::try_from(micros).unwrap_or(u64::MAX);
         if let Some(span) = &mut self.span {

@@ -85,7 +85,7 @@ pub(crate) fn text(
     let usage = entry.overlay.usage.clone();
     pieces.extend(usage.map(|it| piece("usage ", it, Form::Prose)));
     let schema = |json: &str| printable::seen_json(&tool::minified(json)).into_owned();
-    let input = schema(&entry.tool.input_schema());
+    let input = schema(&entry.input_schema());
     pieces.push(piece("input ", input, Form::Schema));
     let output = entry.tool.output_schema();
     pieces.extend(output.map(|it| piece("output ", schema(it), Form::Schema)));
@@ -119,7 +119,7 @@ pub(crate) fn json(entry: &Entry, facts: &ToolFacts) -> Value {
         "login_required": facts.needs_login,
         "used": facts.calls,
         "last_used": facts.last_call,
-        "input_schema": parse(&entry.tool.input_schema()),
+        "input_schema": parse(&entry.input_schema()),
         "output_schema": entry.tool.output_schema().map(parse),
         "example": example(entry),
         "notes": facts.notes,
@@ -136,7 +136,7 @@ pub(crate) fn branch(entry: &Entry, path: &str, room: usize) -> Result<String, S
     let schema = match (label, schema) {
         ("output", None) => return Err("the tool declares no output".to_owned()),
         (_, Some(schema)) => tool::minified(schema),
-        (_, None) => tool::minified(&entry.tool.input_schema()),
+        (_, None) => tool::minified(&entry.input_schema()),
     };
     let pointer = pointer.trim_start_matches('#');
     if !pointer.is_empty() && !pointer.starts_with('/') {
@@ -268,7 +268,14 @@ fn as_description(text: &str) -> String {
 /// A complete call that works: the overlay's arguments, else arguments generated from the schema.
 fn example(entry: &Entry) -> Option<Value> {
     let configured = entry.overlay.example.clone();
-    let arguments = configured.or_else(|| tool::example(&entry.tool.input_schema()))?;
+    let of_caller = |mut arguments: Value| {
+        if let Some(given) = arguments.as_object_mut() {
+            entry.argument_settings.remove_from(given);
+        }
+        arguments
+    };
+    let configured = configured.map(of_caller);
+    let arguments = configured.or_else(|| tool::example(&entry.input_schema()))?;
     Some(json!({"tool_name": entry.at.to_string(), "tool_input": arguments}))
 }
 

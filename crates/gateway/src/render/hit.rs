@@ -64,7 +64,7 @@ pub(crate) fn list_remarks(entry: &Entry, server: Option<&KnownServer>) -> Vec<S
 /// Appends notes about the arguments that calls often have wrong to a hit, as many as fit:
 /// `; often wrong: start: date-time, "with offset"`.
 pub(crate) fn with_notes(mut line: String, entry: &Entry, wrong: &[String]) -> String {
-    let schema = entry.tool.input_schema();
+    let schema = entry.input_schema();
     let mut begin = "; often wrong: ";
     for path in wrong {
         let mut longer = NOTE_CHARS.into_iter().filter_map(|chars_max| {

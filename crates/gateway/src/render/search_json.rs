@@ -69,7 +69,7 @@ fn json_of_hits(page: &SearchPage<'_>) -> Value {
 
 fn hit_json(hit: &Hit, part: Option<&String>) -> Value {
     let entry = &hit.entry;
-    let schema: Value = serde_json::from_str(&entry.tool.input_schema()).unwrap_or_default();
+    let schema: Value = serde_json::from_str(&entry.input_schema()).unwrap_or_default();
     let mut json = json!({
         "name": entry.at.to_string(),
         "server": entry.at.server.as_str(),

@@ -37,6 +37,7 @@ use crate::{
     log_level::LogLevel,
     out::Out,
     policy::ClientPolicy,
+    settings::Settings,
 };
 
 /// The estimated cost of our own definitions for a model, in tokens.
@@ -139,8 +140,10 @@ impl Calls {
     /// to an open session from its next request on.
     pub(super) fn policy(&self) -> Arc<ClientPolicy> {
         let announced = self.client.info().map(|info| info.name.as_str());
-        let rule = self.client.connection.rule.as_deref().or(announced);
-        Arc::new(self.gateway.settings().clients.of(rule))
+        let connection = &self.client.connection;
+        let make = |settings: &Settings| settings.clients.of_connection(connection, announced);
+        self.memory
+            .policy(&self.gateway.settings(), announced.is_some(), make)
     }
 
     /// The servers that this client does not share, since its variables differ from those of others.

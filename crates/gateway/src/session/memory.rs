@@ -5,11 +5,15 @@ use std::{
     sync::{Arc, OnceLock, atomic::AtomicBool},
 };
 
+use parking_lot::Mutex;
+
 use crate::{
     authorize::permissions::{Arrival, PermissionScope, Permissions},
     forward::UriLedger,
+    policy::ClientPolicy,
     recent_searches::RecentSearches,
     sent_instructions::SentInstructions,
+    settings::Settings,
 };
 
 /// The state that the calls of one session share.
@@ -19,6 +23,8 @@ pub(super) struct SessionMemory {
     pub(super) instructions: Arc<SentInstructions>,
     /// True for each of the three tools that was called.
     pub(super) used: [AtomicBool; 3],
+    /// The last policy, and what it was made of: the settings, and whether the client had a name.
+    policy: Mutex<Option<(Arc<Settings>, bool, Arc<ClientPolicy>)>>,
     permissions: Arc<Permissions>,
     uris: OnceLock<Arc<UriLedger>>,
 }
@@ -30,8 +36,29 @@ impl SessionMemory {
             searches: Arc::new(RecentSearches::in_folder(folder)),
             instructions: Arc::default(),
             used: [const { AtomicBool::new(false) }; 3],
+            policy: Mutex::default(),
             permissions: Arc::new(Permissions::new(PermissionScope::Session)),
             uris: OnceLock::new(),
+        }
+    }
+
+    /// Returns the policy in these settings, which is made once.
+    pub(super) fn policy(
+        &self,
+        settings: &Arc<Settings>,
+        is_named: bool,
+        make: impl FnOnce(&Settings) -> ClientPolicy,
+    ) -> Arc<ClientPolicy> {
+        let mut held = self.policy.lock();
+        match &*held {
+            Some((of, named, policy)) if Arc::ptr_eq(of, settings) && *named == is_named => {
+                Arc::clone(policy)
+            }
+            _ => {
+                let policy = Arc::new(make(settings));
+                *held = Some((Arc::clone(settings), is_named, Arc::clone(&policy)));
+                policy
+            }
         }
     }
 

@@ -26,7 +26,7 @@ pub(super) fn page(entry: &Entry, described: &Value) -> String {
         lines.push(String::new());
         lines.push(text("usage").to_owned());
     }
-    let schema = entry.tool.input_schema();
+    let schema = entry.input_schema();
     let arguments = tool::parameters(&schema);
     lines.push(String::new());
     lines.push(usage(entry, &arguments));

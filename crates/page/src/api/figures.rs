@@ -186,6 +186,7 @@ fn json_of(figures: &Figures, top: usize) -> Value {
             "tokens_out": line.tokens_out,
             "tokens_cut": line.tokens_cut,
             "cuts": line.cuts,
+            "redacted": line.redacted,
         })
     };
     let searches = &figures.searches;

@@ -222,7 +222,7 @@ fn write_prompt(tools: &[&Entry]) -> String {
     );
     for (number, entry) in (1..).zip(tools) {
         let description = printable::one_line_of(&entry.description(), DESCRIPTION_CHARS_MAX);
-        let parameters = tool::parameters(&entry.tool.input_schema());
+        let parameters = tool::parameters(&entry.input_schema());
         let parameters = parameters.iter().take(PARAMETERS_MAX);
         let parameters: Vec<&str> = parameters.map(|it| it.name.as_str()).collect();
         let parameters = printable::one_line(&parameters.join(", "));

@@ -4,7 +4,7 @@ use std::io;
 
 use config::{ConfigError, Environment};
 use daemon::{
-    hello::{DaemonReply, Purpose, greet},
+    hello::{DaemonReply, Narrowing, Purpose, greet},
     identity::{Identity, LaunchOptions},
     place::DaemonFolder,
     reach::Route,
@@ -32,6 +32,7 @@ pub(super) fn find_route(global: &Global) -> Result<io::Result<Route>, ConfigErr
         identity,
         place,
         client: None,
+        narrowing: Narrowing::default(),
     }))
 }
 

@@ -5,7 +5,7 @@ use std::{io::IsTerminal as _, sync::Arc};
 use clap::Args;
 use config::{Config, ConfigError, Environment};
 use daemon::{
-    hello::CLIENT_VARIABLE,
+    hello::{CLIENT_VARIABLE, Narrowing},
     reach::{NoDaemon, Route},
     relay::relay,
 };
@@ -25,6 +25,7 @@ const EXAMPLES: &str = "\
 Examples:
   proxy serve                        the command in a client's configuration
   proxy serve --client librechat     for a client that announces itself as `mcp`
+  proxy serve --profile work         only what `[profiles.work]` admits
   proxy serve --http                 at `http.listen` of the configuration
   proxy serve --http 127.0.0.1:7331  at http://127.0.0.1:7331/mcp";
 
@@ -57,15 +58,44 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "NAME", conflicts_with = "http")]
     #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub(crate) client: Option<String>,
+    /// Serve only what this profile of the configuration admits
+    ///
+    /// `[profiles.NAME]` names servers, categories and limits. It adds to the profiles that the folder
+    /// of the client and the file `.proxy.toml` of its project select.
+    #[arg(long, value_name = "NAME", conflicts_with = "http")]
+    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub(crate) profile: Option<String>,
+}
+
+/// The client of a `serve` over stdin and stdout, as its command describes it.
+struct OwnClient {
+    name: Option<String>,
+    narrowing: Narrowing,
 }
 
 impl ServeArgs {
     pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
         let set = std::env::var(CLIENT_VARIABLE).ok();
-        let client = self.client.or(set.filter(|name| !name.trim().is_empty()));
+        let name = self.client.or(set.filter(|name| !name.trim().is_empty()));
+        let project = match std::env::current_dir() {
+            Ok(folder) if self.http.is_none() => config::read_project(&folder),
+            _ => Ok(None),
+        };
+        let project = match project {
+            Ok(project) => project,
+            Err(mistake) => {
+                report::say(&format!("error: {mistake}"));
+                return Ok(Exit::Usage);
+            }
+        };
+        let narrowing = Narrowing {
+            profile: self.profile,
+            project,
+        };
+        let client = OwnClient { name, narrowing };
         if !self.standalone {
             let served = match self.http {
-                None => serve_through_daemon(global, client.clone())?,
+                None => serve_through_daemon(global, &client)?,
                 Some(listen) => http::serve_through_daemon(global, listen)?,
             };
             if let Some(exit) = served {
@@ -91,9 +121,13 @@ impl ServeArgs {
 }
 
 /// Serves through the daemon. `None`: no daemon is possible here, and this process has to serve alone.
-fn serve_through_daemon(global: &Global, client: Option<String>) -> anyhow::Result<Option<Exit>> {
+fn serve_through_daemon(global: &Global, client: &OwnClient) -> anyhow::Result<Option<Exit>> {
     let route = match find_route(global) {
-        Ok(Ok(route)) => Route { client, ..route },
+        Ok(Ok(route)) => Route {
+            client: client.name.clone(),
+            narrowing: client.narrowing.clone(),
+            ..route
+        },
         Ok(Err(error)) => return Ok(http::report_no_daemon(&error.into())),
         // Reported by the code that reads the configuration next.
         Err(_) => return Ok(None),
@@ -124,7 +158,7 @@ fn serve_through_daemon(global: &Global, client: Option<String>) -> anyhow::Resu
 /// fixed.
 fn serve_without_file(
     global: &Global,
-    client: Option<String>,
+    client: OwnClient,
     error: &ConfigError,
 ) -> anyhow::Result<Exit> {
     report::say(&error.to_string());
@@ -144,7 +178,7 @@ fn serve_without_file(
 /// could not be used.
 fn serve_alone(
     config: Config,
-    client: Option<String>,
+    client: OwnClient,
     load: live::Load,
     mistakes: Option<String>,
 ) -> anyhow::Result<Exit> {
@@ -153,11 +187,22 @@ fn serve_alone(
         watch_signals(&stop)?;
         let (gateway, upkeep) = live::open_alone(config, load)?;
         gateway.note_config_mistakes(mistakes);
+        let clients = &gateway.settings().clients;
+        if let Some(name) = client.narrowing.find_unknown(clients) {
+            report::say(&format!(
+                "error: {}",
+                Narrowing::explain_unknown(name, clients)
+            ));
+            upkeep.stop().await;
+            return Ok(Exit::Usage);
+        }
         say_to_terminal();
         let connection = Connection {
             cwd: std::env::current_dir().ok(),
             pid: None,
-            name: client,
+            name: client.name,
+            profile: client.narrowing.profile.map(Arc::from),
+            project: client.narrowing.project.map(Arc::new),
             transport: "stdio",
             is_here: true,
             ..Connection::default()

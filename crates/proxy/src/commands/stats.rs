@@ -180,6 +180,12 @@ fn text_of(figures: &Figures, top: usize) -> String {
     lines.push(format!(
         "saved, about: {saved} tokens of definitions in {sessions} sessions, {cut} of results that were cut, {left} that scripts ({scripts}) read and did not answer"
     ));
+    if figures.total.redacted > 0 {
+        lines.push(format!(
+            "redacted: {} texts in results",
+            figures.total.redacted
+        ));
+    }
     let searches = &figures.searches;
     lines.push(format!(
         "searches: {}, {} without a hit",

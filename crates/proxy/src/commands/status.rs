@@ -195,7 +195,17 @@ fn render_clients(clients: &[ClientStatus]) -> String {
         return "no clients".to_owned();
     }
     let head = ["client", "version", "over", "pid", "calls", "folder"];
-    render_table(head, clients.iter().map(row).collect())
+    let table = render_table(head, clients.iter().map(row).collect());
+    let profiled = clients.iter().filter(|client| !client.profiles.is_empty());
+    let lines = profiled.map(|client| {
+        let name = client.name.as_deref().unwrap_or("unnamed");
+        let profiles = printable::one_line(&client.profiles.join(", "));
+        format!(
+            "\nclient {} has the profile {profiles}",
+            printable::one_line(name)
+        )
+    });
+    table + &lines.collect::<String>()
 }
 
 fn render_servers(servers: &[ServerStatus]) -> String {

@@ -16,7 +16,7 @@ pub(crate) fn text(entry: &Entry) -> String {
     let description = entry.description();
     let words = description.split_whitespace().collect::<Vec<_>>().join(" ");
     let begin = printable::first_chars(&words, DESCRIPTION_CHARS_ENCODED);
-    let parameters = tool::parameters(&entry.tool.input_schema());
+    let parameters = tool::parameters(&entry.input_schema());
     let parameters = parameters.iter().take(PARAMETERS_ENCODED);
     let parameters: Vec<String> = parameters.map(|it| speak(&it.name)).collect();
     format!("{server} {name}: {begin} ({})", parameters.join(", "))
@@ -40,13 +40,16 @@ pub(crate) fn request_key(request: &str) -> TextKey {
 /// Returns the key of a tool's text and the model, without building the text.
 pub(crate) fn key(entry: &Entry) -> TextKey {
     let overlay = entry.overlay.description.as_deref().unwrap_or_default();
-    key_of(&[
+    let mut parts = vec![
         encoder::MODEL,
         TEXT,
         entry.at.server.as_str(),
         overlay,
         entry.tool.json(),
-    ])
+    ];
+    let schema = (!entry.argument_settings.is_empty()).then(|| entry.input_schema());
+    parts.extend(schema.as_deref());
+    key_of(&parts)
 }
 
 fn key_of(parts: &[&str]) -> TextKey {

@@ -38,7 +38,7 @@ pub(super) fn text(entry: &Entry) -> ToolWords {
     for request in &entry.requests {
         text.add_request(request);
     }
-    for parameter in tool::parameters(&entry.tool.input_schema())
+    for parameter in tool::parameters(&entry.input_schema())
         .iter()
         .take(PARAMETERS_INDEXED)
     {

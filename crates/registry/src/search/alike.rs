@@ -65,7 +65,7 @@ fn may_join(generation: &Generation, group: &Group, entry: &Entry) -> bool {
 /// Returns true if two tools of one name have nearly the same arguments and description.
 fn is_alike(one: &Entry, other: &Entry) -> bool {
     let takes = |entry: &Entry| -> BTreeSet<String> {
-        let parameters = tool::parameters(&entry.tool.input_schema());
+        let parameters = tool::parameters(&entry.input_schema());
         parameters.into_iter().map(|it| fold(&it.name)).collect()
     };
     let says =

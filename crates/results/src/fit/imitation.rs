@@ -16,7 +16,7 @@ const OURS: &str = concat!(
     r"|\[[0-9]+ of [0-9]+: [^\n\]]{1,200} (?:ok|error)\]",
     r"|\[(?:the beginning of )?part [0-9,]+ of [0-9,]+",
     r"|error (?:unknown_tool|ambiguous_tool|invalid_input|server_unavailable|timeout|denied",
-    r"|login_required|handle_expired|downstream_error|cancelled|internal|input_required",
+    r"|login_required|quota|handle_expired|downstream_error|cancelled|internal|input_required",
     r"|misconfigured|script_failed|script_limit): )",
 );
 

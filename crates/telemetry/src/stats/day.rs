@@ -55,6 +55,7 @@ pub(super) struct CallCounts {
     /// The tokens that were cut from results.
     pub(super) tokens_cut: u64,
     pub(super) cuts: u64,
+    pub(super) redacted: u64,
     pub(super) times: Histogram,
     /// The longest time in microseconds; 0 if an earlier version wrote the row.
     pub(super) longest_us: u64,
@@ -195,6 +196,7 @@ impl Day {
             row.cuts += 1;
             row.tokens_cut += estimate_tokens(call.bytes.saturating_sub(call.bytes_sent));
         }
+        row.redacted += call.redacted;
         row.times.count(call.micros);
         row.longest_us = row.longest_us.max(call.micros);
     }
@@ -235,6 +237,7 @@ impl CallCounts {
         self.tokens_out += other.tokens_out;
         self.tokens_cut += other.tokens_cut;
         self.cuts += other.cuts;
+        self.redacted += other.redacted;
         self.times.add(&other.times);
         self.longest_us = self.longest_us.max(other.longest_us);
     }

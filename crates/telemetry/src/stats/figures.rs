@@ -69,6 +69,8 @@ pub struct CallFigures {
     pub tokens_cut: u64,
     /// The number of results that were cut.
     pub cuts: u64,
+    /// The number of texts in results that were redacted.
+    pub redacted: u64,
 }
 
 /// Searches of all clients.
@@ -171,6 +173,7 @@ impl CallFigures {
             tokens_out: row.tokens_out,
             tokens_cut: row.tokens_cut,
             cuts: row.cuts,
+            redacted: row.redacted,
         }
     }
 

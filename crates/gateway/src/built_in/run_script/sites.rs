@@ -14,7 +14,7 @@ pub(super) fn check(site: &CallSite, entry: &Entry) -> Option<String> {
     if matches!(given.as_slice(), [one] if INPUT_ALIASES.contains(&one.as_str())) {
         return None;
     }
-    let schema = entry.tool.input_schema();
+    let schema = entry.input_schema();
     let parameters = tool::parameters(&schema);
     let names = || parameters.iter().map(|it| it.name.as_str());
     let mut mistakes = Vec::new();
