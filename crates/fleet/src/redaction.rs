@@ -22,6 +22,9 @@ const MARK: &str = "[redacted: ";
 /// A result of up to this many bytes is read on the event loop: it takes some 20 microseconds.
 const INLINE_BYTES_MAX: usize = 16 * 1024;
 
+/// The longest run of characters in which tokens are searched; a JWT has some thousand.
+const TOKEN_RUN_BYTES_MAX: usize = 16 * 1024;
+
 /// The longest name of a pattern, in characters.
 const NAME_CHARS_MAX: usize = 40;
 
@@ -130,7 +133,7 @@ impl Redaction {
         self.own.is_empty()
             && memmem::find(json.as_bytes(), br"\u").is_none()
             && memmem::find(json.as_bytes(), br"\/").is_none()
-            && find_runs(json, is_of_token, TOKEN_CHARS_MIN).all(|run| !TOKEN.is_match(&json[run]))
+            && find_token_runs(json).all(|run| !TOKEN.is_match(&json[run]))
             && find_cards(json).next().is_none()
             && memmem::find(json.as_bytes(), b"PRIVATE KEY").is_none()
     }
@@ -227,7 +230,7 @@ fn find_tokens(text: &str) -> impl Iterator<Item = Found<'static>> {
         };
         TOKEN_PATTERNS.iter().map(compile).collect()
     });
-    find_runs(text, is_of_token, TOKEN_CHARS_MIN).flat_map(move |run| {
+    find_token_runs(text).flat_map(move |run| {
         let begin = run.start;
         TOKEN.find_iter(&text[run]).map(move |found| {
             let named = NAMED.iter().find(|(_, it)| it.is_match(found.as_str()));
@@ -235,6 +238,13 @@ fn find_tokens(text: &str) -> impl Iterator<Item = Found<'static>> {
             (begin + found.start()..begin + found.end(), name)
         })
     })
+}
+
+/// Finds the texts that may contain tokens. A longer one is an image or other encoded data, in which a part
+/// may look like a token by chance.
+fn find_token_runs(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let runs = find_runs(text, is_of_token, TOKEN_CHARS_MIN);
+    runs.filter(|run| run.len() <= TOKEN_RUN_BYTES_MAX)
 }
 
 /// Finds private keys in PEM; one that is cut off ends with the text.
@@ -436,6 +446,7 @@ mod tests {
             "/home/ada/projects/proxy/src/main.rs",
             "the pattern-of-tokens-and-tests is a skeleton-key-of-words",
             "f631ef6b2c9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f",
+            format!("{}/EAAB{}", "A".repeat(20_000), "c9".repeat(20)).as_str(),
             "2026-11-25T12:00:00Z 0.000001 1,234,567",
             "",
         ] {
