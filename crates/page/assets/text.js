@@ -106,6 +106,24 @@ export function prettyText(text) {
   }
 }
 
+/**
+ * Puts each item after the one that it belongs to, with its depth; the order is kept otherwise.
+ * @template T @param {T[]} items @param {(it: T) => any} idOf @param {(it: T) => any} parentOf @returns {{item: T, depth: number}[]}
+ */
+export function nest(items, idOf, parentOf) {
+  const ids = new Set(items.map(idOf).filter(Boolean));
+  /** @type {Map<any, T[]>} */
+  const under = new Map();
+  for (const item of items) {
+    const parent = ids.has(parentOf(item)) ? parentOf(item) : null;
+    under.set(parent, [...(under.get(parent) ?? []), item]);
+  }
+  /** @type {(parent: any, depth: number) => {item: T, depth: number}[]} */
+  const list = (parent, depth) => (under.get(parent) ?? []).flatMap((item) => [{ item, depth },
+    ...(idOf(item) ? list(idOf(item), depth + 1) : [])]);
+  return list(null, 0);
+}
+
 /** More cells than this make a difference too slow to compute; then all lines count as changed. */
 const CELLS_MAX = 2_000_000;
 
