@@ -5,7 +5,7 @@ export type Process = {client_name?: string|null, state: string, pid?: number|nu
 
 export type Server = {name: string, state: string, why?: string|null, next_step?: string|null, enabled: boolean, is_remote?: boolean,
   category?: string|null, tools: number, tokens: number, calls: number, calls_all?: number, errors: number, last_used_at?: number|null,
-  login_required?: boolean, login?: {issuer: string}|null, login_address?: string|null, starts?: number, memory_bytes?: number|null,
+  login?: {issuer: string}|null, login_address?: string|null, starts?: number, memory_bytes?: number|null,
   processes: Process[]};
 
 export type Survey = {at: number, added: string[], changed: string[], removed: string[], version?: [string, string]|null};

@@ -339,12 +339,7 @@ impl Daemon {
             }
             Purpose::Page => send_line(&mut stream, &self.open_page().await).await,
             Purpose::Api(request) => self.answer_api(stream, &hello.build, request).await,
-            Purpose::LookAgain => {
-                let mended = self.gateway.servers.list_mended();
-                let told = send_line(&mut stream, &DaemonReply::Noted).await;
-                survey::get_to_know(Arc::clone(&self.gateway.catalog), mended).await;
-                told
-            }
+            Purpose::LookAgain => self.look_again(stream).await,
             Purpose::Http {
                 listen,
                 variables,
@@ -467,6 +462,14 @@ impl Daemon {
             reply.after_asking(&new)
         };
         shell::answer(stream, run).await
+    }
+
+    /// Surveys the servers that have got what they waited for.
+    async fn look_again(&self, mut stream: Stream) -> io::Result<()> {
+        let mended = self.gateway.servers.list_mended();
+        let told = send_line(&mut stream, &DaemonReply::Noted).await;
+        survey::get_to_know(Arc::clone(&self.gateway.catalog), mended).await;
+        told
     }
 
     /// Answers a request of a command to the API. The configuration is in effect as it is in the file.

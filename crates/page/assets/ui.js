@@ -71,8 +71,6 @@ export function Pre({ text, label, tail = false }) {
     <${Foreign} text=${text} block max=${tail ? 60_000 : CHARS_MAX} /></div>`;
 }
 
-const MINUTE_MS = 60_000;
-
 /** Draws again at this interval; 0: never. @param {number} ms */
 export function useNow(ms) {
   const [now, setNow] = useState(Date.now());
@@ -86,7 +84,7 @@ export function useNow(ms) {
 
 /** @param {{s: number|null|undefined, none?: string}} props */
 export function Ago({ s, none = "never" }) {
-  const now = useNow(MINUTE_MS / 4);
+  const now = useNow(15_000);
   if (!s) return none;
   return html`<time datetime=${new Date(s * 1000).toISOString()} title=${formatTime(s * 1000)}>${formatAgo(s * 1000, now)}</time>`;
 }

@@ -26,6 +26,9 @@ use crate::{
     state::{CountRow, DaemonRow, ProcessRow, RunningRow, ServerRow, State},
 };
 
+/// The state of a server that needs a login that it does not have.
+const LOGIN_REQUIRED: &str = "login required";
+
 /// Builds states, one after the other. Figures that cost more are kept for a moment.
 #[derive(Debug)]
 pub(crate) struct Builder {
@@ -107,7 +110,9 @@ impl Builder {
             match self.logins.find(&row.name) {
                 Some(LoginAttempt::Waits(address)) => row.login_address = Some(address),
                 // It says more than the need for a login.
-                Some(LoginAttempt::Failed(why)) if row.login_required => row.why = Some(why),
+                Some(LoginAttempt::Failed(why)) if row.state == LOGIN_REQUIRED => {
+                    row.why = Some(why);
+                }
                 _ => {}
             }
             for waiting in of {
@@ -243,13 +248,13 @@ impl CloseLook {
             .collect();
         let found = self.logins.get(name).cloned();
         let (login, needed, has_log) = found.unwrap_or_default();
-        let login_required = server.enabled && (needed || gateway.servers.needs_login(name));
-        let stale = known.and_then(|it| it.stale.as_ref());
+        let needs_login = needed || gateway.servers.needs_login(name);
+        let failed = known.and_then(|it| it.stale.as_ref());
         let damage = self.damaged.iter().find(|(it, _)| it == name);
         let damage = damage.map(|(_, why)| format!("its snapshot is damaged ({why})"));
-        let survey_failure = stale.map(ToString::to_string).or(damage);
+        let survey_failure = failed.map(ToString::to_string).or(damage);
         let is_stale = survey_failure.is_some();
-        let state = choose_state(server.enabled, login_required, is_stale, known, states);
+        let state = choose_state(server.enabled, needs_login, is_stale, known, states);
         let mut last_error = processes.iter().filter(|it| it.state == "resting");
         let last_error = last_error.find_map(|it| it.last_error.clone());
         let usage = self.usage.get(name.as_str()).copied().unwrap_or_default();
@@ -258,8 +263,8 @@ impl CloseLook {
             state: Cow::Borrowed(state),
             why: last_error.or(survey_failure),
             next_step: match state {
-                "login required" => Some(format!("proxy login {name}")),
-                "failed" | "stale" | "resting" => stale
+                LOGIN_REQUIRED => Some(format!("proxy login {name}")),
+                "failed" | "stale" | "resting" => failed
                     .and_then(|it| it.hint.clone())
                     .or_else(|| Some(format!("proxy log {name}"))),
                 _ => None,
@@ -273,7 +278,6 @@ impl CloseLook {
             errors: processes.iter().map(|it| it.errors).sum(),
             calls_all: usage.0,
             last_used_at: usage.1,
-            login_required,
             login,
             login_address: None,
             has_log,
@@ -331,7 +335,7 @@ fn choose_state(
     let was_asked = known.is_some_and(|it| it.surveyed_at.is_some());
     match () {
         () if !is_enabled => "off",
-        () if needs_login => "login required",
+        () if needs_login => LOGIN_REQUIRED,
         () if has(RunState::Ready) && is_stale => "stale",
         () if has(RunState::Ready) => "ready",
         () if has(RunState::Starting) => "starting",

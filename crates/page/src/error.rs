@@ -1,6 +1,6 @@
 //! Errors of the API: a status, a code, one sentence, and the next step.
 
-use hyper::StatusCode;
+use hyper::{StatusCode, header::HeaderValue};
 use recipes::RequiredValue;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -17,11 +17,11 @@ pub(crate) struct ApiError {
     pub(crate) status: StatusCode,
     /// The methods that a path has, for `Allow`.
     #[serde(skip)]
-    pub(crate) allow: Option<String>,
+    pub(crate) allow: Option<Box<HeaderValue>>,
     /// A word for programs.
     pub(crate) code: &'static str,
     /// One sentence for people.
-    pub(crate) message: String,
+    pub(crate) message: Box<str>,
     /// A command or a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next_step: Option<String>,
@@ -46,7 +46,7 @@ impl ApiError {
             status,
             allow: None,
             code,
-            message: message.into(),
+            message: message.into().into_boxed_str(),
             next_step: None,
             field: None,
             needs: Vec::new(),
@@ -76,7 +76,7 @@ impl ApiError {
         let why = format!("the path has {methods}");
         let error = Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", why);
         Self {
-            allow: Some(methods.to_owned()),
+            allow: HeaderValue::from_str(methods).ok().map(Box::new),
             ..error
         }
     }

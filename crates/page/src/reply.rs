@@ -57,8 +57,7 @@ impl Reply {
 
 /// Returns the response of the API.
 pub(crate) fn respond(reply: Result<Reply, ApiError>) -> Response<Body> {
-    let allow = reply.as_ref().err().and_then(|it| it.allow.as_deref());
-    let allow = allow.and_then(|it| HeaderValue::from_str(it).ok());
+    let allow = reply.as_ref().err().and_then(|it| it.allow.clone());
     let (status, kind, body) = match reply {
         Ok(Reply::Json(json)) => (StatusCode::OK, JSON, whole(json)),
         Ok(Reply::Csv(text)) => (StatusCode::OK, "text/csv; charset=utf-8", whole(text)),
@@ -72,7 +71,7 @@ pub(crate) fn respond(reply: Result<Reply, ApiError>) -> Response<Body> {
     let mut response = response(status, kind, NO_STORE, body);
     response
         .headers_mut()
-        .extend(allow.map(|allow| (ALLOW, allow)));
+        .extend(allow.map(|allow| (ALLOW, *allow)));
     response
 }
 

@@ -72,8 +72,6 @@ pub struct ServerRow {
     pub calls_all: u64,
     /// The time of the last call.
     pub last_used_at: Option<u64>,
-    /// True if it needs a login that it does not have.
-    pub login_required: bool,
     /// Its login.
     pub login: Option<LoginStatus>,
     /// The address at which a login that a page began goes on.

@@ -151,10 +151,10 @@ async fn the_calls_of_a_script_name_the_call_that_runs_it() {
         .collect();
     let run = rows[1][1];
     assert!(run.is_string(), "{calls}");
-    let (none, note) = (&Value::Null, &json!("add_note"));
-    let of_script = [note, none, run];
+    let (none, added) = (&Value::Null, &json!("add_note"));
+    let of_script = [added, none, run];
     let expected = [
-        [note, none, none],
+        [added, none, none],
         [&json!("run_script"), run, none],
         of_script,
         of_script,
@@ -212,12 +212,12 @@ async fn commands_print_what_the_api_answers_with_and_without_a_daemon() {
     for key in ["pid", "version", "config", "scripts", "http"] {
         assert_eq!(status["daemons"][0][key], same["daemons"][0][key], "{key}");
     }
-    let stats = of_command(&["stats", "--json", "--days", "7"]).await;
+    let figures = of_command(&["stats", "--json", "--days", "7"]).await;
     assert_eq!(
-        stats,
+        figures,
         tab.get("/api/v1/figures?by=tool&days=7&top=20").await
     );
-    assert_eq!(stats["lines"][0]["calls"], 1);
+    assert_eq!(figures["lines"][0]["calls"], 1);
     let reviews = of_command(&["review", "--json"]).await;
     assert_eq!(reviews, tab.get("/api/v1/reviews").await["reviews"]);
     let test = ["policy", "test", "--json", "notes/add_note"];
@@ -229,7 +229,7 @@ async fn commands_print_what_the_api_answers_with_and_without_a_daemon() {
         let output = house.cli(["audit", "--json"]).await;
         let lines = output.ended(0).lines();
         let lines = lines.map(|it| serde_json::from_str::<Value>(it).unwrap());
-        Value::from_iter(lines)
+        lines.collect::<Value>()
     };
     let logged = audit().await;
     assert_eq!(logged, tab.get("/api/v1/calls").await["calls"]);
@@ -240,7 +240,10 @@ async fn commands_print_what_the_api_answers_with_and_without_a_daemon() {
     assert_eq!(off["servers"][0]["state"], "off");
     house.cli(["servers", "enable", "notes"]).await.ended(0);
     house.cli(["daemon", "stop"]).await.ended(0);
-    assert_eq!(of_command(&["stats", "--json", "--days", "7"]).await, stats);
+    assert_eq!(
+        of_command(&["stats", "--json", "--days", "7"]).await,
+        figures
+    );
     assert_eq!(of_command(&test).await, tested);
     assert_eq!(of_command(&["review", "--json"]).await, reviews);
     assert_eq!(audit().await, logged);

@@ -4,8 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "../vendor/hooks.js";
 import { get, path, queryOf } from "../api.js";
 import { Grid } from "../grid.js";
 import { useLive } from "../live.js";
-import { formatBytes, formatClock, formatCount, formatMoment, formatMs, formatTime, nest, plural, pretty, prettyText, shell,
-  visible } from "../text.js";
+import { formatBytes, formatClock, formatCount, formatMoment, formatMs, formatTime, nest, plural, pretty, prettyText, visible } from "../text.js";
 import { Copy, DetailPane, Failure, Field, Foreign, Mark, Pre, html, setQuery, setterOf, to } from "../ui.js";
 import { drafts, toTool } from "./tools.js";
 
@@ -118,7 +117,6 @@ function Detail({ call, calls, back }) {
   const children = calls.filter((it) => it.parent && it.parent === call.run).reverse();
   const script = calls.find((it) => it.run && it.run === call.parent);
   const isKnown = typeof call.arguments === "object" && call.arguments !== null;
-  const command = call.command ?? (isKnown ? shell("proxy", "call", name, JSON.stringify(call.arguments)) : null);
   const again = () => {
     if (isKnown) drafts.set(name, call.arguments);
     location.hash = toTool(name);
@@ -147,7 +145,7 @@ function Detail({ call, calls, back }) {
       : html`<p class="muted">The log keeps ${call.arguments ? html`only their digest, <span class="mono">
       <${Foreign} text=${call.arguments} max=${80} /></span>`
         : "no arguments"}. It keeps them with <code>audit.arguments = "full"</code>.</p>`}
-    ${command && html`<h3>In a terminal</h3><${Copy} text=${command} />`}
+    ${call.command && html`<h3>In a terminal</h3><${Copy} text=${call.command} />`}
     ${children.length > 0 && html`<h3>Calls of the script</h3><ul class="list">
       ${children.map((it) => html`<li key=${it.n}><a class="mono grow" href=${to(["calls", String(it.n)])}>
         <${Foreign} text=${fullName(it)} max=${120} /></a><${Outcome} call=${it} /><span class="num">
@@ -175,7 +173,7 @@ export function Calls({ parts, query }) {
   const servers = useLive((it) => it.state.servers);
   const clients = useMemo(() => [...new Set(calls.map((it) => it.client).filter(Boolean))].sort(), [calls]);
   const rows = useMemo(() => {
-    const tree = nest(calls, (it) => it.run, (it) => it.parent).map(({ item, depth }) => (depth ? { ...item, depth } : item));
+    const tree = nest(calls, (it) => it.run, (it) => it.parent, true).map(({ item, depth }) => (depth ? { ...item, depth } : item));
     return query.group ? groupBySession(tree) : tree;
   }, [calls, query.group]);
   const n = parts[0] ? Number(parts[0]) : null;

@@ -23,16 +23,21 @@ const SHOWN_OF_KIND = 5;
 
 /** The answer to a question, in place of the client that was asked. @param {{question: import("../types.js").Question, title: string}} props */
 function Answer({ question, title }) {
-  const [content, setContent] = useState({});
-  const send = (/** @type {string} */ action) => act(() => post(path("questions", question.id), { action, ...(action === "accept"
-    && question.schema && { content }) }));
+  const [content, setContent] = useState(/** @type {{[name: string]: any}} */ ({}));
+  const [lacks, setLacks] = useState(/** @type {{[name: string]: string}} */ ({}));
+  const send = (/** @type {object} */ answer) => act(() => post(path("questions", question.id), answer));
+  const accept = () => {
+    const lacking = [question.schema?.required ?? []].flat().filter((it) => content[it] === undefined);
+    setLacks(Object.fromEntries(lacking.map((it) => [it, "This value is needed."])));
+    return lacking.length ? null : send({ action: "accept", ...(question.schema && { content }) });
+  };
   const label = (/** @type {string} */ verb) => `${verb}: ${visible(title, 120)}`;
   return html`<form onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
-    ${question.schema && html`<${Members} schema=${question.schema} value=${content} errors=${{}} onChange=${setContent} />`}
+    ${question.schema && html`<${Members} schema=${question.schema} value=${content} errors=${lacks} onChange=${setContent} />`}
     ${question.address && html`<p><${Visit} address=${question.address}>Open the address<//></p>`}
-    <div class="buttons"><${Action} kind="primary" label=${label("Answer")} run=${() => send("accept")}>
+    <div class="buttons"><${Action} kind="primary" label=${label("Answer")} run=${accept}>
       ${question.schema ? "Answer" : "Done"}<//>
-      <${Action} label=${label("Decline")} run=${() => send("decline")}>Decline<//></div></form>`;
+      <${Action} label=${label("Decline")} run=${() => send({ action: "decline" })}>Decline<//></div></form>`;
 }
 
 /** @param {{it: import("../types.js").Attention}} props */

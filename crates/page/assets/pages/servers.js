@@ -60,8 +60,8 @@ function Detail({ name }) {
       <${Foreign} text=${it.why ?? ""} block /> <${NextStep} step=${it.next_step && !it.why?.includes(it.next_step) ? it.next_step
         : null} /></div>`}
     <div class="buttons">
-      ${it.enabled && it.is_remote && (it.login_required || it.login_address) && html`<${Login} server=${name} address=${it.login_address} />`}
-      ${it.enabled && html`<${Action} kind=${it.login_required ? "" : "primary"} run=${() => order(name, "restart")}>Restart<//>
+      ${it.enabled && it.is_remote && (it.state === "login required" || it.login_address) && html`<${Login} server=${name} address=${it.login_address} />`}
+      ${it.enabled && html`<${Action} kind=${it.state === "login required" ? "" : "primary"} run=${() => order(name, "restart")}>Restart<//>
         <${Action} run=${() => order(name, "reindex")}>Reindex<//>`}
       ${it.enabled ? html`<button type="button" onClick=${() => setAsks(true)}>Disable</button>`
         : html`<${Action} kind="primary" run=${() => order(name, "enable")}>Enable<//>`}
