@@ -13,6 +13,7 @@ pub mod real;
 pub mod real_clients;
 pub mod real_page;
 pub mod real_recipes;
+pub mod real_schemathesis;
 pub mod site;
 pub mod soak;
 pub mod web;

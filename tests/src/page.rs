@@ -5,9 +5,15 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::{Request, Response, body::Incoming, client::conn::http1, header::HeaderMap};
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
-use tokio::{net::TcpStream, time::timeout};
+use tokio::{
+    net::TcpStream,
+    time::{sleep, timeout},
+};
 
 use crate::{client::DEADLINE, house::House};
+
+/// The interval at which a page that is not served yet is tried.
+const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(20);
 
 /// An open tab.
 #[derive(Debug, Clone)]
@@ -68,6 +74,11 @@ impl Tab {
     pub fn with_token(mut self, token: &str) -> Self {
         self.token = Some(token.to_owned());
         self
+    }
+
+    /// Returns its token.
+    pub fn token(&self) -> &str {
+        self.token.as_deref().unwrap_or_default()
     }
 
     /// Returns every route as `METHOD PATH`.
@@ -169,6 +180,18 @@ impl Tab {
             }
         };
         timeout(DEADLINE, answered).await.expect("the page answers")
+    }
+
+    /// Sends a request once somebody listens at the address.
+    pub async fn send_when_served(&self, method: &str, path: &str) -> PageAnswer {
+        let listening = async {
+            while TcpStream::connect(&self.host).await.is_err() {
+                sleep(LOOK_EVERY).await;
+            }
+        };
+        let listening = timeout(DEADLINE, listening).await;
+        listening.expect("the page is served at the same address");
+        self.send(method, path, None, &[]).await
     }
 
     async fn request(

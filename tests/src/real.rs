@@ -139,7 +139,9 @@ fn install_all(folder: &Path, npm: &[&str], python: &[&str]) -> Result<(), Missi
     if fs::read_to_string(&marker).is_ok_and(|found| found == wanted) {
         return Ok(());
     }
-    need("npm", "Node.js 20 or newer with npm")?;
+    if !npm.is_empty() {
+        need("npm", "Node.js 20 or newer with npm")?;
+    }
     if !python.is_empty() {
         need("python3", "Python 3.10 or newer with venv")?;
     }
@@ -147,7 +149,9 @@ fn install_all(folder: &Path, npm: &[&str], python: &[&str]) -> Result<(), Missi
     for part in ["npm", "python"] {
         drop(fs::remove_dir_all(folder.join(part)));
     }
-    install_node(&folder.join("npm"), npm)?;
+    if !npm.is_empty() {
+        install_node(&folder.join("npm"), npm)?;
+    }
     if !python.is_empty() {
         install_python(&folder.join("python"), python)?;
     }

@@ -22,6 +22,7 @@ const own = files.filter((it) => it.endsWith(".js") && !it.includes("/vendor/"))
 const scratch = mkdtempSync(join(process.cwd(), "types-"));
 try {
   cpSync(assets, scratch, { recursive: true });
+  cpSync(join(assets, "..", "types.d.ts"), join(scratch, "types.d.ts"));
   for (const [file, text] of [
     ["preact", 'export * from "preact";'],
     ["hooks", 'export * from "preact/hooks";'],
@@ -34,7 +35,7 @@ try {
     strict: true, allowJs: true, checkJs: true, noEmit: true, noUnusedLocals: true, noUnusedParameters: true, skipLibCheck: true,
     target: "es2023", module: "esnext", moduleResolution: "bundler", lib: ["es2024", "dom", "dom.iterable", "dom.asynciterable"], types: [],
   };
-  writeFileSync(join(scratch, "tsconfig.json"), JSON.stringify({ compilerOptions: options, include: ["**/*.js", "vendor/*.d.ts"] }));
+  writeFileSync(join(scratch, "tsconfig.json"), JSON.stringify({ compilerOptions: options, include: ["**/*.js", "types.d.ts", "vendor/*.d.ts"] }));
   execFileSync(join(packages, ".bin/tsc"), ["--pretty", "false", "-p", scratch], { encoding: "utf8" });
 } catch (error) {
   failures.push(`types:\n${error.stdout ?? error}`);

@@ -35,7 +35,7 @@ const scene = target.startsWith("http") ? null : new Scene(process.env.PROXY, ta
   hostile: serverOf("hostile"),
   broken: serverOf("broken", target),
   many: serverOf("tools", "400"),
-});
+}, '[[rules]]\ndecision = "ask"\ntool = "delete_note"\nclient = "asker"\n');
 let address = target;
 let call = async () => {};
 if (scene) {
@@ -317,6 +317,48 @@ await step("a tab keeps its session when it is loaded again, and signs out for g
   await other.context.close();
 });
 
+await step("a question is answered here in place of the client", async () => {
+  if (!scene) return;
+  const asking = await scene.connect("asker", [], { elicitation: {} });
+  const answered = asking("notes/delete_note", { id: 7 });
+  await show("now");
+  const item = page.locator("li.attention").filter({ hasText: "waits for your approval" });
+  await item.getByText("notes/delete_note").waitFor();
+  for (const found of await findings(page)) check(false, "axe", found);
+  await item.getByLabel(/allow/).selectOption("once");
+  await item.getByRole("button", { name: /^Answer/ }).click();
+  check(JSON.stringify(await answered).includes("is done"), "the call goes on");
+  await item.waitFor({ state: "detached" });
+});
+
+await step("the calls of a script are a tree", async () => {
+  if (!scene) return;
+  await call("proxy/run_script", { script: "await notes.add_note({ title: 'of a script' }); 1" });
+  await show("calls?since=15m");
+  const script = row("Calls", "run_script");
+  await script.waitFor();
+  const at = await script.getAttribute("aria-rowindex");
+  const next = page.getByRole("grid", { name: "Calls" }).locator(`[aria-rowindex="${Number(at) + 1}"]`);
+  check((await next.textContent())?.includes("by the script: notes/add_note"), "the next row", (await next.textContent()) ?? "");
+  await next.click();
+  await page.locator(".detail").getByRole("link", { name: /^made by call/ }).click();
+  await page.locator(".detail").getByRole("heading", { name: "Calls of the script" }).waitFor();
+});
+
+await step("a program is proposed, and is not run", async () => {
+  if (!scene) return;
+  await show("servers?add=1");
+  const section = page.getByRole("region", { name: "A program on this machine" });
+  await section.getByLabel(/^Command/).fill("touch 'a b");
+  await section.getByRole("button", { name: "Propose it" }).click();
+  await section.getByText("a quote is not closed").waitFor();
+  await section.getByLabel(/^Command/).fill("touch 'a b'");
+  await section.getByRole("button", { name: "Propose it" }).click();
+  await section.getByText(/^proxy apply [a-z0-9]{8}$/).waitFor();
+  check((await section.textContent())?.includes("touch 'a b'"), "the command is shown");
+  for (const found of await findings(page)) check(false, "axe", found);
+});
+
 await step("pages of others reach nothing", async () => {
   if (!scene) return;
   for (const succeeded of await attack(origin)) check(false, "a stranger", succeeded);
@@ -331,6 +373,19 @@ await step("a daemon that is killed: a banner, and the last state stays, greyed"
   await page.getByRole("alert").waitFor();
   await page.locator(".content.old").waitFor();
   await row("Servers", "notes").waitFor();
+});
+
+await step("the tab goes on where it was once the page is opened again, at the same address", async () => {
+  if (!scene) return;
+  const next = scene.open();
+  check(new URL(next).origin === origin, "the address", next);
+  await page.getByRole("alert").getByText("proxy web").waitFor();
+  await page.locator(".content.old").waitFor();
+  await (await context.newPage()).goto(next);
+  await page.locator(".content.old").waitFor({ state: "detached" });
+  check((await page.getByRole("alert").count()) === 0, "no banner");
+  check(page.url().endsWith("#/servers"), "the place", page.url());
+  check((await page.locator(".notice").count()) === 0, "no notice");
 });
 
 await browser.close();

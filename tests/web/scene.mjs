@@ -47,8 +47,8 @@ export class Scene {
     writeFileSync(join(this.folder, name), "");
   }
 
-  // Connects a client by this name, which makes these calls.
-  async connect(name, calls) {
+  // Connects a client by this name, which makes these calls. It answers no question.
+  async connect(name, calls, capabilities = {}) {
     const child = spawn(this.program, ["serve"], { env: this.environment, cwd: this.folder, stdio: ["pipe", "pipe", "ignore"] });
     this.children.push(child);
     const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
@@ -62,7 +62,7 @@ export class Scene {
         if (message.id === id) return message;
       }
     };
-    await ask("initialize", { protocolVersion: REVISION, capabilities: {}, clientInfo: { name, version: "1.0.0" } });
+    await ask("initialize", { protocolVersion: REVISION, capabilities, clientInfo: { name, version: "1.0.0" } });
     child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", method: "notifications/initialized" })}\n`);
     const call = (tool_name, tool_input) => ask("tools/call", { name: "execute_dynamic_tool", arguments: { tool_name, tool_input } });
     for (const [tool, input] of calls) await call(tool, input);

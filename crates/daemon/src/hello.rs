@@ -17,6 +17,7 @@ use gateway::{
 use super::{
     identity::Build,
     launch::Report,
+    page::ApiRequest,
     socket::{BlockingStream, Stream, into_stream, is_ours},
     status::DaemonStatus,
 };
@@ -108,6 +109,8 @@ pub enum Purpose {
     },
     /// Asks for an address that opens the web page once.
     Page,
+    /// A request of a command to the API of the page.
+    Api(ApiRequest),
     /// A login or a secret may have changed: servers that wait for one are started again.
     LookAgain,
     /// Ends the daemon now, even if clients are connected.

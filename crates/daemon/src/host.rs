@@ -9,7 +9,7 @@ use std::{
 };
 
 use fleet::Variables;
-use futures::FutureExt as _;
+use futures::{FutureExt as _, future::BoxFuture};
 use gateway::{
     Connection, Gateway,
     shell::{ShellReply, ShellRequest},
@@ -31,7 +31,7 @@ use super::{
     identity::Build,
     launch::Report,
     listeners::{Holder, Listeners, ReadSettings},
-    page::{PageDaemon, ServePage},
+    page::{ApiRequest, PageDaemon, ServePage},
     place, shell,
     socket::{
         BoundSocket, HeldStream, Listener, SocketFile, Stream, accept, hold, is_ours, listen, split,
@@ -52,6 +52,9 @@ const LEAVE_WAIT: Duration = Duration::from_millis(500);
 /// The most ended sessions that are remembered: a number of a process may be used again later.
 const ENDED_MAX: usize = 64;
 
+/// The longest wait of a command for a change of the configuration to take effect.
+const SETTLE_WAIT: Duration = Duration::from_secs(5);
+
 /// The delay after a failed `accept` (too many open files).
 const ACCEPT_REST: Duration = Duration::from_millis(100);
 
@@ -65,6 +68,7 @@ struct Daemon {
     socket: SocketFile,
     http: Listeners,
     page: Arc<dyn ServePage>,
+    settle: Settle,
     /// The number of open sessions.
     sessions: watch::Sender<usize>,
     /// Cancelled when the daemon accepts no new clients; it ends when the last client disconnects.
@@ -92,7 +96,12 @@ pub struct DaemonParts {
     pub read_http: ReadSettings,
     /// Serves the web page.
     pub page: Arc<dyn ServePage>,
+    /// Waits until the configuration file as it is now is in effect.
+    pub settle: Settle,
 }
+
+/// Waits until the configuration file as it is now is in effect.
+pub type Settle = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
 
 impl std::fmt::Debug for DaemonParts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -134,6 +143,7 @@ impl Host {
             ),
             gateway: opened.gateway,
             page: opened.page,
+            settle: opened.settle,
             config: opened.config,
             settings: opened.settings,
             build: Build::ours(),
@@ -163,6 +173,8 @@ impl Host {
             let daemon = Arc::clone(&daemon);
             tasks.spawn(async move { daemon.http.serve_configured().await });
         }
+        let resumed = Arc::clone(&daemon);
+        tasks.spawn(async move { resumed.page.resume(resumed.page_daemon()).await });
         daemon.accept(self.listener, &tasks).await;
         daemon.stop.cancel();
         tasks.close();
@@ -326,12 +338,8 @@ impl Daemon {
                 send_line(&mut stream, &DaemonReply::Status(self.status().await)).await
             }
             Purpose::Page => send_line(&mut stream, &self.open_page().await).await,
-            Purpose::LookAgain => {
-                let mended = self.gateway.servers.list_mended();
-                let told = send_line(&mut stream, &DaemonReply::Noted).await;
-                survey::get_to_know(Arc::clone(&self.gateway.catalog), mended).await;
-                told
-            }
+            Purpose::Api(request) => self.answer_api(stream, &hello.build, request).await,
+            Purpose::LookAgain => self.look_again(stream).await,
             Purpose::Http {
                 listen,
                 variables,
@@ -456,6 +464,34 @@ impl Daemon {
         shell::answer(stream, run).await
     }
 
+    /// Surveys the servers that have got what they waited for.
+    async fn look_again(&self, mut stream: Stream) -> io::Result<()> {
+        let mended = self.gateway.servers.list_mended();
+        let told = send_line(&mut stream, &DaemonReply::Noted).await;
+        survey::get_to_know(Arc::clone(&self.gateway.catalog), mended).await;
+        told
+    }
+
+    /// Answers a request of a command to the API. The configuration is in effect as it is in the file.
+    async fn answer_api(
+        self: &Arc<Self>,
+        mut stream: Stream,
+        build: &Build,
+        request: ApiRequest,
+    ) -> io::Result<()> {
+        if *build != self.build {
+            let answer = DaemonReply::OtherBuild {
+                leaves: false,
+                version: self.build.version.clone(),
+            };
+            return send_line(&mut stream, &answer).await;
+        }
+        let _present = self.count_session();
+        let _ = timeout(SETTLE_WAIT, (self.settle)()).await;
+        let run = async |_| self.page.answer(self.page_daemon(), request).await;
+        shell::answer(stream, run).await
+    }
+
     /// One more session, until the guard is dropped.
     fn count_session(&self) -> SessionGuard {
         self.sessions.send_modify(|count| *count += 1);
@@ -480,16 +516,19 @@ impl Daemon {
         read_status(&self.gateway, facts)
     }
 
-    /// Returns an address that opens the web page once.
-    async fn open_page(self: &Arc<Self>) -> DaemonReply {
+    fn page_daemon(self: &Arc<Self>) -> PageDaemon {
         let (looking, attended) = (Arc::clone(self), Arc::clone(self));
-        let daemon = PageDaemon {
+        PageDaemon {
             gateway: Arc::clone(&self.gateway),
             status: Arc::new(move || looking.read_status()),
             attend: Arc::new(move || Box::new(attended.count_session())),
             stop: self.http.stop_token(),
-        };
-        match self.page.open(daemon).await {
+        }
+    }
+
+    /// Returns an address that opens the web page once.
+    async fn open_page(self: &Arc<Self>) -> DaemonReply {
+        match self.page.open(self.page_daemon()).await {
             Ok(url) => DaemonReply::Page { url },
             Err(text) => DaemonReply::Refused(Report {
                 is_usage: false,

@@ -1,18 +1,58 @@
-//! The web page of a daemon: the interface to the crate that serves it.
+//! The web page of a daemon, and the API that the page and commands use: the interface to the crate that
+//! serves both.
 
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use gateway::Gateway;
+use gateway::{Gateway, shell::ShellReply};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::status::DaemonStatus;
 
-/// Serves the web page of a daemon.
+/// Serves the web page of a daemon, and its API.
 pub trait ServePage: Send + Sync {
     /// Returns an address that opens the page once; begins to serve it if it is not served. The error
     /// is for people.
     fn open(&self, daemon: PageDaemon) -> BoxFuture<'_, Result<String, String>>;
+
+    /// Serves the page if tabs of an earlier daemon may be open: at the same port, if it is free.
+    fn resume(&self, daemon: PageDaemon) -> BoxFuture<'_, ()>;
+
+    /// Answers a request of a command: JSON, with `is_hit` for a success.
+    fn answer(&self, daemon: PageDaemon, request: ApiRequest) -> BoxFuture<'_, ShellReply>;
+}
+
+/// A request of a command to the API.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ApiRequest {
+    /// `GET` or `POST`.
+    pub method: String,
+    /// The path, with its query.
+    pub path: String,
+    /// The body of a `POST`.
+    pub body: Value,
+}
+
+impl ApiRequest {
+    /// Makes a request that reads.
+    pub fn get(path: impl Into<String>) -> Self {
+        Self {
+            method: "GET".to_owned(),
+            path: path.into(),
+            body: Value::Null,
+        }
+    }
+
+    /// Makes a request with a body.
+    pub fn post(path: impl Into<String>, body: Value) -> Self {
+        Self {
+            method: "POST".to_owned(),
+            path: path.into(),
+            body,
+        }
+    }
 }
 
 /// The daemon as its page sees it.
@@ -27,6 +67,18 @@ pub struct PageDaemon {
     pub attend: Arc<dyn Fn() -> Box<dyn Send + Sync> + Send + Sync>,
     /// Cancelled when the daemon ends, or makes room for another.
     pub stop: CancellationToken,
+}
+
+impl PageDaemon {
+    /// Makes the part of it that a command has without a daemon.
+    pub fn of_command(gateway: Arc<Gateway>) -> Self {
+        Self {
+            gateway,
+            status: Arc::new(DaemonStatus::default),
+            attend: Arc::new(|| Box::new(())),
+            stop: CancellationToken::new(),
+        }
+    }
 }
 
 impl std::fmt::Debug for PageDaemon {

@@ -11,9 +11,11 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    hello::{DaemonReply, HELLO_WAIT, Purpose, send_line},
+    hello::{DaemonReply, HELLO_WAIT, Purpose, greet, send_line},
+    page::ApiRequest,
+    place::DaemonFolder,
     reach::{NoDaemon, Route, reach},
-    socket::Stream,
+    socket::{Stream, connect},
 };
 
 /// The outcome of a command.
@@ -54,6 +56,20 @@ pub async fn run_in_daemon(route: &Route, request: ShellRequest) -> Result<Shell
         Ok(reply) => ShellOutcome::Answered(reply),
         Err(_) => ShellOutcome::Lost,
     })
+}
+
+/// Sends a request to the API of a daemon that runs; none is started. `None`: no daemon of our build runs.
+pub async fn ask_api(place: &DaemonFolder, request: &ApiRequest) -> io::Result<Option<ShellReply>> {
+    for socket in place.sockets() {
+        let Some(stream) = connect(&socket)? else {
+            continue;
+        };
+        let greeted = greet(stream, Purpose::Api(request.clone())).await?;
+        if let Some((stream, DaemonReply::Running)) = greeted {
+            return receive_reply(stream).await.map(Some);
+        }
+    }
+    Ok(None)
 }
 
 async fn receive_reply(mut stream: Stream) -> io::Result<ShellReply> {

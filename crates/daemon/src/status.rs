@@ -11,15 +11,16 @@ use std::{
 pub use fleet::RunState;
 use fleet::{ServerState, Sharing, WaitingQuestion};
 use gateway::{
-    Gateway, LoginStatus, Weight, clients::ConnectedClient, describe_login, find_idle_rules,
-    list_known_names, policy::ClientPolicies,
+    Gateway, LoginStatus, Settings, Weight, clients::ConnectedClient, describe_login,
+    find_idle_rules, list_known_names, policy::ClientPolicy,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{identity::Build, log};
 
 /// The status of a daemon. A daemon of another build may omit fields.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct DaemonStatus {
     /// The version of its program.
@@ -67,7 +68,7 @@ pub struct DaemonStatus {
 }
 
 /// A rule that restricts access and matches nothing.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct IdleRuleStatus {
     /// Its place in the configuration.
     pub about: String,
@@ -78,7 +79,7 @@ pub struct IdleRuleStatus {
 }
 
 /// The state of the configured HTTP address.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HttpStatus {
     /// Served at this URL.
@@ -88,7 +89,7 @@ pub enum HttpStatus {
 }
 
 /// An address that is served for a `serve --http`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct HeldAddress {
     /// The URL of the address.
     pub url: String,
@@ -97,7 +98,7 @@ pub struct HeldAddress {
 }
 
 /// The number of tools that have an embedding.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 pub struct EmbeddingStatus {
     /// Tools with an embedding.
     pub understood: usize,
@@ -109,7 +110,7 @@ pub struct EmbeddingStatus {
 }
 
 /// The delivery of spans to a collector.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TraceStatus {
     /// The origin of the collector; none before the first span is sent.
@@ -125,7 +126,7 @@ pub struct TraceStatus {
 }
 
 /// A connected client.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ClientStatus {
     /// Its number, unique within the daemon.
@@ -147,10 +148,14 @@ pub struct ClientStatus {
     pub since: u64,
     /// The number of its calls.
     pub calls: u64,
+    /// The credential that admitted it, over HTTP.
+    pub caller: Option<String>,
+    /// The table of the configuration that applies to it.
+    pub rule: Option<String>,
 }
 
 /// The saved scripts.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ScriptsStatus {
     /// Their folder.
@@ -162,7 +167,7 @@ pub struct ScriptsStatus {
 }
 
 /// A file of the scripts folder that is not a tool.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ScriptMistake {
     /// Its name in the folder.
     pub file: String,
@@ -171,7 +176,7 @@ pub struct ScriptMistake {
 }
 
 /// A server's process or connection.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ServerStatus {
     /// Its name in the configuration.
@@ -181,6 +186,7 @@ pub struct ServerStatus {
     /// The names of the clients that it belongs to.
     pub client_name: Option<String>,
     /// The state.
+    #[schemars(with = "String")]
     pub state: RunState,
     /// The revision of the protocol that it speaks, if known.
     pub protocol: Option<String>,
@@ -213,7 +219,7 @@ pub struct ServerStatus {
 }
 
 /// Definitions that are not in a server's lists.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOutStatus {
     /// The number of reasons.
     pub count: usize,
@@ -222,7 +228,7 @@ pub struct LeftOutStatus {
 }
 
 /// A question that a client has not answered.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct QuestionStatus {
     /// The name of the client.
     pub client: String,
@@ -235,7 +241,7 @@ pub struct QuestionStatus {
 }
 
 /// A server that differs for a client. Names of variables, and no value.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct SharingStatus {
     /// The name of the server.
     pub server: String,
@@ -295,7 +301,7 @@ pub(crate) fn read_status(gateway: &Gateway, facts: DaemonFacts<'_>) -> DaemonSt
         traces: describe_traces(gateway),
         clients: clients
             .iter()
-            .map(|client| describe_client(client, &gateway.settings().clients))
+            .map(|it| describe_client(&settings, it))
             .collect(),
         scripts: describe_scripts(gateway),
         servers: states
@@ -305,7 +311,8 @@ pub(crate) fn read_status(gateway: &Gateway, facts: DaemonFacts<'_>) -> DaemonSt
     }
 }
 
-fn list_idle_rules(gateway: &Gateway) -> Vec<IdleRuleStatus> {
+/// Returns the rules that restrict access and match nothing.
+pub fn list_idle_rules(gateway: &Gateway) -> Vec<IdleRuleStatus> {
     let settings = gateway.settings();
     let known = list_known_names(&gateway.catalog.registry, &settings);
     let found = find_idle_rules(&settings, known, &[], &BTreeSet::new());
@@ -358,21 +365,32 @@ fn name(client: &Arc<ConnectedClient>) -> String {
     named.unwrap_or_else(|| "unnamed".to_owned())
 }
 
-fn describe_client(client: &Arc<ConnectedClient>, policies: &ClientPolicies) -> ClientStatus {
-    let info = client.info();
-    let profiles = policies.choose(&client.connection).into_iter();
+/// Returns the rules for a client in these settings.
+pub fn policy_of(settings: &Settings, client: &ConnectedClient) -> ClientPolicy {
+    let announced = client.info().map(|it| it.name.as_str());
+    settings
+        .clients
+        .of_connection(&client.connection, announced)
+}
+
+/// Describes a client, with the table of these settings that applies to it.
+pub fn describe_client(settings: &Settings, client: &ConnectedClient) -> ClientStatus {
+    let (info, connection) = (client.info(), &client.connection);
+    let profiles = settings.clients.choose(connection).into_iter();
     ClientStatus {
         number: client.number,
         name: info.map(|info| info.name.clone()),
         version: info.and_then(|info| info.version.clone()),
-        transport: client.connection.transport.to_owned(),
-        pid: client.connection.pid,
-        cwd: client.connection.cwd.clone(),
+        transport: connection.transport.to_owned(),
+        pid: connection.pid,
+        cwd: connection.cwd.clone(),
         profiles: profiles
             .map(|(name, why)| format!("{name} ({why})"))
             .collect(),
         since: to_s(client.since),
         calls: client.calls(),
+        caller: connection.caller.as_ref().map(ToString::to_string),
+        rule: policy_of(settings, client).table,
     }
 }
 

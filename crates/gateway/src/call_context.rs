@@ -12,7 +12,8 @@ use tool::{ClientId, ServerName};
 use crate::{
     authorize::permissions::Arrival, caller::Caller, elicitation::CallAsker, error::Audience,
     forward::UriLedger, policy::ClientPolicy, recent_searches::RecentSearches,
-    script_caller::ScriptCaller, sent_instructions::SentInstructions, trace_parent::with_parent,
+    running_calls::RunningCall, script_caller::ScriptCaller, sent_instructions::SentInstructions,
+    trace_parent::with_parent,
 };
 
 /// Everything that a call carries besides its tool and arguments. The default is that of a person.
@@ -56,6 +57,8 @@ pub struct CallContext {
     pub(crate) arrival: Option<Arc<Arrival>>,
     /// The script that makes it.
     pub(crate) script: Option<ScriptCaller>,
+    /// The call itself, once it is in flight.
+    pub(crate) call: Option<Arc<RunningCall>>,
     /// The URIs that were sent to this client.
     pub(crate) uris: Option<Arc<UriLedger>>,
     /// The parent span of the called tool; `None`: there is none, or the client names it.

@@ -15,7 +15,7 @@ use jsonrpc::{Fields, text_of};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
-use crate::policy::ProjectRule;
+use crate::{person_questions::PersonQuestions, policy::ProjectRule};
 
 /// The connection of one client.
 #[derive(Debug, Clone, Default)]
@@ -61,6 +61,7 @@ pub struct ConnectedClient {
     info: OnceLock<ClientInfo>,
     calls: AtomicU64,
     ended: CancellationToken,
+    questions: Arc<PersonQuestions>,
 }
 
 /// The name and version of a client from `clientInfo`, on one line each.
@@ -84,6 +85,11 @@ impl ConnectedClient {
     /// The number of its calls up to now.
     pub fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
+    }
+
+    /// The questions to clients that wait.
+    pub(crate) fn questions(&self) -> &PersonQuestions {
+        &self.questions
     }
 
     /// Cancelled when a person ends the session.
@@ -131,6 +137,8 @@ impl ClientInfo {
 pub struct ConnectedClients {
     last: AtomicU64,
     here: DashMap<u64, Arc<ConnectedClient>>,
+    /// The questions to all clients that wait.
+    pub questions: Arc<PersonQuestions>,
 }
 
 impl ConnectedClients {
@@ -143,6 +151,7 @@ impl ConnectedClients {
             info: OnceLock::new(),
             calls: AtomicU64::new(0),
             ended: CancellationToken::new(),
+            questions: Arc::clone(&self.questions),
         });
         if !client.connection.is_stateless {
             self.here.insert(client.number, Arc::clone(&client));

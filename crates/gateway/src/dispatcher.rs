@@ -80,7 +80,16 @@ impl Dispatcher {
             },
             ..context
         };
-        let listed = self.running.begin(&request.tool_name, &context);
+        let script = context.script.as_ref();
+        let listed = self.running.begin(
+            &request.tool_name,
+            (&context.policy.name, context.transport),
+            script.and_then(|it| Some(it.call()?.id)),
+        );
+        let context = CallContext {
+            call: Some(Arc::clone(&listed.call)),
+            ..context
+        };
         let running = self.run(request, context, &mut note);
         // Dropping a call cancels it at its server.
         let outcome = listed.call.end.run_until_cancelled(running).await;
@@ -109,6 +118,9 @@ impl Dispatcher {
         let arguments = arguments.inspect_err(|error| self.catalog.note_mistake(entry, error))?;
         let call = AuthorizationRequest::tool(entry, arguments.as_str());
         note.set_arguments(&arguments, settings.audit.arguments);
+        if is_script(entry) {
+            note.set_run(context.call.as_deref());
+        }
         if options.dry_run && (context.script.is_some() || !is_script(entry)) {
             note.discard();
             let text = self.authorizer.explain_call(&call, &context)?;

@@ -33,6 +33,7 @@ mod log_level;
 mod logins;
 mod metrics;
 mod out;
+mod person_questions;
 pub mod policy;
 mod quotas;
 mod recent_searches;
@@ -79,6 +80,7 @@ pub use out::{
     Out, ResponseSender, ResponseStream, ServerEvent, StreamRouter, response_stream,
     single_response,
 };
+pub use person_questions::{PersonQuestion, PersonQuestions};
 pub use recent_searches::RecentSearches;
 pub use render::error::shorten_home_paths;
 pub use reply::ToolReply;

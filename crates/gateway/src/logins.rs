@@ -2,6 +2,7 @@
 
 use fleet::{LoginPlace, Variables};
 use oauth::Record;
+use schemars::JsonSchema;
 use secrets::PrivateFiles;
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +15,7 @@ pub(crate) fn record_of(server: &ServerSettings, files: &PrivateFiles) -> Option
 }
 
 /// A login without its tokens.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LoginStatus {
     /// The issuer of the token.
     pub issuer: String,

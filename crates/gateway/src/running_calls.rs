@@ -12,8 +12,6 @@ use files::clock::now_ms;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::call_context::CallContext;
-
 /// The longest name of a tool that is kept, in characters: it is as the client wrote it.
 const TOOL_CHARS_MAX: usize = 200;
 
@@ -30,10 +28,18 @@ pub struct RunningCall {
     pub transport: &'static str,
     /// The time at which it began, in milliseconds since 1970.
     pub since_ms: u64,
-    /// True if a script makes it.
-    pub is_script: bool,
+    /// The number of the call of the script that makes it.
+    pub parent: Option<u64>,
     /// Cancelled when a person ends the call.
     pub(crate) end: CancellationToken,
+}
+
+impl RunningCall {
+    /// Returns the name of the call in the audit log, if other calls are made within it: unique among all
+    /// processes.
+    pub(crate) fn run(&self) -> String {
+        format!("{:x}-{:x}", self.since_ms, self.id)
+    }
 }
 
 /// All tool calls in flight.
@@ -51,14 +57,20 @@ pub(crate) struct ListedCall<'a> {
 }
 
 impl RunningCalls {
-    pub(crate) fn begin(&self, tool: &str, context: &CallContext) -> ListedCall<'_> {
+    /// Lists a call of this client, over this transport, by the script of the call `parent`.
+    pub(crate) fn begin(
+        &self,
+        tool: &str,
+        (client, transport): (&str, &'static str),
+        parent: Option<u64>,
+    ) -> ListedCall<'_> {
         let call = Arc::new(RunningCall {
             id: self.last.fetch_add(1, Ordering::Relaxed) + 1,
             tool: printable::one_line_of(tool, TOOL_CHARS_MAX),
-            client: context.policy.name.clone(),
-            transport: context.transport,
+            client: client.to_owned(),
+            transport,
             since_ms: now_ms(),
-            is_script: context.script.is_some(),
+            parent,
             end: CancellationToken::new(),
         });
         self.list.lock().insert(call.id, Arc::clone(&call));

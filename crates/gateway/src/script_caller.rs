@@ -8,7 +8,7 @@ use std::sync::{
 use registry::Entry;
 use script::{CALLS_MAX, Limit, NESTING_MAX};
 
-use crate::error::ToolError;
+use crate::{error::ToolError, running_calls::RunningCall};
 
 /// A script that makes calls.
 #[derive(Debug, Clone)]
@@ -19,6 +19,8 @@ pub(crate) struct ScriptCaller {
     /// The counts of calls, from the outermost script to this one; each includes the calls of nested
     /// scripts. The last is its own.
     calls: Vec<Arc<AtomicUsize>>,
+    /// The call that runs it.
+    call: Option<Arc<RunningCall>>,
 }
 
 impl ScriptCaller {
@@ -38,7 +40,19 @@ impl ScriptCaller {
                 .flat_map(|it| it.calls.iter().cloned())
                 .chain([Arc::default()])
                 .collect(),
+            call: None,
         })
+    }
+
+    /// The same script, run by this call.
+    pub(crate) fn of_call(mut self, call: Option<Arc<RunningCall>>) -> Self {
+        self.call = call;
+        self
+    }
+
+    /// The call that runs it.
+    pub(crate) fn call(&self) -> Option<&RunningCall> {
+        self.call.as_deref()
     }
 
     /// The depth of nested scripts, including this one.

@@ -23,6 +23,20 @@ export class ApiError extends Error {
   }
 }
 
+/** Tabs hand the token of a new session to those whose session ended with their daemon: they go on where they were. */
+const tabs = new BroadcastChannel("proxy-session");
+
+/** Calls the listener when another tab has brought a session. @param {() => void} listener */
+export function listenForSessions(listener) {
+  tabs.onmessage = ({ data }) => {
+    if (hasSession() || isSignedOut) return;
+    sessionStorage.setItem(KEY, data);
+    listener();
+  };
+}
+
+let isSignedOut = false;
+
 /** Called with the error when the session is not, or no longer, valid. @type {(error: ApiError) => void} */
 let onClosed = () => {};
 
@@ -44,13 +58,15 @@ export async function openSession(code) {
   sessionStorage.removeItem(KEY);
   const { token } = await request("POST", "/session", { code });
   sessionStorage.setItem(KEY, token);
+  tabs.postMessage(token);
 }
 
 /** Ends the session in the daemon and here. */
 export async function closeSession() {
   await request("DELETE", "/session", {});
   sessionStorage.removeItem(KEY);
-  onClosed(new ApiError(401, { message: "You signed out of this page.", code: "unauthorized" }));
+  isSignedOut = true;
+  onClosed(new ApiError(401, { message: "You signed out of this page.", code: "signed_out" }));
 }
 
 export const hasSession = () => sessionStorage.getItem(KEY) !== null;

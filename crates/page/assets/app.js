@@ -2,7 +2,7 @@
 
 import { render } from "./vendor/preact.js";
 import { useEffect, useRef, useState } from "./vendor/hooks.js";
-import { ApiError, closeSession, hasSession, openSession, path, post, takeCode } from "./api.js";
+import { ApiError, closeSession, hasSession, listenForSessions, openSession, path, post, takeCode } from "./api.js";
 import { follow, live, useLive } from "./live.js";
 import { formatCount, formatMoment, plural } from "./text.js";
 import { Action, Copy, Dialog, DiffText, Foreign, Mark, NextStep, act, html, listenForNotices, noticeOf, readRoute, say } from "./ui.js";
@@ -77,12 +77,14 @@ function Banner() {
   const link = useLive((it) => it.link);
   const closed = useLive((it) => it.closed);
   const told = useLive((it) => it.told);
-  if (link === "closed") return html`<div class="banner" role="alert"><p><${Foreign} text=${closed?.message ?? "This page has no session."}
-    max=${400} /> Open the page again with</p><${Copy} text="proxy web" /></div>`;
+  const known = useLive((it) => it.known);
+  if (link === "closed") return html`<div class="banner" role="alert"><p><${Foreign} max=${400} text=${known && closed?.code === "unauthorized"
+      ? "The session of this page ended with its daemon." : closed?.message ?? "This page has no session."} /> Open the page again with</p>
+    <${Copy} text="proxy web" /> ${known && closed?.code === "unauthorized" && html`<p>This tab then goes on by itself.</p>`}</div>`;
   if (link !== "away") return null;
   return html`<div class="banner" role="alert"><p><strong>The daemon is away.</strong>
     ${live.heardAt > 0 && ` This is its state of ${formatMoment(live.heardAt)}.`} ${told && html`<${Foreign} text=${told} max=${300} /> `}
-    The page tries to connect again. If the daemon was restarted, open the page again with</p><${Copy} text="proxy web" /></div>`;
+    The page connects again as soon as a daemon runs: the next call of a client starts it, or</p><${Copy} text="proxy daemon start" /></div>`;
 }
 
 function NoticeBar() {
@@ -165,6 +167,7 @@ async function start() {
   if (live.closed) live.link = "closed";
   root.replaceChildren();
   render(html`<${App} />`, root);
+  listenForSessions(follow);
   if (live.link !== "closed") await follow();
 }
 

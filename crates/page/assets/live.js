@@ -120,8 +120,12 @@ function doubt() {
   toAway ??= setTimeout(() => { if (live.link !== "closed") set({ link: "away" }); }, GRACE_MS);
 }
 
+let isFollowing = false;
 /** Keeps a stream open until the session ends. */
 export async function follow() {
+  if (live.closed) set({ link: "starting", closed: null });
+  if (isFollowing) return wake();
+  isFollowing = true;
   let stop = new AbortController();
   listenForClosed((error) => {
     clearTimeout(toAway);
@@ -152,4 +156,5 @@ export async function follow() {
     });
     wait = Math.min(wait * 2, WAIT_MS_MAX);
   }
+  isFollowing = false;
 }

@@ -106,6 +106,22 @@ export function prettyText(text) {
   }
 }
 
+/**
+ * Puts each item after the one that it belongs to, with its depth. The order is kept otherwise, or turned below the first level.
+ * @template T @param {T[]} items @param {(it: T) => any} idOf @param {(it: T) => any} parentOf @param {boolean} [turns]
+ * @returns {{item: T, depth: number}[]}
+ */
+export function nest(items, idOf, parentOf, turns = false) {
+  const ids = new Set(items.map(idOf).filter(Boolean));
+  const under = Map.groupBy(items, (it) => (ids.has(parentOf(it)) ? parentOf(it) : null));
+  /** @type {(parent: any, depth: number) => {item: T, depth: number}[]} */
+  const list = (parent, depth) => {
+    const own = under.get(parent) ?? [];
+    return (turns && depth ? own.toReversed() : own).flatMap((item) => [{ item, depth }, ...(idOf(item) ? list(idOf(item), depth + 1) : [])]);
+  };
+  return list(null, 0);
+}
+
 /** More cells than this make a difference too slow to compute; then all lines count as changed. */
 const CELLS_MAX = 2_000_000;
 

@@ -2,8 +2,8 @@
 
 import htm from "./vendor/htm.js";
 import { h } from "./vendor/preact.js";
-import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "./vendor/hooks.js";
-import { ApiError, get } from "./api.js";
+import { useCallback, useEffect, useId, useLayoutEffect, useRef, useState } from "./vendor/hooks.js";
+import { ApiError, get, path, post } from "./api.js";
 import { cut, diffLines, formatAgo, formatCount, formatTime, splitHidden, visible } from "./text.js";
 
 export const html = htm.bind(h);
@@ -40,7 +40,8 @@ export function setQuery(change) {
   dispatchEvent(new Event("hashchange"));
 }
 
-/* Text */
+/** Returns what sets one member of the query. @param {string} name */
+export const setterOf = (name) => (/** @type {any} */ value) => setQuery({ [name]: value === true ? "true" : value || "" });
 
 /** Longer text is cut, and shown in steps of this many characters. */
 const CHARS_MAX = 4_000;
@@ -70,8 +71,6 @@ export function Pre({ text, label, tail = false }) {
     <${Foreign} text=${text} block max=${tail ? 60_000 : CHARS_MAX} /></div>`;
 }
 
-const MINUTE_MS = 60_000;
-
 /** Draws again at this interval; 0: never. @param {number} ms */
 export function useNow(ms) {
   const [now, setNow] = useState(Date.now());
@@ -85,7 +84,7 @@ export function useNow(ms) {
 
 /** @param {{s: number|null|undefined, none?: string}} props */
 export function Ago({ s, none = "never" }) {
-  const now = useNow(MINUTE_MS / 4);
+  const now = useNow(15_000);
   if (!s) return none;
   return html`<time datetime=${new Date(s * 1000).toISOString()} title=${formatTime(s * 1000)}>${formatAgo(s * 1000, now)}</time>`;
 }
@@ -113,7 +112,15 @@ export function Copy({ text }) {
 export const NextStep = ({ step }) => (!step ? null : /^proxy\s/.test(step) ? html`<${Copy} text=${step} />`
   : html`<span class="next"><${Foreign} text=${step} /></span>`);
 
-/* Requests */
+/** A link to an address that a person visits; another address is shown as text. @param {{address: string, children?: Children}} props */
+export const Visit = ({ address, children }) => (/^https?:\/\//i.test(address) ? html`<a class="button primary" href=${address}
+  target="_blank" rel="noopener noreferrer">${children}</a>` : html`<${Foreign} text=${address} max=${400} />`);
+
+/** Begins a login, and leads to its address. @param {{server: string, address?: string|null}} props */
+export const Login = ({ server, address }) => (address
+  ? html`<${Visit} address=${address}>Open the login at ${visible(URL.canParse(address) ? new URL(address).host : "its address", 60)}<//>`
+  : html`<${Action} kind="primary" label=${`Log in to ${visible(server)}`} run=${() =>
+    act(() => post(path("servers", server, "login")))}>Log in<//>`);
 
 /**
  * Loads a path again whenever it or one of `deps` changes; the last answer stays until the next one.
@@ -182,8 +189,6 @@ export const Failure = ({ error }) =>
   (error ? html`<div class="failure" role="alert"><${Foreign} text=${error.message} block /> <${NextStep} step=${error.nextStep} /></div>`
     : null);
 
-/* Controls */
-
 /** A button that is busy until its action ends. @param {{run: () => any, kind?: string, label?: string, children?: Children}} props */
 export function Action({ run, kind = "", label, children }) {
   const [busy, setBusy] = useState(false);
@@ -200,20 +205,13 @@ export function Action({ run, kind = "", label, children }) {
     ${children}</button>`;
 }
 
-let fields = 0;
-/** @param {string} prefix */
-export function useId(prefix) {
-  const [id] = useState(() => `${prefix}-${++fields}`);
-  return id;
-}
-
 /**
  * A field with its name, hint and error.
  * @param {{label: Children, hint?: Children, error?: Children, kind?: string, value: any, onInput: (value: any) => void, options?: (string|[string, string])[],
  *   list?: string[], required?: boolean, wide?: boolean, input?: {[attribute: string]: any}}} props
  */
 export function Field({ label, hint, error, kind = "text", value, onInput, options, list, required, wide, input = {} }) {
-  const id = useId("field");
+  const id = useId();
   const told = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(" ") || undefined;
   const all = { id, "aria-describedby": told, "aria-invalid": error ? "true" : undefined, "aria-required": required ? "true" : undefined,
     autocomplete: "off", spellcheck: false, ...input };
@@ -234,7 +232,7 @@ export function Field({ label, hint, error, kind = "text", value, onInput, optio
 /** A dialog over the page; Escape closes it. @param {{title: string, onClose: () => void, children?: Children}} props */
 export function Dialog({ title, onClose, children }) {
   const ref = useRef(/** @type {HTMLDialogElement|null} */ (null));
-  const id = useId("dialog");
+  const id = useId();
   useLayoutEffect(() => {
     const before = /** @type {HTMLElement|null} */ (document.activeElement);
     ref.current?.showModal();
@@ -279,8 +277,6 @@ export const Table = ({ label, head, rows, keys, numeric = [] }) => html`<div cl
   <table><thead><tr>${head.map((it, i) => html`<th scope="col" class=${numeric.includes(i) ? "num" : ""}>${it}</th>`)}</tr></thead>
   <tbody>${rows.map((row, i) => html`<tr key=${keys?.[i] ?? i}>
     ${row.map((it, j) => html`<td class=${numeric.includes(j) ? "num" : ""}>${it}</td>`)}</tr>`)}</tbody></table></div>`;
-
-/* Differences */
 
 /** Lines around a change that stay. */
 const CONTEXT = 3;

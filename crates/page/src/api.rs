@@ -6,13 +6,14 @@ pub(crate) mod changes;
 pub(crate) mod clients;
 pub(crate) mod configuration;
 pub(crate) mod figures;
+pub(crate) mod people;
 pub(crate) mod reviews;
 pub(crate) mod servers;
 pub(crate) mod session;
 pub(crate) mod tools;
 
-use answer::{Done, Object};
-use figures::FiguresQuery;
+use answer::Done;
+use figures::{FiguresAnswer, FiguresQuery};
 use hyper::Method;
 
 use crate::{
@@ -36,6 +37,8 @@ fn add_state(routes: &mut RouteTable) {
     routes.post(SESSION, "Trade a code for a token", session::begin);
     let about = "End the token of this request";
     routes.add_raw::<Nothing, Nothing, Done, _>(Method::DELETE, SESSION, about, &[], session::end);
+    let about = "Read the status of the daemon";
+    routes.get("/api/v1/status", about, session::status);
     let about = "Read the whole state";
     routes.get("/api/v1/overview", about, session::overview);
     let (path, about) = ("/api/v1/live", "Follow the state: one message a line");
@@ -49,8 +52,12 @@ fn add_servers(routes: &mut RouteTable) {
     routes.post("/api/v1/servers", about, servers::add);
     let about = "Read a server in detail";
     routes.get("/api/v1/servers/{name}", about, servers::detail);
-    let about = "Change a server: enable, disable, restart, reindex";
+    let about = "Change a server: enable, disable, restart, reindex, or begin a login";
     routes.post("/api/v1/servers/{name}/{action}", about, servers::act);
+    let about = "Propose a program as a server; a person accepts it in a terminal";
+    routes.post("/api/v1/proposals", about, people::propose);
+    let about = "Take a proposal, once";
+    routes.post("/api/v1/proposals/{code}/take", about, people::take);
     let about = "List recipes of servers";
     routes.get("/api/v1/recipes", about, servers::recipes);
 }
@@ -75,6 +82,8 @@ fn add_calls(routes: &mut RouteTable) {
     routes.get("/api/v1/results/{handle}", about, calls::read_result);
     let about = "End a call in flight";
     routes.post("/api/v1/running/{id}/cancel", about, calls::cancel);
+    let about = "Answer a question in place of the client that was asked";
+    routes.post("/api/v1/questions/{id}", about, people::answer);
     let about = "List the clients and what they see";
     routes.get("/api/v1/clients", about, clients::list);
     let about = "End the session of a client";
@@ -84,7 +93,7 @@ fn add_calls(routes: &mut RouteTable) {
 fn add_figures(routes: &mut RouteTable) {
     let (path, about) = ("/api/v1/figures", "Read figures of the last days");
     let others = &["text/csv"];
-    routes.add_raw::<FiguresQuery, Nothing, Object, _>(
+    routes.add_raw::<FiguresQuery, Nothing, FiguresAnswer, _>(
         Method::GET,
         path,
         about,

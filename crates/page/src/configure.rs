@@ -2,14 +2,19 @@
 
 use std::collections::BTreeMap;
 
+use recipes::RequiredValue;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 /// Changes the configuration file for the page. Blocks.
 pub trait Configure: Send + Sync {
     /// Makes a change, or only shows it.
     fn change(&self, change: &ConfigChange, is_dry_run: bool) -> Result<Changed, Refused>;
+
+    /// Checks a server that is a program, and returns its name. Changes nothing: a person adds it in a
+    /// terminal.
+    fn check_program(&self, name: Option<&str>, words: &[String]) -> Result<String, Refused>;
 }
 
 /// A change of the configuration.
@@ -103,19 +108,4 @@ pub enum Refused {
     Changed(String),
     /// The file cannot be read or written.
     Failed(anyhow::Error),
-}
-
-/// A value that a recipe needs.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct RequiredValue {
-    /// Its name.
-    pub name: String,
-    /// A description of it.
-    pub what: String,
-    /// Instructions for getting it.
-    pub origin: Option<String>,
-    /// True if it must not be shown while it is typed.
-    pub is_secret: bool,
-    /// True for a parameter of the recipe, false for a variable of the server.
-    pub is_parameter: bool,
 }

@@ -1,10 +1,11 @@
 //! Errors of the API: a status, a code, one sentence, and the next step.
 
-use hyper::StatusCode;
+use hyper::{StatusCode, header::HeaderValue};
+use recipes::RequiredValue;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::configure::{Refused, RequiredValue};
+use crate::configure::Refused;
 
 /// The command that opens the page.
 pub(crate) const OPEN: &str = "proxy web";
@@ -14,10 +15,13 @@ pub(crate) const OPEN: &str = "proxy web";
 pub(crate) struct ApiError {
     #[serde(skip)]
     pub(crate) status: StatusCode,
+    /// The methods that a path has, for `Allow`.
+    #[serde(skip)]
+    pub(crate) allow: Option<Box<HeaderValue>>,
     /// A word for programs.
     pub(crate) code: &'static str,
     /// One sentence for people.
-    pub(crate) message: String,
+    pub(crate) message: Box<str>,
     /// A command or a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next_step: Option<String>,
@@ -40,8 +44,9 @@ impl ApiError {
     pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
         Self {
             status,
+            allow: None,
             code,
-            message: message.into(),
+            message: message.into().into_boxed_str(),
             next_step: None,
             field: None,
             needs: Vec::new(),
@@ -64,6 +69,16 @@ impl ApiError {
 
     pub(crate) fn forbidden(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(StatusCode::FORBIDDEN, code, message).next(OPEN)
+    }
+
+    /// The path has only these methods.
+    pub(crate) fn method_not_allowed(methods: &str) -> Self {
+        let why = format!("the path has {methods}");
+        let error = Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", why);
+        Self {
+            allow: HeaderValue::from_str(methods).ok().map(Box::new),
+            ..error
+        }
     }
 
     pub(crate) fn bad(message: impl Into<String>) -> Self {

@@ -56,15 +56,20 @@ impl Guard {
             let why = "only the page itself may use the API";
             return Err(ApiError::forbidden("foreign_site", why));
         }
-        let kind = get_once(&head.headers, &CONTENT_TYPE).unwrap_or_default();
-        let kind = kind.split(';').next().unwrap_or_default().trim();
-        if has_body && !kind.eq_ignore_ascii_case("application/json") {
-            let why = "the body must be `application/json`";
-            let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-            return Err(ApiError::new(status, "unsupported_media_type", why));
-        }
         Ok(())
     }
+}
+
+/// Checks the kind of the body: no form of another page is JSON.
+pub(crate) fn check_kind(head: &Parts) -> Result<(), ApiError> {
+    let kind = get_once(&head.headers, &CONTENT_TYPE).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    if head.method == Method::GET || kind.eq_ignore_ascii_case("application/json") {
+        return Ok(());
+    }
+    let why = "the body must be `application/json`";
+    let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+    Err(ApiError::new(status, "unsupported_media_type", why))
 }
 
 /// Returns the token of a request.
@@ -100,6 +105,7 @@ mod tests {
         }
         let (head, ()) = request.body(()).unwrap().into_parts();
         let checked = Guard::new(OURS.to_owned()).check(&head);
+        let checked = checked.and_then(|()| check_kind(&head));
         let checked = checked.map_err(|it| (it.status.as_u16(), it.code));
         assert_eq!(checked, expected, "{line} {headers:?}");
     }

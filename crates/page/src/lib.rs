@@ -12,21 +12,37 @@
 
 mod api;
 mod assets;
+mod attention;
+mod caller;
 mod changes;
+mod collect;
 mod configure;
 mod entrance;
 mod error;
 mod guard;
 mod hub;
+mod kept_port;
 mod limits;
 mod live;
+mod logins;
+mod minutes;
 mod openapi;
 mod page_state;
+mod proposals;
 mod reply;
 mod routes;
 mod server;
 mod state;
 
-pub use api::{figures::figures_json, reviews::review_json};
-pub use configure::{Changed, ConfigChange, Configure, NewServerRequest, Refused, RequiredValue};
+pub use api::{
+    calls::{Calls, LoggedCall},
+    configuration::Verdict,
+    figures::FiguresAnswer,
+    reviews::{DecidedDefinition, ReviewDecision, ReviewList, ReviewRow},
+    servers::Servers,
+    session::Status,
+};
+pub use configure::{Changed, ConfigChange, Configure, NewServerRequest, Refused};
+pub use proposals::Proposal;
 pub use server::Page;
+pub use state::ServerRow;

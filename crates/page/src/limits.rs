@@ -43,7 +43,7 @@ pub(crate) const TOKEN_IDLE: Duration = Duration::from_hours(12);
 pub(crate) const TOKENS_MAX: usize = 32;
 
 /// The most calls in one answer.
-pub(crate) const CALLS_MAX: usize = 1000;
+pub(crate) const CALLS_MAX: usize = 10_000;
 
 /// The newest calls in which hits of rules are counted.
 pub(crate) const CALLS_COUNTED_MAX: usize = 20_000;
@@ -62,3 +62,24 @@ pub(crate) const CHANGES_KEPT_MAX: usize = 20;
 
 /// The minutes of the chart of the last hour.
 pub(crate) const MINUTES_MAX: u64 = 60;
+
+/// The largest question that a page shows, in bytes: an approval has at most 20,000 characters.
+pub(crate) const QUESTION_BYTES_MAX: usize = 128 * 1024;
+
+/// The time in which a person goes from the page to a terminal.
+pub(crate) const PROPOSAL_LIFETIME: Duration = Duration::from_mins(10);
+
+/// The most proposals that wait; the oldest makes room.
+pub(crate) const PROPOSALS_MAX: usize = 8;
+
+/// The time after which the port of the page is not used again. A daemon that is restarted is back within
+/// seconds.
+pub(crate) const KEPT_PORT_MAX: Duration = Duration::from_mins(3);
+
+/// The interval at which open tabs are noted; well below the time above.
+pub(crate) const TABS_NOTED_EVERY: Duration = Duration::from_mins(1);
+
+/// The attempts to listen on the kept port, which the daemon before holds until it has ended, and the wait
+/// between them.
+pub(crate) const PORT_TRIES: usize = 10;
+pub(crate) const PORT_WAIT: Duration = Duration::from_millis(100);

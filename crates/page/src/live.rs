@@ -13,11 +13,11 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    collect::Builder,
     error::{ApiError, OPEN},
     hub::{Current, Message, line},
     limits::{ALIVE_EVERY, CHANGES_WAITING_MAX, LOOK_EVERY, STREAMS_MAX},
     page_state::PageState,
-    state::Builder,
 };
 
 /// Returns the lines for one more tab, until its token ends.
@@ -46,9 +46,9 @@ async fn join(
 ) -> Result<(Bytes, u64, broadcast::Receiver<(u64, Bytes)>), ApiError> {
     let mut current = page.hub.0.lock().await;
     if current.is_none() {
-        let daemon = page.daemon.clone();
+        let shared = Arc::clone(page);
         let building = tokio::task::spawn_blocking(move || {
-            let mut builder = Builder::new(daemon);
+            let mut builder = Builder::new(&shared);
             let state = builder.build();
             (builder, state)
         });
@@ -166,7 +166,7 @@ impl Tab {
 mod tests {
     use std::pin::{Pin, pin};
 
-    use daemon::{page::PageDaemon, status::DaemonStatus};
+    use daemon::page::PageDaemon;
     use futures::StreamExt as _;
     use gateway::{Gateway, Settings};
     use serde_json::Value;
@@ -180,16 +180,15 @@ mod tests {
         fn change(&self, _: &ConfigChange, _: bool) -> Result<Changed, Refused> {
             Err(Refused::NotFound("nothing changes".to_owned()))
         }
+
+        fn check_program(&self, _: Option<&str>, _: &[String]) -> Result<String, Refused> {
+            Err(Refused::NotFound("nothing changes".to_owned()))
+        }
     }
 
     fn page(folder: &tempfile::TempDir) -> Arc<PageState> {
         let settings = Settings::in_folder(folder.path().join("state"));
-        let daemon = PageDaemon {
-            gateway: Gateway::new(settings).unwrap(),
-            status: Arc::new(DaemonStatus::default),
-            attend: Arc::new(|| Box::new(())),
-            stop: CancellationToken::new(),
-        };
+        let daemon = PageDaemon::of_command(Gateway::new(settings).unwrap());
         Arc::new(PageState::new(daemon, Arc::new(Fixed), Value::Null))
     }
 

@@ -5,7 +5,10 @@ use std::{fmt, sync::Arc};
 use daemon::page::PageDaemon;
 use serde_json::Value;
 
-use crate::{changes::Changes, configure::Configure, entrance::Entrance, hub::Hub};
+use crate::{
+    changes::Changes, configure::Configure, entrance::Entrance, hub::Hub, logins::Logins,
+    proposals::Proposals,
+};
 
 /// A page, as its routes see it.
 pub(crate) struct PageState {
@@ -14,6 +17,8 @@ pub(crate) struct PageState {
     pub(crate) entrance: Entrance,
     pub(crate) hub: Hub,
     pub(crate) changes: Changes,
+    pub(crate) logins: Arc<Logins>,
+    pub(crate) proposals: Proposals,
     /// `openapi.json`.
     pub(crate) openapi: Value,
 }
@@ -26,6 +31,8 @@ impl PageState {
             entrance: Entrance::default(),
             hub: Hub::default(),
             changes: Changes::default(),
+            logins: Arc::default(),
+            proposals: Proposals::default(),
             openapi,
         }
     }

@@ -6,7 +6,7 @@ use http_body_util::{BodyExt as _, Full, StreamBody, combinators::UnsyncBoxBody}
 use hyper::{
     HeaderMap, Response, StatusCode,
     body::Frame,
-    header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue},
+    header::{ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue},
 };
 use serde::Serialize;
 
@@ -57,6 +57,7 @@ impl Reply {
 
 /// Returns the response of the API.
 pub(crate) fn respond(reply: Result<Reply, ApiError>) -> Response<Body> {
+    let allow = reply.as_ref().err().and_then(|it| it.allow.clone());
     let (status, kind, body) = match reply {
         Ok(Reply::Json(json)) => (StatusCode::OK, JSON, whole(json)),
         Ok(Reply::Csv(text)) => (StatusCode::OK, "text/csv; charset=utf-8", whole(text)),
@@ -67,7 +68,11 @@ pub(crate) fn respond(reply: Result<Reply, ApiError>) -> Response<Body> {
             (status, JSON, whole(json))
         }
     };
-    response(status, kind, NO_STORE, body)
+    let mut response = response(status, kind, NO_STORE, body);
+    response
+        .headers_mut()
+        .extend(allow.map(|allow| (ALLOW, *allow)));
+    response
 }
 
 /// Returns a file of the page.

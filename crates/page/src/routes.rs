@@ -146,7 +146,9 @@ impl RouteTable {
         A: JsonSchema,
         F: Future<Output = Result<Reply, ApiError>> + Send + 'static,
     {
-        let query = SchemaGenerator::default().into_root_schema_for::<Q>();
+        // A parameter has no definitions of its own.
+        let inline = SchemaSettings::draft2020_12().with(|it| it.inline_subschemas = true);
+        let query = inline.into_generator().into_root_schema_for::<Q>();
         let has_body = method != Method::GET;
         let body = has_body.then(|| self.generator.subschema_for::<B>());
         let schema = query.clone();
@@ -192,9 +194,7 @@ impl Routes {
             let next = "GET /api/v1/openapi.json lists the routes";
             return Err(ApiError::not_found("there is no such route").next(next));
         }
-        let status = hyper::StatusCode::METHOD_NOT_ALLOWED;
-        let why = format!("the route has {}", methods.join(", "));
-        Err(ApiError::new(status, "method_not_allowed", why))
+        Err(ApiError::method_not_allowed(&methods.join(", ")))
     }
 }
 

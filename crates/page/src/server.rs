@@ -1,9 +1,15 @@
 //! Serves the page on a loopback port of its own.
 
-use std::{convert::Infallible, net::Ipv4Addr, pin::pin, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    pin::pin,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
-use daemon::page::{PageDaemon, ServePage};
+use daemon::page::{ApiRequest, PageDaemon, ServePage};
 use futures::future::BoxFuture;
+use gateway::shell::ShellReply;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::{
     Method, Request, Response, StatusCode, body::Incoming, http::request::Parts,
@@ -13,21 +19,20 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{Mutex, Semaphore},
-    time::{sleep, timeout},
+    time::{interval, sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    api,
     assets::{self, INDEX},
+    caller::Caller,
     configure::Configure,
     error::ApiError,
-    guard::{API, Guard, token_of},
-    limits::{BODY_BYTES_MAX, CONNECTIONS_MAX, HEAD_BYTES_MAX, RECEIVE_TIMEOUT},
-    openapi,
-    page_state::PageState,
+    guard::{API, Guard, check_kind, token_of},
+    kept_port::KeptPort,
+    limits::{BODY_BYTES_MAX, CONNECTIONS_MAX, HEAD_BYTES_MAX, RECEIVE_TIMEOUT, TABS_NOTED_EVERY},
     reply::{Body, asset, respond},
-    routes::{Arrived, RouteTable, Routes, SESSION},
+    routes::SESSION,
 };
 
 /// The delay after a failed `accept`.
@@ -36,17 +41,21 @@ const ACCEPT_REST: Duration = Duration::from_millis(100);
 /// The time that open connections have to end when the daemon does.
 const END_WAIT: Duration = Duration::from_millis(500);
 
-/// The page of a daemon. It is served from the first time that somebody opens it.
+/// The file with the port, in the state folder.
+const PORT_FILE: &str = "page.port";
+
+/// The page of a daemon. It is served from the first time that somebody opens it, or from the start if tabs
+/// of the daemon before are open.
 pub struct Page {
     configure: Arc<dyn Configure>,
+    caller: OnceLock<Arc<Caller>>,
     served: Mutex<Option<Arc<ServedPage>>>,
 }
 
 /// A page that is served.
 struct ServedPage {
-    state: Arc<PageState>,
+    caller: Arc<Caller>,
     guard: Guard,
-    routes: Routes,
     url: String,
 }
 
@@ -61,46 +70,85 @@ impl Page {
     pub fn new(configure: Arc<dyn Configure>) -> Self {
         Self {
             configure,
+            caller: OnceLock::new(),
             served: Mutex::default(),
         }
     }
 
+    /// Returns the API, which pages and commands share.
+    fn caller(&self, daemon: PageDaemon) -> &Arc<Caller> {
+        self.caller
+            .get_or_init(|| Arc::new(Caller::new(daemon, Arc::clone(&self.configure))))
+    }
+
     async fn serve(&self, daemon: PageDaemon) -> anyhow::Result<Arc<ServedPage>> {
         let mut served = self.served.lock().await;
-        if let Some(state) = &*served {
-            return Ok(Arc::clone(state));
+        if let Some(page) = &*served {
+            return Ok(Arc::clone(page));
         }
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-        let state = Arc::new(ServedPage::new(
-            daemon,
-            Arc::clone(&self.configure),
-            listener.local_addr()?.to_string(),
-        ));
-        tracing::info!(url = state.url, "the web page is served");
-        let stop = state.state.daemon.stop.clone();
-        let accepting = accept(Arc::clone(&state), listener);
-        tokio::spawn(async move { stop.run_until_cancelled(accepting).await });
-        *served = Some(Arc::clone(&state));
-        Ok(state)
+        let kept = kept_port(&daemon);
+        let stop = daemon.stop.clone();
+        let listener = kept.listen().await?;
+        let address = listener.local_addr()?;
+        let caller = Arc::clone(self.caller(daemon));
+        let page = Arc::new(ServedPage {
+            caller: Arc::clone(&caller),
+            url: format!("http://{address}"),
+            guard: Guard::new(address.to_string()),
+        });
+        tracing::info!(url = page.url, "the web page is served");
+        let accepting = accept(Arc::clone(&page), listener);
+        let noting = note_tabs(caller, kept, address.port());
+        let serving = futures::future::join(accepting, noting);
+        tokio::spawn(async move { stop.run_until_cancelled(serving).await });
+        *served = Some(Arc::clone(&page));
+        Ok(page)
+    }
+}
+
+fn kept_port(daemon: &PageDaemon) -> KeptPort {
+    KeptPort(daemon.gateway.settings().state_dir.join(PORT_FILE))
+}
+
+/// Notes the port at once, and as long as tabs are open.
+async fn note_tabs(caller: Arc<Caller>, kept: KeptPort, port: u16) {
+    kept.note(port);
+    let mut looks = interval(TABS_NOTED_EVERY);
+    loop {
+        looks.tick().await;
+        if caller.state.hub.0.lock().await.is_some() {
+            kept.note(port);
+        }
     }
 }
 
 impl ServePage for Page {
     fn open(&self, daemon: PageDaemon) -> BoxFuture<'_, Result<String, String>> {
         Box::pin(async move {
-            let state = self.serve(daemon).await;
-            let state =
-                state.map_err(|error| format!("error: the page cannot be served: {error:#}"))?;
-            Ok(format!(
-                "{}/#{}",
-                state.url,
-                state.state.entrance.new_code()
-            ))
+            let page = self.serve(daemon).await;
+            let page =
+                page.map_err(|error| format!("error: the page cannot be served: {error:#}"))?;
+            let code = page.caller.state.entrance.new_code();
+            Ok(format!("{}/#{code}", page.url))
         })
+    }
+
+    fn resume(&self, daemon: PageDaemon) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            if kept_port(&daemon).read().is_some()
+                && let Err(error) = self.serve(daemon).await
+            {
+                tracing::debug!(%error, "open tabs do not find this daemon");
+            }
+        })
+    }
+
+    fn answer(&self, daemon: PageDaemon, request: ApiRequest) -> BoxFuture<'_, ShellReply> {
+        Box::pin(self.caller(daemon).answer(request))
     }
 }
 
-async fn accept(state: Arc<ServedPage>, listener: TcpListener) {
+async fn accept(page: Arc<ServedPage>, listener: TcpListener) {
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
         let Ok((stream, _)) = listener.accept().await else {
@@ -111,20 +159,20 @@ async fn accept(state: Arc<ServedPage>, listener: TcpListener) {
         let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
             continue;
         };
-        let state = Arc::clone(&state);
+        let page = Arc::clone(&page);
         tokio::spawn(async move {
-            serve_connection(state, stream).await;
+            serve_connection(page, stream).await;
             drop(place);
         });
     }
 }
 
-async fn serve_connection(state: Arc<ServedPage>, stream: TcpStream) {
+async fn serve_connection(page: Arc<ServedPage>, stream: TcpStream) {
     let _ = stream.set_nodelay(true);
-    let stop = state.state.daemon.stop.clone();
+    let stop = page.caller.state.daemon.stop.clone();
     let answer = service_fn(move |request: Request<Incoming>| {
-        let state = Arc::clone(&state);
-        async move { Ok::<_, Infallible>(state.answer(request).await) }
+        let page = Arc::clone(&page);
+        async move { Ok::<_, Infallible>(page.answer(request).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -146,18 +194,6 @@ async fn serve_connection(state: Arc<ServedPage>, stream: TcpStream) {
 }
 
 impl ServedPage {
-    fn new(daemon: PageDaemon, configure: Arc<dyn Configure>, authority: String) -> Self {
-        let mut table = RouteTable::default();
-        api::add_routes(&mut table);
-        let openapi = openapi::describe(&mut table);
-        Self {
-            state: Arc::new(PageState::new(daemon, configure, openapi)),
-            url: format!("http://{authority}"),
-            guard: Guard::new(authority),
-            routes: table.into_routes(),
-        }
-    }
-
     async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<Body> {
         let (head, body) = request.into_parts();
         if let Err(error) = self.guard.check(&head) {
@@ -180,22 +216,19 @@ impl ServedPage {
             CancellationToken::new()
         } else {
             let token = token_of(&head.headers);
-            let token = token.and_then(|token| self.state.entrance.admit(token));
+            let token = token.and_then(|token| self.caller.state.entrance.admit(token));
             token.ok_or_else(|| {
                 let why = "the token of this page is missing, wrong or has ended";
                 ApiError::unauthorized("unauthorized", why)
             })?
         };
-        let page = Arc::clone(&self.state);
-        let (route, values) = self.routes.find(&head.method, path)?;
-        let arrived = Arrived {
-            page,
-            path: values,
-            query: head.uri.query().unwrap_or_default().to_owned(),
-            body: read_body(body).await?,
-            gone,
-        };
-        (route.run)(arrived).await
+        self.caller.routes.find(&head.method, path)?;
+        check_kind(head)?;
+        let body = read_body(body).await?;
+        let query = head.uri.query().unwrap_or_default();
+        self.caller
+            .call(&head.method, (path, query), body, gone)
+            .await
     }
 }
 
@@ -224,9 +257,7 @@ async fn read_body(body: Incoming) -> Result<Vec<u8>, ApiError> {
 
 fn respond_with_file(head: &Parts) -> Response<Body> {
     if ![Method::GET, Method::HEAD].contains(&head.method) {
-        let why = "files are read with GET";
-        let status = StatusCode::METHOD_NOT_ALLOWED;
-        return respond(Err(ApiError::new(status, "method_not_allowed", why)));
+        return respond(Err(ApiError::method_not_allowed("GET, HEAD")));
     }
     let path = head.uri.path();
     let found = match path {

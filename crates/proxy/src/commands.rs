@@ -18,6 +18,8 @@ use crate::{
 };
 
 pub(crate) mod add;
+mod api;
+pub(crate) mod apply;
 pub(crate) mod audit;
 pub(crate) mod call;
 mod client_program;

@@ -18,7 +18,7 @@ use notify::{
     event::{AccessKind, AccessMode},
 };
 use tokio::{
-    sync::{Notify, mpsc, watch},
+    sync::{Notify, mpsc, oneshot, watch},
     task::{JoinError, JoinSet},
     time::{Instant, sleep_until, timeout, timeout_at},
 };
@@ -56,6 +56,7 @@ pub(crate) fn open(
     config: Config,
     load: Load,
     nudge: Arc<Notify>,
+    asked: mpsc::Receiver<Look>,
     daemon: watch::Sender<daemon::DaemonSettings>,
 ) -> anyhow::Result<(Arc<Gateway>, Upkeep)> {
     upkeep::sweep(&config.gateway.state_dir);
@@ -68,6 +69,7 @@ pub(crate) fn open(
         config,
         load,
         nudge,
+        asked,
         daemon,
     };
     upkeep.add(follower.follow());
@@ -78,8 +80,12 @@ pub(crate) fn open(
 /// a reload.
 pub(crate) fn open_alone(config: Config, load: Load) -> anyhow::Result<(Arc<Gateway>, Upkeep)> {
     let (daemon, _) = watch::channel(config.daemon);
-    open(config, load, Arc::default(), daemon)
+    let (_, asked) = mpsc::channel(1);
+    open(config, load, Arc::default(), asked, daemon)
 }
+
+/// A request to look at the file now; dropped when the file as it is then is in effect.
+pub(crate) type Look = oneshot::Sender<()>;
 
 /// Follows the configuration at run time.
 struct Follower {
@@ -89,6 +95,7 @@ struct Follower {
     load: Load,
     /// Requests a reload although no file changed.
     nudge: Arc<Notify>,
+    asked: mpsc::Receiver<Look>,
     daemon: watch::Sender<daemon::DaemonSettings>,
 }
 
@@ -110,10 +117,18 @@ impl Follower {
         }
         let mut surveys = JoinSet::new();
         loop {
+            let mut look: Option<Look> = None;
             let is_nudged = tokio::select! {
                 Some(()) = changes.recv() => false,
                 () = self.nudge.notified() => true,
+                Some(asked) = self.asked.recv() => {
+                    look = Some(asked);
+                    false
+                }
             };
+            if look.is_some() && FileSnapshot::read(&file).await.text == seen.text {
+                continue;
+            }
             let now = FileSnapshot::read_settled(&file, &seen, &mut changes).await;
             if now.text == seen.text && !is_nudged {
                 continue;

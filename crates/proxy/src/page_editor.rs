@@ -4,7 +4,7 @@ use config::{
     ConfigError, Environment,
     edit::{self, Document, EditError, NewServer},
 };
-use page::{Changed, ConfigChange, Configure, NewServerRequest, Refused, RequiredValue};
+use page::{Changed, ConfigChange, Configure, NewServerRequest, Refused};
 use secrets::{Secret, SecretName};
 use serde_json::{Map, Value};
 use setup::{
@@ -119,6 +119,30 @@ impl Configure for PageEditor {
             }),
         }
     }
+
+    fn check_program(&self, name: Option<&str>, words: &[String]) -> Result<String, Refused> {
+        let given = AddArguments {
+            name: name.map(str::to_owned),
+            command: words.to_vec(),
+            ..AddArguments::default()
+        };
+        let read = add::read(&given);
+        let (name, server) = read.map_err(|error| Refused::Invalid {
+            field: Some(
+                if matches!(error, AddError::Name { .. } | AddError::NoName) {
+                    "name".to_owned()
+                } else {
+                    "command".to_owned()
+                },
+            ),
+            text: error.to_string(),
+        })?;
+        let checked = self.edit(true, &[], |document| {
+            document.add_server(&name, &server)?;
+            Ok((String::new(), None))
+        });
+        checked.map(|_| name.to_string())
+    }
 }
 
 impl PageEditor {
@@ -207,16 +231,9 @@ fn prepare(request: &NewServerRequest) -> Result<Prepared, Refused> {
     }
     let missing = answers.questions(|name| std::env::var_os(name).is_some());
     if !missing.is_empty() {
-        let needs = missing.into_iter().map(|it| RequiredValue {
-            name: it.name,
-            what: it.what,
-            origin: it.origin,
-            is_secret: it.is_secret,
-            is_parameter: it.is_parameter,
-        });
         return Err(Refused::Missing {
             text: format!("`{asked}` needs more values; nothing was changed"),
-            needs: needs.collect(),
+            needs: missing,
         });
     }
     let server = answers.server();
@@ -330,6 +347,15 @@ mod tests {
             let rule = serde_json::from_value(json).unwrap();
             editor.change(&ConfigChange::AddRule { number: 1, rule }, true)
         };
+        let program = |name, words: &[&str]| {
+            let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+            editor.check_program(name, &words)
+        };
+        assert_eq!(program(None, &["npx", "-y", "notes-mcp"]).unwrap(), "notes");
+        let Err(Refused::Invalid { field, .. }) = program(Some("X Y"), &["sh"]) else {
+            panic!("the name is not valid");
+        };
+        assert_eq!(field.as_deref(), Some("name"));
         check(rule(json!({"decision": "maybe"})), "decision");
         check(rule(json!({"decision": "deny", "tool": ["a"]})), "tool");
         assert!(!folder.path().join("config.toml").exists());

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -15,6 +16,21 @@ pub struct RecipeValues {
     pub parameters: BTreeMap<String, String>,
     /// The names of optional variables that have a value, wherever that is stored.
     pub variables: BTreeSet<String>,
+}
+
+/// A parameter or variable that a recipe requires.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RequiredValue {
+    /// The name of the variable or parameter.
+    pub name: String,
+    /// A description of its value.
+    pub what: String,
+    /// The place where the person gets it.
+    pub origin: Option<String>,
+    /// True if it must not be shown while it is typed.
+    pub is_secret: bool,
+    /// True for a parameter of the recipe, false for a variable of the server.
+    pub is_parameter: bool,
 }
 
 /// The table `[servers.NAME]`; its keys are those of the configuration, and it is serialised as
@@ -59,6 +75,26 @@ impl Recipe {
             !is_optional && !values.contains_key(&parameter.name)
         };
         self.parameters.iter().filter(has_none).collect()
+    }
+
+    /// Returns the values that a person still has to be asked for: the parameters without a value, and the
+    /// required variables.
+    pub fn required_values(&self, values: &BTreeMap<String, String>) -> Vec<RequiredValue> {
+        let missing = self.missing(values).into_iter().map(|it| RequiredValue {
+            name: it.name.clone(),
+            what: it.what.clone(),
+            origin: None,
+            is_secret: false,
+            is_parameter: true,
+        });
+        let variables = self.required().map(|it| RequiredValue {
+            name: it.name.clone(),
+            what: it.what.clone(),
+            origin: it.origin.clone(),
+            is_secret: it.secret,
+            is_parameter: false,
+        });
+        missing.chain(variables).collect()
     }
 
     /// Returns the table for the configuration, or the parameters that are missing.

@@ -12,7 +12,7 @@ mod recipe;
 mod template;
 mod versions;
 
-pub use entry::{RecipeValues, ServerTable};
+pub use entry::{RecipeValues, RequiredValue, ServerTable};
 pub use file::{SOURCE, all, known};
 pub use lookup::{find, find_instead_of, of_package, recipe_of, replacement, search};
 pub use mend::{Mended, mend, of_arguments};

@@ -60,7 +60,7 @@ pub use pin_book::PinTrouble;
 pub use pins::{HeldBy, Pin, Subject};
 pub use plan::{Plan, Planned, plan};
 pub use registry::{Options, Registry};
-pub use review::{DecideError, Review, Reviews, ShownDefinition};
+pub use review::{DecideError, Review, Reviews, ShownDefinition, digest_of_definitions};
 pub use search::{
     Evidence, Hit, MatchKind, Query, QueryText, SearchResult, count_categories, find_lesson,
 };

@@ -53,14 +53,12 @@ impl ShownDefinition {
             other => format!("{server} {other}"),
         }
     }
+}
 
-    /// Returns one digest for a list of definitions.
-    pub fn digest_of_list<'s>(list: impl IntoIterator<Item = &'s Self>) -> String {
-        let rows = list.into_iter();
-        let rows = rows.map(|it| json!([it.server.as_str(), it.subject.to_string(), it.digest]));
-        let rows = Value::from(rows.collect::<Vec<_>>()).to_string();
-        Digest::of_bytes(rows.as_bytes()).to_string()
-    }
+/// Returns one digest for a list of definitions: of each its server, its subject and its digest.
+pub fn digest_of_definitions<'s>(list: impl IntoIterator<Item = [&'s str; 3]>) -> String {
+    let rows: Vec<[&str; 3]> = list.into_iter().collect();
+    Digest::of_bytes(json!(rows).to_string().as_bytes()).to_string()
 }
 
 /// The definitions that wait for a review.

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::Path};
 
 use config::edit::NewServer;
-use recipes::{Auth, Recipe, RecipeValues, StartMethod};
+use recipes::{Auth, Recipe, RecipeValues, RequiredValue, StartMethod};
 
 /// The user's answers for a server that is added by its recipe.
 #[derive(Debug, Clone)]
@@ -20,21 +20,6 @@ enum Value {
     Environment,
     /// Given by the user: a template for the configuration.
     Written(String),
-}
-
-/// A parameter or variable that the recipe requires.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RequiredValue {
-    /// The name of the variable or parameter.
-    pub name: String,
-    /// A description of its value.
-    pub what: String,
-    /// The place where the person gets it.
-    pub origin: Option<String>,
-    /// True if it must not be shown while it is typed.
-    pub is_secret: bool,
-    /// True if it is a parameter: `--set`, not `--env`.
-    pub is_parameter: bool,
 }
 
 /// A value for a parameter that the recipe does not have.
@@ -106,33 +91,19 @@ impl Answers {
     /// Returns the questions that are still open. A required variable that is set in the environment is
     /// not asked for.
     pub fn questions(&mut self, is_set: impl Fn(&str) -> bool) -> Vec<RequiredValue> {
-        let missing = self.recipe.missing(&self.parameters).into_iter();
-        let mut questions: Vec<RequiredValue> = missing
-            .map(|it| RequiredValue {
-                name: it.name.clone(),
-                what: it.what.clone(),
-                origin: None,
-                is_secret: false,
-                is_parameter: true,
-            })
-            .collect();
-        for variable in self.recipe.required() {
-            if self.variables.contains_key(&variable.name) {
-                continue;
+        let mut questions = self.recipe.required_values(&self.parameters);
+        questions.retain(|it| {
+            if it.is_parameter {
+                return true;
             }
-            if is_set(&variable.name) {
-                let name = variable.name.clone();
+            let is_known = self.variables.contains_key(&it.name);
+            if !is_known && is_set(&it.name) {
+                let name = it.name.clone();
                 self.variables.insert(name, Value::Environment);
-                continue;
+                return false;
             }
-            questions.push(RequiredValue {
-                name: variable.name.clone(),
-                what: variable.what.clone(),
-                origin: variable.origin.clone(),
-                is_secret: variable.secret,
-                is_parameter: false,
-            });
-        }
+            !is_known
+        });
         questions
     }
 

@@ -30,6 +30,10 @@ pub struct CallRecord {
     pub session: Option<u64>,
     /// The transport of the client: `stdio`, `http`, `shell`; empty if it is not known.
     pub transport: &'static str,
+    /// The name of the call of a script, which is the `parent` of the calls that the script makes.
+    pub run: Option<String>,
+    /// The call of the script that makes this one.
+    pub parent: Option<String>,
     /// The server.
     pub server: String,
     /// `tool`, `prompt` or `resource`.

@@ -29,7 +29,7 @@ fn words_to_add(house: &House, name: &str, of: &str) -> Vec<String> {
 async fn states(house: &House) -> Value {
     let listed = house.cli(["servers", "--json"]).await.json();
     let servers = listed["servers"].as_array().unwrap().iter();
-    servers.map(|it| json!([it["name"], it["state"]])).collect()
+    servers.map(|it| json!([it["name"], it["enabled"]])).collect()
 }
 
 #[tokio::test]
@@ -47,14 +47,14 @@ async fn a_client_that_is_served_follows_what_is_added_switched_renamed_and_remo
     client.execute("second/echo", json!({})).await.good();
     assert_eq!(
         states(&house).await,
-        json!([["first", "on"], ["second", "on"]])
+        json!([["first", true], ["second", true]])
     );
 
     house.cli(["servers", "disable", "first"]).await.ended(0);
     client.until_search_finds("do echo", "second/echo(").await;
     assert_eq!(
         states(&house).await,
-        json!([["first", "off"], ["second", "on"]])
+        json!([["first", false], ["second", true]])
     );
     house
         .cli(["servers", "rename", "second", "third"])

@@ -6,6 +6,7 @@ mod http;
 mod live_config;
 mod lost_between;
 mod page;
+mod page_people;
 mod scope;
 mod sharing;
 mod two_clients;

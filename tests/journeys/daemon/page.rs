@@ -34,16 +34,23 @@ async fn opened() -> (House, Tab) {
 /// Requests to every route: the status, the method, the path, the body.
 const REQUESTS: &str = r#"
 200 GET /api/v1/openapi.json
+200 GET /api/v1/status
 200 GET /api/v1/overview
 200 GET /api/v1/servers
 200 GET /api/v1/servers/notes
 200 POST /api/v1/servers/notes/restart {}
 200 POST /api/v1/servers/notes/reindex {}
+409 POST /api/v1/servers/notes/login {}
 404 POST /api/v1/servers/notse/restart {}
 404 POST /api/v1/servers/notes/explode {}
 422 POST /api/v1/servers {"address": "no address"}
 422 POST /api/v1/servers {"recipe": "circleci"}
 403 POST /api/v1/servers {"command": ["sh"], "name": "x"}
+200 POST /api/v1/proposals {"command": "sh -c 'exit 1'", "name": "x"}
+422 POST /api/v1/proposals {"command": "sh 'a"}
+422 POST /api/v1/proposals {"command": "sh", "name": "notes"}
+404 POST /api/v1/proposals/abcdefgh/take {}
+404 POST /api/v1/questions/0 {"action": "decline"}
 200 GET /api/v1/recipes?query=memory
 200 GET /api/v1/tools?query=add+a+note&limit=3
 200 GET /api/v1/tools
@@ -51,7 +58,7 @@ const REQUESTS: &str = r#"
 200 POST /api/v1/calls {"tool_name": "notes/add_note", "tool_input": {}}
 422 POST /api/v1/calls {"tool_name": 1}
 200 GET /api/v1/reviews
-409 POST /api/v1/reviews {"name": "x", "digest": "y", "accept": true}
+409 POST /api/v1/reviews {"definitions": [{"name": "x", "digest": "y"}], "accept": true}
 200 GET /api/v1/calls?since=1h&limit=5
 200 GET /api/v1/results/r0?part=1
 404 POST /api/v1/running/0/cancel {}

@@ -6,6 +6,7 @@ use std::time::Duration;
 use journeys::{
     client::DEADLINE,
     fake::{LEGACY_VERSION, META_CAPABILITIES},
+    page::Tab,
 };
 use serde_json::{Value, json};
 use tokio::time::{interval, timeout};
@@ -131,5 +132,37 @@ async fn a_client_without_sessions_is_asked_by_the_answer_to_its_call() {
     let answered = web.request("tools/call", call).await;
     assert_eq!(answered.good(), "client known, scopes read");
     site.stop().await;
+    scene.end().await;
+}
+
+#[tokio::test]
+#[cfg_attr(offline, ignore = "calls real programs")]
+async fn a_person_logs_in_from_the_page() {
+    let scene = logged_out().await;
+    scene.run(&["reindex"]).await;
+    let tab = Tab::open(&scene.house).await;
+    let mut live = tab.live().await;
+    let state = |state: &Value| state["servers"]["guarded"].clone();
+    live.until(|it| state(it)["state"] == "login required")
+        .await;
+    let begun = tab
+        .post("/api/v1/servers/guarded/login", json!({}), 200)
+        .await;
+    live.until(|it| state(it)["login_address"] == begun["address"])
+        .await;
+    // Another click leads to the same login.
+    let again = tab
+        .post("/api/v1/servers/guarded/login", json!({}), 200)
+        .await;
+    assert_eq!(again["address"], begun["address"]);
+    let page = scene.auth.browse(begun["address"].as_str().unwrap()).await;
+    assert!(page.contains("You are logged in"), "{page}");
+    live.until(|it| state(it)["login"].is_object() && state(it)["state"] != "login required")
+        .await;
+    assert!(state(&live.state)["login_address"].is_null());
+    let client = scene.house.client().await;
+    let told = client.execute("guarded/whoami", json!({})).await.good();
+    assert_eq!(told, "client known, scopes read");
+    drop(live);
     scene.end().await;
 }

@@ -120,8 +120,8 @@ async fn one_setting_turns_every_figure_off() {
     assert_eq!(
         uses,
         &json!({
-            "search_tools": { "sessions": 1, "first": 1, "mean_turn": 1.0 },
-            "execute_dynamic_tool": { "sessions": 1, "first": 0, "mean_turn": 2.0 },
+            "search_tools": { "sessions": 1, "first": 1, "turns": 1 },
+            "execute_dynamic_tool": { "sessions": 1, "first": 0, "turns": 2 },
         })
     );
 

@@ -170,6 +170,7 @@ impl RunScript {
         let runner = self.runner.as_ref().ok_or_else(no_program)?;
         let outer = context.script.clone();
         let caller = ScriptCaller::within(outer.as_ref(), work.read_only.as_deref())?;
+        let caller = caller.of_call(context.call.clone());
         let wall = work.timeout_ms.map_or(WALL_DEFAULT, Duration::from_millis);
         let wall = wall.min(WALL_MAX);
         let (servers, names) = self.names_for_scripts(&context).await?;

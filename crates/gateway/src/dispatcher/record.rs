@@ -10,8 +10,8 @@ use telemetry::{CallRecord, Event, RecordedArguments, Recorder, estimate_tokens}
 use tool::ServerName;
 
 use crate::{
-    call_context::CallContext, quotas::TokenCharge, reply::ToolReply, settings::KeptArguments,
-    traces::describe_call,
+    call_context::CallContext, quotas::TokenCharge, reply::ToolReply, running_calls::RunningCall,
+    settings::KeptArguments, traces::describe_call,
 };
 
 /// The outcome if no other was noted: the caller cancelled the call or disconnected.
@@ -48,6 +48,10 @@ impl CallNote {
                     .to_owned(),
                 session: context.client.as_ref().and_then(|it| it.connection),
                 transport: context.transport,
+                parent: context
+                    .script
+                    .as_ref()
+                    .and_then(|it| Some(it.call()?.run())),
                 kind,
                 outcome: CANCELLED.into(),
                 ..CallRecord::default()
@@ -93,6 +97,11 @@ impl CallNote {
             KeptArguments::Digest => RecordedArguments::Digest(arguments.bytes()),
             KeptArguments::Full => RecordedArguments::Full(arguments.bytes()),
         };
+    }
+
+    /// Notes that calls are made within this one.
+    pub(crate) fn set_run(&mut self, call: Option<&RunningCall>) {
+        self.record.run = call.map(RunningCall::run);
     }
 
     pub(crate) fn set_decision(&mut self, decision: &Decision) {

@@ -210,7 +210,9 @@ impl ServerAsker {
         let mut round = Vec::new();
         let asking = asked.into_iter().map(|(key, question)| {
             let question = self.prepare(question)?;
-            Ok(match &self.client.route {
+            let for_people = question.kind == QuestionKind::Elicitation;
+            let for_people = for_people.then(|| question.params.clone());
+            let asked = match &self.client.route {
                 QuestionRoute::Requests(out) => PendingQuestion::Request(out, question),
                 QuestionRoute::None => PendingQuestion::Nowhere,
                 QuestionRoute::Rounds(_) => {
@@ -220,31 +222,41 @@ impl ServerAsker {
                     round.push(question);
                     PendingQuestion::Told(answered, moves_on)
                 }
-            })
+            };
+            Ok((asked, for_people))
         });
-        let asking: Vec<Result<PendingQuestion<'_>, ClientAnswer>> = asking.collect();
+        let asking: Vec<Result<(PendingQuestion<'_>, Option<Json>), ClientAnswer>> =
+            asking.collect();
         if let QuestionRoute::Rounds(rounds) = &self.client.route
             && !round.is_empty()
         {
             // A round that cannot be sent is dropped, which answers it.
             let _ = rounds.try_send(round);
         }
-        join_all(asking.into_iter().map(|asked| self.answer_to(asked))).await
+        let asking = asking.into_iter().map(async |asked| match asked {
+            Err(refusal) => refusal,
+            Ok((asked, None)) => self.answer_to(asked).await,
+            Ok((asked, Some(params))) => {
+                let questions = &self.client.questions;
+                let shown = (&self.server, questions.client_name(), params);
+                questions.people().race(shown, self.answer_to(asked)).await
+            }
+        });
+        join_all(asking).await
     }
 
-    async fn answer_to(&self, asked: Result<PendingQuestion<'_>, ClientAnswer>) -> ClientAnswer {
+    async fn answer_to(&self, asked: PendingQuestion<'_>) -> ClientAnswer {
         match asked {
-            Err(refusal) => refusal,
-            Ok(PendingQuestion::Request(out, ServerQuestion { kind, params })) => {
+            PendingQuestion::Request(out, ServerQuestion { kind, params }) => {
                 let questions = &self.client.questions;
                 questions.ask(out, kind, params.bytes()).await
             }
-            Ok(PendingQuestion::Told(answered, moves_on)) => match (answered.await, moves_on) {
+            PendingQuestion::Told(answered, moves_on) => match (answered.await, moves_on) {
                 (Ok(answer), _) => answer,
                 (Err(_), Some(question)) => self.client.questions.ask_in_rounds(question).await,
                 (Err(_), None) => ClientAnswer::refuse(GONE),
             },
-            Ok(PendingQuestion::Nowhere) => ClientAnswer::refuse(GONE),
+            PendingQuestion::Nowhere => ClientAnswer::refuse(GONE),
         }
     }
 

@@ -29,6 +29,7 @@ use crate::{
     clients::ConnectedClient,
     elicitation::parked_calls::{RoundQuestion, RoundQuestions},
     out::{Out, ResponseSender},
+    person_questions::PersonQuestions,
 };
 
 pub(super) const GONE: &str = "the client is gone, or takes no requests";
@@ -76,6 +77,11 @@ impl SessionQuestions {
     /// Tells sessions apart.
     pub(super) fn session(&self) -> u64 {
         self.client.number
+    }
+
+    /// The questions to all clients that wait.
+    pub(super) fn people(&self) -> &PersonQuestions {
+        self.client.questions()
     }
 
     /// The client's name, for people who wait for its answer.

@@ -387,6 +387,7 @@ impl Calls {
                 .then(|| Arc::clone(&self.memory.instructions)),
             uris: Some(self.uris()),
             script: None,
+            call: None,
             trace: None,
         };
         (context, questions)

@@ -4,13 +4,12 @@ import { useEffect, useMemo, useRef, useState } from "../vendor/hooks.js";
 import { get, path, queryOf } from "../api.js";
 import { Grid } from "../grid.js";
 import { useLive } from "../live.js";
-import { formatBytes, formatClock, formatCount, formatMoment, formatMs, formatTime, plural, pretty, prettyText, shell,
-  visible } from "../text.js";
-import { Copy, DetailPane, Failure, Field, Foreign, Mark, Pre, html, setQuery, to } from "../ui.js";
+import { formatBytes, formatClock, formatCount, formatMoment, formatMs, formatTime, nest, plural, pretty, prettyText, visible } from "../text.js";
+import { Copy, DetailPane, Failure, Field, Foreign, Mark, Pre, html, setQuery, setterOf, to } from "../ui.js";
 import { drafts, toTool } from "./tools.js";
 
 /** @typedef {import("../types.js").Call} Call */
-/** @typedef {Call & {group?: string}} Row */
+/** @typedef {Call & {group?: string, depth?: number}} Row */
 
 const PAGE = 200;
 /** The list follows the daemon at most this often, however many calls there are. */
@@ -33,7 +32,8 @@ const COLUMNS = [
     : formatMoment(Date.parse(it.at))) },
   { key: "tool", head: "Call", cell: (it) =>
     (it.group ? "" : it.lost ? html`<span class="muted">${plural(it.lost, "call")} not logged</span>`
-      : html`<span class=${`mono ${it.parent ? "child" : ""}`}><${Foreign} text=${fullName(it)} max=${160} /></span>`) },
+      : html`<span class="mono" style=${{ paddingLeft: `${(it.depth ?? 0) * 18}px` }}>
+        ${it.depth > 0 && html`<span class="sr">by the script: </span>`}<${Foreign} text=${fullName(it)} max=${160} /></span>`) },
   { key: "client", head: "Client", kind: "p2", cell: (it) =>
     (it.group || it.lost ? "" : html`<${Foreign} text=${it.client || "command line"} max=${60} />`) },
   { key: "decision", head: "Rules", kind: "p3", cell: (it) => (it.group ? "" : html`<span class="muted">${it.decision ?? ""}
@@ -114,9 +114,9 @@ function Result({ handle }) {
 /** @param {{call: Call, calls: Call[], back: string}} props */
 function Detail({ call, calls, back }) {
   const name = fullName(call);
-  const children = calls.filter((it) => it.parent === call.n);
+  const children = calls.filter((it) => it.parent && it.parent === call.run).reverse();
+  const script = calls.find((it) => it.run && it.run === call.parent);
   const isKnown = typeof call.arguments === "object" && call.arguments !== null;
-  const command = call.command ?? (isKnown ? shell("proxy", "call", name, JSON.stringify(call.arguments)) : null);
   const again = () => {
     if (isKnown) drafts.set(name, call.arguments);
     location.hash = toTool(name);
@@ -139,12 +139,13 @@ function Detail({ call, calls, back }) {
           ? " by the preset" : ""}</dd>
       <dt>Took</dt><dd>${formatMs(call.ms)}</dd><dt>Sent</dt><dd>${formatBytes(call.bytes_in ?? 0)}</dd>
       <dt>Result</dt><dd>${formatBytes(call.bytes)}, ${plural(call.tokens ?? 0, "token")}${call.cut ? ", cut" : ""}</dd>
-      ${call.parent && html`<dt>Script</dt><dd><a href=${to(["calls", String(call.parent)])}>made by call ${call.parent}</a></dd>`}</dl>
+      ${call.parent && html`<dt>Script</dt><dd>${script ? html`<a href=${to(["calls", String(script.n)])}>made by call ${script.n}</a>`
+        : "made by a script"}</dd>`}</dl>
     <h3>Arguments</h3>${isKnown ? html`<${Pre} text=${pretty(call.arguments)} label="Arguments" />`
       : html`<p class="muted">The log keeps ${call.arguments ? html`only their digest, <span class="mono">
       <${Foreign} text=${call.arguments} max=${80} /></span>`
         : "no arguments"}. It keeps them with <code>audit.arguments = "full"</code>.</p>`}
-    ${command && html`<h3>In a terminal</h3><${Copy} text=${command} />`}
+    ${call.command && html`<h3>In a terminal</h3><${Copy} text=${call.command} />`}
     ${children.length > 0 && html`<h3>Calls of the script</h3><ul class="list">
       ${children.map((it) => html`<li key=${it.n}><a class="mono grow" href=${to(["calls", String(it.n)])}>
         <${Foreign} text=${fullName(it)} max=${120} /></a><${Outcome} call=${it} /><span class="num">
@@ -152,7 +153,7 @@ function Detail({ call, calls, back }) {
     ${call.handle && html`<${Result} key=${call.handle} handle=${call.handle} />`}</article>`;
 }
 
-/** Puts the calls of a session under a line of their own, the newest session first. @param {Call[]} calls @returns {Row[]} */
+/** Puts the calls of a session under a line of their own, the newest session first. @param {Row[]} calls @returns {Row[]} */
 function groupBySession(calls) {
   /** @type {Map<string, Row[]>} */
   const groups = new Map();
@@ -171,7 +172,10 @@ export function Calls({ parts, query }) {
   const { calls, isLoaded, hasMore, error, older } = useCalls(filter);
   const servers = useLive((it) => it.state.servers);
   const clients = useMemo(() => [...new Set(calls.map((it) => it.client).filter(Boolean))].sort(), [calls]);
-  const rows = useMemo(() => (query.group ? groupBySession(calls) : calls), [calls, query.group]);
+  const rows = useMemo(() => {
+    const tree = nest(calls, (it) => it.run, (it) => it.parent, true).map(({ item, depth }) => (depth ? { ...item, depth } : item));
+    return query.group ? groupBySession(tree) : tree;
+  }, [calls, query.group]);
   const n = parts[0] ? Number(parts[0]) : null;
   const [single, setSingle] = useState(/** @type {Call|null} */ (null));
   const chosen = n === null ? null : calls.find((it) => it.n === n) ?? (single?.n === n ? single : null);
@@ -179,7 +183,6 @@ export function Calls({ parts, query }) {
     if (n !== null && isLoaded && !chosen) get(`/calls?before=${n + 1}&limit=1`).then((it) => setSingle(it.calls[0] ?? null), () => {});
   }, [n, isLoaded]);
   const isSpan = /^\d+$/.test(query.since ?? "");
-  const set = (/** @type {string} */ name) => (/** @type {any} */ value) => setQuery({ [name]: value === true ? "true" : value || "" });
   const moments = isSpan ? `${formatMoment(Number(query.since) * 1000)}${query.until ? ` to ${formatClock(Number(query.until) * 1000)}`
     : ""}` : "";
   const back = to(["calls"], query);
@@ -190,13 +193,13 @@ export function Calls({ parts, query }) {
           onInput=${(/** @type {string} */ it) => setQuery({ since: it, until: "" })} />
       <${Field} label="Server" value=${query.server ?? ""}
         options=${[["", "all"], ...[...new Set([...servers.keys(), ...(query.server ? [query.server] : [])])].sort()
-          .map((it) => [it, visible(it)])]} onInput=${set("server")} />
-      <${Field} label="Tool" kind="search" value=${query.tool ?? ""} onInput=${set("tool")} />
-      <${Field} label="Client" kind="search" value=${query.client ?? ""} list=${clients} onInput=${set("client")} />
+          .map((it) => [it, visible(it)])]} onInput=${setterOf("server")} />
+      <${Field} label="Tool" kind="search" value=${query.tool ?? ""} onInput=${setterOf("tool")} />
+      <${Field} label="Client" kind="search" value=${query.client ?? ""} list=${clients} onInput=${setterOf("client")} />
       <${Field} label="Slower than (ms)" kind="search" value=${query.slow ?? ""} input=${{ inputmode: "numeric" }}
         onInput=${(/** @type {string} */ it) => setQuery({ slow: it.replace(/\D/g, "") })} />
-      <${Field} label="Failed only" kind="checkbox" value=${query.failures === "true"} onInput=${set("failures")} />
-      <${Field} label="By session" kind="checkbox" value=${query.group === "true"} onInput=${set("group")} />
+      <${Field} label="Failed only" kind="checkbox" value=${query.failures === "true"} onInput=${setterOf("failures")} />
+      <${Field} label="By session" kind="checkbox" value=${query.group === "true"} onInput=${setterOf("group")} />
       <span class="muted grow">${isLoaded ? `${plural(calls.length, "call")}${hasMore ? ", older ones follow as you scroll" : ""}`
         : ""}</span>
       ${["caller", "session"].filter((it) => query[it])

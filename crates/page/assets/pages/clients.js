@@ -21,7 +21,7 @@ const COLUMNS = [
   { key: "cwd", head: "Folder", kind: "p3", cell: (it) =>
     html`<span class="mono muted"><${Foreign} text=${it.cwd ?? ""} max=${160} /></span>` },
   { key: "pid", head: "Process", num: true, kind: "p3", cell: (it) => it.pid ?? "" },
-  { key: "since", head: "Connected", kind: "p2", sort: (it) => it.since_at, num: true, cell: (it) => html`<${Ago} s=${it.since_at} />` },
+  { key: "since", head: "Connected", kind: "p2", sort: (it) => it.since, num: true, cell: (it) => html`<${Ago} s=${it.since} />` },
   { key: "calls", head: "Calls", num: true, sort: (it) => it.calls, cell: (it) => formatCount(it.calls) },
 ];
 
@@ -42,7 +42,7 @@ function Detail({ client }) {
       ${client.caller && html`<dt>Credential</dt><dd><${Foreign} text=${client.caller} max=${100} /></dd>`}
       ${client.pid && html`<dt>Process</dt><dd>${client.pid}</dd>`}
         ${client.cwd && html`<dt>Folder</dt><dd class="mono"><${Foreign} text=${client.cwd} max=${400} /></dd>`}
-      <dt>Connected</dt><dd><${Ago} s=${client.since_at} /></dd>
+      <dt>Connected</dt><dd><${Ago} s=${client.since} /></dd>
       ${client.rule && html`<dt>Settings</dt><dd><code><${Foreign} text=${client.rule} max=${200} /></code></dd>`}
       ${client.max_result_tokens && html`<dt>Budget</dt><dd>${plural(client.max_result_tokens, "token")} a result</dd>`}</dl>
     ${client.servers && html`<h3>It sees ${plural(client.servers.length, "server")}</h3><ul class="tags">
@@ -57,7 +57,7 @@ export function Clients({ parts }) {
   const { data, error } = useFetch("/clients", [numbers]);
   const rows = useMemo(() => {
     const seen = new Map((data?.clients ?? []).map((/** @type {Client} */ it) => [String(it.number), it]));
-    return [...clients.entries()].map(([key, it]) => ({ ...seen.get(key), ...it })).sort((a, b) => b.since_at - a.since_at);
+    return [...clients.entries()].map(([key, it]) => ({ ...seen.get(key), ...it })).sort((a, b) => b.since - a.since);
   }, [clients, data]);
   const chosen = rows.find((it) => String(it.number) === parts[0]);
   return html`<div class=${`split ${chosen ? "has-detail" : ""}`}><div class="master"><${Failure} error=${error} />

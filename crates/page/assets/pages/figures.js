@@ -6,7 +6,7 @@ import { Bars, Ranges } from "../charts.js";
 import { Grid } from "../grid.js";
 import { useLive } from "../live.js";
 import { formatCount, formatDay, formatMs, plural, visible } from "../text.js";
-import { Action, Failure, Field, Figure, Foreign, act, html, setQuery, to, useFetch } from "../ui.js";
+import { Action, Failure, Field, Figure, Foreign, act, html, setterOf, to, useFetch } from "../ui.js";
 
 /** @typedef {import("../types.js").Line} Line */
 /** @typedef {import("../types.js").Figures} FiguresAnswer */
@@ -15,8 +15,8 @@ const TOP = 1_000;
 /** Tools in the chart of times. */
 const RANGES = 12;
 
-/** @param {{[code: string]: number}|number} errors */
-const sumErrors = (errors) => (typeof errors === "number" ? errors : Object.values(errors ?? {}).reduce((sum, it) => sum + it, 0));
+/** @param {{[code: string]: number}} errors */
+const sumErrors = (errors) => Object.values(errors).reduce((sum, it) => sum + it, 0);
 /** @param {Line} it */
 const tokensOf = (it) => it.tokens_in + it.tokens_out;
 
@@ -105,10 +105,8 @@ export function Figures({ query }) {
   const since = `${days}d`;
   const total = figures?.total;
   const saved = (figures?.tokens_saved_by_definitions ?? 0) + (figures?.tokens_saved_by_scripts ?? 0);
-  return html`<div class="single"><div class="toolbar"><${Field} label="By" value=${by} options=${["tool", "server", "client", "day"]}
-    onInput=${(/** @type {string} */ it) => setQuery({ by: it })} />
-      <${Field} label="Days" value=${days} options=${["1", "7", "30", "90"]} onInput=${(/** @type {string} */ it) =>
-        setQuery({ days: it })} /><span class="grow"></span>
+  return html`<div class="single"><div class="toolbar"><${Field} label="By" value=${by} options=${["tool", "server", "client", "day"]} onInput=${setterOf("by")} />
+      <${Field} label="Days" value=${days} options=${["1", "7", "30", "90"]} onInput=${setterOf("days")} /><span class="grow"></span>
       <${Action} run=${() => exported("csv")}>Export CSV<//><${Action} run=${() => exported("json")}>Export JSON<//></div>
     <${Failure} error=${main.error ?? byDay.error ?? byTool.error} />
     ${figures && total && html`<dl class="figures">

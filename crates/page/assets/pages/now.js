@@ -1,11 +1,12 @@
 /** Now: what needs a person, calls in flight, the last hour. */
 
-import { useMemo } from "../vendor/hooks.js";
+import { useMemo, useState } from "../vendor/hooks.js";
 import { path, post } from "../api.js";
 import { Bars } from "../charts.js";
+import { Members } from "../form.js";
 import { useLive } from "../live.js";
-import { plural, formatClock, formatCount, formatMs, visible } from "../text.js";
-import { Action, Ago, Figure, Foreign, Mark, NextStep, act, html, to, useNow } from "../ui.js";
+import { formatClock, formatCount, formatMs, nest, plural, visible } from "../text.js";
+import { Action, Ago, Figure, Foreign, Login, Mark, NextStep, Visit, act, html, to, useNow } from "../ui.js";
 import { AddServer } from "./add.js";
 
 /** In the order in which the page shows them. @type {{[kind: string]: {name: string, mark: "bad"|"warn"|"busy"}}} */
@@ -20,24 +21,47 @@ const KINDS = {
 };
 const SHOWN_OF_KIND = 5;
 
+/** The answer to a question, in place of the client that was asked. @param {{question: import("../types.js").Question, title: string}} props */
+function Answer({ question, title }) {
+  const [content, setContent] = useState(/** @type {{[name: string]: any}} */ ({}));
+  const [lacks, setLacks] = useState(/** @type {{[name: string]: string}} */ ({}));
+  const send = (/** @type {object} */ answer) => act(() => post(path("questions", question.id), answer));
+  const accept = () => {
+    const lacking = [question.schema?.required ?? []].flat().filter((it) => content[it] === undefined);
+    setLacks(Object.fromEntries(lacking.map((it) => [it, "This value is needed."])));
+    return lacking.length ? null : send({ action: "accept", ...(question.schema && { content }) });
+  };
+  const label = (/** @type {string} */ verb) => `${verb}: ${visible(title, 120)}`;
+  return html`<form onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
+    ${question.schema && html`<${Members} schema=${question.schema} value=${content} errors=${lacks} onChange=${setContent} />`}
+    ${question.address && html`<p><${Visit} address=${question.address}>Open the address<//></p>`}
+    <div class="buttons"><${Action} kind="primary" label=${label("Answer")} run=${accept}>
+      ${question.schema ? "Answer" : "Done"}<//>
+      <${Action} label=${label("Decline")} run=${() => send({ action: "decline" })}>Decline<//></div></form>`;
+}
+
 /** @param {{it: import("../types.js").Attention}} props */
 function Item({ it }) {
   const { name, mark } = KINDS[it.kind] ?? { name: it.kind, mark: "warn" };
   const server = it.server;
+  const address = useLive((state) => state.state.servers.get(server ?? "")?.login_address);
   return html`<li class="attention">
     <div class="what"><${Mark} kind=${mark}>${name}<//> <strong><${Foreign} text=${it.title} max=${200} /></strong>
       ${it.since_at && html` <span class="muted"><${Ago} s=${it.since_at} /></span>`}
-      ${it.detail && html`<p class="muted"><${Foreign} text=${it.detail} max=${500} /></p>`}
-      ${it.kind === "question" && html`<p class="muted">Answer it in the client that asked.</p>`}</div>
+      ${it.detail && html`<p class=${it.question ? "prose" : "muted"}><${Foreign} text=${it.detail} block=${Boolean(it.question)}
+        max=${it.question ? 20_000 : 500} /></p>`}
+      ${it.kind === "question" && (it.question ? html`<${Answer} question=${it.question} title=${it.title} />`
+        : html`<p class="muted">Answer it in the client that was asked.</p>`)}</div>
     <div class="buttons">
       ${it.kind === "review" && html`<a class="button primary" href=${to(["tools"], { show: "changes", server })}>Review</a>`}
       ${["mistakes", "rule"].includes(it.kind) && html`<a class="button" href="#/configuration">Open</a>`}
       ${it.kind === "failed" && server
         && html`<${Action} kind="primary" label=${`Restart ${visible(server)}`}
         run=${() => act(() => post(path("servers", server, "restart")))}>Restart<//>`}
+      ${it.kind === "login" && server && html`<${Login} server=${server} address=${address} />`}
       ${server && it.kind !== "review"
         && html`<a class="button" href=${to(["servers", server])} aria-label=${`Details of ${visible(server)}`}>Details</a>`}
-      ${it.kind !== "review" && it.kind !== "failed" && html`<${NextStep} step=${it.next_step} />`}
+      ${!["review", "failed", "login"].includes(it.kind) && html`<${NextStep} step=${it.next_step} />`}
     </div></li>`;
 }
 
@@ -65,14 +89,13 @@ const RUNNING_MAX = 50;
 function RunningCalls() {
   const running = useLive((it) => it.state.running);
   const now = useNow(running.size ? 500 : 0);
-  const calls = [...running.values()].sort((a, b) => a.since_ms - b.since_ms);
+  const calls = nest([...running.values()].sort((a, b) => a.since_ms - b.since_ms), (it) => it.id, (it) => it.parent);
   return html`<section aria-labelledby="running"><h2 id="running">Calls in flight ${calls.length > 0 && html`<span class="badge quiet">
     ${formatCount(calls.length)}</span>`}</h2>
     ${calls.length === 0 ? html`<p class="muted">No call runs at the moment. The last ones are in <a href="#/calls">Calls</a>.</p>`
-      : html`<ul class="list">${calls.slice(0, RUNNING_MAX).map((it) => html`
-      <li class=${`running ${it.parent ? "child" : ""}`} key=${it.id}><span class="mono grow">
-        <${Foreign} text=${it.tool} max=${160} /></span>
-        ${it.is_script && html`<${Mark} kind="busy">script<//>`}
+      : html`<ul class="list">${calls.slice(0, RUNNING_MAX).map(({ item: it, depth }) => html`
+      <li class="running" key=${it.id} style=${{ paddingLeft: `${12 + depth * 22}px` }}><span class="mono grow">
+        ${depth > 0 && html`<span class="sr">by the script: </span>`}<${Foreign} text=${it.tool} max=${160} /></span>
           <span class="muted"><${Foreign} text=${it.client || "command line"} max=${60} /></span>
         <span class="num clock">${formatMs(Math.max(0, now - it.since_ms))}</span>
         <${Action} label=${`Cancel ${visible(it.tool)}`} run=${() => act(() => post(path("running", it.id, "cancel")))}>Cancel<//></li>`)}

@@ -5,7 +5,7 @@ import { path, post } from "../api.js";
 import { Grid } from "../grid.js";
 import { useLive } from "../live.js";
 import { formatBytes, formatCount, formatTime, plural, visible } from "../text.js";
-import { Action, Ago, Confirm, DetailPane, Failure, Field, Figure, Foreign, Mark, NextStep, Pre, Table, act, html, setQuery, to,
+import { Action, Ago, Confirm, DetailPane, Failure, Field, Figure, Foreign, Login, Mark, NextStep, Pre, Table, act, html, setterOf, to,
   useFetch } from "../ui.js";
 import { AddServer } from "./add.js";
 import { toTool } from "./tools.js";
@@ -60,7 +60,8 @@ function Detail({ name }) {
       <${Foreign} text=${it.why ?? ""} block /> <${NextStep} step=${it.next_step && !it.why?.includes(it.next_step) ? it.next_step
         : null} /></div>`}
     <div class="buttons">
-      ${it.enabled && html`<${Action} kind="primary" run=${() => order(name, "restart")}>Restart<//>
+      ${it.enabled && it.is_remote && (it.state === "login required" || it.login_address) && html`<${Login} server=${name} address=${it.login_address} />`}
+      ${it.enabled && html`<${Action} kind=${it.state === "login required" ? "" : "primary"} run=${() => order(name, "restart")}>Restart<//>
         <${Action} run=${() => order(name, "reindex")}>Reindex<//>`}
       ${it.enabled ? html`<button type="button" onClick=${() => setAsks(true)}>Disable</button>`
         : html`<${Action} kind="primary" run=${() => order(name, "enable")}>Enable<//>`}
@@ -101,7 +102,7 @@ function Rest({ detail }) {
       <${Foreign} text=${detail.launch.text} max=${1000} /></dd>
       ${detail.server_version && html`<dt>Version</dt><dd><${Foreign} text=${detail.server_version} max=${80} /></dd>`}
       ${detail.launch.kind === "command" && html`<dt>Sandbox</dt><dd><${Foreign} text=${detail.sandbox ?? "none"} /></dd>`}
-      ${detail.server.login && html`<dt>Login</dt><dd><${Foreign} text=${detail.server.login} max=${200} /></dd>`}
+      ${detail.server.login && html`<dt>Login</dt><dd><${Foreign} text=${detail.server.login.issuer} max=${200} /></dd>`}
       ${detail.instructions && html`<dt>Instructions</dt><dd><${Foreign} text=${detail.instructions} block max=${1200} /></dd>`}</dl>
     <h3>Tools</h3><p class="muted">${plural(detail.tools.length, "tool")}, ${plural(detail.prompts, "prompt")}, ${plural(detail.resources,
       "resource")}</p>
@@ -131,10 +132,8 @@ export function Servers({ parts, query }) {
     <h2>Add a server</h2><${AddServer} /></div>`;
   const selected = parts[0] ?? null;
   return html`<div class=${`split ${selected ? "has-detail" : ""}`}><div class="master">
-    <div class="toolbar" role="search"><${Field} label="Filter" kind="search" value=${words} onInput=${(/** @type {string} */ it) =>
-      setQuery({ words: it })} />
-      <${Field} label="State" value=${state} options=${[["", "all"], ...states.map((it) => [it, it])]}
-        onInput=${(/** @type {string} */ it) => setQuery({ state: it })} />
+    <div class="toolbar" role="search"><${Field} label="Filter" kind="search" value=${words} onInput=${setterOf("words")} />
+      <${Field} label="State" value=${state} options=${[["", "all"], ...states.map((it) => [it, it])]} onInput=${setterOf("state")} />
       <span class="muted grow">${formatCount(rows.length)} of ${plural(servers.size, "server")}</span>
         <a class="button primary" href="#/servers?add=1">Add a server</a></div>
     <${Grid} label="Servers" kind="servers" columns=${COLUMNS} rows=${rows} keyOf=${(/** @type {Server} */ it) => it.name}

@@ -6,7 +6,7 @@ import { errorsByField, JsonField, Members } from "../form.js";
 import { Grid } from "../grid.js";
 import { useLive } from "../live.js";
 import { formatCount, formatMs, plural, pretty, prettyText, shell, visible } from "../text.js";
-import { Action, Confirm, DetailPane, Copy, Diff, Failure, Field, Foreign, Mark, Pre, act, html, noticeOf, say, setQuery, to, useFetch,
+import { Action, Confirm, DetailPane, Copy, Diff, Failure, Field, Foreign, Mark, Pre, act, html, noticeOf, say, setterOf, to, useFetch,
   useSettled } from "../ui.js";
 import { RuleDialog } from "./rule.js";
 
@@ -139,15 +139,13 @@ function Detail({ name, hit, back }) {
 
 /** @typedef {import("../types.js").Review} Review */
 
-/** @param {Review} review @param {boolean} accept */
-const decide = ({ digest, name }, accept) => act(() => post("/reviews", { digest, name, accept }));
+/** @param {Review[]} reviews @param {boolean} accept @param {() => void} reload */
+const decide = (reviews, accept, reload) => act(() => post("/reviews", { definitions: reviews.map(({ digest, name }) => ({ digest, name })),
+  accept })).then(reload);
 
 /** @param {{review: Review, reload: () => void}} props */
 function ReviewItem({ review, reload }) {
-  const run = async (/** @type {boolean} */ accept) => {
-    await decide(review, accept);
-    reload();
-  };
+  const run = (/** @type {boolean} */ accept) => decide([review], accept, reload);
   const kind = /** @type {const} */ ({ changed: "warn", new: "busy", refused: "bad" })[review.state] ?? "warn";
   const name = visible(review.name, 80);
   return html`<li class="review"><header><h3><${Foreign} text=${review.name} max=${160} /></h3><${Mark} kind=${kind}>${review.state}<//>
@@ -182,10 +180,7 @@ function Changes({ server }) {
           .map((it) => html`<${ReviewItem} key=${it.name + it.kind} review=${it} reload=${reload} />`)}</ul>
         ${all === name && html`<${Confirm} title=${`Accept ${plural(own.length, "definition")} of ${visible(name)}`}
           text="Accept only definitions whose difference you have read." button="Accept all of them" onClose=${() => setAll(null)}
-            run=${async () => {
-          for (const it of own) if (!(await decide(it, true))) break;
-          reload();
-        }} />`}</section>`;
+            run=${() => decide(own, true, reload)} />`}</section>`;
     })}${data?.more > 0 && html`<p class="muted">${formatCount(data.more)} more after these.</p>`}</div>`;
 }
 
@@ -211,12 +206,11 @@ export function Tools({ parts, query }) {
       && html`<span class="badge">${formatCount(changes)}</span>`}</a></nav>
     ${isChanges ? html`<${Changes} server=${query.server} />` : html`<div class=${`split ${selected ? "has-detail" : ""}`}>
       <div class="master">
-    <div class="toolbar" role="search"><${Field} label="Search as a model does" kind="search" wide value=${q}
-      onInput=${(/** @type {string} */ it) => setQuery({ q: it })} input=${{ placeholder: "create an issue, read a file ..." }} />
-      <${Field} label="Category" value=${category} options=${[["", "all"], ...categories.map((it) => [it, visible(it)])]}
-        onInput=${(/** @type {string} */ it) => setQuery({ category: it })} />
+    <div class="toolbar" role="search"><${Field} label="Search as a model does" kind="search" wide value=${q} onInput=${setterOf("q")}
+      input=${{ placeholder: "create an issue, read a file ..." }} />
+      <${Field} label="Category" value=${category} options=${[["", "all"], ...categories.map((it) => [it, visible(it)])]} onInput=${setterOf("category")} />
       <${Field} label="Server" value=${server} options=${[["", "all"], ...[...servers.keys()].sort().map((it) => [it, visible(it)])]}
-        onInput=${(/** @type {string} */ it) => setQuery({ server: it })} />
+        onInput=${setterOf("server")} />
       <span class="muted grow" role="status">
         ${found && !busy ? (words ? `${plural(rows.length, "hit")} of ${formatCount(found.total ?? rows.length)}`
           : plural(rows.length, "tool")) : ""}</span></div>

@@ -15,6 +15,8 @@ pub(crate) struct Done {
     pub(crate) diff: Option<String>,
     /// The name of a new server.
     pub(crate) name: Option<String>,
+    /// The address that a person visits for a login.
+    pub(crate) address: Option<String>,
 }
 
 impl Done {
@@ -33,4 +35,5 @@ pub(crate) struct Object(#[schemars(with = "serde_json::Map<String, Value>")] pu
 
 /// An empty object.
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Empty {}

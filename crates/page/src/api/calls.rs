@@ -5,7 +5,7 @@ use std::sync::Arc;
 use files::clock::{now_ms, parse_span, show_time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use telemetry::Filter;
 
 use super::{
@@ -44,28 +44,30 @@ pub(crate) struct CallsQuery {
     session: Option<u64>,
     /// Only calls with a smaller number.
     before: Option<u64>,
-    /// The number of calls, at most 1,000.
+    /// The number of calls, at most 10,000.
     limit: Option<usize>,
 }
 
 /// Calls, the newest first.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Calls {
-    calls: Vec<LoggedCall>,
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Calls {
+    /// The calls.
+    pub calls: Vec<LoggedCall>,
     /// The `before` of the next page; none: these are all.
-    next_before: Option<u64>,
+    pub next_before: Option<u64>,
 }
 
-/// A line of the audit log, as `proxy audit --json` prints it, with the command that repeats the call.
-#[derive(Debug, Serialize, JsonSchema)]
-struct LoggedCall {
+/// A line of the audit log, with the command that repeats the call.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct LoggedCall {
     /// Its number.
-    n: u64,
+    pub n: u64,
+    /// The other members.
     #[serde(flatten)]
-    line: serde_json::Map<String, Value>,
+    pub line: Map<String, Value>,
     /// The command that repeats it, if its arguments were logged.
     #[serde(skip_serializing_if = "Option::is_none")]
-    command: Option<String>,
+    pub command: Option<String>,
 }
 
 /// A part of a result.
@@ -88,25 +90,20 @@ pub(crate) async fn list(call: Call<CallsQuery, Nothing>) -> Result<Calls, ApiEr
         tool: asked.tool,
         slow_ms: asked.slow,
         failures: asked.failures.unwrap_or(false),
+        before: asked.before,
     };
     let limit = asked.limit.unwrap_or(CALLS_DEFAULT).clamp(1, CALLS_MAX);
     let gateway = Arc::clone(&call.page.daemon.gateway);
     let reading = tokio::task::spawn_blocking(move || {
+        gateway.flush_records();
         let mut calls: Vec<LoggedCall> = Vec::new();
         let mut is_more = false;
         let folder = gateway.settings().state_dir.join("audit");
         telemetry::read_newest(&folder, &filter, |line| {
-            let n = line["n"].as_u64().unwrap_or(0);
-            let is_before = asked.before.is_none_or(|before| n < before);
-            let at = line["at"].as_str();
-            let is_before = is_before
-                && until
-                    .as_deref()
-                    .is_none_or(|until| at.is_some_and(|at| at < until));
-            let is_of = asked
-                .session
-                .is_none_or(|it| line["session"].as_u64() == Some(it));
-            if is_before && is_of {
+            let is_before =
+                |until: &String| line["at"].as_str().is_some_and(|at| at < until.as_str());
+            let is_of = |session| line["session"].as_u64() == Some(session);
+            if until.as_ref().is_none_or(is_before) && asked.session.is_none_or(is_of) {
                 is_more = calls.len() == limit;
                 if !is_more {
                     calls.extend(LoggedCall::read(line));
@@ -140,8 +137,6 @@ impl LoggedCall {
         let Value::Object(mut line) = line else {
             return None;
         };
-        // The chain of digests is for `proxy audit verify`.
-        line.remove("digest");
         let n = line.remove("n")?.as_u64()?;
         Some(Self {
             n,
@@ -151,7 +146,7 @@ impl LoggedCall {
     }
 }
 
-fn command(line: &serde_json::Map<String, Value>) -> Option<String> {
+fn command(line: &Map<String, Value>) -> Option<String> {
     let text = |key: &str| line.get(key)?.as_str();
     let tool = format!(
         "{}/{}",
@@ -192,12 +187,11 @@ mod tests {
     fn check(line: &str, expected: Option<&str>) {
         let call = LoggedCall::read(serde_json::from_str(line).unwrap()).unwrap();
         assert_eq!(call.command.as_deref(), expected);
-        assert!(!call.line.contains_key("digest"));
     }
 
     #[test]
     fn a_call_with_its_arguments_can_be_repeated() {
-        let line = r#"{"n":1,"server":"git","tool":"log","arguments":{"a":"it's"},"digest":"x"}"#;
+        let line = r#"{"n":1,"server":"git","tool":"log","arguments":{"a":"it's"}}"#;
         check(line, Some(r#"proxy call git/log '{"a":"it'\''s"}'"#));
         check(
             r#"{"n":1,"server":"git","tool":"log","arguments":"sha256:00"}"#,

@@ -25,6 +25,7 @@ impl PageState {
             message: changed.message.clone(),
             diff: (!changed.diff.is_empty()).then(|| changed.diff.clone()),
             name: changed.name.clone(),
+            address: None,
             undo: is_made.then(|| self.changes.add(changed)),
         })
     }

@@ -1,5 +1,6 @@
 //! Clients, and what they see.
 
+use daemon::status::{ClientStatus, describe_client, policy_of};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -7,7 +8,6 @@ use super::answer::{Done, Empty};
 use crate::{
     error::ApiError,
     routes::{Call, Nothing},
-    state::{Builder, ClientRow, policy_of},
 };
 
 /// The connected clients.
@@ -19,7 +19,7 @@ pub(crate) struct Clients {
 #[derive(Debug, Serialize, JsonSchema)]
 struct SeeingClient {
     #[serde(flatten)]
-    client: ClientRow,
+    client: ClientStatus,
     /// The servers whose tools it finds.
     servers: Vec<String>,
     /// The largest part of a result that it gets at once.
@@ -27,23 +27,20 @@ struct SeeingClient {
 }
 
 pub(crate) async fn list(call: Call<Nothing, Nothing>) -> Result<Clients, ApiError> {
-    let gateway = call.page.daemon.gateway.clone();
-    let building = tokio::task::spawn_blocking(move || {
-        Builder::without_minutes(call.page.daemon.clone()).build()
-    });
-    let mut state = building.await.map_err(anyhow::Error::from)?;
+    let gateway = &call.page.daemon.gateway;
     let settings = gateway.settings();
     let catalog = gateway.catalog.registry.catalog();
-    let clients = gateway.clients.list().into_iter().filter_map(|client| {
-        let row = state.clients.remove(&client.number.to_string())?;
+    let clients = gateway.clients.list().into_iter();
+    let clients = clients.filter(|it| it.connection.transport != "shell");
+    let clients = clients.map(|client| {
         let policy = policy_of(&settings, &client);
         let seen = catalog.servers.iter();
         let seen = seen.filter(|it| policy.sees(&it.name, &it.category));
-        Some(SeeingClient {
-            client: row,
+        SeeingClient {
+            client: describe_client(&settings, &client),
             servers: seen.map(|it| it.name.to_string()).collect(),
             max_result_tokens: policy.max_tokens(None, settings.results.max_tokens),
-        })
+        }
     });
     Ok(Clients {
         clients: clients.collect(),

@@ -1,11 +1,8 @@
 //! The configuration: its rules with their hits, a test bench, and changes of rules.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
-use gateway::{Weight, find_idle_rules};
+use daemon::status::{IdleRuleStatus, list_idle_rules};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -60,15 +57,20 @@ pub(crate) struct Tested {
 }
 
 /// The decision about it.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Verdict {
-    tool: String,
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Verdict {
+    /// The tool that was found.
+    pub tool: String,
     /// `allow`, `ask` or `deny`.
-    decision: &'static str,
+    pub decision: Cow<'static, str>,
     /// `rule 2`, or the preset.
-    by: String,
-    rule: Option<usize>,
-    reason: Option<String>,
+    pub by: String,
+    /// The rule that decided, counted from 1.
+    pub rule: Option<usize>,
+    /// Its reason.
+    pub reason: Option<String>,
+    /// The rules that restrict access and match nothing.
+    pub idle_rules: Vec<IdleRuleStatus>,
 }
 
 /// A rule to add.
@@ -99,10 +101,7 @@ pub(crate) async fn read(call: Call<Nothing, Nothing>) -> Result<Configuration, 
     let reading = tokio::task::spawn_blocking(move || {
         let gateway = &call.page.daemon.gateway;
         let settings = gateway.settings();
-        let known = gateway::list_known_names(&gateway.catalog.registry, &settings);
-        let found = find_idle_rules(&settings, known, &[], &BTreeSet::new());
-        let idle = found.idle.iter().filter(|it| it.weight == Weight::Safety);
-        let idle: BTreeMap<&str, _> = idle.map(|it| (it.about.as_str(), it)).collect();
+        let idle = list_idle_rules(gateway);
         let (mut hits, mut among) = (BTreeMap::<u64, u64>::new(), 0);
         let folder = settings.state_dir.join("audit");
         telemetry::read_newest(&folder, &Filter::default(), |line| {
@@ -113,7 +112,8 @@ pub(crate) async fn read(call: Call<Nothing, Nothing>) -> Result<Configuration, 
             among < CALLS_COUNTED_MAX
         })?;
         let rules = (1..).zip(settings.policy.written()).map(|(number, rule)| {
-            let idle = idle.get(format!("rule {number}").as_str());
+            let about = format!("rule {number}");
+            let idle = idle.iter().find(|it| it.about == about);
             RuleRow {
                 number,
                 rule: rule.clone(),
@@ -139,6 +139,7 @@ pub(crate) async fn test(call: Call<Nothing, Tested>) -> Result<Verdict, ApiErro
     let asked = call.body;
     let arguments = Value::from(asked.tool_input).to_string();
     let client = asked.client.as_deref().filter(|it| !it.is_empty());
+    gateway.survey_new().await;
     let tested = gateway
         .authorizer
         .test_call(&asked.tool_name, &arguments, client)
@@ -146,10 +147,11 @@ pub(crate) async fn test(call: Call<Nothing, Tested>) -> Result<Verdict, ApiErro
     let (at, decision) = tested.map_err(|error| explain(&error).at("tool_name"))?;
     Ok(Verdict {
         tool: at.to_string(),
-        decision: decision.verdict.as_str(),
+        decision: Cow::Borrowed(decision.verdict.as_str()),
         by: decision.by().to_string(),
         rule: decision.rule(),
         reason: decision.reason.clone(),
+        idle_rules: list_idle_rules(&gateway),
     })
 }
 

@@ -3,12 +3,10 @@
 use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 
 use files::clock::now_ms;
-use gateway::Gateway;
 use registry::Generation;
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Value, json};
-use telemetry::{By, CallFigures, Figures, FirstUses};
+use serde::{Deserialize, Serialize};
+use telemetry::{By, CallFigures, Figures};
 
 use crate::{
     error::ApiError,
@@ -17,6 +15,7 @@ use crate::{
 };
 
 const DAYS_DEFAULT: u64 = 30;
+const DAYS_MAX: u64 = 90;
 const TOP_DEFAULT: usize = 1000;
 
 /// The columns of the CSV.
@@ -41,6 +40,29 @@ enum FiguresGroup {
     Server,
     Client,
     Day,
+}
+
+/// The figures of some days.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct FiguresAnswer {
+    /// The figures.
+    #[serde(flatten)]
+    pub figures: Figures,
+    /// The number of lines that are left out.
+    pub more: usize,
+    /// The calls by category, the most called first.
+    pub categories: Vec<CategoryFigures>,
+    /// False if statistics are off: these are of the time before.
+    pub is_on: bool,
+}
+
+/// The calls of a category.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct CategoryFigures {
+    /// Its name.
+    pub name: String,
+    /// Its calls.
+    pub calls: u64,
 }
 
 /// The form of the answer.
@@ -73,31 +95,53 @@ pub(crate) async fn read(call: Call<FiguresQuery, Nothing>) -> Result<Reply, Api
         FiguresGroup::Day => By::Day,
     };
     let gateway = Arc::clone(&call.page.daemon.gateway);
-    gateway
-        .catalog
-        .generation()
-        .await
-        .map_err(|error| super::tools::explain(&error))?;
+    let generation = gateway.catalog.generation().await;
+    let generation = generation.map_err(|error| super::tools::explain(&error))?;
     let reading = tokio::task::spawn_blocking(move || {
-        let days = asked.days.unwrap_or(DAYS_DEFAULT).max(1);
-        figures_json(&gateway, by, days, asked.top.unwrap_or(TOP_DEFAULT))
+        gateway.flush_records();
+        let days = asked.days.unwrap_or(DAYS_DEFAULT).clamp(1, DAYS_MAX);
+        let settings = gateway.settings();
+        let folder = settings.state_dir.join("stats");
+        let mut figures = telemetry::read_stats(&folder, by, days, now_ms())?;
+        let by_tool = telemetry::read_stats(&folder, By::Tool, days, now_ms())?;
+        let top = asked.top.unwrap_or(TOP_DEFAULT);
+        let more = figures.lines.len().saturating_sub(top);
+        figures.lines.truncate(top);
+        let mut categories = count_by_category(&generation, &by_tool);
+        categories.truncate(top);
+        Ok::<_, std::io::Error>(FiguresAnswer {
+            figures,
+            more,
+            categories,
+            is_on: settings.keeps_stats,
+        })
     });
-    let json = reading.await.map_err(anyhow::Error::from)??;
+    let answer = reading.await.map_err(anyhow::Error::from)??;
     match asked.format.unwrap_or_default() {
-        Format::Json => Reply::json(&json),
-        Format::Csv => Ok(Reply::Csv(csv(&json))),
+        Format::Json => Reply::json(&answer),
+        Format::Csv => Ok(Reply::Csv(csv(&answer.figures.lines))),
     }
 }
 
-fn csv(json: &Value) -> String {
+fn csv(lines: &[CallFigures]) -> String {
     let mut text = COLUMNS.join(",") + "\r\n";
-    for line in json["lines"].as_array().into_iter().flatten() {
-        let cells = COLUMNS.map(|column| match &line[column] {
-            Value::String(text) => quote(text),
-            Value::Null => String::new(),
-            number => number.to_string(),
-        });
-        text.push_str(&(cells.join(",") + "\r\n"));
+    let number = |it: Option<u64>| it.map_or_else(String::new, |it| it.to_string());
+    for line in lines {
+        let numbers = [
+            Some(line.calls),
+            Some(line.count_errors()),
+            line.p50_us,
+            line.p95_us,
+            Some(line.tokens_in),
+            Some(line.tokens_out),
+            Some(line.tokens_cut),
+            Some(line.cuts),
+        ];
+        text.push_str(&quote(&line.name));
+        for cell in numbers {
+            text.push_str(&format!(",{}", number(cell)));
+        }
+        text.push_str("\r\n");
     }
     text
 }
@@ -109,30 +153,8 @@ fn quote(text: &str) -> String {
     format!("\"{mark}{}\"", text.replace('"', "\"\""))
 }
 
-/// Returns the figures of the last days. Reads files, and so blocks.
-pub fn figures_json(gateway: &Gateway, by: By, days: u64, top: usize) -> anyhow::Result<Value> {
-    let folder = gateway.settings().state_dir.join("stats");
-    let figures = telemetry::read_stats(&folder, by, days, now_ms())?;
-    let by_tool = telemetry::read_stats(&folder, By::Tool, days, now_ms())?;
-    let generation = gateway.catalog.registry.generation()?;
-    let mut json = json_of(&figures, top);
-    if by == By::Day {
-        for line in json["lines"].as_array_mut().into_iter().flatten() {
-            let day = line["name"].as_str().unwrap_or_default();
-            let saved = figures.saved_by_day.get(day).copied().unwrap_or(0);
-            line["tokens_saved"] = saved.into();
-        }
-    }
-    let categories = count_by_category(&generation, &by_tool);
-    let categories = categories.into_iter().take(top);
-    json["categories"] = categories
-        .map(|(calls, name)| json!({"name": name, "calls": calls}))
-        .collect();
-    Ok(json)
-}
-
 /// Counts the calls of known tools of servers by category, the most called first.
-fn count_by_category(generation: &Generation, by_tool: &Figures) -> Vec<(u64, String)> {
+fn count_by_category(generation: &Generation, by_tool: &Figures) -> Vec<CategoryFigures> {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     for line in &by_tool.lines {
         let entry = generation.find(&line.name).ok();
@@ -142,68 +164,11 @@ fn count_by_category(generation: &Generation, by_tool: &Figures) -> Vec<(u64, St
     }
     let counts = counts.into_iter();
     let mut counts: Vec<_> = counts
-        .map(|(name, calls)| (calls, name.to_owned()))
-        .collect();
-    counts.sort_by_key(|(calls, _)| Reverse(*calls));
-    counts
-}
-
-/// The mean number of the call in its session.
-#[expect(clippy::cast_precision_loss, reason = "a mean for people")]
-fn mean_turn(uses: &FirstUses) -> f64 {
-    uses.turns as f64 / uses.sessions.max(1) as f64
-}
-
-/// For each client and tool: sessions that used it, that used it first, and the mean turn.
-fn json_of_uses(figures: &Figures) -> Value {
-    let of_tool = |(tool, uses): (&String, &FirstUses)| {
-        let FirstUses {
-            sessions, first, ..
-        } = uses;
-        let turn = (mean_turn(uses) * 100.0).round() / 100.0;
-        (
-            tool.clone(),
-            json!({"sessions": sessions, "first": first, "mean_turn": turn}),
-        )
-    };
-    let clients = figures.first_uses.iter();
-    let clients = clients.map(|(client, uses)| {
-        let tools: serde_json::Map<String, Value> = uses.iter().map(of_tool).collect();
-        (client.clone(), Value::from(tools))
-    });
-    Value::Object(clients.collect())
-}
-
-fn json_of(figures: &Figures, top: usize) -> Value {
-    let line = |line: &CallFigures| {
-        json!({
-            "name": line.name,
-            "calls": line.calls,
-            "errors": line.errors,
-            "p50_us": line.p50_us,
-            "p95_us": line.p95_us,
-            "tokens_in": line.tokens_in,
-            "tokens_out": line.tokens_out,
-            "tokens_cut": line.tokens_cut,
-            "cuts": line.cuts,
-            "redacted": line.redacted,
+        .map(|(name, calls)| CategoryFigures {
+            name: name.to_owned(),
+            calls,
         })
-    };
-    let searches = &figures.searches;
-    let asked = searches
-        .asked
-        .iter()
-        .map(|(words, count)| json!({"words": words, "count": count}));
-    json!({
-        "lines": figures.lines.iter().take(top).map(line).collect::<Vec<_>>(),
-        "total": line(&figures.total),
-        "sessions": figures.sessions,
-        "tokens_saved_by_definitions": figures.tokens_saved,
-        "first_uses": json_of_uses(figures),
-        "scripts": figures.scripts,
-        "tokens_saved_by_scripts": figures.script_tokens_saved,
-        "searches": searches.count,
-        "searches_without_hit": searches.misses,
-        "asked_without_hit": asked.collect::<Vec<_>>(),
-    })
+        .collect();
+    counts.sort_by_key(|it| Reverse(it.calls));
+    counts
 }

@@ -1,10 +1,11 @@
 //! Definitions that changed since they were accepted.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use registry::{DecideError, Review, ShownDefinition, Subject};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tool::ServerName;
 
 use super::answer::Done;
 use crate::{
@@ -12,75 +13,110 @@ use crate::{
     routes::{Call, Nothing},
 };
 
-/// Definitions to review.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct ReviewList {
-    reviews: Vec<ReviewRow>,
-    /// The number of resources that are listed after these are decided.
-    more: usize,
-}
-
-/// A definition to review, as `proxy review --json` prints it.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct ReviewRow {
-    name: String,
-    server: String,
-    /// `tool`, `prompt`, `resource`, `template` or `instructions`.
-    kind: String,
-    tool: Option<String>,
-    digest: String,
-    /// `changed`, `new` or `refused`.
-    state: &'static str,
-    before: Option<String>,
-    now: String,
-    /// The parts that may be intended to steer a model.
-    signs: Vec<String>,
-}
-
-/// A decision about one definition.
+/// A selection of definitions.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ReviewDecision {
-    /// The name as it was shown.
-    name: String,
-    /// The digest as it was shown: another definition is not decided on.
-    digest: String,
-    accept: bool,
+pub(crate) struct ReviewsQuery {
+    /// Only those of this server.
+    server: Option<String>,
 }
 
-/// Returns a review as `proxy review --json` prints it.
-pub fn review_json(review: &Review) -> ReviewRow {
-    let ShownDefinition {
-        server,
-        subject,
-        digest,
-    } = &review.shown;
-    let kind = subject.to_string();
-    let kind = kind.split(' ').next().unwrap_or_default().to_owned();
-    ReviewRow {
-        name: review.shown.name(),
-        server: server.to_string(),
-        kind,
-        tool: matches!(subject, Subject::Tool(_)).then(|| review.shown.name()),
-        digest: digest.clone(),
-        state: match (review.is_refused, review.is_changed) {
-            (true, _) => "refused",
-            (false, true) => "changed",
-            (false, false) => "new",
-        },
-        before: review.before.clone(),
-        now: review.now.clone(),
-        signs: review.signs.clone(),
+/// Definitions to review.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ReviewList {
+    /// The definitions, by server.
+    pub reviews: Vec<ReviewRow>,
+    /// The number of resources that are listed after these are decided.
+    pub more: usize,
+    /// The reason why nothing counts as accepted, if so.
+    pub trouble: Option<String>,
+}
+
+/// A definition to review.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ReviewRow {
+    /// `SERVER/TOOL`, or `SERVER` and the subject.
+    pub name: String,
+    /// Its server.
+    pub server: String,
+    /// `tool`, `prompt`, `resource`, `template` or `instructions`.
+    pub kind: String,
+    /// The kind, and the name on the server.
+    pub subject: String,
+    /// The full name, of a tool.
+    pub tool: Option<String>,
+    /// Its digest, 64 hexadecimal digits.
+    pub digest: String,
+    /// `changed`, `new` or `refused`.
+    pub state: Cow<'static, str>,
+    /// The accepted definition.
+    pub before: Option<String>,
+    /// The current one.
+    pub now: String,
+    /// The parts that may be intended to steer a model.
+    pub signs: Vec<String>,
+}
+
+/// A decision about definitions: all of them are decided, or none.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReviewDecision {
+    /// The definitions.
+    pub definitions: Vec<DecidedDefinition>,
+    /// True: accepted; false: refused.
+    pub accept: bool,
+}
+
+/// A definition as it was shown: another one is not decided on.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DecidedDefinition {
+    /// Its name.
+    pub name: String,
+    /// Its digest.
+    pub digest: String,
+}
+
+impl From<&Review> for ReviewRow {
+    fn from(review: &Review) -> Self {
+        let ShownDefinition {
+            server,
+            subject,
+            digest,
+        } = &review.shown;
+        let kind = subject.to_string();
+        let kind = kind.split(' ').next().unwrap_or_default().to_owned();
+        Self {
+            name: review.shown.name(),
+            server: server.to_string(),
+            kind,
+            subject: subject.to_string(),
+            tool: matches!(subject, Subject::Tool(_)).then(|| review.shown.name()),
+            digest: digest.clone(),
+            state: Cow::Borrowed(match (review.is_refused, review.is_changed) {
+                (true, _) => "refused",
+                (false, true) => "changed",
+                (false, false) => "new",
+            }),
+            before: review.before.clone(),
+            now: review.now.clone(),
+            signs: review.signs.clone(),
+        }
     }
 }
 
-pub(crate) async fn list(call: Call<Nothing, Nothing>) -> Result<ReviewList, ApiError> {
+pub(crate) async fn list(call: Call<ReviewsQuery, Nothing>) -> Result<ReviewList, ApiError> {
     let gateway = Arc::clone(&call.page.daemon.gateway);
+    let server = call.query.server.as_deref().map(str::parse::<ServerName>);
+    let server = server.transpose();
+    let server = server.map_err(|error| ApiError::bad(error.to_string()).at("server"))?;
     let reading = tokio::task::spawn_blocking(move || {
-        let reviews = gateway.catalog.registry.list_reviews(None);
+        let registry = &gateway.catalog.registry;
+        let reviews = registry.list_reviews(server.as_ref());
         ReviewList {
-            reviews: reviews.list.iter().map(review_json).collect(),
+            reviews: reviews.list.iter().map(ReviewRow::from).collect(),
             more: reviews.more,
+            trouble: registry.pin_trouble().map(|it| it.to_string()),
         }
     });
     Ok(reading.await.map_err(anyhow::Error::from)?)
@@ -89,29 +125,39 @@ pub(crate) async fn list(call: Call<Nothing, Nothing>) -> Result<ReviewList, Api
 pub(crate) async fn decide(call: Call<Nothing, ReviewDecision>) -> Result<Done, ApiError> {
     let gateway = Arc::clone(&call.page.daemon.gateway);
     let deciding = tokio::task::spawn_blocking(move || {
-        let ReviewDecision {
-            name,
-            digest,
-            accept,
-        } = call.body;
         let registry = &gateway.catalog.registry;
-        let reviews = registry.list_reviews(None).list.into_iter();
-        let mut shown = reviews.map(|it| it.shown).filter(|it| it.name() == name);
-        let changed =
-            || ApiError::conflict(format!("{name} changed or was decided since it was shown"));
-        let shown = shown.find(|it| it.digest == digest).ok_or_else(changed)?;
-        match registry.decide(&[shown], accept) {
+        let current = registry.list_reviews(None).list;
+        let (mut shown, mut changed) = (Vec::new(), Vec::new());
+        for asked in call.body.definitions {
+            let mut found = current.iter().map(|it| &it.shown);
+            match found.find(|it| it.digest == asked.digest && it.name() == asked.name) {
+                Some(found) => shown.push(found.clone()),
+                None => changed.push(asked.name),
+            }
+        }
+        if !changed.is_empty() {
+            return Err(explain_changed(&changed));
+        }
+        let accept = call.body.accept;
+        match registry.decide(&shown, accept) {
             Ok(()) => {
                 let past = if accept { "accepted" } else { "refused" };
-                Ok(Done::new(format!("{past}: {name}")))
+                let names: Vec<String> = shown.iter().map(ShownDefinition::name).collect();
+                Ok(Done::new(format!("{past}: {}", names.join(", "))))
             }
-            Err(DecideError::Changed(_)) => Err(changed()),
+            Err(DecideError::Changed(names)) => Err(explain_changed(&names)),
             Err(DecideError::Pins(trouble)) => {
                 let why = format!("nothing was decided: {trouble}");
-                Err(ApiError::conflict(why).next("proxy doctor"))
+                Err(ApiError::conflict(why).next("`proxy doctor` prints the fix"))
             }
             Err(DecideError::Registry(error)) => Err(anyhow::Error::from(error).into()),
         }
     });
     deciding.await.map_err(anyhow::Error::from)?
+}
+
+fn explain_changed(names: &[String]) -> ApiError {
+    let names = names.join(", ");
+    let why = format!("nothing was decided: {names} changed or was decided since it was shown");
+    ApiError::conflict(why).next("`proxy review` prints the present definitions")
 }

@@ -1,6 +1,7 @@
 //! Servers: their list and detail, actions on them, and recipes.
 
 use std::{
+    collections::BTreeMap,
     fs::File,
     io::{Read as _, Seek as _, SeekFrom},
     path::Path,
@@ -9,25 +10,27 @@ use std::{
 
 use fleet::{Launch, Sandbox};
 use gateway::{Gateway, survey};
-use recipes::{Auth, Recipe, StartMethod};
+use recipes::{Auth, Recipe, RequiredValue, StartMethod};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tool::ServerName;
 
 use super::answer::{Done, Empty};
 use crate::{
-    configure::{ConfigChange, NewServerRequest, RequiredValue},
+    collect::Builder,
+    configure::{ConfigChange, NewServerRequest},
     error::ApiError,
     limits::{HISTORY_MAX, LOG_BYTES_MAX, LOG_LINES_MAX},
     page_state::PageState,
     routes::{Call, Nothing},
-    state::{Builder, ServerRow},
+    state::ServerRow,
 };
 
 /// All servers.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Servers {
-    servers: Vec<ServerRow>,
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Servers {
+    /// The servers, by name.
+    pub servers: Vec<ServerRow>,
 }
 
 /// One server in detail.
@@ -115,8 +118,7 @@ pub(crate) async fn list(call: Call<Nothing, Nothing>) -> Result<Servers, ApiErr
 }
 
 async fn rows(page: Arc<PageState>) -> Result<Vec<ServerRow>, ApiError> {
-    let building =
-        tokio::task::spawn_blocking(move || Builder::without_minutes(page.daemon.clone()).build());
+    let building = tokio::task::spawn_blocking(move || Builder::once(&page).build());
     let state = building.await.map_err(anyhow::Error::from)?;
     Ok(state.servers.into_values().collect())
 }
@@ -254,9 +256,19 @@ pub(crate) async fn act(call: Call<Nothing, Empty>) -> Result<Done, ApiError> {
             Err(ApiError::conflict(why).next(format!("proxy servers enable {name}")))
         }
         "reindex" => reindex(gateway, name).await,
+        "login" => {
+            let settings = gateway.settings();
+            let server = settings.server(&name);
+            let server = server.ok_or_else(|| unknown(gateway, name.as_str()))?;
+            let address = call.page.logins.begin(gateway, server).await?;
+            Ok(Done {
+                address: Some(address),
+                ..Done::new(format!("{name} waits for you at the address of its login"))
+            })
+        }
         other => {
             let why = format!("there is no action `{other}`");
-            Err(ApiError::not_found(why).next("enable, disable, restart or reindex"))
+            Err(ApiError::not_found(why).next("enable, disable, restart, reindex or login"))
         }
     }
 }
@@ -293,7 +305,7 @@ pub(crate) async fn add(call: Call<Nothing, NewServerRequest>) -> Result<Done, A
     if request.command.is_some() {
         let why = "a web page may not name a program to run";
         let error = ApiError::forbidden("command_refused", why).at("command");
-        return Err(error.next("proxy add NAME -- COMMAND"));
+        return Err(error.next("POST /api/v1/proposals, then `proxy apply CODE` in a terminal"));
     }
     call.page
         .change(ConfigChange::AddServer(request), false)
@@ -313,28 +325,13 @@ pub(crate) async fn recipes(call: Call<RecipesQuery, Nothing>) -> Result<Recipes
 
 impl From<&Recipe> for RecipeRow {
     fn from(recipe: &Recipe) -> Self {
-        let given = std::collections::BTreeMap::new();
-        let parameters = recipe.missing(&given).into_iter().map(|it| RequiredValue {
-            name: it.name.clone(),
-            what: it.what.clone(),
-            origin: None,
-            is_secret: false,
-            is_parameter: true,
-        });
-        let variables = recipe.required().map(|it| RequiredValue {
-            name: it.name.clone(),
-            what: it.what.clone(),
-            origin: it.origin.clone(),
-            is_secret: it.secret,
-            is_parameter: false,
-        });
         Self {
             name: recipe.name().to_owned(),
             what: recipe.what.clone(),
             kind: recipe.kind.as_str(),
             is_remote: matches!(recipe.way, StartMethod::Remote { .. }),
             login: recipe.auth == Auth::OAuth,
-            needs: parameters.chain(variables).collect(),
+            needs: recipe.required_values(&BTreeMap::new()),
             deprecated: recipe.deprecated.clone(),
         }
     }

@@ -1,16 +1,20 @@
 //! The session, the state, and the description of the API.
 
+use std::sync::Arc;
+
+use daemon::status::DaemonStatus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::answer::{Done, Object};
 use crate::{
+    collect::Builder,
     error::ApiError,
     limits::TOKEN_IDLE,
     live,
     reply::Reply,
     routes::{Call, Nothing},
-    state::{Builder, State},
+    state::State,
 };
 
 /// The code of an address that `proxy web` made.
@@ -27,6 +31,13 @@ pub(crate) struct Session {
     token: String,
     /// The seconds without a request after which it ends.
     idle_s: u64,
+}
+
+/// The daemons of this configuration; the API of one answers for itself.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Status {
+    /// The daemons.
+    pub daemons: Vec<DaemonStatus>,
 }
 
 /// The whole state.
@@ -57,10 +68,17 @@ pub(crate) async fn end(call: Call<Nothing, Nothing>) -> Result<Reply, ApiError>
 }
 
 pub(crate) async fn overview(call: Call<Nothing, Nothing>) -> Result<Overview, ApiError> {
-    let building =
-        tokio::task::spawn_blocking(move || Builder::new(call.page.daemon.clone()).build());
+    let building = tokio::task::spawn_blocking(move || Builder::new(&call.page).build());
     let state = building.await.map_err(anyhow::Error::from)?;
     Ok(Overview { state })
+}
+
+pub(crate) async fn status(call: Call<Nothing, Nothing>) -> Result<Status, ApiError> {
+    let status = Arc::clone(&call.page.daemon.status);
+    let reading = tokio::task::spawn_blocking(move || status());
+    Ok(Status {
+        daemons: vec![reading.await.map_err(anyhow::Error::from)?],
+    })
 }
 
 pub(crate) async fn live(call: Call<Nothing, Nothing>) -> Result<Reply, ApiError> {

@@ -8,11 +8,12 @@ use clap_complete::ArgValueCompleter;
 use config::{Environment, edit::NewServer};
 use dialoguer::{Input, Password};
 use gateway::{Gateway, policy::ClientPolicy};
+use recipes::RequiredValue;
 use registry::Query;
 use setup::{
     add::{self, AddArguments, AddError, read_env},
     advise_typed,
-    known::{Answers, RequiredValue},
+    known::Answers,
 };
 use tool::ServerName;
 
@@ -34,7 +35,7 @@ Examples:
   proxy add docs https://docs.example.com/mcp --header 'Authorization: Bearer ${DOCS_TOKEN}'";
 
 /// Add a server to the configuration, and ask it for its tools
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct AddArgs {
     /// Name: lower-case letters, digits and `-` [default: derived from the command or address]
@@ -76,6 +77,15 @@ pub(crate) struct AddArgs {
 }
 
 impl AddArgs {
+    /// A program by this name.
+    pub(super) fn of_program(name: String, command: Vec<String>) -> Self {
+        Self {
+            name: Some(name),
+            command,
+            ..Self::default()
+        }
+    }
+
     pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
         add(global, self)
     }

@@ -2,18 +2,24 @@
 
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCompleter;
-use config::Config;
-use files::clock::now_ms;
+use daemon::page::ApiRequest;
+use page::{Calls, LoggedCall};
 use serde_json::{Value, json};
-use telemetry::{Broken, Filter, Verified};
+use telemetry::{Broken, Verified};
 
-use super::with_config;
+use super::{
+    api::{Api, path, with_api},
+    with_config,
+};
 use crate::{
     cli::{complete::complete_servers, global::Global},
     exit::Exit,
     report,
     table::render_table,
 };
+
+/// The calls of one request to the API.
+const PART_MAX: usize = 10_000;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,7 +38,7 @@ pub(crate) struct AuditArgs {
     action: Option<AuditAction>,
     /// Only calls within this time: `90s`, `15m`, `1h`, `7d`
     #[arg(long, value_name = "SPAN", value_parser = parse_span)]
-    since: Option<u64>,
+    since: Option<String>,
     /// Only calls over HTTP with this token or OAuth subject
     #[arg(long, value_name = "NAME")]
     caller: Option<String>,
@@ -61,62 +67,84 @@ enum AuditAction {
     Verify,
 }
 
-fn parse_span(text: &str) -> Result<u64, String> {
+fn parse_span(text: &str) -> Result<String, String> {
     let hint = "write a number and a unit, such as 90s, 15m, 1h, 7d";
-    files::clock::parse_span(text).ok_or_else(|| hint.to_owned())
+    let span = files::clock::parse_span(text);
+    span.map(|_| text.to_owned()).ok_or_else(|| hint.to_owned())
 }
 
 impl AuditArgs {
     pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
-        with_config(global, |config| print_audit(&config, global, self))
+        if let Some(AuditAction::Verify) = self.action {
+            return with_config(global, |config| {
+                let folder = config.gateway.state_dir.join("audit");
+                Ok(print_verified(telemetry::verify(&folder)?, global))
+            });
+        }
+        with_api(global, async |api| print_audit(api, global, &self).await)
     }
 }
 
-fn print_audit(config: &Config, global: &Global, audit: AuditArgs) -> anyhow::Result<Exit> {
-    let folder = config.gateway.state_dir.join("audit");
-    if let Some(AuditAction::Verify) = audit.action {
-        return Ok(print_verified(telemetry::verify(&folder)?, global));
-    }
-    let filter = Filter {
-        since_ms: audit.since.map(|span| now_ms().saturating_sub(span)),
-        client: audit.client,
-        caller: audit.caller,
-        server: audit.server,
-        tool: audit.tool,
-        slow_ms: audit.slow,
-        failures: audit.failures,
-    };
-    let (mut lines, mut rows) = (Vec::new(), Vec::new());
-    telemetry::read(&folder, &filter, |line| {
-        if global.json {
-            lines.push(line.to_string());
-        } else {
-            rows.push(row(&line));
+async fn print_audit(api: &mut Api, global: &Global, audit: &AuditArgs) -> anyhow::Result<Exit> {
+    let mut calls: Vec<LoggedCall> = Vec::new();
+    let mut before = None;
+    loop {
+        let query = [
+            ("since", audit.since.clone()),
+            ("client", audit.client.clone()),
+            ("caller", audit.caller.clone()),
+            ("server", audit.server.clone()),
+            ("tool", audit.tool.clone()),
+            ("slow", audit.slow.map(|it| it.to_string())),
+            ("failures", audit.failures.then(|| "true".to_owned())),
+            ("before", before.map(|it: u64| it.to_string())),
+            ("limit", Some(PART_MAX.to_string())),
+        ];
+        let request = ApiRequest::get(path("/api/v1/calls", &query));
+        let answer = match api.ask::<Calls>(request).await? {
+            Ok(answer) => answer.value,
+            Err(failure) => {
+                failure.say();
+                return Ok(Exit::Nothing);
+            }
+        };
+        calls.extend(answer.calls);
+        before = answer.next_before;
+        if before.is_none() {
+            break;
         }
-    })?;
-    if lines.is_empty() && rows.is_empty() {
+    }
+    // A person reads the newest calls at the end.
+    calls.reverse();
+    if calls.is_empty() {
         report::say("no matching call in the log");
         return Ok(Exit::Nothing);
     }
     if global.json {
-        report::print_data(&lines.join("\n"));
+        let lines: Result<Vec<String>, _> = calls.iter().map(serde_json::to_string).collect();
+        report::print_data(&lines?.join("\n"));
     } else {
         let head = [
             "when", "client", "what", "decision", "outcome", "tokens", "ms",
         ];
-        report::print_data(&render_table(head, rows));
+        report::print_data(&render_table(head, calls.iter().map(row).collect()));
     }
     Ok(Exit::Success)
 }
 
-fn row(line: &Value) -> [String; 7] {
-    let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
-    let number = |key: &str| {
-        line[key]
-            .as_u64()
-            .map_or(String::new(), |it| it.to_string())
+fn row(call: &LoggedCall) -> [String; 7] {
+    let get = |key: &str| call.line.get(key);
+    let text = |key: &str| {
+        get(key)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
     };
-    if let Some(lost) = line["lost"].as_u64() {
+    let number = |key: &str| {
+        let number = get(key).and_then(Value::as_u64);
+        number.map_or_else(String::new, |it| it.to_string())
+    };
+    if let Some(lost) = get("lost").and_then(Value::as_u64) {
         let told = format!("({lost} calls were not logged)");
         return [
             String::new(),
@@ -131,7 +159,7 @@ fn row(line: &Value) -> [String; 7] {
     let kinds = ["tool", "prompt", "resource", "subscription", "completion"];
     let what = kinds
         .into_iter()
-        .find_map(|kind| Some((kind, line[kind].as_str()?)));
+        .find_map(|kind| Some((kind, get(kind)?.as_str()?)));
     let what = match what {
         // A name that belongs to no server is shown as it was called.
         Some((_, name)) if text("server").is_empty() => name.to_owned(),
@@ -139,16 +167,16 @@ fn row(line: &Value) -> [String; 7] {
         Some((kind, name)) => format!("{}: {kind} {name}", text("server")),
         None => text("server"),
     };
-    let rule = line["rule"]
-        .as_u64()
-        .map_or(String::new(), |rule| format!(" (rule {rule})"));
+    let rule = get("rule").and_then(Value::as_u64);
+    let rule = rule.map_or_else(String::new, |rule| format!(" (rule {rule})"));
     let client = match (text("client"), text("caller")) {
         (client, caller) if client.is_empty() && caller.is_empty() => "-".to_owned(),
         (client, caller) if caller.is_empty() => client,
         (client, caller) => format!("{client} ({caller})").trim_start().to_owned(),
     };
-    let handle = line["handle"].as_str();
-    let part = match (handle, line["cut"] == true) {
+    let handle = get("handle").and_then(Value::as_str);
+    let is_cut = get("cut").and_then(Value::as_bool) == Some(true);
+    let part = match (handle, is_cut) {
         (Some(handle), true) => format!(" (cut: {handle})"),
         (Some(handle), false) => format!(" (of {handle})"),
         (None, is_cut) => (if is_cut { " (cut)" } else { "" }).to_owned(),

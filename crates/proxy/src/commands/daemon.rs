@@ -19,10 +19,11 @@ use daemon::{
     socket::{BoundSocket, bind, connect},
 };
 use files::open_to_append;
+use futures::FutureExt as _;
 use gateway::state_dir;
 use processes::SystemRequest;
 use serde_json::json;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -40,6 +41,9 @@ use crate::{
     report,
     signals::watch,
 };
+
+/// The commands that wait at one time for a change of the configuration; more wait for their turn.
+const LOOKS_MAX: usize = 16;
 
 /// As `ps` and `top` show it.
 const NAME: &str = "proxy-daemon";
@@ -297,7 +301,8 @@ fn serve_config(
         let (daemon, settings) = tokio::sync::watch::channel(config.daemon);
         let (file, http) = (config.file.clone(), config.http.clone());
         let load = live::loader_of(global);
-        let (gateway, upkeep) = live::open(config, Arc::clone(&load), nudge, daemon)?;
+        let (look, asked) = mpsc::channel::<live::Look>(LOOKS_MAX);
+        let (gateway, upkeep) = live::open(config, Arc::clone(&load), nudge, asked, daemon)?;
         let read_http = move || load().map(|it| it.http).map_err(|error| error.to_string());
         let opened = DaemonParts {
             gateway,
@@ -307,6 +312,7 @@ fn serve_config(
             http,
             read_http: Arc::new(read_http),
             page: Arc::new(page::Page::new(Arc::new(PageEditor::new(global)))),
+            settle: Arc::new(move || settle(look.clone()).boxed()),
         };
         let host = Host::new(opened, socket, stop)?;
         if is_launched {
@@ -319,6 +325,15 @@ fn serve_config(
     // and not before.
     std::mem::forget(waiting);
     Ok(())
+}
+
+/// Waits until the configuration file as it is now is in effect.
+async fn settle(look: mpsc::Sender<live::Look>) {
+    let (done, is_done) = oneshot::channel();
+    if look.send(done).await.is_ok() {
+        // It is dropped, not sent.
+        let _ = is_done.await;
+    }
 }
 
 /// Reloads the configuration on a hangup signal.

@@ -1,15 +1,19 @@
 //! `proxy policy`: tests a call against the rules, and adds a rule that allows a tool.
 
-use std::{collections::BTreeSet, sync::Arc};
-
-use ::policy::{NotAllowable, PolicyVerdict};
+use ::policy::NotAllowable;
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCompleter;
 use config::{Environment, edit::EditError};
-use gateway::{Gateway, Thing, Weight};
-use serde_json::json;
+use daemon::page::ApiRequest;
+use gateway::{Gateway, Thing};
+use page::Verdict;
+use serde_json::{Value, json};
 
-use super::{call::read_arguments, edit, with_surveyed_gateway};
+use super::{
+    api::{Answer, Api, with_api},
+    call::read_arguments,
+    edit, with_surveyed_gateway,
+};
 use crate::{
     cli::{complete::complete_tools, global::Global},
     exit::Exit,
@@ -76,57 +80,51 @@ pub(crate) struct TestArgs {
 
 impl PolicyAction {
     pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
-        with_surveyed_gateway(global, async |gateway| match &self {
-            Self::Allow(args) => allow(gateway, global, args).await,
-            Self::Test(args) => test(gateway, global, args).await,
-        })
+        match &self {
+            Self::Allow(args) => {
+                with_surveyed_gateway(global, async |gateway| allow(gateway, global, args).await)
+            }
+            Self::Test(args) => with_api(global, async |api| test(api, global, args).await),
+        }
     }
 }
 
-async fn test(gateway: &Arc<Gateway>, global: &Global, args: &TestArgs) -> anyhow::Result<Exit> {
+async fn test(api: &mut Api, global: &Global, args: &TestArgs) -> anyhow::Result<Exit> {
     let arguments = read_arguments(&args.arguments)?;
-    let tested = gateway
-        .authorizer
-        .test_call(&args.name, arguments.get(), args.client.as_deref())
-        .await;
-    let settings = gateway.settings();
-    let known = gateway::list_known_names(&gateway.catalog.registry, &settings);
-    let found = gateway::find_idle_rules(&settings, known, &[], &BTreeSet::new());
-    let idle = found.idle.iter();
-    let idle: Vec<_> = idle.filter(|it| it.weight == Weight::Safety).collect();
-    for rule in &idle {
+    api.report_first_survey().await?;
+    let body = json!({
+        "tool_name": args.name,
+        "tool_input": serde_json::from_str::<Value>(arguments.get())?,
+        "client": args.client,
+    });
+    let answer = api
+        .ask::<Verdict>(ApiRequest::post("/api/v1/policy/test", body))
+        .await?;
+    let Answer { json, value } = match answer {
+        Ok(answer) => answer,
+        Err(failure) => {
+            failure.say();
+            return Ok(Exit::Nothing);
+        }
+    };
+    for rule in &value.idle_rules {
         report::say(&format!(
             "warning: {}: {}\nhint: {}",
             rule.about, rule.found, rule.next
         ));
     }
-    let (at, decision) = match tested {
-        Ok(tested) => tested,
-        Err(error) => {
-            report::say(&error.to_string());
-            return Ok(Exit::Nothing);
-        }
-    };
-    let (verdict, by) = (decision.verdict.as_str(), decision.by().to_string());
     if global.json {
-        report::print_json(&json!({
-            "tool": at.to_string(),
-            "decision": verdict,
-            "by": by,
-            "rule": decision.rule(),
-            "reason": decision.reason,
-            "idle_rules": idle.iter().map(|rule| json!({
-                "about": rule.about, "found": rule.found, "next": rule.next,
-            })).collect::<Vec<_>>(),
-        }));
+        report::print_json(&json);
     } else {
-        let reason = decision.reason.iter().map(|reason| format!(": {reason}"));
+        let reason = value.reason.iter().map(|reason| format!(": {reason}"));
         let reason: String = reason.collect();
+        let (verdict, at, by) = (&value.decision, &value.tool, &value.by);
         report::print_data(&wrap(&format!("{verdict} {at}, by {by}{reason}"), 2));
     }
-    Ok(match decision.verdict {
-        PolicyVerdict::Allow => Exit::Success,
-        PolicyVerdict::Ask | PolicyVerdict::Deny => Exit::Nothing,
+    Ok(if value.decision == "allow" {
+        Exit::Success
+    } else {
+        Exit::Nothing
     })
 }
 

@@ -4,19 +4,26 @@ use std::{collections::BTreeSet, path::PathBuf};
 
 use clap::{ArgAction, Args};
 use clap_complete::ArgValueCompleter;
+use daemon::page::ApiRequest;
 use gateway::Gateway;
-use registry::{DecideError, HistoryEntry, KnownNames, Review, ShownDefinition, Subject};
+use page::{DecidedDefinition, ReviewDecision, ReviewList, ReviewRow};
+use registry::{HistoryEntry, KnownNames, digest_of_definitions};
 use serde_json::{Value, json};
 use setup::moving::difference;
-use tool::ServerName;
 
-use super::with_gateway;
+use super::{
+    api::{Api, path, with_api},
+    with_gateway,
+};
 use crate::{
     cli::{complete::complete_servers, global::Global},
     exit::Exit,
     report,
     table::{render_rows, wrap},
 };
+
+/// The state of a definition that was refused.
+const REFUSED: &str = "refused";
 
 /// The most similar names that an error lists.
 const NEAR_MAX: usize = 3;
@@ -76,22 +83,27 @@ fn parse_digest(text: &str) -> Result<String, String> {
     }
 }
 
-fn review(gateway: &Gateway, global: &Global, asked: &ReviewArgs) -> anyhow::Result<Exit> {
+async fn review(api: &mut Api, global: &Global, asked: &ReviewArgs) -> anyhow::Result<Exit> {
     let asked = &asked.clone().split_name();
-    let server: Option<ServerName> = match asked.server.as_deref().map(str::parse).transpose() {
-        Ok(server) => server,
-        Err(error) => {
-            report::say(&format!("error: {error}"));
+    let request = path("/api/v1/reviews", &[("server", asked.server.clone())]);
+    let answer = match api.ask::<ReviewList>(ApiRequest::get(request)).await? {
+        Ok(answer) => answer,
+        Err(failure) => {
+            failure.say();
             return Ok(Exit::Usage);
         }
     };
-    if let Some(trouble) = gateway.catalog.registry.pin_trouble() {
+    let reviews = &answer.value;
+    if let Some(trouble) = &reviews.trouble {
         report::say(&format!(
             "warning: {trouble}; nothing counts as accepted until it is reviewed"
         ));
     }
-    let reviews = gateway.catalog.registry.list_reviews(server.as_ref());
-    let list: Vec<&Review> = reviews.list.iter().filter(|it| asked.means(it)).collect();
+    let list: Vec<&ReviewRow> = reviews
+        .reviews
+        .iter()
+        .filter(|it| asked.means(it))
+        .collect();
     if reviews.more > 0 {
         report::say(&format!(
             "{} more resources are listed after these are decided",
@@ -99,21 +111,20 @@ fn review(gateway: &Gateway, global: &Global, asked: &ReviewArgs) -> anyhow::Res
         ));
     }
     match (&asked.accept, &asked.refuse) {
-        (Some(digests), _) => decide(gateway, asked, &list, (digests, true)),
-        (_, Some(digests)) => decide(gateway, asked, &list, (digests, false)),
+        (Some(digests), _) => decide(api, asked, &list, (digests, true)).await,
+        (_, Some(digests)) => decide(api, asked, &list, (digests, false)).await,
         (None, None) => Ok(show(global, asked, &list)),
     }
 }
 
 impl ReviewArgs {
     pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
-        with_gateway(global, async |gateway| {
-            if self.history {
+        if self.history {
+            return with_gateway(global, async |gateway| {
                 Ok(print_history(gateway, global, &self))
-            } else {
-                review(gateway, global, &self)
-            }
-        })
+            });
+        }
+        with_api(global, async |api| review(api, global, &self).await)
     }
 
     /// `SERVER/TOOL` as its two parts.
@@ -126,18 +137,15 @@ impl ReviewArgs {
         self
     }
 
-    fn means(&self, review: &Review) -> bool {
-        let shown = &review.shown;
-        let is_it = |name: &String| match &shown.subject {
-            Subject::Tool(tool) if tool == name => true,
-            subject => subject.to_string() == *name || shown.name() == *name,
-        };
+    fn means(&self, review: &ReviewRow) -> bool {
+        let names = [own_name(review), review.subject.as_str(), &review.name];
+        let is_it = |name: &String| names.contains(&name.as_str());
         self.names.is_empty() || self.names.iter().any(is_it)
     }
 
     /// Returns the reviews that a decision covers: those that were refused before must be named.
-    fn of<'r>(&self, list: &[&'r Review]) -> Vec<&'r Review> {
-        let is_meant = |it: &&&Review| !self.names.is_empty() || !it.is_refused;
+    fn of<'r>(&self, list: &[&'r ReviewRow]) -> Vec<&'r ReviewRow> {
+        let is_meant = |it: &&&ReviewRow| !self.names.is_empty() || it.state != REFUSED;
         list.iter().filter(is_meant).copied().collect()
     }
 
@@ -152,9 +160,8 @@ impl ReviewArgs {
     }
 }
 
-fn show(global: &Global, asked: &ReviewArgs, list: &[&Review]) -> Exit {
+fn show(global: &Global, asked: &ReviewArgs, list: &[&ReviewRow]) -> Exit {
     if global.json {
-        let list: Vec<_> = list.iter().map(|it| page::review_json(it)).collect();
         report::print_json(&json!(list));
     } else if list.is_empty() {
         report::say(if asked.names.is_empty() {
@@ -166,7 +173,7 @@ fn show(global: &Global, asked: &ReviewArgs, list: &[&Review]) -> Exit {
         print_list(list);
         let meant = asked.of(list);
         if !meant.is_empty() {
-            let digest = ShownDefinition::digest_of_list(meant.iter().map(|it| &it.shown));
+            let digest = digest_of(&meant);
             report::say(&format!(
                 "accept: {}\nrefuse: {}",
                 asked.command("--accept", &digest),
@@ -181,22 +188,25 @@ fn show(global: &Global, asked: &ReviewArgs, list: &[&Review]) -> Exit {
     }
 }
 
-fn print_list(list: &[&Review]) {
+/// Returns one digest for the definitions.
+fn digest_of(list: &[&ReviewRow]) -> String {
+    let rows = list.iter();
+    let rows = rows.map(|it| [it.server.as_str(), it.subject.as_str(), it.digest.as_str()]);
+    digest_of_definitions(rows)
+}
+
+fn print_list(list: &[&ReviewRow]) {
     let texts: Vec<String> = list.iter().map(|it| text_of(it)).collect();
     report::print_data(&texts.join("\n\n"));
 }
 
-fn decide(
-    gateway: &Gateway,
+async fn decide(
+    api: &mut Api,
     asked: &ReviewArgs,
-    list: &[&Review],
-    (digests, is_accepted): (&[String], bool),
+    list: &[&ReviewRow],
+    (digests, accept): (&[String], bool),
 ) -> anyhow::Result<Exit> {
-    let (verb, past) = if is_accepted {
-        ("accept", "accepted")
-    } else {
-        ("refuse", "refused")
-    };
+    let verb = if accept { "accept" } else { "refuse" };
     let meant = asked.of(list);
     let chosen = if digests.is_empty() {
         if meant.is_empty() {
@@ -220,7 +230,7 @@ fn decide(
             report::say("nothing was changed");
             return Ok(Exit::Nothing);
         }
-        meant.iter().map(|it| it.shown.clone()).collect()
+        meant
     } else {
         match choose(list, &meant, digests) {
             Ok(chosen) => chosen,
@@ -230,86 +240,74 @@ fn decide(
             }
         }
     };
-    match gateway.catalog.registry.decide(&chosen, is_accepted) {
-        Ok(()) => {
-            let names: Vec<String> = chosen.iter().map(ShownDefinition::name).collect();
-            let names = printable::one_line(&names.join(", "));
-            report::say(&format!("{past}: {names}"));
-            Ok(Exit::Success)
+    let definitions = chosen.iter().map(|it| DecidedDefinition {
+        name: it.name.clone(),
+        digest: it.digest.clone(),
+    });
+    let decision = ReviewDecision {
+        definitions: definitions.collect(),
+        accept,
+    };
+    let request = ApiRequest::post("/api/v1/reviews", json!(decision));
+    Ok(match api.ask::<Value>(request).await? {
+        Ok(done) => {
+            let message = done.value["message"].as_str().unwrap_or_default();
+            report::say(&printable::one_line(message));
+            Exit::Success
         }
-        Err(DecideError::Registry(error)) => Err(error.into()),
-        Err(DecideError::Changed(names)) => {
-            report::say(&stale(&names.join(", ")));
-            Ok(Exit::Usage)
+        Err(failure) => {
+            failure.say();
+            Exit::Usage
         }
-        Err(DecideError::Pins(trouble)) => {
-            report::say(&format!(
-                "error: nothing was decided: {trouble}\nhint: `proxy doctor` prints the fix"
-            ));
-            Ok(Exit::Usage)
-        }
-    }
+    })
 }
 
 /// The reviews that the digests name: the whole list, or definitions in it.
-fn choose(
-    list: &[&Review],
-    meant: &[&Review],
+fn choose<'r>(
+    list: &[&'r ReviewRow],
+    meant: &[&'r ReviewRow],
     digests: &[String],
-) -> Result<Vec<ShownDefinition>, String> {
-    let whole = ShownDefinition::digest_of_list(meant.iter().map(|it| &it.shown));
-    let mut chosen: Vec<ShownDefinition> = Vec::new();
+) -> Result<Vec<&'r ReviewRow>, String> {
+    let whole = digest_of(meant);
+    let mut chosen: Vec<&ReviewRow> = Vec::new();
     for digest in digests {
-        let is_named = |it: &&&Review| *digest == whole || it.shown.digest == *digest;
-        let named: Vec<&Review> = meant.iter().filter(is_named).copied().collect();
+        let is_named = |it: &&&ReviewRow| *digest == whole || it.digest == *digest;
+        let named: Vec<&ReviewRow> = meant.iter().filter(is_named).copied().collect();
         if named.is_empty() {
-            let mut refused = list.iter().filter(|it| it.is_refused);
-            return Err(match refused.find(|it| it.shown.digest == *digest) {
+            let mut refused = list.iter().filter(|it| it.state == REFUSED);
+            return Err(match refused.find(|it| it.digest == *digest) {
                 Some(it) => format!(
                     "error: {} was refused; to decide again, name it\nhint: proxy review {} {}",
-                    it.shown.name(),
-                    it.shown.server,
-                    printable::quote_word(&own_name(&it.shown.subject))
+                    it.name,
+                    it.server,
+                    printable::quote_word(own_name(it))
                 ),
-                None => stale(&format!("the definition with the digest {digest}")),
+                None => format!(
+                    "error: nothing was decided: the definition with the digest {digest} changed or was decided \
+                     since it was printed\nhint: `proxy review` prints the present definitions"
+                ),
             });
         }
         for it in named {
-            if !chosen.contains(&it.shown) {
-                chosen.push(it.shown.clone());
+            if !chosen.contains(&it) {
+                chosen.push(it);
             }
         }
     }
     Ok(chosen)
 }
 
-fn stale(what: &str) -> String {
-    format!(
-        "error: nothing was decided: {what} changed or was decided since it was printed\nhint: `proxy review` \
-         prints the present definitions"
-    )
+/// The name of a tool on its server; of anything else its subject.
+fn own_name(review: &ReviewRow) -> &str {
+    let tool = review.subject.strip_prefix("tool ");
+    tool.unwrap_or(&review.subject)
 }
 
-fn own_name(subject: &Subject) -> String {
-    match subject {
-        Subject::Tool(tool) => tool.clone(),
-        other => other.to_string(),
-    }
-}
-
-fn state_of(review: &Review) -> &'static str {
-    match (review.is_refused, review.is_changed) {
-        (true, _) => "refused",
-        (false, true) => "changed",
-        (false, false) => "new",
-    }
-}
-
-fn text_of(review: &Review) -> String {
+fn text_of(review: &ReviewRow) -> String {
     // Names are the servers' texts.
-    let name = printable::one_line(&review.shown.name());
-    let mut lines = vec![format!("{name}: {}", state_of(review))];
-    lines.push(format!("  digest {}", review.shown.digest));
+    let name = printable::one_line(&review.name);
+    let mut lines = vec![format!("{name}: {}", review.state)];
+    lines.push(format!("  digest {}", review.digest));
     let signs = review.signs.iter();
     lines.extend(signs.map(|sign| wrap(&format!("  ! {sign}"), 2)));
     let before = review.before.as_deref();

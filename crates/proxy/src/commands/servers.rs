@@ -5,9 +5,10 @@ use clap_complete::ArgValueCompleter;
 use gateway::shell::Verb;
 
 use super::{
+    api::with_api,
     request,
     route::{find_route, read_status},
-    with_gateway, with_surveyed_gateway,
+    with_surveyed_gateway,
 };
 use crate::{
     cli::{complete::complete_servers, global::Global},
@@ -97,9 +98,7 @@ impl ServersArgs {
             None if self.tokens => with_surveyed_gateway(global, async |gateway| {
                 tokens::print_tokens(gateway, global.json, self.by_tool, self.price).await
             }),
-            None => with_gateway(global, async |gateway| {
-                Ok(table::print_servers(gateway, global).await)
-            }),
+            None => with_api(global, async |api| table::print_servers(api, global).await),
         }
     }
 }

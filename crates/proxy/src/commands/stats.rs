@@ -1,12 +1,16 @@
 //! `proxy stats`: statistics of the last days, and the counts of calls that search learns from.
 
 use clap::Args;
-use files::clock::now_ms;
+use daemon::page::ApiRequest;
 use gateway::Gateway;
+use page::FiguresAnswer;
 use serde_json::json;
-use telemetry::{By, CallFigures, Figures, FirstUses};
+use telemetry::{CallFigures, Figures, FirstUses};
 
-use super::with_gateway;
+use super::{
+    api::{Api, path, with_api},
+    with_gateway,
+};
 use crate::{
     cli::global::Global,
     exit::Exit,
@@ -58,12 +62,24 @@ enum GroupBy {
     Day,
 }
 
+impl GroupBy {
+    /// Returns the name in the API.
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Tool => "tool",
+            Self::Server => "server",
+            Self::Client => "client",
+            Self::Day => "day",
+        }
+    }
+}
+
 impl StatsArgs {
     pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
+        if !self.learned {
+            return with_api(global, async |api| self.print(api, global).await);
+        }
         with_gateway(global, async |gateway| {
-            if !self.learned {
-                return self.print(gateway, global);
-            }
             if self.reset {
                 gateway.catalog.usage.reset()?;
                 gateway.catalog.feedback.reset()?;
@@ -75,34 +91,35 @@ impl StatsArgs {
         })
     }
 
-    fn print(&self, gateway: &Gateway, global: &Global) -> anyhow::Result<Exit> {
-        let by = match self.by {
-            GroupBy::Tool => By::Tool,
-            GroupBy::Server => By::Server,
-            GroupBy::Client => By::Client,
-            GroupBy::Day => By::Day,
+    async fn print(&self, api: &mut Api, global: &Global) -> anyhow::Result<Exit> {
+        let query = [
+            ("by", Some(self.by.as_str().to_owned())),
+            ("days", Some(self.days.to_string())),
+            ("top", Some(self.top.to_string())),
+        ];
+        let request = ApiRequest::get(path("/api/v1/figures", &query));
+        let answer = match api.ask::<FiguresAnswer>(request).await? {
+            Ok(answer) => answer,
+            Err(failure) => {
+                failure.say();
+                return Ok(Exit::Nothing);
+            }
         };
-        if !gateway.settings().keeps_stats {
+        let figures = &answer.value;
+        if !figures.is_on {
             report::say(
                 "statistics are off: `stats.enabled = false`; these are of the time before",
             );
         }
         if global.json {
-            report::print_json(&page::figures_json(gateway, by, self.days, self.top)?);
+            report::print_json(&answer.json);
             return Ok(Exit::Success);
         }
-        let folder = gateway.settings().state_dir.join("stats");
-        let figures = telemetry::read_stats(&folder, by, self.days, now_ms())?;
-        report::print_data(&text_of(&figures, self.top));
-        let json = page::figures_json(gateway, by, self.days, self.top)?;
-        let categories = json["categories"].as_array().into_iter().flatten();
-        let categories = categories.map(|it| {
-            let name = it["name"].as_str().unwrap_or_default();
-            format!("{name} {}", it["calls"])
-        });
+        report::print_data(&text_of(figures, self.top));
+        let categories = figures.categories.iter();
+        let categories = categories.map(|it| format!("{} {}", it.name, it.calls));
         let categories = categories.collect::<Vec<_>>().join(", ");
         report::print_data(&wrap(&format!("calls by category: {categories}"), 2));
-        report::say("calls of the last 10 seconds may be missing; `proxy audit` lists them");
         Ok(Exit::Success)
     }
 }
@@ -127,7 +144,8 @@ fn print_learned(gateway: &Gateway, global: &Global) {
     report::print_data(&lines.join("\n"));
 }
 
-fn text_of(figures: &Figures, top: usize) -> String {
+fn text_of(answer: &FiguresAnswer, top: usize) -> String {
+    let figures = &answer.figures;
     let most = figures.lines.iter().map(|line| line.calls).max();
     let most = most.unwrap_or(0).max(1);
     let bar = |line: &CallFigures| {
@@ -147,7 +165,7 @@ fn text_of(figures: &Figures, top: usize) -> String {
             bar,
         ]
     };
-    let shown = figures.lines.iter().take(top);
+    let shown = figures.lines.iter();
     let mut rows: Vec<_> = shown.map(|line| row(line, bar(line))).collect();
     rows.push(row(&figures.total, String::new()));
     let head = [
@@ -163,9 +181,9 @@ fn text_of(figures: &Figures, top: usize) -> String {
     ];
     let table = render_table(head, rows);
     let mut lines = Vec::new();
-    let left = figures.lines.len().saturating_sub(top);
-    if left > 0 {
-        lines.push(format!("and {left} more: --top {}", figures.lines.len()));
+    if answer.more > 0 {
+        let all = figures.lines.len() + answer.more;
+        lines.push(format!("and {} more: --top {all}", answer.more));
     }
     let codes = figures.total.errors.iter();
     let codes: Vec<String> = codes
@@ -174,11 +192,13 @@ fn text_of(figures: &Figures, top: usize) -> String {
     if !codes.is_empty() {
         lines.push(format!("errors: {}", codes.join(", ")));
     }
-    let (sessions, saved) = (figures.sessions, figures.tokens_saved);
-    let cut = figures.total.tokens_cut;
-    let (scripts, left) = (figures.scripts, figures.script_tokens_saved);
     lines.push(format!(
-        "saved, about: {saved} tokens of definitions in {sessions} sessions, {cut} of results that were cut, {left} that scripts ({scripts}) read and did not answer"
+        "saved, about: {} tokens of definitions in {} sessions, {} of results that were cut, {} that scripts ({}) read and did not answer",
+        figures.tokens_saved,
+        figures.sessions,
+        figures.total.tokens_cut,
+        figures.script_tokens_saved,
+        figures.scripts
     ));
     if figures.total.redacted > 0 {
         lines.push(format!(
@@ -186,13 +206,12 @@ fn text_of(figures: &Figures, top: usize) -> String {
             figures.total.redacted
         ));
     }
-    let searches = &figures.searches;
     lines.push(format!(
         "searches: {}, {} without a hit",
-        searches.count, searches.misses
+        figures.searches.count, figures.searches.misses
     ));
-    let asked = searches.asked.iter().take(MISSES_MAX);
-    lines.extend(asked.map(|(words, count)| format!("  {count} {words}")));
+    let asked = figures.searches.asked.iter().take(MISSES_MAX);
+    lines.extend(asked.map(|it| format!("  {} {}", it.count, it.words)));
     lines.extend(lines_of_uses(figures, top));
     format!("{table}\n{}", wrap(&lines.join("\n"), 2))
 }

@@ -8,6 +8,7 @@ use daemon::status::{
     ClientStatus, DaemonStatus, HttpStatus, ServerStatus, SharingStatus, TraceStatus,
 };
 use gateway::LoginStatus;
+use page::Status;
 use printable::group_digits;
 use serde_json::json;
 use tokio::time::timeout;
@@ -68,7 +69,10 @@ pub(super) fn print_status(global: &Global, watch: Option<u64>) -> anyhow::Resul
 
 fn print(daemons: &[DaemonStatus], as_json: bool) -> Exit {
     if as_json {
-        report::print_json(&json!({"daemons": daemons}));
+        let status = Status {
+            daemons: daemons.to_vec(),
+        };
+        report::print_json(&json!(status));
     } else {
         let texts: Vec<String> = daemons.iter().map(render).collect();
         if !texts.is_empty() {

@@ -101,6 +101,11 @@ pub(super) fn body(
     if !call.transport.is_empty() {
         add("transport", call.transport.into());
     }
+    for (key, name) in [("run", &call.run), ("parent", &call.parent)] {
+        if let Some(name) = name {
+            add(key, text(name));
+        }
+    }
     add("server", text(&call.server));
     let name = if call.name.contains("://") {
         // An address may hold a password.

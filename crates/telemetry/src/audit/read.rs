@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{
     anchor::{Anchor, anchor_path},
     line::{BEGINNING, digest_of, followed, number_in, split_line},
-    segments::{LOCK, list_segments, segment_path},
+    segments::{LOCK, list_segments, segment_number, segment_path},
 };
 use files::clock::show_time;
 
@@ -30,6 +30,8 @@ pub struct Filter {
     pub slow_ms: Option<u64>,
     /// Only calls that failed: errors, refusals and cancelled calls.
     pub failures: bool,
+    /// Only lines with a smaller number.
+    pub before: Option<u64>,
 }
 
 impl Filter {
@@ -47,6 +49,7 @@ impl Filter {
         let is_late =
             since.is_none_or(|since| line["at"].as_str().is_some_and(|at| at >= since.as_str()));
         is_late
+            && (self.before).is_none_or(|before| line["n"].as_u64().is_some_and(|n| n < before))
             && is("client", &self.client)
             && self.fits_caller(line["caller"].as_str().unwrap_or_default())
             && is("server", &self.server)
@@ -84,7 +87,11 @@ pub fn read_newest(
     mut take: impl FnMut(Value) -> bool,
 ) -> io::Result<()> {
     let since = filter.since_ms.map(show_time);
+    let is_before = |first: u64| filter.before.is_none_or(|before| first < before);
     for segment in list_segments(folder)?.iter().rev() {
+        if !segment_number(segment).is_some_and(is_before) {
+            continue;
+        }
         let text = std::fs::read(segment)?;
         for line in text.rsplit(|byte| *byte == b'\n') {
             let line: Option<Value> = serde_json::from_slice(line).ok();

@@ -6,6 +6,9 @@ use std::{
     path::Path,
 };
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::{
     day::{CallCounts, Day, FirstUses, OTHERS, RowKey},
     list::list,
@@ -26,30 +29,31 @@ pub enum By {
 }
 
 /// The statistics of some days.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Figures {
     /// One line per group, the most calls first; days are in order.
     pub lines: Vec<CallFigures>,
     /// The total of all lines.
     pub total: CallFigures,
     /// The searches.
+    #[serde(flatten)]
     pub searches: Searches,
     /// The number of clients that connected.
     pub sessions: u64,
     /// The first use of each of the three tools in the sessions of each client.
     pub first_uses: BTreeMap<String, BTreeMap<String, FirstUses>>,
     /// The tokens of tool definitions that clients were not sent.
+    #[serde(rename = "tokens_saved_by_definitions")]
     pub tokens_saved: u64,
-    /// The same tokens and those that scripts saved, by day.
-    pub saved_by_day: BTreeMap<String, u64>,
     /// The number of scripts that ran.
     pub scripts: u64,
     /// The tokens that the calls of scripts returned and the scripts did not.
+    #[serde(rename = "tokens_saved_by_scripts")]
     pub script_tokens_saved: u64,
 }
 
 /// Calls that are counted together. Tokens are estimated from bytes.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CallFigures {
     /// The name of the group.
     pub name: String,
@@ -71,17 +75,32 @@ pub struct CallFigures {
     pub cuts: u64,
     /// The number of texts in results that were redacted.
     pub redacted: u64,
+    /// Of a day: the tokens that definitions and scripts saved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_saved: Option<u64>,
 }
 
 /// Searches of all clients.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Searches {
     /// The number of searches.
+    #[serde(rename = "searches")]
     pub count: u64,
     /// The number of searches that found nothing.
+    #[serde(rename = "searches_without_hit")]
     pub misses: u64,
-    /// The words of searches that found nothing, the most frequent first.
-    pub asked: Vec<(String, u64)>,
+    /// Searches that found nothing, the most frequent first.
+    #[serde(rename = "asked_without_hit")]
+    pub asked: Vec<AskedWords>,
+}
+
+/// The words of a search that found nothing.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AskedWords {
+    /// The words.
+    pub words: String,
+    /// The number of such searches.
+    pub count: u64,
 }
 
 /// Reads the statistics of the last days, including today; empty if there is no folder. A file that is
@@ -92,6 +111,7 @@ pub fn read(folder: &Path, by: By, days: u64, now_ms: u64) -> io::Result<Figures
     let mut total = CallCounts::default();
     let mut figures = Figures::default();
     let mut asked: BTreeMap<String, u64> = BTreeMap::new();
+    let mut saved_by_day: BTreeMap<String, u64> = BTreeMap::new();
     for (name, path) in list(folder)? {
         if name < oldest {
             continue;
@@ -107,7 +127,7 @@ pub fn read(folder: &Path, by: By, days: u64, now_ms: u64) -> io::Result<Figures
         figures.script_tokens_saved += day.script_tokens_saved;
         let of_sessions = day.sessions.values().map(|it| it.tokens_saved);
         let saved = day.script_tokens_saved + of_sessions.sum::<u64>();
-        figures.saved_by_day.insert(name.clone(), saved);
+        saved_by_day.insert(name.clone(), saved);
         for (words, count) in day.asked {
             *asked.entry(words).or_default() += count;
         }
@@ -125,16 +145,22 @@ pub fn read(folder: &Path, by: By, days: u64, now_ms: u64) -> io::Result<Figures
         .into_iter()
         .map(|(name, row)| CallFigures::of(&name, row));
     figures.lines = lines.collect();
-    if by != By::Day {
+    if by == By::Day {
+        for line in &mut figures.lines {
+            line.tokens_saved = Some(saved_by_day.get(&line.name).copied().unwrap_or(0));
+        }
+    } else {
         figures
             .lines
             .sort_by_key(|line| std::cmp::Reverse(line.calls));
     }
-    figures.searches.asked = asked.into_iter().collect();
+    let asked = asked.into_iter();
+    let asked = asked.map(|(words, count)| AskedWords { words, count });
+    figures.searches.asked = asked.collect();
     figures
         .searches
         .asked
-        .sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        .sort_by_key(|it| std::cmp::Reverse(it.count));
     Ok(figures)
 }
 
@@ -174,6 +200,7 @@ impl CallFigures {
             tokens_cut: row.tokens_cut,
             cuts: row.cuts,
             redacted: row.redacted,
+            tokens_saved: None,
         }
     }
 

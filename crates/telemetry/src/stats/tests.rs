@@ -1,6 +1,6 @@
 use std::fs;
 
-use super::{By, DAYS_KEPT, Stats, list, list_clients, read};
+use super::{AskedWords, By, DAYS_KEPT, Stats, list, list_clients, read};
 use crate::record::{CallRecord, Event};
 
 const DAY_MS: u64 = 86_400_000;
@@ -82,7 +82,11 @@ fn what_several_processes_counted_is_added_up() {
     assert_eq!((total.p50_us, total.p95_us), (Some(1_000), Some(1_000)));
     let clients = list_clients(folder.path()).unwrap();
     assert_eq!(Vec::from_iter(clients), ["codex", "cursor"]);
-    assert_eq!(figures.searches.asked, [("fly home".to_owned(), 2)]);
+    let expected = AskedWords {
+        words: "fly home".to_owned(),
+        count: 2,
+    };
+    assert_eq!(figures.searches.asked, [expected]);
     assert_eq!((figures.sessions, figures.tokens_saved), (2, 1_000));
     assert_eq!((figures.scripts, figures.script_tokens_saved), (2, 1_800));
     let uses = &figures.first_uses["codex"];

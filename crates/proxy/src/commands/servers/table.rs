@@ -1,169 +1,51 @@
 //! `proxy servers`: every configured server, and its state.
 
+use daemon::page::ApiRequest;
 use files::clock::{now_s, show_age};
-use std::{collections::BTreeSet, sync::Arc};
-
-use daemon::status::RunState;
-use gateway::{Gateway, LoginStatus, describe_login};
+use page::{ServerRow, Servers};
 use printable::group_digits;
-use registry::ToolUsage;
-use serde_json::{Value, json};
-use tool::ServerName;
 
 use crate::{
     cli::global::Global,
-    commands::{
-        route::{find_route, read_status},
-        status::render_login,
-    },
+    commands::{api::Api, status::render_login},
     exit::Exit,
     report,
     table::{render_table, wrap},
 };
 
-pub(super) async fn print_servers(gateway: &Arc<Gateway>, global: &Global) -> Exit {
-    let settings = gateway.settings();
-    let files = settings.private_files();
-    let catalog = gateway.catalog.registry.catalog();
-    let damaged = gateway.catalog.registry.list_damaged();
-    let damage_of = |server: &ServerName| {
-        let (_, why) = damaged.iter().find(|(name, _)| name == server)?;
-        Some(format!("its snapshot is damaged ({why})"))
+pub(super) async fn print_servers(api: &mut Api, global: &Global) -> anyhow::Result<Exit> {
+    let answer = api
+        .ask::<Servers>(ApiRequest::get("/api/v1/servers"))
+        .await?;
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(failure) => {
+            failure.say();
+            return Ok(Exit::Nothing);
+        }
     };
-    let running = list_running(global).await;
-    let usage = gateway.catalog.usage.calls();
-    let now = now_s();
-    let rows: Vec<ServerRow> = settings
-        .servers
-        .iter()
-        .map(|server| {
-            let name = server.spec.name.to_string();
-            let known = catalog
-                .servers
-                .iter()
-                .find(|it| it.name == server.spec.name);
-            ServerRow {
-                is_enabled: server.enabled,
-                calls: UsageSum::of(&name, &usage),
-                category: known.map(|it| it.category.clone()).unwrap_or_default(),
-                tools: known.map_or(0, |it| it.tools),
-                tokens: known.map_or(0, |it| it.tokens),
-                was_asked: known.is_some_and(|it| it.surveyed_at.is_some()),
-                failure: known
-                    .and_then(|it| it.stale.as_ref().map(ToString::to_string))
-                    .or_else(|| damage_of(&server.spec.name))
-                    .map(|why| SurveyFailed {
-                        why,
-                        is_running: running.contains(&name),
-                    }),
-                needs_login: gateway.catalog.needs_login(
-                    &server.spec.name,
-                    known.is_some_and(|it| it.stale.is_some()),
-                ),
-                log: gateway
-                    .catalog
-                    .has_log(&server.spec.name)
-                    .then(|| format!("proxy log {name}, then ")),
-                login: describe_login(server, &files),
-                name,
-            }
-        })
-        .collect();
+    let rows = answer.value.servers;
     if global.json {
-        let servers: Vec<Value> = rows.iter().map(ServerRow::json).collect();
-        report::print_json(&json!({"servers": servers}));
+        report::print_json(&answer.json);
     } else if !rows.is_empty() {
-        report::print_data(&render(&rows, now));
+        report::print_data(&render(&rows, now_s()));
     }
-    let new = rows
-        .iter()
-        .any(|it| it.is_enabled && it.state() == "not asked yet");
+    let new = rows.iter().any(|it| it.state == "not asked yet");
     if new && !global.json {
         report::say("hint: `proxy reindex` asks those that were not asked yet for their tools");
     }
     if rows.is_empty() {
         report::say("no servers; add one: proxy add NAME -- COMMAND, or: proxy add NAME URL");
-        return Exit::Nothing;
+        return Ok(Exit::Nothing);
     }
-    Exit::Success
+    Ok(Exit::Success)
 }
 
-/// The servers that run in a daemon of this configuration.
-async fn list_running(global: &Global) -> BTreeSet<String> {
-    let Ok(Ok(route)) = find_route(global) else {
-        return BTreeSet::new();
-    };
-    let daemons = read_status(&route).await.unwrap_or_default();
-    let servers = daemons.into_iter().flat_map(|it| it.servers);
-    let ready = servers.filter(|it| it.state == RunState::Ready);
-    ready.map(|it| it.name).collect()
-}
-
-struct ServerRow {
-    name: String,
-    is_enabled: bool,
-    category: String,
-    tools: usize,
-    tokens: u64,
-    was_asked: bool,
-    failure: Option<SurveyFailed>,
-    needs_login: bool,
-    /// The command that shows the server's log, if the server has written anything.
-    log: Option<String>,
-    calls: UsageSum,
-    login: Option<LoginStatus>,
-}
-
-/// The last survey returned no list of tools.
-struct SurveyFailed {
-    why: String,
-    /// True if a daemon has a process of the server that answers.
-    is_running: bool,
-}
-
-#[derive(Default)]
-struct UsageSum {
-    count: u64,
-    last: Option<u64>,
-}
-
-impl UsageSum {
-    fn of(server: &str, usage: &[ToolUsage]) -> Self {
-        let is_of = |it: &&ToolUsage| it.tool.split_once('/').is_some_and(|(it, _)| it == server);
-        usage
-            .iter()
-            .filter(is_of)
-            .fold(Self::default(), |sum, it| Self {
-                count: sum.count + it.ok + it.failed,
-                last: sum.last.max(it.last),
-            })
-    }
-}
-
-impl ServerRow {
-    fn state(&self) -> &'static str {
-        match (self.is_enabled, &self.failure, self.was_asked) {
-            (false, ..) => "off",
-            (true, ..) if self.needs_login => "login required",
-            (true, Some(failed), _) if failed.is_running => "stale",
-            (true, Some(_), _) => "failed",
-            (true, None, true) => "on",
-            (true, None, false) => "not asked yet",
-        }
-    }
-
-    fn json(&self) -> Value {
-        json!({
-            "name": self.name,
-            "state": self.state(),
-            "category": self.category,
-            "tools": self.tools,
-            "tokens": self.tokens,
-            "calls": self.calls.count,
-            "last_used_at": self.calls.last,
-            "failure": self.failure.as_ref().map(|it| &it.why),
-            "login": self.login,
-        })
+/// The states that need nobody are one.
+fn show_state(row: &ServerRow) -> &str {
+    match &*row.state {
+        "ready" | "starting" | "stopped" => "on",
+        state => state,
     }
 }
 
@@ -181,12 +63,11 @@ fn render(rows: &[ServerRow], now: u64) -> String {
         let count = |count: u64| group_digits(usize::try_from(count).unwrap_or(usize::MAX));
         [
             row.name.clone(),
-            row.state().to_owned(),
+            show_state(row).to_owned(),
             count(row.tools as u64),
             count(row.tokens),
-            count(row.calls.count),
-            row.calls
-                .last
+            count(row.calls_all),
+            row.last_used_at
                 .map_or_else(|| "-".to_owned(), |last| show_age(now.saturating_sub(last))),
             row.category.clone(),
         ]
@@ -198,92 +79,73 @@ fn render(rows: &[ServerRow], now: u64) -> String {
     if !logins.is_empty() {
         lines.push(wrap(&format!("\n{}", logins.join("\n")), 2));
     }
-    for row in rows.iter().filter(|row| row.is_enabled) {
-        if let Some(SurveyFailed { why, is_running }) = &row.failure {
-            let name = &row.name;
-            let log = row.log.as_deref().unwrap_or_default();
-            let text = if row.needs_login {
-                format!("{name}: {why}\n  next: proxy login {name}")
-            } else if *is_running {
-                // The daemon repeats the survey of a running server.
-                format!("{name}: it runs, but its list of tools is from an earlier survey: {why}")
-            } else {
-                format!("{name}: {why}\n  next: {log}proxy reindex {name}")
-            };
-            lines.push(wrap(&format!("\n{text}"), 2));
+    for row in rows.iter().filter(|row| row.enabled) {
+        if let Some(why) = &row.why {
+            lines.push(wrap(&format!("\n{}", render_failure(row, why)), 2));
         }
     }
     lines.join("\n")
 }
 
+fn render_failure(row: &ServerRow, why: &str) -> String {
+    let name = &row.name;
+    let log = if row.has_log {
+        format!("proxy log {name}, then ")
+    } else {
+        String::new()
+    };
+    match &*row.state {
+        "login required" => format!("{name}: {why}\n  next: proxy login {name}"),
+        // The daemon repeats the survey of a running server.
+        "stale" => {
+            format!("{name}: it runs, but its list of tools is from an earlier survey: {why}")
+        }
+        _ => format!("{name}: {why}\n  next: {log}proxy reindex {name}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
-    use registry::ToolUsage;
+    use page::ServerRow;
 
-    use super::{ServerRow, SurveyFailed, UsageSum, render};
+    use super::render;
 
-    fn failed(why: &str, is_running: bool) -> SurveyFailed {
-        let why = why.to_owned();
-        SurveyFailed { why, is_running }
-    }
-
-    fn row(name: &str) -> ServerRow {
+    fn row(name: &str, state: &'static str) -> ServerRow {
         ServerRow {
-            log: Some(format!("proxy log {name}, then ")),
             name: name.to_owned(),
-            is_enabled: true,
+            state: state.into(),
+            enabled: state != "off",
             category: "files".to_owned(),
             tools: 12,
             tokens: 1_234,
-            was_asked: true,
-            failure: None,
-            needs_login: false,
-            calls: UsageSum::default(),
-            login: None,
+            has_log: true,
+            ..ServerRow::default()
         }
     }
 
     #[test]
     fn servers_read_as_a_table() {
-        let usage = |tool: &str, ok, failed, last| ToolUsage {
-            tool: tool.to_owned(),
-            ok,
-            failed,
-            last,
+        let failed = |name, state, why: &str| ServerRow {
+            why: Some(why.to_owned()),
+            ..row(name, state)
         };
-        let usage = [
-            usage("git/log", 3, 1, Some(100)),
-            usage("git/diff", 1, 0, Some(7_000)),
-            usage("github/list", 9, 0, None),
-        ];
         let rows = [
             ServerRow {
-                calls: UsageSum::of("git", &usage),
-                ..row("git")
+                calls_all: 5,
+                last_used_at: Some(7_000),
+                ..row("git", "stopped")
             },
+            row("old", "off"),
             ServerRow {
-                is_enabled: false,
-                ..row("old")
-            },
-            ServerRow {
-                failure: Some(failed("`npx` was not found", false)),
                 tools: 0,
-                ..row("db")
+                ..failed("db", "failed", "`npx` was not found")
             },
+            failed("linear", "login required", "HTTP 401 Unauthorized"),
+            failed("slow", "stale", "no answer within 30 s"),
             ServerRow {
-                failure: Some(failed("HTTP 401 Unauthorized", false)),
-                needs_login: true,
-                ..row("linear")
-            },
-            ServerRow {
-                failure: Some(failed("no answer within 30 s", true)),
-                ..row("slow")
-            },
-            ServerRow {
-                was_asked: false,
                 category: String::new(),
-                ..row("new")
+                ..row("new", "not asked yet")
             },
         ];
         assert_snapshot!(render(&rows, 14_300), @"

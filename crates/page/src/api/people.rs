@@ -1,0 +1,87 @@
+//! The work of a person: answers to questions, and proposals that a person accepts in a terminal.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::answer::{Done, Empty};
+use crate::{
+    error::ApiError,
+    proposals::Proposal,
+    routes::{Call, Nothing},
+};
+
+/// An answer to a question, as MCP has it.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct QuestionAnswer {
+    action: AnswerAction,
+    /// The values of the form, if it is accepted.
+    content: Option<Map<String, Value>>,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum AnswerAction {
+    Accept,
+    Decline,
+    Cancel,
+}
+
+/// A server that is a program.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ProposedServer {
+    /// The name; without it, one made from the command.
+    name: Option<String>,
+    /// The command, quoted as for a shell. Nothing in it is expanded.
+    command: String,
+}
+
+pub(crate) async fn answer(call: Call<Nothing, QuestionAnswer>) -> Result<Done, ApiError> {
+    let QuestionAnswer { action, content } = call.body;
+    let (word, done) = match action {
+        AnswerAction::Accept => ("accept", "the question was answered"),
+        AnswerAction::Decline => ("decline", "the question was declined"),
+        AnswerAction::Cancel => ("cancel", "the question was cancelled"),
+    };
+    let content = content.filter(|_| word == "accept");
+    let questions = &call.page.daemon.gateway.clients.questions;
+    let id = call.path[0].parse().ok();
+    let is_answered = id.is_some_and(|id| questions.answer(id, word, content));
+    if is_answered {
+        return Ok(Done::new(done));
+    }
+    Err(ApiError::not_found(
+        "the question was answered or withdrawn already",
+    ))
+}
+
+pub(crate) async fn propose(call: Call<Nothing, ProposedServer>) -> Result<Proposal, ApiError> {
+    let ProposedServer { name, command } = call.body;
+    let words = printable::split_words(&command);
+    let words = words.ok_or_else(|| ApiError::invalid("a quote is not closed").at("command"))?;
+    if words.is_empty() {
+        return Err(ApiError::invalid("a program is missing").at("command"));
+    }
+    if words.iter().any(|it| it.chars().any(printable::is_hidden)) {
+        let why = "the command has characters that nobody sees";
+        return Err(ApiError::invalid(why).at("command"));
+    }
+    let configure = call.page.configure.clone();
+    let name = name.filter(|it| !it.is_empty());
+    let checking = tokio::task::spawn_blocking(move || {
+        let name = configure.check_program(name.as_deref(), &words)?;
+        Ok::<_, ApiError>((name, words))
+    });
+    let (name, words) = checking.await.map_err(anyhow::Error::from)??;
+    Ok(call.page.proposals.add(name, words))
+}
+
+pub(crate) async fn take(call: Call<Nothing, Empty>) -> Result<Proposal, ApiError> {
+    let taken = call.page.proposals.take(&call.path[0]);
+    taken.ok_or_else(|| {
+        let why = "there is no such proposal: it was used, has expired, or ended with its daemon";
+        ApiError::not_found(why).next("propose it again on the page, or: proxy add NAME -- COMMAND")
+    })
+}

@@ -1,0 +1,347 @@
+//! Collects the state from the gateway.
+
+use std::{
+    borrow::Cow,
+    collections::BTreeMap,
+    sync::{Arc, Weak},
+};
+
+use daemon::{page::PageDaemon, status::describe_client};
+use files::clock::to_s;
+use fleet::{Launch, RunState, ServerState};
+use gateway::{Gateway, LoginStatus, ServerSettings, Settings, describe_login};
+use registry::{CatalogServer, ServerCatalog, ToolUsage};
+use tokio::time::Instant;
+use tool::ServerName;
+
+use crate::{
+    attention::{
+        Attention, add_idle_rules, add_mistakes, add_other_questions, add_questions, add_reviews,
+        add_server,
+    },
+    limits::LOOK_CLOSELY_EVERY,
+    logins::{LoginAttempt, Logins},
+    minutes::Minutes,
+    page_state::PageState,
+    state::{CountRow, DaemonRow, ProcessRow, RunningRow, ServerRow, State},
+};
+
+/// The state of a server that needs a login that it does not have.
+const LOGIN_REQUIRED: &str = "login required";
+
+/// Builds states, one after the other. Figures that cost more are kept for a moment.
+#[derive(Debug)]
+pub(crate) struct Builder {
+    daemon: PageDaemon,
+    logins: Arc<Logins>,
+    close: Option<CloseLook>,
+    minutes: Minutes,
+    /// The numbers of the configuration and of the catalog.
+    numbers: (u64, u64),
+    /// True if every snapshot is read to see if it is damaged.
+    proves_snapshots: bool,
+}
+
+/// The figures that are read now and then, or when the configuration or the catalog changed.
+#[derive(Debug)]
+struct CloseLook {
+    at: Instant,
+    settings: Weak<Settings>,
+    catalog: Weak<ServerCatalog>,
+    mistakes: Option<String>,
+    daemon: DaemonRow,
+    /// The memory of a server by process id.
+    memory: BTreeMap<u32, u64>,
+    usage: BTreeMap<String, (u64, Option<u64>)>,
+    /// The login of a server, whether it needs one, and whether it has a log.
+    logins: BTreeMap<ServerName, (Option<LoginStatus>, bool, bool)>,
+    damaged: Vec<(ServerName, String)>,
+    attention: Attention,
+}
+
+impl Builder {
+    /// Reads the calls of the last hour from the audit log. Blocks.
+    pub(crate) fn new(page: &PageState) -> Self {
+        let minutes = Minutes::read(&page.daemon.gateway);
+        Self {
+            minutes,
+            proves_snapshots: false,
+            ..Self::once(page)
+        }
+    }
+
+    /// Makes a builder of one state, without the calls of the last hour.
+    pub(crate) fn once(page: &PageState) -> Self {
+        Self {
+            daemon: page.daemon.clone(),
+            logins: Arc::clone(&page.logins),
+            close: None,
+            minutes: Minutes::default(),
+            numbers: (0, 0),
+            proves_snapshots: true,
+        }
+    }
+
+    /// Returns the state as it is now. Blocks for a moment.
+    pub(crate) fn build(&mut self) -> State {
+        let gateway = Arc::clone(&self.daemon.gateway);
+        let settings = gateway.settings();
+        let catalog = gateway.catalog.registry.catalog();
+        let close = self.look_closely(&settings, &catalog);
+        let states = gateway.servers.quick_states();
+        let clients = gateway.clients.list();
+        let names: BTreeMap<u64, String> = clients
+            .iter()
+            .filter_map(|it| Some((it.number, it.info()?.name.clone())))
+            .collect();
+        let mut state = State {
+            attention: close.attention.clone(),
+            ..State::default()
+        };
+        add_questions(&mut state.attention, &gateway, &states);
+        for server in &settings.servers {
+            let of = states.iter().filter(|it| it.name == server.spec.name);
+            let of: Vec<&ServerState> = of.collect();
+            let known = catalog
+                .servers
+                .iter()
+                .find(|it| it.name == server.spec.name);
+            let mut row = close.server(&gateway, server, known, &of, &names);
+            match self.logins.find(&row.name) {
+                Some(LoginAttempt::Waits(address)) => row.login_address = Some(address),
+                // It says more than the need for a login.
+                Some(LoginAttempt::Failed(why)) if row.state == LOGIN_REQUIRED => {
+                    row.why = Some(why);
+                }
+                _ => {}
+            }
+            for waiting in of {
+                add_other_questions(&mut state.attention, waiting);
+            }
+            add_server(&mut state.attention, &row);
+            state.servers.insert(row.name.clone(), row);
+        }
+        state.clients = clients
+            .iter()
+            .filter(|it| it.connection.transport != "shell")
+            .map(|it| (it.number.to_string(), describe_client(&settings, it)))
+            .collect();
+        state.running = list_running(&gateway);
+        let (calls, errors) = gateway.count_calls();
+        state.minutes = self.minutes.count((calls, errors));
+        let totals = CountRow { calls, errors };
+        state.totals.insert("totals".to_owned(), totals);
+        let daemon = close.daemon.clone();
+        state.daemon.insert("daemon".to_owned(), daemon);
+        self.close = Some(close);
+        state
+    }
+
+    /// Returns the figures of the last close look, or takes another.
+    fn look_closely(
+        &mut self,
+        settings: &Arc<Settings>,
+        catalog: &Arc<ServerCatalog>,
+    ) -> CloseLook {
+        let mistakes = self.daemon.gateway.config_mistakes();
+        let close = self.close.take();
+        let is_same = close.as_ref().map_or((false, false), |it| {
+            let is_same = std::ptr::eq(it.settings.as_ptr(), Arc::as_ptr(settings));
+            let is_known = std::ptr::eq(it.catalog.as_ptr(), Arc::as_ptr(catalog));
+            (is_same, is_known)
+        });
+        self.numbers.0 += u64::from(!is_same.0);
+        self.numbers.1 += u64::from(!is_same.1);
+        let close = close.filter(|it| {
+            let is_new = it.at.elapsed() < LOOK_CLOSELY_EVERY && it.mistakes == mistakes;
+            is_new && is_same == (true, true)
+        });
+        let mut close = close.unwrap_or_else(|| self.take_close_look(settings, catalog, mistakes));
+        (close.daemon.config_number, close.daemon.catalog_number) = self.numbers;
+        close
+    }
+
+    fn take_close_look(
+        &self,
+        settings: &Arc<Settings>,
+        catalog: &Arc<ServerCatalog>,
+        mistakes: Option<String>,
+    ) -> CloseLook {
+        let gateway = &self.daemon.gateway;
+        let status = (self.daemon.status)();
+        let servers = status.servers.iter();
+        let memory = servers
+            .filter_map(|it| Some((it.pid?, round(it.memory_bytes?))))
+            .collect();
+        let files = settings.private_files();
+        let logins = settings.servers.iter().map(|server| {
+            let name = &server.spec.name;
+            let known = catalog.servers.iter().find(|it| it.name == *name);
+            let is_stale = known.is_some_and(|it| it.stale.is_some());
+            let login = describe_login(server, &files);
+            let needed = gateway.catalog.needs_login(name, is_stale);
+            let has_log = gateway.catalog.has_log(name);
+            (name.clone(), (login, needed, has_log))
+        });
+        let registry = &gateway.catalog.registry;
+        let damaged = self.proves_snapshots.then(|| registry.list_damaged());
+        let pins = registry.pin_trouble().map(|it| it.to_string());
+        let mut attention = BTreeMap::new();
+        add_mistakes(&mut attention, mistakes.as_deref(), pins.as_deref());
+        add_reviews(&mut attention, gateway);
+        add_idle_rules(&mut attention, gateway);
+        CloseLook {
+            at: Instant::now(),
+            settings: Arc::downgrade(settings),
+            catalog: Arc::downgrade(catalog),
+            daemon: DaemonRow {
+                version: status.version,
+                pid: status.pid,
+                started_at: status.started_at,
+                config: status.config.display().to_string(),
+                state_dir: status.state_dir.display().to_string(),
+                memory_bytes: status.memory_bytes.map(round),
+                config_mistakes: mistakes.clone(),
+                pins,
+                is_leaving: status.is_leaving,
+                ..DaemonRow::default()
+            },
+            mistakes,
+            memory,
+            usage: sum_usage(&gateway.catalog.usage.calls()),
+            logins: logins.collect(),
+            damaged: damaged.unwrap_or_default(),
+            attention,
+        }
+    }
+}
+
+fn list_running(gateway: &Gateway) -> BTreeMap<String, RunningRow> {
+    let calls = gateway.running_calls().list().into_iter();
+    let rows = calls.map(|call| {
+        let row = RunningRow {
+            id: call.id,
+            tool: call.tool.clone(),
+            client: call.client.clone(),
+            transport: call.transport,
+            since_ms: call.since_ms,
+            parent: call.parent,
+        };
+        (call.id.to_string(), row)
+    });
+    rows.collect()
+}
+
+impl CloseLook {
+    fn server(
+        &self,
+        gateway: &Gateway,
+        server: &ServerSettings,
+        known: Option<&CatalogServer>,
+        states: &[&ServerState],
+        clients: &BTreeMap<u64, String>,
+    ) -> ServerRow {
+        let name = &server.spec.name;
+        let processes: Vec<ProcessRow> = states
+            .iter()
+            .map(|state| self.process(state, clients))
+            .collect();
+        let found = self.logins.get(name).cloned();
+        let (login, needed, has_log) = found.unwrap_or_default();
+        let needs_login = needed || gateway.servers.needs_login(name);
+        let failed = known.and_then(|it| it.stale.as_ref());
+        let damage = self.damaged.iter().find(|(it, _)| it == name);
+        let damage = damage.map(|(_, why)| format!("its snapshot is damaged ({why})"));
+        let survey_failure = failed.map(ToString::to_string).or(damage);
+        let is_stale = survey_failure.is_some();
+        let state = choose_state(server.enabled, needs_login, is_stale, known, states);
+        let mut last_error = processes.iter().filter(|it| it.state == "resting");
+        let last_error = last_error.find_map(|it| it.last_error.clone());
+        let usage = self.usage.get(name.as_str()).copied().unwrap_or_default();
+        ServerRow {
+            name: name.to_string(),
+            state: Cow::Borrowed(state),
+            why: last_error.or(survey_failure),
+            next_step: match state {
+                LOGIN_REQUIRED => Some(format!("proxy login {name}")),
+                "failed" | "stale" | "resting" => failed
+                    .and_then(|it| it.hint.clone())
+                    .or_else(|| Some(format!("proxy log {name}"))),
+                _ => None,
+            },
+            enabled: server.enabled,
+            is_remote: matches!(server.spec.launch, Launch::Remote { .. }),
+            category: known.map(|it| it.category.clone()).unwrap_or_default(),
+            tools: known.map_or(0, |it| it.tools),
+            tokens: known.map_or(0, |it| it.tokens),
+            calls: processes.iter().map(|it| it.calls).sum(),
+            errors: processes.iter().map(|it| it.errors).sum(),
+            calls_all: usage.0,
+            last_used_at: usage.1,
+            login,
+            login_address: None,
+            has_log,
+            starts: processes.iter().map(|it| it.starts).sum(),
+            memory_bytes: processes
+                .iter()
+                .filter_map(|it| it.memory_bytes)
+                .reduce(|a, b| a + b),
+            processes,
+        }
+    }
+
+    fn process(&self, state: &ServerState, clients: &BTreeMap<u64, String>) -> ProcessRow {
+        let own = state.clients.iter().filter_map(|it| clients.get(it));
+        let own: Vec<&str> = own.map(String::as_str).collect();
+        let last_error = state.last_error.as_ref();
+        ProcessRow {
+            client_name: (!own.is_empty()).then(|| own.join(", ")),
+            state: Cow::Borrowed(state.state.as_str()),
+            pid: state.pid,
+            memory_bytes: state.pid.and_then(|pid| self.memory.get(&pid).copied()),
+            protocol: state.revision.as_ref().map(|it| it.as_str().to_owned()),
+            starts: state.starts,
+            calls: state.calls,
+            errors: state.errors,
+            last_error: last_error.map(|(_, why)| why.clone()),
+            last_error_at: last_error.map(|(at, _)| to_s(*at)),
+        }
+    }
+}
+
+/// Rounds memory to MiB: smaller differences are no change.
+fn round(bytes: u64) -> u64 {
+    bytes >> 20 << 20
+}
+
+fn sum_usage(usage: &[ToolUsage]) -> BTreeMap<String, (u64, Option<u64>)> {
+    let mut sums: BTreeMap<String, (u64, Option<u64>)> = BTreeMap::new();
+    for tool in usage {
+        let server = tool.tool.split_once('/').map_or("", |(server, _)| server);
+        let sum = sums.entry(server.to_owned()).or_default();
+        *sum = (sum.0 + tool.ok + tool.failed, sum.1.max(tool.last));
+    }
+    sums
+}
+
+fn choose_state(
+    is_enabled: bool,
+    needs_login: bool,
+    is_stale: bool,
+    known: Option<&CatalogServer>,
+    states: &[&ServerState],
+) -> &'static str {
+    let has = |state: RunState| states.iter().any(|it| it.state == state);
+    let was_asked = known.is_some_and(|it| it.surveyed_at.is_some());
+    match () {
+        () if !is_enabled => "off",
+        () if needs_login => LOGIN_REQUIRED,
+        () if has(RunState::Ready) && is_stale => "stale",
+        () if has(RunState::Ready) => "ready",
+        () if has(RunState::Starting) => "starting",
+        () if has(RunState::Resting) => "resting",
+        () if is_stale => "failed",
+        () if was_asked => "stopped",
+        () => "not asked yet",
+    }
+}
