@@ -21,10 +21,10 @@ use crate::search::term::Term;
 use crate::search::values;
 use crate::search::weights::{
     COMPARED_PLACE, COMPARED_SHARE, CONFIDENCE_A_WORD, CONFIDENCE_MIN_LONG, CONFIDENCE_MIN_SHORT,
-    CONFIDENCE_NEAR, COVERAGE_NEAR, COVERED_WEIGHT, DEPRECATED, MEANT_SHARE_MIN, NAME_SPELT,
-    ODDS_BASE, ODDS_CONFIDENCE, ODDS_LEAD, ODDS_OFFERED, ODDS_SIZE, ODDS_SURE, OURS_COVERAGE_MIN,
-    OURS_SHARE_MIN, SCORE_SHARE_MIN, SERVER_ABOUT, SERVER_NAMED, SERVER_NEAR, SERVER_SIZE,
-    SERVER_SPELT, SURE, TEXTS_MIN, WORDS_WEIGHT,
+    CONFIDENCE_NEAR, COVERAGE_NEAR, COVERED_WEIGHT, DEPRECATED, LEAD_MAX, LEAD_OFFERED,
+    MEANT_SHARE_MIN, NAME_SPELT, ODDS_BASE, ODDS_CONFIDENCE, ODDS_LEAD, ODDS_OFFERED, ODDS_SIZE,
+    ODDS_SURE, OURS_COVERAGE_MIN, OURS_SHARE_MIN, SCORE_SHARE_MIN, SERVER_ABOUT, SERVER_NAMED,
+    SERVER_NEAR, SERVER_SIZE, SERVER_SPELT, SURE, TEXTS_MIN, WORDS_WEIGHT,
 };
 use crate::{Entry, Learned};
 
@@ -185,7 +185,7 @@ impl Ranking {
             return false;
         }
         if self.has_similar {
-            return self.odds(tools) >= ODDS_OFFERED;
+            return self.odds(tools) >= ODDS_OFFERED || is_ahead(tools);
         }
         let words = tools.iter().map(|tool| tool.words).max();
         let coverage = most(tools, |tool| tool.coverage);
@@ -207,7 +207,7 @@ impl Ranking {
         let texts = count(tools.len()) * self.texts_a_tool;
         ODDS_BASE
             + ODDS_CONFIDENCE * (best - self.confidence_min)
-            + ODDS_LEAD * (best - compared)
+            + ODDS_LEAD * (best - compared).min(LEAD_MAX)
             + ODDS_SIZE * texts.max(TEXTS_MIN).ln()
     }
 
@@ -388,6 +388,16 @@ fn coverage_min(terms: &[Term]) -> f32 {
     }
 }
 
+/// Returns true if one tool is clearly nearer than all others, though it may not be near.
+fn is_ahead(tools: &[Scored]) -> bool {
+    let [mut best, mut second] = [f32::NEG_INFINITY; 2];
+    for confidence in tools.iter().map(Scored::confidence) {
+        second = second.max(confidence.min(best));
+        best = best.max(confidence);
+    }
+    second.is_finite() && best - second >= LEAD_OFFERED
+}
+
 /// A tool with two words of a request is offered, whatever else the request says: a missed tool is worse
 /// than a wrong offer.
 const WORDS_THAT_FIT: u32 = 2;
@@ -409,4 +419,28 @@ fn count(things: usize) -> f32 {
 
 fn most(tools: &[Scored], number: impl Fn(&Scored) -> f32) -> f32 {
     tools.iter().map(number).fold(0.0, f32::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_is_ahead_if_all_others_are_far_behind() {
+        let check = |similar: &[f32], expected: bool| {
+            let tools = (0..).zip(similar).map(|(place, similar)| Scored {
+                similar: *similar,
+                coverage: 0.0,
+                ..Scored::plain(place)
+            });
+            let tools: Vec<Scored> = tools.collect();
+            assert_eq!(is_ahead(&tools), expected, "{similar:?}");
+        };
+        check(&[0.04, 0.24, 0.03], true);
+        check(&[0.24, 0.04], true);
+        check(&[0.24, 0.16, 0.23], false);
+        check(&[0.24, 0.24], false);
+        check(&[0.24], false);
+        check(&[], false);
+    }
 }

@@ -43,6 +43,11 @@ pub(super) const ODDS_BASE: f32 = 6.75;
 pub(super) const ODDS_CONFIDENCE: f32 = 25.5;
 pub(super) const ODDS_LEAD: f32 = -16.0;
 pub(super) const ODDS_SIZE: f32 = -1.0;
+/// A larger lead counts as this one: the only tool of a request ("read arXiv 1706.03762") is no worse for
+/// being the only one.
+pub(super) const LEAD_MAX: f32 = 0.25;
+/// The lead over all other tools from which the best is offered as a guess, whatever the odds.
+pub(super) const LEAD_OFFERED: f32 = 0.15;
 /// Fewer texts count as this many: the regression saw no smaller catalogue.
 pub(super) const TEXTS_MIN: f32 = 12.0;
 /// Odds from which tools are offered, and from which the offer is sure.

@@ -76,6 +76,23 @@ fn of_a_small_catalogue_the_nearest_tools_are_shown_where_none_fits() {
 }
 
 #[test]
+fn the_only_tool_of_a_request_is_sure_among_many_others() {
+    let folder = tempdir().unwrap();
+    let registry = understanding(folder.path(), &["papers", "many"]);
+    let many: Vec<String> = (0..200)
+        .map(|at| format!("song_{at}: Play song number {at}"))
+        .collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let papers = ["read_paper: Read the text of a paper on arXiv"];
+    let news = vec![news("papers", &papers), news("many", &many)];
+    registry.commit(news, false, 0).unwrap();
+    understand(&registry);
+    let generation = registry.generation().unwrap();
+    let found = generation.search(&Query::words("read arXiv 1706.03762"));
+    assert_eq!((found.kind, found.is_guess), (MatchKind::Ranked, false));
+}
+
+#[test]
 fn of_a_large_catalogue_what_is_not_near_is_named_and_not_shown() {
     let folder = tempdir().unwrap();
     let registry = understanding(folder.path(), &["repo", "player", "many"]);

@@ -1,6 +1,6 @@
 //! The scoreboard of search.
 //!
-//! `eval --tools TOOLS.jsonl --queries QUERIES.jsonl [--requests REQUESTS.tsv] [--ranking OUT.jsonl]
+//! `eval --tools TOOLS.jsonl [--tools MORE] --queries QUERIES.jsonl [--requests REQUESTS.tsv] [--ranking OUT.jsonl]
 //! [--unservable N]`
 //! prints a line for each configuration and writes the last one's ranking for `score.py`;
 //! `eval --tools TOOLS.jsonl --queries QUERIES.jsonl --learn` measures what calls teach;
@@ -25,7 +25,8 @@ use scale::Scale;
 
 #[derive(Debug, Default)]
 struct EvalArguments {
-    tools: Option<PathBuf>,
+    /// Files of tools, and folders of snapshots.
+    tools: Vec<PathBuf>,
     queries: Option<PathBuf>,
     ranking: Option<PathBuf>,
     /// Uses only requests of this kind.
@@ -47,9 +48,13 @@ fn main() -> SetResult<()> {
     let arguments = EvalArguments::parse(env::args().skip(1))?;
     let wanted = |it: &&Configuration| arguments.only.as_ref().is_none_or(|only| only == it.name);
     let configurations: Vec<&Configuration> = CONFIGURATIONS.iter().filter(wanted).collect();
-    match (&arguments.tools, &arguments.queries, &arguments.scale) {
-        (Some(tools), Some(queries), None) => board(&arguments, tools, queries, &configurations),
-        (None, None, Some(tools)) => measure(&arguments, tools, &configurations),
+    match (
+        arguments.tools.as_slice(),
+        &arguments.queries,
+        &arguments.scale,
+    ) {
+        ([_, ..], Some(queries), None) => board(&arguments, queries, &configurations),
+        ([], None, Some(tools)) => measure(&arguments, tools, &configurations),
         _ => Err(USAGE.into()),
     }
 }
@@ -70,7 +75,7 @@ impl EvalArguments {
                 .next()
                 .ok_or_else(|| format!("{flag}: a value is missing"))?;
             match flag.as_str() {
-                "--tools" => arguments.tools = Some(value.into()),
+                "--tools" => arguments.tools.push(value.into()),
                 "--queries" => arguments.queries = Some(value.into()),
                 "--kind" => arguments.kind = Some(value),
                 "--requests" => arguments.requests = Some(value.into()),
@@ -94,15 +99,17 @@ impl EvalArguments {
 
 fn board(
     arguments: &EvalArguments,
-    tools: &Path,
     queries: &Path,
     configurations: &[&Configuration],
 ) -> SetResult<()> {
-    let tools = if tools.is_dir() {
-        listed_tools(tools)?
-    } else {
-        lines(tools)?
-    };
+    let mut tools = Vec::new();
+    for path in &arguments.tools {
+        tools.extend(if path.is_dir() {
+            listed_tools(path)?
+        } else {
+            lines(path)?
+        });
+    }
     let mut requests = JudgedQuery::read(queries)?;
     if let Some(kind) = &arguments.kind {
         requests.retain(|it| it.kind == *kind);
@@ -253,7 +260,8 @@ fn percent(share: f64) -> String {
     format!("{:.1}%", share * 100.0)
 }
 
-const USAGE: &str = "usage: eval --tools TOOLS.jsonl --queries QUERIES.jsonl [--requests REQUESTS.tsv] \
+const USAGE: &str = "usage: eval --tools TOOLS.jsonl [--tools MORE] --queries QUERIES.jsonl \
+                     [--requests REQUESTS.tsv] \
                      [--kind KIND] [--alone | --learn | --sizes 5,20] \
                      [--ranking OUT.jsonl] \
                      [--unservable COUNT] [--only CONFIGURATION]\n       \
