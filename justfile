@@ -8,9 +8,10 @@ default:
 check:
     .ci/run
 
-# Type-check the program for ARM64 Linux and macOS: on Debian, and as root, because it installs packages
-ports:
-    .ci/ports
+# PART is check, clippy, units or journeys. On Debian, and as root, because it installs packages.
+# Check, lint and test the program for ARM64 Linux, macOS and Windows
+ports *PART:
+    .ci/ports {{ PART }}
 
 # Run the tests whose names contain NAME
 test NAME:
@@ -52,6 +53,7 @@ run *ARGS:
 demo:
     cargo run --locked -p proxy -- demo
 
+# `--all` builds those of Linux, macOS and Windows, on Debian as root.
 # Build the packages for users without a compiler, into target/dist, install each and play the demo with it
 dist *ARGS:
     .ci/dist {{ ARGS }}

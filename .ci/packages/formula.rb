@@ -4,14 +4,7 @@ class ToolProxy < Formula
   version "@VERSION@"
   license any_of: ["MIT", "Apache-2.0"]
 
-  depends_on :linux
-
-  on_linux do
-    @ON_CPU@ do
-      url "@DOWNLOADS@/@ARCHIVE@"
-      sha256 "@ARCHIVE_SHA256@"
-    end
-  end
+@BREWS@
 
   def install
     bin.install "tool-proxy", "proxy"

@@ -52,9 +52,10 @@ link_short_name() {
 }
 
 find_platform() {
-    case $(uname -s) in
-    Linux) ;;
-    *) fail "there is no program for $(uname -s)" "there is one for Linux" ;;
+    system=$(uname -s)
+    case $system in
+    Linux | Darwin) ;;
+    *) fail "there is no program for $system" "there is one for Linux and macOS; install.ps1 is for Windows" ;;
     esac
     case $(uname -m) in
     x86_64 | amd64) cpu=x86_64 loader=/lib64/ld-linux-x86-64.so.2 ;;
@@ -63,7 +64,11 @@ find_platform() {
     esac
     libc=musl
     if [ -e "$loader" ]; then libc=gnu; fi
-    echo "$cpu-unknown-linux-$libc"
+    if [ "$system" = Darwin ]; then
+        echo "$cpu-apple-darwin"
+    else
+        echo "$cpu-unknown-linux-$libc"
+    fi
 }
 
 download() {

@@ -12,6 +12,7 @@ import zipfile
 SHORT_NAME = """#!/bin/sh
 exec "$(dirname -- "$(readlink -f -- "$0")")/tool-proxy" "$@"
 """
+SHORT_NAME_ON_WINDOWS = '@"%~dp0tool-proxy.exe" %*\r\n'
 
 METADATA = """Metadata-Version: 2.4
 Name: tool-proxy
@@ -43,9 +44,12 @@ def main():
         "METADATA": METADATA.format(readme=(files / "README.md").read_text(), **vars(wanted)),
         "WHEEL": f"Wheel-Version: 1.0\nGenerator: tool-proxy\nRoot-Is-Purelib: false\nTag: py3-none-{wanted.tag}\n",
     }
+    program, short, short_text = "tool-proxy", "proxy", SHORT_NAME
+    if wanted.tag.startswith("win"):
+        program, short, short_text = "tool-proxy.exe", "proxy.cmd", SHORT_NAME_ON_WINDOWS
     members = [
-        (f"{name}.data/scripts/tool-proxy", 0o755, (files / "tool-proxy").read_bytes()),
-        (f"{name}.data/scripts/proxy", 0o755, SHORT_NAME.encode()),
+        (f"{name}.data/scripts/{program}", 0o755, (files / program).read_bytes()),
+        (f"{name}.data/scripts/{short}", 0o755, short_text.encode()),
     ]
     members += [(f"{info}/{file}", 0o644, content.encode()) for file, content in text.items()]
     for licence in ["LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY-NOTICES.txt"]:

@@ -2,8 +2,10 @@
 // stays, passes signals on, and exits as the program does.
 const { spawn } = require("node:child_process");
 
-const libc = process.report.getReport().header.glibcVersionRuntime ? "gnu" : "musl";
-const name = `tool-proxy-${process.platform}-${process.arch}-${libc}`;
+let name = `tool-proxy-${process.platform}-${process.arch}`;
+if (process.platform === "linux") {
+  name += process.report.getReport().header.glibcVersionRuntime ? "-gnu" : "-musl";
+}
 let program;
 try {
   program = require.resolve(`${name}/bin/tool-proxy`);

@@ -140,12 +140,9 @@ pub fn resolve(path: &Path) -> io::Result<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        fs,
-        os::unix::fs::{PermissionsExt as _, symlink},
-    };
+    use std::fs;
 
-    use super::{Replaced, replace_unchanged, write_new_durable};
+    use super::{Replaced, replace_unchanged};
 
     #[test]
     fn a_file_that_changed_since_it_was_read_is_left_as_it_is() {
@@ -169,8 +166,13 @@ mod tests {
         assert_eq!(fs::read_dir(place.parent().unwrap()).unwrap().count(), 1);
     }
 
+    #[cfg(unix)]
     #[test]
     fn a_file_keeps_its_mode_and_its_link_and_one_that_is_read_only_is_refused() {
+        use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+        use super::write_new_durable;
+
         let folder = tempfile::tempdir().unwrap();
         let [real, link, dangling] = ["real", "link", "dangling"].map(|it| folder.path().join(it));
         fs::write(&real, "old").unwrap();

@@ -56,7 +56,7 @@ fn make(builder: &DirBuilder, path: &Path) -> Result<(), FolderError> {
     Ok(())
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use std::{
         fs::{self, Permissions},

@@ -35,7 +35,7 @@ pub(crate) fn open_to_lock(path: &Path) -> io::Result<File> {
     open_ours(options.write(true).truncate(false).create(true), path)
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use std::{fs, io::Write as _, os::unix::fs::PermissionsExt as _};
 

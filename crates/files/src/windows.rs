@@ -272,3 +272,44 @@ pub(crate) fn sync_folder(_: &Path) -> io::Result<()> {
 pub(crate) fn exchange(_: &Path, _: &Path) -> io::Result<bool> {
     Ok(false)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::{FileId, find_program, open_to_read, variable_name};
+
+    #[test]
+    fn a_program_is_found_by_the_endings_of_programs() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["npx.cmd", "npx", "notes.txt", "uvx.EXE"] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        let found = |name: &str| find_program(&folder.path().join(name));
+        assert_eq!(found("npx"), Some(folder.path().join("npx.cmd")));
+        assert!(found("uvx").is_some() && found("uvx.exe").is_some());
+        assert_eq!(found("notes"), None);
+        assert_eq!(found("notes.txt"), None);
+    }
+
+    #[test]
+    fn a_file_has_one_identity_by_every_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let [one, same, other] = ["one", "same", "other"].map(|it| folder.path().join(it));
+        fs::write(&one, "x").unwrap();
+        fs::write(&other, "x").unwrap();
+        fs::hard_link(&one, &same).unwrap();
+        assert_eq!(FileId::of(&one).unwrap(), FileId::of(&same).unwrap());
+        assert_ne!(FileId::of(&one).unwrap(), FileId::of(&other).unwrap());
+        assert!(FileId::of(&folder.path().join("none")).is_err());
+    }
+
+    #[test]
+    fn only_files_are_read_and_names_of_variables_have_no_case() {
+        let folder = tempfile::tempdir().unwrap();
+        let why = |path: &std::path::Path| open_to_read(path).unwrap_err().to_string();
+        assert_eq!(why(folder.path()), "it is a folder, not a file");
+        assert_eq!(why("NUL".as_ref()), "it is a device, not a file");
+        assert_eq!(variable_name("Path"), "PATH");
+    }
+}

@@ -16,7 +16,6 @@ mod group;
 #[cfg(unix)]
 mod group_watch;
 mod guarantees;
-#[cfg(unix)]
 mod helper_limits;
 mod limits;
 #[cfg(unix)]
@@ -52,7 +51,7 @@ pub use self::{
         keep_apart, leave_terminal, rename, stay_behind,
     },
     exit_status::{ending_signal, is_no_program, limit_signal},
-    helper_limits::{HelperLimits, forbid_core_dumps, processor_time},
+    helper_limits::unix::{forbid_core_dumps, processor_time},
     proc::{group_memory, own_memory},
     reaper::{Reaper, reap},
     signals::{SystemRequest, SystemRequests},
@@ -62,5 +61,6 @@ pub use self::{
 };
 pub use desktop::{BROWSER_OPENERS, DESKTOP_VARIABLES};
 pub use guarantees::{GUARANTEES, Guarantee};
+pub use helper_limits::HelperLimits;
 pub use own_program::{own_program, set_process_name};
 pub use pace::Pace;

@@ -14,7 +14,7 @@ mod users;
 
 pub use self::{
     exit_status::{ending_signal, is_no_program, limit_signal},
-    helper_limits::{HelperLimits, forbid_core_dumps, processor_time},
+    helper_limits::{forbid_core_dumps, processor_time},
     memory::{group_memory, own_memory},
     reaper::{Reaper, reap, sweep},
     signals::{SystemRequest, SystemRequests},

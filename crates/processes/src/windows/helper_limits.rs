@@ -1,30 +1,16 @@
-//! The limits of a helper: a process of our own program that works on untrusted input. A thread of the
-//! helper enforces them. The helper is in the job of the process that started it, and ends with it.
+//! A thread of a helper enforces its limits. The helper is in the job of the process that started it, and ends
+//! with it.
 
 use std::{io, process, thread, time::Duration};
 
 use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System};
 
 use super::{exit_status::PROCESSOR_TIME_USED_UP, memory::committed_memory};
+use crate::HelperLimits;
 
 /// The interval at which the thread looks: a process fills some hundred megabytes in that time, and a look
 /// takes microseconds.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-
-/// The limits of a helper. `docs/platforms.md` says which hold on which system.
-#[derive(Debug, Clone, Copy)]
-pub struct HelperLimits {
-    /// The pid of the process that started the helper; `None` if it is not checked.
-    pub parent: Option<u32>,
-    /// The memory that the helper may use: committed bytes that no other process shares.
-    pub memory_bytes: u64,
-    /// The processor time in seconds, after which the process is ended.
-    pub processor_s: u64,
-    /// Unused: the process is ended at once.
-    pub processor_s_more: u64,
-    /// Unused: Windows has no limit for the size of a file. A helper writes none.
-    pub file_bytes: Option<u64>,
-}
 
 impl HelperLimits {
     /// Applies the limits to this process. Fails if that is not possible, or if the parent has ended: the
