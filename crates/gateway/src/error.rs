@@ -6,7 +6,7 @@ use fleet::{CallError, Failure, HeldUp, LoginNeeded, Ran};
 use jsonrpc::ProtocolError;
 use tool::{ServerName, ToolRef, Violation};
 
-use crate::authorize::refusal::CallRefusal;
+use crate::{authorize::refusal::CallRefusal, quotas::UsedUpQuota};
 
 /// The reader of an error: the next step depends on it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -100,18 +100,7 @@ pub enum ToolError {
         table: String,
     },
     /// A quota of the configuration is used up.
-    QuotaUsedUp {
-        /// The tool that was asked for.
-        tool: String,
-        /// The quota, `100 calls a day`.
-        quota: String,
-        /// Its number in the configuration, counted from 1.
-        number: usize,
-        /// True if it limits repetitions of one call.
-        is_repeat: bool,
-        /// The time until the quota is whole again.
-        resets: Duration,
-    },
+    QuotaUsedUp(Box<UsedUpQuota>),
     /// A rule for calls refuses it, or a person was to be asked and did not allow it.
     Refused(Box<CallRefusal>),
     /// Nothing can be read under a handle.
@@ -184,7 +173,7 @@ impl ToolError {
             Self::LoginRequired { .. } => "login_required",
             Self::Timeout { .. } => "timeout",
             Self::Denied { .. } | Self::Refused(_) => "denied",
-            Self::QuotaUsedUp { .. } => "quota",
+            Self::QuotaUsedUp(_) => "quota",
             Self::HandleExpired { .. } => "handle_expired",
             Self::ServerError { .. } => "downstream_error",
             Self::Cancelled | Self::EndedByPerson => "cancelled",

@@ -212,7 +212,7 @@ impl ClientPolicies {
         let mut policy = self.of(connection.rule.as_deref().or(announced));
         let chosen = self.choose(connection).into_iter();
         policy.profiles = chosen.map(|(name, _)| name).collect();
-        policy.project = connection.project.clone();
+        policy.project.clone_from(&connection.project);
         self.narrow(policy)
     }
 

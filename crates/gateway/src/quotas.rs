@@ -3,6 +3,7 @@
 
 use std::{
     collections::HashMap,
+    fmt,
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -71,6 +72,51 @@ struct QuotaCount {
 pub(crate) struct TokenCharge {
     book: Arc<QuotaBook>,
     keys: Vec<(QuotaKey, u64)>,
+}
+
+/// A quota that refused a call.
+#[derive(Debug)]
+pub struct UsedUpQuota {
+    /// The tool that was asked for.
+    tool: String,
+    /// The quota, `100 calls a day`.
+    quota: String,
+    /// Its number in the configuration, counted from 1.
+    number: usize,
+    /// True if it limits repetitions of one call.
+    is_repeat: bool,
+    /// The time until the quota is whole again.
+    resets: Duration,
+}
+
+impl fmt::Display for UsedUpQuota {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            tool,
+            quota,
+            number,
+            ..
+        } = self;
+        let quota = format!("{quota} (quota {number} of the configuration)");
+        let seconds = self.resets.as_secs();
+        let resets = match seconds {
+            0..120 => format!("{seconds} s"),
+            120..7_200 => format!("{} min", seconds.div_ceil(60)),
+            _ => format!("{} h", seconds.div_ceil(3_600)),
+        };
+        if self.is_repeat {
+            return write!(
+                f,
+                "{tool}: the same call was made too often in this session, more than {quota}, so it was \
+                 not made again; resets in {resets}. Change the arguments, use another tool, or ask the user"
+            );
+        }
+        write!(
+            f,
+            "{tool}: the limit of {quota} is used up, and the call was not made; resets in {resets}. \
+             Continue without it, or tell the user"
+        )
+    }
 }
 
 impl TokenCharge {
@@ -143,13 +189,13 @@ impl QuotaBook {
         for (number, quota, key) in &quotas {
             let ends_s = quota.end_of(now_s);
             if counts.of(quota, key, ends_s).used >= quota.limit() {
-                return Err(ToolError::QuotaUsedUp {
+                return Err(ToolError::QuotaUsedUp(Box::new(UsedUpQuota {
                     tool: format!("{}/{}", call.server, call.tool),
                     quota: quota.to_string(),
                     number: *number,
                     is_repeat: quota.unit() == QuotaUnit::Repeats,
                     resets: Duration::from_secs(ends_s - now_s),
-                });
+                })));
             }
         }
         let mut charge = Vec::new();

@@ -16,6 +16,7 @@ impl View {
     }
 
     /// Returns the view of what both admit.
+    #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         Self(self.0.iter().chain(&other.0).cloned().collect())
     }

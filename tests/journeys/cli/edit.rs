@@ -29,7 +29,9 @@ fn words_to_add(house: &House, name: &str, of: &str) -> Vec<String> {
 async fn states(house: &House) -> Value {
     let listed = house.cli(["servers", "--json"]).await.json();
     let servers = listed["servers"].as_array().unwrap().iter();
-    servers.map(|it| json!([it["name"], it["enabled"]])).collect()
+    servers
+        .map(|it| json!([it["name"], it["enabled"]]))
+        .collect()
 }
 
 #[tokio::test]

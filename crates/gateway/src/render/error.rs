@@ -80,18 +80,7 @@ fn sentence(error: &ToolError, audience: Audience) -> String {
              configuration"
         ),
         ToolError::Refused(refused) => refused.to_string(),
-        ToolError::QuotaUsedUp {
-            tool,
-            quota,
-            number,
-            is_repeat,
-            resets,
-        } => explain_quota(
-            tool,
-            &format!("{quota} (quota {number} of the configuration)"),
-            *is_repeat,
-            *resets,
-        ),
+        ToolError::QuotaUsedUp(used_up) => used_up.to_string(),
         ToolError::HandleExpired { handle, why, tool } => format!(
             "\"{handle}\": {why}. Call {} again",
             tool.as_deref().unwrap_or("the tool that gave it")
@@ -279,25 +268,6 @@ fn explain_timeout(
         Audience::Person => format!("give --timeout-ms {more}"),
     };
     format!("{tool} gave no answer within {ms} ms; {happened}. To wait longer, {longer}")
-}
-
-fn explain_quota(tool: &str, quota: &str, is_repeat: bool, resets: Duration) -> String {
-    let seconds = resets.as_secs();
-    let resets = match seconds {
-        0..120 => format!("{seconds} s"),
-        120..7_200 => format!("{} min", seconds.div_ceil(60)),
-        _ => format!("{} h", seconds.div_ceil(3_600)),
-    };
-    if is_repeat {
-        return format!(
-            "{tool}: the same call was made too often in this session, more than {quota}, so it was not \
-             made again; resets in {resets}. Change the arguments, use another tool, or ask the user"
-        );
-    }
-    format!(
-        "{tool}: the limit of {quota} is used up, and the call was not made; resets in {resets}. \
-         Continue without it, or tell the user"
-    )
 }
 
 fn explain_server_error(tool: &ToolRef, error: &ProtocolError, signature: &str) -> String {

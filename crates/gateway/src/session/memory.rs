@@ -16,6 +16,9 @@ use crate::{
     settings::Settings,
 };
 
+/// A policy, and what it was made of: the settings, and whether the client had a name.
+type MadePolicy = (Arc<Settings>, bool, Arc<ClientPolicy>);
+
 /// The state that the calls of one session share.
 pub(super) struct SessionMemory {
     pub(super) searches: Arc<RecentSearches>,
@@ -23,8 +26,8 @@ pub(super) struct SessionMemory {
     pub(super) instructions: Arc<SentInstructions>,
     /// True for each of the three tools that was called.
     pub(super) used: [AtomicBool; 3],
-    /// The last policy, and what it was made of: the settings, and whether the client had a name.
-    policy: Mutex<Option<(Arc<Settings>, bool, Arc<ClientPolicy>)>>,
+    /// The last policy.
+    policy: Mutex<Option<MadePolicy>>,
     permissions: Arc<Permissions>,
     uris: OnceLock<Arc<UriLedger>>,
 }
