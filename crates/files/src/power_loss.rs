@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::unix::{make_private, private_builder};
+use crate::system::{make_private, private_builder};
 
 thread_local! {
     static RECORD: RefCell<Option<Vec<FileOperation>>> = const { RefCell::new(None) };
