@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use files::read_text_within;
-use gateway::policy::{PROJECT_FILE, ProjectRule};
+use gateway::{PROJECT_FILE, ProjectRule};
 
 use crate::{MistakePlace, lines::LineIndex};
 

@@ -9,10 +9,7 @@ use tokio::{
 };
 
 use fleet::Variables;
-use gateway::{
-    policy::{ClientPolicies, ProjectRule},
-    shell::ShellRequest,
-};
+use gateway::{ProjectRule, policy::ClientPolicies, shell::ShellRequest};
 
 use super::{
     identity::Build,

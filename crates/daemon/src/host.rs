@@ -286,6 +286,30 @@ impl Daemon {
         let _ = leaving.await;
     }
 
+    /// Serves a session, unless it names a profile that is not configured.
+    async fn open_session(
+        self: &Arc<Self>,
+        mut stream: Stream,
+        connection: Connection,
+        narrowing: Narrowing,
+    ) {
+        let settings = self.gateway.settings();
+        if let Some(name) = narrowing.find_unknown(&settings.clients) {
+            let refused = DaemonReply::Refused(Report {
+                is_usage: false,
+                text: Narrowing::explain_unknown(name, &settings.clients),
+            });
+            let _ = send_line(&mut stream, &refused).await;
+            return;
+        }
+        let connection = Connection {
+            profile: narrowing.profile.map(Arc::from),
+            project: narrowing.project.map(Arc::new),
+            ..connection
+        };
+        self.serve(stream, connection).await;
+    }
+
     async fn receive(self: Arc<Self>, mut stream: Stream) {
         if !is_ours(&stream) {
             warn!("a connection from another user was refused");
@@ -311,20 +335,8 @@ impl Daemon {
                 variables,
                 narrowing,
             } => {
-                let clients = &self.gateway.settings().clients;
-                if let Some(name) = narrowing.find_unknown(clients) {
-                    let text = Narrowing::explain_unknown(name, clients);
-                    let is_usage = false;
-                    let refused = DaemonReply::Refused(Report { is_usage, text });
-                    let _ = send_line(&mut stream, &refused).await;
-                    return;
-                }
-                let connection = Connection {
-                    profile: narrowing.profile.map(Arc::from),
-                    project: narrowing.project.map(Arc::new),
-                    ..connection_of(cwd, variables, hello.pid, "stdio")
-                };
-                return self.serve(stream, connection).await;
+                let connection = connection_of(cwd, variables, hello.pid, "stdio");
+                return self.open_session(stream, connection, narrowing).await;
             }
             Purpose::Shell {
                 cwd,

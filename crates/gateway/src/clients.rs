@@ -15,7 +15,7 @@ use jsonrpc::{Fields, text_of};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
-use crate::{person_questions::PersonQuestions, policy::ProjectRule};
+use crate::{person_questions::PersonQuestions, project::ProjectRule};
 
 /// The connection of one client.
 #[derive(Debug, Clone, Default)]

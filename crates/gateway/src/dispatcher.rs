@@ -129,7 +129,8 @@ impl Dispatcher {
         self.authorizer.authorize(&call, &context, note).await?;
         if !is_own(entry) {
             let call = (&**entry, arguments.as_str());
-            note.set_charge(self.quotas.take(&settings.quotas, call, &context)?);
+            let taken = self.quotas.take(&settings.quotas, call, &context);
+            note.set_charge(taken.map_err(ToolError::QuotaUsedUp)?);
         }
         if is_own(entry) || entry.at.server.is_scripts() {
             self.call_here(entry, &arguments, &options, context).await

@@ -6,7 +6,7 @@ use fleet::{CallError, Failure, HeldUp, LoginNeeded, Ran};
 use jsonrpc::ProtocolError;
 use tool::{ServerName, ToolRef, Violation};
 
-use crate::{authorize::refusal::CallRefusal, quotas::UsedUpQuota};
+use crate::{authorize::refusal::CallRefusal, used_up_quota::UsedUpQuota};
 
 /// The reader of an error: the next step depends on it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -35,6 +35,7 @@ mod metrics;
 mod out;
 mod person_questions;
 pub mod policy;
+mod project;
 mod quotas;
 mod recent_searches;
 mod render;
@@ -56,6 +57,7 @@ mod tools;
 mod trace_parent;
 mod traces;
 pub mod upkeep;
+mod used_up_quota;
 mod wire;
 
 #[cfg(test)]
@@ -81,6 +83,7 @@ pub use out::{
     single_response,
 };
 pub use person_questions::{PersonQuestion, PersonQuestions};
+pub use project::{PROJECT_FILE, ProjectRule};
 pub use recent_searches::RecentSearches;
 pub use render::error::shorten_home_paths;
 pub use reply::ToolReply;

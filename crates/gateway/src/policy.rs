@@ -4,10 +4,12 @@ use std::{path::PathBuf, sync::Arc};
 
 use globset::{Glob, GlobMatcher};
 use registry::{BUILT_IN_CATEGORY, View};
-use serde::{Deserialize, Serialize};
 use tool::ServerName;
 
-use crate::Connection;
+use crate::{
+    Connection,
+    project::{PROJECT_FILE, ProjectRule},
+};
 
 /// The tables of clients and of profiles.
 #[derive(Debug, Clone, Default)]
@@ -33,23 +35,6 @@ pub struct ProfileSelector {
     /// Patterns of `token NAME` and `oauth SUBJECT`, the credentials of clients over HTTP.
     pub callers: Vec<String>,
 }
-
-/// The file `.proxy.toml` of a project. It may only narrow what a client sees.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ProjectRule {
-    /// A profile of the configuration.
-    pub profile: Option<String>,
-    /// Servers and categories; empty: all.
-    pub allow: Vec<String>,
-    /// Servers and categories.
-    pub deny: Vec<String>,
-    /// The limit of one result, in tokens.
-    pub max_tokens: Option<u64>,
-}
-
-/// The name of a project's file, for people.
-pub const PROJECT_FILE: &str = ".proxy.toml";
 
 #[derive(Debug, Clone)]
 struct ClientTable {
@@ -382,8 +367,8 @@ fn is_match(pattern: &str, text: &str) -> bool {
 mod tests {
     use std::sync::Arc;
 
-    use super::{ClientPolicies, ClientRule, ProfileSelector, ProjectRule};
-    use crate::Connection;
+    use super::{ClientPolicies, ClientRule, ProfileSelector};
+    use crate::{Connection, project::ProjectRule};
 
     #[test]
     fn profiles_and_projects_narrow_what_a_client_sees() {

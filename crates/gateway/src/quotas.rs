@@ -3,7 +3,6 @@
 
 use std::{
     collections::HashMap,
-    fmt,
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -20,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use tool::Digest;
 use tracing::warn;
 
-use crate::{call_context::CallContext, error::ToolError};
+use crate::{call_context::CallContext, used_up_quota::UsedUpQuota};
 
 const FILE: &str = "quotas.json";
 
@@ -74,51 +73,6 @@ pub(crate) struct TokenCharge {
     keys: Vec<(QuotaKey, u64)>,
 }
 
-/// A quota that refused a call.
-#[derive(Debug)]
-pub struct UsedUpQuota {
-    /// The tool that was asked for.
-    tool: String,
-    /// The quota, `100 calls a day`.
-    quota: String,
-    /// Its number in the configuration, counted from 1.
-    number: usize,
-    /// True if it limits repetitions of one call.
-    is_repeat: bool,
-    /// The time until the quota is whole again.
-    resets: Duration,
-}
-
-impl fmt::Display for UsedUpQuota {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            tool,
-            quota,
-            number,
-            ..
-        } = self;
-        let quota = format!("{quota} (quota {number} of the configuration)");
-        let seconds = self.resets.as_secs();
-        let resets = match seconds {
-            0..120 => format!("{seconds} s"),
-            120..7_200 => format!("{} min", seconds.div_ceil(60)),
-            _ => format!("{} h", seconds.div_ceil(3_600)),
-        };
-        if self.is_repeat {
-            return write!(
-                f,
-                "{tool}: the same call was made too often in this session, more than {quota}, so it was \
-                 not made again; resets in {resets}. Change the arguments, use another tool, or ask the user"
-            );
-        }
-        write!(
-            f,
-            "{tool}: the limit of {quota} is used up, and the call was not made; resets in {resets}. \
-             Continue without it, or tell the user"
-        )
-    }
-}
-
 impl TokenCharge {
     pub(crate) fn add(&self, tokens: u64) {
         let mut counts = self.book.counts.lock();
@@ -152,7 +106,7 @@ impl QuotaBook {
         quotas: &[Quota],
         (entry, arguments): (&Entry, &str),
         context: &CallContext,
-    ) -> Result<Option<TokenCharge>, ToolError> {
+    ) -> Result<Option<TokenCharge>, Box<UsedUpQuota>> {
         if quotas.is_empty() {
             return Ok(None);
         }
@@ -174,7 +128,7 @@ impl QuotaBook {
         quotas: &[Quota],
         call: &QuotaSubject<'_>,
         now_s: u64,
-    ) -> Result<Option<TokenCharge>, ToolError> {
+    ) -> Result<Option<TokenCharge>, Box<UsedUpQuota>> {
         let quotas = (1..).zip(quotas).filter(|(_, quota)| quota.fits(call));
         let quotas: Vec<(usize, &Quota, QuotaKey)> = quotas
             .map(|(number, quota)| {
@@ -189,13 +143,13 @@ impl QuotaBook {
         for (number, quota, key) in &quotas {
             let ends_s = quota.end_of(now_s);
             if counts.of(quota, key, ends_s).used >= quota.limit() {
-                return Err(ToolError::QuotaUsedUp(Box::new(UsedUpQuota {
+                return Err(Box::new(UsedUpQuota {
                     tool: format!("{}/{}", call.server, call.tool),
                     quota: quota.to_string(),
                     number: *number,
                     is_repeat: quota.unit() == QuotaUnit::Repeats,
                     resets: Duration::from_secs(ends_s - now_s),
-                })));
+                }));
             }
         }
         let mut charge = Vec::new();
@@ -368,8 +322,7 @@ mod tests {
             book.write();
         }
         let book = QuotaBook::open(folder.path());
-        let error = book.take_at(&quotas, &CALL, now).unwrap_err();
-        assert_eq!(error.code(), "quota");
+        assert!(book.take_at(&quotas, &CALL, now).is_err());
         let bob = QuotaSubject {
             caller: "oauth bob",
             ..CALL
@@ -410,7 +363,6 @@ mod tests {
         let now = today();
         assert!(book.take_at(&two, &CALL, now).is_ok());
         let error = book.take_at(&two, &CALL, now).unwrap_err().to_string();
-        assert!(error.starts_with("error quota: "), "{error}");
         assert!(error.contains("1 calls a day (quota 2"), "{error}");
         assert!(book.take_at(&two, &other, now).is_ok());
         assert!(book.take_at(&two, &other, now).is_err());

@@ -89,10 +89,10 @@ async fn a_quota_counts_all_clients_and_continues_after_a_restart() {
 
 #[journey]
 async fn what_a_server_sends_is_redacted_before_anything_keeps_it() {
-    let lines: String = (0..3_000).map(|it| format!("{it} {KEY}\n")).collect();
+    let lines: Vec<String> = (0..3_000).map(|it| format!("{it} {KEY}")).collect();
     let error = json!({"code": -32000, "message": format!("no {KEY}")});
     let server = fake("vault")
-        .tool("long", Step::Text(lines))
+        .tool("long", Step::Text(lines.join("\n")))
         .tool(
             "structured",
             Step::Result(json!({"content": [], "structuredContent": {KEY: KEY}})),

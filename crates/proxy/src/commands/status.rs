@@ -200,8 +200,8 @@ fn render_clients(clients: &[ClientStatus]) -> String {
     }
     let head = ["client", "version", "over", "pid", "calls", "folder"];
     let table = render_table(head, clients.iter().map(row).collect());
-    let profiled = clients.iter().filter(|client| !client.profiles.is_empty());
-    let lines = profiled.map(|client| {
+    let with_profile = clients.iter().filter(|client| !client.profiles.is_empty());
+    let lines = with_profile.map(|client| {
         let name = client.name.as_deref().unwrap_or("unnamed");
         let profiles = printable::one_line(&client.profiles.join(", "));
         format!(
