@@ -127,6 +127,10 @@ fn verdict(entry: &Entry, map: &Map<String, Value>) -> CheckResult {
         Err(violations) => violations,
         fine => return fine,
     };
+    let refused = sole_object(map).map(|inner| entry.argument_settings.refuse(&inner));
+    if let Some(refused) = refused.filter(|it| !it.is_empty()) {
+        return Err(refused);
+    }
     let mended = take_off_wrapper(entry, map).or_else(|| put_in_wrapper(entry, map));
     mended.map(Some).ok_or(violations)
 }

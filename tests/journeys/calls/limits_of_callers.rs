@@ -1,15 +1,14 @@
-//! The limits that the configuration sets for callers: arguments, quotas, redaction and profiles.
+//! The limits that the configuration sets for callers: arguments and redaction.
 
 use std::path::{Path, PathBuf};
 
 use journeys::{
-    fake::{LEGACY_VERSION, Step},
+    fake::Step,
     house::{Fake, fake},
-    site::Site,
 };
 use serde_json::json;
 
-use crate::{handle, house, house_with_daemon};
+use crate::{handle, house};
 
 const KEY: &str = "ghp_0123456789abcdef0123";
 
@@ -58,32 +57,6 @@ async fn a_fixed_argument_is_sent_and_no_form_of_a_call_sets_it() {
     let many = json!({"calls": [{"tool_name": "create", "tool_input": {"title": "c"}}]});
     let many = client.execute("proxy/call_many", many).await.good();
     assert!(many.contains("acme"), "{many}");
-    house.stops_clean().await;
-}
-
-#[tokio::test]
-async fn a_quota_counts_all_clients_and_continues_after_a_restart() {
-    let house = house_with_daemon([fake("any").tool("echo", Step::Echo)]);
-    house.configure_more("[[quotas]]\ncalls = 4\nper = \"day\"\nserver = \"any\"\n");
-    house.indexed().await;
-    let (one, two) = (house.client().await, house.client().await);
-    let call =
-        async |client: &journeys::client::Client| client.execute("any/echo", json!({})).await;
-    for client in [&one, &two, &one] {
-        call(client).await.good();
-    }
-    house.cli(["daemon", "restart"]).await.ended(0);
-    let many = json!({"calls": vec![json!({"tool_name": "any/echo", "tool_input": {}}); 3]});
-    let many = two.execute("proxy/call_many", many).await;
-    let many = many.good();
-    assert!(many.contains("[1 of 3: any/echo ok]"), "{many}");
-    assert_eq!(many.matches("error quota: ").count(), 2, "{many}");
-    let error = call(&one).await.bad();
-    assert!(
-        error.contains("the limit of 4 calls a day (quota 1"),
-        "{error}"
-    );
-    assert!(error.contains("; resets in "), "{error}");
     house.stops_clean().await;
 }
 
@@ -140,51 +113,4 @@ fn files_with(folder: &Path, text: &str) -> Vec<PathBuf> {
         has.then_some(path).into_iter().collect()
     });
     found.collect()
-}
-
-#[tokio::test]
-async fn a_profile_is_chosen_by_command_project_and_address() {
-    let house = house_with_daemon([
-        fake("work").tool("do", Step::Echo),
-        fake("home").tool("rest", Step::Echo),
-    ]);
-    house.configure_more(
-        "[profiles.job]\nallow = [\"work\"]\n[profiles.none]\ndeny = [\"*\"]\n\
-         [http]\nlisten = \"127.0.0.1:0\"\n",
-    );
-    house.indexed().await;
-    let folder = house.config().parent().unwrap().join("project/inner");
-    std::fs::create_dir_all(&folder).unwrap();
-    house.write("project/.proxy.toml", "profile = \"job\"\n");
-    let client = house.serve_from(&folder);
-    client.initialize(LEGACY_VERSION).await;
-    client.execute("work/do", json!({})).await.good();
-    let refused = client.execute("home/rest", json!({})).await.bad();
-    assert!(refused.contains("profiles.\"job\""), "{refused}");
-    let status = house.cli(["status"]).await.ended(0).to_owned();
-    assert!(
-        status.contains("has the profile job (.proxy.toml)"),
-        "{status}"
-    );
-    let unknown = house.cli(["serve", "--profile", "jop"]).await;
-    assert!(
-        unknown.stderr.contains("there are: job, none"),
-        "{}",
-        unknown.stderr
-    );
-
-    let site = Site::start(house.command(["serve", "--http"])).await;
-    let web = site
-        .web()
-        .under("/mcp/job")
-        .initialize("a", LEGACY_VERSION)
-        .await;
-    web.execute("work/do", json!({})).await.good();
-    web.execute("home/rest", json!({})).await.bad();
-    // A session belongs to the address at which it began.
-    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
-    assert_eq!(web.clone().under("/mcp").post(ping).await.status, 404);
-    assert_eq!(site.web().under("/mcp/jop").post(ping).await.status, 404);
-    site.stop().await;
-    house.stops_clean().await;
 }

@@ -3,6 +3,7 @@
 mod clients_apart;
 mod crowd;
 mod http;
+mod limits_of_callers;
 mod live_config;
 mod lost_between;
 mod page;
