@@ -50,6 +50,9 @@ pub(super) fn split(mut text: &str) -> impl Iterator<Item = &str> {
 
 /// Returns the end of the first piece; none for an empty text.
 pub(in crate::tokens) fn find_end(text: &str) -> Option<usize> {
+    if let Some(end) = find_end_of_plain_word(text.as_bytes()) {
+        return Some(end);
+    }
     let first = text.chars().next()?;
     let own = class(first);
     let is_letter = matches!(own, Class::Upper | Class::Lower | Class::Letter);
@@ -69,6 +72,25 @@ pub(in crate::tokens) fn find_end(text: &str) -> Option<usize> {
     };
     let end = end.or_else(|| signs_end(text));
     Some(end.unwrap_or_else(|| space_end(text)))
+}
+
+/// Returns the end of the most frequent piece: ASCII letters of which the last is small, with one ASCII
+/// character before them. `None` if the piece is another one, or if the text after it may belong to it.
+fn find_end_of_plain_word(text: &[u8]) -> Option<usize> {
+    let first = *text.first()?;
+    let may_precede =
+        first.is_ascii() && !first.is_ascii_alphanumeric() && !is_line_end(char::from(first));
+    let mut end = usize::from(may_precede);
+    let count = |from: usize, is_in: fn(&u8) -> bool| {
+        text[from..].iter().take_while(|byte| is_in(byte)).count()
+    };
+    end += count(end, u8::is_ascii_uppercase);
+    let small = count(end, u8::is_ascii_lowercase);
+    end += small;
+    let is_over = text
+        .get(end)
+        .is_none_or(|next| next.is_ascii() && *next != b'\'');
+    (small > 0 && is_over).then_some(end)
 }
 
 fn is_line_end(c: char) -> bool {
