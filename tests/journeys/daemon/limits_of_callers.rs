@@ -24,7 +24,8 @@ async fn a_quota_counts_all_clients_and_continues_after_a_restart() {
     let many = json!({"calls": vec![json!({"tool_name": "any/echo", "tool_input": {}}); 3]});
     let many = two.execute("proxy/call_many", many).await;
     let many = many.good();
-    assert!(many.contains("[1 of 3: any/echo ok]"), "{many}");
+    // They run at the same time: any of them may be the one.
+    assert_eq!(many.matches(": any/echo ok]").count(), 1, "{many}");
     assert_eq!(many.matches("error quota: ").count(), 2, "{many}");
     let error = call(&one).await.bad();
     assert!(
