@@ -276,8 +276,8 @@ impl Daemon {
     async fn remove_socket(self: &Arc<Self>) {
         let daemon = Arc::clone(self);
         let leaving = tokio::task::spawn_blocking(move || {
-            // The next daemon continues with these counts.
-            daemon.gateway.write_quotas();
+            // The next daemon continues with the counts of quotas.
+            daemon.gateway.flush_records();
             let Ok(_lock) = place::lock(&daemon.socket.path, LEAVE_WAIT) else {
                 return;
             };

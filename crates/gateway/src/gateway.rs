@@ -212,13 +212,9 @@ impl Gateway {
         self.recorder.count_calls()
     }
 
-    /// Writes the counts of quotas to disk, for the next process. Blocks.
-    pub fn write_quotas(&self) {
-        self.dispatcher.quotas.write();
-    }
-
-    /// Waits until the records of calls are on disk. Blocks.
+    /// Waits until the records of calls and the counts of quotas are on disk. Blocks.
     pub fn flush_records(&self) {
+        self.dispatcher.quotas.write();
         self.recorder.flush();
     }
 
