@@ -6,13 +6,9 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use futures::{FutureExt as _, future::BoxFuture};
 use jsonrpc::{Fields, Json, text_of};
-use oauth::{Login, LoginError, LoginMethod, Person, log_in};
-use parking_lot::Mutex;
-use reqwest::Url;
+use oauth::{AddressReceiver, Login, LoginError, LoginMethod, log_in};
 use serde_json::json;
-use tokio::sync::oneshot;
 use tracing::{debug, info};
 
 use crate::{
@@ -74,8 +70,7 @@ pub(crate) async fn log_in_by_asking(
 }
 
 async fn ask(place: &LoginPlace, name: &str, asks: &Arc<dyn Asks>) -> Result<bool, LoginError> {
-    let (sender, address) = oneshot::channel();
-    let person = ShownAddress(Mutex::new(Some(sender)));
+    let (person, address) = AddressReceiver::new();
     let login = Login {
         file: &place.file,
         url: &place.url,
@@ -134,26 +129,4 @@ fn is_accepted(answer: &ClientAnswer) -> bool {
     let fields = Fields::of(result.as_str());
     let action = fields.and_then(|fields| text_of(fields.get("action")?).map(|it| it == "accept"));
     action.unwrap_or_default()
-}
-
-/// A user to whom another program shows a URL.
-struct ShownAddress(Mutex<Option<oneshot::Sender<Url>>>);
-
-impl Person for ShownAddress {
-    fn visit(&self, url: &Url) {
-        if let Some(sender) = self.0.lock().take() {
-            // No caller waits for it any more: the call was abandoned.
-            let _ = sender.send(url.clone());
-        }
-    }
-
-    fn enter(&self, _: &Url, _: &str) {}
-
-    fn reject(&self, why: &LoginError) {
-        debug!(%why, "not the login that is waited for");
-    }
-
-    fn pasted(&self) -> BoxFuture<'_, String> {
-        std::future::pending().boxed()
-    }
 }

@@ -115,6 +115,7 @@ pub fn find_idle_rules(
     let mut found = find_in_servers(settings, &known);
     find_in_rules(settings, &known, clients, &mut found);
     find_in_clients(settings, &known, clients, &mut found);
+    find_in_quotas(settings, &known, &mut found);
     found.idle.sort_by_key(|rule| rule.weight);
     found.unlisted.sort();
     found.unlisted.dedup();
@@ -294,6 +295,21 @@ fn find_in_clients(
     }
 }
 
+fn find_in_quotas(settings: &Settings, known: &KnownNames, found: &mut IdleRules) {
+    let servers: Vec<String> = known.tools.iter().map(|(it, _)| it.to_string()).collect();
+    for (number, quota) in (1..).zip(&*settings.quotas) {
+        for written in quota.find_idle_servers(&servers) {
+            let near = near(written, servers.iter().map(String::as_str), NEAR_MAX);
+            found.idle.push(IdleRule {
+                about: format!("quota {number}"),
+                found: format!("`server = {written:?}` matches no known server"),
+                next: advise(&near, "proxy servers"),
+                weight: Weight::Safety,
+            });
+        }
+    }
+}
+
 fn find_in_lists(about: &str, rule: &ClientRule, known: &KnownNames, found: &mut IdleRules) {
     let servers = || known.tools.iter().map(|(name, _)| name);
     let categories = || known.categories.iter().map(String::as_str);
@@ -376,6 +392,29 @@ mod tests {
     fn rules(settings: &mut Settings, rules: &[Value]) {
         let read = |rule: &Value| Rule::read(rule.as_object().unwrap(), None).unwrap();
         settings.policy = Arc::new(Policy::new(Preset::Open, rules.iter().map(read).collect()));
+    }
+
+    #[test]
+    fn a_quota_or_profile_that_means_no_server_is_told() {
+        let (idle, _) = find(|settings| {
+            let quota = json!({"calls": 1, "per": "day", "server": ["time", "tme"]});
+            let quota = ::policy::Quota::read(quota.as_object().unwrap()).unwrap();
+            settings.quotas = Arc::new(vec![quota]);
+            let rule = ClientRule {
+                allow: vec!["tme".to_owned()],
+                ..ClientRule::default()
+            };
+            let profile = settings.clients.add_profile(
+                "work",
+                &rule,
+                crate::policy::ProfileSelector::default(),
+            );
+            profile.unwrap();
+        });
+        let told = idle.join("; ");
+        let quota = "Safety quota 1: `server = \"tme\"` matches no known server";
+        let profile = "Safety profile work: `allow = \"tme\"` matches no known server";
+        assert!(told.contains(quota) && told.contains(profile), "{told}");
     }
 
     #[track_caller]

@@ -24,7 +24,8 @@ pub struct ClientPolicies {
 struct Profile {
     name: Arc<str>,
     table: ClientTable,
-    selector: ProfileSelector,
+    folders: Vec<PathBuf>,
+    callers: Vec<GlobMatcher>,
 }
 
 /// The sessions that a profile applies to without being named by their clients.
@@ -137,13 +138,13 @@ impl ClientPolicies {
         selector: ProfileSelector,
     ) -> Result<(), String> {
         let no_pattern = |error: globset::Error| format!("no pattern: {}", error.kind());
-        for caller in &selector.callers {
-            Glob::new(caller).map_err(no_pattern)?;
-        }
+        let compile = |caller: &String| Glob::new(caller).map(|glob| glob.compile_matcher());
+        let callers = selector.callers.iter().map(compile);
         self.profiles.push(Profile {
             name: name.into(),
             table: ClientTable::new(name, rule).map_err(no_pattern)?,
-            selector,
+            folders: selector.folders,
+            callers: callers.collect::<Result<_, _>>().map_err(no_pattern)?,
         });
         Ok(())
     }
@@ -175,16 +176,15 @@ impl ClientPolicies {
             choose(&Arc::from(name), PROJECT_FILE.to_owned());
         }
         for profile in &self.profiles {
-            let ProfileSelector { folders, callers } = &profile.selector;
             let is_in = |folder: &&PathBuf| {
                 let cwd = connection.cwd.as_ref();
                 cwd.is_some_and(|cwd| cwd.starts_with(folder))
             };
-            if let Some(folder) = folders.iter().find(is_in) {
+            if let Some(folder) = profile.folders.iter().find(is_in) {
                 choose(&profile.name, format!("folder {}", folder.display()));
             }
             if let Some(caller) = &connection.caller
-                && callers.iter().any(|pattern| is_match(pattern, caller))
+                && profile.callers.iter().any(|it| it.is_match(&**caller))
             {
                 choose(&profile.name, caller.to_string());
             }
@@ -359,10 +359,6 @@ impl ClientPolicy {
     }
 }
 
-fn is_match(pattern: &str, text: &str) -> bool {
-    Glob::new(pattern).is_ok_and(|glob| glob.compile_matcher().is_match(text))
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -379,7 +375,7 @@ mod tests {
             ..ClientRule::default()
         };
         let selector = ProfileSelector {
-            folders: vec!["/work".into()],
+            folders: vec!["/projects".into()],
             callers: vec!["token ci*".to_owned()],
         };
         let work = clients.add_profile("work", &rule("git*", 3_000), selector);
@@ -404,13 +400,13 @@ mod tests {
         let plain = Connection::default;
         check(plain(), &["github", "gitlab", "notes"], "", 8_000);
         let in_folder = Connection {
-            cwd: Some("/work/a".into()),
+            cwd: Some("/projects/a".into()),
             ..plain()
         };
         check(
             in_folder,
             &["github", "gitlab"],
-            "work: folder /work",
+            "work: folder /projects",
             3_000,
         );
         let by_token = Connection {

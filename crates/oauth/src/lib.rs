@@ -41,7 +41,7 @@ pub use credential::{Bearer, Credential, CredentialError};
 pub use error::LoginError;
 pub use introspection::IntrospectionClient;
 pub use login::{LoggedIn, Login, log_in, log_out};
-pub use person::{LoginMethod, Person};
+pub use person::{AddressReceiver, LoginMethod, Person};
 pub use record::{Grant, Record};
 pub use settings::{Assertion, CallbackHost, GrantKind, IdentityProvider, LoginSettings, Resource};
 pub use store::{RecordFile, RenamedLogins, StoreError};

@@ -1,7 +1,9 @@
 //! The person who logs in, as an interface to the user.
 
-use futures::future::BoxFuture;
+use futures::{FutureExt as _, future::BoxFuture};
+use parking_lot::Mutex;
 use reqwest::Url;
+use tokio::sync::oneshot;
 
 use crate::error::LoginError;
 
@@ -24,4 +26,35 @@ pub enum LoginMethod {
     Browser,
     /// With a code, on another device.
     Device,
+}
+
+/// A person to whom another program shows the address.
+#[derive(Debug)]
+pub struct AddressReceiver(Mutex<Option<oneshot::Sender<Url>>>);
+
+impl AddressReceiver {
+    /// Returns the person, and the receiver of the first address.
+    pub fn new() -> (Self, oneshot::Receiver<Url>) {
+        let (sender, address) = oneshot::channel();
+        (Self(Mutex::new(Some(sender))), address)
+    }
+}
+
+impl Person for AddressReceiver {
+    fn visit(&self, url: &Url) {
+        if let Some(sender) = self.0.lock().take() {
+            // The program that shows it may be gone.
+            let _ = sender.send(url.clone());
+        }
+    }
+
+    fn enter(&self, _: &Url, _: &str) {}
+
+    fn reject(&self, why: &LoginError) {
+        tracing::debug!(%why, "not the login that is waited for");
+    }
+
+    fn pasted(&self) -> BoxFuture<'_, String> {
+        std::future::pending().boxed()
+    }
 }

@@ -3,13 +3,10 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use fleet::LoginPlace;
-use futures::{FutureExt as _, future::BoxFuture};
 use gateway::{Gateway, ServerSettings, survey};
-use oauth::{Login, LoginError, LoginMethod, Person, log_in};
+use oauth::{AddressReceiver, Login, LoginError, LoginMethod, log_in};
 use parking_lot::Mutex;
-use tokio::sync::oneshot;
 use tool::ServerName;
-use url::Url;
 
 use crate::error::ApiError;
 
@@ -56,9 +53,9 @@ impl Logins {
                 return Err(error.next(hint.unwrap_or_else(|| format!("proxy login {name}"))));
             }
         };
-        let (sender, address) = oneshot::channel();
-        let waiting = tokio::spawn(visit(place, sender));
-        let Ok(address) = address.await else {
+        let (person, address) = AddressReceiver::new();
+        let waiting = tokio::spawn(visit(place, person));
+        let Ok(address) = address.await.map(String::from) else {
             let ended = waiting.await.map_err(anyhow::Error::from)?;
             let why = ended.map_or_else(|error| error.to_string(), |()| "logged in".to_owned());
             let status = hyper::StatusCode::BAD_GATEWAY;
@@ -94,7 +91,7 @@ impl Logins {
     }
 }
 
-async fn visit(place: LoginPlace, sender: oneshot::Sender<String>) -> Result<(), LoginError> {
+async fn visit(place: LoginPlace, person: AddressReceiver) -> Result<(), LoginError> {
     let login = Login {
         file: &place.file,
         url: &place.url,
@@ -103,28 +100,5 @@ async fn visit(place: LoginPlace, sender: oneshot::Sender<String>) -> Result<(),
         scopes: &[],
         way: LoginMethod::Browser,
     };
-    let person = PageVisitor(Mutex::new(Some(sender)));
     log_in(login, &person).await.map(|_| ())
-}
-
-/// A person to whom the page shows the address.
-struct PageVisitor(Mutex<Option<oneshot::Sender<String>>>);
-
-impl Person for PageVisitor {
-    fn visit(&self, url: &Url) {
-        if let Some(sender) = self.0.lock().take() {
-            // The request of the page may be gone.
-            let _ = sender.send(url.to_string());
-        }
-    }
-
-    fn enter(&self, _: &Url, _: &str) {}
-
-    fn reject(&self, why: &LoginError) {
-        tracing::debug!(%why, "not the login that is waited for");
-    }
-
-    fn pasted(&self) -> BoxFuture<'_, String> {
-        std::future::pending().boxed()
-    }
 }

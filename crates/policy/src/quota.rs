@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use crate::{
-    matcher::FoldedText,
+    matcher::{FoldedText, Matcher},
     rule::{Fault, Patterns, fault, fits_any, read_patterns, read_texts},
 };
 
@@ -122,6 +122,16 @@ impl Quota {
             parts.extend([call.session, call.server, call.tool, call.arguments]);
         }
         parts.join("\0")
+    }
+
+    /// Returns the patterns of `server` that match none of these.
+    pub fn find_idle_servers(&self, servers: &[String]) -> Vec<&str> {
+        let patterns = self.server.iter().flatten();
+        let idle = patterns.filter(|pattern| {
+            let mut known = servers.iter();
+            !known.any(|name| pattern.fits(&FoldedText::new(name)))
+        });
+        idle.map(Matcher::written).collect()
     }
 
     /// Returns the limit.

@@ -115,15 +115,7 @@ fn has_rules(rules: &ServerRules) -> bool {
 }
 
 fn find_of(rules: &ServerRules, tools: &[String]) -> Vec<IdleRule> {
-    let idle = |rule: String, restricts: bool, name: &str| IdleRule {
-        server: rules.name.clone(),
-        rule,
-        restricts,
-        near: near(name, tools.iter().map(String::as_str), NEAR_MAX)
-            .into_iter()
-            .map(str::to_owned)
-            .collect(),
-    };
+    let known = || tools.iter().map(String::as_str);
     let means_none = |glob: &str| {
         let only = AllowDeny::new(&[glob.to_owned()], &[], LetterCase::Matters);
         only.is_ok_and(|only| tools.iter().all(|tool| only.refuses(&[tool]).is_some()))
@@ -140,20 +132,32 @@ fn find_of(rules: &ServerRules, tools: &[String]) -> Vec<IdleRule> {
     let overlays = overlays.map(|name| (format!("overlay.{name}"), true, name.as_str()));
     globs
         .chain(overlays)
-        .map(|(rule, restricts, name)| idle(rule, restricts, name))
+        .map(|(rule, restricts, name)| IdleRule::new(rules, rule, restricts, (name, known())))
         .collect()
+}
+
+impl IdleRule {
+    /// Makes one with the known names that are similar to the one in the rule.
+    fn new<'n>(
+        rules: &ServerRules,
+        rule: String,
+        restricts: bool,
+        (name, known): (&str, impl Iterator<Item = &'n str>),
+    ) -> Self {
+        let near = near(name, known, NEAR_MAX).into_iter();
+        Self {
+            server: rules.name.clone(),
+            rule,
+            restricts,
+            near: near.map(str::to_owned).collect(),
+        }
+    }
 }
 
 /// Finds settings of arguments that no tool, or not this tool, has.
 fn find_argument_settings(rules: &ServerRules, tools: &ToolArguments) -> Vec<IdleRule> {
-    let idle = |rule: String, name: &str, known: &BTreeSet<&str>| IdleRule {
-        server: rules.name.clone(),
-        rule,
-        restricts: true,
-        near: near(name, known.iter().copied(), NEAR_MAX)
-            .into_iter()
-            .map(str::to_owned)
-            .collect(),
+    let idle = |rule: String, name: &str, known: &BTreeSet<&str>| {
+        IdleRule::new(rules, rule, true, (name, known.iter().copied()))
     };
     let all: BTreeSet<&str> = tools.values().flatten().map(String::as_str).collect();
     let of_server = rules.arguments.keys();

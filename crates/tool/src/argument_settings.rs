@@ -72,13 +72,6 @@ impl ArgumentSettings {
         self.0.is_empty()
     }
 
-    /// Returns the names and the settings.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &ArgumentSetting)> {
-        self.0
-            .iter()
-            .map(|(name, setting)| (name.as_str(), setting))
-    }
-
     /// Returns the schema that a caller sees: without fixed and hidden arguments, and with the defaults.
     pub fn show<'s>(&self, schema: Cow<'s, str>) -> Cow<'s, str> {
         if self.is_empty() {

@@ -9,11 +9,7 @@ use toml::de::{DeArray, DeTable, DeValue};
 use tool::ArgumentSetting;
 
 use super::walk::{At, Walk, as_written, in_order};
-use crate::{
-    keys::ValueKind,
-    mistake::{Fault, shown_key},
-    rules::Written,
-};
+use crate::{keys::ValueKind, mistake::Fault, rules::Written};
 
 impl Walk {
     pub(super) fn read_list(
@@ -48,11 +44,7 @@ impl Walk {
     ) -> Value {
         let mut read = Map::new();
         for (name, value) in in_order(table) {
-            let at = At {
-                key: format!("{}.{}", at.key, shown_key(name.get_ref())),
-                span: value.span(),
-                ..at.clone()
-            };
+            let at = at.member(name.get_ref(), value.span());
             if let Some(fault) = bad_name(kind, name.get_ref()) {
                 self.note(name.span(), &at, fault);
             }
@@ -65,11 +57,7 @@ impl Walk {
     pub(super) fn read_patterns(&mut self, at: &At, table: &DeTable<'_>) -> Value {
         let mut read = Map::new();
         for (name, value) in in_order(table) {
-            let at = At {
-                key: format!("{}.{}", at.key, shown_key(name.get_ref())),
-                span: value.span(),
-                ..at.clone()
-            };
+            let at = at.member(name.get_ref(), value.span());
             let name = name.get_ref().to_string();
             let hint = "write a regular expression in single quotes, such as `'E-\\d{6}'`";
             let Some(pattern) = value.get_ref().as_str() else {
@@ -102,11 +90,7 @@ impl Walk {
             else {
                 continue;
             };
-            let at = At {
-                key: format!("{}.{}", at.key, shown_key(name.get_ref())),
-                span: value.span(),
-                ..at.clone()
-            };
+            let at = at.member(name.get_ref(), value.span());
             let hint = "write `{ fixed = VALUE }`, `{ default = VALUE }` or `{ hidden = true }`";
             self.note(value.span(), &at, Fault::new(what, hint));
         }
@@ -152,11 +136,7 @@ impl Walk {
     fn read_object(&mut self, at: &At, table: &DeTable<'_>) -> Option<Map<String, Value>> {
         let mut object = Map::new();
         for (name, value) in in_order(table) {
-            let at = At {
-                key: format!("{}.{}", at.key, shown_key(name.get_ref())),
-                span: value.span(),
-                ..at.clone()
-            };
+            let at = at.member(name.get_ref(), value.span());
             let value = self.read_json(&at, value.get_ref())?;
             object.insert(name.get_ref().to_string(), value);
         }

@@ -24,6 +24,15 @@ pub(super) struct At {
 }
 
 impl At {
+    /// Returns the place of a member of a value.
+    pub(super) fn member(&self, name: &str, span: Range<usize>) -> At {
+        At {
+            key: format!("{}.{}", self.key, shown_key(name)),
+            span,
+            pattern: self.pattern.clone(),
+        }
+    }
+
     /// Returns the place one step down in the table of keys; `None` if the table has no such key.
     pub(super) fn child(&self, name: &str, span: Range<usize>) -> (At, Option<KeyMatch>) {
         let dot = if self.key.is_empty() { "" } else { "." };

@@ -1,5 +1,5 @@
-//! Rules for calls and lists of clients that name a server: listed, rewritten for another name, and
-//! removed with it.
+//! Rules for calls, quotas, and lists of clients and profiles that name a server: listed, rewritten for
+//! another name, and removed with it.
 
 use toml_edit::{Array, DocumentMut, Item, TableLike, Value};
 
@@ -16,10 +16,26 @@ pub struct RemovedRules {
 
 const LISTS: [&str; 2] = ["allow", "deny"];
 
+/// The tables that have these lists.
+const WITH_LISTS: [&str; 2] = ["clients", "profiles"];
+
+/// The lists of rules, each with the word for one of them. Quotas name servers and tools as rules do.
+const RULES: [(&str, &str); 2] = [("rules", "rule"), ("quotas", "quota")];
+
+/// A rule or a quota.
+struct RuleOf<T> {
+    list: &'static str,
+    /// Its place in the list.
+    at: usize,
+    /// `rule 2`, for people.
+    title: String,
+    rule: T,
+}
+
 /// The rules and entries that name exactly this server.
 pub(super) fn list(toml: &DocumentMut, server: &str) -> Vec<String> {
     let mut found = Vec::new();
-    for (number, rule) in (1..).zip(rules(toml)) {
+    for RuleOf { title, rule, .. } in rules(toml) {
         for (key, item) in rule.iter() {
             let is_named = |text: &String| match key {
                 "server" | "category" => pattern::is_name(text, server),
@@ -27,13 +43,13 @@ pub(super) fn list(toml: &DocumentMut, server: &str) -> Vec<String> {
                 _ => false,
             };
             if split(item).iter().any(is_named) {
-                found.push(show(number, key, item));
+                found.push(show(&title, key, item));
             }
         }
     }
-    for (client, key, item) in lists(toml) {
+    for (of, key, item) in lists(toml) {
         if split(item).iter().any(|it| pattern::is_name(it, server)) {
-            found.push(format!("clients.{client}.{key} = {}", text_of(item)));
+            found.push(format!("{of}.{key} = {}", text_of(item)));
         }
     }
     found
@@ -48,7 +64,7 @@ pub(super) fn rename(
 ) -> Result<Vec<String>, EditError> {
     let categories = Categories::read(toml, from);
     let mut told = Vec::new();
-    for (number, rule) in (1..).zip(rules_mut(toml)) {
+    for RuleOf { title, rule, .. } in rules_mut(toml) {
         let servers = rule.get("server").map(split);
         let holds = servers.is_none_or(|it| it.iter().any(|it| pattern::fits(it, from)));
         let keys: Vec<String> = rule.iter().map(|(key, _)| key.to_owned()).collect();
@@ -56,7 +72,7 @@ pub(super) fn rename(
             let Some(item) = rule.get_mut(&key) else {
                 continue;
             };
-            let before = show(number, &key, item);
+            let before = show(&title, &key, item);
             let mut unreadable = false;
             let is_changed = rewrite(item, &mut |text| match key.as_str() {
                 "server" => pattern::rename_name(text, from, to),
@@ -78,11 +94,11 @@ pub(super) fn rename(
             }
         }
     }
-    for (client, key, item) in lists_mut(toml) {
+    for (of, key, item) in lists_mut(toml) {
         let before = text_of(item);
         if rewrite(item, &mut |text| categories.rename(text, from, to)) {
             let after = text_of(item);
-            told.push(format!("clients.{client}.{key} = {before} is now {after}"));
+            told.push(format!("{of}.{key} = {before} is now {after}"));
         }
     }
     Ok(told)
@@ -92,8 +108,14 @@ pub(super) fn rename(
 pub(super) fn remove(toml: &mut DocumentMut, server: &str) -> RemovedRules {
     let mut outcome = RemovedRules::default();
     let mut empty = Vec::new();
-    for (at, rule) in rules_mut(toml).into_iter().enumerate() {
-        let before = show_all(at + 1, rule);
+    for RuleOf {
+        list,
+        at,
+        title,
+        rule,
+    } in rules_mut(toml)
+    {
+        let before = show_all(&title, rule);
         let holds = |key: &str, text: &String| match key {
             "server" => pattern::fits(text, server) && !is_any(text),
             "category" => pattern::is_name(text, server),
@@ -116,7 +138,7 @@ pub(super) fn remove(toml: &mut DocumentMut, server: &str) -> RemovedRules {
         let is_empty = has_texts("server") == Some(false)
             || (names.contains(&Some(false)) && !names.contains(&Some(true)));
         if is_empty {
-            empty.push(at);
+            empty.push((list, at));
         } else {
             for key in ["tool", "prompt"] {
                 if rule.get(key).is_some_and(|item| split(item).is_empty()) {
@@ -133,8 +155,8 @@ pub(super) fn remove(toml: &mut DocumentMut, server: &str) -> RemovedRules {
             outcome.stay.push(before);
         }
     }
-    for at in empty.into_iter().rev() {
-        remove_rule(toml, at);
+    for (list, at) in empty.into_iter().rev() {
+        remove_rule(toml, list, at);
     }
     remove_from_lists(toml, server, &mut outcome);
     outcome
@@ -142,8 +164,8 @@ pub(super) fn remove(toml: &mut DocumentMut, server: &str) -> RemovedRules {
 
 fn remove_from_lists(toml: &mut DocumentMut, server: &str, outcome: &mut RemovedRules) {
     let categories = Categories::read(toml, server);
-    for (client, key, item) in lists_mut(toml) {
-        let shown = format!("clients.{client}.{key} = {}", text_of(item));
+    for (of, key, item) in lists_mut(toml) {
+        let shown = format!("{of}.{key} = {}", text_of(item));
         let is_named = |text: &str| pattern::is_name(text, server);
         let texts = split(item);
         if !texts.iter().any(|it| is_named(it)) {
@@ -166,12 +188,12 @@ fn remove_from_lists(toml: &mut DocumentMut, server: &str, outcome: &mut Removed
     }
 }
 
-fn remove_rule(toml: &mut DocumentMut, at: usize) {
-    match toml.get_mut("rules") {
+fn remove_rule(toml: &mut DocumentMut, list: &str, at: usize) {
+    match toml.get_mut(list) {
         Some(Item::ArrayOfTables(rules)) => {
             let table = rules.remove(at);
             if rules.is_empty() {
-                toml.remove("rules");
+                toml.remove(list);
             }
             place::keep_text_above(toml, &Item::Table(table));
         }
@@ -287,50 +309,83 @@ fn rewrite_array(array: &mut Array, change: &mut dyn FnMut(&str) -> Option<Vec<S
     is_changed
 }
 
-fn rules(toml: &DocumentMut) -> Vec<&dyn TableLike> {
-    match toml.get("rules") {
-        Some(Item::ArrayOfTables(rules)) => rules.iter().map(|it| it as _).collect(),
-        Some(Item::Value(Value::Array(rules))) => {
-            let tables = rules.iter().filter_map(Value::as_inline_table);
-            tables.map(|it| it as _).collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
-fn rules_mut(toml: &mut DocumentMut) -> Vec<&mut dyn TableLike> {
-    match toml.get_mut("rules") {
-        Some(Item::ArrayOfTables(rules)) => rules.iter_mut().map(|it| it as _).collect(),
-        Some(Item::Value(Value::Array(rules))) => {
-            let tables = rules.iter_mut().filter_map(Value::as_inline_table_mut);
-            tables.map(|it| it as _).collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
-fn lists(toml: &DocumentMut) -> Vec<(String, &'static str, &Item)> {
-    let clients = toml.get("clients").and_then(Item::as_table_like);
+fn rules(toml: &DocumentMut) -> Vec<RuleOf<&dyn TableLike>> {
     let mut all = Vec::new();
-    for (name, client) in clients.into_iter().flat_map(TableLike::iter) {
-        let of_client = LISTS
-            .into_iter()
-            .filter_map(|key| Some((key, client.get(key)?)));
-        all.extend(of_client.map(|(key, item)| (name.to_owned(), key, item)));
+    for (key, item) in toml.iter() {
+        let tables: Vec<&dyn TableLike> = match item {
+            Item::ArrayOfTables(rules) => rules.iter().map(|it| it as _).collect(),
+            Item::Value(Value::Array(rules)) => {
+                let tables = rules.iter().filter_map(Value::as_inline_table);
+                tables.map(|it| it as _).collect()
+            }
+            _ => continue,
+        };
+        all.extend(number(key, tables));
+    }
+    all
+}
+
+fn rules_mut(toml: &mut DocumentMut) -> Vec<RuleOf<&mut dyn TableLike>> {
+    let mut all = Vec::new();
+    for (key, item) in toml.iter_mut() {
+        let tables: Vec<&mut dyn TableLike> = match item {
+            Item::ArrayOfTables(rules) => rules.iter_mut().map(|it| it as _).collect(),
+            Item::Value(Value::Array(rules)) => {
+                let tables = rules.iter_mut().filter_map(Value::as_inline_table_mut);
+                tables.map(|it| it as _).collect()
+            }
+            _ => continue,
+        };
+        all.extend(number(key.get(), tables));
+    }
+    all
+}
+
+/// Returns the tables of a list of rules with their titles; nothing for another key.
+fn number<T>(key: &str, tables: Vec<T>) -> impl Iterator<Item = RuleOf<T>> {
+    let list = RULES.into_iter().find(|(list, _)| *list == key);
+    let numbered = tables.into_iter().enumerate();
+    numbered.filter_map(move |(at, rule)| {
+        let (list, noun) = list?;
+        let title = format!("{noun} {}", at + 1);
+        Some(RuleOf {
+            list,
+            at,
+            title,
+            rule,
+        })
+    })
+}
+
+/// Returns each list with the table that it is in, `clients.cursor`.
+fn lists(toml: &DocumentMut) -> Vec<(String, &'static str, &Item)> {
+    let mut all = Vec::new();
+    for of in WITH_LISTS {
+        let tables = toml.get(of).and_then(Item::as_table_like);
+        for (name, table) in tables.into_iter().flat_map(TableLike::iter) {
+            let lists = LISTS
+                .into_iter()
+                .filter_map(|key| Some((key, table.get(key)?)));
+            all.extend(lists.map(|(key, item)| (format!("{of}.{name}"), key, item)));
+        }
     }
     all
 }
 
 fn lists_mut(toml: &mut DocumentMut) -> Vec<(String, &'static str, &mut Item)> {
-    let clients = toml.get_mut("clients").and_then(Item::as_table_like_mut);
     let mut all = Vec::new();
-    for (name, client) in clients.into_iter().flat_map(|it| it.iter_mut()) {
-        let Some(client) = client.as_table_like_mut() else {
-            continue;
-        };
-        for (key, item) in client.iter_mut() {
-            if let Some(key) = LISTS.into_iter().find(|it| *it == key.get()) {
-                all.push((name.get().to_owned(), key, item));
+    for (of, tables) in toml.iter_mut() {
+        let of = of.get().to_owned();
+        let tables = tables.as_table_like_mut();
+        let tables = tables.filter(|_| WITH_LISTS.contains(&of.as_str()));
+        for (name, table) in tables.into_iter().flat_map(|it| it.iter_mut()) {
+            let Some(table) = table.as_table_like_mut() else {
+                continue;
+            };
+            for (key, item) in table.iter_mut() {
+                if let Some(key) = LISTS.into_iter().find(|it| *it == key.get()) {
+                    all.push((format!("{of}.{}", name.get()), key, item));
+                }
             }
         }
     }
@@ -345,14 +400,14 @@ fn text_of(item: &Item) -> String {
     value.to_string()
 }
 
-fn show(number: usize, key: &str, item: &Item) -> String {
-    format!("rule {number}: {key} = {}", text_of(item))
+fn show(title: &str, key: &str, item: &Item) -> String {
+    format!("{title}: {key} = {}", text_of(item))
 }
 
-fn show_all(number: usize, rule: &dyn TableLike) -> String {
+fn show_all(title: &str, rule: &dyn TableLike) -> String {
     let one = |(key, item): (&str, &Item)| format!("{key} = {}", text_of(item));
     let members: Vec<String> = rule.iter().map(one).collect();
-    format!("rule {number}: {}", members.join(", "))
+    format!("{title}: {}", members.join(", "))
 }
 
 #[cfg(test)]

@@ -38,6 +38,45 @@ allow = ["fs"]
 deny = ["git", "fs"]
 "#;
 
+const QUOTAS: &str = r#"
+[servers.fs]
+command = "x"
+
+[[quotas]]
+calls = 5
+per = "day"
+tool = "fs/write_*"
+
+[[quotas]]
+calls = 9
+per = "day"
+server = ["fs", "git"]
+
+[profiles.work]
+allow = ["fs", "git"]
+"#;
+
+#[test]
+fn quotas_and_profiles_follow_a_new_name_and_go_with_their_server() {
+    let mut edited = document(QUOTAS);
+    let changed = edited.rename_server("fs", &"disk".parse().unwrap());
+    assert_eq!(
+        changed.unwrap(),
+        [
+            "quota 1: tool = \"fs/write_*\" is now \"disk/write_*\"",
+            "quota 2: server = [\"fs\", \"git\"] is now [\"disk\", \"git\"]",
+            "profiles.work.allow = [\"fs\", \"git\"] is now [\"disk\", \"git\"]",
+        ]
+    );
+    let mut edited = document(QUOTAS);
+    let removed = edited.remove_rules_of("fs");
+    assert_eq!(removed.removed.len(), 3, "{removed:?}");
+    let text = edited.text();
+    assert!(!text.contains("write_*"), "{text}");
+    assert!(text.contains("server = [\"git\"]"), "{text}");
+    assert!(text.contains("allow = [\"git\"]"), "{text}");
+}
+
 #[test]
 fn a_new_name_keeps_every_rule_in_force() {
     let mut edited = document(RULES);
