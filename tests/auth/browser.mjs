@@ -2,14 +2,20 @@
 //
 // node browser.mjs URL          prints the status and text of the last page
 // node browser.mjs --stop URL   prints the loopback address of the last redirect without visiting it
+// node browser.mjs --as NAME URL   logs in under this name
 
 const args = process.argv.slice(2);
 const stops = args[0] === "--stop";
+const name = args[0] === "--as" ? args[1] : undefined;
 let url = args.at(-1);
 const jar = new Map();
 let form;
 for (let step = 0; step < 30; step++) {
   const target = new URL(url);
+  if (name && target.searchParams.has("code_challenge") && !target.searchParams.has("login_hint")) {
+    target.searchParams.set("login_hint", name);
+    url = target.href;
+  }
   if (stops && target.pathname === "/callback") {
     console.log(url);
     process.exit(0);
@@ -17,7 +23,7 @@ for (let step = 0; step < 30; step++) {
   const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join("; ");
   const response = await fetch(url, {
     redirect: "manual",
-    headers: cookie ? { cookie } : {},
+    headers: { ...(cookie && { cookie }), ...(form && { origin: target.origin }) },
     ...(form && { method: "POST", body: form }),
   });
   for (const line of response.headers.getSetCookie()) {

@@ -1,11 +1,13 @@
 // An authorization server (oidc-provider) for tests, and an MCP server of the official SDK that it
-// protects. Prints one line of JSON with their addresses; exits at the end of its stdin.
+// protects, at three addresses, each of which is a resource of its own. Prints one line of JSON with
+// their addresses; exits at the end of its stdin.
 //
 // node guarded.mjs TTL_SECONDS FIXED_CLIENT
 //
 // `POST /control/NAME` on the MCP server's port: `rotate` (new signing keys), `revoke` (all issued
 // tokens), `ttl/SECONDS`, `leeway/SECONDS` (the MCP server accepts expired tokens for this long),
 // `format/opaque` (of tokens). `GET /control/counts` returns the number of requests by path.
+// `GET /control/token?sub=NAME&audience=URL` returns a token of this person, as another client has it.
 
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
@@ -44,9 +46,11 @@ const revoked = { before: 0 };
 const listen = (server) =>
   new Promise((done) => server.listen(0, "127.0.0.1", () => done(server.address().port)));
 
+let signing;
 const newKey = async () => {
-  const { privateKey } = await jose.generateKeyPair("RS256", { extractable: true });
+  const { privateKey, publicKey } = await jose.generateKeyPair("RS256", { extractable: true });
   const kid = Math.random().toString(36).slice(2);
+  signing = { privateKey, kid, keys: jose.createLocalJWKSet({ keys: [{ ...(await jose.exportJWK(publicKey)), kid, alg: "RS256" }] }) };
   return { ...(await jose.exportJWK(privateKey)), use: "sig", alg: "RS256", kid };
 };
 
@@ -61,6 +65,9 @@ const mcp = createServer(app);
 const mcpPort = await listen(mcp);
 const origin = `http://127.0.0.1:${mcpPort}`;
 const resource = `${origin}/mcp`;
+const resources = [resource, `${origin}/two/mcp`, `${origin}/three/mcp`];
+const EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
+const ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token";
 
 const adapter = new Map();
 class Memory {
@@ -90,7 +97,7 @@ const make = async () => {
       ? [{
           client_id: fixedClient,
           client_secret: "machine-secret-5f1e9c0b7a",
-          grant_types: ["client_credentials"],
+          grant_types: ["client_credentials", EXCHANGE],
           redirect_uris: [],
           response_types: [],
         }]
@@ -118,8 +125,8 @@ const make = async () => {
         enabled: true,
         defaultResource: () => resource,
         getResourceServerInfo: (_ctx, indicator) => {
-          if (indicator !== resource) throw new Error("another resource");
-          return { scope: "read admin", audience: resource, accessTokenFormat: format, accessTokenTTL: ttl };
+          if (!resources.includes(indicator)) throw new Error("another resource");
+          return { scope: "read admin", audience: indicator, accessTokenFormat: format, accessTokenTTL: ttl };
         },
         useGrantedResource: () => true,
       },
@@ -128,17 +135,41 @@ const make = async () => {
   provider.use(async (ctx, next) => {
     if (!ctx.path.startsWith("/agree/")) return next();
     const { params, prompt, grantId } = await provider.interactionDetails(ctx.req, ctx.res);
-    const accountId = "ada";
+    const accountId = params.login_hint ?? "ada";
     if (prompt.name === "login") {
       return provider.interactionFinished(ctx.req, ctx.res, { login: { accountId } });
     }
     const grant = grantId ? await provider.Grant.find(grantId) : new provider.Grant({ accountId, clientId: params.client_id });
     grant.addOIDCScope("openid offline_access");
-    grant.addResourceScope(resource, params.scope ?? "read");
+    grant.addResourceScope(params.resource ?? resource, params.scope ?? "read");
     const consent = { grantId: await grant.save() };
     return provider.interactionFinished(ctx.req, ctx.res, { consent }, { mergeWithLastSubmission: true });
   });
+  provider.registerGrantType(EXCHANGE, exchange, ["subject_token", "subject_token_type", "requested_token_type", "resource", "scope"]);
   handler = provider.callback();
+};
+
+const sign = (sub, audience, seconds) =>
+  new jose.SignJWT({ client_id: "another", scope: "read" })
+    .setProtectedHeader({ alg: "RS256", kid: signing.kid, typ: "at+jwt" })
+    .setIssuer(issuer).setSubject(sub).setAudience(audience).setJti(crypto.randomUUID())
+    .setIssuedAt().setExpirationTime(Math.floor(Date.now() / 1000) + seconds)
+    .sign(signing.privateKey);
+
+// RFC 8693: the token of a person for one of these resources, in exchange for that person's token for
+// another one.
+const exchange = async (ctx) => {
+  const { subject_token: token, subject_token_type: kind, resource: wanted } = ctx.oidc.params;
+  const refuse = (error, text) => { ctx.status = 400; ctx.body = { error, error_description: text }; };
+  if (kind !== ACCESS_TOKEN || !resources.includes(wanted)) return refuse("invalid_request", "the resource");
+  let payload;
+  try {
+    ({ payload } = await jose.jwtVerify(token, signing.keys, { issuer }));
+    if (payload.iat <= revoked.before) throw new Error("revoked");
+  } catch (error) {
+    return refuse("invalid_grant", error.message);
+  }
+  ctx.body = { access_token: await sign(payload.sub, wanted, ttl), token_type: "Bearer", issued_token_type: ACCESS_TOKEN, expires_in: ttl };
 };
 await make();
 const count = (request) => {
@@ -151,22 +182,18 @@ const counted = () => {
 };
 counted();
 
-const verifier = {
+const verifier = (audience) => ({
   async verifyAccessToken(token) {
-    const keys = await (await fetch(`${issuer}/jwks`)).json();
     try {
-      const { payload } = await jose.jwtVerify(token, jose.createLocalJWKSet(keys), { issuer, audience: resource, clockTolerance: leeway });
+      const { payload } = await jose.jwtVerify(token, signing.keys, { issuer, audience, clockTolerance: leeway });
       if (payload.iat <= revoked.before) throw new Error("revoked");
-      return { token, clientId: payload.client_id, scopes: (payload.scope ?? "").split(" "), expiresAt: payload.exp + leeway };
+      return { token, clientId: payload.client_id, scopes: (payload.scope ?? "").split(" "), expiresAt: payload.exp + leeway, extra: { sub: payload.sub } };
     } catch (error) {
       throw new InvalidTokenError(error.message);
     }
   },
-};
-const metadata = `${origin}/.well-known/oauth-protected-resource/mcp`;
+});
 app.use(express.json());
-app.get("/.well-known/oauth-protected-resource/mcp", (_request, response) =>
-  response.json({ resource, authorization_servers: [issuer], scopes_supported: ["read"] }));
 app.get("/control/counts", (_request, response) => response.json(counts));
 app.post("/control/ttl/:seconds", (request, response) => { ttl = Number(request.params.seconds); response.end(); });
 app.post("/control/leeway/:seconds", (request, response) => { leeway = Number(request.params.seconds); response.end(); });
@@ -178,29 +205,41 @@ app.post("/control/revoke", (_request, response) => {
   response.end();
 });
 
-const bearer = requireBearerAuth({ verifier, resourceMetadataUrl: metadata });
+app.get("/control/token", async (request, response) =>
+  response.json({ token: await sign(request.query.sub, request.query.audience, Number(request.query.seconds ?? 3600)) }));
+
 const whoami = (server) => {
   server.registerTool("whoami", { description: "Who calls" }, async (extra) => ({
     content: [{ type: "text", text: `client ${extra.authInfo?.clientId ? "known" : "unknown"}, scopes ${extra.authInfo?.scopes.join("+")}` }],
+  }));
+  server.registerTool("me", { description: "Returns the person who calls" }, async (extra) => ({
+    content: [{ type: "text", text: extra.authInfo?.extra?.sub ?? "unknown" }],
   }));
   server.registerTool("rule", { description: "Needs the scope admin" }, async () => ({
     content: [{ type: "text", text: "ruled" }],
   }));
 };
-app.post("/mcp", bearer, async (request, response) => {
-  const asksToRule = request.body?.method === "tools/call" && request.body.params?.name === "rule";
-  if (asksToRule && !request.auth.scopes.includes("admin")) {
-    response.status(403).set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="admin", resource_metadata="${metadata}"`);
-    return response.json({ error: "insufficient_scope" });
-  }
-  const server = new McpServer({ name: "guarded", version: "1" });
-  whoami(server);
-  const transport = new StreamableHTTPServerTransport({ sessionIdGenerator: undefined, enableJsonResponse: true });
-  response.on("close", () => { transport.close(); server.close(); });
-  await server.connect(transport);
-  await transport.handleRequest(request, response, request.body);
-});
-app.all("/mcp", bearer, (_request, response) => response.status(405).end());
+for (const audience of resources) {
+  const path = new URL(audience).pathname;
+  const metadata = `${origin}/.well-known/oauth-protected-resource${path}`;
+  app.get(new URL(metadata).pathname, (_request, response) =>
+    response.json({ resource: audience, authorization_servers: [issuer], scopes_supported: ["read"] }));
+  const bearer = requireBearerAuth({ verifier: verifier(audience), resourceMetadataUrl: metadata });
+  app.post(path, bearer, async (request, response) => {
+    const asksToRule = request.body?.method === "tools/call" && request.body.params?.name === "rule";
+    if (asksToRule && !request.auth.scopes.includes("admin")) {
+      response.status(403).set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="admin", resource_metadata="${metadata}"`);
+      return response.json({ error: "insufficient_scope" });
+    }
+    const server = new McpServer({ name: "guarded", version: "1" });
+    whoami(server);
+    const transport = new StreamableHTTPServerTransport({ sessionIdGenerator: undefined, enableJsonResponse: true });
+    response.on("close", () => { transport.close(); server.close(); });
+    await server.connect(transport);
+    await transport.handleRequest(request, response, request.body);
+  });
+  app.all(path, bearer, (_request, response) => response.status(405).end());
+}
 
 console.log(JSON.stringify({ url: resource, issuer, control: `${origin}/control` }));
 process.stdin.resume().on("end", () => process.exit(0));

@@ -109,6 +109,11 @@ impl RealAuth {
         self.run_browser(&[url]).await
     }
 
+    /// Returns the final page of a browser on this machine whose user logs in under this name.
+    pub async fn browse_as(&self, name: &str, url: &str) -> String {
+        self.run_browser(&["--as", name, url]).await
+    }
+
     async fn run_browser(&self, args: &[&str]) -> String {
         let mut node = Command::new(self.node());
         node.arg(script("browser.mjs")).args(args);
@@ -142,6 +147,20 @@ impl Guarded {
     /// Returns the server's table of the configuration, with these lines added.
     pub fn table(&self, more: &str) -> String {
         format!("[servers.guarded]\nurl = \"{}\"\n{more}\n", self.url)
+    }
+
+    /// Returns the addresses of its three resources.
+    pub fn resources(&self) -> [String; 3] {
+        ["/mcp", "/two/mcp", "/three/mcp"].map(|path| self.url.replace("/mcp", path))
+    }
+
+    /// Returns a token of this person for this audience, as another client of theirs has it.
+    pub async fn token_of(&self, person: &str, audience: &str, seconds: i32) -> String {
+        let audience = audience.replace(':', "%3A").replace('/', "%2F");
+        let what = format!("token?sub={person}&audience={audience}&seconds={seconds}");
+        let answer: Value =
+            serde_json::from_str(&self.ask("GET", &what).await).expect("the answer is JSON");
+        answer["token"].as_str().expect("a token").to_owned()
     }
 
     /// Requests a token for the MCP server with these scopes by the machine's client credentials.

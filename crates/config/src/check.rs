@@ -169,7 +169,7 @@ impl Walk {
             }
             (false, false) if misspelt(table) => return,
             (false, false) => return self.note_no_launch(at),
-            (true, false) => (&["headers", "oauth"], "command"),
+            (true, false) => (&["headers", "oauth", "login"], "command"),
             (false, true) => (
                 &["args", "env", "cwd", "inherit_env", "sandbox", "image"],
                 "url",
@@ -224,7 +224,7 @@ impl Walk {
 
 /// Keys of servers that mean nothing for command-line programs.
 const FOREIGN_TO_COMMANDS: &[&str] = &[
-    "command", "url", "args", "headers", "oauth", "roots", "scope",
+    "command", "url", "args", "headers", "oauth", "login", "roots", "scope",
 ];
 
 /// Returns true if an unknown key, which is a mistake of its own, was probably meant to be `command` or

@@ -13,6 +13,7 @@ pub fn docs() -> String {
     let mut page = TEXT.replace("{{}}", &table(""));
     for name in [
         "results",
+        "approvals",
         "audit",
         "stats",
         "traces",

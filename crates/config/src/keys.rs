@@ -51,6 +51,14 @@ pub(super) static KEYS: &[KeySpec] = &[
         "limits of calls, of tokens, and of repetitions of one call",
     ),
     key(
+        "approvals.wait_s",
+        count(0, 3_600, "seconds"),
+        "time for which a call waits for a person's permission, if its client cannot ask for it: the \
+         person answers with `proxy review --pending` or on the page. 0: it is refused at once",
+    )
+    .or("50")
+    .variable(),
+    key(
         "pin",
         ValueKind::Choice(&["warn", "hold", "off"]),
         "handling of tools that changed since their server was added or they were last reviewed. \
@@ -219,6 +227,13 @@ pub(super) static KEYS: &[KeySpec] = &[
         "http.oauth.introspection_client_secret",
         ValueKind::Template,
         "secret of that client, preferably as `${secret:NAME}`",
+    ),
+    key(
+        "http.public_url",
+        ValueKind::Url,
+        "address at which browsers reach this proxy, `https://tools.example.com`: callers log in to \
+         servers there (`servers.NAME.login`). If not set, that of `http.oauth.audience`, else the \
+         address of the request",
     ),
     key(
         "http.allowed_hosts",
@@ -449,6 +464,21 @@ pub(super) static KEYS: &[KeySpec] = &[
         "headers sent with every request to the `url`",
     ),
     key(
+        "servers.NAME.login",
+        ValueKind::Choice(&["shared", "caller"]),
+        "`\"caller\"`: each caller over HTTP logs in to the server for itself, and only its own calls \
+         use that login. `\"shared\"`: all use the login of `proxy login`, as clients on this \
+         machine always do",
+    )
+    .or("\"shared\""),
+    key(
+        "servers.NAME.max_callers",
+        count(1, 10_000, "callers"),
+        "most callers over HTTP with a process or connection of their own at one time, for a server \
+         with `login = \"caller\"` or `${caller:...}`; the one that was not used for longest ends \
+         for another. If not set, 100 for a `command` and 1000 for a `url`",
+    ),
+    key(
         "servers.NAME.oauth.client_id",
         ValueKind::Template,
         "ID of a client that was registered manually. If not set, `proxy login` registers a \
@@ -511,11 +541,13 @@ pub(super) static KEYS: &[KeySpec] = &[
             "client_credentials",
             "jwt_bearer",
             "enterprise_managed",
+            "token_exchange",
         ]),
         "kind of grant. `\"client_credentials\"`: no login, by the client's own secret or key; \
          `\"jwt_bearer\"`: no login, by an assertion about the machine (workload identity); \
          `\"enterprise_managed\"`: no login, by an assertion of a company's identity provider \
-         about its employee",
+         about its employee; `\"token_exchange\"`: no login, the token of each caller is exchanged \
+         for one of the server (RFC 8693), with `login = \"caller\"`",
     )
     .or("\"authorization_code\""),
     key(

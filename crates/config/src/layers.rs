@@ -111,6 +111,7 @@ fn defaults(servers: &[String]) -> Map<String, Value> {
         "results",
         "search",
         "secrets",
+        "approvals",
         "audit",
         "redaction",
         "stats",

@@ -63,6 +63,8 @@ pub(super) fn read_http(
         token_files: read_files(&raw.token_files, folders)
             .map_err(|fault| ("token_files", fault))?,
         oauth: read_guard(&raw.oauth).map_err(|fault| ("oauth", fault))?,
+        public_url: read_public_url(raw.public_url.as_deref())
+            .map_err(|fault| ("public_url", fault))?,
         allowed_hosts: lower(&raw.allowed_hosts),
         allowed_origins: lower(&raw.allowed_origins),
         tls: read_tls(raw, folders)?,
@@ -137,6 +139,18 @@ fn read_guard(raw: &RawGuard) -> Result<Option<Guard>, Fault> {
         scopes: raw.scopes.clone(),
         introspection: read_introspection(raw)?,
     }))
+}
+
+fn read_public_url(text: Option<&str>) -> Result<Option<String>, Fault> {
+    let Some(text) = text else { return Ok(None) };
+    let plain = read_template(text)?.plain();
+    let fault = || {
+        Fault::new(
+            "`public_url` cannot contain variables",
+            "write it without `${`",
+        )
+    };
+    plain.map(Some).ok_or_else(fault)
 }
 
 fn read_introspection(raw: &RawGuard) -> Result<Option<Introspection>, Fault> {

@@ -7,7 +7,24 @@ use oauth::{GrantKind, LoginSettings, Resource};
 
 use super::{mistake::Fault, raw::RawOauth, template::read_template};
 
-pub(super) fn read_login(raw: &RawOauth) -> Result<LoginSpec, Fault> {
+/// Reads the login of a server; `of_callers` if each caller has its own.
+pub(super) fn read_login(
+    raw: &RawOauth,
+    of_callers: bool,
+    has_authorization: bool,
+) -> Result<LoginSpec, Fault> {
+    if of_callers && has_authorization {
+        return Err(Fault::new(
+            "both `login = \"caller\"` and `headers.Authorization`",
+            "a configured header takes the place of every login: remove one of them",
+        ));
+    }
+    if raw.grant == "token_exchange" && !of_callers {
+        return Err(Fault::new(
+            "`oauth.grant = \"token_exchange\"` without `login = \"caller\"`",
+            "write `login = \"caller\"`: the token of a caller is exchanged",
+        ));
+    }
     let template = |text: &Option<String>| text.as_deref().map(read_template).transpose();
     let grant = read_grant(raw)?;
     Ok(LoginSpec {
@@ -16,6 +33,7 @@ pub(super) fn read_login(raw: &RawOauth) -> Result<LoginSpec, Fault> {
         private_key: template(&raw.private_key)?,
         assertion: template(&raw.assertion)?,
         identity_provider: read_provider(raw)?,
+        is_of_callers: of_callers,
         settings: LoginSettings {
             client_metadata_url: read_plain(
                 "client_metadata_url",
@@ -46,6 +64,7 @@ fn read_grant(raw: &RawOauth) -> Result<GrantKind, Fault> {
         "client_credentials" => GrantKind::ClientCredentials,
         "jwt_bearer" => GrantKind::JwtBearer,
         "enterprise_managed" => GrantKind::EnterpriseManaged,
+        "token_exchange" => GrantKind::TokenExchange,
         _ => GrantKind::AuthorizationCode,
     };
     if raw.private_key.is_some() && raw.client_secret.is_some() {

@@ -92,6 +92,7 @@ pub(super) fn read_config(
                 survey_parallel: raw.reindex.parallel,
                 clients,
                 policy: Arc::new(policy),
+                approval_wait: Duration::from_secs(raw.approvals.wait_s),
                 quotas: Arc::new(quotas),
                 audit: AuditSettings {
                     bytes_max: raw.audit.keep_mib << 20,
@@ -283,6 +284,8 @@ fn read_server(
     let name = name
         .parse()
         .map_err(|error| Fault::bare(format!("{error}")))?;
+    let mut headers = raw.headers.keys();
+    let has_authorization = headers.any(|it| it.eq_ignore_ascii_case("authorization"));
     let spec = ServerSpec {
         start: raw.start,
         scope: raw.scope,
@@ -292,7 +295,8 @@ fn read_server(
         idle_timeout: (raw.idle_timeout_s > 0).then(|| Duration::from_secs(raw.idle_timeout_s)),
         calls_max: NonZeroUsize::new(raw.max_concurrent_calls),
         retries_safe_calls: raw.retry_safe_calls,
-        login: read_login(&raw.oauth)?,
+        callers_max: raw.max_callers.and_then(NonZeroUsize::new),
+        login: read_login(&raw.oauth, raw.login == "caller", has_authorization)?,
         inherit_env: raw.inherit_env.clone(),
         roots: read_roots(&raw, folders)?,
         sandbox: match &raw.sandbox {

@@ -20,6 +20,7 @@ pub(super) struct RawConfig {
     pub(super) rules: Option<String>,
     /// JSON text, like the rules.
     pub(super) quotas: Option<String>,
+    pub(super) approvals: RawApprovals,
     pub(super) results: results::ResultSettings,
     pub(super) search: RawSearch,
     pub(super) secrets: RawSecrets,
@@ -39,6 +40,13 @@ pub(super) struct RawConfig {
     pub(super) servers: BTreeMap<String, RawServer>,
     #[serde(default)]
     pub(super) commands: BTreeMap<String, CommandDefinition>,
+}
+
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawApprovals {
+    /// 0: a call is refused at once.
+    pub(super) wait_s: u64,
 }
 
 #[derive(Debug, serde::Deserialize)]
@@ -125,6 +133,7 @@ pub(super) struct RawHttp {
     pub(super) token_files: BTreeMap<String, String>,
     #[serde(default)]
     pub(super) oauth: RawGuard,
+    pub(super) public_url: Option<String>,
     #[serde(default)]
     pub(super) allowed_hosts: Vec<String>,
     #[serde(default)]
@@ -183,6 +192,8 @@ pub(super) struct RawServer {
     pub(super) headers: BTreeMap<String, String>,
     #[serde(default)]
     pub(super) oauth: RawOauth,
+    pub(super) login: String,
+    pub(super) max_callers: Option<usize>,
     pub(super) enabled: bool,
     pub(super) category: Option<String>,
     #[serde(default)]

@@ -134,6 +134,8 @@ impl Host {
         stop: CancellationToken,
     ) -> io::Result<Self> {
         let listener = listen(socket.listener)?;
+        // `proxy review --pending` and the page reach a daemon.
+        opened.gateway.clients.questions.set_reachable();
         let daemon = Arc::new(Daemon {
             http: Listeners::new(
                 Arc::clone(&opened.gateway),

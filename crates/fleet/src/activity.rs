@@ -55,6 +55,11 @@ impl Activity {
         Some(Lease(Arc::clone(self)))
     }
 
+    /// Returns true if there is a user.
+    pub(crate) fn is_used(&self) -> bool {
+        self.state.lock().users > 0
+    }
+
     /// The earliest moment at which it can have been idle for so long.
     pub(crate) fn idle_at(&self, idle: Duration) -> Instant {
         let state = self.state.lock();

@@ -12,9 +12,10 @@ use serde_json::json;
 use tracing::{debug, info};
 
 use crate::{
-    LoginPlace, Surroundings,
+    CallerLogins, LoginPlace,
     asking::COMPLETE,
     question::{Asks, ClientAnswer, QuestionKind, ServerQuestion},
+    roster::Roster,
     secrets_named::with_secrets,
     server::Server,
     taken::templates,
@@ -33,13 +34,15 @@ pub(crate) fn takes_addresses(asks: &Arc<dyn Asks>) -> bool {
     elicitation.is_some()
 }
 
-/// Asks the user of this client to log in. Returns true if there is a login now. Logins of a server run
+/// Asks the user of this client to log in, at our address if the login is a caller's own. Returns true if there is a login now. Logins of a server run
 /// one at a time: a caller that waited finds the login made.
 pub(crate) async fn log_in_by_asking(
     server: &Server,
-    surroundings: &Surroundings,
+    roster: &Roster,
+    address: Option<String>,
     asks: &Arc<dyn Asks>,
 ) -> bool {
+    let (surroundings, logins) = (&*roster.surroundings, &*roster.logins);
     let name = &server.spec.name;
     let resolver = surroundings.secrets.as_ref();
     let (wanted, values) = (templates(&server.spec), &server.taken.values);
@@ -47,7 +50,9 @@ pub(crate) async fn log_in_by_asking(
         return false;
     };
     let place = surroundings.private.as_ref();
-    let place = place.map(|files| LoginPlace::of(&server.spec, &variables, resolver, files));
+    let callers = &surroundings.callers;
+    let place =
+        place.map(|files| LoginPlace::of(&server.spec, &variables, resolver, files, callers));
     let Some(Ok(Some(place))) = place else {
         return false;
     };
@@ -55,6 +60,9 @@ pub(crate) async fn log_in_by_asking(
     let _turn = server.login_turn.lock().await;
     if place.file.read_id() != before {
         return true;
+    }
+    if let Some(address) = address {
+        return ask_caller(name.as_str(), &address, logins, asks).await;
     }
     match ask(&place, name.as_str(), asks).await {
         Ok(true) => {
@@ -73,6 +81,7 @@ async fn ask(place: &LoginPlace, name: &str, asks: &Arc<dyn Asks>) -> Result<boo
     let (person, address) = AddressReceiver::new();
     let login = Login {
         file: &place.file,
+        registration: &place.registration,
         url: &place.url,
         headers: place.headers.clone(),
         settings: &place.settings,
@@ -89,18 +98,8 @@ async fn ask(place: &LoginPlace, name: &str, asks: &Arc<dyn Asks>) -> Result<boo
             Err(_) => return Ok(false),
         },
     };
-    let id = format!("login-{name}-{}", ASKED.fetch_add(1, Ordering::Relaxed));
     let host = url.host_str().unwrap_or_default();
-    let params = json!({
-        "mode": "url",
-        "message": format!("{name} wants you to log in at {host}. The call goes on afterwards."),
-        "url": url.as_str(),
-        "elicitationId": id,
-    });
-    let question = ServerQuestion {
-        kind: QuestionKind::Elicitation,
-        params: Json::of_built(params.to_string()),
-    };
+    let (id, question) = visit_question(name, host, url.as_str());
     let mut asking = asks.ask(question);
     let is_accepted = tokio::select! {
         // Some clients answer when the user comes back, others when the page was opened.
@@ -115,6 +114,42 @@ async fn ask(place: &LoginPlace, name: &str, asks: &Arc<dyn Asks>) -> Result<boo
     }
     logging_in.await?;
     Ok(complete(asks, &id))
+}
+
+/// Shows the caller the address of ours at which its login begins, and waits for the login.
+async fn ask_caller(
+    name: &str,
+    address: &str,
+    logins: &CallerLogins,
+    asks: &Arc<dyn Asks>,
+) -> bool {
+    let Some(mut login) = logins.watch(address) else {
+        return false;
+    };
+    let host = reqwest::Url::parse(address).ok();
+    let host = host.as_ref().and_then(|it| it.host_str());
+    let (id, question) = visit_question(name, host.unwrap_or_default(), address);
+    let mut asking = asks.ask(question);
+    let is_done = tokio::select! {
+        is_done = login.wait() => is_done,
+        answer = &mut asking => is_accepted(&answer) && login.wait().await,
+    };
+    is_done && complete(asks, &id)
+}
+
+fn visit_question(name: &str, host: &str, url: &str) -> (String, ServerQuestion) {
+    let id = format!("login-{name}-{}", ASKED.fetch_add(1, Ordering::Relaxed));
+    let params = json!({
+        "mode": "url",
+        "message": format!("{name} wants you to log in at {host}. The call goes on afterwards."),
+        "url": url,
+        "elicitationId": id,
+    });
+    let question = ServerQuestion {
+        kind: QuestionKind::Elicitation,
+        params: Json::of_built(params.to_string()),
+    };
+    (id, question)
 }
 
 fn complete(asks: &Arc<dyn Asks>, id: &str) -> bool {

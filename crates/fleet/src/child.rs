@@ -30,7 +30,7 @@ use self::{
     stderr::{StderrSinks, Tail, drain},
 };
 use crate::{
-    Launch, ServerSpec, Template, Variables,
+    KnownCallers, Launch, ServerSpec, Template, Variables,
     environment::{expand, find_program, inherit, is_harmless, is_named},
     error::Failure,
     limits::{EXIT_STATUS_WAIT, PIPE_BYTES, STDERR_END_WAIT},
@@ -51,6 +51,8 @@ pub struct Surroundings {
     pub private: Option<PrivateFiles>,
     /// Reads the secrets that a specification names.
     pub secrets: Option<Arc<Resolver>>,
+    /// The callers over HTTP that were seen.
+    pub callers: Arc<KnownCallers>,
 }
 
 /// A running child, and all it started.

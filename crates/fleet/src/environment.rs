@@ -8,6 +8,7 @@ use std::{
 };
 
 use files::variable_name;
+use tool::HttpCaller;
 
 use crate::{Template, Variables, error::Failure, proxies};
 
@@ -30,10 +31,17 @@ const INHERITED_OF_NETWORK: &[&str] = &[
 /// Families of variables that every child gets.
 const INHERITED_PREFIXES: &[&str] = &["LC_", "XDG_"];
 
+/// The next step for a client without a value that a server gets from its caller.
+const OF_A_CALLER: &str = "call it over HTTP (`proxy serve --http`), with a token and that header";
+
 /// Fills a template.
 pub(crate) fn expand(template: &Template, variables: &Variables) -> Result<String, Failure> {
     let lookup = |name: &str| variables.get(name).map(str::to_owned);
     template.expand(lookup).map_err(|unset| {
+        if unset.0.starts_with(HttpCaller::PREFIX) {
+            let why = format!("the caller sent no value for `${{{}}}`", unset.0);
+            return Failure::new(why).lasting().hint(OF_A_CALLER);
+        }
         let hint = format!(
             "set it for the client that starts `proxy`, or write `${{{}:-default}}` in the configuration",
             unset.0

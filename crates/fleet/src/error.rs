@@ -233,6 +233,19 @@ pub enum CallError {
     },
 }
 
+impl CallError {
+    /// Adds the address of ours at which the caller logs in.
+    pub(crate) fn with_login_address(mut self, address: Option<String>) -> Self {
+        if let Self::Unavailable { failure, .. } = &mut self
+            && let Some(awaited) = &mut failure.awaited
+            && let Some(login) = &mut awaited.login
+        {
+            login.address = address;
+        }
+        self
+    }
+}
+
 /// The reason why a call waited for calls of other clients. Its text continues after the server's
 /// name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,15 +1,20 @@
 //! All servers: one call, one survey, one stop.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+    time::Duration,
+};
 
 use futures::{FutureExt as _, future::BoxFuture};
 use jsonrpc::Json;
 use tokio_util::sync::CancellationToken;
-use tool::{ClientId, ServerName};
+use tool::{ClientId, HttpCaller, ServerName};
 
 use crate::{
-    Applied, Asks, CallError, Failure, Ran, Request, ServerScope, ServerSpec, ServerState, Servers,
-    Sharing, Start, Subscriber, Surroundings, Survey, SurveyError, Variables, WatchGuard,
+    Applied, Asks, CallError, CallerLogins, Failure, Ran, Request, ServerScope, ServerSpec,
+    ServerState, Servers, Sharing, Start, Subscriber, Surroundings, Survey, SurveyError, Variables,
+    WatchGuard,
     asked_login::{log_in_by_asking, takes_addresses},
     calling::{self, Progress},
     patience::Patience,
@@ -54,14 +59,21 @@ impl Fleet {
             &answer,
             Err(CallError::Unavailable { failure, .. }) if failure.login().is_some()
         );
-        let asks = request.asks.as_ref();
-        let Some(asks) = asks.filter(|it| needs_login && request.may_log_in && takes_addresses(it))
-        else {
+        if !needs_login {
             return answer;
+        }
+        let address = self
+            .roster
+            .offer_login(&progress.server, request.client.as_ref());
+        let may_ask = request.may_log_in || address.is_some();
+        let asks = request.asks.as_ref();
+        let Some(asks) = asks.filter(|it| may_ask && takes_addresses(it)) else {
+            return answer.map_err(|error| error.with_login_address(address));
         };
         let halt = patience.halt();
-        if !log_in_by_asking(&progress.server, &self.roster.surroundings, asks).await {
-            return answer;
+        let asking = log_in_by_asking(&progress.server, &self.roster, address.clone(), asks);
+        if !asking.await {
+            return answer.map_err(|error| error.with_login_address(address));
         }
         drop(halt);
         progress.ran = Ran::No;
@@ -155,10 +167,34 @@ impl Servers for Fleet {
             let Ok(server) = self.roster.find(server, client, Some(asks)) else {
                 return false;
             };
-            takes_addresses(asks)
-                && log_in_by_asking(&server, &self.roster.surroundings, asks).await
+            if server.taken.has_caller() && self.roster.has_credential(&server) {
+                return true;
+            }
+            let address = self.roster.offer_login(&server, client);
+            takes_addresses(asks) && log_in_by_asking(&server, &self.roster, address, asks).await
         }
         .boxed()
+    }
+
+    fn offer_login(&self, server: &ServerName, client: Option<&ClientId>) -> Option<String> {
+        let server = self.roster.find(server, client, None).ok()?;
+        self.roster.offer_login(&server, client)
+    }
+
+    fn is_of_callers(&self, server: &ServerName) -> bool {
+        self.roster.is_of_callers(server)
+    }
+
+    fn caller_logins(&self) -> Option<Arc<CallerLogins>> {
+        Some(Arc::clone(&self.roster.logins))
+    }
+
+    fn caller_values(&self) -> Option<Arc<BTreeSet<String>>> {
+        self.roster.caller_values()
+    }
+
+    fn meet_caller(&self, caller: &Arc<HttpCaller>) -> Vec<ServerName> {
+        self.roster.meet_caller(caller)
     }
 
     fn watch<'a>(

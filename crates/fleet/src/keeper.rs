@@ -122,8 +122,11 @@ impl Keeper {
                 self.server
                     .eras
                     .note_start(self.server.era, &link.about().spoken);
-                // Its tools may have changed since its last run.
-                self.changes.note(&self.server.spec.name);
+                // Its tools may have changed since its last run. The list of one caller says nothing
+                // new about that of all.
+                if !self.server.taken.has_caller() {
+                    self.changes.note(&self.server.spec.name);
+                }
                 Some((Arc::new(link), running))
             }
             Err(error) => {

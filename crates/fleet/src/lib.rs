@@ -10,6 +10,8 @@ mod activity;
 mod asked_login;
 mod asking;
 mod awaited;
+mod caller_logins;
+mod caller_servers;
 mod calling;
 mod changes;
 mod channel;
@@ -23,6 +25,7 @@ mod error;
 mod fleet;
 mod forms;
 mod keeper;
+mod known_callers;
 mod limits;
 mod link;
 mod log;
@@ -55,10 +58,12 @@ mod watch;
 mod wire;
 
 pub use awaited::Awaited;
+pub use caller_logins::{CallerLogins, LoginArrival, OfferedLogin};
 pub use child::{Surroundings, find_by_word, find_command};
 pub use commands::{CommandDefinition, CommandSet, CommandTool};
 pub use error::{CallError, Failure, HeldUp, Ran, SurveyError};
 pub use fleet::Fleet;
+pub use known_callers::KnownCallers;
 pub use log::log_path;
 pub use login::LoginPlace;
 pub use login_needed::LoginNeeded;
@@ -67,13 +72,15 @@ pub use mask::Mask;
 pub use question::{Asks, ClientAnswer, ClockStop, QuestionKind, ServerQuestion};
 pub use redaction::{Redaction, count_redacted};
 pub use request::{LogSink, ProgressSink, Request};
+pub use roots::list_client_roots;
 pub use roster::Applied;
 pub use secrets_named::with_secrets;
 pub use server_info::ServerInfo;
 pub use servers::Servers;
 pub use spec::{
-    CALL_TIMEOUT_DEFAULT, IDLE_TIMEOUT_DEFAULT, Launch, START_TIMEOUT_DEFAULT, Sandbox,
-    ServerScope, ServerSpec, Spoken, Start,
+    CALL_TIMEOUT_DEFAULT, CALLERS_MAX_DEFAULT, IDLE_TIMEOUT_DEFAULT, Launch,
+    REMOTE_CALLERS_MAX_DEFAULT, START_TIMEOUT_DEFAULT, Sandbox, ServerScope, ServerSpec, Spoken,
+    Start,
 };
 pub use survey::{SNAPSHOT_BYTES_MAX, Survey};
 pub use taken::Sharing;

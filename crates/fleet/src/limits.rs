@@ -140,3 +140,13 @@ pub(crate) const CONTAINER_REMOVAL_WAIT: Duration = Duration::from_secs(10);
 /// The timeout of `roots/list` at a client, which asks no person. After it, the server gets the known
 /// roots.
 pub(crate) const ROOTS_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Callers over HTTP whose last values are kept in memory.
+pub(crate) const CALLERS_KNOWN_MAX: usize = 10_000;
+
+/// The time for which an address at which a caller logs in is valid. A model has to show it to a person
+/// first.
+pub(crate) const LOGIN_OFFER_LIFE: Duration = Duration::from_mins(15);
+
+/// Addresses for logins of callers that are valid at one time. The oldest one is given up for another.
+pub(crate) const LOGIN_OFFERS_MAX: usize = 10_000;

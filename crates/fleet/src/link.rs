@@ -280,7 +280,8 @@ fn find_credential(
     let Some(files) = &surroundings.private else {
         return Ok(None);
     };
-    let place = LoginPlace::of(spec, variables, surroundings.secrets.as_ref(), files)?;
+    let (secrets, callers) = (surroundings.secrets.as_ref(), &surroundings.callers);
+    let place = LoginPlace::of(spec, variables, secrets, files, callers)?;
     Ok(place.map(LoginPlace::credential))
 }
 

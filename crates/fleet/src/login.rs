@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use futures::FutureExt as _;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
-use oauth::{Assertion, Credential, LoginSettings, RecordFile};
+use oauth::{Assertion, Credential, GrantKind, LoginSettings, RecordFile};
 use secrets::{PrivateFiles, Resolver, Secret};
 
 use crate::{
-    Launch, LoginNeeded, ServerSpec, Template, Variables,
+    KnownCallers, Launch, LoginNeeded, ServerSpec, Template, Variables,
     awaited::Awaited,
     environment::expand,
     error::{Denied, Failure},
     secrets_named::with_secrets,
-    taken::templates,
+    taken::{CALLER, templates},
 };
 
 /// A remote server as a login sees it.
@@ -21,6 +21,8 @@ use crate::{
 pub struct LoginPlace {
     /// The file that stores the login.
     pub file: RecordFile,
+    /// The file that stores our registration; callers share one.
+    pub registration: RecordFile,
     /// The address of the server.
     pub url: String,
     /// The settings of the configuration, with variables and secrets filled in.
@@ -37,16 +39,24 @@ impl LoginPlace {
         variables: &Variables,
         resolver: Option<&Arc<Resolver>>,
         files: &PrivateFiles,
+        callers: &Arc<KnownCallers>,
     ) -> Result<Option<Self>, Failure> {
         let (Some(url), Launch::Remote { headers, .. }) = (login_url(spec), &spec.launch) else {
             return Ok(None);
         };
         let url = expand(url, variables)?;
+        let caller = caller_of(spec, variables);
+        let assertion = spec.login.assertion.as_ref().map(|template| {
+            let (template, variables) = (template.clone(), variables.clone());
+            read_again(template, variables, resolver.cloned())
+        });
+        let exchanges = spec.login.settings.grant == GrantKind::TokenExchange;
         let settings = LoginSettings {
-            assertion: spec.login.assertion.as_ref().map(|template| {
-                let (template, variables) = (template.clone(), variables.clone());
-                read_again(template, variables, resolver.cloned())
-            }),
+            assertion: if exchanges {
+                Some(token_of(caller, Arc::clone(callers)))
+            } else {
+                assertion
+            },
             ..spec.login.fill(|template| expand(template, variables))?
         };
         let header = |(name, value): &(String, Template)| {
@@ -54,8 +64,14 @@ impl LoginPlace {
             value.set_sensitive(true);
             Some((HeaderName::try_from(name.as_str()).ok()?, value))
         };
+        let shared = RecordFile::of(files, spec.name.as_str(), &url);
+        let (file, registration) = match caller {
+            Some(caller) => (shared.of_caller(caller), shared.of_caller(ALL_CALLERS)),
+            None => (shared.clone(), shared),
+        };
         Ok(Some(Self {
-            file: RecordFile::of(files, spec.name.as_str(), &url),
+            file,
+            registration,
             headers: headers.iter().filter_map(header).collect(),
             url,
             settings,
@@ -70,7 +86,9 @@ impl LoginPlace {
     ) -> Option<RecordFile> {
         let url = login_url(spec)?;
         let url = expand(url, variables).ok()?;
-        Some(RecordFile::of(files, spec.name.as_str(), &url))
+        let file = RecordFile::of(files, spec.name.as_str(), &url);
+        let of_caller = caller_of(spec, variables).map(|it| file.of_caller(it));
+        Some(of_caller.unwrap_or(file))
     }
 
     /// Returns the place of the login, with variables and secrets of this process.
@@ -81,13 +99,21 @@ impl LoginPlace {
     ) -> Result<Option<Self>, Failure> {
         let variables = Variables::of_process();
         let variables = with_secrets(templates(spec), &variables, Some(secrets)).await?;
-        Self::of(spec, &variables, Some(secrets), files)
+        Self::of(spec, &variables, Some(secrets), files, &Arc::default())
     }
 
     /// Returns the credential that sends the login's token with each request.
     pub(crate) fn credential(self) -> Arc<Credential> {
         Credential::new(self.file, self.url, self.settings)
     }
+}
+
+/// Has the registration that the logins of all callers use. No caller has this name.
+const ALL_CALLERS: &str = "";
+
+/// Returns the caller whose login these variables use.
+fn caller_of<'a>(spec: &ServerSpec, variables: &'a Variables) -> Option<&'a str> {
+    variables.get(CALLER).filter(|_| spec.login.is_of_callers)
 }
 
 /// Returns the URL of a server that may need a login.
@@ -115,6 +141,18 @@ fn read_again(
             text.map(Secret::new).map_err(|failure| failure.why)
         }
         .boxed()
+    })
+}
+
+/// Returns the token of the caller's last request, which is exchanged for one of the server.
+fn token_of(caller: Option<&str>, callers: Arc<KnownCallers>) -> Assertion {
+    let caller = caller.map(str::to_owned);
+    Assertion::new(move || {
+        let found = caller.as_deref().and_then(|it| callers.find(it));
+        let token = found.and_then(|it| it.token().map(Secret::new));
+        let token =
+            token.ok_or_else(|| "only a caller over HTTP has a token to exchange".to_owned());
+        futures::future::ready(token).boxed()
     })
 }
 
@@ -152,6 +190,7 @@ pub(crate) fn denial(
     let needed = LoginNeeded {
         again: record.grant.is_some(),
         scopes,
+        address: None,
     };
     Failure {
         awaited: Some(Box::new(Awaited::login(file, login, needed))),

@@ -7,4 +7,6 @@ pub struct LoginNeeded {
     pub again: bool,
     /// The scopes that the existing login lacks; empty if there is no login.
     pub scopes: Vec<String>,
+    /// The address of ours at which the caller logs in, if the login is the caller's own.
+    pub address: Option<String>,
 }

@@ -18,6 +18,8 @@ pub struct LoginSpec {
     pub assertion: Option<Template>,
     /// The identity provider of an employee.
     pub identity_provider: Option<IdentityProviderSpec>,
+    /// True if each caller over HTTP has a login of its own.
+    pub is_of_callers: bool,
     /// Everything else.
     pub settings: LoginSettings,
 }

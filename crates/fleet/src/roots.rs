@@ -84,6 +84,19 @@ impl Roots {
     }
 }
 
+/// Asks a client for its roots; returns the folders on this machine. A client without roots, or without an
+/// answer in time, has none.
+pub async fn list_client_roots(client: Arc<dyn Asks>) -> Vec<PathBuf> {
+    let answer = timeout(ROOTS_TIMEOUT, ask_for_roots(None, &client)).await;
+    let Ok(Some(ClientAnswer::Result(answer))) = answer else {
+        return Vec::new();
+    };
+    let answer: Value = serde_json::from_str(answer.as_str()).unwrap_or_default();
+    let roots = answer["roots"].as_array().into_iter().flatten();
+    let urls = roots.filter_map(|it| Url::parse(it["uri"].as_str()?).ok());
+    urls.filter_map(|it| it.to_file_path().ok()).collect()
+}
+
 async fn ask_for_roots(
     caller: Option<Arc<dyn Asks>>,
     home: &Arc<dyn Asks>,

@@ -1,17 +1,19 @@
 //! The current servers. They are added, replaced and removed while calls are running.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
 
 use parking_lot::RwLock;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
-use tool::{ClientId, Digest, ServerName};
+use tool::{ClientId, Digest, HttpCaller, ServerName};
 
 use crate::{
-    CallError, Failure, Launch, ServerScope, ServerSpec, Start, Surroundings, Template, Variables,
+    CallError, CallerLogins, Failure, Launch, Ran, ServerScope, ServerSpec, Start, Surroundings,
+    Template, Variables,
+    caller_servers::{CallerServers, has_credential},
     changes::Changes,
     ending::Ending,
     eras::Era,
@@ -21,7 +23,7 @@ use crate::{
     roots::Roots,
     secrets_named::forget_printed,
     server::{LeasedLink, Server, Siblings},
-    taken::{Environments, Sharing, TakenVariables, templates},
+    taken::{Environments, Sharing, TakenVariables, templates, values_of_callers},
 };
 
 /// The effect of a change of the specifications.
@@ -46,6 +48,8 @@ impl Applied {
 pub(crate) struct Roster {
     pub(crate) surroundings: Arc<Surroundings>,
     pub(crate) changes: Arc<Changes>,
+    /// The logins of callers over HTTP.
+    pub(crate) logins: Arc<CallerLogins>,
     pub(crate) ending: Ending,
     /// The tasks of all servers.
     pub(crate) keepers: TaskTracker,
@@ -60,9 +64,13 @@ struct Instances {
     apart: HashMap<ProcessKey, Server>,
     /// The instance that a client uses, if clients may use different ones.
     of_clients: HashMap<(ServerName, u64, Era), Server>,
+    /// Instances of callers over HTTP.
+    of_callers: CallerServers<ProcessKey>,
     /// Retired shared instances of the other era, until others replace them.
     leaving: HashMap<ServerName, Server>,
     environments: Environments,
+    /// The values of callers that servers get, if any server differs between callers.
+    caller_values: Option<Arc<BTreeSet<String>>>,
     /// The permits of each client for calls of each server.
     turns: HashMap<(ServerName, u64), Arc<Semaphore>>,
 }
@@ -93,17 +101,22 @@ impl ProcessKey {
 
 impl Roster {
     pub(crate) fn new(surroundings: Surroundings) -> Self {
+        let (surroundings, changes) = (Arc::new(surroundings), Arc::<Changes>::default());
+        let logins = CallerLogins::new(Arc::clone(&surroundings), Arc::clone(&changes));
         Self {
-            surroundings: Arc::new(surroundings),
-            changes: Arc::default(),
+            surroundings,
+            changes,
+            logins: Arc::new(logins),
             ending: Ending::new(),
             keepers: TaskTracker::new(),
             servers: RwLock::new(Instances {
                 shared: BTreeMap::new(),
                 apart: HashMap::new(),
                 of_clients: HashMap::new(),
+                of_callers: CallerServers::default(),
                 leaving: HashMap::new(),
                 environments: Environments::new(Variables::of_process()),
+                caller_values: None,
                 turns: HashMap::new(),
             }),
         }
@@ -130,6 +143,8 @@ impl Roster {
                 own.push((vec![*client], server.clone()));
             }
         }
+        let of_callers = servers.of_callers.iter().filter(|it| !it.is_retired());
+        own.extend(of_callers.map(|it| (Vec::new(), it.clone())));
         for (clients, _) in &mut own {
             clients.sort_unstable();
         }
@@ -154,6 +169,11 @@ impl Roster {
         client: Option<&ClientId>,
         asks: Option<&Arc<dyn Asks>>,
     ) -> Result<Server, CallError> {
+        if let Some(caller) = client.and_then(|it| it.caller.as_ref())
+            && let Some(own) = self.find_of_caller(name, caller, asks)?
+        {
+            return Ok(own);
+        }
         if let Some(known) = self.servers.read().find(name, client, asks)? {
             return Ok(known);
         }
@@ -190,17 +210,140 @@ impl Roster {
         Ok(server)
     }
 
+    /// Returns the server that this caller over HTTP has for itself. Returns `None` if it has none.
+    fn find_of_caller(
+        &self,
+        name: &ServerName,
+        caller: &Arc<HttpCaller>,
+        asks: Option<&Arc<dyn Asks>>,
+    ) -> Result<Option<Server>, CallError> {
+        let servers = &mut *self.servers.write();
+        let shared = servers.get_shared(name)?.clone();
+        if !shared.is_of_callers || shared.spec.scope == ServerScope::Client {
+            return Ok(None);
+        }
+        let taken = servers
+            .environments
+            .take_of(&shared.spec, None, Some(caller));
+        if taken.key == shared.taken.key {
+            return Ok(None);
+        }
+        let era = asks.map_or(Era::Newest, |client| shared.eras.of_client(client));
+        self.get_of_caller(servers, &shared, taken, era).map(Some)
+    }
+
+    fn get_of_caller(
+        &self,
+        servers: &mut Instances,
+        shared: &Server,
+        taken: TakenVariables,
+        era: Era,
+    ) -> Result<Server, CallError> {
+        let key = ProcessKey::new(shared, taken.key, era);
+        if let Some(known) = servers.of_callers.get(&key) {
+            return Ok(known);
+        }
+        let spec = &shared.spec;
+        if !servers.of_callers.make_room(spec) {
+            let why = format!(
+                "all {} processes for callers are in use",
+                spec.callers_max()
+            );
+            let hint = format!(
+                "call again later, or raise `servers.{}.max_callers`",
+                spec.name
+            );
+            return Err(CallError::Unavailable {
+                server: spec.name.clone(),
+                failure: Failure::new(why).hint(hint),
+                tries: 0,
+                ran: Ran::No,
+            });
+        }
+        let siblings = Siblings {
+            era,
+            beside: Some(shared),
+            ..Siblings::default()
+        };
+        let server = self.begin((**spec).clone(), taken, &siblings, None);
+        servers.of_callers.insert(key, server.clone());
+        Ok(server)
+    }
+
+    /// Remembers a caller over HTTP. Returns the servers that can be surveyed for a new one.
+    pub(crate) fn meet_caller(&self, caller: &Arc<HttpCaller>) -> Vec<ServerName> {
+        if !self.surroundings.callers.meet(caller) {
+            return Vec::new();
+        }
+        let servers = self.servers.read();
+        let of_callers = servers.shared.values().filter(|it| it.is_of_callers);
+        let usable = of_callers.filter(|it| {
+            servers
+                .take_usable(it, caller, &self.surroundings)
+                .is_some()
+        });
+        usable.map(|it| it.spec.name.clone()).collect()
+    }
+
+    /// Lists the values of callers that servers get; `None` if no server differs between callers.
+    pub(crate) fn caller_values(&self) -> Option<Arc<BTreeSet<String>>> {
+        self.servers.read().caller_values.clone()
+    }
+
+    /// Returns true if callers over HTTP have instances of their own.
+    pub(crate) fn is_of_callers(&self, name: &ServerName) -> bool {
+        let servers = self.servers.read();
+        servers.shared.get(name).is_some_and(|it| it.is_of_callers)
+    }
+
+    /// Returns true if the credential of this instance is stored.
+    pub(crate) fn has_credential(&self, server: &Server) -> bool {
+        has_credential(server, &server.taken, &self.surroundings)
+    }
+
+    /// Returns the address at which the caller of this client logs in to its server, if that helps.
+    pub(crate) fn offer_login(&self, server: &Server, client: Option<&ClientId>) -> Option<String> {
+        let caller = client?.caller.as_ref()?;
+        self.logins.offer(server, caller)
+    }
+
     /// Returns the server to survey: the shared one, or, if that lacks a variable, the one of the first
     /// client that has all variables.
     pub(crate) fn find_for_survey(&self, name: &ServerName) -> Result<Server, CallError> {
         let servers = &mut *self.servers.write();
         let shared = servers.get_shared(name)?.clone();
+        if let Some(found) = self.find_to_survey_for_caller(servers, &shared) {
+            return found;
+        }
         if let Some(taken) = servers.take_for(&shared) {
             let era = servers.era_that_runs(&shared, taken.key);
             return Ok(self.get_apart(servers, &shared, taken, era));
         }
         let known = servers.find(name, None, None)?;
         Ok(known.unwrap_or(shared))
+    }
+
+    /// Returns the instance of a caller to survey: an open one, or that of the last caller whose values
+    /// and login suffice. Returns `None` if the shared instance suffices, or no caller does.
+    fn find_to_survey_for_caller(
+        &self,
+        servers: &mut Instances,
+        shared: &Server,
+    ) -> Option<Result<Server, CallError>> {
+        let surroundings = &self.surroundings;
+        let suffices = !shared.is_of_callers
+            || !shared.taken.is_incomplete() && has_credential(shared, &shared.taken, surroundings);
+        if suffices {
+            return None;
+        }
+        let name = &shared.spec.name;
+        if let Some(open) = servers.of_callers.find_open(name) {
+            return Some(Ok(open));
+        }
+        let callers = surroundings.callers.list();
+        let mut usable = callers.iter();
+        let taken = usable.find_map(|it| servers.take_usable(shared, it, surroundings))?;
+        Some(self.get_of_caller(servers, shared, taken, Era::Newest))
     }
 
     /// Returns the server beside the shared one for all clients with these variables and this era.
@@ -234,6 +377,10 @@ impl Roster {
     pub(crate) fn last_failure(&self, name: &ServerName) -> Option<Failure> {
         let servers = self.servers.read();
         let shared = servers.shared.get(name)?;
+        // One caller's login says nothing about that of another.
+        if shared.is_of_callers && servers.of_callers.iter().any(|it| it.spec.name == *name) {
+            return None;
+        }
         if let Some(taken) = servers.take_for(shared) {
             let era = servers.era_that_runs(shared, taken.key);
             let key = ProcessKey::new(shared, taken.key, era);
@@ -390,6 +537,7 @@ impl Roster {
             }
             servers.shared.insert(name, server);
         }
+        servers.note_caller_values();
         applied
     }
 
@@ -505,6 +653,30 @@ impl Instances {
         is_incomplete.then(|| self.environments.take_complete(&shared.spec))?
     }
 
+    /// Returns the variables of this caller, if the server can be started with them.
+    fn take_usable(
+        &self,
+        shared: &Server,
+        caller: &HttpCaller,
+        surroundings: &Surroundings,
+    ) -> Option<TakenVariables> {
+        let taken = self.environments.take_of(&shared.spec, None, Some(caller));
+        let is_usable = !taken.is_incomplete() && has_credential(shared, &taken, surroundings);
+        is_usable.then_some(taken)
+    }
+
+    fn note_caller_values(&mut self) {
+        let mut of_callers = self
+            .shared
+            .values()
+            .filter(|it| it.is_of_callers)
+            .peekable();
+        self.caller_values = of_callers.peek().is_some().then(|| {
+            let named = of_callers.flat_map(|it| values_of_callers(&it.spec));
+            Arc::new(named.collect())
+        });
+    }
+
     fn retire(&mut self, name: &ServerName) {
         if let Some(server) = self.shared.remove(name) {
             if let Some(twin) = self.apart.get(&ProcessKey::of_twin(&server)) {
@@ -520,6 +692,7 @@ impl Instances {
         };
         self.of_clients.retain(|(of, ..), server| keep(of, server));
         self.apart.retain(|key, server| keep(&key.server, server));
+        self.of_callers.retire(name);
     }
 }
 

@@ -2,10 +2,10 @@
 
 use secrets::{ResolveError, Resolver};
 
-use crate::{Template, Variables, awaited::Awaited, error::Failure};
+use crate::{Template, Variables, awaited::Awaited, error::Failure, taken::CALLER};
 
 /// Returns the variables with every secret that the templates refer to. A variable of a client with the
-/// same name is replaced.
+/// same name is replaced. A secret of a caller is that of the caller of the variables.
 pub async fn with_secrets<'a>(
     templates: impl IntoIterator<Item = &'a Template>,
     variables: &Variables,
@@ -15,10 +15,14 @@ pub async fn with_secrets<'a>(
     for (text, reference) in templates.into_iter().flat_map(Template::references) {
         let resolver = resolver.ok_or_else(|| Failure::new("no secrets are kept here"))?;
         let was = resolver.store().changed_at();
-        let secret = resolver.resolve(reference).await.map_err(|error| Failure {
-            awaited: Some(Box::new(Awaited::secrets(resolver.store().clone(), was))),
-            ..explain(error)
-        })?;
+        let caller = variables.get(CALLER);
+        let secret = resolver
+            .resolve(reference, caller)
+            .await
+            .map_err(|error| Failure {
+                awaited: Some(Box::new(Awaited::secrets(resolver.store().clone(), was))),
+                ..explain(error)
+            })?;
         filled.set(text, secret.expose());
     }
     Ok(filled)

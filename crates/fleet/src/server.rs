@@ -22,7 +22,7 @@ use crate::{
     limits::REST_WAIT_MAX,
     link::Link,
     roots::Roots,
-    taken::{TakenVariables, takes_variables},
+    taken::{TakenVariables, is_of_callers, takes_variables},
     vitals::Vitals,
 };
 
@@ -53,6 +53,8 @@ pub(crate) struct Server {
     pub(crate) taken: Arc<TakenVariables>,
     /// True if clients may use different processes.
     pub(crate) is_personal: bool,
+    /// True if each caller over HTTP has an instance of its own.
+    pub(crate) is_of_callers: bool,
     /// The permits of concurrent calls.
     pub(crate) places: Arc<Semaphore>,
     pub(crate) vitals: Arc<Vitals>,
@@ -129,6 +131,7 @@ impl Server {
         let eras = || Arc::new(Eras::of(&spec, before.map(|it| &*it.eras)));
         let server = Self {
             is_personal,
+            is_of_callers: is_of_callers(&spec),
             taken: Arc::new(taken),
             places: twin.map_or_else(places, |it| Arc::clone(&it.places)),
             vitals: before.map_or_else(Arc::default, |it| Arc::clone(&it.vitals)),
@@ -210,6 +213,15 @@ impl Server {
 
     pub(crate) fn is_open(&self) -> bool {
         matches!(&*self.stage.borrow(), Stage::Ready(link) if !link.has_ended())
+    }
+
+    /// Returns true if it starts, or has running calls.
+    pub(crate) fn is_in_use(&self) -> bool {
+        match &*self.stage.borrow() {
+            Stage::Ready(link) => link.activity().is_used(),
+            Stage::Starting => true,
+            Stage::Stopped { .. } | Stage::Resting { .. } | Stage::Ended => false,
+        }
     }
 
     /// Returns the connection if it is open. Starts nothing.

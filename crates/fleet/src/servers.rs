@@ -1,16 +1,16 @@
 //! The interface to all servers of one configuration. [`Fleet`](crate::Fleet) runs real servers;
 //! tests of other crates implement it in memory.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
 
 use futures::future::BoxFuture;
 use jsonrpc::Json;
 use tokio_util::sync::CancellationToken;
-use tool::{ClientId, ServerName};
+use tool::{ClientId, HttpCaller, ServerName};
 
 use crate::{
-    Applied, Asks, CallError, Failure, Request, ServerSpec, ServerState, Sharing, Subscriber,
-    Survey, SurveyError, Variables, WatchGuard,
+    Applied, Asks, CallError, CallerLogins, Failure, Request, ServerSpec, ServerState, Sharing,
+    Subscriber, Survey, SurveyError, Variables, WatchGuard,
 };
 
 /// The servers of one configuration.
@@ -35,6 +35,34 @@ pub trait Servers: fmt::Debug + Send + Sync {
         client: Option<&'a ClientId>,
         asks: &'a Arc<dyn Asks>,
     ) -> BoxFuture<'a, bool>;
+
+    /// Returns the address of ours at which the caller of this client logs in to a server, if that may
+    /// help.
+    fn offer_login(&self, _: &ServerName, _: Option<&ClientId>) -> Option<String> {
+        None
+    }
+
+    /// Returns true if each caller over HTTP has a process or connection of its own at this server.
+    fn is_of_callers(&self, _: &ServerName) -> bool {
+        false
+    }
+
+    /// Returns the logins that callers may begin in a browser.
+    fn caller_logins(&self) -> Option<Arc<CallerLogins>> {
+        None
+    }
+
+    /// Lists the values of callers over HTTP that servers get ([`HttpCaller::values`]). Returns `None` if
+    /// all callers are alike to all servers.
+    fn caller_values(&self) -> Option<Arc<BTreeSet<String>>> {
+        None
+    }
+
+    /// Remembers the values of a caller over HTTP. Returns the servers that can be surveyed for a new
+    /// caller.
+    fn meet_caller(&self, _: &Arc<HttpCaller>) -> Vec<ServerName> {
+        Vec::new()
+    }
 
     /// Calls the sink on every change of a resource, until the returned value is dropped. The server is
     /// started if necessary, and is not stopped for idleness meanwhile. After the server has restarted,

@@ -34,6 +34,9 @@ pub struct ServerSpec {
     pub idle_timeout: Option<Duration>,
     /// The most concurrent calls; further ones wait within their own limit. `None`: no limit.
     pub calls_max: Option<NonZeroUsize>,
+    /// The most callers over HTTP that have a process or connection of their own at one time. `None`:
+    /// the default of its launch.
+    pub callers_max: Option<NonZeroUsize>,
     /// True if a call of a tool annotated read-only or idempotent is repeated once when the server ends
     /// during the call.
     pub retries_safe_calls: bool,
@@ -121,6 +124,10 @@ pub struct Sandbox {
 /// The default of `start_timeout`: a first `npx` on a slow network takes longer than half a minute,
 /// and clients wait a minute for a call.
 pub const START_TIMEOUT_DEFAULT: Duration = Duration::from_secs(50);
+/// The default of `callers_max` for a child: a hundred Node processes take some 5 GB.
+pub const CALLERS_MAX_DEFAULT: NonZeroUsize = NonZeroUsize::new(100).expect("it is not 0");
+/// The default of `callers_max` for a remote server, whose connections take some 100 KB.
+pub const REMOTE_CALLERS_MAX_DEFAULT: NonZeroUsize = NonZeroUsize::new(1_000).expect("it is not 0");
 /// The default of `call_timeout`.
 pub const CALL_TIMEOUT_DEFAULT: Duration = Duration::from_mins(1);
 /// The default of `idle_timeout`.
@@ -140,6 +147,7 @@ impl ServerSpec {
             call_timeout: CALL_TIMEOUT_DEFAULT,
             call_timeout_max: None,
             idle_timeout: Some(IDLE_TIMEOUT_DEFAULT),
+            callers_max: None,
             calls_max: None,
             retries_safe_calls: false,
             sandbox: None,
@@ -150,6 +158,14 @@ impl ServerSpec {
             spoken: None,
             asks_clients: false,
         }
+    }
+
+    /// Returns the most callers over HTTP with an instance of their own.
+    pub(crate) fn callers_max(&self) -> NonZeroUsize {
+        self.callers_max.unwrap_or(match self.launch {
+            Launch::Remote { .. } => REMOTE_CALLERS_MAX_DEFAULT,
+            Launch::Child { .. } | Launch::Commands(_) => CALLERS_MAX_DEFAULT,
+        })
     }
 }
 

@@ -5,7 +5,9 @@ use std::{
     sync::Arc,
 };
 
-use tool::{Digest, ServerName};
+use oauth::GrantKind;
+use secrets::Reference;
+use tool::{Digest, HttpCaller, ServerName};
 
 use crate::{
     ServerSpec, Template, Variables,
@@ -27,6 +29,9 @@ const OF_A_TERMINAL: [&str; 12] = [
     "TERM_SESSION_ID",
     "PROXY_CHILD",
 ];
+
+/// The variable with the unique name of the caller. No template can contain it.
+pub(crate) const CALLER: &str = "caller:";
 
 /// The variables of a client that a server's specification refers to, as the server gets them at its
 /// start.
@@ -63,6 +68,11 @@ impl TakenVariables {
     pub(crate) fn is_incomplete(&self) -> bool {
         !self.lacking.is_empty()
     }
+
+    /// Returns true if they are those of one caller over HTTP.
+    pub(crate) fn has_caller(&self) -> bool {
+        self.values.get(CALLER).is_some()
+    }
 }
 
 impl Environments {
@@ -89,10 +99,23 @@ impl Environments {
     /// Returns the variables of a server for this client; those of this process if there is no client, or
     /// if it sent none.
     pub(crate) fn take(&self, spec: &ServerSpec, client: Option<u64>) -> TakenVariables {
+        self.take_of(spec, client, None)
+    }
+
+    /// Does the same with the values of a caller.
+    pub(crate) fn take_of(
+        &self,
+        spec: &ServerSpec,
+        client: Option<u64>,
+        caller: Option<&HttpCaller>,
+    ) -> TakenVariables {
         let client = client.and_then(|it| self.clients.get(&it));
         let source = client.map_or(&self.own, |it| &**it);
         // A child inherits these from this process anyway.
         let get = |name: &str| {
+            if name.starts_with(HttpCaller::PREFIX) {
+                return Some(caller?.values.get(name)?.as_str());
+            }
             let usual = || self.own.get(name).filter(|_| is_usual(name));
             source.get(name).or_else(usual)
         };
@@ -108,6 +131,11 @@ impl Environments {
                 None if is_required => drop(lacking.insert(name.to_owned())),
                 None => {}
             }
+        }
+        // A caller without a token has no name, and so nothing but the values of its request.
+        let named = caller.filter(|it| !it.name.is_empty() && is_of_callers(spec));
+        if let Some(caller) = named {
+            values.set(CALLER, &caller.name);
         }
         TakenVariables {
             key: key(spec, &values),
@@ -127,6 +155,26 @@ impl Environments {
 pub(crate) fn takes_variables(spec: &ServerSpec) -> bool {
     let mut needs = templates(spec).into_iter().flat_map(Template::needs);
     !spec.inherit_env.is_empty() || needs.next().is_some()
+}
+
+/// Returns true if each caller over HTTP has a process or connection of its own.
+pub(crate) fn is_of_callers(spec: &ServerSpec) -> bool {
+    let names_caller = |it: &Template| {
+        let mut references = it.references();
+        it.variables()
+            .any(|name| name.starts_with(HttpCaller::PREFIX))
+            || references.any(|(_, it)| matches!(it, Reference::CallerSecret(_)))
+    };
+    spec.login.is_of_callers || templates(spec).into_iter().any(names_caller)
+}
+
+/// Lists the values of a caller that a server gets.
+pub(crate) fn values_of_callers(spec: &ServerSpec) -> impl Iterator<Item = String> {
+    let named = templates(spec).into_iter().flat_map(Template::variables);
+    let named = named.filter(|it| it.starts_with(HttpCaller::PREFIX));
+    let exchanged = spec.login.settings.grant == GrantKind::TokenExchange;
+    let token = exchanged.then_some(HttpCaller::AUTHORIZATION);
+    named.chain(token).map(str::to_owned)
 }
 
 /// Returns every template of a server's specification.
@@ -163,6 +211,7 @@ fn key(spec: &ServerSpec, values: &Variables) -> Digest {
             Err(unset) => add(&unset.0),
         }
     }
+    add(values.get(CALLER).unwrap_or_default());
     let is_said = |name: &str| spec.inherit_env.iter().any(|it| it == name);
     for (name, value) in values.iter() {
         let is_noise = OF_A_TERMINAL.contains(&name.as_str()) && !is_said(name);
@@ -177,6 +226,8 @@ fn key(spec: &ServerSpec, values: &Variables) -> Digest {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+
+    use tool::HttpCaller;
 
     use super::{Environments, TakenVariables};
     use crate::{Launch, ServerSpec, Template, Variables};
@@ -290,6 +341,63 @@ mod tests {
         assert!(!one.is_incomplete());
         let [one, two] = take(&spec, [&[("secret:a", "x")], &[]]);
         assert_eq!(one.key, two.key);
+    }
+
+    fn caller(name: &str, team: Option<&str>) -> HttpCaller {
+        let team = team.map(|it| ("caller:x-team".to_owned(), it.to_owned()));
+        let subject = (HttpCaller::SUBJECT.to_owned(), name.to_owned());
+        HttpCaller {
+            name: name.into(),
+            values: team.into_iter().chain([subject]).collect(),
+            origin: "http://127.0.0.1:1".into(),
+        }
+    }
+
+    #[track_caller]
+    fn check_callers(spec: &ServerSpec, callers: [HttpCaller; 2], is_shared: bool) {
+        let all = Environments::new(Variables::default());
+        let [one, two] = callers.map(|it| all.take_of(spec, None, Some(&it)));
+        assert_eq!(one.key == two.key, is_shared, "{one:?} {two:?}");
+    }
+
+    #[test]
+    fn callers_share_only_servers_that_get_nothing_of_them() {
+        let callers = |teams: [Option<&str>; 2]| [caller("ann", teams[0]), caller("bob", teams[1])];
+        let same = callers([Some("red"), Some("red")]);
+        check_callers(&spec("fixed", &[]), same.clone(), true);
+        check_callers(&spec("${caller:subject}", &[]), same.clone(), false);
+        check_callers(&spec("${caller:x-team}", &[]), same.clone(), false);
+        check_callers(&spec("${caller:secret:key}", &[]), same.clone(), false);
+        let mut own_login = spec("fixed", &[]);
+        own_login.login.is_of_callers = true;
+        check_callers(&own_login, same, false);
+        // A caller without a token has nothing but the values of its request.
+        let unnamed = |teams: [Option<&str>; 2]| teams.map(|team| caller("", team));
+        check_callers(
+            &spec("${caller:x-team}", &[]),
+            unnamed([Some("red"), Some("red")]),
+            true,
+        );
+        check_callers(
+            &spec("${caller:x-team}", &[]),
+            unnamed([Some("red"), Some("blue")]),
+            false,
+        );
+        check_callers(&own_login, unnamed([None, None]), true);
+        // Two requests of one caller with different values do not mix.
+        let one_caller = [caller("ann", Some("red")), caller("ann", Some("blue"))];
+        check_callers(&spec("${caller:x-team:-}", &[]), one_caller, false);
+    }
+
+    #[test]
+    fn a_value_that_a_caller_did_not_send_is_lacking_and_none_comes_from_the_environment() {
+        let own = [("caller:x-team".to_owned(), "ours".to_owned())];
+        let all = Environments::new(own.into_iter().collect());
+        let spec = spec("${caller:x-team}", &[]);
+        let lacking = |caller: Option<&HttpCaller>| all.take_of(&spec, None, caller).lacking;
+        assert_eq!(lacking(None), ["caller:x-team"]);
+        assert_eq!(lacking(Some(&caller("ann", None))), ["caller:x-team"]);
+        assert!(lacking(Some(&caller("ann", Some("red")))).is_empty());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use secrets::{Reference, ReferenceError};
+use tool::HttpCaller;
 
 /// A configured text whose variables and secrets are filled in when a server starts.
 ///
@@ -46,9 +47,11 @@ pub enum TemplateError {
 #[error("{noun} `{0}` is not set", noun = noun_of(.0))]
 pub struct Unset(pub String);
 
-/// Returns the kind of a name: only references contain a `:`.
+/// Returns the kind of a name: only references and values of a caller contain a `:`.
 fn noun_of(name: &str) -> &'static str {
-    if name.contains(':') {
+    if name.starts_with(HttpCaller::PREFIX) {
+        "value of the caller"
+    } else if name.contains(':') {
         "secret"
     } else {
         "environment variable"
@@ -178,12 +181,26 @@ fn variable(inner: &str) -> Result<TemplatePart, TemplateError> {
         Some((name, default)) => (name, Some(default.to_owned())),
         None => (inner, None),
     };
-    let starts_well = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    if !starts_well || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+    let header = name.strip_prefix(HttpCaller::PREFIX);
+    let is_valid = header.map_or_else(|| is_variable(name), is_header);
+    if !is_valid {
         return Err(TemplateError::Name(cut_to_name(name)));
     }
-    let name = name.to_owned();
+    // Names of headers have no case.
+    let name = header.map_or_else(|| name.to_owned(), |_| name.to_ascii_lowercase());
     Ok(TemplatePart::Variable { name, default })
+}
+
+fn is_variable(name: &str) -> bool {
+    let starts_well = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    starts_well && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+fn is_header(name: &str) -> bool {
+    !name.is_empty()
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))
 }
 
 /// Returns the beginning of an invalid name up to the invalid character: the rest may be a part of a
@@ -245,6 +262,21 @@ mod tests {
             Template::parse("${file:relative}"),
             Err(TemplateError::Reference(_))
         ));
+    }
+
+    #[test]
+    fn values_of_a_caller_are_variables_whose_names_have_no_case() {
+        let template = Template::parse("${caller:X-Tenant}${caller:team:-none}").unwrap();
+        let names: Vec<(&str, bool)> = template.needs().collect();
+        assert_eq!(names, [("caller:x-tenant", true), ("caller:team", false)]);
+        let unset = template.expand(|_| None).unwrap_err();
+        assert_eq!(
+            unset.to_string(),
+            "value of the caller `caller:x-tenant` is not set"
+        );
+        assert!(Template::parse("${caller:}").is_err());
+        let of_caller = Template::parse("${caller:secret:key}").unwrap();
+        assert_eq!(of_caller.references().count(), 1);
     }
 
     #[test]

@@ -5,7 +5,10 @@ pub(crate) mod permissions;
 mod question;
 pub(crate) mod refusal;
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use ::policy::{
     Allowance, Decision, Effects, NotAllowable, Policy, PolicyVerdict, RequestKind, Subject,
@@ -13,9 +16,9 @@ use ::policy::{
 use fleet::{Asks as _, ClientAnswer, QuestionKind, ServerQuestion};
 use jsonrpc::{Fields, Json, text_of};
 use registry::{Entry, KnownServer};
-use serde_json::json;
+use serde_json::{json, value::RawValue};
 use telemetry::Recorder;
-use tool::{ServerName, ToolRef};
+use tool::{Digest, ServerName, ToolRef};
 use tracing::warn;
 
 use crate::{
@@ -28,6 +31,7 @@ use crate::{
     dispatcher::record::CallNote,
     elicitation::CallAsker,
     error::ToolError,
+    person_questions::LATE_ANSWER_LIFE,
     policy::ClientPolicy,
     traces::Traces,
 };
@@ -321,11 +325,21 @@ impl Authorizer {
             let allowance = find_allowance(asked, policy, Some(&context.policy.name));
             Some((on_always, allowance.ok()?))
         });
-        let question = question(asked, decision, context, always.is_some());
-        let client = client.for_server(&ServerName::built_in());
-        let answer = match client.ask(question?).await {
+        let question = question(asked, decision, context, always.is_some())?;
+        let person = client.for_server(&ServerName::built_in());
+        let answer = match person.ask(question.clone()).await {
             ClientAnswer::Result(answer) => answer,
-            ClientAnswer::Error(_) => return Err(nobody("this client cannot ask its person")),
+            ClientAnswer::Error(_) => {
+                let wait = self.catalog.settings().approval_wait;
+                if wait.is_zero() || !client.people().is_reachable() {
+                    return Err(nobody("this client cannot ask its person"));
+                }
+                let answer = ask_outside(asked, context, client, question.params, wait).await;
+                answer.ok_or_else(|| {
+                    let minutes = LATE_ANSWER_LIFE.as_secs() / 60;
+                    refuse(asked, decision, RefusalReason::Pending { minutes })
+                })?
+            }
         };
         let is_remembered = match (read_answer(&answer).as_deref(), always) {
             (Some(ONCE), _) => false,
@@ -343,6 +357,51 @@ impl Authorizer {
             turn.allow();
         }
         Ok(())
+    }
+}
+
+/// Asks a person outside of the client, on the page or by a command, and reports to the client that the
+/// call waits. Returns `None` if there is no answer in time.
+async fn ask_outside(
+    asked: &AuthorizationRequest<'_>,
+    context: &CallContext,
+    client: &CallAsker,
+    params: Json,
+    wait: Duration,
+) -> Option<Json> {
+    let caller = context.client.as_ref().map_or("", |it| &*it.name);
+    let (kind, server, name) = (asked.kind, asked.server, asked.name);
+    let call = format!("{caller}\n{kind:?} {server}/{name}\n{}", asked.arguments);
+    let question = (&ServerName::built_in(), client.client_name(), params);
+    let people = client.people();
+    let answering = people.ask_outside(question, Digest::of_bytes(call.as_bytes()), wait);
+    let reporting = async {
+        for tick in 1_u32.. {
+            report_wait(context, tick);
+            tokio::time::sleep(WAIT_REPORTED_EVERY).await;
+        }
+    };
+    tokio::select! {
+        biased;
+        answer = answering => match answer {
+            Some(ClientAnswer::Result(answer)) => Some(answer),
+            Some(ClientAnswer::Error(_)) | None => None,
+        },
+        () = reporting => None,
+    }
+}
+
+/// Many clients end a call that reports no progress.
+const WAIT_REPORTED_EVERY: Duration = Duration::from_secs(10);
+
+fn report_wait(context: &CallContext, tick: u32) {
+    let Some(progress) = &context.progress else {
+        return;
+    };
+    let message = "waits for a person: `proxy review --pending` or the page of `proxy web`";
+    let report = json!({"progress": tick, "message": message}).to_string();
+    if let Ok(report) = RawValue::from_string(report) {
+        progress(&report);
     }
 }
 

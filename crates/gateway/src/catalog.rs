@@ -20,7 +20,7 @@ use registry::{
     ServerRules, Usage, View,
 };
 use tokio::sync::{Notify, watch};
-use tool::ServerName;
+use tool::{HttpCaller, ServerName};
 use tracing::warn;
 
 use crate::{
@@ -182,7 +182,15 @@ impl Catalog {
 
     /// Admits the variables of a client; servers that lacked one are surveyed.
     pub(crate) fn admit_variables(&self, client: u64, variables: &Arc<Variables>) {
-        let completed = self.servers.admit_client(client, Arc::clone(variables));
+        self.note_completed(self.servers.admit_client(client, Arc::clone(variables)));
+    }
+
+    /// Remembers a caller over HTTP; servers that lacked one are surveyed.
+    pub fn meet_caller(&self, caller: &Arc<HttpCaller>) {
+        self.note_completed(self.servers.meet_caller(caller));
+    }
+
+    fn note_completed(&self, completed: Vec<ServerName>) {
         if !completed.is_empty() {
             // A call that arrives before the survey begins waits for it too.
             let catalog = self.registry.catalog();

@@ -9,11 +9,13 @@ use std::{
     time::SystemTime,
 };
 
+use arc_swap::{ArcSwap, ArcSwapOption};
 use dashmap::DashMap;
 use fleet::Variables;
 use jsonrpc::{Fields, text_of};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
+use tool::HttpCaller;
 
 use crate::{person_questions::PersonQuestions, project::ProjectRule};
 
@@ -22,6 +24,8 @@ use crate::{person_questions::PersonQuestions, project::ProjectRule};
 pub struct Connection {
     /// The client's working folder, if it is known.
     pub cwd: Option<PathBuf>,
+    /// The folders of its roots, once it was asked for them.
+    pub roots: Arc<ArcSwap<Vec<PathBuf>>>,
     /// The client's environment, which fills in variables of servers; `None` if the client sent
     /// none, and our own environment is used.
     pub variables: Option<Arc<Variables>>,
@@ -33,6 +37,8 @@ pub struct Connection {
     pub token: Option<Arc<str>>,
     /// The name of its credential in the audit log, over HTTP: `token NAME` or `oauth SUBJECT`.
     pub caller: Option<Arc<str>>,
+    /// What servers may get of its last request over HTTP, if they differ between callers.
+    pub http_caller: Arc<ArcSwapOption<HttpCaller>>,
     /// The name that its start command gives it, in place of the one that it announces.
     pub name: Option<String>,
     /// The table of `[clients]` that applies to it, whatever name it announces; `None`: that name's

@@ -192,6 +192,7 @@ fn toolless(
             needed: Box::new(LoginNeeded {
                 again: false,
                 scopes: Vec::new(),
+                address: None,
             }),
             why: why.why,
         });

@@ -271,6 +271,7 @@ fn surroundings(files: &PrivateFiles) -> Surroundings {
         log_folder: Some(logs(state_dir)),
         private: Some(files.clone()),
         secrets: Some(Arc::new(secrets)),
+        callers: Arc::default(),
     }
 }
 

@@ -175,10 +175,11 @@ impl ClientPolicies {
         if let Some(name) = project.and_then(|it| it.profile.as_deref()) {
             choose(&Arc::from(name), PROJECT_FILE.to_owned());
         }
+        let roots = connection.roots.load();
         for profile in &self.profiles {
             let is_in = |folder: &&PathBuf| {
-                let cwd = connection.cwd.as_ref();
-                cwd.is_some_and(|cwd| cwd.starts_with(folder))
+                let mut places = connection.cwd.iter().chain(&**roots);
+                places.any(|place| place.starts_with(folder))
             };
             if let Some(folder) = profile.folders.iter().find(is_in) {
                 choose(&profile.name, format!("folder {}", folder.display()));
@@ -190,6 +191,11 @@ impl ClientPolicies {
             }
         }
         chosen
+    }
+
+    /// Returns true if the folder of a client may select a profile.
+    pub(crate) fn has_folders(&self) -> bool {
+        self.profiles.iter().any(|it| !it.folders.is_empty())
     }
 
     /// The rules for a connected client, with those of its profiles and its project.

@@ -220,6 +220,7 @@ impl Session {
                     gateway, client, ..
                 } = &*self.calls;
                 gateway.servers.tell_roots_changed(client.number);
+                self.calls.forget_roots();
                 return Ok(());
             }
             (None, _) => {

@@ -36,6 +36,9 @@ pub struct Settings {
     pub clients: ClientPolicies,
     /// The rules by which calls are made, asked about or refused.
     pub policy: Arc<Policy>,
+    /// The time for which a call waits for a person's permission, if its client cannot ask for it; zero:
+    /// it is refused at once.
+    pub approval_wait: Duration,
     /// The limits of calls and tokens.
     pub quotas: Arc<Vec<Quota>>,
     /// The settings of the audit log of calls.
@@ -165,6 +168,7 @@ impl Settings {
             policy: Arc::default(),
             quotas: Arc::default(),
             audit: AuditSettings::default(),
+            approval_wait: Duration::ZERO,
             keeps_stats: true,
             traces: None,
             scripts: None,

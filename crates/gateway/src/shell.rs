@@ -135,6 +135,7 @@ impl Gateway {
             connection: Some(client.number),
             folder: client.connection.cwd.clone(),
             name: "".into(),
+            caller: None,
         };
         let answered = self.answer(id, request, gone).await;
         self.clients.remove(&client);

@@ -25,6 +25,8 @@ pub struct Endpoint {
     pub(super) guarding: Option<Arc<Guarding>>,
     pub(super) allowed_hosts: Vec<String>,
     pub(super) allowed_origins: Vec<String>,
+    /// Our address for browsers, without a path.
+    pub(super) public_url: Option<Arc<str>>,
     pub(super) tls: Option<TlsAcceptor>,
     pub(super) sessions: bool,
     pub(super) metrics: bool,
@@ -69,6 +71,7 @@ impl Endpoint {
             guarding: guarding(http, variables)?,
             allowed_hosts: http.allowed_hosts.clone(),
             allowed_origins: http.allowed_origins.clone(),
+            public_url: http.public_origin().map(Into::into),
             tls,
             sessions: http.sessions,
             metrics: http.metrics,

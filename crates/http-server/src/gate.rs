@@ -36,6 +36,8 @@ pub(super) struct Gate {
     tokens: Tokens,
     pub(super) guarding: Option<Arc<Guarding>>,
     scheme: &'static str,
+    /// Our address for browsers, without a path, if the configuration has one.
+    public_url: Option<Arc<str>>,
 }
 
 impl Gate {
@@ -50,7 +52,16 @@ impl Gate {
             } else {
                 "http://"
             },
+            public_url: settings.public_url.clone(),
         }
+    }
+
+    /// Returns our address for the browser of the person who sent a request, whose `Host` was checked.
+    pub(super) fn origin(&self, head: &Parts) -> Arc<str> {
+        self.public_url.clone().unwrap_or_else(|| {
+            let host = get_once(&head.headers, &HOST).ok().flatten();
+            format!("{}{}", self.scheme, host.unwrap_or_default()).into()
+        })
     }
 
     /// `local` is the address at which the request came in.
@@ -112,6 +123,7 @@ impl Gate {
         if let Some(name) = self.tokens.holder(given) {
             return Ok(Some(Admitted {
                 caller: format!("token {name}").into(),
+                subject: name.to_string(),
                 name,
                 rule: None,
             }));
@@ -211,6 +223,7 @@ mod tests {
             origins: owned(origins),
             tokens: Tokens::default(),
             guarding: None,
+            public_url: None,
             scheme: "http://",
         }
     }

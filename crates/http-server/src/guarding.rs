@@ -24,6 +24,8 @@ pub(super) struct Admitted {
     pub(super) name: Arc<str>,
     /// The name of the client in the audit log.
     pub(super) caller: Arc<str>,
+    /// The subject of its token, or the name of a configured one.
+    pub(super) subject: String,
     /// The table of the configuration that applies to it; none: that of the name it announces.
     pub(super) rule: Option<Arc<str>>,
 }
@@ -53,6 +55,7 @@ impl Guarding {
             // No name of a configured token holds a space.
             name: format!("oauth {scope} {}", verified.subject).into(),
             caller: format!("oauth {}", verified.subject).into(),
+            subject: verified.subject,
             rule: rule.map(|it| Arc::from(it.as_str())),
         })
     }

@@ -160,6 +160,7 @@ impl Service {
         let (responses, stream) = open_response(&request);
         let out = Out::Reply(responses);
         let is_first = request.method == "initialize";
+        used.0.note_caller(peer);
         let taken = used.0.session.take(request.line, &out).await;
         drop(out);
         taken.map_err(|_| HttpError::no_session())?;
@@ -271,6 +272,7 @@ impl Service {
             transport: "http",
             token: peer.token.clone(),
             caller: peer.caller.clone(),
+            http_caller: Arc::new(peer.http_caller.clone().into()),
             rule: peer.rule.clone(),
             profile: peer.profile.clone(),
             is_here: peer.is_here,

@@ -8,9 +8,11 @@ use std::{
     time::Duration,
 };
 
+use arc_swap::ArcSwapOption;
 use gateway::{Connection, Gateway, Opening, Out, Session, StreamRouter};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::{sync::Semaphore, time::Instant};
+use tool::HttpCaller;
 
 use super::{
     peer::ClientIdentity,
@@ -31,6 +33,8 @@ pub(super) struct OpenSession {
     token: Option<Arc<str>>,
     /// The profile of the address at which it began.
     profile: Option<Arc<str>>,
+    /// What servers may get of the last request.
+    http_caller: Arc<ArcSwapOption<HttpCaller>>,
     used_at: Mutex<Instant>,
     /// The number of open requests and streams.
     uses: AtomicUsize,
@@ -57,7 +61,9 @@ impl OpenSession {
         place: HeldPlace,
     ) -> Arc<Self> {
         let router = Arc::new(StreamRouter::default());
+        let http_caller = Arc::new(ArcSwapOption::new(peer.http_caller.clone()));
         let connection = Connection {
+            http_caller: Arc::clone(&http_caller),
             transport: "http",
             token: peer.token.clone(),
             caller: peer.caller.clone(),
@@ -73,6 +79,7 @@ impl OpenSession {
             resumable: Arc::default(),
             token: peer.token.clone(),
             profile: peer.profile.clone(),
+            http_caller,
             used_at: Mutex::new(Instant::now()),
             uses: AtomicUsize::new(0),
             requests: Arc::new(Semaphore::new(requests_max)),
@@ -83,6 +90,11 @@ impl OpenSession {
 
     pub(super) fn is_of(&self, peer: &ClientIdentity) -> bool {
         self.token == peer.token && self.profile == peer.profile
+    }
+
+    /// Notes what servers may get of a request, which is read when its call begins.
+    pub(super) fn note_caller(&self, peer: &ClientIdentity) {
+        self.http_caller.store(peer.http_caller.clone());
     }
 
     pub(super) fn place_number(&self) -> u64 {

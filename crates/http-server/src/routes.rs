@@ -12,10 +12,11 @@ use hyper::{
 
 use super::{
     body::Body,
+    caller_login::LOGIN_PATH,
     gate,
     guarding::METADATA_PATH,
     http_error::HttpError,
-    peer::{Arrival, ClientIdentity, is_here},
+    peer::{Arrival, ClientIdentity, identify, is_here},
     places::Serving,
     programs::{TOOLS, read_tools},
     reply::refuse,
@@ -62,10 +63,13 @@ impl Service {
                 let admitted = self.gate.check_token(head).await?;
                 let profile = self.find_profile(path)?;
                 let address = arrival.from;
+                let origin = || self.gate.origin(head);
+                let http_caller = identify(&self.gateway, admitted.as_ref(), &head.headers, origin);
                 let peer = ClientIdentity {
                     token: admitted.as_ref().map(|it| Arc::clone(&it.name)),
                     caller: admitted.as_ref().map(|it| Arc::clone(&it.caller)),
                     rule: admitted.and_then(|it| it.rule),
+                    http_caller,
                     profile,
                     address,
                     is_here: is_here(address, &head.headers),
@@ -86,6 +90,7 @@ impl Service {
                     _ => Err(HttpError::method("GET, HEAD")),
                 }
             }
+            (path, _) if path.starts_with(LOGIN_PATH) => self.log_in(head).await,
             ("/metrics", method) if self.gives_metrics => {
                 self.gate.check_token(head).await?;
                 match *method {

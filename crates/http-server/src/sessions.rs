@@ -271,6 +271,7 @@ mod tests {
             caller: None,
             rule: None,
             profile: None,
+            http_caller: None,
             address: std::net::Ipv4Addr::LOCALHOST.into(),
             is_here: true,
         }

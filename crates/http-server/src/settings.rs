@@ -8,6 +8,7 @@ use std::{
 };
 
 use fleet::Template;
+use url::Url;
 
 /// An address to listen on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +30,8 @@ pub struct HttpSettings {
     pub token_files: Vec<(String, Template)>,
     /// The authorization server whose tokens are accepted as well.
     pub oauth: Option<Guard>,
+    /// The address at which browsers reach us, if it differs from that of requests.
+    pub public_url: Option<String>,
     /// Values of the `Host` header, in lower case, with or without a port.
     pub allowed_hosts: Vec<String>,
     /// Values of the `Origin` header, in lower case.
@@ -44,6 +47,29 @@ pub struct HttpSettings {
 }
 
 impl HttpSettings {
+    /// Returns the address at which browsers reach us, without a path: the configured one, or that of
+    /// the audience of tokens.
+    pub(crate) fn public_origin(&self) -> Option<String> {
+        let audience = self.oauth.as_ref().map(|guard| &guard.audience);
+        let url = Url::parse(self.public_url.as_ref().or(audience)?).ok()?;
+        Some(url.origin().ascii_serialization())
+    }
+
+    /// Returns the unique name of a caller that a person names by its token or its subject. Returns `None`
+    /// if no credential of this name is accepted.
+    pub fn find_caller(&self, name: &str) -> Option<String> {
+        let is_whole = ["token ", "oauth "].iter().any(|it| name.starts_with(it));
+        let named = self.tokens.iter().chain(&self.token_files);
+        let mut tokens = named.map(|(token, _)| token);
+        if is_whole {
+            Some(name.to_owned())
+        } else if tokens.any(|it| it == name) {
+            Some(format!("token {name}"))
+        } else {
+            self.oauth.is_some().then(|| format!("oauth {name}"))
+        }
+    }
+
     /// Returns every template that is filled in before we listen.
     pub(crate) fn templates(&self) -> impl Iterator<Item = &Template> {
         let named = self.tokens.iter().chain(&self.token_files);

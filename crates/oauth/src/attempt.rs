@@ -14,7 +14,7 @@ use crate::{
     jwt::SigningKey,
     listener::{Listener, Redirect},
     metadata::Issuer,
-    person::Person,
+    person::{HostedRedirects, Person},
     proof::{self, Prover},
     random::random_text,
     record::{Grant, OAuthClient, Record, Registration},
@@ -33,10 +33,13 @@ pub(crate) struct Attempt<'a> {
     pub(crate) settings: &'a LoginSettings,
     pub(crate) guard: Guard,
     pub(crate) scopes: Vec<String>,
+    /// The file with our registration.
     file: &'a RecordFile,
     web: HttpClient,
-    /// The record when the login began.
-    record: Record,
+    /// True if other logins use the same registration.
+    is_shared: bool,
+    /// Our registration when the login began.
+    registered: Option<Registration>,
     /// The key to which the token will be bound, and its stored form; none if the server does not
     /// require a bound token.
     proof: Option<(Prover, String)>,
@@ -46,7 +49,7 @@ impl<'a> Attempt<'a> {
     /// Discovers the authorization server of the server at this address. `scopes` are requested in
     /// addition to the discovered ones.
     pub(crate) async fn begin(
-        file: &'a RecordFile,
+        (file, registration): (&'a RecordFile, &'a RecordFile),
         url: &str,
         headers: HeaderMap,
         settings: &'a LoginSettings,
@@ -62,10 +65,11 @@ impl<'a> Attempt<'a> {
             settings,
             scopes: choose_scopes(&guard, settings, scopes, &record),
             proof: make_proof(&guard)?,
-            file,
+            registered: registration.read()?.registration,
+            is_shared: file != registration,
+            file: registration,
             web,
             guard,
-            record,
         })
     }
 
@@ -85,22 +89,52 @@ impl<'a> Attempt<'a> {
     }
 
     pub(crate) async fn by_browser(&self, person: &dyn Person) -> Result<Grant, LoginError> {
-        let settings = self.settings;
-        // Checked first, so that no client is registered for a login that is refused.
-        self.issuer().authorization(settings.assumes_pkce)?;
+        self.check_authorization()?;
         let listener = self.listen().await?;
-        let client = self.client(listener.redirect_uri(), false).await?;
+        let redirect_uri = listener.redirect_uri().to_owned();
+        let (sender, arrivals) = mpsc::channel(1);
+        let mut listening = JoinSet::new();
+        listening.spawn(listener.listen(sender));
+        let redirects = HostedRedirects {
+            redirect_uri,
+            arrivals,
+        };
+        self.by_redirect(redirects, person).await
+    }
+
+    pub(crate) async fn by_hosted_browser(
+        &self,
+        redirects: HostedRedirects,
+        person: &dyn Person,
+    ) -> Result<Grant, LoginError> {
+        self.check_authorization()?;
+        self.by_redirect(redirects, person).await
+    }
+
+    /// Checked first, so that no client is registered for a login that is refused.
+    fn check_authorization(&self) -> Result<(), LoginError> {
+        let checked = self.issuer().authorization(self.settings.assumes_pkce);
+        checked.map(drop)
+    }
+
+    async fn by_redirect(
+        &self,
+        redirects: HostedRedirects,
+        person: &dyn Person,
+    ) -> Result<Grant, LoginError> {
+        let HostedRedirects {
+            redirect_uri,
+            arrivals: found,
+        } = redirects;
+        let client = self.client(&redirect_uri, false).await?;
         let authorization = Authorization::begin(
             self.issuer(),
             &client,
-            listener.redirect_uri(),
+            &redirect_uri,
             self.guard.resource.as_deref(),
             &self.scopes,
-            settings,
+            self.settings,
         )?;
-        let (sender, found) = mpsc::channel(1);
-        let mut listening = JoinSet::new();
-        listening.spawn(listener.listen(sender));
         person.visit(&authorization.url);
         let waiting = wait_for_code(&authorization, found, person);
         let minutes = WAIT.as_secs() / 60;
@@ -130,7 +164,7 @@ impl<'a> Attempt<'a> {
     }
 
     fn kept(&self) -> Option<&Registration> {
-        let kept = self.record.registration.as_ref();
+        let kept = self.registered.as_ref();
         kept.filter(|it| it.issuer == self.issuer().metadata.issuer)
     }
 
@@ -183,6 +217,10 @@ impl<'a> Attempt<'a> {
     /// Records that a login begins with an earlier registration. If that login never finishes, for
     /// whatever reason, the next login registers again.
     async fn doubt(&self, client: &OAuthClient) -> Result<(), LoginError> {
+        // Logins of several callers run at the same time: one that does not finish says nothing.
+        if self.is_shared {
+            return Ok(());
+        }
         let id = client.id.clone();
         change(self.file, move |record| {
             let registration = record.registration.as_mut();
@@ -408,7 +446,8 @@ mod tests {
                 is_bound: false,
             },
             scopes: Vec::new(),
-            record: file.read().unwrap(),
+            is_shared: false,
+            registered: file.read().unwrap().registration,
             file: &file,
             web,
             proof: None,

@@ -322,7 +322,9 @@ impl Credential {
         kept: Option<String>,
     ) -> Result<Option<Bearer>, CredentialError> {
         let renewed = match locked.record.grant.as_ref() {
-            _ if self.is_machine() => machine_grant(&self.file, &self.url, &self.settings).await,
+            before if self.is_machine() => {
+                machine_grant(&self.file, &self.url, &self.settings, before).await
+            }
             None => return Ok(None),
             Some(grant) if grant.ended.is_some() => {
                 return Err(CredentialError::LoginNeeded { again: true });

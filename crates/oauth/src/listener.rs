@@ -14,7 +14,7 @@ use reqwest::Url;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
-    sync::mpsc,
+    sync::{mpsc, oneshot},
     task::{AbortHandle, JoinSet},
     time::timeout,
 };
@@ -48,9 +48,17 @@ pub(crate) struct Listener {
 
 /// A browser that was redirected back, and waits for a page.
 #[derive(Debug)]
-pub(crate) struct Redirect {
+pub struct Redirect {
     pub(crate) url: Url,
-    stream: TcpStream,
+    page: Page,
+}
+
+/// The way to the browser.
+#[derive(Debug)]
+enum Page {
+    Stream(TcpStream),
+    /// Another server shows the page; true: the response belongs to the login.
+    Elsewhere(oneshot::Sender<bool>),
 }
 
 impl Listener {
@@ -154,7 +162,8 @@ async fn read(mut stream: TcpStream, authority: &str) -> Option<Redirect> {
         answer(&mut stream, "404 Not Found", "Not found.").await;
         return None;
     };
-    Some(Redirect { url, stream })
+    let page = Page::Stream(stream);
+    Some(Redirect { url, page })
 }
 
 /// Returns the requested address if its host and path are ours.
@@ -173,8 +182,24 @@ fn find_url(head: &[u8], authority: &str) -> Option<Url> {
 }
 
 impl Redirect {
+    /// Makes the redirect of a browser that came to another server of ours, which shows the page once
+    /// it knows if the address belongs to the login.
+    pub fn elsewhere(url: Url) -> (Self, oneshot::Receiver<bool>) {
+        let (sender, is_its) = oneshot::channel();
+        let page = Page::Elsewhere(sender);
+        (Self { url, page }, is_its)
+    }
+
     /// Shows the person the result. The page holds no text from a remote server.
-    pub(crate) async fn respond(mut self, is_done: bool) {
+    pub(crate) async fn respond(self, is_done: bool) {
+        let mut stream = match self.page {
+            Page::Stream(stream) => stream,
+            Page::Elsewhere(sender) => {
+                // The browser may be gone.
+                let _ = sender.send(is_done);
+                return;
+            }
+        };
         let (status, text) = if is_done {
             ("200 OK", "You are logged in, and can close this page.")
         } else {
@@ -183,7 +208,7 @@ impl Redirect {
                 "This response belongs to another login. See the terminal.",
             )
         };
-        answer(&mut self.stream, status, text).await;
+        answer(&mut stream, status, text).await;
     }
 }
 

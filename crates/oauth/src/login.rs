@@ -19,6 +19,8 @@ use crate::{
 pub struct Login<'a> {
     /// The file that stores the login.
     pub file: &'a RecordFile,
+    /// The file that stores our registration, which several logins may share.
+    pub registration: &'a RecordFile,
     /// The server.
     pub url: &'a str,
     /// Further headers of requests to the server.
@@ -47,16 +49,14 @@ pub struct LoggedIn {
 /// Logs in and stores the login, which replaces an earlier one. Waits for the person, for five minutes
 /// at most.
 pub async fn log_in(login: Login<'_>, person: &dyn Person) -> Result<LoggedIn, LoginError> {
-    let attempt = Attempt::begin(
-        login.file,
-        login.url,
-        login.headers,
-        login.settings,
-        login.scopes,
-    )
-    .await?;
-    let grant = match (login.settings.grant, login.way) {
+    let files = (login.file, login.registration);
+    let (settings, scopes) = (login.settings, login.scopes);
+    let attempt = Attempt::begin(files, login.url, login.headers, settings, scopes).await?;
+    let grant = match (settings.grant, login.way) {
         (GrantKind::AuthorizationCode, LoginMethod::Browser) => attempt.by_browser(person).await?,
+        (GrantKind::AuthorizationCode, LoginMethod::Hosted(redirects)) => {
+            attempt.by_hosted_browser(redirects, person).await?
+        }
         (GrantKind::AuthorizationCode, LoginMethod::Device) => attempt.by_device(person).await?,
         _ => attempt.as_machine().await?,
     };

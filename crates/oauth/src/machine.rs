@@ -8,10 +8,10 @@ use crate::{
     error::LoginError,
     metadata::Issuer,
     record::{Grant, OAuthClient},
-    registration::{by_hand, known},
+    registration::{by_hand, known, with_secret},
     settings::{GrantKind, IdentityProvider, LoginSettings},
     store::RecordFile,
-    token::TokenClient,
+    token::{self, TokenClient},
     web::HttpClient,
 };
 
@@ -20,17 +20,33 @@ const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
 /// The grant type of token exchange (RFC 8693), and the types of the two tokens.
 const TOKEN_EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
+const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
 const ID_TOKEN: &str = "urn:ietf:params:oauth:token-type:id_token";
 const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 
-/// Requests a token for a machine.
+/// Requests a token for a machine, or for a caller whose own token is exchanged. `before` is the last
+/// one: a caller's next token comes from the same endpoint, so the server is not discovered again.
 pub(crate) async fn machine_grant(
     file: &RecordFile,
     url: &str,
     settings: &LoginSettings,
+    before: Option<&Grant>,
 ) -> Result<Grant, LoginError> {
+    if let Some(before) = before.filter(|_| settings.grant == GrantKind::TokenExchange) {
+        let token = read_token_of_caller(settings).await?;
+        let scope = before.scopes.join(" ");
+        let server = Url::parse(url).map_err(|_| lacking("a valid `url`"))?;
+        let web = HttpClient::of(&server).await?;
+        let client = before.client.clone();
+        let before = with_secret(before, settings);
+        match token::request_again(&web, &before, &exchange_form(&token, &scope)).await {
+            // The endpoint may have moved.
+            Err(error) if !error.is_passing() => {}
+            again => return again.map(|it| it.without_renewal_as(client)),
+        }
+    }
     let headers = http::HeaderMap::new();
-    let attempt = Attempt::begin(file, url, headers, settings, &[]).await?;
+    let attempt = Attempt::begin((file, file), url, headers, settings, &[]).await?;
     attempt.as_machine().await
 }
 
@@ -39,10 +55,15 @@ impl Attempt<'_> {
         let client = known(self.issuer(), self.settings, None, "");
         let client = client.ok_or_else(|| lacking("oauth.client_id"))?;
         let scope = self.scopes.join(" ");
+        if self.settings.grant == GrantKind::TokenExchange {
+            return self.exchange_token_of_caller(&client, &scope).await;
+        }
         let assertion = match self.settings.grant {
             GrantKind::JwtBearer => Some(self.assertion().await?),
             GrantKind::EnterpriseManaged => Some(self.exchange_id_token(&scope).await?),
-            GrantKind::ClientCredentials | GrantKind::AuthorizationCode => None,
+            GrantKind::ClientCredentials
+            | GrantKind::AuthorizationCode
+            | GrantKind::TokenExchange => None,
         };
         let mut form = match &assertion {
             Some(assertion) => vec![
@@ -63,6 +84,19 @@ impl Attempt<'_> {
         let read = assertion.read().await;
         let read = read.map_err(|why| LoginError::Metadata(format!("`oauth.assertion`: {why}")))?;
         Ok(read.expose().trim().to_owned())
+    }
+
+    /// Exchanges the token of a caller for one that the server accepts.
+    async fn exchange_token_of_caller(
+        &self,
+        client: &OAuthClient,
+        scope: &str,
+    ) -> Result<Grant, LoginError> {
+        let token = read_token_of_caller(self.settings).await?;
+        let form = exchange_form(&token, scope);
+        let grant = self.exchange(client, &form).await?;
+        let client = grant.client.clone();
+        Ok(grant.without_renewal_as(client))
     }
 
     /// Exchanges the employee's ID token at the company's identity provider for an assertion to this
@@ -96,6 +130,25 @@ impl Attempt<'_> {
             .exchange_token(&issuer.token, &form, ID_JAG)
             .await
     }
+}
+
+async fn read_token_of_caller(settings: &LoginSettings) -> Result<String, LoginError> {
+    let token = settings.assertion.as_ref();
+    let token = token.ok_or_else(|| lacking("login = \"caller\""))?;
+    let token = token.read().await.map_err(LoginError::NoToken)?;
+    Ok(token.expose().to_owned())
+}
+
+/// The form that exchanges a caller's token (RFC 8693, section 2.1).
+fn exchange_form<'a>(token: &'a str, scope: &'a str) -> Vec<(&'static str, &'a str)> {
+    let mut form = vec![
+        ("grant_type", TOKEN_EXCHANGE),
+        ("requested_token_type", ACCESS_TOKEN),
+        ("subject_token", token),
+        ("subject_token_type", ACCESS_TOKEN),
+    ];
+    form.extend((!scope.is_empty()).then_some(("scope", scope)));
+    form
 }
 
 fn client_at(provider: &IdentityProvider, issuer: &Issuer) -> OAuthClient {

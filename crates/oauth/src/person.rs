@@ -3,9 +3,9 @@
 use futures::{FutureExt as _, future::BoxFuture};
 use parking_lot::Mutex;
 use reqwest::Url;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
-use crate::error::LoginError;
+use crate::{error::LoginError, listener::Redirect};
 
 /// The person who logs in.
 pub trait Person: Send + Sync {
@@ -20,12 +20,23 @@ pub trait Person: Send + Sync {
 }
 
 /// The way in which a person consents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum LoginMethod {
     /// In a browser that is redirected to this machine, or whose last address the person pastes.
     Browser,
+    /// In a browser that is redirected to another server of ours.
+    Hosted(HostedRedirects),
     /// With a code, on another device.
     Device,
+}
+
+/// A server of ours to which browsers are redirected.
+#[derive(Debug)]
+pub struct HostedRedirects {
+    /// The address to which the authorization server redirects.
+    pub redirect_uri: String,
+    /// The browsers that came there for this login.
+    pub arrivals: mpsc::Receiver<Redirect>,
 }
 
 /// A person to whom another program shows the address.

@@ -14,6 +14,9 @@ pub struct Record {
     pub server: String,
     /// Its address.
     pub url: String,
+    /// The caller over HTTP whose login this is; none: it is the login of all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caller: Option<String>,
     /// Our registration at its authorization server.
     pub(crate) registration: Option<Registration>,
     /// The login, if there is one.
@@ -97,6 +100,16 @@ impl Grant {
     /// Returns true if the token can be renewed without a person.
     pub fn is_renewable(&self) -> bool {
         self.refresh_token.is_some() && self.ended.is_none()
+    }
+
+    /// Returns the grant of a caller: it is renewed by another exchange, as long as the caller has a
+    /// token. The secret of the client is in the configuration.
+    pub(crate) fn without_renewal_as(self, client: OAuthClient) -> Self {
+        Self {
+            refresh_token: None,
+            client,
+            ..self
+        }
     }
 
     /// Returns true if the access token can still be sent. A short-lived token is sent for most of its

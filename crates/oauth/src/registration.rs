@@ -116,7 +116,7 @@ pub(crate) async fn register(
     // later.
     let asked = json!({
         "client_name": "proxy",
-        "application_type": "native",
+        "application_type": application_type(redirect_uri),
         "redirect_uris": [redirect_uri],
         "grant_types": grants,
         "response_types": ["code"],
@@ -133,6 +133,14 @@ pub(crate) async fn register(
         why: "its response contains no client".to_owned(),
     })?;
     Ok(given.read(issuer, redirect_uri))
+}
+
+/// Returns `native` for a client whose browsers are redirected to their own machine (Dynamic Client
+/// Registration of `OpenID` Connect, section 2).
+fn application_type(redirect_uri: &str) -> &'static str {
+    let url = reqwest::Url::parse(redirect_uri).ok();
+    let is_plain = url.is_none_or(|it| it.scheme() == "http");
+    if is_plain { "native" } else { "web" }
 }
 
 #[derive(Deserialize)]

@@ -91,6 +91,8 @@ pub enum GrantKind {
     JwtBearer,
     /// The company's identity provider asserts the employee's identity (cross-app access).
     EnterpriseManaged,
+    /// The authorization server exchanges the token of a caller (RFC 8693).
+    TokenExchange,
 }
 
 /// A company's identity provider, and our client there.

@@ -15,13 +15,17 @@ const FILE_BYTES_MAX: u64 = 1024 * 1024;
 /// The number of bytes of the address's digest in the file name of a record.
 const DIGEST_BYTES: usize = 6;
 
-/// The record of one server. Two servers at the same address have two records.
+/// The same for a record of one caller: no subject may find another one with its digest.
+const CALLER_DIGEST_BYTES: usize = 20;
+
+/// The record of one server, or of one caller at it. Two servers at the same address have two records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordFile {
     path: PathBuf,
     files: PrivateFiles,
     server: String,
     url: String,
+    caller: Option<String>,
 }
 
 /// The reason why a record cannot be read or stored. It repeats no text of the record.
@@ -47,7 +51,27 @@ impl RecordFile {
             files: files.clone(),
             server: server.to_owned(),
             url: url.to_owned(),
+            caller: None,
         }
+    }
+
+    /// Returns the file of one caller at the same server.
+    #[must_use]
+    pub fn of_caller(&self, caller: &str) -> Self {
+        let text = format!("{}\n{caller}", self.url);
+        let digest = hex::encode(&Sha256::digest(text.as_bytes())[..CALLER_DIGEST_BYTES]);
+        Self {
+            path: self
+                .path
+                .with_file_name(format!("{}-{digest}.json", self.server)),
+            caller: Some(caller.to_owned()),
+            ..self.clone()
+        }
+    }
+
+    /// The caller whose login it is, if it is not the login of all.
+    pub fn caller(&self) -> Option<&str> {
+        self.caller.as_deref()
     }
 
     /// Reads the record; returns an empty one if there is none.
@@ -56,12 +80,17 @@ impl RecordFile {
             return Ok(Record {
                 server: self.server.clone(),
                 url: self.url.clone(),
+                caller: self.caller.clone(),
                 ..Record::default()
             });
         };
         // The parser's error could repeat a part of a token.
-        let damaged = |_| StoreError::Damaged(self.path.clone());
-        serde_json::from_slice(&bytes).map_err(damaged)
+        let damaged = || StoreError::Damaged(self.path.clone());
+        let record: Record = serde_json::from_slice(&bytes).map_err(|_| damaged())?;
+        if self.caller.is_some() && record.caller != self.caller {
+            return Err(damaged());
+        }
+        Ok(record)
     }
 
     /// Returns the time of the last change.
@@ -169,6 +198,7 @@ impl RenamedLogins {
                 files: files.clone(),
                 server: from.to_owned(),
                 url: String::new(),
+                caller: None,
             };
             let locked = file.lock()?;
             let mut copy = locked.record.clone();
@@ -201,8 +231,9 @@ fn is_digest(rest: &str) -> bool {
     let digest = rest
         .strip_prefix('-')
         .and_then(|it| it.strip_suffix(".json"));
+    let lengths = [2 * DIGEST_BYTES, 2 * CALLER_DIGEST_BYTES];
     digest
-        .is_some_and(|it| it.len() == 2 * DIGEST_BYTES && it.bytes().all(|b| b.is_ascii_hexdigit()))
+        .is_some_and(|it| lengths.contains(&it.len()) && it.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
 #[cfg(test)]
@@ -290,8 +321,39 @@ mod tests {
 
     #[test]
     fn servers_and_addresses_are_kept_apart() {
-        let at = |server, url| RecordFile::of(&plain("/s".as_ref()), server, url).path;
+        let of = |server, url| RecordFile::of(&plain("/s".as_ref()), server, url);
+        let at = |server, url| of(server, url).path;
         assert_ne!(at("a", "https://x"), at("b", "https://x"));
         assert_ne!(at("a", "https://x"), at("a", "https://y"));
+        let of_caller = |url, caller| of("a", url).of_caller(caller).path;
+        assert_ne!(of_caller("https://x", "oauth ann"), at("a", "https://x"));
+        assert_ne!(
+            of_caller("https://x", "oauth ann"),
+            of_caller("https://x", "oauth bob")
+        );
+        assert_ne!(
+            of_caller("https://x", "oauth ann"),
+            of_caller("https://y", "oauth ann")
+        );
+    }
+
+    #[test]
+    fn the_login_of_a_caller_is_read_for_no_other() {
+        let state = tempfile::tempdir().unwrap();
+        let of = |caller: &str| {
+            RecordFile::of(&plain(state.path()), "any", "https://x.example/mcp").of_caller(caller)
+        };
+        of("oauth ann")
+            .change(|it| it.wanted_scopes.clear())
+            .unwrap();
+        assert_eq!(
+            of("oauth ann").read().unwrap().caller.as_deref(),
+            Some("oauth ann")
+        );
+        fs::rename(of("oauth ann").path, of("oauth bob").path).unwrap();
+        assert!(matches!(
+            of("oauth bob").read(),
+            Err(StoreError::Damaged(_))
+        ));
     }
 }

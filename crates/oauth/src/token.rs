@@ -256,14 +256,23 @@ fn token_client<'a>(
 
 /// Renews a login: returns the same grant with new tokens.
 pub(crate) async fn renew(web: &HttpClient, grant: &Grant) -> Result<Grant, LoginError> {
-    let bad = || LoginError::Metadata("its token endpoint is not a valid address".to_owned());
-    let endpoint = Url::parse(&grant.token_endpoint).map_err(|_| bad())?;
     let refresh = grant.refresh_token.as_deref();
     let refresh = refresh.ok_or_else(|| LoginError::Ended("it cannot be renewed".to_owned()))?;
     let form = [("grant_type", "refresh_token"), ("refresh_token", refresh)];
+    request_again(web, grant, &form).await
+}
+
+/// Requests new tokens with this form where those of a grant came from: returns the same grant with them.
+pub(crate) async fn request_again(
+    web: &HttpClient,
+    grant: &Grant,
+    form: &[(&str, &str)],
+) -> Result<Grant, LoginError> {
+    let bad = || LoginError::Metadata("its token endpoint is not a valid address".to_owned());
+    let endpoint = Url::parse(&grant.token_endpoint).map_err(|_| bad())?;
     let prover = grant.proof_key.as_deref().and_then(Prover::of_text);
     let given = token_client(web, grant, prover.as_ref())
-        .request_token(&endpoint, &form)
+        .request_token(&endpoint, form)
         .await?;
     Ok(Grant {
         scopes: given.scopes.unwrap_or_else(|| grant.scopes.clone()),

@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::{
     address::{Reach, is_loopback, shown},
     error::{self, LoginError},
+    trust::http_client_builder,
 };
 
 /// The timeout, from the first byte sent to the last byte read.
@@ -67,7 +68,7 @@ impl HttpClient {
     /// Makes a client for requests on behalf of the server at this address.
     pub(crate) async fn of(server: &Url) -> Result<Self, LoginError> {
         let reach = Reach::of(server).await;
-        let mut builder = Client::builder()
+        let mut builder = http_client_builder()
             .timeout(WAIT)
             .redirect(Policy::none())
             .dns_resolver(reach.resolver());

@@ -82,6 +82,8 @@ fn add_calls(routes: &mut RouteTable) {
     routes.get("/api/v1/results/{handle}", about, calls::read_result);
     let about = "End a call in flight";
     routes.post("/api/v1/running/{id}/cancel", about, calls::cancel);
+    let about = "List the questions that people can answer in place of clients";
+    routes.get("/api/v1/questions", about, people::list);
     let about = "Answer a question in place of the client that was asked";
     routes.post("/api/v1/questions/{id}", about, people::answer);
     let about = "List the clients and what they see";

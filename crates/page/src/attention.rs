@@ -37,7 +37,12 @@ pub(crate) fn add_questions(attention: &mut Attention, gateway: &Gateway, states
         let server = &question.server;
         let is_ours = server.is_built_in();
         let title = if is_ours {
-            format!("A call of {client} waits for your approval")
+            let ended = if question.has_left() {
+                "; it goes on when it is called again"
+            } else {
+                ""
+            };
+            format!("A call of {client} waits for your approval{ended}")
         } else {
             let mut states = states.iter().filter(|it| it.name == *server);
             let holds_up = |it: &&WaitingQuestion| it.holds_up_others && it.client == *client;

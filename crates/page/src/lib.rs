@@ -38,6 +38,7 @@ pub use api::{
     calls::{Calls, LoggedCall},
     configuration::Verdict,
     figures::FiguresAnswer,
+    people::{QuestionRow, Questions},
     reviews::{DecidedDefinition, ReviewDecision, ReviewList, ReviewRow},
     servers::Servers,
     session::Status,

@@ -94,6 +94,7 @@ impl Logins {
 async fn visit(place: LoginPlace, person: AddressReceiver) -> Result<(), LoginError> {
     let login = Login {
         file: &place.file,
+        registration: &place.registration,
         url: &place.url,
         headers: place.headers.clone(),
         settings: &place.settings,

@@ -21,6 +21,7 @@ async fn main() -> anyhow::Result<()> {
         connection: None,
         folder: None,
         name: "example".into(),
+        caller: None,
     };
 
     let lines = (1..=2_000).map(|n| format!("line {n}: all is well"));

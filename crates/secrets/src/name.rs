@@ -5,6 +5,9 @@ use std::{fmt, str::FromStr};
 /// The longest name of a secret, in characters.
 pub const NAME_CHARS_MAX: usize = 64;
 
+/// The text between the name of a secret and that of its caller.
+const CALLER_SEPARATOR: char = '@';
+
 /// The name of a stored secret: letters, digits, `-`, `_` and `.`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SecretName(String);
@@ -28,6 +31,13 @@ impl SecretName {
     /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Returns the name under which the secret of one caller is stored. No other name contains the
+    /// separator.
+    #[must_use]
+    pub fn of_caller(&self, caller: &str) -> Self {
+        Self(format!("{}{CALLER_SEPARATOR}{caller}", self.0))
     }
 }
 

@@ -9,6 +9,8 @@ use crate::name::{NameError, SecretName};
 pub enum Reference {
     /// `secret:NAME`: a stored secret.
     Secret(SecretName),
+    /// `caller:secret:NAME`: a secret that is stored for the caller.
+    CallerSecret(SecretName),
     /// `file:PATH`: the text of a file.
     File(PathBuf),
     /// `command:WORDS`: the output of a program.
@@ -36,6 +38,10 @@ impl Reference {
         let rest = rest.trim();
         match kind {
             "secret" => Some(rest.parse().map(Self::Secret).map_err(Into::into)),
+            "caller" => {
+                let name = rest.strip_prefix("secret:")?.trim();
+                Some(name.parse().map(Self::CallerSecret).map_err(Into::into))
+            }
             "file" if rest.starts_with('/') || rest.starts_with("~/") => {
                 Some(Ok(Self::File(PathBuf::from(rest))))
             }
@@ -53,6 +59,7 @@ impl Reference {
 #[cfg(test)]
 mod tests {
     use super::{Reference, ReferenceError};
+    use crate::SecretName;
 
     #[test]
     fn a_command_is_split_into_words_as_a_shell_splits_it_and_expands_nothing() {
@@ -77,11 +84,17 @@ mod tests {
     }
 
     #[test]
-    fn three_kinds_are_told_from_variables() {
+    fn references_are_told_from_variables() {
         let parse = |text| Reference::parse(text);
         assert_eq!(parse("HOME"), None);
         assert_eq!(parse("HOME:-/root"), None);
-        let name = "linear".parse().unwrap();
+        let name: SecretName = "linear".parse().unwrap();
+        assert_eq!(parse("caller:authorization"), None);
+        let of_caller = parse("caller:secret:linear");
+        assert_eq!(
+            of_caller,
+            Some(Ok(Reference::CallerSecret(SecretName::clone(&name))))
+        );
         assert_eq!(parse("secret:linear"), Some(Ok(Reference::Secret(name))));
         assert_eq!(
             parse("file:~/key"),

@@ -12,8 +12,8 @@ use processes::Spawner;
 use tokio::sync::OnceCell;
 
 use crate::{
-    command, error::ResolveError, private::read_bounded, reference::Reference, secret::Secret,
-    store::Store,
+    command, error::ResolveError, name::SecretName, private::read_bounded, reference::Reference,
+    secret::Secret, store::Store,
 };
 
 /// The largest file with a secret; a key of any kind is shorter.
@@ -38,27 +38,45 @@ impl Resolver {
         }
     }
 
-    /// Returns the secret. Concurrent callers of one command wait for the same run; after a failure,
-    /// the next caller runs it again.
-    pub async fn resolve(&self, reference: &Reference) -> Result<Secret, ResolveError> {
-        match reference {
-            Reference::Secret(name) => match self.store.get(name) {
-                Ok(Some(secret)) => Ok(secret),
-                Ok(None) => Err(ResolveError {
-                    why: format!("there is no secret `{name}`"),
-                    hint: Some(format!("proxy secret set {name}")),
-                }),
-                Err(error) => Err(ResolveError {
-                    why: error.to_string(),
-                    hint: None,
-                }),
-            },
-            Reference::File(path) => read_file(path),
-            Reference::Command(words) => {
+    /// Returns the secret; `caller` is the caller over HTTP, if there is one: any other uses the secret
+    /// of that name. Concurrent callers of one command wait for the same run; after a failure, the next
+    /// caller runs it again.
+    pub async fn resolve(
+        &self,
+        reference: &Reference,
+        caller: Option<&str>,
+    ) -> Result<Secret, ResolveError> {
+        match (reference, caller) {
+            (Reference::CallerSecret(name), Some(caller)) => {
+                let hint = format!(
+                    "proxy secret set {name} --for {}",
+                    shell_words::quote(caller)
+                );
+                self.read(&name.of_caller(caller), hint)
+            }
+            (Reference::Secret(name) | Reference::CallerSecret(name), _) => {
+                self.read(name, format!("proxy secret set {name}"))
+            }
+            (Reference::File(path), _) => read_file(path),
+            (Reference::Command(words), _) => {
                 let cell = Arc::clone(self.printed.lock().entry(words.clone()).or_default());
                 let running = || command::run(words, &self.spawner);
                 cell.get_or_try_init(running).await.cloned()
             }
+        }
+    }
+
+    fn read(&self, name: &SecretName, hint: String) -> Result<Secret, ResolveError> {
+        match self.store.get(name) {
+            Ok(Some(secret)) => Ok(secret),
+            Ok(None) => Err(ResolveError {
+                why: format!("there is no secret `{name}`"),
+                hint: Some(hint),
+            }),
+            Err(error) => Err(ResolveError {
+                why: error.to_string(),
+                hint: None,
+            }),
         }
     }
 
@@ -118,7 +136,7 @@ mod tests {
     use std::{fs, sync::Arc};
 
     use super::Resolver;
-    use crate::{Reference, Secret, Store};
+    use crate::{Reference, Secret, SecretName, Store};
 
     fn resolver(state: &tempfile::TempDir) -> Resolver {
         Resolver::new(Store::in_state(state.path()), Arc::default())
@@ -133,12 +151,32 @@ mod tests {
         let state = tempfile::tempdir().unwrap();
         let resolver = resolver(&state);
         let wanted = reference("secret:linear");
-        let missing = resolver.resolve(&wanted).await.unwrap_err();
+        let missing = resolver.resolve(&wanted, None).await.unwrap_err();
         assert_eq!(missing.hint.as_deref(), Some("proxy secret set linear"));
         let store = Store::in_state(state.path());
         let secret = Secret::new("hunter2");
         store.set(&"linear".parse().unwrap(), &secret).unwrap();
-        assert_eq!(resolver.resolve(&wanted).await, Ok(secret));
+        assert_eq!(resolver.resolve(&wanted, None).await, Ok(secret));
+    }
+
+    #[tokio::test]
+    async fn a_caller_gets_its_own_secret_and_no_other() {
+        let state = tempfile::tempdir().unwrap();
+        let resolver = resolver(&state);
+        let (name, store) = ("key".parse::<SecretName>().unwrap(), resolver.store());
+        store.set(&name, &Secret::new("ours")).unwrap();
+        store
+            .set(&name.of_caller("oauth ann"), &Secret::new("anns"))
+            .unwrap();
+        let wanted = reference("caller:secret:key");
+        let read = async |caller| resolver.resolve(&wanted, caller).await;
+        assert_eq!(read(Some("oauth ann")).await, Ok(Secret::new("anns")));
+        assert_eq!(read(None).await, Ok(Secret::new("ours")));
+        let missing = read(Some("oauth bob")).await.unwrap_err();
+        assert_eq!(
+            missing.hint.as_deref(),
+            Some("proxy secret set key --for 'oauth bob'")
+        );
     }
 
     #[tokio::test]
@@ -147,11 +185,14 @@ mod tests {
         let file = state.path().join("key");
         let wanted = reference(&format!("file:{}", file.display()));
         let resolver = resolver(&state);
-        assert!(resolver.resolve(&wanted).await.is_err());
+        assert!(resolver.resolve(&wanted, None).await.is_err());
         fs::write(&file, "hunter2\n").unwrap();
-        assert_eq!(resolver.resolve(&wanted).await, Ok(Secret::new("hunter2")));
+        assert_eq!(
+            resolver.resolve(&wanted, None).await,
+            Ok(Secret::new("hunter2"))
+        );
         fs::write(&file, "\n").unwrap();
-        assert!(resolver.resolve(&wanted).await.is_err());
+        assert!(resolver.resolve(&wanted, None).await.is_err());
     }
 
     #[tokio::test]
@@ -161,7 +202,10 @@ mod tests {
         let script = format!("echo run >> {}; printf 'hunter2\\n'", runs.display());
         let wanted = Reference::Command(vec!["sh".into(), "-c".into(), script]);
         let resolver = resolver(&state);
-        let (one, two) = tokio::join!(resolver.resolve(&wanted), resolver.resolve(&wanted));
+        let (one, two) = tokio::join!(
+            resolver.resolve(&wanted, None),
+            resolver.resolve(&wanted, None)
+        );
         assert_eq!((one.clone(), two), (Ok(Secret::new("hunter2")), one));
         assert_eq!(fs::read_to_string(runs).unwrap(), "run\n");
     }
@@ -174,10 +218,10 @@ mod tests {
         let wanted = Reference::Command(vec!["sh".into(), "-c".into(), script]);
         let resolver = resolver(&state);
         assert!(!resolver.forget(&wanted));
-        let first = resolver.resolve(&wanted).await.unwrap();
+        let first = resolver.resolve(&wanted, None).await.unwrap();
         assert!(resolver.has_printed(&wanted) && resolver.forget(&wanted));
         assert!(!resolver.has_printed(&wanted));
-        let second = resolver.resolve(&wanted).await.unwrap();
+        let second = resolver.resolve(&wanted, None).await.unwrap();
         assert_eq!((first.expose().trim(), second.expose().trim()), ("1", "2"));
         assert!(!resolver.forget(&reference("secret:linear")));
     }
@@ -188,7 +232,7 @@ mod tests {
         let resolver = resolver(&state);
         let check = async |script: &str, expected: &str| {
             let words = ["sh", "-c", script].map(str::to_owned).to_vec();
-            let error = resolver.resolve(&Reference::Command(words)).await;
+            let error = resolver.resolve(&Reference::Command(words), None).await;
             let why = error.unwrap_err().why;
             assert!(why.contains(expected) && !why.contains("hunter2"), "{why}");
         };
@@ -200,7 +244,7 @@ mod tests {
         check("exit 3", "exit status: 3").await;
         check("true", "printed nothing").await;
         let none = Reference::Command(vec!["no-such-program-here".to_owned()]);
-        let why = resolver.resolve(&none).await.unwrap_err().why;
+        let why = resolver.resolve(&none, None).await.unwrap_err().why;
         assert!(why.contains("cannot be started"), "{why}");
     }
 }

@@ -1,6 +1,6 @@
 //! The client that calls a tool.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc};
 
 /// A client that calls tools. A call from the command line has no `ClientId`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,4 +12,39 @@ pub struct ClientId {
     pub folder: Option<PathBuf>,
     /// A unique name that stays the same after a restart; kept results belong to this name.
     pub name: Arc<str>,
+    /// The caller whose token the request carries, if servers may differ between callers.
+    pub caller: Option<Arc<HttpCaller>>,
+}
+
+/// The caller of a request over HTTP, as its token names it. Its debug output has no values.
+#[derive(Clone, PartialEq, Eq)]
+pub struct HttpCaller {
+    /// Its unique name: `token NAME` or `oauth SUBJECT`; empty where no token is required.
+    pub name: Arc<str>,
+    /// The values that servers may get: `caller:subject`, and `caller:HEADER` for the headers of the
+    /// request that the configuration names, in lower case.
+    pub values: BTreeMap<String, String>,
+    /// The address at which its browser reaches us, without a path.
+    pub origin: Arc<str>,
+}
+
+impl HttpCaller {
+    /// Begins the name of each value.
+    pub const PREFIX: &str = "caller:";
+    /// The name of the value with the whole request header of this name.
+    pub const AUTHORIZATION: &str = "caller:authorization";
+    /// The name of the value with the subject of an OAuth token, or the name of a configured one.
+    pub const SUBJECT: &str = "caller:subject";
+
+    /// The bearer token of the request.
+    pub fn token(&self) -> Option<&str> {
+        let header = self.values.get(Self::AUTHORIZATION)?;
+        header.split_once(' ').map(|(_, token)| token.trim())
+    }
+}
+
+impl fmt::Debug for HttpCaller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HttpCaller({})", self.name)
+    }
 }

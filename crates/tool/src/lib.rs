@@ -25,7 +25,7 @@ mod tool;
 pub use argument_note::{argument_note, wrong_arguments};
 pub use argument_settings::{ArgumentSetting, ArgumentSettings};
 pub use check::{Checker, Violation};
-pub use client::ClientId;
+pub use client::{ClientId, HttpCaller};
 pub use declaration::{declare_globals, declare_server};
 pub use digest::{Digest, DuplicateMember};
 pub use example::example;

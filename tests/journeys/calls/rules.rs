@@ -198,7 +198,9 @@ fn allow(answer: &str) -> Value {
 async fn a_person_answers_what_a_script_may_do() {
     let house = bank().await;
     let text = fs::read_to_string(house.config()).unwrap();
-    house.configure(&format!("policy = \"careful\"\n{text}"));
+    house.configure(&format!(
+        "policy = \"careful\"\napprovals.wait_s = 0\n{text}"
+    ));
     let client = client_with(&house, json!({"elicitation": {}})).await;
     let refused = r#"["denied","denied"]"#;
     let done = r#"["wiped","wiped"]"#;
@@ -236,7 +238,9 @@ async fn a_person_answers_what_a_script_may_do() {
     assert!(written.contains("tool = \"wipe\""), "{written}");
 
     // The error for a client that supports no questions names the command to type.
-    house.configure(&format!("policy = \"careful\"\n{text}"));
+    house.configure(&format!(
+        "policy = \"careful\"\napprovals.wait_s = 0\n{text}"
+    ));
     let mute = house.client().await;
     let told = run(&mute, "await bank.wipe({})").await;
     assert!(told.contains("`proxy policy allow bank/wipe`"), "{told}");

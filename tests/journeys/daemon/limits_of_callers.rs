@@ -82,3 +82,35 @@ async fn a_profile_is_chosen_by_command_project_and_address() {
     site.stop().await;
     house.stops_clean().await;
 }
+
+#[tokio::test]
+async fn the_roots_of_a_client_select_a_profile() {
+    let house = house_with_daemon([
+        fake("work").tool("do", Step::Echo),
+        fake("home").tool("rest", Step::Echo),
+    ]);
+    let folder = house.path("project");
+    std::fs::create_dir_all(&folder).unwrap();
+    house.configure_more(&format!(
+        "[profiles.job]\nallow = [\"work\"]\nfolders = [{:?}]\n",
+        folder.display().to_string()
+    ));
+    house.indexed().await;
+    let client = house.serve();
+    let roots = |folder: &std::path::Path| json!({"roots": [{"uri": format!("file://{}/inner", folder.display())}]});
+    client.answers("roots/list", roots(&folder));
+    let can = json!({"roots": {"listChanged": true}});
+    client.initialize_with(LEGACY_VERSION, can).await;
+    client.execute("work/do", json!({})).await.good();
+    let refused = client.execute("home/rest", json!({})).await.bad();
+    assert!(refused.contains("profiles.\"job\""), "{refused}");
+    let status = house.cli(["status"]).await.ended(0).to_owned();
+    assert!(status.contains("has the profile job (folder "), "{status}");
+    // Another project is another profile, once the client says that its roots changed.
+    client.answers("roots/list", roots(std::path::Path::new("/elsewhere")));
+    client
+        .notify("notifications/roots/list_changed", json!({}))
+        .await;
+    client.execute("home/rest", json!({})).await.good();
+    house.stops_clean().await;
+}

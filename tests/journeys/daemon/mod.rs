@@ -1,5 +1,6 @@
 //! One daemon for all clients of a configuration.
 
+mod approvals;
 mod clients_apart;
 mod crowd;
 mod http;

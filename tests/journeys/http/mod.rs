@@ -1,5 +1,6 @@
 //! The streamable HTTP server.
 
+mod callers;
 mod crowd;
 mod hostile;
 mod keys;

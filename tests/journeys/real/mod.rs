@@ -1,6 +1,7 @@
 //! Third-party servers, clients and lists of tools.
 
 mod authorization;
+mod callers;
 mod catalogue;
 mod clients;
 mod conformance;

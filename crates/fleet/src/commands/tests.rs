@@ -237,6 +237,7 @@ async fn a_program_is_run_and_its_end_is_the_result() {
             connection: None,
             folder: Some(folder.path().to_owned()),
             name: "client".into(),
+            caller: None,
         }),
         ..request(tool, &json!({ "pattern": pattern }))
     };

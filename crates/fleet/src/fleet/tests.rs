@@ -104,6 +104,7 @@ impl FleetFixture {
                 connection: Some(connection),
                 name: "client".into(),
                 folder: None,
+                caller: None,
             }),
             ..Request::new("tools/call", Vec::new())
         };

@@ -5,7 +5,7 @@ use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt as _;
 use http::{HeaderName, HeaderValue, Method, StatusCode, header};
-use oauth::{Bearer, Challenge, Credential, CredentialError};
+use oauth::{Bearer, Challenge, Credential, CredentialError, http_client_builder};
 use reqwest::{
     Client, RequestBuilder, Response, Url,
     redirect::{Action, Attempt, Policy},
@@ -226,7 +226,7 @@ fn carry(bearer: &Bearer, method: &Method, url: &Url) -> Vec<(HeaderName, Header
 
 /// Creates an HTTP client with the proxies of the environment (`HTTPS_PROXY`, `NO_PROXY` and so on).
 fn client(url: &Url) -> Result<Client, reqwest::Error> {
-    let mut builder = Client::builder()
+    let mut builder = http_client_builder()
         .connect_timeout(CONNECT_TIMEOUT)
         .dns_resolver(Lookup::shared())
         .redirect(Policy::custom(redirect));

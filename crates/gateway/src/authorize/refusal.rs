@@ -27,6 +27,11 @@ pub enum RefusalReason {
         /// The command that allows it; `None` if only an edit of the configuration does.
         allow: Option<String>,
     },
+    /// A person was asked outside of the client, and has not answered yet.
+    Pending {
+        /// The minutes for which the answer is awaited.
+        minutes: u64,
+    },
     /// The call is too long to be shown to a person in full.
     TooLong {
         /// The length of its name and arguments, in characters.
@@ -70,6 +75,12 @@ impl fmt::Display for CallRefusal {
                     None => f.write_str("change the rules in the configuration"),
                 }
             }
+            RefusalReason::Pending { minutes } => write!(
+                f,
+                "{called} needs a person's permission by {by}{reason}, and waits for it: it did not \
+                 run. The person can answer with `proxy review --pending`, or on the page of \
+                 `proxy web`, for {minutes} minutes. Tell them, then call again with the same arguments"
+            ),
             RefusalReason::TooLong { chars, chars_max } => write!(
                 f,
                 "{called} needs a person's permission by {by}{reason}, and a person approves only \

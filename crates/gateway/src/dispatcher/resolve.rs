@@ -48,23 +48,46 @@ impl Dispatcher {
         context: &CallContext,
     ) -> Result<Arc<Entry>, ToolError> {
         let policy = &context.policy;
-        let error = match self.catalog.resolve(asked, policy).await {
-            Err(error @ ToolError::LoginRequired { .. }) => error,
-            found => return found,
+        let mut found = self.catalog.resolve(asked, policy).await;
+        let has_caller = context
+            .client
+            .as_ref()
+            .is_some_and(|it| it.caller.is_some());
+        let is_known = match &found {
+            Err(ToolError::LoginRequired { server, .. }) if context.is_here || has_caller => {
+                let server = server.clone();
+                Box::pin(self.log_in_first(&server, context)).await
+            }
+            // No caller that the server accepts was there before.
+            Err(ToolError::ServerUnavailable { server, .. })
+                if has_caller && self.catalog.servers.is_of_callers(server) =>
+            {
+                let server = server.clone();
+                Box::pin(survey_now(&self.catalog, &server)).await;
+                true
+            }
+            _ => false,
         };
-        if let ToolError::LoginRequired { server, .. } = &error
-            && Box::pin(self.log_in_first(server, context)).await
-        {
-            return self.catalog.resolve(asked, policy).await;
+        if is_known {
+            found = self.catalog.resolve(asked, policy).await;
         }
-        Err(error)
+        found.map_err(|mut error| {
+            if let ToolError::LoginRequired { server, needed, .. } = &mut error {
+                let servers = &self.catalog.servers;
+                needed.address = servers.offer_login(server, context.client.as_ref());
+            }
+            error
+        })
     }
 
     /// Has the person of this client log in to a server that has not sent its tools, and then
     /// surveys the server. Returns true if there was a login.
     async fn log_in_first(&self, server: &ServerName, context: &CallContext) -> bool {
-        let asks = context.asks.as_ref().filter(|_| context.is_here);
-        let Some(asks) = asks.map(|it| it.for_server(server) as Arc<dyn Asks>) else {
+        let Some(asks) = context
+            .asks
+            .as_ref()
+            .map(|it| it.for_server(server) as Arc<dyn Asks>)
+        else {
             return false;
         };
         let logging_in = self

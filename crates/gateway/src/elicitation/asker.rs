@@ -21,6 +21,7 @@ use super::{
 use crate::{
     elicitation::parked_calls::{RoundQuestion, RoundQuestions},
     out::Out,
+    person_questions::PersonQuestions,
 };
 
 /// The client of one call, for any server that asks.
@@ -90,6 +91,16 @@ impl CallAsker {
     pub(crate) fn stopping(mut self, clock: &Arc<Clock>) -> Self {
         self.clocks.push(Arc::clone(clock));
         self
+    }
+
+    /// The name of the client, for the person who decides for it.
+    pub(crate) fn client_name(&self) -> String {
+        self.questions.client_name()
+    }
+
+    /// The questions to all clients that wait.
+    pub(crate) fn people(&self) -> &PersonQuestions {
+        self.questions.people()
     }
 
     /// Stops the clocks of the scripts that make the call, until the returned guard is dropped.

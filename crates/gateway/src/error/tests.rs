@@ -136,6 +136,7 @@ fn a_login_is_asked_for_by_its_command() {
         needed: Box::new(LoginNeeded {
             again,
             scopes: scopes.iter().map(ToString::to_string).collect(),
+            address: None,
         }),
         why: "HTTP 401 Unauthorized".to_owned(),
     };

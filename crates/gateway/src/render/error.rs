@@ -228,7 +228,12 @@ fn explain_unavailable(
 }
 
 fn explain_login(server: &ServerName, needed: &LoginNeeded, why: &str) -> String {
-    let mut text = format!("{server}: ask the user to run \"proxy login {server}\"");
+    let mut text = match &needed.address {
+        Some(address) => {
+            format!("{server}: ask the user to log in at {address} (valid for 15 minutes)")
+        }
+        None => format!("{server}: ask the user to run \"proxy login {server}\""),
+    };
     if !needed.scopes.is_empty() {
         let scopes = needed.scopes.join(" ");
         let scopes = printable::one_line_of(&scopes, 200);

@@ -4,7 +4,7 @@ use files::clock::now_ms;
 use std::sync::{Arc, OnceLock, atomic::Ordering::Relaxed};
 
 use bytes::Bytes;
-use fleet::{LogSink, ProgressSink};
+use fleet::{LogSink, ProgressSink, list_client_roots};
 use jsonrpc::mcp::Revision;
 use jsonrpc::{Fields, Json, Message, frame};
 use serde_json::{Value, value::RawValue};
@@ -146,6 +146,30 @@ impl Calls {
             .policy(&self.gateway.settings(), announced.is_some(), make)
     }
 
+    /// Asks the client for its roots before its first request, and after they changed, if folders select
+    /// profiles.
+    async fn learn_roots(&self, out: &Out) {
+        let connection = &self.client.connection;
+        if connection.is_stateless || !self.gateway.settings().clients.has_folders() {
+            return;
+        }
+        let mut knows = self.memory.knows_roots.lock().await;
+        if *knows {
+            return;
+        }
+        let asker = CallAsker::in_session(&self.questions, out);
+        let roots = list_client_roots(asker.for_server(&ServerName::built_in())).await;
+        connection.roots.store(Arc::new(roots));
+        self.memory.forget_policy();
+        *knows = true;
+    }
+
+    /// Forgets the roots of the client, which have changed.
+    pub(super) fn forget_roots(self: &Arc<Self>) {
+        let calls = Arc::clone(self);
+        tokio::spawn(async move { *calls.memory.knows_roots.lock().await = false });
+    }
+
     /// The servers that this client does not share, since its variables differ from those of others.
     pub(super) fn list_apart(&self) -> Vec<ServerName> {
         if self.client.connection.variables.is_none() {
@@ -227,8 +251,10 @@ impl Calls {
             continuation,
         } = call;
         let is_stateless = meta.revision.is_some();
-        let (context, questions) = self.context(meta, arrival, out, &cancel);
         let _under_way = self.questions.begin_call(out);
+        let learning = cancel.run_until_cancelled(self.learn_roots(out));
+        learning.await.unwrap_or_default();
+        let (context, questions) = self.context(meta, arrival, out, &cancel);
         if let Wants::Tool { name, .. } = &wants {
             let turn = self.client.count_call();
             self.record_first_use(name, turn);
@@ -427,6 +453,7 @@ impl Calls {
                 Some(token) => format!("{token}\n{name}").into(),
                 None => name.into(),
             },
+            caller: connection.http_caller.load_full(),
         }
     }
 

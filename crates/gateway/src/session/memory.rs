@@ -6,6 +6,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use tokio::sync::Mutex as AsyncMutex;
 
 use crate::{
     authorize::permissions::{Arrival, PermissionScope, Permissions},
@@ -28,6 +29,8 @@ pub(super) struct SessionMemory {
     pub(super) used: [AtomicBool; 3],
     /// The last policy.
     policy: Mutex<Option<MadePolicy>>,
+    /// True if the client was asked for its roots since they changed.
+    pub(super) knows_roots: AsyncMutex<bool>,
     permissions: Arc<Permissions>,
     uris: OnceLock<Arc<UriLedger>>,
 }
@@ -40,6 +43,7 @@ impl SessionMemory {
             instructions: Arc::default(),
             used: [const { AtomicBool::new(false) }; 3],
             policy: Mutex::default(),
+            knows_roots: AsyncMutex::default(),
             permissions: Arc::new(Permissions::new(PermissionScope::Session)),
             uris: OnceLock::new(),
         }
@@ -63,6 +67,11 @@ impl SessionMemory {
                 policy
             }
         }
+    }
+
+    /// Has the policy made again.
+    pub(super) fn forget_policy(&self) {
+        self.policy.lock().take();
     }
 
     /// Counts a call that arrives now. Permissions given to a request that stands alone end with it.

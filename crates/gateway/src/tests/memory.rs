@@ -326,6 +326,7 @@ impl Servers for Memory {
             let needed = LoginNeeded {
                 again: false,
                 scopes: Vec::new(),
+                address: None,
             };
             let files = PrivateFiles::plain(Path::new("nowhere"));
             let record = RecordFile::of(&files, server.as_str(), "https://guarded.test/mcp");

@@ -166,6 +166,7 @@ async fn log_in_to_one(
     };
     let wanted = Login {
         file: &place.file,
+        registration: &place.registration,
         url: &place.url,
         headers: place.headers.clone(),
         settings: &place.settings,

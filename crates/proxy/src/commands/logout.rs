@@ -5,6 +5,7 @@ use clap_complete::ArgValueCompleter;
 use oauth::log_out;
 
 use super::{
+    caller::find_caller,
     load_config,
     login::{find_place, find_server},
 };
@@ -22,6 +23,9 @@ pub(crate) struct LogoutArgs {
     /// Remote servers of the configuration
     #[arg(required = true, value_name = "SERVER", add = ArgValueCompleter::new(complete_servers))]
     servers: Vec<String>,
+    /// Caller over HTTP whose own login ends: the name of a token, or the subject of an OAuth token
+    #[arg(long = "for", value_name = "CALLER")]
+    caller: Option<String>,
     /// Also delete the registration of this client
     #[arg(long)]
     forget: bool,
@@ -35,6 +39,11 @@ impl LogoutArgs {
             return Ok(Exit::Usage);
         };
         let settings = &config.gateway;
+        let caller = self.caller.as_deref();
+        let caller = match caller.map(|it| find_caller(&config, it)) {
+            Some(None) => return Ok(Exit::Usage),
+            found => found.flatten(),
+        };
         run_async(async {
             let mut exit = Exit::Success;
             for name in &self.servers {
@@ -49,7 +58,11 @@ impl LogoutArgs {
                     exit = Exit::Nothing;
                     continue;
                 };
-                let told = log_out(&place.file, &place.url, &place.settings, self.forget).await?;
+                let file = match &caller {
+                    Some(caller) => place.file.of_caller(caller),
+                    None => place.file,
+                };
+                let told = log_out(&file, &place.url, &place.settings, self.forget).await?;
                 report::say(&match told {
                     Ok(true) => format!("{name}: logged out"),
                     Ok(false) => format!("{name}: there was no login"),

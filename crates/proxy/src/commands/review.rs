@@ -13,6 +13,7 @@ use setup::moving::difference;
 
 use super::{
     api::{Api, path, with_api},
+    pending::{answer_pending, list_pending},
     with_gateway,
 };
 use crate::{
@@ -37,6 +38,7 @@ Examples:
   proxy review notes --history                list the changes of every survey
   proxy review notes/add_note --history       those of one tool
   proxy review --history notes --diff 0 3     from before the first entry to the third
+  proxy review --pending --allow 3            let a waiting call run
 
 Exit codes: 0 nothing to review, or decided, 1 something to review, or no such name,
             2 wrong usage, or changed since it was printed";
@@ -68,6 +70,28 @@ pub(crate) struct ReviewArgs {
     /// List the tools that each survey added, changed or removed, and new versions of servers
     #[arg(long, conflicts_with_all = ["names", "accept", "refuse"])]
     history: bool,
+    /// List calls that wait for a permission, of clients that cannot ask for it; on a terminal: ask
+    #[arg(long, conflicts_with_all = ["server", "names", "accept", "refuse", "history"])]
+    pending: bool,
+    /// With --pending: allow the call with this number
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        requires = "pending",
+        conflicts_with = "deny"
+    )]
+    allow: Option<u64>,
+    /// With --allow: `once`, `this session` or `always`
+    #[arg(
+        long = "for",
+        value_name = "TIME",
+        requires = "allow",
+        default_value = "once"
+    )]
+    allowed_for: String,
+    /// With --pending: refuse the call with this number
+    #[arg(long, value_name = "NUMBER", requires = "pending")]
+    deny: Option<u64>,
     /// With --history: show the difference between two entries, by their numbers
     #[arg(long, num_args = 2, value_names = ["A", "B"], requires = "history")]
     diff: Vec<usize>,
@@ -122,6 +146,13 @@ impl ReviewArgs {
         if self.history {
             return with_gateway(global, async |gateway| {
                 Ok(print_history(gateway, global, &self))
+            });
+        }
+        if self.pending {
+            return with_api(global, async |api| match (self.allow, self.deny) {
+                (Some(id), _) => answer_pending(api, id, &self.allowed_for).await,
+                (None, Some(id)) => answer_pending(api, id, "no").await,
+                (None, None) => list_pending(api, global).await,
             });
         }
         with_api(global, async |api| review(api, global, &self).await)

@@ -12,7 +12,7 @@ use secrets::{Secret, SecretName, Store};
 use serde_json::json;
 use setup::moving::Journal;
 
-use super::route::notify_of_logins;
+use super::{caller::find_caller, load_config, route::notify_of_logins};
 use crate::{cli::global::Global, event_loop::run_async, exit::Exit, report};
 
 /// The size limit of a secret.
@@ -21,7 +21,8 @@ const STDIN_BYTES_MAX: u64 = 1024 * 1024;
 const SET_EXAMPLES: &str = "\
 Examples:
   proxy secret set LINEAR_KEY
-  pass show linear | proxy secret set LINEAR_KEY";
+  pass show linear | proxy secret set LINEAR_KEY
+  proxy secret set LINEAR_KEY --for ann";
 
 /// Store secrets outside the configuration
 ///
@@ -35,6 +36,10 @@ pub(crate) enum SecretAction {
         /// Name, as in `${secret:NAME}`
         #[arg(value_name = "NAME")]
         name: SecretName,
+        /// Caller over HTTP for whom `${caller:secret:NAME}` is this secret: the name of a token, or
+        /// the subject of an OAuth token
+        #[arg(long = "for", value_name = "CALLER")]
+        caller: Option<String>,
     },
     /// List the names of all secrets
     List,
@@ -43,6 +48,9 @@ pub(crate) enum SecretAction {
         /// Names of the secrets
         #[arg(required = true, value_name = "NAME")]
         names: Vec<SecretName>,
+        /// Caller over HTTP whose secrets are removed
+        #[arg(long = "for", value_name = "CALLER")]
+        caller: Option<String>,
     },
 }
 
@@ -52,15 +60,36 @@ impl SecretAction {
             return Ok(Exit::Usage);
         };
         match self {
-            Self::Set { name } => {
-                let exit = set(&store, &name)?;
+            Self::Set { name, caller } => {
+                let Some(kept) = name_of(&name, caller.as_deref(), global) else {
+                    return Ok(Exit::Usage);
+                };
+                let exit = set(&store, &name, &kept)?;
                 run_async(notify_of_logins(global))?;
                 Ok(exit)
             }
             Self::List => list(&store, global),
-            Self::Rm { names } => remove(&store, &names),
+            Self::Rm { names, caller } => {
+                let kept = names
+                    .iter()
+                    .map(|it| name_of(it, caller.as_deref(), global));
+                match kept.collect::<Option<Vec<_>>>() {
+                    Some(names) => remove(&store, &names),
+                    None => Ok(Exit::Usage),
+                }
+            }
         }
     }
+}
+
+/// Returns the name under which the secret is stored; `None`, with a printed error, if there is no such
+/// caller.
+fn name_of(name: &SecretName, caller: Option<&str>, global: &Global) -> Option<SecretName> {
+    let Some(caller) = caller else {
+        return Some(name.clone());
+    };
+    let config = load_config(global)?;
+    Some(name.of_caller(&find_caller(&config, caller)?))
 }
 
 /// Opens the store of this configuration. A missing file does not prevent storing a secret.
@@ -177,7 +206,7 @@ pub(super) fn forget_kept(global: &Global, journal: &mut Journal) -> anyhow::Res
 }
 
 /// The value is never an argument: all users of the machine can read arguments.
-fn set(store: &Store, name: &SecretName) -> anyhow::Result<Exit> {
+fn set(store: &Store, name: &SecretName, kept: &SecretName) -> anyhow::Result<Exit> {
     let text = if std::io::stdin().is_terminal() {
         report::ask_secret(&format!("{name} (hidden)"))?
     } else {
@@ -194,10 +223,11 @@ fn set(store: &Store, name: &SecretName) -> anyhow::Result<Exit> {
         ));
         return Ok(Exit::Usage);
     }
-    let was_there = store.set(name, &Secret::new(text))?;
+    let was_there = store.set(kept, &Secret::new(text))?;
     let what = if was_there { "replaced" } else { "stored" };
+    let of_caller = if kept == name { "" } else { "caller:" };
     report::say(&format!(
-        "{what} `{name}`; write `${{secret:{name}}}` in the configuration"
+        "{what} `{kept}`; write `${{{of_caller}secret:{name}}}` in the configuration"
     ));
     Ok(Exit::Success)
 }

@@ -27,6 +27,7 @@ fn origin() -> Origin {
             connection: None,
             folder: None,
             name: Arc::from("ada"),
+            caller: None,
         }),
         tool: "files/read".to_owned(),
         reads_on: true,

@@ -29,6 +29,7 @@ fn client(name: &str) -> ClientId {
         connection: None,
         folder: None,
         name: Arc::from(name),
+        caller: None,
     }
 }
 

@@ -1,0 +1,122 @@
+//! `proxy review --pending`: calls that wait for a person's permission.
+
+use daemon::page::ApiRequest;
+use files::clock::show_time;
+use page::{QuestionRow, Questions};
+use serde_json::{Value, json};
+
+use super::api::{Api, path};
+use crate::{cli::global::Global, exit::Exit, report};
+
+/// The answer that refuses a call.
+const NO: &str = "no";
+
+/// Lists the waiting calls. On a terminal, asks about each; otherwise prints the commands that answer.
+pub(super) async fn list_pending(api: &mut Api, global: &Global) -> anyhow::Result<Exit> {
+    let answer = match read(api).await? {
+        Ok(answer) => answer,
+        Err(exit) => return Ok(exit),
+    };
+    if global.json {
+        report::print_json(&json!(answer));
+    } else if answer.is_empty() {
+        report::say("no call waits for a permission");
+    } else if report::can_ask() {
+        for question in &answer {
+            ask_about(api, question).await?;
+        }
+        return Ok(Exit::Success);
+    } else {
+        let texts: Vec<String> = answer.iter().map(text_of).collect();
+        report::print_data(&texts.join("\n\n"));
+        report::say(
+            "allow one: proxy review --pending --allow NUMBER\nrefuse it: proxy review --pending --deny NUMBER",
+        );
+    }
+    Ok(if answer.is_empty() {
+        Exit::Success
+    } else {
+        Exit::Nothing
+    })
+}
+
+/// Answers the call with this number; `choice` is one of its choices.
+pub(super) async fn answer_pending(api: &mut Api, id: u64, choice: &str) -> anyhow::Result<Exit> {
+    let questions = match read(api).await? {
+        Ok(questions) => questions,
+        Err(exit) => return Ok(exit),
+    };
+    let Some(question) = questions.iter().find(|it| it.id == id) else {
+        report::say(&format!(
+            "error: no call with the number {id} waits\nhint: `proxy review --pending` lists them"
+        ));
+        return Ok(Exit::Nothing);
+    };
+    if !question.choices.iter().any(|it| it == choice) {
+        let choices = question.choices.join("`, `");
+        report::say(&format!("error: this call can be allowed `{choices}`"));
+        return Ok(Exit::Usage);
+    }
+    send(api, question, choice).await
+}
+
+async fn read(api: &mut Api) -> anyhow::Result<Result<Vec<QuestionRow>, Exit>> {
+    let request = ApiRequest::get(path("/api/v1/questions", &[]));
+    Ok(match api.ask::<Questions>(request).await? {
+        Ok(answer) => {
+            let questions = answer.value.questions.into_iter();
+            Ok(questions.filter(|it| !it.choices.is_empty()).collect())
+        }
+        Err(failure) => {
+            failure.say();
+            Err(Exit::Usage)
+        }
+    })
+}
+
+async fn ask_about(api: &mut Api, question: &QuestionRow) -> anyhow::Result<()> {
+    report::print_data(&text_of(question));
+    let choices = question.choices.join("], [");
+    let said = report::ask(&format!("[{choices}], or nothing to decide later:"));
+    if question.choices.contains(&said) {
+        send(api, question, &said).await?;
+    }
+    Ok(())
+}
+
+async fn send(api: &mut Api, question: &QuestionRow, choice: &str) -> anyhow::Result<Exit> {
+    let answer = if choice == NO {
+        json!({"action": "decline"})
+    } else {
+        json!({"action": "accept", "content": {"allow": choice}})
+    };
+    let request = ApiRequest::post(format!("/api/v1/questions/{}", question.id), answer);
+    if let Err(failure) = api.ask::<Value>(request).await? {
+        failure.say();
+        return Ok(Exit::Nothing);
+    }
+    let done = if choice == NO { "refused" } else { "allowed" };
+    let later = if question.holds_call {
+        ""
+    } else {
+        ": this answers the next call with these arguments"
+    };
+    report::say(&format!("{done}{later}"));
+    Ok(Exit::Success)
+}
+
+fn text_of(question: &QuestionRow) -> String {
+    let since = show_time(question.since_at * 1_000);
+    let client = printable::one_line(&question.client);
+    let waits = if question.holds_call {
+        "the call waits"
+    } else {
+        "the call has ended; an answer is for the next one with these arguments"
+    };
+    let message: Vec<String> = question.message.lines().map(printable::one_line).collect();
+    let message = message.join("\n  ");
+    format!(
+        "{}. {client}, since {since}, {waits}\n  {message}",
+        question.id
+    )
+}
