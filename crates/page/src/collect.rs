@@ -197,13 +197,7 @@ impl Builder {
             daemon: DaemonRow {
                 version: status.version,
                 pid: status.pid,
-                started_at: status.started_at,
-                config: status.config.display().to_string(),
-                state_dir: status.state_dir.display().to_string(),
-                memory_bytes: status.memory_bytes.map(round),
                 config_mistakes: mistakes.clone(),
-                pins,
-                is_leaving: status.is_leaving,
                 ..DaemonRow::default()
             },
             mistakes,

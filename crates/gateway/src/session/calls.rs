@@ -85,6 +85,7 @@ impl Calls {
         if message.method.as_deref() == Some("initialize")
             && let Some(revision) = read_revision(message)
         {
+            self.client.set_revision(revision.clone());
             let _ = self.revision.set(revision);
         }
         if self.client.info().is_some() {
@@ -226,6 +227,11 @@ impl Calls {
             wants,
             continuation,
         } = call;
+        if let Some(revision) = meta.revision.as_ref()
+            && self.client.revision().is_none()
+        {
+            self.client.set_revision(revision.clone());
+        }
         let is_stateless = meta.revision.is_some();
         let (context, questions) = self.context(meta, arrival, out, &cancel);
         let _under_way = self.questions.begin_call(out);

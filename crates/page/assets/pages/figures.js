@@ -8,8 +8,6 @@ import { useLive } from "../live.js";
 import { formatCount, formatDay, formatMs, plural, visible } from "../text.js";
 import { Action, Failure, Field, Figure, Foreign, act, html, setterOf, to, useFetch } from "../ui.js";
 
-/** @typedef {import("../types.js").Line} Line */
-/** @typedef {import("../types.js").Figures} FiguresAnswer */
 
 const TOP = 1_000;
 /** Tools in the chart of times. */
@@ -31,7 +29,7 @@ function callsOf(by, name, days, more = {}) {
   return to(["calls"], { ...filter, since: `${days}d`, ...more });
 }
 
-/** @param {string} by @param {string} days @param {Map<string, import("../types.js").Server>} servers @returns {import("../grid.js").Column[]} */
+/** @param {string} by @param {string} days @param {Map<string, Server>} servers @returns {import("../grid.js").Column[]} */
 const columnsOf = (by, days, servers) => [
   { key: "name", head: { tool: "Tool", server: "Server", client: "Client", day: "Day" }[by] ?? "Name", sort: (it) => it.name, cell: (it) =>
     html`<span class=${by === "tool" ? "mono" : ""}><${Foreign} text=${by === "day" ? formatDay(it.name) : it.name || "command line"}
@@ -48,6 +46,8 @@ const columnsOf = (by, days, servers) => [
   { key: "tokens", head: "Tokens", num: true, sort: tokensOf, cell: (it) => html`<a tabindex="-1" href=${callsOf(by, it.name, days)}>
     ${formatCount(tokensOf(it))}</a>` },
   { key: "cut", head: "Cut", num: true, kind: "p3", sort: (it) => it.tokens_cut, cell: (it) => formatCount(it.tokens_cut) },
+  { key: "redacted", head: "Redacted", num: true, kind: "p3", sort: (it) => it.redacted, cell: (it) => (it.redacted
+    ? html`<a tabindex="-1" href=${callsOf(by, it.name, days, { redacted: "true" })}>${formatCount(it.redacted)}</a>` : "0") },
   ...(by === "server" ? [{ key: "front", head: "Definitions", num: true, kind: "p3", sort: (/** @type {Line} */ it) =>
     servers.get(it.name)?.tokens ?? 0, cell: (/** @type {Line} */ it) => formatCount(servers.get(it.name)?.tokens) }] : []),
 ];
@@ -119,6 +119,8 @@ export function Figures({ query }) {
         <${Figure} label="Tokens out" value=${formatCount(total.tokens_out)} href=${to(["calls"], { since })} />
       <${Figure} label="Tokens saved" value=${formatCount(saved)} href=${to(["figures"], { by: "day", days })}
         note=${`${plural(figures.sessions, "session")}, ${plural(figures.scripts, "script")}`} />
+      <${Figure} label="Redacted" value=${formatCount(total.redacted)} href=${to(["calls"], { since, redacted: "true" })}
+        note="texts in results" />
       <${Figure} label="Searches" value=${formatCount(figures.searches)}
         note=${`${formatCount(figures.searches_without_hit)} without a hit`} /></dl>
     <${Charts} days=${days} by=${byDay.data?.lines ?? []} tools=${byTool.data?.lines ?? []} />

@@ -21,7 +21,7 @@ const KINDS = {
 };
 const SHOWN_OF_KIND = 5;
 
-/** The answer to a question, in place of the client that was asked. @param {{question: import("../types.js").Question, title: string}} props */
+/** The answer to a question, in place of the client that was asked. @param {{question: Question, title: string}} props */
 function Answer({ question, title }) {
   const [content, setContent] = useState(/** @type {{[name: string]: any}} */ ({}));
   const [lacks, setLacks] = useState(/** @type {{[name: string]: string}} */ ({}));
@@ -40,7 +40,7 @@ function Answer({ question, title }) {
       <${Action} label=${label("Decline")} run=${() => send({ action: "decline" })}>Decline<//></div></form>`;
 }
 
-/** @param {{it: import("../types.js").Attention}} props */
+/** @param {{it: Attention}} props */
 function Item({ it }) {
   const { name, mark } = KINDS[it.kind] ?? { name: it.kind, mark: "warn" };
   const server = it.server;

@@ -10,8 +10,6 @@ import { Action, Ago, Confirm, DetailPane, Failure, Field, Figure, Foreign, Logi
 import { AddServer } from "./add.js";
 import { toTool } from "./tools.js";
 
-/** @typedef {import("../types.js").Server} Server */
-
 /** @type {{[state: string]: "ok"|"warn"|"bad"|"off"|"busy"}} */
 const MARKS = { ready: "ok", on: "ok", starting: "busy", stopped: "off", off: "off", "not asked yet": "off", resting: "warn", stale: "warn",
   "login required": "warn", failed: "bad" };
@@ -52,7 +50,7 @@ function Detail({ name }) {
   /** @type {Server|undefined} */
   const it = server ?? data?.server;
   if (!it) return error ? html`<${Failure} error=${error} />` : html`<p class="loading">Loading ...</p>`;
-  /** @type {import("../types.js").ServerDetail|null} */
+  /** @type {ServerDetail|null} */
   const detail = data?.server.name === name ? data : null;
   return html`<article aria-labelledby="server-name"><header><h2 id="server-name"><${Foreign} text=${name} /></h2><${State} server=${it} />
       <a class="button quiet close" href="#/servers">Close</a></header>
@@ -90,7 +88,7 @@ function Detail({ name }) {
     ${detail && html`<${Rest} detail=${detail} />`}</article>`;
 }
 
-/** @param {{detail: import("../types.js").ServerDetail}} props */
+/** @param {{detail: ServerDetail}} props */
 function Rest({ detail }) {
   const { name } = detail.server;
   const names = (/** @type {string} */ verb, /** @type {string[]} */ list) => list.length > 0 && html`<div><span class="muted">

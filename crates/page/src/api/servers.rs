@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tool::ServerName;
 
-use super::answer::{Done, Empty};
+use super::answer::Done;
 use crate::{
     collect::Builder,
     configure::{ConfigChange, NewServerRequest},
@@ -112,49 +112,36 @@ struct RecipeRow {
     deprecated: Option<String>,
 }
 
-pub(crate) async fn list(call: Call<Nothing, Nothing>) -> Result<Servers, ApiError> {
-    let rows = rows(call.page).await?;
-    Ok(Servers { servers: rows })
-}
-
-async fn rows(page: Arc<PageState>) -> Result<Vec<ServerRow>, ApiError> {
-    let building = tokio::task::spawn_blocking(move || Builder::once(&page).build());
-    let state = building.await.map_err(anyhow::Error::from)?;
-    Ok(state.servers.into_values().collect())
+pub(crate) fn list(call: &Call<Nothing, Nothing>) -> Servers {
+    let state = Builder::once(&call.page).build();
+    Servers {
+        servers: state.servers.into_values().collect(),
+    }
 }
 
 pub(crate) async fn detail(call: Call<Nothing, Nothing>) -> Result<Detail, ApiError> {
     let gateway = Arc::clone(&call.page.daemon.gateway);
     let name = known_name(&gateway, &call.path[0])?;
-    let rows = rows(call.page).await?;
-    let row = rows.into_iter().find(|it| it.name == name.as_str());
-    let server = row.ok_or_else(|| unknown(&gateway, name.as_str()))?;
     let generation = gateway.catalog.generation().await;
     let generation = generation.map_err(|error| anyhow::anyhow!("{error}"))?;
     let reading = tokio::task::spawn_blocking(move || {
+        let row = Builder::once(&call.page)
+            .build()
+            .servers
+            .remove(name.as_str());
         let settings = gateway.settings();
+        let (Some(server), Some(of)) = (row, settings.server(&name)) else {
+            return Err(unknown(&gateway, name.as_str()));
+        };
         let known = generation.server(&name);
         let entries = generation.entries().filter(|it| it.at.server == name);
         let history = gateway.catalog.registry.list_history(Some(name.as_str()));
-        Detail {
-            launch: settings.server(&name).map_or_else(
-                || LaunchRow {
-                    kind: "command",
-                    text: String::new(),
-                },
-                |it| describe_launch(&it.spec.launch),
-            ),
-            sandbox: settings
-                .server(&name)
-                .and_then(|it| it.spec.sandbox.as_ref())
-                .map(describe_sandbox),
+        let history = history.into_iter().rev().take(HISTORY_MAX);
+        Ok(Detail {
+            launch: describe_launch(&of.spec.launch),
+            sandbox: of.spec.sandbox.as_ref().map(describe_sandbox),
             log: read_log(&fleet::log_path(&gateway::logs(&settings.state_dir), &name)),
-            history: history
-                .into_iter()
-                .rev()
-                .take(HISTORY_MAX)
-                .map(HistoryRow::from)
-                .collect(),
+            history: history.map(HistoryRow::from).collect(),
             tools: entries
                 .map(|it| ToolRow {
                     name: it.at.to_string(),
@@ -168,9 +155,9 @@ pub(crate) async fn detail(call: Call<Nothing, Nothing>) -> Result<Detail, ApiEr
             instructions: known.and_then(|it| it.instructions.clone()),
             up_front_tokens: server.tokens,
             server,
-        }
+        })
     });
-    Ok(reading.await.map_err(anyhow::Error::from)?)
+    reading.await.map_err(anyhow::Error::from)?
 }
 
 impl From<registry::HistoryEntry> for HistoryRow {
@@ -236,7 +223,7 @@ fn read_log(path: &Path) -> Vec<String> {
     shown.iter().map(ToString::to_string).collect()
 }
 
-pub(crate) async fn act(call: Call<Nothing, Empty>) -> Result<Done, ApiError> {
+pub(crate) async fn act(call: Call<Nothing, Nothing>) -> Result<Done, ApiError> {
     let gateway = &call.page.daemon.gateway;
     let name = known_name(gateway, &call.path[0])?;
     match call.path[1].as_str() {
@@ -245,7 +232,7 @@ pub(crate) async fn act(call: Call<Nothing, Empty>) -> Result<Done, ApiError> {
                 server: name.to_string(),
                 enabled: action == "enable",
             };
-            call.page.change(change, false).await
+            change_in(call.page, change).await
         }
         "restart" => {
             if gateway.servers.restart(&name) {
@@ -307,9 +294,12 @@ pub(crate) async fn add(call: Call<Nothing, NewServerRequest>) -> Result<Done, A
         let error = ApiError::forbidden("command_refused", why).at("command");
         return Err(error.next("POST /api/v1/proposals, then `proxy apply CODE` in a terminal"));
     }
-    call.page
-        .change(ConfigChange::AddServer(request), false)
-        .await
+    change_in(call.page, ConfigChange::AddServer(request)).await
+}
+
+async fn change_in(page: Arc<PageState>, change: ConfigChange) -> Result<Done, ApiError> {
+    let changing = tokio::task::spawn_blocking(move || page.change(&change, false));
+    changing.await.map_err(anyhow::Error::from)?
 }
 
 pub(crate) async fn recipes(call: Call<RecipesQuery, Nothing>) -> Result<Recipes, ApiError> {
