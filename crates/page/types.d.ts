@@ -13,7 +13,7 @@ type Survey = {at: number, added: string[], changed: string[], removed: string[]
 
 type ServerDetail = {server: Server, launch: {kind: string, text: string}, log: string[], history: Survey[], sandbox?: string|null,
   tools: {name: string, tokens: number, purpose: string}[], prompts: number, resources: number, server_version?: string|null,
-  instructions?: string|null, up_front_tokens: number};
+  instructions?: string|null};
 
 type Client = {number: number, name?: string|null, version?: string|null, transport: string, pid?: number|null, cwd?: string|null,
   since: number, calls: number, caller?: string|null, rule?: string|null, protocol?: string|null, profiles?: string[], servers?: string[], max_result_tokens?: number};
@@ -23,8 +23,8 @@ type Running = {id: string|number, tool: string, client?: string|null, transport
 type Attention = {kind: string, server?: string|null, title: string, detail?: string|null, next_step?: string|null, since_at?:
   number|null, count?: number, question?: Question|null};
 
-type Daemon = {version: string, pid: number, started_at: number, config: string, state_dir: string, memory_bytes?: number|null,
-  config_mistakes?: string|null, pins?: string|null, is_leaving?: boolean, config_number?: number, catalog_number?: number};
+type Daemon = {version: string, pid: number,
+  config_mistakes?: string|null, is_whole: boolean, config_number?: number, catalog_number?: number};
 
 type Counts = {calls: number, errors: number};
 
@@ -73,7 +73,7 @@ type ConfigurationAnswer = {file: string, mistakes?: string|null, policy: string
 
 type Need = {name: string, what: string, origin?: string|null, is_secret?: boolean, is_parameter?: boolean};
 
-type Recipe = {name: string, what: string, kind?: string, is_remote?: boolean, login?: boolean, needs: Need[], deprecated?:
+type Recipe = {name: string, what: string, login?: boolean, needs: Need[], deprecated?:
   string|null};
 
 type Done = {message: string, undo?: number|null, diff?: string|null, name?: string};

@@ -44,7 +44,7 @@ async function measurePaints() {
     drawn.push(await measured());
     painted.push(await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? NaN));
     for (const [fragment, values] of [["servers", listed], ["tools", tools]]) {
-      await page.goto(`${new URL(address).origin}/?${i}#/${fragment}`);
+      await page.goto(`${new URL(address).origin}/?${fragment}${i}#/${fragment}`);
       values.push(await measured());
     }
     await context.close();

@@ -30,6 +30,8 @@ pub(crate) struct DaemonRow {
     pub(crate) version: String,
     pub(crate) pid: u32,
     pub(crate) config_mistakes: Option<String>,
+    /// False in the first state of a tab: changed definitions, idle rules and minutes follow.
+    pub(crate) is_whole: bool,
     /// It changes with the configuration.
     pub(crate) config_number: u64,
     /// It changes with the known tools.

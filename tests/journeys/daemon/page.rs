@@ -50,7 +50,7 @@ const REQUESTS: &str = r#"
 422 POST /api/v1/proposals {"command": "sh", "name": "notes"}
 404 POST /api/v1/proposals/abcdefgh/take {}
 404 POST /api/v1/questions/0 {"action": "decline"}
-200 GET /api/v1/recipes?query=memory
+200 GET /api/v1/recipes
 200 GET /api/v1/tools?query=add+a+note&limit=3
 200 GET /api/v1/tools
 200 GET /api/v1/tools/notes/add_note

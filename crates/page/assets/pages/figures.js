@@ -104,7 +104,6 @@ export function Figures({ query }) {
   });
   const since = `${days}d`;
   const total = figures?.total;
-  const saved = (figures?.tokens_saved_by_definitions ?? 0) + (figures?.tokens_saved_by_scripts ?? 0);
   return html`<div class="single"><div class="toolbar"><${Field} label="By" value=${by} options=${["tool", "server", "client", "day"]} onInput=${setterOf("by")} />
       <${Field} label="Days" value=${days} options=${["1", "7", "30", "90"]} onInput=${setterOf("days")} /><span class="grow"></span>
       <${Action} run=${() => exported("csv")}>Export CSV<//><${Action} run=${() => exported("json")}>Export JSON<//></div>
@@ -117,8 +116,8 @@ export function Figures({ query }) {
           href=${to(["calls"], { since, slow: total.p95_us ? Math.floor(total.p95_us / 1000) : "" })} />
       <${Figure} label="Tokens in" value=${formatCount(total.tokens_in)} href=${to(["calls"], { since })} />
         <${Figure} label="Tokens out" value=${formatCount(total.tokens_out)} href=${to(["calls"], { since })} />
-      <${Figure} label="Tokens saved" value=${formatCount(saved)} href=${to(["figures"], { by: "day", days })}
-        note=${`${plural(figures.sessions, "session")}, ${plural(figures.scripts, "script")}`} />
+      <${Figure} label="Tokens saved" href=${to(["figures"], { by: "day", days })}
+        value=${formatCount(figures.tokens_saved_by_definitions + figures.tokens_saved_by_scripts)} note=${`${plural(figures.sessions, "session")}, ${plural(figures.scripts, "script")}`} />
       <${Figure} label="Redacted" value=${formatCount(total.redacted)} href=${to(["calls"], { since, redacted: "true" })}
         note="texts in results" />
       <${Figure} label="Searches" value=${formatCount(figures.searches)}

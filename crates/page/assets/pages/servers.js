@@ -72,7 +72,7 @@ function Detail({ name }) {
       <${Figure} label="Calls" value=${formatCount(it.calls)} href=${to(["calls"], { server: name })} note="since start" />
       <${Figure} label="Errors" value=${formatCount(it.errors)} href=${to(["calls"], { server: name, failures: "true" })} />
       <${Figure} label="Tools" value=${formatCount(it.tools)} href=${to(["tools"], { server: name })} />
-      <${Figure} label="Up front" value=${formatCount(detail?.up_front_tokens ?? it.tokens)} href=${to(["figures"], { by: "server" })}
+      <${Figure} label="Up front" value=${formatCount(it.tokens)} href=${to(["figures"], { by: "server" })}
         note="tokens without the proxy" />
       <${Figure} label="Memory" value=${formatBytes(it.memory_bytes) || "none"} note=${plural(it.starts ?? 0, "start")} />
       <${Figure} label="Last used" value=${html`<${Ago} s=${it.last_used_at} />`} />

@@ -10,7 +10,7 @@ use std::{
 
 use fleet::{Launch, Sandbox};
 use gateway::{Gateway, survey};
-use recipes::{Auth, Recipe, RequiredValue, StartMethod};
+use recipes::{Auth, Recipe, RequiredValue};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tool::ServerName;
@@ -49,8 +49,6 @@ pub(crate) struct Detail {
     resources: usize,
     server_version: Option<String>,
     instructions: Option<String>,
-    /// The tokens that a model would get at once without `proxy`.
-    up_front_tokens: u64,
 }
 
 /// The way to a server.
@@ -83,14 +81,6 @@ struct ToolRow {
     tokens: usize,
 }
 
-/// Words to find recipes by.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct RecipesQuery {
-    /// Words; all recipes match without any.
-    query: Option<String>,
-}
-
 /// Recipes.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Recipes {
@@ -102,9 +92,6 @@ pub(crate) struct Recipes {
 struct RecipeRow {
     name: String,
     what: String,
-    /// `npm`, `pypi`, `docker` or `remote`.
-    kind: &'static str,
-    is_remote: bool,
     /// It needs a login.
     login: bool,
     needs: Vec<RequiredValue>,
@@ -153,7 +140,6 @@ pub(crate) async fn detail(call: Call<Nothing, Nothing>) -> Result<Detail, ApiEr
             resources: known.map_or(0, |it| it.offer.resources.len()),
             server_version: known.map(|it| it.server_version.clone()),
             instructions: known.and_then(|it| it.instructions.clone()),
-            up_front_tokens: server.tokens,
             server,
         })
     });
@@ -302,14 +288,8 @@ async fn change_in(page: Arc<PageState>, change: ConfigChange) -> Result<Done, A
     changing.await.map_err(anyhow::Error::from)?
 }
 
-pub(crate) async fn recipes(call: Call<RecipesQuery, Nothing>) -> Result<Recipes, ApiError> {
-    let words = call.query.query.unwrap_or_default();
-    let found: Vec<&Recipe> = if words.trim().is_empty() {
-        recipes::all().iter().collect()
-    } else {
-        recipes::search(&words)
-    };
-    let recipes = found.into_iter().map(RecipeRow::from).collect();
+pub(crate) async fn recipes(_: Call<Nothing, Nothing>) -> Result<Recipes, ApiError> {
+    let recipes = recipes::all().iter().map(RecipeRow::from).collect();
     Ok(Recipes { recipes })
 }
 
@@ -318,8 +298,6 @@ impl From<&Recipe> for RecipeRow {
         Self {
             name: recipe.name().to_owned(),
             what: recipe.what.clone(),
-            kind: recipe.kind.as_str(),
-            is_remote: matches!(recipe.way, StartMethod::Remote { .. }),
             login: recipe.auth == Auth::OAuth,
             needs: recipe.required_values(&BTreeMap::new()),
             deprecated: recipe.deprecated.clone(),
