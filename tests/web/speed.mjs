@@ -1,6 +1,6 @@
 // Measures the page with 100 servers and 5,000 tools, and prints medians. It asserts nothing.
 //
-//     PROXY=target/release/proxy speed.mjs FOLDER
+//     PROXY=target/release/proxy speed.mjs FOLDER [paints] [changes] [processor] [list]
 //
 // Runs in a folder with the packages of package.json; starts its servers in FOLDER.
 
@@ -18,6 +18,8 @@ const TICKS_A_SECOND = 100;
 const LISTED = 10_000;
 
 const { scene, call } = await generate(process.env.PROXY, process.argv[2], 100);
+// The first call of a server starts it.
+await call("notes/list_notes", {});
 const browser = await launch();
 const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
 const print = (what, values, unit) => console.log(`${what}: ${median(values).toFixed(1)} ${unit} (${Math.min(...values).toFixed(1)} to ${
@@ -148,17 +150,25 @@ async function measureList(page) {
   console.log(`memory of the tab's scripts: ${Math.round(memory / 1e6)} MB`);
 }
 
-await measurePaints();
-const { page, told } = await open(browser, scene.open());
-await page.getByText("Live", { exact: true }).waitFor();
-await measureChanges(page);
-await page.context().close();
-await measureProcessor();
-const listing = await open(browser, scene.open());
-await listing.page.getByText("Live", { exact: true }).waitFor();
-await measureList(listing.page);
-const requests = [...told.requests, ...listing.told.requests];
+const requests = [];
+async function inTab(measure) {
+  const { page, context, told } = await open(browser, scene.open());
+  await page.getByText("Live", { exact: true }).waitFor();
+  await measure(page);
+  requests.push(...told.requests);
+  await context.close();
+}
+
+const parts = process.argv.slice(3);
+const plays = (part) => parts.length === 0 || parts.includes(part);
+if (plays("paints")) await measurePaints();
+if (plays("changes")) await inTab(measureChanges);
+if (plays("processor")) await measureProcessor();
+if (plays("list")) {
+  await scene.burst("notes/list_notes", {}, LISTED);
+  await inTab(measureList);
+}
 const origins = new Set(requests.map((it) => new URL(it).origin));
-console.log(`requests of two sessions: ${requests.length}, to ${[...origins].join(", ")}`);
+console.log(`requests: ${requests.length}, to ${[...origins].join(", ")}`);
 await browser.close();
 scene.end();
