@@ -2,9 +2,10 @@
 //
 //     PROXY=target/release/proxy speed.mjs FOLDER [paints] [changes] [processor] [list]
 //
-// Runs in a folder with the packages of package.json; starts its servers in FOLDER.
+// SERVERS=3 takes as many servers instead. Runs in a folder with the packages of package.json; starts its servers in FOLDER.
 
 import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
 
 import { launch, open } from "./browser.mjs";
 import { generate } from "./generated.mjs";
@@ -17,7 +18,7 @@ const CALLS_A_SECOND = 1_000;
 const TICKS_A_SECOND = 100;
 const LISTED = 10_000;
 
-const { scene, call } = await generate(process.env.PROXY, process.argv[2], 100);
+const { scene, call } = await generate(process.env.PROXY, process.argv[2], Number(process.env.SERVERS ?? 100));
 // The first call of a server starts it.
 await call("notes/list_notes", {});
 const browser = await launch();
@@ -27,9 +28,13 @@ const print = (what, values, unit) => console.log(`${what}: ${median(values).toF
 const rest = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 const show = (page, fragment) => page.evaluate((it) => { location.hash = it; }, `#/${fragment}`);
 
-// From the start of the navigation, in the clock of the browser.
+const firstPaint = (page) => page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? NaN);
+
+// From the start of the navigation, in the clock of the browser; a page of one word shows the part of the browser itself.
 async function measurePaints() {
-  const [painted, drawn, listed, tools] = [[], [], [], []];
+  const [painted, drawn, listed, tools, word] = [[], [], [], [], []];
+  const server = createServer((_, response) => response.writeHead(200, { "content-type": "text/html" }).end("<!doctype html><p>word"));
+  await new Promise((resolve) => { server.listen(0, "127.0.0.1", resolve); });
   for (let i = 0; i < PAINTS; i++) {
     const address = scene.open();
     const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
@@ -44,14 +49,22 @@ async function measurePaints() {
     const measured = async () => (await page.waitForFunction(() => window.drawn)).jsonValue();
     await page.goto(address);
     drawn.push(await measured());
-    painted.push(await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? NaN));
+    painted.push(await firstPaint(page));
     for (const [fragment, values] of [["servers", listed], ["tools", tools]]) {
       await page.goto(`${new URL(address).origin}/?${fragment}${i}#/${fragment}`);
       values.push(await measured());
     }
     await context.close();
+    const other = await browser.newContext({ viewport: { width: 1440, height: 900 } });
+    const empty = await other.newPage();
+    await empty.goto(`http://127.0.0.1:${server.address().port}/`);
+    await empty.waitForFunction(() => performance.getEntriesByName("first-contentful-paint").length > 0);
+    word.push(await firstPaint(empty));
+    await other.close();
   }
+  server.close();
   print("first paint", painted, "ms");
+  print("first paint of a page of one word", word, "ms");
   print("the figures of Now drawn", drawn, "ms");
   print("the list of 100 servers drawn", listed, "ms");
   print("the list of 5,000 tools drawn", tools, "ms");
