@@ -245,6 +245,7 @@ const TASKS = {
     } else {
       await go("k");
       await tabTo("link", "Add a rule", "Enter");
+      await page.getByRole("form", { name: "Add a rule" }).waitFor();
       await tabTo("combobox", "Client");
       await page.keyboard.type("cursor");
       await tabTo("combobox", "Server");
