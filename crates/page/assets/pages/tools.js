@@ -164,7 +164,7 @@ function Changes({ server }) {
   return html`<div class="single">
     <p class="muted">A tool is accepted as it was when its server was added. These definitions changed or are new since then.${server
       && html` Only ${visible(server)}; <a href="#/tools?show=changes">all servers</a>.`}</p>
-    <${Failure} error=${error} />${data && reviews.length === 0
+    <${Failure} error=${error} />${!data ? !error && html`<p class="loading">Loading ...</p>` : reviews.length === 0
       && html`<p class="calm"><${Mark} kind="ok">No definition waits for a decision.<//></p>`}
     ${servers.map((name) => {
       const own = reviews.filter((it) => it.server === name);
