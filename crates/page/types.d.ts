@@ -1,80 +1,83 @@
-/** Types of the answers of `/api/v1`, for the checker of the page; no code, and not served. `openapi.json` has the whole of them. */
+/** Types of the answers of `/api/v1`, known in every module, for the checker of the page; no code, and not served. `openapi.json` has
+ * the whole of them. */
 
-export type Process = {client_name?: string|null, state: string, pid?: number|null, memory_bytes?: number|null, protocol?: string|null,
+type Process = {client_name?: string|null, state: string, pid?: number|null, memory_bytes?: number|null, protocol?: string|null,
   starts: number, calls: number, errors: number, last_error?: string|null, last_error_at?: number|null};
 
-export type Server = {name: string, state: string, why?: string|null, next_step?: string|null, enabled: boolean, is_remote?: boolean,
+type Server = {name: string, state: string, why?: string|null, next_step?: string|null, enabled: boolean, is_remote?: boolean,
   category?: string|null, tools: number, tokens: number, calls: number, calls_all?: number, errors: number, last_used_at?: number|null,
   login?: {issuer: string}|null, login_address?: string|null, starts?: number, memory_bytes?: number|null,
   processes: Process[]};
 
-export type Survey = {at: number, added: string[], changed: string[], removed: string[], version?: [string, string]|null};
+type Survey = {at: number, added: string[], changed: string[], removed: string[], version?: [string, string]|null};
 
-export type ServerDetail = {server: Server, launch: {kind: string, text: string}, log: string[], history: Survey[], sandbox?: string|null,
+type ServerDetail = {server: Server, launch: {kind: string, text: string}, log: string[], history: Survey[], sandbox?: string|null,
   tools: {name: string, tokens: number, purpose: string}[], prompts: number, resources: number, server_version?: string|null,
-  instructions?: string|null, up_front_tokens: number};
+  instructions?: string|null};
 
-export type Client = {number: number, name?: string|null, version?: string|null, transport: string, pid?: number|null, cwd?: string|null,
-  since: number, calls: number, caller?: string|null, rule?: string|null, servers?: string[], max_result_tokens?: number};
+type Client = {number: number, name?: string|null, version?: string|null, transport: string, pid?: number|null, cwd?: string|null,
+  since: number, calls: number, caller?: string|null, rule?: string|null, protocol?: string|null, profiles?: string[], servers?: string[], max_result_tokens?: number};
 
-export type Running = {id: string|number, tool: string, client?: string|null, transport?: string, since_ms: number, parent?: number|null};
+type Running = {id: string|number, tool: string, client?: string|null, transport?: string, since_ms: number, parent?: number|null};
 
-export type Attention = {kind: string, server?: string|null, title: string, detail?: string|null, next_step?: string|null, since_at?:
+type Attention = {kind: string, server?: string|null, title: string, detail?: string|null, next_step?: string|null, since_at?:
   number|null, count?: number, question?: Question|null};
 
-export type Daemon = {version: string, pid: number, started_at: number, config: string, state_dir: string, memory_bytes?: number|null,
-  config_mistakes?: string|null, pins?: string|null, is_leaving?: boolean, config_number?: number, catalog_number?: number};
+type Daemon = {version: string, pid: number,
+  config_mistakes?: string|null, is_whole: boolean, config_number?: number, catalog_number?: number};
 
-export type Counts = {calls: number, errors: number};
+type Counts = {calls: number, errors: number};
 
-export type State = {daemon: Map<string, Daemon>, servers: Map<string, Server>, clients: Map<string, Client>, running: Map<string,
+type State = {daemon: Map<string, Daemon>, servers: Map<string, Server>, clients: Map<string, Client>, running: Map<string,
   Running>, attention: Map<string, Attention>, minutes: Map<string, Counts>, totals: Map<string, Counts>};
 
-export type Hit = {name: string, purpose?: string, description?: string, category?: string|null, server?: string, tags?: string[],
+type Hit = {name: string, purpose?: string, description?: string, category?: string|null, server?: string, tags?: string[],
   signature?: string, relevance_score?: number, evidence?: {label: string, amount: number}[], perhaps?: boolean, also_on?: string[],
   changed?: boolean, hidden?: boolean};
 
-export type Found = {found: number, total?: number, tools?: Hit[], message?: string, suggestion?: string, categories?: {name: string,
+type Found = {found: number, total?: number, tools?: Hit[], message?: string, suggestion?: string, categories?: {name: string,
   tools: number}[], without_filter?: Hit[], being_asked?: string[]};
 
-export type Schema = {[key: string]: any};
+type Schema = {[key: string]: any};
 
-export type Tool = {name: string, server: string, server_version?: string|null, title?: string|null, description: string, usage?:
+type Tool = {name: string, server: string, server_version?: string|null, title?: string|null, description: string, usage?:
   string|null, remarks?: string[], deprecated?: any, signature: string, category?: string|null, tags?: string[], changed?: boolean,
   login_required?: boolean, used?: number, last_used?: any, input_schema?: Schema, output_schema?: Schema|null, example?: {tool_name:
   string, tool_input: object}|null, notes?: string|null, annotations?: {[key: string]: any}|null};
 
-export type Review = {name: string, server: string, kind: string, tool?: string|null, digest: string, state: string, before?: string|null,
+type Review = {name: string, server: string, kind: string, tool?: string|null, digest: string, state: string, before?: string|null,
   now: string, signs: string[]};
 
-export type Call = {n: number, lost?: number, at: string, client?: string, caller?: string, session?: number, transport?: string, server:
+type Call = {n: number, lost?: number, at: string, client?: string, caller?: string, session?: number, transport?: string, server:
   string, tool?: string, prompt?: string, resource?: string, decision?: string, rule?: number|null, outcome: string, bytes_in?: number,
-  bytes?: number, tokens?: number, ms: number, cut?: boolean, handle?: string, arguments?: object|string|null, command?: string, run?:
+  bytes?: number, tokens?: number, ms: number, cut?: boolean, redacted?: number, handle?: string, arguments?: object|string|null, command?: string, run?:
   string, parent?: string};
 
-export type Line = {name: string, calls: number, errors: {[code: string]: number}, p50_us?: number|null, p95_us?: number|null, tokens_in:
-  number, tokens_out: number, tokens_cut: number, cuts: number, tokens_saved?: number};
+type Line = {name: string, calls: number, errors: {[code: string]: number}, p50_us?: number|null, p95_us?: number|null, tokens_in:
+  number, tokens_out: number, tokens_cut: number, cuts: number, redacted: number, tokens_saved?: number};
 
-export type Figures = {lines: Line[], total: Line, sessions: number, tokens_saved_by_definitions: number, tokens_saved_by_scripts: number,
+type FiguresAnswer = {lines: Line[], total: Line, sessions: number, tokens_saved_by_definitions: number, tokens_saved_by_scripts: number,
   scripts: number, searches: number, searches_without_hit: number, asked_without_hit: {words: string, count: number}[], categories: {name:
   string, calls: number}[]};
 
-export type Rule = {[key: string]: any};
+type Rule = {[key: string]: any};
 
-export type NumberedRule = {number: number, rule: Rule, hits: number, idle?: string|null, next_step?: string|null};
+type NumberedRule = {number: number, rule: Rule, hits: number, idle?: string|null, next_step?: string|null};
 
-export type Change = {id: number, at: number, message: string, diff?: string|null, can_undo: boolean};
+type Change = {id: number, at: number, message: string, diff?: string|null, can_undo: boolean};
 
-export type Configuration = {file: string, mistakes?: string|null, policy: string, rules: NumberedRule[], hits_among: number, changes:
+type Quota = {number: number, quota: Rule, about: string, limit: number, uses: {counted?: string|null, used: number, resets_at: number}[]};
+
+type ConfigurationAnswer = {file: string, mistakes?: string|null, policy: string, rules: NumberedRule[], hits_among: number, quotas: Quota[], changes:
   Change[]};
 
-export type Need = {name: string, what: string, origin?: string|null, is_secret?: boolean, is_parameter?: boolean};
+type Need = {name: string, what: string, origin?: string|null, is_secret?: boolean, is_parameter?: boolean};
 
-export type Recipe = {name: string, what: string, kind?: string, is_remote?: boolean, login?: boolean, needs: Need[], deprecated?:
+type Recipe = {name: string, what: string, login?: boolean, needs: Need[], deprecated?:
   string|null};
 
-export type Done = {message: string, undo?: number|null, diff?: string|null, name?: string};
+type Done = {message: string, undo?: number|null, diff?: string|null, name?: string};
 
-export type Question = {id: number, schema?: Schema|null, address?: string|null};
+type Question = {id: number, schema?: Schema|null, address?: string|null};
 
-export type Proposal = {code: string, name: string, command: string[], at: number, expires_at: number};
+type Proposal = {code: string, name: string, command: string[], at: number, expires_at: number};

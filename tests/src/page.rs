@@ -15,6 +15,9 @@ use crate::{client::DEADLINE, house::House};
 /// The interval at which a page that is not served yet is tried.
 const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(20);
 
+const JSON: &str = "application/json";
+const LINES: &str = "application/x-ndjson";
+
 /// An open tab.
 #[derive(Debug, Clone)]
 pub struct Tab {
@@ -31,6 +34,7 @@ pub struct Tab {
 pub struct Live {
     body: Incoming,
     rest: BytesMut,
+    validator: jsonschema::Validator,
     /// The state, from the snapshot and the changes that were read.
     pub state: Value,
     n: u64,
@@ -66,6 +70,7 @@ impl Tab {
         assert_eq!(session.status, 200, "{session:?}");
         tab.token = session.json["token"].as_str().map(str::to_owned);
         tab.openapi = tab.get("/api/v1/openapi.json").await;
+        tab.check("POST", "/api/v1/session", &session);
         tab
     }
 
@@ -122,36 +127,37 @@ impl Tab {
     }
 
     /// Holds an answer against the description of its route.
-    fn check(&self, method: &str, path: &str, answer: &PageAnswer) {
+    pub fn check(&self, method: &str, path: &str, answer: &PageAnswer) {
         if self.openapi.is_null() {
             return;
         }
-        let route = self.find_route(method, path);
-        let (_, pattern) = route.split_once(' ').expect("it has a method");
-        let responses = &self.openapi["paths"][pattern][method.to_lowercase()]["responses"];
-        let response = match answer.status {
-            200 => &responses["200"],
-            _ => &responses["default"],
+        let status = match answer.status {
+            200 => "200",
+            _ => "default",
         };
-        let schema = &response["content"]["application/json"]["schema"];
-        assert!(schema.is_object(), "{path}");
+        let validator = self.validator(&self.find_route(method, path), status, JSON);
+        check_with(&validator, &answer.json);
+    }
+
+    /// Makes the validator of the answers of a route.
+    fn validator(&self, route: &str, status: &str, kind: &str) -> jsonschema::Validator {
+        let (method, pattern) = route.split_once(' ').expect("it has a method");
+        let operation = &self.openapi["paths"][pattern][method.to_lowercase()];
+        let schema = &operation["responses"][status]["content"][kind]["schema"];
+        assert!(schema.is_object(), "{route}");
         let schema = json!({ "allOf": [schema], "components": self.openapi["components"] });
-        let validator = jsonschema::draft202012::new(&schema).expect("the schema is valid");
-        let errors = validator.iter_errors(&answer.json);
-        let errors: Vec<String> = errors
-            .map(|error| format!("{}: {error}", error.instance_path()))
-            .collect();
-        assert!(errors.is_empty(), "{method} {path}: {errors:#?}");
+        jsonschema::draft202012::new(&schema).expect("the schema is valid")
     }
 
     /// Follows the state.
     pub async fn live(&self) -> Live {
         let response = self.request("GET", "/api/v1/live", None, &[]).await;
         assert_eq!(response.status(), 200);
-        assert_eq!(response.headers()["content-type"], "application/x-ndjson");
+        assert_eq!(response.headers()["content-type"], LINES);
         let mut live = Live {
             body: response.into_body(),
             rest: BytesMut::new(),
+            validator: self.validator("GET /api/v1/live", "200", LINES),
             state: Value::Null,
             n: 0,
         };
@@ -237,6 +243,14 @@ impl Tab {
     }
 }
 
+fn check_with(validator: &jsonschema::Validator, answer: &Value) {
+    let errors = validator.iter_errors(answer);
+    let errors: Vec<String> = errors
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert!(errors.is_empty(), "{answer:#}: {errors:#?}");
+}
+
 impl Live {
     /// Reads changes until the state fulfils the condition.
     pub async fn until(&mut self, is_so: impl Fn(&Value) -> bool) {
@@ -290,7 +304,9 @@ impl Live {
         loop {
             if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
                 let line = self.rest.split_to(end + 1);
-                return serde_json::from_slice(&line).expect("a line is JSON");
+                let line = serde_json::from_slice(&line).expect("a line is JSON");
+                check_with(&self.validator, &line);
+                return line;
             }
             let frame = self.body.frame().await.expect("the stream goes on");
             let frame = frame.expect("the stream is whole");

@@ -3,12 +3,12 @@
 //     PROXY=target/debug/proxy journey.mjs FOLDER    starts servers, a client and a daemon in FOLDER
 //     journey.mjs http://127.0.0.1:PORT/#CODE        visits a page that runs, without the parts that need the program
 //
-// Runs in a folder with the packages of package.json.
+// ONLY=TEXT plays only the steps whose name has this text. Runs in a folder with the packages of package.json.
 
 import { findings, launch, open } from "./browser.mjs";
 import { HOSTILE } from "./hostile.mjs";
 import { Scene, serverOf } from "./scene.mjs";
-import { attack } from "./strangers.mjs";
+import { attack, attackFromInside } from "./strangers.mjs";
 
 const PAGES = ["now", "servers", "tools", "calls", "clients", "figures", "configuration"];
 const MORE = ["servers?add=1", "tools?show=changes", "configuration?add=1"];
@@ -19,6 +19,7 @@ function check(isTrue, name, detail = "") {
   if (!isTrue) failures.push(`${name}${detail && `: ${detail}`}`);
 }
 async function step(name, run) {
+  if (process.env.ONLY && !name.includes(process.env.ONLY)) return;
   const before = failures.length;
   try {
     await run();
@@ -35,7 +36,20 @@ const scene = target.startsWith("http") ? null : new Scene(process.env.PROXY, ta
   hostile: serverOf("hostile"),
   broken: serverOf("broken", target),
   many: serverOf("tools", "400"),
-}, '[[rules]]\ndecision = "ask"\ntool = "delete_note"\nclient = "asker"\n');
+}, `[[rules]]
+decision = "ask"
+tool = "delete_note"
+client = "asker"
+
+[[quotas]]
+calls = 50000
+per = "day"
+server = "notes"
+each = "client"
+
+[redaction]
+enabled = true
+`);
 let address = target;
 let call = async () => {};
 if (scene) {
@@ -46,6 +60,7 @@ if (scene) {
     ["notes/add_note", { title: "Milk" }],
     ["notes/search_notes", { query: "milk" }],
     ["hostile/markup", {}],
+    ["notes/add_note", { title: `ghp_${"a".repeat(36)}` }],
     ["broken/query", { sql: "select 1" }],
   ]);
   address = scene.open();
@@ -60,6 +75,18 @@ const show = async (fragment) => {
 };
 const main = () => page.locator("main");
 const row = (grid, text) => page.getByRole("grid", { name: grid }).getByRole("row").filter({ hasText: text }).first();
+
+await step("a first visit without servers shows how to add one", async () => {
+  if (!scene) return;
+  const empty = new Scene(process.env.PROXY, `${target}-empty`, {});
+  const first = await open(browser, empty.open());
+  await first.page.getByRole("heading", { name: "Add your first server" }).waitFor();
+  await first.page.getByRole("button", { name: /^docker/ }).first().waitFor();
+  for (const found of await findings(first.page)) check(false, "axe", found);
+  check(first.told.errors.length === 0, "errors", first.told.errors.join("\n"));
+  await first.context.close();
+  empty.end();
+});
 
 await step("the code is taken out of the address", async () => {
   await page.getByRole("heading", { name: "Now", level: 1 }).waitFor();
@@ -88,6 +115,7 @@ await step("every page: a title, no finding of axe, no overflow; light and dark,
       const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
       check(wide <= 0, `${at}: overflow`, `${wide} px`);
       for (const found of await findings(page)) check(false, `${at}: axe`, found);
+      check(await page.evaluate(() => document.getAnimations().length === 0), `${at}: nothing moves`);
     }
   }
   await page.setViewportSize({ width: 1440, height: 900 });
@@ -147,13 +175,15 @@ const TASKS = {
       scene?.make("mended");
       await main().getByRole("button", { name: "Restart" }).click();
     } else {
+      scene?.unmake("mended");
+      scene?.run("reindex", "broken");
       await go("s");
       await tabTo("row", /broken|filesystem|sentry/, undefined).catch(() => {});
       await page.getByRole("grid", { name: "Servers" }).getByRole("row", { name: /broken|filesystem|sentry/ }).first().waitFor();
       await press("Home");
       for (let i = 0; i < 200 && !(await page.evaluate(() => /broken|filesystem|sentry/.test(document.activeElement?.textContent ?? ""))); i++) await press("ArrowDown");
       await press("Enter");
-      await page.locator(".detail article").waitFor();
+      await page.locator(".detail").getByText(scene ? "is the database running?" : "ECONNREFUSED").first().waitFor();
       await tabTo("button", "Restart", "Enter");
     }
     await page.locator(".notice").waitFor();
@@ -181,6 +211,8 @@ const TASKS = {
       await main().getByRole("button", { name: "Call the tool" }).click();
     } else {
       await go("c");
+      await tabTo("combobox", "Time");
+      await page.keyboard.type("2 days");
       await tabTo("checkbox", "Failed only", "Space");
       await page.waitForURL(/failures=true/);
       await row("Calls", "tool_error").waitFor();
@@ -213,6 +245,7 @@ const TASKS = {
     } else {
       await go("k");
       await tabTo("link", "Add a rule", "Enter");
+      await page.getByRole("form", { name: "Add a rule" }).waitFor();
       await tabTo("combobox", "Client");
       await page.keyboard.type("cursor");
       await tabTo("combobox", "Server");
@@ -292,6 +325,45 @@ await step("a change in the daemon is visible, without polling", async () => {
   check(told.requests.length === before, "requests", told.requests.slice(before).join(" "));
 });
 
+await step("limits of callers and their use are shown, and lead to the calls", async () => {
+  if (!scene) return;
+  scene.run("call", "notes/list_notes");
+  await show("configuration");
+  await page.getByRole("region", { name: "Quotas" }).getByText(/^claude-code: \d+ of 50,000 used/).waitFor();
+  await page.getByRole("link", { name: "0 hits of rule" }).or(page.getByRole("link", { name: /hits? of rule 1/ })).first().click();
+  await page.waitForURL(/#\/calls\?rule=1/);
+  await show("figures?days=1");
+  await page.locator(".figure").filter({ hasText: "Redacted" }).getByRole("link", { name: "1", exact: true }).click();
+  await row("Calls", "notes/add_note").click();
+  await page.locator(".detail").getByText("1 text redacted").waitFor();
+  await show("figures?days=1&by=client");
+  await row("Figures by client", "proxy-cli").click();
+  await row("Calls", "proxy-cli").waitFor();
+  await show("clients");
+  await row("Clients", "claude-code").click();
+  await page.locator(".detail").getByText("2025-11-25").waitFor();
+});
+
+await step("a lost stream comes back without a banner, a notice or a new page", async () => {
+  if (!scene) return;
+  await show("now");
+  await page.evaluate(() => {
+    window.seen = [];
+    const look = () => window.seen.push(...document.querySelectorAll(".banner, .notice, .content.old, main .loading"));
+    new MutationObserver(look).observe(document.body, { childList: true, subtree: true, attributes: true });
+  });
+  const streams = () => told.requests.filter((it) => it.endsWith("/live")).length;
+  const before = streams();
+  // Ends all requests of the page.
+  await page.evaluate(() => window.stop());
+  for (let waits = 0; streams() === before && waits < 100; waits++) await page.waitForTimeout(50);
+  check(streams() > before, "the stream is opened again");
+  const old = await page.locator(".figures dd").nth(3).textContent();
+  await call("notes/add_note", { title: "Rye" });
+  await page.waitForFunction((it) => document.querySelectorAll(".figures dd")[3]?.textContent !== it, old);
+  check(await page.evaluate(() => window.seen.length === 0), "nothing flickers");
+});
+
 await step("no request to anybody else, no report of the policy, no error", async () => {
   const foreign = told.requests.filter((it) => new URL(it).origin !== origin && !it.startsWith("data:") && !it.startsWith(`blob:${origin}`));
   check(foreign.length === 0, "requests to others", foreign.join(" "));
@@ -299,7 +371,8 @@ await step("no request to anybody else, no report of the policy, no error", asyn
   const reports = await page.evaluate(() => window.reports);
   check(reports.length === 0, "reports of the policy", reports.join(" "));
   check(told.errors.length === 0, "errors", told.errors.join("\n"));
-  const unexpected = told.console.filter((it) => !/status of 4(04|22)/.test(it));
+  // The last is that of the stream which the step before ended.
+  const unexpected = told.console.filter((it) => !/status of 4(04|22)|network error/.test(it));
   check(unexpected.length === 0, "messages of the console", unexpected.join("\n"));
   check(told.dialogs === 0, "dialogs of scripts");
 });
@@ -357,6 +430,35 @@ await step("a program is proposed, and is not run", async () => {
   await section.getByText(/^proxy apply [a-z0-9]{8}$/).waitFor();
   check((await section.textContent())?.includes("touch 'a b'"), "the command is shown");
   for (const found of await findings(page)) check(false, "axe", found);
+});
+
+await step("a script that got into the page reaches nothing", async () => {
+  if (!scene) return;
+  const other = await open(browser, scene.open());
+  await other.page.getByText("Live", { exact: true }).waitFor();
+  for (const succeeded of await attackFromInside(other.page)) check(false, "inside", succeeded);
+  check((await other.context.cookies()).length === 0, "no cookie");
+  await other.context.close();
+});
+
+await step("10,000 calls are a list that is read to its end", async () => {
+  if (!scene) return;
+  await scene.burst("notes/list_notes", {}, 10_000);
+  await show("calls");
+  const grid = page.getByRole("grid", { name: "Calls" });
+  await grid.locator(".grid-body").getByRole("row").first().focus();
+  const count = async () => Number(await grid.getAttribute("aria-rowcount"));
+  for (let presses = 0; (await main().getByText("older ones follow").count()) && presses < 300; presses++) {
+    const before = await count();
+    await press("End");
+    await page.waitForFunction((it) => Number(document.querySelector(".grid.calls")?.getAttribute("aria-rowcount")) > it
+      || !document.querySelector("main")?.textContent?.includes("older ones follow"), before);
+  }
+  check((await count()) > 10_000, "all calls are in the list", String(await count()));
+  await press("End");
+  await grid.getByRole("row", { name: /notes\/add_note/ }).or(row("Calls", "add_note")).first().waitFor();
+  const drawn = await grid.locator(".grid-body > [role=row]").count();
+  check(drawn < 150, "rows in the document", String(drawn));
 });
 
 await step("pages of others reach nothing", async () => {

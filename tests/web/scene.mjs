@@ -47,6 +47,35 @@ export class Scene {
     writeFileSync(join(this.folder, name), "");
   }
 
+  // Removes such a file.
+  unmake(name) {
+    rmSync(join(this.folder, name));
+  }
+
+  // Makes this many calls of a tool as a client of its own, at most 64 at a time and `rate` a second.
+  async burst(tool_name, tool_input, count, rate = Infinity) {
+    const child = spawn(this.program, ["serve"], { env: this.environment, cwd: this.folder, stdio: ["pipe", "pipe", "ignore"] });
+    this.children.push(child);
+    const send = (id, method, params) => child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", id, method, params })}\n`);
+    send(0, "initialize", { protocolVersion: REVISION, capabilities: {}, clientInfo: { name: "burst", version: "1.0.0" } });
+    const params = { name: "execute_dynamic_tool", arguments: { tool_name, tool_input } };
+    let [sent, answered, began] = [0, 0, 0];
+    await new Promise((resolve) => {
+      const fill = () => {
+        const due = Math.min(count, Math.floor(((Date.now() - began) / 1_000) * rate) || 0);
+        while (sent < (rate === Infinity ? count : due) && sent - answered < 64) send(++sent, "tools/call", params);
+      };
+      createInterface({ input: child.stdout }).on("line", (line) => {
+        const { id } = JSON.parse(line);
+        if (id === 0) began = Date.now();
+        if (id > 0 && ++answered === count) resolve();
+        if (began) fill();
+      });
+      const timer = setInterval(() => (answered === count ? clearInterval(timer) : began && fill()), 5);
+    });
+    child.stdin.end();
+  }
+
   // Connects a client by this name, which makes these calls. It answers no question.
   async connect(name, calls, capabilities = {}) {
     const child = spawn(this.program, ["serve"], { env: this.environment, cwd: this.folder, stdio: ["pipe", "pipe", "ignore"] });

@@ -36,6 +36,11 @@ reason = "a person decides about deletions"
 decision = "deny"
 client = "cursor"
 tool = "flaky/*"
+
+[[quotas]]
+calls = 200
+per = "hour"
+each = "client"
 `;
 const scene = new Scene(program, folder, { notes: demo("notes"), flaky: demo("flaky"), tracker: serverOf("notes", folder), database: serverOf("broken", folder) }, rules);
 mkdirSync(out, { recursive: true });

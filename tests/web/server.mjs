@@ -16,6 +16,8 @@ import { HOSTILE } from "./hostile.mjs";
 const [kind, folder] = process.argv.slice(2);
 const object = (properties, required = []) => ({ type: "object", properties, required });
 const text = { type: "string" };
+// A page that draws icons of servers would ask this host.
+const icons = [{ src: "https://icons.invalid/x.png", mimeType: "image/png" }];
 
 if (kind === "broken" && !existsSync(join(folder, "mended"))) {
   console.error("broken: no connection to 127.0.0.1:5432, is the database running?");
@@ -39,7 +41,7 @@ const TOOLS = {
     },
   ],
   hostile: () => [
-    { name: "markup", title: HOSTILE, description: HOSTILE, inputSchema: object({ [HOSTILE.slice(0, 40)]: { ...text, description: HOSTILE, enum: [HOSTILE] } }) },
+    { name: "markup", icons, title: HOSTILE, description: HOSTILE, inputSchema: object({ [HOSTILE.slice(0, 40)]: { ...text, description: HOSTILE, enum: [HOSTILE] } }) },
     { name: "megabyte", description: `${HOSTILE}${"x".repeat(1_000_000)}`, inputSchema: object({ a: { ...text, description: "y".repeat(100_000) } }) },
   ],
   broken: () => [{ name: "query", description: "Query the database.", inputSchema: object({ sql: text }, ["sql"]) }],
@@ -50,7 +52,7 @@ const ANSWERS = {
   initialize: ({ protocolVersion }) => ({
     protocolVersion,
     capabilities: { tools: {} },
-    serverInfo: { name: kind, version: "1.0.0" },
+    serverInfo: { name: kind, version: "1.0.0", ...(kind === "hostile" && { icons }) },
     instructions: kind === "hostile" ? HOSTILE : undefined,
   }),
   "tools/list": () => ({ tools: TOOLS[kind]() }),

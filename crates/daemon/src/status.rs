@@ -137,6 +137,8 @@ pub struct ClientStatus {
     pub version: Option<String>,
     /// Such as `stdio`.
     pub transport: String,
+    /// The revision of the protocol that it speaks, if known.
+    pub protocol: Option<String>,
     /// Its process id.
     pub pid: Option<u32>,
     /// Its working directory.
@@ -382,6 +384,7 @@ pub fn describe_client(settings: &Settings, client: &ConnectedClient) -> ClientS
         name: info.map(|info| info.name.clone()),
         version: info.and_then(|info| info.version.clone()),
         transport: connection.transport.to_owned(),
+        protocol: client.revision().map(|it| it.as_str().to_owned()),
         pid: connection.pid,
         cwd: connection.cwd.clone(),
         profiles: profiles

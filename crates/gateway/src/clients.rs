@@ -12,7 +12,7 @@ use std::{
 use arc_swap::{ArcSwap, ArcSwapOption};
 use dashmap::DashMap;
 use fleet::Variables;
-use jsonrpc::{Fields, text_of};
+use jsonrpc::{Fields, mcp::Revision, text_of};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 use tool::HttpCaller;
@@ -65,6 +65,7 @@ pub struct ConnectedClient {
     /// The time at which it connected.
     pub since: SystemTime,
     info: OnceLock<ClientInfo>,
+    revision: OnceLock<Revision>,
     calls: AtomicU64,
     ended: CancellationToken,
     questions: Arc<PersonQuestions>,
@@ -86,6 +87,16 @@ impl ConnectedClient {
     /// Its name and version, once it has sent them.
     pub fn info(&self) -> Option<&ClientInfo> {
         self.info.get()
+    }
+
+    /// The revision of the protocol that it spoke first, once it has named one.
+    pub fn revision(&self) -> Option<&Revision> {
+        self.revision.get()
+    }
+
+    /// Sets the revision; later ones are ignored.
+    pub(super) fn set_revision(&self, revision: Revision) {
+        let _ = self.revision.set(revision);
     }
 
     /// The number of its calls up to now.
@@ -155,6 +166,7 @@ impl ConnectedClients {
             connection,
             since: SystemTime::now(),
             info: OnceLock::new(),
+            revision: OnceLock::new(),
             calls: AtomicU64::new(0),
             ended: CancellationToken::new(),
             questions: Arc::clone(&self.questions),

@@ -36,6 +36,7 @@ mod out;
 mod person_questions;
 pub mod policy;
 mod project;
+mod quota_status;
 mod quotas;
 mod recent_searches;
 mod render;
@@ -84,6 +85,8 @@ pub use out::{
 };
 pub use person_questions::{PersonQuestion, PersonQuestions};
 pub use project::{PROJECT_FILE, ProjectRule};
+pub use quota_status::list_quotas;
+pub use quotas::{QuotaStatus, QuotaUse};
 pub use recent_searches::RecentSearches;
 pub use render::error::shorten_home_paths;
 pub use reply::ToolReply;

@@ -2,6 +2,7 @@
 //! restart continues with it.
 
 use std::{
+    cmp::Reverse,
     collections::HashMap,
     path::{Path, PathBuf},
     sync::{
@@ -15,7 +16,10 @@ use ::policy::{Quota, QuotaSubject, QuotaUnit};
 use files::{Lock, clock::now_s, read_text_within, write_whole};
 use parking_lot::Mutex;
 use registry::Entry;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use telemetry::COMMAND_LINE;
 use tool::Digest;
 use tracing::warn;
 
@@ -35,8 +39,44 @@ const LOCK_WAIT: Duration = Duration::from_secs(2);
 /// The most repeated calls that are counted; beyond it, all of these counts begin again.
 const REPEATS_MAX: usize = 100_000;
 
-/// The digest of the text that counted calls have in common: names of people are not stored.
+/// The longest values of `each` that are shown, in characters.
+const VALUES_CHARS_MAX: usize = 200;
+
+/// The most uses of one quota that are listed.
+const USES_MAX: usize = 20;
+
+/// The digits of each of the two digests in a key.
+const KEY_DIGITS: usize = 16;
+
+/// The digest of the quota, and that of the text that counted calls have in common: names of people are
+/// not stored.
 type QuotaKey = String;
+
+/// A quota of the configuration.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct QuotaStatus {
+    /// Its place, counted from 1.
+    pub number: usize,
+    /// As it is written.
+    pub quota: Map<String, Value>,
+    /// Its limit: `100 calls a day`.
+    pub about: String,
+    /// The amount in it.
+    pub limit: u64,
+    /// The most used ones, of at most 20; none of repeated calls.
+    pub uses: Vec<QuotaUse>,
+}
+
+/// The use of a quota at this time.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct QuotaUse {
+    /// The values of `each`, if there are any and a call since the start of the daemon had them.
+    pub counted: Option<String>,
+    /// The amount that is used.
+    pub used: u64,
+    /// The time at which the quota is whole again, in seconds since 1970.
+    pub resets_at: u64,
+}
 
 /// The counts of all quotas.
 #[derive(Debug)]
@@ -51,6 +91,8 @@ pub(crate) struct QuotaBook {
 #[derive(Debug, Default)]
 struct QuotaCounts {
     kept: HashMap<QuotaKey, QuotaCount>,
+    /// The values of `each` of the kept counts, for people; never written.
+    values: HashMap<QuotaKey, String>,
     /// Sessions end with the process, and so do these.
     repeats: HashMap<QuotaKey, QuotaCount>,
 }
@@ -132,7 +174,7 @@ impl QuotaBook {
         let quotas = (1..).zip(quotas).filter(|(_, quota)| quota.fits(call));
         let quotas: Vec<(usize, &Quota, QuotaKey)> = quotas
             .map(|(number, quota)| {
-                let key = Digest::of_bytes(quota.key(call).as_bytes()).short(32);
+                let key = quota_digest(quota) + &short_digest(&quota.key(call));
                 (number, quota, key)
             })
             .collect();
@@ -154,6 +196,7 @@ impl QuotaBook {
         }
         let mut charge = Vec::new();
         for (_, quota, key) in quotas {
+            counts.name(quota, &key, call);
             let ends_s = quota.end_of(now_s);
             match quota.unit() {
                 QuotaUnit::Tokens => charge.push((key, ends_s)),
@@ -166,6 +209,34 @@ impl QuotaBook {
             book: Arc::clone(self),
             keys: charge,
         }))
+    }
+
+    /// Returns these quotas with their use at this moment.
+    pub(crate) fn list_uses(&self, quotas: &[Quota]) -> Vec<QuotaStatus> {
+        let counts = self.counts.lock();
+        let now_s = now_s();
+        let uses_of = |quota: &Quota| {
+            let digest = quota_digest(quota);
+            let mut uses: Vec<QuotaUse> = (counts.kept.iter())
+                .filter(|(key, count)| key.starts_with(&digest) && count.ends_s > now_s)
+                .map(|(key, count)| QuotaUse {
+                    counted: counts.values.get(key).cloned(),
+                    used: count.used,
+                    resets_at: count.ends_s,
+                })
+                .collect();
+            uses.sort_by_key(|it| Reverse(it.used));
+            uses.truncate(USES_MAX);
+            uses
+        };
+        let quotas = (1..).zip(quotas).map(|(number, quota)| QuotaStatus {
+            number,
+            quota: serde_json::from_str(quota.written()).unwrap_or_default(),
+            about: quota.to_string(),
+            limit: quota.limit(),
+            uses: uses_of(quota),
+        });
+        quotas.collect()
     }
 
     /// Writes the counts a moment later, off the event loop.
@@ -222,6 +293,8 @@ impl QuotaBook {
         let mut counts = self.counts.lock();
         let now_s = now_s();
         counts.kept.retain(|_, count| count.ends_s > now_s);
+        let QuotaCounts { kept, values, .. } = &mut *counts;
+        values.retain(|key, _| kept.contains_key(key));
         for (key, written) in merged {
             let count = count_at(&mut counts.kept, &key, written.ends_s);
             let of_write = fresh.get(&key).filter(|it| it.ends_s == written.ends_s);
@@ -240,6 +313,23 @@ impl QuotaCounts {
             self.repeats.clear();
         }
         count_at(&mut self.repeats, key, ends_s)
+    }
+}
+
+impl QuotaCounts {
+    /// Notes the values by which a call is counted.
+    fn name(&mut self, quota: &Quota, key: &QuotaKey, call: &QuotaSubject<'_>) {
+        let values = quota.values(call);
+        if values.is_empty() || quota.unit() == QuotaUnit::Repeats || self.values.contains_key(key)
+        {
+            return;
+        }
+        let named = values
+            .iter()
+            .map(|it| if it.is_empty() { COMMAND_LINE } else { it });
+        let named: Vec<&str> = named.collect();
+        let named = printable::one_line_of(&named.join(", "), VALUES_CHARS_MAX);
+        self.values.insert(key.clone(), named);
     }
 }
 
@@ -266,6 +356,14 @@ fn count_at<'c>(
     count
 }
 
+fn quota_digest(quota: &Quota) -> String {
+    short_digest(quota.written())
+}
+
+fn short_digest(text: &str) -> String {
+    Digest::of_bytes(text.as_bytes()).short(KEY_DIGITS)
+}
+
 fn read(file: &Path) -> HashMap<QuotaKey, QuotaCount> {
     let text = read_text_within(file, FILE_BYTES_MAX).unwrap_or_default();
     serde_json::from_str(&text).unwrap_or_default()
@@ -273,7 +371,7 @@ fn read(file: &Path) -> HashMap<QuotaKey, QuotaCount> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
@@ -309,6 +407,36 @@ mod tests {
         let taken = futures::future::join_all((0..300).map(take)).await;
         let taken = taken.into_iter().filter(|it| *it.as_ref().unwrap()).count();
         assert_eq!(taken, 100);
+    }
+
+    #[tokio::test]
+    async fn the_use_of_a_quota_is_listed_by_its_values() {
+        let folder = tempfile::tempdir().unwrap();
+        let book = QuotaBook::open(folder.path());
+        let two = quotas(&[
+            json!({"calls": 3, "per": "day", "each": "caller"}),
+            json!({"calls": 9, "per": "day"}),
+        ]);
+        let nobody = QuotaSubject { caller: "", ..CALL };
+        for call in [&CALL, &nobody, &CALL] {
+            assert!(book.take_at(&two, call, today()).is_ok());
+        }
+        let listed = |book: &QuotaBook| {
+            let uses = book.list_uses(&two).into_iter().map(|it| it.uses);
+            let shown = |it: QuotaUse| format!("{} {:?}", it.used, it.counted);
+            uses.map(|uses| uses.into_iter().map(shown).collect::<Vec<_>>().join("; "))
+                .collect::<Vec<_>>()
+        };
+        let expected = [
+            "2 Some(\"oauth ann\"); 1 Some(\"(command line)\")",
+            "3 None",
+        ];
+        assert_eq!(listed(&book), expected);
+        book.write();
+        assert_eq!(listed(&book), expected);
+        // The file names no person.
+        let next = QuotaBook::open(folder.path());
+        assert_eq!(listed(&next), ["2 None; 1 None", "3 None"]);
     }
 
     #[tokio::test]

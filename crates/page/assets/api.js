@@ -18,7 +18,7 @@ export class ApiError extends Error {
     this.nextStep = error.next_step ?? undefined;
     /** @type {string|undefined} */
     this.field = error.field ?? undefined;
-    /** @type {import("./types.js").Need[]} */
+    /** @type {Need[]} */
     this.needs = error.needs ?? [];
   }
 }

@@ -4,8 +4,6 @@ import { useState } from "./vendor/hooks.js";
 import { Field, Foreign, html } from "./ui.js";
 import { pretty, visible } from "./text.js";
 
-/** @typedef {import("./types.js").Schema} Schema */
-
 /** Deeper objects are written as JSON. */
 const DEPTH_MAX = 3;
 /** More members make a form that nobody fills in; the rest is written as JSON. */

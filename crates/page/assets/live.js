@@ -19,7 +19,7 @@ const empty = () => Object.fromEntries(COLLECTIONS.map((name) => [name, new Map(
 
 /**
  * `link`: `open` while the stream lives, `away` when it does not, `closed` when the session has ended.
- * @type {{state: import("./types.js").State, known: boolean, link: "starting"|"open"|"away"|"closed", heardAt: number,
+ * @type {{state: State, known: boolean, link: "starting"|"open"|"away"|"closed", heardAt: number,
  *   closed: ApiError|null, told: string|null}}
  */
 export let live = { state: empty(), known: false, link: "starting", heardAt: 0, closed: null, told: null };

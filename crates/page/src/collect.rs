@@ -35,7 +35,9 @@ pub(crate) struct Builder {
     daemon: PageDaemon,
     logins: Arc<Logins>,
     close: Option<CloseLook>,
-    minutes: Minutes,
+    /// The settings and the catalog by which these matters need a person.
+    of_catalog: (Weak<Settings>, Weak<ServerCatalog>, Attention),
+    minutes: Option<Minutes>,
     /// The numbers of the configuration and of the catalog.
     numbers: (u64, u64),
     /// True if every snapshot is read to see if it is damaged.
@@ -60,29 +62,48 @@ struct CloseLook {
 }
 
 impl Builder {
-    /// Reads the calls of the last hour from the audit log. Blocks.
+    /// Makes a builder for tabs.
     pub(crate) fn new(page: &PageState) -> Self {
-        let minutes = Minutes::read(&page.daemon.gateway);
-        Self {
-            minutes,
-            proves_snapshots: false,
-            ..Self::once(page)
-        }
-    }
-
-    /// Makes a builder of one state, without the calls of the last hour.
-    pub(crate) fn once(page: &PageState) -> Self {
         Self {
             daemon: page.daemon.clone(),
             logins: Arc::clone(&page.logins),
             close: None,
-            minutes: Minutes::default(),
+            of_catalog: Default::default(),
+            minutes: None,
             numbers: (0, 0),
-            proves_snapshots: true,
+            proves_snapshots: false,
         }
     }
 
-    /// Returns the state as it is now. Blocks for a moment.
+    /// Makes a builder of one state.
+    pub(crate) fn once(page: &PageState) -> Self {
+        Self {
+            proves_snapshots: true,
+            ..Self::new(page)
+        }
+    }
+
+    /// Returns the whole state. Blocks: reads all definitions whenever one changed, and the log once.
+    pub(crate) fn build_whole(&mut self) -> State {
+        let mut state = self.build();
+        let gateway = &self.daemon.gateway;
+        let (settings, catalog) = (gateway.settings(), gateway.catalog.registry.catalog());
+        let (of_settings, of_catalog, attention) = &mut self.of_catalog;
+        if !is_of(of_settings, &settings) || !is_of(of_catalog, &catalog) {
+            *attention = Attention::new();
+            add_reviews(attention, gateway);
+            add_idle_rules(attention, gateway);
+            (*of_settings, *of_catalog) = (Arc::downgrade(&settings), Arc::downgrade(&catalog));
+        }
+        state.attention.extend(attention.clone());
+        let minutes = self.minutes.get_or_insert_with(|| Minutes::read(gateway));
+        state.minutes = minutes.count(gateway.count_calls());
+        state.daemon.values_mut().for_each(|it| it.is_whole = true);
+        state
+    }
+
+    /// Returns the state as it is now, without matters of the catalog and the calls of the last hour.
+    /// Blocks for a moment.
     pub(crate) fn build(&mut self) -> State {
         let gateway = Arc::clone(&self.daemon.gateway);
         let settings = gateway.settings();
@@ -128,7 +149,6 @@ impl Builder {
             .collect();
         state.running = list_running(&gateway);
         let (calls, errors) = gateway.count_calls();
-        state.minutes = self.minutes.count((calls, errors));
         let totals = CountRow { calls, errors };
         state.totals.insert("totals".to_owned(), totals);
         let daemon = close.daemon.clone();
@@ -146,9 +166,7 @@ impl Builder {
         let mistakes = self.daemon.gateway.config_mistakes();
         let close = self.close.take();
         let is_same = close.as_ref().map_or((false, false), |it| {
-            let is_same = std::ptr::eq(it.settings.as_ptr(), Arc::as_ptr(settings));
-            let is_known = std::ptr::eq(it.catalog.as_ptr(), Arc::as_ptr(catalog));
-            (is_same, is_known)
+            (is_of(&it.settings, settings), is_of(&it.catalog, catalog))
         });
         self.numbers.0 += u64::from(!is_same.0);
         self.numbers.1 += u64::from(!is_same.1);
@@ -188,8 +206,6 @@ impl Builder {
         let pins = registry.pin_trouble().map(|it| it.to_string());
         let mut attention = BTreeMap::new();
         add_mistakes(&mut attention, mistakes.as_deref(), pins.as_deref());
-        add_reviews(&mut attention, gateway);
-        add_idle_rules(&mut attention, gateway);
         CloseLook {
             at: Instant::now(),
             settings: Arc::downgrade(settings),
@@ -197,13 +213,7 @@ impl Builder {
             daemon: DaemonRow {
                 version: status.version,
                 pid: status.pid,
-                started_at: status.started_at,
-                config: status.config.display().to_string(),
-                state_dir: status.state_dir.display().to_string(),
-                memory_bytes: status.memory_bytes.map(round),
                 config_mistakes: mistakes.clone(),
-                pins,
-                is_leaving: status.is_leaving,
                 ..DaemonRow::default()
             },
             mistakes,
@@ -214,6 +224,11 @@ impl Builder {
             attention,
         }
     }
+}
+
+/// Returns true if the reference is to this very value.
+fn is_of<T>(reference: &Weak<T>, value: &Arc<T>) -> bool {
+    std::ptr::eq(reference.as_ptr(), Arc::as_ptr(value))
 }
 
 fn list_running(gateway: &Gateway) -> BTreeMap<String, RunningRow> {

@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn the_api_is_for_our_page_alone() {
         let foreign = Err((403, "foreign_site"));
-        let path = "GET /api/v1/overview";
+        let path = "GET /api/v1/status";
         check(
             path,
             &[("host", OURS), ("sec-fetch-site", "same-origin")],

@@ -60,7 +60,9 @@ mod tests {
         let kept = KeptPort(folder.path().join("page.port"));
         assert_eq!(kept.read(), None);
         let listener = kept.listen().await.unwrap();
-        let port = listener.local_addr().unwrap().port();
+        let address = listener.local_addr().unwrap();
+        assert!(address.ip().is_loopback(), "other machines do not reach it");
+        let port = address.port();
         kept.note(port);
         drop(listener);
         let again = kept.listen().await.unwrap();

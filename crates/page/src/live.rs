@@ -79,11 +79,12 @@ async fn look(page: Arc<PageState>, mut builder: Builder) {
     loop {
         looks.tick().await;
         let building = tokio::task::spawn_blocking(move || {
-            let state = builder.build();
+            let state = builder.build_whole();
             (builder, state)
         });
-        let mut current = page.hub.0.lock().await;
+        // Not under the lock: another tab opens meanwhile.
         let built = building.await;
+        let mut current = page.hub.0.lock().await;
         let is_followed = |it: &&mut Current| it.sender.receiver_count() > 0;
         let (Some(now), Ok((kept, state))) = (current.as_mut().filter(is_followed), built) else {
             *current = None;

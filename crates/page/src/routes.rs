@@ -25,7 +25,7 @@ pub(crate) struct Call<Q, B> {
 }
 
 /// No query, or an empty body.
-#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Nothing {}
 
@@ -86,38 +86,10 @@ impl Default for RouteTable {
 }
 
 impl RouteTable {
-    /// Adds a route that reads.
-    pub(crate) fn get<Q, A, F>(
+    /// Adds a route whose answer is JSON.
+    pub(crate) fn add<Q, B, A, F>(
         &mut self,
-        path: &'static str,
-        about: &'static str,
-        handler: impl Fn(Call<Q, Nothing>) -> F + Send + Sync + 'static,
-    ) where
-        Q: DeserializeOwned + JsonSchema + Send + 'static,
-        A: Serialize + JsonSchema,
-        F: Future<Output = Result<A, ApiError>> + Send + 'static,
-    {
-        self.add::<Q, Nothing, A, F>(Method::GET, path, about, handler);
-    }
-
-    /// Adds a route that changes something.
-    pub(crate) fn post<B, A, F>(
-        &mut self,
-        path: &'static str,
-        about: &'static str,
-        handler: impl Fn(Call<Nothing, B>) -> F + Send + Sync + 'static,
-    ) where
-        B: DeserializeOwned + JsonSchema + Send + 'static,
-        A: Serialize + JsonSchema,
-        F: Future<Output = Result<A, ApiError>> + Send + 'static,
-    {
-        self.add::<Nothing, B, A, F>(Method::POST, path, about, handler);
-    }
-
-    fn add<Q, B, A, F>(
-        &mut self,
-        method: Method,
-        path: &'static str,
+        (method, path): (Method, &'static str),
         about: &'static str,
         handler: impl Fn(Call<Q, B>) -> F + Send + Sync + 'static,
     ) where
@@ -126,17 +98,33 @@ impl RouteTable {
         A: Serialize + JsonSchema,
         F: Future<Output = Result<A, ApiError>> + Send + 'static,
     {
-        self.add_raw::<Q, B, A, _>(method, path, about, &[], move |call| {
+        self.add_raw::<Q, B, A, _>((method, path), about, &[], move |call| {
             let running = handler(call);
             async move { Reply::json(&running.await?) }
+        });
+    }
+
+    /// Adds a route whose handler blocks.
+    pub(crate) fn add_blocking<Q, B, A>(
+        &mut self,
+        route: (Method, &'static str),
+        about: &'static str,
+        handler: fn(Call<Q, B>) -> Result<A, ApiError>,
+    ) where
+        Q: DeserializeOwned + JsonSchema + Send + 'static,
+        B: DeserializeOwned + JsonSchema + Send + 'static,
+        A: Serialize + JsonSchema + Send + 'static,
+    {
+        self.add(route, about, move |call| async move {
+            let running = tokio::task::spawn_blocking(move || handler(call));
+            running.await.map_err(anyhow::Error::from)?
         });
     }
 
     /// Adds a route whose handler writes its answer itself; `A` documents it.
     pub(crate) fn add_raw<Q, B, A, F>(
         &mut self,
-        method: Method,
-        path: &'static str,
+        (method, path): (Method, &'static str),
         about: &'static str,
         others: &'static [&'static str],
         handler: impl Fn(Call<Q, B>) -> F + Send + Sync + 'static,

@@ -29,13 +29,9 @@ pub(crate) struct State {
 pub(crate) struct DaemonRow {
     pub(crate) version: String,
     pub(crate) pid: u32,
-    pub(crate) started_at: u64,
-    pub(crate) config: String,
-    pub(crate) state_dir: String,
-    pub(crate) memory_bytes: Option<u64>,
     pub(crate) config_mistakes: Option<String>,
-    pub(crate) pins: Option<String>,
-    pub(crate) is_leaving: bool,
+    /// False in the first state of a tab: changed definitions, idle rules and minutes follow.
+    pub(crate) is_whole: bool,
     /// It changes with the configuration.
     pub(crate) config_number: u64,
     /// It changes with the known tools.

@@ -106,18 +106,27 @@ impl Quota {
             && (fits(&self.tool, call.tool) || fits(&self.tool, &full()))
     }
 
+    /// Returns the quota as JSON of the configuration.
+    pub fn written(&self) -> &str {
+        &self.written
+    }
+
+    /// Returns the values of `each` by which this call is counted.
+    pub fn values<'c>(&self, call: &QuotaSubject<'c>) -> Vec<&'c str> {
+        let value = |dimension: &Dimension| match dimension {
+            Dimension::Client => call.client,
+            Dimension::Caller => call.caller,
+            Dimension::Server => call.server,
+            Dimension::Tool => call.tool,
+        };
+        self.each.iter().map(value).collect()
+    }
+
     /// Returns the text that calls counted together have in common: the quota itself, and the values of
     /// `each`.
     pub fn key(&self, call: &QuotaSubject<'_>) -> String {
         let mut parts = vec![self.written.as_str()];
-        for dimension in &self.each {
-            parts.push(match dimension {
-                Dimension::Client => call.client,
-                Dimension::Caller => call.caller,
-                Dimension::Server => call.server,
-                Dimension::Tool => call.tool,
-            });
-        }
+        parts.extend(self.values(call));
         if self.unit == QuotaUnit::Repeats {
             parts.extend([call.session, call.server, call.tool, call.arguments]);
         }

@@ -1,6 +1,9 @@
 //! Reviews: definitions that differ from the accepted ones.
 
-use std::collections::{BTreeMap, HashSet};
+use std::{
+    cell::LazyCell,
+    collections::{BTreeMap, HashSet},
+};
 
 use serde_json::{Value, json};
 use tool::{Digest, ServerName};
@@ -217,7 +220,8 @@ impl Reviews {
             return;
         };
         let pins = book.of(name);
-        let others = names_of_others(records, name);
+        // Most servers have nothing to review.
+        let others = LazyCell::new(|| names_of_others(records, name));
         let mut resources = 0;
         for it in kept.definitions() {
             let standing = pins.standing(&it.subject, &it.digest);

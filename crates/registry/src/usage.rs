@@ -171,13 +171,22 @@ impl Usage {
         Ok(())
     }
 
-    /// Tools by their calls, the most called first, as far as they are flushed.
+    /// Tools by their calls, the most called first, as far as this process knows.
     pub fn calls(&self) -> Vec<ToolUsage> {
         let known = self.counts.lock();
-        let calls = known.written.iter().filter(|(_, it)| it.total() > 0);
+        let mut all = known.written.clone();
+        let fresh = self
+            .fresh
+            .iter()
+            .map(|it| (it.key().to_string(), it.clone()));
+        for (tool, calls) in known.unwritten.clone().into_iter().chain(fresh) {
+            all.entry(tool).or_default().add(&calls);
+        }
+        drop(known);
+        let calls = all.into_iter().filter(|(_, it)| it.total() > 0);
         let mut calls: Vec<ToolUsage> = calls
             .map(|(tool, calls)| ToolUsage {
-                tool: tool.clone(),
+                tool,
                 ok: calls.ok,
                 failed: calls.failed,
                 last: Some(calls.last).filter(|last| *last > 0),
@@ -263,6 +272,7 @@ mod tests {
         one.record(&at("add"), false, 8);
         other.record(&at("add"), true, 7);
         assert_eq!((one.count(&at("add")), other.count(&at("add"))), (2, 1));
+        assert_eq!((one.calls()[0].failed, one.calls()[0].last), (1, Some(8)));
         one.flush(WAIT).unwrap();
         other.flush(WAIT).unwrap();
         assert_eq!(other.count(&at("add")), 3);

@@ -21,7 +21,7 @@ pub use exposition::{CONTENT_TYPE, Exposition, Family, MetricKind};
 pub use record::{CallRecord, Event, RecordedArguments, estimate_tokens};
 pub use recorder::{Recorder, RecorderSettings};
 pub use stats::{
-    AskedWords, By, CallFigures, DAYS_KEPT, Figures, FirstUses, Searches, list_clients,
-    read as read_stats,
+    AskedWords, By, COMMAND_LINE, CallFigures, DAYS_KEPT, Figures, FirstUses, Searches,
+    list_clients, read as read_stats,
 };
 pub use totals::Totals;

@@ -3,6 +3,7 @@
 use journeys::{
     fake::{LEGACY_VERSION, Step},
     house::fake,
+    page::Tab,
     site::Site,
 };
 use serde_json::json;
@@ -33,6 +34,57 @@ async fn a_quota_counts_all_clients_and_continues_after_a_restart() {
         "{error}"
     );
     assert!(error.contains("; resets in "), "{error}");
+    house.stops_clean().await;
+}
+
+#[tokio::test]
+async fn the_page_shows_quotas_with_their_use_profiles_and_redacted_results() {
+    let house = house_with_daemon([fake("work").tool("echo", Step::Echo)]);
+    house.configure_more(
+        "[[quotas]]\ncalls = 5\nper = \"day\"\neach = [\"client\"]\n\
+         [[rules]]\ndecision = \"deny\"\ntool = \"wipe\"\n\
+         [[rules]]\ndecision = \"allow\"\ntool = \"echo\"\n\
+         [redaction]\nenabled = true\n[profiles.job]\nallow = [\"work\"]\n",
+    );
+    house.indexed().await;
+    let tab = Tab::open(&house).await;
+    let folder = house.config().parent().unwrap().join("project");
+    std::fs::create_dir_all(&folder).unwrap();
+    house.write("project/.proxy.toml", "profile = \"job\"\n");
+    let client = house.serve_from(&folder);
+    client.initialize(LEGACY_VERSION).await;
+    let secret = format!("ghp_{}", "a".repeat(36));
+    client
+        .execute("work/echo", json!({ "note": secret }))
+        .await
+        .good();
+    client.execute("work/echo", json!({})).await.good();
+    let quotas = &tab.get("/api/v1/configuration").await["quotas"];
+    assert_eq!(quotas[0]["about"], "5 calls a day");
+    let used = &quotas[0]["uses"][0];
+    assert_eq!(
+        (&used["used"], used["counted"].is_string()),
+        (&json!(2), true)
+    );
+    let clients = &tab.get("/api/v1/clients").await["clients"];
+    assert_eq!(clients[0]["profiles"], json!(["job (.proxy.toml)"]));
+    assert_eq!(clients[0]["protocol"], LEGACY_VERSION);
+    for (filter, expected) in [
+        ("redacted=true", 1),
+        ("rule=2", 2),
+        ("rule=1", 0),
+        ("outcome=ok", 2),
+        ("outcome=denied", 0),
+    ] {
+        let found = tab.get(&format!("/api/v1/calls?{filter}")).await;
+        assert_eq!(
+            found["calls"].as_array().unwrap().len(),
+            expected,
+            "{filter}"
+        );
+    }
+    let figures = tab.get("/api/v1/figures").await;
+    assert_eq!(figures["total"]["redacted"], 1);
     house.stops_clean().await;
 }
 

@@ -35,7 +35,6 @@ async fn opened() -> (House, Tab) {
 const REQUESTS: &str = r#"
 200 GET /api/v1/openapi.json
 200 GET /api/v1/status
-200 GET /api/v1/overview
 200 GET /api/v1/servers
 200 GET /api/v1/servers/notes
 200 POST /api/v1/servers/notes/restart {}
@@ -51,7 +50,7 @@ const REQUESTS: &str = r#"
 422 POST /api/v1/proposals {"command": "sh", "name": "notes"}
 404 POST /api/v1/proposals/abcdefgh/take {}
 404 POST /api/v1/questions/0 {"action": "decline"}
-200 GET /api/v1/recipes?query=memory
+200 GET /api/v1/recipes
 200 GET /api/v1/tools?query=add+a+note&limit=3
 200 GET /api/v1/tools
 200 GET /api/v1/tools/notes/add_note
@@ -160,8 +159,9 @@ async fn the_stream_follows_restarts_reloads_renames_and_clients() {
         .send("DELETE", "/api/v1/session", Some(json!({})), &[])
         .await;
     assert_eq!(ended.status, 200);
+    tab.check("DELETE", "/api/v1/session", &ended);
     assert_eq!(live.end().await["next_step"], "proxy web");
-    let after = tab.send("GET", "/api/v1/overview", None, &[]).await;
+    let after = tab.send("GET", "/api/v1/status", None, &[]).await;
     assert_eq!(
         (after.status, text_of(&after.json["error"]["code"])),
         (401, "unauthorized")
@@ -229,7 +229,7 @@ async fn a_code_is_for_the_page_alone_and_used_once() {
 async fn the_api_is_for_tokens_of_the_page_alone() {
     let house = with_http_token();
     let tab = Tab::open(&house).await;
-    let path = "/api/v1/overview";
+    let path = "/api/v1/status";
     for wrong in ["0123456789abcdef", &tab.code] {
         let stranger = tab.clone().with_token(wrong);
         let answer = stranger.send("GET", path, None, &[]).await;
@@ -239,6 +239,14 @@ async fn the_api_is_for_tokens_of_the_page_alone() {
         );
     }
     assert_eq!(tab.send("GET", path, None, &[]).await.status, 200);
+    // And a token of the page does not open MCP.
+    let url = house.status().await["http"]["url"].clone();
+    let address = text_of(&url).trim_start_matches("http://");
+    let mut at_mcp = tab.clone();
+    at_mcp.host = address.split('/').next().unwrap().to_owned();
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+    let foreign = at_mcp.send("POST", "/mcp", Some(ping), &[("origin", "")]);
+    assert_eq!(foreign.await.status, 401);
     let cookie = [("authorization", ""), ("cookie", "token=x")];
     assert_eq!(tab.send("GET", path, None, &cookie).await.status, 401);
     let preflight = tab.send("OPTIONS", path, None, &[]).await;
@@ -343,7 +351,7 @@ async fn a_change_of_the_configuration_shows_its_lines_and_is_undone() {
     for path in [
         "/api/v1/servers/far",
         "/api/v1/configuration",
-        "/api/v1/overview",
+        "/api/v1/servers",
     ] {
         assert!(!tab.get(path).await.to_string().contains(secret), "{path}");
     }

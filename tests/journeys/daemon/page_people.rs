@@ -175,14 +175,14 @@ async fn an_open_tab_finds_the_next_daemon_at_the_same_address_and_needs_a_new_c
     let client = house.serve();
     client.initialize(LEGACY_VERSION).await;
     client.execute("notes/add_note", json!({})).await.good();
-    let answer = tab.send_when_served("GET", "/api/v1/overview").await;
+    let answer = tab.send_when_served("GET", "/api/v1/status").await;
     assert_eq!(
         (answer.status, &answer.json["error"]["next_step"]),
         (401, &json!("proxy web"))
     );
     let again = Tab::open(&house).await;
     assert_eq!(again.host, tab.host);
-    again.get("/api/v1/overview").await;
+    again.get("/api/v1/status").await;
     house.stops_clean().await;
 }
 

@@ -39,7 +39,7 @@ async fn a_program_with_a_token_reads_the_tools_that_its_client_sees() {
     assert!(!all.to_string().contains("bank/"), "{all}");
     assert_eq!(read("/api/v1/tools/bank/pay").await.0, 403);
     assert_eq!(read("/api/v1/tools/nothing/here").await.0, 404);
-    for path in ["/api/v1/overview", "/api/v1/calls", "/api/v1/session"] {
+    for path in ["/api/v1/status", "/api/v1/calls", "/api/v1/session"] {
         assert_eq!(web.ask("GET", path, "").await.status, 404, "{path}");
     }
     assert_eq!(web.ask("POST", "/api/v1/tools", "{}").await.status, 405);

@@ -6,6 +6,7 @@ use journeys::{
     client::{Client, DEADLINE},
     guarded::{Guarded, MACHINE, RealAuth},
     house::{House, Output},
+    page::Tab,
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -98,6 +99,29 @@ async fn a_login_a_logout_and_another_login() {
     assert_eq!(who(&client).await, "client known, scopes read");
     // The second login used the registration of the first.
     assert_eq!(scene.guarded.count("/reg").await, 1);
+    scene.end().await;
+}
+
+#[tokio::test]
+#[cfg_attr(offline, ignore = "calls real programs")]
+async fn a_login_that_begins_on_the_page() {
+    let scene = scene(600, 0).await;
+    scene.run(&["reindex"]).await;
+    let tab = Tab::open(&scene.house).await;
+    let mut live = tab.live().await;
+    let needed = |state: &Value| state["attention"]["login guarded"].is_object();
+    live.until(needed).await;
+    let path = "/api/v1/servers/guarded/login";
+    let begun = tab.post(path, json!({}), 200).await;
+    let address = begun["address"].as_str().unwrap();
+    live.until(|state| state["servers"]["guarded"]["login_address"] == address)
+        .await;
+    // The person reads the page again, and goes on at the same address.
+    assert_eq!(tab.post(path, json!({}), 200).await["address"], address);
+    scene.auth.browse(address).await;
+    live.until(|state| !needed(state) && state["servers"]["guarded"]["tools"] != 0)
+        .await;
+    assert!(live.state["servers"]["guarded"]["login_address"].is_null());
     scene.end().await;
 }
 

@@ -85,6 +85,7 @@ impl Calls {
         if message.method.as_deref() == Some("initialize")
             && let Some(revision) = read_revision(message)
         {
+            self.client.set_revision(revision.clone());
             let _ = self.revision.set(revision);
         }
         if self.client.info().is_some() {
@@ -250,6 +251,11 @@ impl Calls {
             wants,
             continuation,
         } = call;
+        if let Some(revision) = meta.revision.as_ref()
+            && self.client.revision().is_none()
+        {
+            self.client.set_revision(revision.clone());
+        }
         let is_stateless = meta.revision.is_some();
         let _under_way = self.questions.begin_call(out);
         let learning = cancel.run_until_cancelled(self.learn_roots(out));

@@ -9,8 +9,6 @@ import { Action, Copy, Failure, Field, Foreign, Mark, html, say, to, useFetch, u
 /** More recipes than this are found by another word. */
 const RECIPES_SHOWN = 24;
 
-/** @typedef {import("../types.js").Recipe} Recipe */
-
 /** Posts the server; returns the error, or nothing after the page of the server is open. @param {object} body */
 async function add(body) {
   try {
@@ -66,7 +64,7 @@ function TwoFields({ field, label, hint, placeholder, button, run }) {
 
 /** A web page may not name a program to run: it proposes one, and a person accepts it in a terminal. */
 function ProgramForm() {
-  const [made, setMade] = useState(/** @type {import("../types.js").Proposal|null} */ (null));
+  const [made, setMade] = useState(/** @type {Proposal|null} */ (null));
   const servers = useLive((it) => it.state.servers);
   const left = Math.max(0, Math.ceil(((made?.expires_at ?? 0) * 1000 - useNow(made ? 1_000 : 0)) / 60_000));
   if (!made) return html`<${TwoFields} field="command" label="Command" hint="A page runs no program: you accept the command in a terminal."

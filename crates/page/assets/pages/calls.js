@@ -8,20 +8,17 @@ import { formatBytes, formatClock, formatCount, formatMoment, formatMs, formatTi
 import { Copy, DetailPane, Failure, Field, Foreign, Mark, Pre, html, setQuery, setterOf, to } from "../ui.js";
 import { drafts, toTool } from "./tools.js";
 
-/** @typedef {import("../types.js").Call} Call */
 /** @typedef {Call & {group?: string, depth?: number}} Row */
 
 const PAGE = 200;
 /** The list follows the daemon at most this often, however many calls there are. */
 const REFRESH_MS = 1_000;
-const FILTERS = ["since", "until", "client", "caller", "server", "tool", "slow", "failures", "session"];
+const FILTERS = ["since", "until", "client", "caller", "server", "tool", "slow", "failures", "session", "rule", "outcome", "redacted"];
 
 /** @param {Call} call */
 const ownName = (call) => call.tool ?? call.prompt ?? call.resource ?? "";
 /** @param {Call} call */
 const fullName = (call) => `${call.server}/${ownName(call)}`;
-/** @param {Call} call */
-const isTool = (call) => call.tool !== undefined;
 /** @param {{call: Call}} props */
 const Outcome = ({ call }) => html`<${Mark} kind=${call.outcome === "ok" ? "ok" : /refus|den|cancel/.test(call.outcome) ? "warn" : "bad"}>
   ${visible(call.outcome, 40)}<//>`;
@@ -123,10 +120,11 @@ function Detail({ call, calls, back }) {
   };
   return html`<article aria-labelledby="call-name"><header><h2 id="call-name"><${Foreign} text=${name} max=${200} /></h2>
     <${Outcome} call=${call} /><a class="button quiet close" href=${back}>Close</a></header>
-    <div class="buttons">${isTool(call) && html`<button type="button" class="primary" onClick=${again}>Run it again</button>`}
+    <div class="buttons">${call.tool !== undefined && html`<button type="button" class="primary" onClick=${again}>Run it again</button>`}
       <a class="button" href=${to(["configuration"], { add: "1", decision: "deny", server: call.server, tool: call.tool,
         client: call.client })}>Make a rule</a>
       <a class="button" href=${to(["calls"], { server: call.server, tool: ownName(call) })}>Same tool</a>
+      <a class="button" href=${to(["calls"], { outcome: call.outcome })}>Same outcome</a>
       ${call.session !== undefined && html`<a class="button" href=${to(["calls"], { session: call.session })}>Same session</a>`}
       <a class="button" href=${to(["servers", call.server])}>Server</a></div>
     <dl class="facts"><dt>Time</dt><dd><time datetime=${call.at}>${formatTime(Date.parse(call.at))}</time></dd>
@@ -138,7 +136,8 @@ function Detail({ call, calls, back }) {
         ${call.rule ? html` by <a href=${to(["configuration"], { rule: call.rule })}>rule ${call.rule}</a>` : call.decision
           ? " by the preset" : ""}</dd>
       <dt>Took</dt><dd>${formatMs(call.ms)}</dd><dt>Sent</dt><dd>${formatBytes(call.bytes_in ?? 0)}</dd>
-      <dt>Result</dt><dd>${formatBytes(call.bytes)}, ${plural(call.tokens ?? 0, "token")}${call.cut ? ", cut" : ""}</dd>
+      <dt>Result</dt><dd>${formatBytes(call.bytes)}, ${plural(call.tokens ?? 0, "token")}${call.cut ? ", cut" : ""}
+        ${call.redacted ? `, ${plural(call.redacted, "text")} redacted` : ""}</dd>
       ${call.parent && html`<dt>Script</dt><dd>${script ? html`<a href=${to(["calls", String(script.n)])}>made by call ${script.n}</a>`
         : "made by a script"}</dd>`}</dl>
     <h3>Arguments</h3>${isKnown ? html`<${Pre} text=${pretty(call.arguments)} label="Arguments" />`
@@ -202,7 +201,7 @@ export function Calls({ parts, query }) {
       <${Field} label="By session" kind="checkbox" value=${query.group === "true"} onInput=${setterOf("group")} />
       <span class="muted grow">${isLoaded ? `${plural(calls.length, "call")}${hasMore ? ", older ones follow as you scroll" : ""}`
         : ""}</span>
-      ${["caller", "session"].filter((it) => query[it])
+      ${["caller", "session", "rule", "outcome", "redacted"].filter((it) => query[it])
         .map((it) => html`<button type="button" class="chip" onClick=${() => setQuery({ [it]: "" })}>${it} ${visible(query[it], 40)}
           <span aria-hidden="true"> ×</span><span class="sr"> remove this filter</span></button>`)}
       ${filter && html`<a class="button quiet" href="#/calls">Clear</a>`}</div>

@@ -7,8 +7,6 @@ import { useLive } from "../live.js";
 import { formatCount, plural, visible } from "../text.js";
 import { Ago, Confirm, DetailPane, Failure, Foreign, act, html, to, useFetch } from "../ui.js";
 
-/** @typedef {import("../types.js").Client} Client */
-
 /** @param {Client} it */
 const nameOf = (it) => it.name || "unnamed client";
 
@@ -42,6 +40,8 @@ function Detail({ client }) {
       ${client.caller && html`<dt>Credential</dt><dd><${Foreign} text=${client.caller} max=${100} /></dd>`}
       ${client.pid && html`<dt>Process</dt><dd>${client.pid}</dd>`}
         ${client.cwd && html`<dt>Folder</dt><dd class="mono"><${Foreign} text=${client.cwd} max=${400} /></dd>`}
+      ${client.protocol && html`<dt>Protocol</dt><dd>${client.protocol}</dd>`}
+      ${client.profiles?.map((it) => html`<dt>Profile</dt><dd><${Foreign} text=${it} max=${300} /></dd>`)}
       <dt>Connected</dt><dd><${Ago} s=${client.since} /></dd>
       ${client.rule && html`<dt>Settings</dt><dd><code><${Foreign} text=${client.rule} max=${200} /></code></dd>`}
       ${client.max_result_tokens && html`<dt>Budget</dt><dd>${plural(client.max_result_tokens, "token")} a result</dd>`}</dl>

@@ -4,34 +4,43 @@ import { useEffect, useState } from "../vendor/hooks.js";
 import { path, post } from "../api.js";
 import { JsonField } from "../form.js";
 import { useLive } from "../live.js";
-import { formatTime, plural, visible } from "../text.js";
+import { formatCount, formatMoment, formatTime, plural, visible } from "../text.js";
 import { Action, DiffText, Failure, Field, Foreign, Mark, NextStep, Pre, act, html, setQuery, to, useFetch } from "../ui.js";
 import { RuleDialog } from "./rule.js";
 
-/** @typedef {import("../types.js").NumberedRule} NumberedRule */
-
 const MARKS = /** @type {{[decision: string]: "ok"|"warn"|"bad"}} */ ({ allow: "ok", ask: "warn", deny: "bad" });
 
-/** The members of a rule, without decision and reason, as text. @param {import("../types.js").Rule} rule */
-const matchesOf = (rule) => Object.entries(rule).filter(([name, value]) => !["decision", "reason"].includes(name) && value !== null
-  && value !== undefined)
-  .map(([name, value]) => ({ name, value: typeof value === "string" ? value : JSON.stringify(value) }));
+/** The members of a rule or quota that say which calls it is about. @param {{rule: Rule, others: string[]}} props */
+const Matches = ({ rule, others }) => {
+  const members = Object.entries(rule).filter(([name, value]) => !others.includes(name) && value !== null && value !== undefined);
+  return html`<div>${members.map(([name, value]) => html`<span class="match"><span class="muted">${name}</span> <code>
+    <${Foreign} text=${typeof value === "string" ? value : JSON.stringify(value)} max=${300} /></code></span>`)}
+    ${members.length === 0 && "every call"}</div>`;
+};
 
 /** @param {{it: NumberedRule, marked: boolean, remove: () => void}} props */
 function RuleItem({ it, marked, remove }) {
-  const one = (/** @type {any} */ value) => (typeof value === "string" && !/[*?[]/.test(value) ? value : "");
-  const [server, tool] = (one(it.rule.tool).includes("/") ? one(it.rule.tool).split(/\/(.*)/s) : [one(it.rule.server), one(it.rule.tool)]);
   return html`<li class=${marked ? "marked" : ""}><span class="num muted">${it.number}</span>
     <${Mark} kind=${MARKS[it.rule.decision] ?? "off"}>${visible(it.rule.decision)}<//>
-    <div class="grow"><div>${matchesOf(it.rule).map(({ name, value }) => html`<span class="match"><span class="muted">${name}</span> <code>
-      <${Foreign} text=${value} max=${300} /></code></span>`)}${matchesOf(it.rule).length === 0 && "every call"}</div>
+    <div class="grow"><${Matches} rule=${it.rule} others=${["decision", "reason"]} />
       ${it.rule.reason && html`<p class="muted"><${Foreign} text=${it.rule.reason} max=${300} /></p>`}
       ${it.idle && html`<p><${Mark} kind="warn">matches nothing<//> <span class="muted">
         <${Foreign} text=${it.idle} max=${400} /></span> <${NextStep} step=${it.next_step} /></p>`}</div>
-    <a class="num" href=${to(["calls"], { server, tool, client: one(it.rule.client) })}>${plural(it.hits, "hit")}
+    <a class="num" href=${to(["calls"], { rule: it.number })}>${plural(it.hits, "hit")}
       <span class="sr"> of rule ${it.number}</span></a>
     <button type="button" aria-label=${`Remove rule ${it.number}`} onClick=${remove}>Remove</button></li>`;
 }
+
+/** @param {{quotas: Quota[]}} props */
+const Quotas = ({ quotas }) => html`<section aria-labelledby="quotas"><h2 id="quotas">Quotas</h2>
+  ${quotas.length === 0 ? html`<p class="muted">No quotas: no number of calls or tokens is limited.</p>`
+    : html`<ol class="list">${quotas.map((it) => html`<li key=${it.number}><span class="num muted">${it.number}</span><strong>${it.about}</strong>
+      <div class="grow"><${Matches} rule=${it.quota} others=${["calls", "tokens", "repeats", "per"]} /></div>
+      <ul>${it.uses.map((use) => html`<li class=${use.used >= it.limit ? "bad" : ""}>
+        ${use.counted && html`<${Foreign} text=${use.counted} max=${200} />: `}${formatCount(use.used)} of ${formatCount(it.limit)} used,
+        ${" "}whole again at ${formatMoment(use.resets_at * 1000)}</li>`)}${it.uses.length === 0 && html`<li class="muted">
+        ${it.quota.repeats ? "counted in each session" : "not used"}</li>`}</ul></li>`)}</ol>`}
+  </section>`;
 
 /** @param {{query: {[name: string]: string}, rules: number, reload: () => void, close: () => void}} props */
 function AddRule({ query, rules, reload, close }) {
@@ -117,7 +126,7 @@ export function Configuration({ query }) {
   const { data, error, reload } = useFetch("/configuration", [daemon?.config_number, daemon?.config_mistakes,
     [...rules.values()].filter((it) => it.kind === "rule").length]);
   const [removes, setRemoves] = useState(/** @type {NumberedRule|null} */ (null));
-  /** @type {import("../types.js").Configuration|null} */
+  /** @type {ConfigurationAnswer|null} */
   const it = data;
   useEffect(() => {
     if (query.rule) document.querySelector("li.marked")?.scrollIntoView({ block: "center" });
@@ -143,7 +152,7 @@ export function Configuration({ query }) {
             ${it.policy}</code> decides. Hits are those among the newest ${plural(it.hits_among, "call")}.</p>`}
       ${removes && html`<${RuleDialog} title=${`Remove rule ${removes.number}?`} rule=${removes.rule} remove=${removes.number}
         button="Remove the rule" onClose=${() => setRemoves(null)} onDone=${reload} />`}</section>
-    <${Bench} />
+    <${Quotas} quotas=${it.quotas} /><${Bench} />
     <section aria-labelledby="changes"><h2 id="changes">Changes made here</h2>
       ${it.changes.length === 0 ? html`<p class="muted">This page has changed nothing yet.</p>`
         : html`<ul class="list">${it.changes.map((change) => html`<li class="column" key=${change.id}>

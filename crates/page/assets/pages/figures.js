@@ -8,8 +8,6 @@ import { useLive } from "../live.js";
 import { formatCount, formatDay, formatMs, plural, visible } from "../text.js";
 import { Action, Failure, Field, Figure, Foreign, act, html, setterOf, to, useFetch } from "../ui.js";
 
-/** @typedef {import("../types.js").Line} Line */
-/** @typedef {import("../types.js").Figures} FiguresAnswer */
 
 const TOP = 1_000;
 /** Tools in the chart of times. */
@@ -31,7 +29,7 @@ function callsOf(by, name, days, more = {}) {
   return to(["calls"], { ...filter, since: `${days}d`, ...more });
 }
 
-/** @param {string} by @param {string} days @param {Map<string, import("../types.js").Server>} servers @returns {import("../grid.js").Column[]} */
+/** @param {string} by @param {string} days @param {Map<string, Server>} servers @returns {import("../grid.js").Column[]} */
 const columnsOf = (by, days, servers) => [
   { key: "name", head: { tool: "Tool", server: "Server", client: "Client", day: "Day" }[by] ?? "Name", sort: (it) => it.name, cell: (it) =>
     html`<span class=${by === "tool" ? "mono" : ""}><${Foreign} text=${by === "day" ? formatDay(it.name) : it.name || "command line"}
@@ -48,6 +46,8 @@ const columnsOf = (by, days, servers) => [
   { key: "tokens", head: "Tokens", num: true, sort: tokensOf, cell: (it) => html`<a tabindex="-1" href=${callsOf(by, it.name, days)}>
     ${formatCount(tokensOf(it))}</a>` },
   { key: "cut", head: "Cut", num: true, kind: "p3", sort: (it) => it.tokens_cut, cell: (it) => formatCount(it.tokens_cut) },
+  { key: "redacted", head: "Redacted", num: true, kind: "p3", sort: (it) => it.redacted, cell: (it) => (it.redacted
+    ? html`<a tabindex="-1" href=${callsOf(by, it.name, days, { redacted: "true" })}>${formatCount(it.redacted)}</a>` : "0") },
   ...(by === "server" ? [{ key: "front", head: "Definitions", num: true, kind: "p3", sort: (/** @type {Line} */ it) =>
     servers.get(it.name)?.tokens ?? 0, cell: (/** @type {Line} */ it) => formatCount(servers.get(it.name)?.tokens) }] : []),
 ];
@@ -104,7 +104,6 @@ export function Figures({ query }) {
   });
   const since = `${days}d`;
   const total = figures?.total;
-  const saved = (figures?.tokens_saved_by_definitions ?? 0) + (figures?.tokens_saved_by_scripts ?? 0);
   return html`<div class="single"><div class="toolbar"><${Field} label="By" value=${by} options=${["tool", "server", "client", "day"]} onInput=${setterOf("by")} />
       <${Field} label="Days" value=${days} options=${["1", "7", "30", "90"]} onInput=${setterOf("days")} /><span class="grow"></span>
       <${Action} run=${() => exported("csv")}>Export CSV<//><${Action} run=${() => exported("json")}>Export JSON<//></div>
@@ -117,8 +116,10 @@ export function Figures({ query }) {
           href=${to(["calls"], { since, slow: total.p95_us ? Math.floor(total.p95_us / 1000) : "" })} />
       <${Figure} label="Tokens in" value=${formatCount(total.tokens_in)} href=${to(["calls"], { since })} />
         <${Figure} label="Tokens out" value=${formatCount(total.tokens_out)} href=${to(["calls"], { since })} />
-      <${Figure} label="Tokens saved" value=${formatCount(saved)} href=${to(["figures"], { by: "day", days })}
-        note=${`${plural(figures.sessions, "session")}, ${plural(figures.scripts, "script")}`} />
+      <${Figure} label="Tokens saved" href=${to(["figures"], { by: "day", days })}
+        value=${formatCount(figures.tokens_saved_by_definitions + figures.tokens_saved_by_scripts)} note=${`${plural(figures.sessions, "session")}, ${plural(figures.scripts, "script")}`} />
+      <${Figure} label="Redacted" value=${formatCount(total.redacted)} href=${to(["calls"], { since, redacted: "true" })}
+        note="texts in results" />
       <${Figure} label="Searches" value=${formatCount(figures.searches)}
         note=${`${formatCount(figures.searches_without_hit)} without a hit`} /></dl>
     <${Charts} days=${days} by=${byDay.data?.lines ?? []} tools=${byTool.data?.lines ?? []} />

@@ -21,7 +21,7 @@ const KINDS = {
 };
 const SHOWN_OF_KIND = 5;
 
-/** The answer to a question, in place of the client that was asked. @param {{question: import("../types.js").Question, title: string}} props */
+/** The answer to a question, in place of the client that was asked. @param {{question: Question, title: string}} props */
 function Answer({ question, title }) {
   const [content, setContent] = useState(/** @type {{[name: string]: any}} */ ({}));
   const [lacks, setLacks] = useState(/** @type {{[name: string]: string}} */ ({}));
@@ -40,7 +40,7 @@ function Answer({ question, title }) {
       <${Action} label=${label("Decline")} run=${() => send({ action: "decline" })}>Decline<//></div></form>`;
 }
 
-/** @param {{it: import("../types.js").Attention}} props */
+/** @param {{it: Attention}} props */
 function Item({ it }) {
   const { name, mark } = KINDS[it.kind] ?? { name: it.kind, mark: "warn" };
   const server = it.server;
@@ -69,6 +69,7 @@ function AttentionList() {
   const attention = useLive((it) => it.state.attention);
   const kinds = Object.keys(KINDS);
   const place = (/** @type {string} */ kind) => (kinds.indexOf(kind) + kinds.length) % kinds.length;
+  const isWhole = useLive((it) => it.state.daemon).get("daemon")?.is_whole;
   const items = [...attention].sort(([, a], [, b]) => place(a.kind) - place(b.kind));
   /** @type {Map<string, number>} */
   const seen = new Map();
@@ -78,7 +79,7 @@ function AttentionList() {
   });
   return html`<section aria-labelledby="attention"><h2 id="attention">Needs attention ${items.length > 0
     && html`<span class="badge">${formatCount(items.length)}</span>`}</h2>
-    ${items.length === 0 ? html`<p class="calm"><${Mark} kind="ok">Nothing needs you.<//></p>`
+    ${items.length === 0 ? html`<p class="calm">${isWhole ? html`<${Mark} kind="ok">Nothing needs you.<//>` : "Looking ..."}</p>`
       : html`<ul class="list">${shown.map(([key, it]) => html`<${Item} key=${key} it=${it} />`)}
     ${items.length > shown.length && html`<li class="muted">and ${formatCount(items.length - shown.length)} more: <a
       href="#/servers">all servers</a>, <a href="#/tools?show=changes">all changed tools</a></li>`}</ul>`}</section>`;

@@ -5,7 +5,7 @@ import { post } from "../api.js";
 import { Action, Dialog, DiffText, Failure, act, html } from "../ui.js";
 
 /**
- * @param {{title: string, text?: any, button: string, rule: import("../types.js").Rule, remove?: number, position?: number, onClose: () => void, onDone?: () => void}} props
+ * @param {{title: string, text?: any, button: string, rule: Rule, remove?: number, position?: number, onClose: () => void, onDone?: () => void}} props
  */
 export function RuleDialog({ title, text, button, rule, remove, position, onClose, onDone }) {
   const [shown, setShown] = useState(/** @type {any} */ (null));

@@ -10,8 +10,6 @@ import { Action, Ago, Confirm, DetailPane, Failure, Field, Figure, Foreign, Logi
 import { AddServer } from "./add.js";
 import { toTool } from "./tools.js";
 
-/** @typedef {import("../types.js").Server} Server */
-
 /** @type {{[state: string]: "ok"|"warn"|"bad"|"off"|"busy"}} */
 const MARKS = { ready: "ok", on: "ok", starting: "busy", stopped: "off", off: "off", "not asked yet": "off", resting: "warn", stale: "warn",
   "login required": "warn", failed: "bad" };
@@ -52,7 +50,7 @@ function Detail({ name }) {
   /** @type {Server|undefined} */
   const it = server ?? data?.server;
   if (!it) return error ? html`<${Failure} error=${error} />` : html`<p class="loading">Loading ...</p>`;
-  /** @type {import("../types.js").ServerDetail|null} */
+  /** @type {ServerDetail|null} */
   const detail = data?.server.name === name ? data : null;
   return html`<article aria-labelledby="server-name"><header><h2 id="server-name"><${Foreign} text=${name} /></h2><${State} server=${it} />
       <a class="button quiet close" href="#/servers">Close</a></header>
@@ -74,7 +72,7 @@ function Detail({ name }) {
       <${Figure} label="Calls" value=${formatCount(it.calls)} href=${to(["calls"], { server: name })} note="since start" />
       <${Figure} label="Errors" value=${formatCount(it.errors)} href=${to(["calls"], { server: name, failures: "true" })} />
       <${Figure} label="Tools" value=${formatCount(it.tools)} href=${to(["tools"], { server: name })} />
-      <${Figure} label="Up front" value=${formatCount(detail?.up_front_tokens ?? it.tokens)} href=${to(["figures"], { by: "server" })}
+      <${Figure} label="Up front" value=${formatCount(it.tokens)} href=${to(["figures"], { by: "server" })}
         note="tokens without the proxy" />
       <${Figure} label="Memory" value=${formatBytes(it.memory_bytes) || "none"} note=${plural(it.starts ?? 0, "start")} />
       <${Figure} label="Last used" value=${html`<${Ago} s=${it.last_used_at} />`} />
@@ -90,7 +88,7 @@ function Detail({ name }) {
     ${detail && html`<${Rest} detail=${detail} />`}</article>`;
 }
 
-/** @param {{detail: import("../types.js").ServerDetail}} props */
+/** @param {{detail: ServerDetail}} props */
 function Rest({ detail }) {
   const { name } = detail.server;
   const names = (/** @type {string} */ verb, /** @type {string[]} */ list) => list.length > 0 && html`<div><span class="muted">

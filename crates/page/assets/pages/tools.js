@@ -10,9 +10,6 @@ import { Action, Confirm, DetailPane, Copy, Diff, Failure, Field, Foreign, Mark,
   useSettled } from "../ui.js";
 import { RuleDialog } from "./rule.js";
 
-/** @typedef {import("../types.js").Hit} Hit */
-/** @typedef {import("../types.js").Tool} Tool */
-
 /** A search starts once nothing was typed for this time. */
 const SETTLE_MS = 90;
 /** The list without a query has all tools. */
@@ -137,8 +134,6 @@ function Detail({ name, hit, back }) {
         max=${300} /></dd>`}</dl></article>`;
 }
 
-/** @typedef {import("../types.js").Review} Review */
-
 /** @param {Review[]} reviews @param {boolean} accept @param {() => void} reload */
 const decide = (reviews, accept, reload) => act(() => post("/reviews", { definitions: reviews.map(({ digest, name }) => ({ digest, name })),
   accept })).then(reload);
@@ -169,7 +164,7 @@ function Changes({ server }) {
   return html`<div class="single">
     <p class="muted">A tool is accepted as it was when its server was added. These definitions changed or are new since then.${server
       && html` Only ${visible(server)}; <a href="#/tools?show=changes">all servers</a>.`}</p>
-    <${Failure} error=${error} />${data && reviews.length === 0
+    <${Failure} error=${error} />${!data ? !error && html`<p class="loading">Loading ...</p>` : reviews.length === 0
       && html`<p class="calm"><${Mark} kind="ok">No definition waits for a decision.<//></p>`}
     ${servers.map((name) => {
       const own = reviews.filter((it) => it.server === name);
@@ -191,9 +186,10 @@ export function Tools({ parts, query }) {
   const { q = "", category = "", server = "", client = "" } = query;
   const words = useSettled(q, SETTLE_MS);
   const known = useLive((it) => `${it.state.daemon.get("daemon")?.catalog_number} ${it.state.daemon.get("daemon")?.config_number}`);
+  const names = [...new Set([...useLive((it) => it.state.clients).values()].map((it) => it.name ?? "").filter(Boolean))];
   const { data, error, busy } = useFetch(`/tools${queryOf({ query: words, category: server || category, client, limit: words ? HITS
     : ALL })}`, [known]);
-  /** @type {import("../types.js").Found|null} */
+  /** @type {Found|null} */
   const found = data;
   const all = found?.tools?.length ? found.tools : found?.without_filter ?? [];
   const rows = useMemo(() => (server ? all.filter((it) => it.name.startsWith(`${server}/`)) : all), [found, server]);
@@ -211,6 +207,7 @@ export function Tools({ parts, query }) {
       <${Field} label="Category" value=${category} options=${[["", "all"], ...categories.map((it) => [it, visible(it)])]} onInput=${setterOf("category")} />
       <${Field} label="Server" value=${server} options=${[["", "all"], ...[...servers.keys()].sort().map((it) => [it, visible(it)])]}
         onInput=${setterOf("server")} />
+      <${Field} label="As client" kind="search" value=${client} list=${names} onInput=${setterOf("client")} />
       <span class="muted grow" role="status">
         ${found && !busy ? (words ? `${plural(rows.length, "hit")} of ${formatCount(found.total ?? rows.length)}`
           : plural(rows.length, "tool")) : ""}</span></div>

@@ -1,7 +1,7 @@
 //! Answers and bodies that several routes have.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
 /// A change was made.
@@ -32,8 +32,3 @@ impl Done {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(transparent)]
 pub(crate) struct Object(#[schemars(with = "serde_json::Map<String, Value>")] pub(crate) Value);
-
-/// An empty object.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Empty {}

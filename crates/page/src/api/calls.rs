@@ -1,15 +1,13 @@
 //! Calls: the audit log, results that were cut, and calls in flight.
 
-use std::sync::Arc;
-
-use files::clock::{now_ms, parse_span, show_time};
+use files::clock::{now_ms, parse_span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use telemetry::Filter;
 
 use super::{
-    answer::{Done, Empty},
+    answer::Done,
     tools::{CallResult, run},
 };
 use crate::{
@@ -42,6 +40,12 @@ pub(crate) struct CallsQuery {
     failures: Option<bool>,
     /// Only calls of the session with this number.
     session: Option<u64>,
+    /// Only calls that the rule with this number decided.
+    rule: Option<u64>,
+    /// Only calls with this outcome, such as `ok` or `denied`.
+    outcome: Option<String>,
+    /// Only calls whose result was redacted.
+    redacted: Option<bool>,
     /// Only calls with a smaller number.
     before: Option<u64>,
     /// The number of calls, at most 10,000.
@@ -78,46 +82,40 @@ pub(crate) struct PartQuery {
     part: Option<u64>,
 }
 
-pub(crate) async fn list(call: Call<CallsQuery, Nothing>) -> Result<Calls, ApiError> {
+pub(crate) fn list(call: Call<CallsQuery, Nothing>) -> Result<Calls, ApiError> {
     let asked = call.query;
-    let since_ms = asked.since.as_deref().map(read_since).transpose()?;
-    let until = asked.until.map(|at| show_time(at.saturating_mul(1_000)));
     let filter = Filter {
-        since_ms,
+        since_ms: asked.since.as_deref().map(read_since).transpose()?,
+        until_ms: asked.until.map(|at| at.saturating_mul(1_000)),
+        session: asked.session,
         client: asked.client,
         caller: asked.caller,
         server: asked.server,
         tool: asked.tool,
         slow_ms: asked.slow,
         failures: asked.failures.unwrap_or(false),
+        rule: asked.rule,
+        outcome: asked.outcome,
+        redacted: asked.redacted.unwrap_or(false),
         before: asked.before,
     };
     let limit = asked.limit.unwrap_or(CALLS_DEFAULT).clamp(1, CALLS_MAX);
-    let gateway = Arc::clone(&call.page.daemon.gateway);
-    let reading = tokio::task::spawn_blocking(move || {
-        gateway.flush_records();
-        let mut calls: Vec<LoggedCall> = Vec::new();
-        let mut is_more = false;
-        let folder = gateway.settings().state_dir.join("audit");
-        telemetry::read_newest(&folder, &filter, |line| {
-            let is_before =
-                |until: &String| line["at"].as_str().is_some_and(|at| at < until.as_str());
-            let is_of = |session| line["session"].as_u64() == Some(session);
-            if until.as_ref().is_none_or(is_before) && asked.session.is_none_or(is_of) {
-                is_more = calls.len() == limit;
-                if !is_more {
-                    calls.extend(LoggedCall::read(line));
-                }
-            }
-            !is_more
-        })?;
-        let last = calls.last().map(|it| it.n);
-        Ok::<_, std::io::Error>(Calls {
-            calls,
-            next_before: last.filter(|_| is_more),
-        })
-    });
-    Ok(reading.await.map_err(anyhow::Error::from)??)
+    let gateway = &call.page.daemon.gateway;
+    gateway.flush_records();
+    let (mut calls, mut is_more) = (Vec::<LoggedCall>::new(), false);
+    let folder = gateway.settings().state_dir.join("audit");
+    telemetry::read_newest(&folder, &filter, |line| {
+        is_more = calls.len() == limit;
+        if !is_more {
+            calls.extend(LoggedCall::read(line));
+        }
+        !is_more
+    })?;
+    let last = calls.last().map(|it| it.n);
+    Ok(Calls {
+        calls,
+        next_before: last.filter(|_| is_more),
+    })
 }
 
 /// Reads a span before now, or a time in seconds, as milliseconds since 1970.
@@ -170,7 +168,7 @@ pub(crate) async fn read_result(call: Call<PartQuery, Nothing>) -> Result<CallRe
     run(&call.page.daemon.gateway, &input).await
 }
 
-pub(crate) async fn cancel(call: Call<Nothing, Empty>) -> Result<Done, ApiError> {
+pub(crate) async fn cancel(call: Call<Nothing, Nothing>) -> Result<Done, ApiError> {
     let id = call.path[0].parse().ok();
     let is_ended = id.is_some_and(|id| call.page.daemon.gateway.running_calls().end(id));
     if is_ended {

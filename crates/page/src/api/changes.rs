@@ -1,8 +1,6 @@
 //! Making a change of the configuration, and undoing it.
 
-use std::sync::Arc;
-
-use super::answer::{Done, Empty};
+use super::answer::Done;
 use crate::{
     configure::ConfigChange,
     error::ApiError,
@@ -11,15 +9,9 @@ use crate::{
 };
 
 impl PageState {
-    /// Makes a change of the configuration, and keeps what undoes it.
-    pub(crate) async fn change(
-        self: &Arc<Self>,
-        change: ConfigChange,
-        is_dry_run: bool,
-    ) -> Result<Done, ApiError> {
-        let configure = Arc::clone(&self.configure);
-        let changing = tokio::task::spawn_blocking(move || configure.change(&change, is_dry_run));
-        let changed = changing.await.map_err(anyhow::Error::from)??;
+    /// Makes a change of the configuration, and keeps what undoes it. Blocks.
+    pub(crate) fn change(&self, change: &ConfigChange, is_dry_run: bool) -> Result<Done, ApiError> {
+        let changed = self.configure.change(change, is_dry_run)?;
         let is_made = !is_dry_run && changed.before != changed.after;
         Ok(Done {
             message: changed.message.clone(),
@@ -31,9 +23,9 @@ impl PageState {
     }
 }
 
-pub(crate) async fn undo(call: Call<Nothing, Empty>) -> Result<Done, ApiError> {
+pub(crate) fn undo(call: &Call<Nothing, Nothing>) -> Result<Done, ApiError> {
     let id = call.path[0].parse().ok();
     let change = id.and_then(|id| call.page.changes.find_undo(id));
     let change = change.ok_or_else(|| ApiError::not_found("there is no such change"))?;
-    call.page.change(change, false).await
+    call.page.change(&change, false)
 }

@@ -4,7 +4,7 @@ use daemon::status::{ClientStatus, describe_client, policy_of};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::answer::{Done, Empty};
+use super::answer::Done;
 use crate::{
     error::ApiError,
     routes::{Call, Nothing},
@@ -26,7 +26,7 @@ struct SeeingClient {
     max_result_tokens: u64,
 }
 
-pub(crate) async fn list(call: Call<Nothing, Nothing>) -> Result<Clients, ApiError> {
+pub(crate) fn list(call: &Call<Nothing, Nothing>) -> Clients {
     let gateway = &call.page.daemon.gateway;
     let settings = gateway.settings();
     let catalog = gateway.catalog.registry.catalog();
@@ -42,12 +42,12 @@ pub(crate) async fn list(call: Call<Nothing, Nothing>) -> Result<Clients, ApiErr
             max_result_tokens: policy.max_tokens(None, settings.results.max_tokens),
         }
     });
-    Ok(Clients {
+    Clients {
         clients: clients.collect(),
-    })
+    }
 }
 
-pub(crate) async fn end(call: Call<Nothing, Empty>) -> Result<Done, ApiError> {
+pub(crate) async fn end(call: Call<Nothing, Nothing>) -> Result<Done, ApiError> {
     let number = call.path[0].parse().ok();
     let ended = number.and_then(|number| call.page.daemon.gateway.clients.end(number));
     match ended {

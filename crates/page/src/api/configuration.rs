@@ -3,6 +3,7 @@
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use daemon::status::{IdleRuleStatus, list_idle_rules};
+use gateway::{QuotaStatus, list_quotas};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -28,6 +29,7 @@ pub(crate) struct Configuration {
     rules: Vec<RuleRow>,
     /// The number of the newest calls in which hits were counted.
     hits_among: usize,
+    quotas: Vec<QuotaStatus>,
     /// The changes by pages, the newest first.
     changes: Vec<ChangeRow>,
 }
@@ -97,41 +99,39 @@ pub(crate) struct RemovedRule {
     dry_run: bool,
 }
 
-pub(crate) async fn read(call: Call<Nothing, Nothing>) -> Result<Configuration, ApiError> {
-    let reading = tokio::task::spawn_blocking(move || {
-        let gateway = &call.page.daemon.gateway;
-        let settings = gateway.settings();
-        let idle = list_idle_rules(gateway);
-        let (mut hits, mut among) = (BTreeMap::<u64, u64>::new(), 0);
-        let folder = settings.state_dir.join("audit");
-        telemetry::read_newest(&folder, &Filter::default(), |line| {
-            among += 1;
-            if let Some(rule) = line["rule"].as_u64() {
-                *hits.entry(rule).or_default() += 1;
-            }
-            among < CALLS_COUNTED_MAX
-        })?;
-        let rules = (1..).zip(settings.policy.written()).map(|(number, rule)| {
-            let about = format!("rule {number}");
-            let idle = idle.iter().find(|it| it.about == about);
-            RuleRow {
-                number,
-                rule: rule.clone(),
-                hits: hits.get(&(number as u64)).copied().unwrap_or(0),
-                idle: idle.map(|it| it.found.clone()),
-                next_step: idle.map(|it| it.next.clone()),
-            }
-        });
-        Ok::<_, std::io::Error>(Configuration {
-            file: (call.page.daemon.status)().config.display().to_string(),
-            mistakes: gateway.config_mistakes(),
-            policy: settings.policy.preset().as_str(),
-            rules: rules.collect(),
-            hits_among: among,
-            changes: call.page.changes.list(),
-        })
+pub(crate) fn read(call: &Call<Nothing, Nothing>) -> Result<Configuration, ApiError> {
+    let gateway = &call.page.daemon.gateway;
+    let settings = gateway.settings();
+    let idle = list_idle_rules(gateway);
+    let (mut hits, mut among) = (BTreeMap::<u64, u64>::new(), 0);
+    let folder = settings.state_dir.join("audit");
+    telemetry::read_newest(&folder, &Filter::default(), |line| {
+        among += 1;
+        if let Some(rule) = line["rule"].as_u64() {
+            *hits.entry(rule).or_default() += 1;
+        }
+        among < CALLS_COUNTED_MAX
+    })?;
+    let rules = (1..).zip(settings.policy.written()).map(|(number, rule)| {
+        let about = format!("rule {number}");
+        let idle = idle.iter().find(|it| it.about == about);
+        RuleRow {
+            number,
+            rule: rule.clone(),
+            hits: hits.get(&(number as u64)).copied().unwrap_or(0),
+            idle: idle.map(|it| it.found.clone()),
+            next_step: idle.map(|it| it.next.clone()),
+        }
     });
-    Ok(reading.await.map_err(anyhow::Error::from)??)
+    Ok(Configuration {
+        file: (call.page.daemon.status)().config.display().to_string(),
+        mistakes: gateway.config_mistakes(),
+        policy: settings.policy.preset().as_str(),
+        rules: rules.collect(),
+        hits_among: among,
+        quotas: list_quotas(gateway),
+        changes: call.page.changes.list(),
+    })
 }
 
 pub(crate) async fn test(call: Call<Nothing, Tested>) -> Result<Verdict, ApiError> {
@@ -155,23 +155,21 @@ pub(crate) async fn test(call: Call<Nothing, Tested>) -> Result<Verdict, ApiErro
     })
 }
 
-pub(crate) async fn add_rule(call: Call<Nothing, NewRule>) -> Result<Done, ApiError> {
+pub(crate) fn add_rule(call: Call<Nothing, NewRule>) -> Result<Done, ApiError> {
     let NewRule {
         rule,
         position,
         dry_run,
     } = call.body;
     let number = position.unwrap_or(1).max(1);
-    call.page
-        .change(ConfigChange::AddRule { number, rule }, dry_run)
-        .await
+    let change = ConfigChange::AddRule { number, rule };
+    call.page.change(&change, dry_run)
 }
 
-pub(crate) async fn remove_rule(call: Call<Nothing, RemovedRule>) -> Result<Done, ApiError> {
+pub(crate) fn remove_rule(call: Call<Nothing, RemovedRule>) -> Result<Done, ApiError> {
     let number = call.path[0].parse().ok().filter(|number| *number > 0);
     let number = number.ok_or_else(|| ApiError::not_found("there is no such rule"))?;
     let RemovedRule { rule, dry_run } = call.body;
-    call.page
-        .change(ConfigChange::RemoveRule { number, rule }, dry_run)
-        .await
+    let change = ConfigChange::RemoveRule { number, rule };
+    call.page.change(&change, dry_run)
 }

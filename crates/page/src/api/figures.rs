@@ -19,7 +19,7 @@ const DAYS_MAX: u64 = 90;
 const TOP_DEFAULT: usize = 1000;
 
 /// The columns of the CSV.
-const COLUMNS: [&str; 9] = [
+const COLUMNS: [&str; 10] = [
     "name",
     "calls",
     "errors",
@@ -29,18 +29,8 @@ const COLUMNS: [&str; 9] = [
     "tokens_out",
     "tokens_cut",
     "cuts",
+    "redacted",
 ];
-
-/// The grouping of figures.
-#[derive(Debug, Default, Clone, Copy, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum FiguresGroup {
-    #[default]
-    Tool,
-    Server,
-    Client,
-    Day,
-}
 
 /// The figures of some days.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -78,7 +68,7 @@ enum Format {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FiguresQuery {
-    by: Option<FiguresGroup>,
+    by: Option<By>,
     /// The number of days, including today; 90 are kept.
     days: Option<u64>,
     /// The number of lines.
@@ -88,12 +78,7 @@ pub(crate) struct FiguresQuery {
 
 pub(crate) async fn read(call: Call<FiguresQuery, Nothing>) -> Result<Reply, ApiError> {
     let asked = call.query;
-    let by = match asked.by.unwrap_or_default() {
-        FiguresGroup::Tool => By::Tool,
-        FiguresGroup::Server => By::Server,
-        FiguresGroup::Client => By::Client,
-        FiguresGroup::Day => By::Day,
-    };
+    let by = asked.by.unwrap_or_default();
     let gateway = Arc::clone(&call.page.daemon.gateway);
     let generation = gateway.catalog.generation().await;
     let generation = generation.map_err(|error| super::tools::explain(&error))?;
@@ -136,6 +121,7 @@ fn csv(lines: &[CallFigures]) -> String {
             Some(line.tokens_out),
             Some(line.tokens_cut),
             Some(line.cuts),
+            Some(line.redacted),
         ];
         text.push_str(&quote(&line.name));
         for cell in numbers {

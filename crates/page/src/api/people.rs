@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::answer::{Done, Empty};
+use super::answer::Done;
 use crate::{
     error::ApiError,
     proposals::Proposal,
@@ -110,7 +110,7 @@ pub(crate) async fn answer(call: Call<Nothing, QuestionAnswer>) -> Result<Done, 
     ))
 }
 
-pub(crate) async fn propose(call: Call<Nothing, ProposedServer>) -> Result<Proposal, ApiError> {
+pub(crate) fn propose(call: Call<Nothing, ProposedServer>) -> Result<Proposal, ApiError> {
     let ProposedServer { name, command } = call.body;
     let words = printable::split_words(&command);
     let words = words.ok_or_else(|| ApiError::invalid("a quote is not closed").at("command"))?;
@@ -121,17 +121,12 @@ pub(crate) async fn propose(call: Call<Nothing, ProposedServer>) -> Result<Propo
         let why = "the command has characters that nobody sees";
         return Err(ApiError::invalid(why).at("command"));
     }
-    let configure = call.page.configure.clone();
     let name = name.filter(|it| !it.is_empty());
-    let checking = tokio::task::spawn_blocking(move || {
-        let name = configure.check_program(name.as_deref(), &words)?;
-        Ok::<_, ApiError>((name, words))
-    });
-    let (name, words) = checking.await.map_err(anyhow::Error::from)??;
+    let name = call.page.configure.check_program(name.as_deref(), &words)?;
     Ok(call.page.proposals.add(name, words))
 }
 
-pub(crate) async fn take(call: Call<Nothing, Empty>) -> Result<Proposal, ApiError> {
+pub(crate) async fn take(call: Call<Nothing, Nothing>) -> Result<Proposal, ApiError> {
     let taken = call.page.proposals.take(&call.path[0]);
     taken.ok_or_else(|| {
         let why = "there is no such proposal: it was used, has expired, or ended with its daemon";

@@ -1,6 +1,6 @@
 //! Definitions that changed since they were accepted.
 
-use std::{borrow::Cow, sync::Arc};
+use std::borrow::Cow;
 
 use registry::{DecideError, Review, ShownDefinition, Subject};
 use schemars::JsonSchema;
@@ -105,55 +105,47 @@ impl From<&Review> for ReviewRow {
     }
 }
 
-pub(crate) async fn list(call: Call<ReviewsQuery, Nothing>) -> Result<ReviewList, ApiError> {
-    let gateway = Arc::clone(&call.page.daemon.gateway);
+pub(crate) fn list(call: &Call<ReviewsQuery, Nothing>) -> Result<ReviewList, ApiError> {
     let server = call.query.server.as_deref().map(str::parse::<ServerName>);
     let server = server.transpose();
     let server = server.map_err(|error| ApiError::bad(error.to_string()).at("server"))?;
-    let reading = tokio::task::spawn_blocking(move || {
-        let registry = &gateway.catalog.registry;
-        let reviews = registry.list_reviews(server.as_ref());
-        ReviewList {
-            reviews: reviews.list.iter().map(ReviewRow::from).collect(),
-            more: reviews.more,
-            trouble: registry.pin_trouble().map(|it| it.to_string()),
-        }
-    });
-    Ok(reading.await.map_err(anyhow::Error::from)?)
+    let registry = &call.page.daemon.gateway.catalog.registry;
+    let reviews = registry.list_reviews(server.as_ref());
+    Ok(ReviewList {
+        reviews: reviews.list.iter().map(ReviewRow::from).collect(),
+        more: reviews.more,
+        trouble: registry.pin_trouble().map(|it| it.to_string()),
+    })
 }
 
-pub(crate) async fn decide(call: Call<Nothing, ReviewDecision>) -> Result<Done, ApiError> {
-    let gateway = Arc::clone(&call.page.daemon.gateway);
-    let deciding = tokio::task::spawn_blocking(move || {
-        let registry = &gateway.catalog.registry;
-        let current = registry.list_reviews(None).list;
-        let (mut shown, mut changed) = (Vec::new(), Vec::new());
-        for asked in call.body.definitions {
-            let mut found = current.iter().map(|it| &it.shown);
-            match found.find(|it| it.digest == asked.digest && it.name() == asked.name) {
-                Some(found) => shown.push(found.clone()),
-                None => changed.push(asked.name),
-            }
+pub(crate) fn decide(call: Call<Nothing, ReviewDecision>) -> Result<Done, ApiError> {
+    let registry = &call.page.daemon.gateway.catalog.registry;
+    let current = registry.list_reviews(None).list;
+    let (mut shown, mut changed) = (Vec::new(), Vec::new());
+    for asked in call.body.definitions {
+        let mut found = current.iter().map(|it| &it.shown);
+        match found.find(|it| it.digest == asked.digest && it.name() == asked.name) {
+            Some(found) => shown.push(found.clone()),
+            None => changed.push(asked.name),
         }
-        if !changed.is_empty() {
-            return Err(explain_changed(&changed));
+    }
+    if !changed.is_empty() {
+        return Err(explain_changed(&changed));
+    }
+    let accept = call.body.accept;
+    match registry.decide(&shown, accept) {
+        Ok(()) => {
+            let past = if accept { "accepted" } else { "refused" };
+            let names: Vec<String> = shown.iter().map(ShownDefinition::name).collect();
+            Ok(Done::new(format!("{past}: {}", names.join(", "))))
         }
-        let accept = call.body.accept;
-        match registry.decide(&shown, accept) {
-            Ok(()) => {
-                let past = if accept { "accepted" } else { "refused" };
-                let names: Vec<String> = shown.iter().map(ShownDefinition::name).collect();
-                Ok(Done::new(format!("{past}: {}", names.join(", "))))
-            }
-            Err(DecideError::Changed(names)) => Err(explain_changed(&names)),
-            Err(DecideError::Pins(trouble)) => {
-                let why = format!("nothing was decided: {trouble}");
-                Err(ApiError::conflict(why).next("`proxy doctor` prints the fix"))
-            }
-            Err(DecideError::Registry(error)) => Err(anyhow::Error::from(error).into()),
+        Err(DecideError::Changed(names)) => Err(explain_changed(&names)),
+        Err(DecideError::Pins(trouble)) => {
+            let why = format!("nothing was decided: {trouble}");
+            Err(ApiError::conflict(why).next("`proxy doctor` prints the fix"))
         }
-    });
-    deciding.await.map_err(anyhow::Error::from)?
+        Err(DecideError::Registry(error)) => Err(anyhow::Error::from(error).into()),
+    }
 }
 
 fn explain_changed(names: &[String]) -> ApiError {

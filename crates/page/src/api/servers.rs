@@ -10,12 +10,12 @@ use std::{
 
 use fleet::{Launch, Sandbox};
 use gateway::{Gateway, survey};
-use recipes::{Auth, Recipe, RequiredValue, StartMethod};
+use recipes::{Auth, Recipe, RequiredValue};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tool::ServerName;
 
-use super::answer::{Done, Empty};
+use super::answer::Done;
 use crate::{
     collect::Builder,
     configure::{ConfigChange, NewServerRequest},
@@ -49,8 +49,6 @@ pub(crate) struct Detail {
     resources: usize,
     server_version: Option<String>,
     instructions: Option<String>,
-    /// The tokens that a model would get at once without `proxy`.
-    up_front_tokens: u64,
 }
 
 /// The way to a server.
@@ -83,14 +81,6 @@ struct ToolRow {
     tokens: usize,
 }
 
-/// Words to find recipes by.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct RecipesQuery {
-    /// Words; all recipes match without any.
-    query: Option<String>,
-}
-
 /// Recipes.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Recipes {
@@ -102,9 +92,6 @@ pub(crate) struct Recipes {
 struct RecipeRow {
     name: String,
     what: String,
-    /// `npm`, `pypi`, `docker` or `remote`.
-    kind: &'static str,
-    is_remote: bool,
     /// It needs a login.
     login: bool,
     needs: Vec<RequiredValue>,
@@ -112,49 +99,36 @@ struct RecipeRow {
     deprecated: Option<String>,
 }
 
-pub(crate) async fn list(call: Call<Nothing, Nothing>) -> Result<Servers, ApiError> {
-    let rows = rows(call.page).await?;
-    Ok(Servers { servers: rows })
-}
-
-async fn rows(page: Arc<PageState>) -> Result<Vec<ServerRow>, ApiError> {
-    let building = tokio::task::spawn_blocking(move || Builder::once(&page).build());
-    let state = building.await.map_err(anyhow::Error::from)?;
-    Ok(state.servers.into_values().collect())
+pub(crate) fn list(call: &Call<Nothing, Nothing>) -> Servers {
+    let state = Builder::once(&call.page).build();
+    Servers {
+        servers: state.servers.into_values().collect(),
+    }
 }
 
 pub(crate) async fn detail(call: Call<Nothing, Nothing>) -> Result<Detail, ApiError> {
     let gateway = Arc::clone(&call.page.daemon.gateway);
     let name = known_name(&gateway, &call.path[0])?;
-    let rows = rows(call.page).await?;
-    let row = rows.into_iter().find(|it| it.name == name.as_str());
-    let server = row.ok_or_else(|| unknown(&gateway, name.as_str()))?;
     let generation = gateway.catalog.generation().await;
     let generation = generation.map_err(|error| anyhow::anyhow!("{error}"))?;
     let reading = tokio::task::spawn_blocking(move || {
+        let row = Builder::once(&call.page)
+            .build()
+            .servers
+            .remove(name.as_str());
         let settings = gateway.settings();
+        let (Some(server), Some(of)) = (row, settings.server(&name)) else {
+            return Err(unknown(&gateway, name.as_str()));
+        };
         let known = generation.server(&name);
         let entries = generation.entries().filter(|it| it.at.server == name);
         let history = gateway.catalog.registry.list_history(Some(name.as_str()));
-        Detail {
-            launch: settings.server(&name).map_or_else(
-                || LaunchRow {
-                    kind: "command",
-                    text: String::new(),
-                },
-                |it| describe_launch(&it.spec.launch),
-            ),
-            sandbox: settings
-                .server(&name)
-                .and_then(|it| it.spec.sandbox.as_ref())
-                .map(describe_sandbox),
+        let history = history.into_iter().rev().take(HISTORY_MAX);
+        Ok(Detail {
+            launch: describe_launch(&of.spec.launch),
+            sandbox: of.spec.sandbox.as_ref().map(describe_sandbox),
             log: read_log(&fleet::log_path(&gateway::logs(&settings.state_dir), &name)),
-            history: history
-                .into_iter()
-                .rev()
-                .take(HISTORY_MAX)
-                .map(HistoryRow::from)
-                .collect(),
+            history: history.map(HistoryRow::from).collect(),
             tools: entries
                 .map(|it| ToolRow {
                     name: it.at.to_string(),
@@ -166,11 +140,10 @@ pub(crate) async fn detail(call: Call<Nothing, Nothing>) -> Result<Detail, ApiEr
             resources: known.map_or(0, |it| it.offer.resources.len()),
             server_version: known.map(|it| it.server_version.clone()),
             instructions: known.and_then(|it| it.instructions.clone()),
-            up_front_tokens: server.tokens,
             server,
-        }
+        })
     });
-    Ok(reading.await.map_err(anyhow::Error::from)?)
+    reading.await.map_err(anyhow::Error::from)?
 }
 
 impl From<registry::HistoryEntry> for HistoryRow {
@@ -236,7 +209,7 @@ fn read_log(path: &Path) -> Vec<String> {
     shown.iter().map(ToString::to_string).collect()
 }
 
-pub(crate) async fn act(call: Call<Nothing, Empty>) -> Result<Done, ApiError> {
+pub(crate) async fn act(call: Call<Nothing, Nothing>) -> Result<Done, ApiError> {
     let gateway = &call.page.daemon.gateway;
     let name = known_name(gateway, &call.path[0])?;
     match call.path[1].as_str() {
@@ -245,7 +218,7 @@ pub(crate) async fn act(call: Call<Nothing, Empty>) -> Result<Done, ApiError> {
                 server: name.to_string(),
                 enabled: action == "enable",
             };
-            call.page.change(change, false).await
+            change_in(call.page, change).await
         }
         "restart" => {
             if gateway.servers.restart(&name) {
@@ -307,19 +280,16 @@ pub(crate) async fn add(call: Call<Nothing, NewServerRequest>) -> Result<Done, A
         let error = ApiError::forbidden("command_refused", why).at("command");
         return Err(error.next("POST /api/v1/proposals, then `proxy apply CODE` in a terminal"));
     }
-    call.page
-        .change(ConfigChange::AddServer(request), false)
-        .await
+    change_in(call.page, ConfigChange::AddServer(request)).await
 }
 
-pub(crate) async fn recipes(call: Call<RecipesQuery, Nothing>) -> Result<Recipes, ApiError> {
-    let words = call.query.query.unwrap_or_default();
-    let found: Vec<&Recipe> = if words.trim().is_empty() {
-        recipes::all().iter().collect()
-    } else {
-        recipes::search(&words)
-    };
-    let recipes = found.into_iter().map(RecipeRow::from).collect();
+async fn change_in(page: Arc<PageState>, change: ConfigChange) -> Result<Done, ApiError> {
+    let changing = tokio::task::spawn_blocking(move || page.change(&change, false));
+    changing.await.map_err(anyhow::Error::from)?
+}
+
+pub(crate) async fn recipes(_: Call<Nothing, Nothing>) -> Result<Recipes, ApiError> {
+    let recipes = recipes::all().iter().map(RecipeRow::from).collect();
     Ok(Recipes { recipes })
 }
 
@@ -328,8 +298,6 @@ impl From<&Recipe> for RecipeRow {
         Self {
             name: recipe.name().to_owned(),
             what: recipe.what.clone(),
-            kind: recipe.kind.as_str(),
-            is_remote: matches!(recipe.way, StartMethod::Remote { .. }),
             login: recipe.auth == Auth::OAuth,
             needs: recipe.required_values(&BTreeMap::new()),
             deprecated: recipe.deprecated.clone(),

@@ -1,20 +1,16 @@
 //! The session, the state, and the description of the API.
 
-use std::sync::Arc;
-
 use daemon::status::DaemonStatus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::answer::{Done, Object};
 use crate::{
-    collect::Builder,
     error::ApiError,
     limits::TOKEN_IDLE,
     live,
     reply::Reply,
     routes::{Call, Nothing},
-    state::State,
 };
 
 /// The code of an address that `proxy web` made.
@@ -40,12 +36,6 @@ pub struct Status {
     pub daemons: Vec<DaemonStatus>,
 }
 
-/// The whole state.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Overview {
-    state: State,
-}
-
 pub(crate) async fn describe(call: Call<Nothing, Nothing>) -> Result<Object, ApiError> {
     Ok(Object(call.page.openapi.clone()))
 }
@@ -62,23 +52,14 @@ pub(crate) async fn begin(call: Call<Nothing, Code>) -> Result<Session, ApiError
     })
 }
 
-pub(crate) async fn end(call: Call<Nothing, Nothing>) -> Result<Reply, ApiError> {
+pub(crate) async fn end(call: Call<Nothing, Nothing>) -> Result<Done, ApiError> {
     call.gone.cancel();
-    Reply::json(&Done::new("the session has ended"))
+    Ok(Done::new("the session has ended"))
 }
 
-pub(crate) async fn overview(call: Call<Nothing, Nothing>) -> Result<Overview, ApiError> {
-    let building = tokio::task::spawn_blocking(move || Builder::new(&call.page).build());
-    let state = building.await.map_err(anyhow::Error::from)?;
-    Ok(Overview { state })
-}
-
-pub(crate) async fn status(call: Call<Nothing, Nothing>) -> Result<Status, ApiError> {
-    let status = Arc::clone(&call.page.daemon.status);
-    let reading = tokio::task::spawn_blocking(move || status());
-    Ok(Status {
-        daemons: vec![reading.await.map_err(anyhow::Error::from)?],
-    })
+pub(crate) fn status(call: &Call<Nothing, Nothing>) -> Status {
+    let daemons = vec![(call.page.daemon.status)()];
+    Status { daemons }
 }
 
 pub(crate) async fn live(call: Call<Nothing, Nothing>) -> Result<Reply, ApiError> {

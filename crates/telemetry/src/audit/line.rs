@@ -128,6 +128,9 @@ pub(super) fn body(
     if call.is_cut {
         add("cut", true.into());
     }
+    if call.redacted > 0 {
+        add("redacted", call.redacted.into());
+    }
     if let Some(handle) = &call.handle {
         add("handle", text(handle));
     }

@@ -10,6 +10,7 @@ use super::{
     line::{BEGINNING, digest_of, followed, number_in, split_line},
     segments::{LOCK, list_segments, segment_number, segment_path},
 };
+use crate::stats::COMMAND_LINE;
 use files::clock::show_time;
 
 /// The lines that are read.
@@ -17,19 +18,29 @@ use files::clock::show_time;
 pub struct Filter {
     /// Only calls at or after this time, in unix milliseconds.
     pub since_ms: Option<u64>,
-    /// Only calls of the client with this name.
+    /// Only calls before this time.
+    pub until_ms: Option<u64>,
+    /// Only calls of the session with this number.
+    pub session: Option<u64>,
+    /// Only calls of the client with this name; empty, or [`crate::COMMAND_LINE`]: of a person there.
     pub client: Option<String>,
     /// Only calls that this token or subject authorized: `token NAME`, `oauth SUBJECT`, or the name
     /// alone.
     pub caller: Option<String>,
     /// Only calls of this server.
     pub server: Option<String>,
-    /// Only calls of this tool, by its name on the server.
+    /// Only calls of this tool or prompt, by its name on the server, or of this resource.
     pub tool: Option<String>,
     /// Only calls that took at least so many milliseconds.
     pub slow_ms: Option<u64>,
     /// Only calls that failed: errors, refusals and cancelled calls.
     pub failures: bool,
+    /// Only calls that the rule with this number decided.
+    pub rule: Option<u64>,
+    /// Only calls with this outcome.
+    pub outcome: Option<String>,
+    /// Only calls whose result was redacted.
+    pub redacted: bool,
     /// Only lines with a smaller number.
     pub before: Option<u64>,
 }
@@ -45,17 +56,39 @@ impl Filter {
             })
         };
         // Times in this format sort like text.
-        let since = self.since_ms.map(show_time);
-        let is_late =
-            since.is_none_or(|since| line["at"].as_str().is_some_and(|at| at >= since.as_str()));
-        is_late
-            && (self.before).is_none_or(|before| line["n"].as_u64().is_some_and(|n| n < before))
-            && is("client", &self.client)
+        let (since, until) = (self.since_ms.map(show_time), self.until_ms.map(show_time));
+        let is_at = |fits: &dyn Fn(&str) -> bool| line["at"].as_str().is_some_and(fits);
+        let number = |key: &str| line[key].as_u64();
+        since.is_none_or(|since| is_at(&|at| at >= since.as_str()))
+            && until.is_none_or(|until| is_at(&|at| at < until.as_str()))
+            && (self.before).is_none_or(|before| number("n").is_some_and(|n| n < before))
+            && (self.session).is_none_or(|session| number("session") == Some(session))
+            && self.fits_client(line["client"].as_str())
             && self.fits_caller(line["caller"].as_str().unwrap_or_default())
             && is("server", &self.server)
-            && is("tool", &self.tool)
-            && (self.slow_ms).is_none_or(|least| line["ms"].as_u64().is_some_and(|ms| ms >= least))
+            && self.fits_tool(line)
+            && (self.rule).is_none_or(|rule| number("rule") == Some(rule))
+            && is("outcome", &self.outcome)
+            && (!self.redacted || number("redacted").is_some())
+            && (self.slow_ms).is_none_or(|least| number("ms").is_some_and(|ms| ms >= least))
             && (!self.failures || line["outcome"].as_str().is_some_and(|it| it != "ok"))
+    }
+
+    /// The statistics count prompts together, and resources.
+    fn fits_tool(&self, line: &Value) -> bool {
+        let Some(wanted) = self.tool.as_deref() else {
+            return true;
+        };
+        ["tool", "prompt", "resource"].iter().any(|kind| {
+            let name = line[*kind].as_str();
+            name.is_some_and(|it| it.eq_ignore_ascii_case(wanted) || wanted == format!("({kind}s)"))
+        })
+    }
+
+    fn fits_client(&self, client: Option<&str>) -> bool {
+        let wanted = self.client.as_deref();
+        let wanted = wanted.map(|it| if it == COMMAND_LINE { "" } else { it });
+        wanted.is_none_or(|wanted| client.is_some_and(|it| it.eq_ignore_ascii_case(wanted)))
     }
 
     fn fits_caller(&self, caller: &str) -> bool {

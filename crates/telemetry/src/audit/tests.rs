@@ -101,6 +101,10 @@ fn a_line_says_whether_the_result_was_cut_and_filters_find_slow_and_failed_calls
     };
     let failed = CallRecord {
         outcome: "timeout".into(),
+        redacted: 2,
+        rule: Some(3),
+        session: Some(4),
+        client: String::new(),
         ..*call("cursor", 3_000, RecordedArguments::None)
     };
     log.append(&[plain, Box::new(cut), Box::new(failed)], 1, ROOM)
@@ -125,6 +129,19 @@ fn a_line_says_whether_the_result_was_cut_and_filters_find_slow_and_failed_calls
         ..Filter::default()
     };
     assert_eq!((numbers(slow), numbers(failures)), (vec![3], vec![4]));
+    let of_person = Filter {
+        client: Some(crate::COMMAND_LINE.to_owned()),
+        session: Some(4),
+        rule: Some(3),
+        outcome: Some("timeout".to_owned()),
+        redacted: true,
+        ..Filter::default()
+    };
+    let earlier = Filter {
+        until_ms: Some(2_000),
+        ..Filter::default()
+    };
+    assert_eq!((numbers(of_person), numbers(earlier)), (vec![4], vec![2]));
     check_log(folder.path()).unwrap().unwrap();
 }
 

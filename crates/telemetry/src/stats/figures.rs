@@ -15,10 +15,15 @@ use super::{
 };
 use files::clock::days_before;
 
+/// The name of calls of a person at the command line, among those of clients.
+pub const COMMAND_LINE: &str = "(command line)";
+
 /// The grouping of statistics.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum By {
     /// By tool, as `server/tool`.
+    #[default]
     Tool,
     /// By server.
     Server,
@@ -181,7 +186,7 @@ fn name_of(by: By, key: &RowKey, day: &str) -> String {
     match by {
         By::Tool => format!("{}/{}", key.server, key.tool),
         By::Server => key.server.clone(),
-        By::Client if key.client.is_empty() => "(command line)".to_owned(),
+        By::Client if key.client.is_empty() => COMMAND_LINE.to_owned(),
         By::Client => key.client.clone(),
         By::Day => day.to_owned(),
     }
