@@ -182,27 +182,15 @@ impl Catalog {
 
     /// Admits the variables of a client; servers that lacked one are surveyed.
     pub(crate) fn admit_variables(&self, client: u64, variables: &Arc<Variables>) {
-        self.note_completed(self.servers.admit_client(client, Arc::clone(variables)));
+        note_completed(
+            self,
+            self.servers.admit_client(client, Arc::clone(variables)),
+        );
     }
 
     /// Remembers a caller over HTTP; servers that lacked one are surveyed.
     pub fn meet_caller(&self, caller: &Arc<HttpCaller>) {
-        self.note_completed(self.servers.meet_caller(caller));
-    }
-
-    fn note_completed(&self, completed: Vec<ServerName>) {
-        if !completed.is_empty() {
-            // A call that arrives before the survey begins waits for it too.
-            let catalog = self.registry.catalog();
-            let noted = completed.into_iter().map(|server| {
-                let known = catalog.servers.iter().find(|it| it.name == server);
-                let is_known = known.is_some_and(|it| it.surveyed_at.is_some());
-                let note = self.surveys.begin(&server, is_known);
-                (server, note)
-            });
-            self.due.completed.lock().extend(noted);
-            self.due.added.notify_one();
-        }
+        note_completed(self, self.servers.meet_caller(caller));
     }
 
     /// The current generation of the registry. It is loaded off the event loop, at the first request
@@ -408,5 +396,21 @@ fn log_mistakes(saved: &SavedScripts) {
             why = mistake.why,
             "a saved script is not a tool"
         );
+    }
+}
+
+/// Has servers surveyed that lacked a value until now.
+fn note_completed(catalog: &Catalog, completed: Vec<ServerName>) {
+    if !completed.is_empty() {
+        // A call that arrives before the survey begins waits for it too.
+        let known = catalog.registry.catalog();
+        let noted = completed.into_iter().map(|server| {
+            let known = known.servers.iter().find(|it| it.name == server);
+            let is_known = known.is_some_and(|it| it.surveyed_at.is_some());
+            let note = catalog.surveys.begin(&server, is_known);
+            (server, note)
+        });
+        catalog.due.completed.lock().extend(noted);
+        catalog.due.added.notify_one();
     }
 }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use fleet::{CallerLogins, LoginArrival};
+use gateway::Gateway;
 use hyper::{
     Method, Response, StatusCode,
     header::{
@@ -14,53 +15,53 @@ use hyper::{
 };
 use url::Url;
 
-use super::{body::Body, http_error::HttpError, service::Service};
+use super::{body::Body, gate::Gate, http_error::HttpError};
 
 /// The path of all these pages.
 pub(super) const LOGIN_PATH: &str = "/login/";
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-impl Service {
-    /// Answers a browser. It has no token: the code of the address, or the `state` of the redirect,
-    /// stands for the caller who got it.
-    pub(super) async fn log_in(&self, head: &Parts) -> Result<Response<Body>, HttpError> {
-        let logins = self.gateway.servers.caller_logins();
-        let logins = logins.ok_or_else(HttpError::nowhere)?;
-        let code = head.uri.path().trim_start_matches(LOGIN_PATH);
-        match (code, &head.method) {
-            ("callback", &Method::GET) => Ok(self.finish(&logins, head).await),
-            (code, &Method::GET) => Ok(confirm(&logins, code)),
-            (code, &Method::POST) => Ok(begin(&logins, code, head).await),
-            _ => Err(HttpError::method("GET, POST")),
-        }
+/// Answers a browser. It has no token: the code of the address, or the `state` of the redirect, stands
+/// for the caller who got it.
+pub(super) async fn log_in(
+    gateway: &Gateway,
+    gate: &Gate,
+    head: &Parts,
+) -> Result<Response<Body>, HttpError> {
+    let logins = gateway.servers.caller_logins();
+    let logins = logins.ok_or_else(HttpError::nowhere)?;
+    let code = head.uri.path().trim_start_matches(LOGIN_PATH);
+    match (code, &head.method) {
+        ("callback", &Method::GET) => Ok(finish(&logins, gate, head).await),
+        (code, &Method::GET) => Ok(confirm(&logins, code)),
+        (code, &Method::POST) => Ok(begin(&logins, code, head).await),
+        _ => Err(HttpError::method("GET, POST")),
     }
+}
 
-    async fn finish(&self, logins: &Arc<CallerLogins>, head: &Parts) -> Response<Body> {
-        let query = head.uri.query().unwrap_or_default();
-        let url = Url::parse(&format!(
-            "{}{LOGIN_PATH}callback?{query}",
-            self.gate.origin(head)
-        ));
-        let arrival = match url {
-            Ok(url) => logins.arrive(url).await,
-            Err(_) => LoginArrival::Unknown,
-        };
-        match arrival {
-            LoginArrival::Done { server } => {
-                let text = format!(
-                    "You are logged in at {server}. Close this page and call the tool again."
-                );
-                page(StatusCode::OK, &paragraph(&text))
-            }
-            LoginArrival::Failed(why) => {
-                let text =
-                    format!("You are not logged in: {why}. Call the tool again for another try.");
-                page(StatusCode::BAD_REQUEST, &paragraph(&text))
-            }
-            LoginArrival::Unknown => page(StatusCode::BAD_REQUEST, &paragraph(UNKNOWN)),
-        }
-    }
+async fn finish(logins: &Arc<CallerLogins>, gate: &Gate, head: &Parts) -> Response<Body> {
+    let query = head.uri.query().unwrap_or_default();
+    let url = Url::parse(&format!(
+        "{}{LOGIN_PATH}callback?{query}",
+        gate.origin(head)
+    ));
+    let arrival = match url {
+        Ok(url) => logins.arrive(url).await,
+        Err(_) => LoginArrival::Unknown,
+    };
+    let (status, text) = match arrival {
+        LoginArrival::Done { server } => (
+            StatusCode::OK,
+            format!("You are logged in at {server}. Close this page and call the tool again."),
+        ),
+        LoginArrival::Failed(why) => (
+            StatusCode::BAD_REQUEST,
+            format!("You are not logged in: {why}. Call the tool again for another try."),
+        ),
+        LoginArrival::Unknown => (StatusCode::BAD_REQUEST, UNKNOWN.to_owned()),
+    };
+    page(status, &paragraph(&text))
 }
 
 const UNKNOWN: &str =

@@ -17,6 +17,7 @@ mod guarding;
 mod half_close;
 mod headers;
 mod http_error;
+mod identify;
 mod lease;
 mod limits;
 mod mcp;

@@ -12,11 +12,12 @@ use hyper::{
 
 use super::{
     body::Body,
-    caller_login::LOGIN_PATH,
+    caller_login::{LOGIN_PATH, log_in},
     gate,
     guarding::METADATA_PATH,
     http_error::HttpError,
-    peer::{Arrival, ClientIdentity, identify, is_here},
+    identify::identify,
+    peer::{Arrival, ClientIdentity, is_here},
     places::Serving,
     programs::{TOOLS, read_tools},
     reply::refuse,
@@ -90,7 +91,9 @@ impl Service {
                     _ => Err(HttpError::method("GET, HEAD")),
                 }
             }
-            (path, _) if path.starts_with(LOGIN_PATH) => self.log_in(head).await,
+            (path, _) if path.starts_with(LOGIN_PATH) => {
+                log_in(&self.gateway, &self.gate, head).await
+            }
             ("/metrics", method) if self.gives_metrics => {
                 self.gate.check_token(head).await?;
                 match *method {
