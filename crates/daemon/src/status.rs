@@ -185,7 +185,7 @@ pub struct ServerStatus {
     pub name: String,
     /// The client that it belongs to; none if all clients share it.
     pub client: Option<u64>,
-    /// The names of the clients that it belongs to.
+    /// The names of the clients, or of the caller over HTTP, that it belongs to.
     pub client_name: Option<String>,
     /// The state.
     #[schemars(with = "String")]
@@ -422,7 +422,8 @@ fn describe_server(
     let own = clients
         .iter()
         .filter(|(number, _)| state.clients.contains(number));
-    let own: Vec<&str> = own.map(|(_, name)| name.as_str()).collect();
+    let own = own.map(|(_, name)| name.as_str());
+    let own: Vec<&str> = own.chain(state.caller.as_deref()).collect();
     let settings = gateway.settings();
     let login = settings.server(&state.name);
     let left_out = gateway.catalog.left_out(&state.name);

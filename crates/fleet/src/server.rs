@@ -264,8 +264,11 @@ impl Server {
         };
         let questions = self.asking.list_open();
         let revision = self.eras.revision(self.era);
-        self.vitals
-            .state(&self.spec, state, revision, clients, memory, questions)
+        let vitals = &self.vitals;
+        ServerState {
+            caller: self.taken.caller().map(str::to_owned),
+            ..vitals.state(&self.spec, state, revision, clients, memory, questions)
+        }
     }
 
     /// Returns the failure because of which the server is not ready.

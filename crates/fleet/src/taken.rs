@@ -71,7 +71,12 @@ impl TakenVariables {
 
     /// Returns true if they are those of one caller over HTTP.
     pub(crate) fn has_caller(&self) -> bool {
-        self.values.get(CALLER).is_some()
+        self.caller().is_some()
+    }
+
+    /// Returns the caller over HTTP whose values they are.
+    pub(crate) fn caller(&self) -> Option<&str> {
+        self.values.get(CALLER)
     }
 }
 

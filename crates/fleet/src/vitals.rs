@@ -46,6 +46,8 @@ pub struct ServerState {
     pub name: ServerName,
     /// The clients that have it for themselves; empty if it is shared.
     pub clients: Vec<u64>,
+    /// The caller over HTTP that has it for itself.
+    pub caller: Option<String>,
     /// The current state.
     pub state: RunState,
     /// The protocol revision of this process, if it is known.
@@ -128,6 +130,7 @@ impl Vitals {
         ServerState {
             name: spec.name.clone(),
             clients,
+            caller: None,
             state,
             revision,
             pid,

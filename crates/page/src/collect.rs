@@ -307,7 +307,8 @@ impl CloseLook {
 
     fn process(&self, state: &ServerState, clients: &BTreeMap<u64, String>) -> ProcessRow {
         let own = state.clients.iter().filter_map(|it| clients.get(it));
-        let own: Vec<&str> = own.map(String::as_str).collect();
+        let own = own.map(String::as_str).chain(state.caller.as_deref());
+        let own: Vec<&str> = own.collect();
         let last_error = state.last_error.as_ref();
         ProcessRow {
             client_name: (!own.is_empty()).then(|| own.join(", ")),

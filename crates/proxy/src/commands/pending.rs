@@ -113,7 +113,12 @@ fn text_of(question: &QuestionRow) -> String {
     } else {
         "the call has ended; an answer is for the next one with these arguments"
     };
-    let message: Vec<String> = question.message.lines().map(printable::one_line).collect();
+    let indented = |line: &str| {
+        let text = line.trim_start();
+        let spaces = &line[..line.len() - text.len()];
+        format!("{spaces}{}", printable::one_line(text))
+    };
+    let message: Vec<String> = question.message.lines().map(indented).collect();
     let message = message.join("\n  ");
     format!(
         "{}. {client}, since {since}, {waits}\n  {message}",
