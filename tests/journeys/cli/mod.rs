@@ -5,6 +5,7 @@ mod demo;
 mod doctor;
 mod edit;
 mod enrich;
+mod lock;
 mod moving_in;
 mod newcomers;
 mod plugin;
