@@ -42,6 +42,7 @@ mod render;
 mod reply;
 mod running_calls;
 mod saved_scripts;
+mod saved_skills;
 mod scrapes;
 mod script_caller;
 mod script_turns;
@@ -90,6 +91,7 @@ pub use reply::ToolReply;
 pub use reply::{LOST_CALL, answer_lost_call};
 pub use running_calls::{RunningCall, RunningCalls};
 pub use saved_scripts::{FileMistake, SavedScripts};
+pub use saved_skills::SavedSkills;
 pub use session::{
     Announcement, Ended, Session, explain_not_served, is_gone_in_stateless, refuse, serve,
 };

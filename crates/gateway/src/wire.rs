@@ -68,6 +68,7 @@ impl ServerHandler for Face {
             resources,
             subscribe,
             completions,
+            skills,
         } = self.announced;
         capabilities.prompts = prompts.then(|| {
             let mut prompts = PromptsCapability::default();
@@ -79,6 +80,10 @@ impl ServerHandler for Face {
             resources.list_changed = Some(true);
             resources.subscribe = subscribe.then_some(true);
             resources
+        });
+        capabilities.extensions = skills.then(|| {
+            let extension = jsonrpc::mcp::SKILLS_EXTENSION.to_owned();
+            [(extension, rmcp::model::JsonObject::default())].into()
         });
         capabilities.completions = completions.then(Default::default);
         ServerConfig::new(capabilities)

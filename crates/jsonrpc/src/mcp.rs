@@ -8,6 +8,9 @@ mod transport;
 pub use revision::Revision;
 pub use transport::Transport;
 
+/// The extension by which a server serves skills (SEP-2640).
+pub const SKILLS_EXTENSION: &str = "io.modelcontextprotocol/skills";
+
 /// The error code for an HTTP request whose headers do not match its body.
 pub const HEADER_MISMATCH: i32 = -32_020;
 

@@ -73,7 +73,7 @@ pub struct LockOutcome {
 pub struct LockDifference {
     /// The server.
     pub server: String,
-    /// The subject: `tool NAME`, `prompt NAME`, `template URI` or `instructions`; empty for the whole
+    /// The subject: `tool NAME`, `prompt NAME`, `template URI`, `skill URI` or `instructions`; empty for the whole
     /// server.
     pub subject: String,
     /// The effect; `None` if the server's definitions are unknown.
@@ -202,6 +202,7 @@ fn digest_of(subject: &str, text: &str) -> Option<String> {
         "tool" => Some(Tool::parse(text).ok()?.digest().to_string()),
         "prompt" => item(ItemKind::Prompt),
         "template" => item(ItemKind::Template),
+        "skill" => item(ItemKind::Skill),
         _ => None,
     }
 }

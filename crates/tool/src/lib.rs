@@ -22,6 +22,7 @@ mod purpose;
 mod schema;
 mod signature;
 mod tool;
+mod yaml;
 
 pub use argument_note::{argument_note, wrong_arguments};
 pub use argument_settings::{ArgumentSetting, ArgumentSettings};
@@ -32,8 +33,9 @@ pub use declaration::{declare_globals, declare_server};
 pub use digest::{Digest, DuplicateMember};
 pub use example::example;
 pub use names::{NameError, SERVER_NAME_CHARS_MAX, ServerName, ToolRef, fold, near};
-pub use offer::{Capability, ItemKind, Offer, OfferItem};
+pub use offer::{Capability, ItemKind, Offer, OfferItem, SkillFile, is_in_skill};
 pub use purpose::{PURPOSE_CHARS_MAX, purpose};
 pub use schema::{Parameter, minified, parameter_types, parameters};
 pub use signature::{output_signature, signature};
 pub use tool::{Annotations, TOOL_NAME_CHARS_MAX, Tool, ToolError};
+pub use yaml::{YamlError, read_yaml};

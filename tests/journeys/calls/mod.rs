@@ -19,6 +19,7 @@ mod saved_scripts;
 mod scripts;
 mod secrets;
 mod sessions;
+mod skills;
 mod three_tools;
 mod traces;
 mod trust;

@@ -61,7 +61,7 @@ async fn a_change_is_sorted_and_the_exit_code_says_what_to_do() {
         said.starts_with("breaking  notes/add  inputSchema.tag: added and required\n"),
         "{said}"
     );
-    assert!(said.contains("+    \"tag\": {"), "{said}");
+    assert!(said.contains("+      \"tag\": {"), "{said}");
     let told = house.cli(["verify", "--json"]).await;
     told.ended(11);
     assert_eq!(told.json()["differences"][0]["kind"], "breaking");
@@ -126,12 +126,12 @@ async fn a_lock_has_what_a_person_accepted() {
     house.stops_clean().await;
 }
 
-/// Twenty-four versions of a published server, each with the tools, prompts and instructions that it
-/// listed: the locked version is followed by the next one.
-#[tokio::test]
-async fn twenty_versions_of_a_real_server_are_told_apart() {
-    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("catalogues/history/everything.json");
-    let versions: Vec<Value> = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+/// The versions of a published server, each with the tools, prompts and instructions that it listed:
+/// each is compared with the lock of the one before. Returns the exit codes by version.
+async fn verify_history(name: &str) -> Vec<String> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("catalogues/history");
+    let text = fs::read_to_string(folder.join(format!("{name}.json"))).unwrap();
+    let versions: Vec<Value> = serde_json::from_str(&text).unwrap();
     let of = |version: &Value| {
         let items = |key: &str| -> Vec<FakeItem> {
             let all = version[key].as_array().unwrap().iter();
@@ -140,7 +140,7 @@ async fn twenty_versions_of_a_real_server_are_told_apart() {
         };
         let (tools, prompts) = (items("tools"), items("prompts"));
         let instructions = version["instructions"].as_str().map(str::to_owned);
-        fake("everything").script(|it| {
+        fake("it").script(|it| {
             it.tools = tools;
             it.prompts = prompts;
             it.instructions = instructions;
@@ -148,18 +148,49 @@ async fn twenty_versions_of_a_real_server_are_told_apart() {
         })
     };
     let house = house([of(&versions[0])]);
+    house.cli(["lock"]).await.ended(0);
     let mut codes = Vec::new();
-    for version in &versions {
+    for version in &versions[1..] {
         house.rewrite(of(version));
-        if !codes.is_empty() {
-            codes.push(house.cli(["verify"]).await.code.unwrap());
-        } else {
-            codes.push(0);
-        }
-        fs::remove_dir_all(house.path("xdg-state")).ok();
+        let code = house.cli(["verify"]).await.code.unwrap();
+        codes.push(format!("{} {code}", version["version"].as_str().unwrap()));
+        // A colleague's machine, on which the new version is accepted.
+        fs::remove_dir_all(house.path("xdg-state")).unwrap();
         house.cli(["lock"]).await.ended(0);
         verify(&house, &[], 0).await;
     }
-    println!("{codes:?}");
     house.stops_clean().await;
+    codes
+}
+
+#[tokio::test]
+async fn the_versions_of_real_servers_are_told_apart() {
+    let all = [
+        verify_history("everything").await,
+        verify_history("context7").await,
+    ];
+    assert_eq!(
+        all[0],
+        [
+            "2025.1.14 10",
+            "2025.3.19 10",
+            "2025.4.8 10",
+            "2025.4.28 0",
+            "2025.5.12 0",
+            "2025.7.1 11",
+            "2025.7.29 11",
+            "2025.8.4 0",
+            "2025.8.18 0",
+            "2025.9.12 11",
+            "2025.9.25 0",
+            "2025.11.25 10",
+            "2025.12.18 0",
+            "2026.1.14 11",
+            "2026.1.26 10",
+            "2026.7.4 11",
+            "2026.8.18 0",
+            "2026.8.31 0",
+        ]
+    );
+    assert_eq!(all[1], ["?"]);
 }

@@ -32,6 +32,8 @@ pub struct Script {
     pub prompts: Vec<FakeItem>,
     pub resources: Vec<FakeItem>,
     pub templates: Vec<FakeItem>,
+    /// Entries of `skills/list`; their files are resources.
+    pub skills: Vec<FakeItem>,
     /// The completions of every argument; those that begin with the typed text are returned.
     pub completions: Vec<String>,
     /// The number of tools per page; all on one page if absent.

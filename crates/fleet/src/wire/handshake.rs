@@ -208,11 +208,14 @@ fn read_capabilities(said: &ServerCapabilities, revision: &str) -> BTreeSet<Capa
     let subscribes = resources.is_some_and(|it| it.subscribe == Some(true));
     // Newer revisions have no such capability: a stream names its URIs.
     let listens = resources.is_some() && Revision::named(revision).is_stateless();
+    let extensions = said.extensions.as_ref();
+    let has_skills = extensions.is_some_and(|it| it.contains_key(jsonrpc::mcp::SKILLS_EXTENSION));
     let all = [
         (said.prompts.is_some(), Capability::Prompts),
         (resources.is_some(), Capability::Resources),
         (subscribes || listens, Capability::Subscribe),
         (said.completions.is_some(), Capability::Completions),
+        (has_skills, Capability::Skills),
     ];
     let said = all.into_iter().filter(|(is_said, _)| *is_said);
     said.map(|(_, capability)| capability).collect()

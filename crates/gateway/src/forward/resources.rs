@@ -78,14 +78,28 @@ impl Forwarder {
         self.authorizer
             .authorize(&asked, context, &mut note)
             .await?;
+        if server.name.is_scripts() {
+            return self.read_saved(uri).await;
+        }
         let params = replaced(params, "uri", json_text(&uri));
         let request = Request::new("resources/read", params);
         let within = context.below(note.trace());
         let answer = self.ask(server, request, &within);
         let result = note.end(answer.await);
         let result = result.map_err(ForwardError::known_by_its_uri)?;
+        self.check_skill_file(server, &uri, &result)?;
         context.note_uris(&server.name, result.as_str());
         Ok(result)
+    }
+}
+
+impl Forwarder {
+    /// Reads a file of the user's own skills.
+    async fn read_saved(&self, uri: String) -> Result<Json, ForwardError> {
+        let saved = self.catalog.saved_scripts();
+        let reading = tokio::task::spawn_blocking(move || saved.skills.read_file(&uri)).await;
+        let read = reading.map_err(|error| ForwardError::internal(error.to_string()))?;
+        read.map_err(ForwardError::params)
     }
 }
 
@@ -137,7 +151,7 @@ impl Forwarder {
     }
 }
 
-fn find_owner<'g>(
+pub(super) fn find_owner<'g>(
     generation: &'g Generation,
     uri: &str,
     context: &CallContext,
@@ -146,7 +160,12 @@ fn find_owner<'g>(
     let shown_by = || owners_of_page(generation, &seen, uri);
     let found = owner::find(&seen, uri, context.uris.as_deref(), shown_by);
     let withheld_by = |server: &KnownServer, uri: &str| {
-        let by = server.withheld.get(&Subject::Resource(uri.to_owned()))?;
+        let mut withheld = server.withheld.iter();
+        let (_, by) = withheld.find(|(subject, _)| match subject {
+            Subject::Resource(held) => held == uri,
+            Subject::Skill(skill) => tool::is_in_skill(skill, uri),
+            _ => false,
+        })?;
         Some(held(format!("resource {}", shown(uri)), &server.name, *by))
     };
     let refused = match &found {

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// The requests that we serve, in any revision.
-const SERVED: [&str; 15] = [
+const SERVED: [&str; 17] = [
     "initialize",
     "ping",
     "server/discover",
@@ -23,6 +23,8 @@ const SERVED: [&str; 15] = [
     "resources/subscribe",
     "resources/unsubscribe",
     "completion/complete",
+    "skills/list",
+    "skills/get",
     "logging/setLevel",
     "subscriptions/listen",
 ];
@@ -111,6 +113,7 @@ fn is_announced(method: &str, announced: impl FnOnce() -> Announced) -> bool {
     match method.split_once('/') {
         Some(("prompts", _)) => announced().prompts,
         Some(("resources", _)) => announced().resources,
+        Some(("skills", _)) => announced().skills,
         Some(("completion", _)) => announced().completions,
         _ => true,
     }
@@ -141,7 +144,12 @@ mod tests {
         let request = |method: &str, params: &str| {
             format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{{params}}}}}"#)
         };
-        for method in ["prompts/list", "resources/read", "completion/complete"] {
+        for method in [
+            "prompts/list",
+            "resources/read",
+            "completion/complete",
+            "skills/get",
+        ] {
             let says = format!("Method not found: {method}. proxy serves ");
             check(&request(method, ""), None);
             check(&request(method, modern), Some((not_found, &says)));
