@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 mod body;
+mod card;
 mod complaints;
 mod connection;
 mod endpoint;

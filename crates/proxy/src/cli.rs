@@ -142,7 +142,7 @@ impl Command {
         match self {
             Self::Init(args) => args.run(global),
             Self::Import(args) => args.run(global),
-            Self::Recipes(args) => Ok(args.run(global)),
+            Self::Recipes(args) => args.run(global),
             Self::Add(args) => args.run(global),
             Self::Apply(args) => args.run(global),
             Self::Remove(args) => args.run(global),

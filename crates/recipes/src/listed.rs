@@ -160,23 +160,13 @@ pub fn read_listed(json: &Value) -> Result<ListedServer, String> {
 }
 
 fn status(json: &Value, raw: &RawServer) -> String {
-    let metas = json
-        .get("_meta")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten();
-    let of_registry = metas
-        .filter_map(|(_, meta)| meta.get("status")?.as_str())
-        .next();
-    let said = of_registry.or(raw.status.as_deref()).unwrap_or("active");
-    let metas = json
-        .get("_meta")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten();
-    let message = metas
-        .filter_map(|(_, meta)| meta.get("statusMessage")?.as_str())
-        .next();
+    let of_registry = |key: &str| {
+        let metas = json.get("_meta").and_then(Value::as_object)?;
+        metas.values().find_map(|meta| meta.get(key)?.as_str())
+    };
+    let said = of_registry("status").or(raw.status.as_deref());
+    let said = said.unwrap_or("active");
+    let message = of_registry("statusMessage");
     line(&message.map_or_else(|| said.to_owned(), |message| format!("{said}: {message}")))
 }
 
@@ -192,11 +182,7 @@ fn line(text: &str) -> String {
 
 /// Escapes a text, so that the configuration fills nothing in.
 fn literal(text: &str) -> String {
-    if text.contains("${") || text.contains("$$") {
-        text.replace('$', "$$")
-    } else {
-        text.to_owned()
-    }
+    text.replace('$', "$$")
 }
 
 /// The parameters and variables of a way, while its texts are read.
@@ -417,98 +403,104 @@ const SOURCES: [(&str, &[&str]); 2] = [
 ];
 
 fn read_package(server: &RawServer, package: &RawPackage) -> Result<ListedWay, String> {
-    let transport = package
-        .transport
-        .as_ref()
-        .and_then(|it| it["type"].as_str());
+    let transport = package.transport.as_ref();
+    let transport = transport.and_then(|it| it["type"].as_str());
     if transport.is_some_and(|it| it != "stdio") {
         return Err(
             "it starts a server for HTTP; start it yourself and add its address".to_owned(),
         );
     }
-    let kind = package.registry_type.as_str();
-    let base = package
-        .registry_base_url
-        .as_deref()
-        .map(|it| it.trim_end_matches('/'));
-    let known = SOURCES.iter().find(|(name, _)| *name == kind);
+    let base = package.registry_base_url.as_deref();
+    let base = base.map(|it| it.trim_end_matches('/'));
+    let known = SOURCES
+        .iter()
+        .find(|(name, _)| *name == package.registry_type);
     if let (Some((_, known)), Some(base)) = (known, base)
         && !known.contains(&base)
     {
         return Err(format!("its package is in another registry, {base}"));
     }
-    let identifier = checked("package", &package.identifier, "@/._-:+")?;
-    let version = package.version.as_deref().filter(|it| !it.is_empty());
-    let version = version
-        .map(|it| checked("version", it, "._-+!"))
-        .transpose()?;
-    let pinned = || {
-        version
-            .filter(|it| *it != "latest")
-            .ok_or("it has no version".to_owned())
-    };
     let mut inputs = Inputs {
         prefix: upper(own_name(&server.name)),
         ..Inputs::default()
     };
     inputs.environment(&package.environment_variables)?;
-    let (kind, command) = match kind {
+    let (kind, named, start) = start_of(package, base, &mut inputs)?;
+    let arguments = inputs.words(&package.package_arguments);
+    let command = start.into_iter().chain(arguments).collect();
+    let mut recipe = recipe(server, kind, StartMethod::Command(command), inputs);
+    recipe.package = Some(named);
+    let image_digest = package.identifier.split_once('@').map(|(_, it)| it);
+    let image_digest = image_digest.filter(|it| it.starts_with("sha256:"));
+    let file_digest = package.file_sha256.as_deref();
+    let file_digest = file_digest.map(|it| format!("sha256:{}", line(it)));
+    Ok(ListedWay {
+        recipe,
+        digest: file_digest.or(image_digest.map(str::to_owned)),
+    })
+}
+
+/// The kind of a package, its name with the version, and the words that start it.
+fn start_of(
+    package: &RawPackage,
+    base: Option<&str>,
+    inputs: &mut Inputs,
+) -> Result<(Distribution, String, Vec<String>), String> {
+    let identifier = checked("package", &package.identifier, "@/._-:+")?;
+    let version = package.version.as_deref().filter(|it| !it.is_empty());
+    let version = version.map(|it| checked("version", it, "._-+!"));
+    let version = version.transpose()?;
+    let pinned = || {
+        let version = version.filter(|it| *it != "latest");
+        version.ok_or("it has no version".to_owned())
+    };
+    let words =
+        |program: &[&str]| -> Vec<String> { program.iter().map(|it| (*it).to_owned()).collect() };
+    let named = version.map_or(identifier.to_owned(), |it| format!("{identifier} {it}"));
+    let (kind, words) = match package.registry_type.as_str() {
         "npm" => {
-            let mut words = vec!["npx".to_owned(), "-y".to_owned()];
-            let own = inputs.words(&package.runtime_arguments);
-            words.extend(
-                own.into_iter()
-                    .filter(|it| !["-y", "--yes"].contains(&it.as_str())),
-            );
-            words.push(format!("{identifier}@{}", pinned()?));
-            (Distribution::Npm, words)
+            let own = inputs.words(&package.runtime_arguments).into_iter();
+            let own = own.filter(|it| !["-y", "--yes"].contains(&it.as_str()));
+            let word = format!("{identifier}@{}", pinned()?);
+            let all = words(&["npx", "-y"]).into_iter().chain(own).chain([word]);
+            (Distribution::Npm, all.collect())
         }
         "pypi" => {
-            let mut words = vec!["uvx".to_owned()];
-            words.extend(inputs.words(&package.runtime_arguments));
-            words.push(format!("{identifier}@{}", pinned()?));
-            (Distribution::PyPi, words)
+            let own = inputs.words(&package.runtime_arguments);
+            let word = format!("{identifier}@{}", pinned()?);
+            let all = words(&["uvx"]).into_iter().chain(own).chain([word]);
+            (Distribution::PyPi, all.collect())
         }
         "oci" => {
-            let host = base
-                .and_then(|it| it.strip_prefix("https://"))
-                .filter(|it| *it != "docker.io");
-            let mut image = identifier.to_owned();
-            if let Some(host) = host.filter(|host| !image.starts_with(&format!("{host}/"))) {
-                image = format!("{}/{image}", checked("image", host, ".:-")?);
-            }
-            let last = image.rsplit('/').next().unwrap_or_default();
-            if !last.contains([':', '@']) {
+            let mut image = in_host(identifier, base)?;
+            if !image
+                .rsplit('/')
+                .next()
+                .unwrap_or_default()
+                .contains([':', '@'])
+            {
                 image = format!("{image}:{}", pinned()?);
             }
-            let mut words: Vec<String> =
-                ["docker", "run", "-i", "--rm"].map(str::to_owned).to_vec();
-            words.extend(inputs.docker_words(&package.runtime_arguments, &image));
-            words.push(image);
-            (Distribution::Docker, words)
+            let own = inputs.docker_words(&package.runtime_arguments, &image);
+            let all = words(&["docker", "run", "-i", "--rm"]).into_iter();
+            (
+                Distribution::Docker,
+                all.chain(own).chain([image]).collect(),
+            )
         }
         "" => return Err("it has no kind".to_owned()),
         _ => return Err("packages of this kind are not supported".to_owned()),
     };
-    let arguments = inputs.words(&package.package_arguments);
-    let command = command.into_iter().chain(arguments).collect();
-    let named = version.map(|it| format!("{identifier} {it}"));
-    let named = named.unwrap_or_else(|| identifier.to_owned());
-    let mut recipe = recipe(server, kind, StartMethod::Command(command), inputs);
-    recipe.package = Some(named);
-    let image_digest = package
-        .identifier
-        .split_once('@')
-        .map(|(_, it)| it.to_owned());
-    let image_digest = image_digest.filter(|it| it.starts_with("sha256:"));
-    let file_digest = package
-        .file_sha256
-        .as_deref()
-        .map(|it| format!("sha256:{}", line(it)));
-    Ok(ListedWay {
-        recipe,
-        digest: file_digest.or(image_digest),
-    })
+    Ok((kind, named, words))
+}
+
+/// The image with the host of its registry, if that is another than Docker's.
+fn in_host(image: &str, base: Option<&str>) -> Result<String, String> {
+    let host = base.and_then(|it| it.strip_prefix("https://"));
+    match host.filter(|it| *it != "docker.io" && !image.starts_with(&format!("{it}/"))) {
+        Some(host) => Ok(format!("{}/{image}", checked("host", host, ".:-")?)),
+        None => Ok(image.to_owned()),
+    }
 }
 
 /// Refuses a text that is no plain word: an option, or a place outside of a registry.
@@ -531,7 +523,11 @@ fn read_remote(server: &RawServer, remote: &RawRemote) -> Result<ListedWay, Stri
         prefix: upper(own_name(&server.name)),
         ..Inputs::default()
     };
-    if !remote.url.starts_with("https://") {
+    let is_here = ["http://localhost", "http://127.0.0.1"].iter().any(|it| {
+        let rest = remote.url.strip_prefix(it);
+        rest.is_some_and(|rest| rest.starts_with([':', '/']))
+    });
+    if !remote.url.starts_with("https://") && !is_here {
         return Err("its address has no https".to_owned());
     }
     let url = inputs.filled(&remote.url, &remote.variables);

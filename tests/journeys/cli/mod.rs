@@ -1,5 +1,6 @@
 //! The command line and its configuration.
 
+mod cards;
 mod config_mistakes;
 mod demo;
 mod doctor;
@@ -9,6 +10,7 @@ mod lock;
 mod moving_in;
 mod newcomers;
 mod plugin;
+mod registry;
 mod reindex;
 mod shell;
 mod verbs;

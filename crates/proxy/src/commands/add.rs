@@ -8,7 +8,7 @@ use clap_complete::ArgValueCompleter;
 use config::{Environment, edit::NewServer};
 use dialoguer::{Input, Password};
 use gateway::{Gateway, policy::ClientPolicy};
-use recipes::RequiredValue;
+use recipes::{Recipe, RequiredValue};
 use registry::Query;
 use setup::{
     add::{self, AddArguments, AddError, read_env},
@@ -16,6 +16,9 @@ use setup::{
     known::Answers,
 };
 use tool::ServerName;
+
+mod cards;
+mod listed;
 
 use super::{edit, reindex};
 use crate::{
@@ -30,15 +33,18 @@ const EXAMPLES: &str = "\
 Examples:
   proxy add memory                                           from a recipe; `proxy recipes` lists them
   proxy add filesystem ~/projects                            with the value that the recipe needs
+  proxy add registry:io.github.upstash/context7              from a registry; `proxy recipes --registry`
   proxy add notes -- npx -y notes-mcp --folder ~/notes
   proxy add issues --env ISSUES_TOKEN -- uvx issues-mcp      with a token from the environment
+  proxy add https://docs.example.com                         by the card of the host
   proxy add docs https://docs.example.com/mcp --header 'Authorization: Bearer ${DOCS_TOKEN}'";
 
 /// Add a server to the configuration, and ask it for its tools
 #[derive(Debug, Default, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct AddArgs {
-    /// Name: lower-case letters, digits and `-` [default: derived from the command or address]
+    /// Name: lower-case letters, digits and `-` [default: derived from the command or address]; or
+    /// `registry:NAME`, `registry:NAME@VERSION`
     #[arg(add = ArgValueCompleter::new(complete_recipes))]
     name: Option<String>,
     /// Address of a remote server; or, for a recipe, the value that it needs
@@ -56,6 +62,20 @@ pub(crate) struct AddArgs {
     /// Name for a server that is added by its recipe
     #[arg(long = "as", value_name = "NAME")]
     alias: Option<String>,
+    #[arg(long, value_name = "URL|FILE")]
+    #[arg(
+        help = "Registry of `registry:NAME`: an address with the API v0.1, or a file [default: the official one] [env: PROXY_REGISTRY]"
+    )]
+    from: Option<String>,
+    /// How to start or reach a server of a registry: npm, pypi, docker or remote [default: the first]
+    #[arg(long, value_name = "KIND")]
+    via: Option<String>,
+    /// Server of a host that names several: `NAME` of its card
+    #[arg(long, value_name = "NAME")]
+    card: Option<String>,
+    /// Add a server of a registry or of another host without asking
+    #[arg(long, short)]
+    yes: bool,
     /// Header for the address; `${VAR}` in it is replaced at each start
     #[arg(long, short = 'H', value_name = "NAME: VALUE")]
     header: Vec<String>,
@@ -140,9 +160,17 @@ fn prepare(given: AddArgs) -> anyhow::Result<Result<Prepared, String>> {
         headers: given.header.clone(),
         cwd: given.cwd.clone(),
     };
-    let prepared = match wanted.name_alone() {
-        Some(name) => by_recipe(name, &given)?,
-        None => read(&wanted, &given).map_err(|error| error.to_string()),
+    let listed = given
+        .name
+        .as_deref()
+        .and_then(|it| it.strip_prefix("registry:"));
+    let prepared = match (listed, wanted.name_alone()) {
+        (Some(name), _) => listed::prepare(name, &given)?,
+        (None, Some(name)) => by_recipe(name, &given)?,
+        (None, None) => match cards::prepare(&wanted, &given)? {
+            Some(prepared) => prepared,
+            None => read(&wanted, &given).map_err(|error| error.to_string()),
+        },
     };
     Ok(prepared.map(|(name, mut server, remarks)| {
         server.category = given.category.or(server.category);
@@ -171,8 +199,20 @@ fn by_recipe(name: &str, given: &AddArgs) -> anyhow::Result<Result<Prepared, Str
     let Some(recipe) = recipes::find(name) else {
         return Ok(Err(add::no_start(name, given.url.as_deref()).to_string()));
     };
+    let values = given.set.iter().chain(&given.url);
+    by_answers(name, (recipe, recipe.name()), values, given)
+}
+
+/// Returns the server of a recipe, with its proposed name; values that it needs are asked for. `name` is
+/// what was typed.
+fn by_answers<'v>(
+    name: &str,
+    (recipe, proposed): (&'static Recipe, &str),
+    values: impl Iterator<Item = &'v String>,
+    given: &AddArgs,
+) -> anyhow::Result<Result<Prepared, String>> {
     let mut answers = Answers::new(recipe);
-    for value in given.set.iter().chain(&given.url) {
+    for value in values {
         if let Err(error) = answers.set(value) {
             return Ok(Err(error.to_string()));
         }
@@ -188,13 +228,19 @@ fn by_recipe(name: &str, given: &AddArgs) -> anyhow::Result<Result<Prepared, Str
     for question in &questions {
         answers.answer(question, &ask_person(question)?);
     }
-    let chosen = given.alias.as_deref().unwrap_or(recipe.name());
+    let chosen = given.alias.as_deref().unwrap_or(proposed);
     let name = match add::read_name(chosen) {
         Ok(name) => name,
         Err(error) => return Ok(Err(error.to_string())),
     };
     let mut server = answers.server();
     server.cwd.clone_from(&given.cwd);
+    match add::read_headers(&given.header) {
+        Ok(headers) if server.url.is_some() => server.headers.extend(headers),
+        Ok(headers) if headers.is_empty() => {}
+        Ok(_) => return Ok(Err(AddError::Headers.to_string())),
+        Err(error) => return Ok(Err(error.to_string())),
+    }
     Ok(Ok((name, server, answers.remarks())))
 }
 

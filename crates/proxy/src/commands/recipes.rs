@@ -1,4 +1,4 @@
-//! `proxy recipes`: the servers that have a built-in recipe.
+//! `proxy recipes`: the servers that have a built-in recipe, or those of a registry.
 
 use std::collections::BTreeMap;
 
@@ -20,6 +20,7 @@ Examples:
   proxy recipes
   proxy recipes browser screenshot
   proxy recipes github
+  proxy recipes --registry weather
   proxy recipes --json | jq '.[].name'";
 
 /// List and search servers with built-in settings
@@ -32,11 +33,22 @@ pub(crate) struct RecipesArgs {
     /// Words to search for, or the name of a recipe [default: list all]
     #[arg(value_name = "WORDS|NAME")]
     words: Vec<String>,
+    /// Search a registry of MCP instead of the built-in settings
+    #[arg(long)]
+    registry: bool,
+    #[arg(long, value_name = "URL|FILE", requires = "registry")]
+    #[arg(
+        help = "The registry: an address with the API v0.1, or a file [default: the official one] [env: PROXY_REGISTRY]"
+    )]
+    from: Option<String>,
 }
 
 impl RecipesArgs {
-    pub(crate) fn run(self, global: &Global) -> Exit {
-        print_recipes(global, &self.words)
+    pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
+        if self.registry {
+            return listed::search(global, &self.words.join(" "), self.from.as_deref());
+        }
+        Ok(print_recipes(global, &self.words))
     }
 }
 
@@ -328,5 +340,6 @@ fn way_json(way: &StartMethod) -> Value {
     }
 }
 
+pub(super) mod listed;
 #[cfg(test)]
 mod tests;
