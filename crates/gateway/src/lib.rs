@@ -12,6 +12,7 @@ mod built_in;
 mod call_context;
 mod caller;
 mod catalog;
+mod client_tasks;
 pub mod clients;
 mod current_settings;
 mod definitions;

@@ -20,6 +20,7 @@ mod scripts;
 mod secrets;
 mod sessions;
 mod skills;
+mod tasks;
 mod three_tools;
 mod traces;
 mod trust;

@@ -51,6 +51,13 @@ pub(super) fn answer(
         shown.map(|it| it.definition.clone()).collect::<Value>()
     };
     let method = request.method.as_str();
+    if let Some(task) = script
+        .task
+        .as_ref()
+        .filter(|_| method.starts_with("tasks/"))
+    {
+        return task.answer(method, &request.params, request.is_modern());
+    }
     match method {
         "prompts/list" if !script.prompts.is_empty() => {
             Ok(json!({ "prompts": list(&script.prompts) }))

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fmt, future::ready, sync::atomic::Ordering};
 
 use jsonrpc::Closed;
-use jsonrpc::mcp::{HEADER_MISMATCH, Revision, Transport, meta};
+use jsonrpc::mcp::{HEADER_MISMATCH, Revision, TASKS_EXTENSION, Transport, meta};
 use rmcp::{
     ClientHandler, ErrorData, Peer, RoleClient,
     model::{
@@ -230,7 +230,8 @@ pub(crate) struct Ourselves {
 
 /// Returns all capabilities that can be passed on to a client.
 fn capabilities() -> Value {
-    json!({"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}, "context": {}}})
+    json!({"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}, "context": {}},
+        "extensions": {TASKS_EXTENSION: {}}})
 }
 
 fn typed_capabilities(roots: &Roots) -> ClientCapabilities {
@@ -338,10 +339,18 @@ impl OwnMeta {
 /// Returns the capabilities of the calling client as JSON text.
 pub(super) fn mirrored_capabilities(request: &Request) -> String {
     let asks = request.asks.as_ref();
-    asks.map_or_else(
+    let said = asks.map_or_else(
         || "{}".to_owned(),
         |asks| asks.capabilities().as_str().to_owned(),
-    )
+    );
+    let takes_tasks = request.method == "tools/call" || request.method.starts_with("tasks/");
+    if !takes_tasks || said.contains(TASKS_EXTENSION) {
+        return said;
+    }
+    // Tasks of a server are followed here, whatever its client knows.
+    let mut all: Value = serde_json::from_str(&said).unwrap_or_default();
+    all["extensions"][TASKS_EXTENSION] = json!({});
+    all.to_string()
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! Servers that ask in rounds (from 2026-07-28 on): a result asks for input, the client is asked,
 //! and the request is sent again with the answers, until the result is final.
 
+use std::sync::Arc;
+
 use fleet::{Asks as _, CallError, ClientAnswer, QuestionKind, Request, ServerQuestion, Servers};
 use jsonrpc::mcp::ADDRESSES_FIRST;
 use jsonrpc::{Fields, Json, text_of};
@@ -8,6 +10,7 @@ use serde_json::{Value, value::RawValue};
 use tokio_util::sync::CancellationToken;
 use tool::ServerName;
 
+use super::server_tasks::{ServerTask, follow};
 use crate::elicitation::ServerAsker;
 
 /// The most rounds of one call, so that no server asks without end.
@@ -34,13 +37,15 @@ impl From<CallError> for RoundError {
 }
 
 /// Sends a request to a server, and again with the input that the server asks for. Each round has
-/// the timeout of the request; the time in which a person is asked does not count.
+/// the timeout of the request; the time in which a person is asked does not count. A task that answers
+/// the request is followed, after `on_task`.
 pub(crate) async fn request_in_rounds(
-    servers: &dyn Servers,
+    servers: &Arc<dyn Servers>,
     server: &ServerName,
     mut request: Request,
     asker: Option<&ServerAsker>,
     cancel: &CancellationToken,
+    on_task: &(dyn Fn(&ServerTask) + Sync),
 ) -> Result<Json, RoundError> {
     for _ in 0..ROUNDS_MAX {
         let result = match servers.call(server, &request, cancel).await {
@@ -50,6 +55,11 @@ pub(crate) async fn request_in_rounds(
             }
             Ok(result) => result,
         };
+        let is_asked_for = request.param("task").is_some();
+        if let Some(task) = ServerTask::of_answer(&result, is_asked_for) {
+            on_task(&task);
+            return follow(servers, server, &request, task, asker, cancel).await;
+        }
         let Some(wanted) = RequestedInput::read(&result) else {
             return Ok(result);
         };
@@ -91,7 +101,7 @@ async fn visit_addresses(error: CallError, asker: Option<&ServerAsker>) -> Resul
 }
 
 /// The questions in a result that asks for input.
-struct RequestedInput {
+pub(super) struct RequestedInput {
     questions: Vec<(String, String, Json)>,
     /// The state as it came: it is sent back unchanged.
     state: Option<Json>,
@@ -109,6 +119,28 @@ impl RequestedInput {
         if kind != INPUT_REQUIRED {
             return None;
         }
+        Some(Self::of_fields(&fields))
+    }
+
+    /// Reads the state of a task that asks for input.
+    pub(super) fn of_task(state: &Json) -> Option<Self> {
+        Some(Self::of_fields(&Fields::of(state.as_str())?))
+    }
+
+    /// Removes questions that were answered before.
+    pub(super) fn without(&mut self, answered: &[String]) {
+        self.questions.retain(|(key, ..)| !answered.contains(key));
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.questions.is_empty()
+    }
+
+    pub(super) fn keys(&self) -> impl Iterator<Item = String> {
+        self.questions.iter().map(|(key, ..)| key.clone())
+    }
+
+    fn of_fields(fields: &Fields<'_>) -> Self {
         let json = |text: &str| jsonrpc::json(text.to_owned()).ok();
         let requests = fields
             .filled("inputRequests")
@@ -121,10 +153,10 @@ impl RequestedInput {
             let params = get("params").map_or("{}", |params| params.get());
             Some((key.into_owned(), method.into_owned(), json(params)?))
         };
-        Some(Self {
+        Self {
             questions: requests.into_iter().filter_map(question).collect(),
             state: fields.filled("requestState").and_then(|it| json(it.get())),
-        })
+        }
     }
 
     /// Reads the addresses to visit from the data of an error.
@@ -145,7 +177,7 @@ impl RequestedInput {
 
     /// The answers of the client by the names of the questions; the error says what cannot be
     /// provided.
-    async fn ask(&self, asker: Option<&ServerAsker>) -> Result<Json, String> {
+    pub(super) async fn ask(&self, asker: Option<&ServerAsker>) -> Result<Json, String> {
         if self.questions.len() > QUESTIONS_MAX {
             return Err(format!(
                 "it asked for more than {QUESTIONS_MAX} things at once"

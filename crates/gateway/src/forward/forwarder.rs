@@ -58,11 +58,12 @@ impl Forwarder {
         let (name, cancel) = (&server.name, &context.cancel);
         let refuse = |error| ForwardError::Call(Box::new(error));
         let asking = request_in_rounds(
-            &*self.catalog.servers,
+            &self.catalog.servers,
             name,
             request,
             asker.as_deref(),
             cancel,
+            &|_| {},
         );
         asking.await.map_err(|error| match error {
             RoundError::Call(error) => refuse(error),

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// The requests that we serve, in any revision.
-const SERVED: [&str; 17] = [
+const SERVED: [&str; 20] = [
     "initialize",
     "ping",
     "server/discover",
@@ -25,9 +25,15 @@ const SERVED: [&str; 17] = [
     "completion/complete",
     "skills/list",
     "skills/get",
+    "tasks/get",
+    "tasks/update",
+    "tasks/cancel",
     "logging/setLevel",
     "subscriptions/listen",
 ];
+
+/// Of those, the ones that only revisions from 2026-07-28 on have.
+const NEW_IN_STATELESS: [&str; 3] = ["tasks/get", "tasks/update", "tasks/cancel"];
 
 /// Of those, the ones that revisions from 2026-07-28 on do not have.
 const GONE_IN_STATELESS: [&str; 5] = [
@@ -49,7 +55,9 @@ pub(super) fn is_answered_in_a_task(method: &str) -> bool {
         "resources/subscribe",
         "resources/unsubscribe",
     ];
-    OTHERS.contains(&method) || Method::parse(method).is_some()
+    OTHERS.contains(&method)
+        || NEW_IN_STATELESS.contains(&method)
+        || Method::parse(method).is_some()
 }
 
 /// Returns true if the revisions from 2026-07-28 on have dropped this method.
@@ -61,7 +69,13 @@ pub fn is_gone_in_stateless(method: &str) -> bool {
 pub fn explain_not_served(method: &str, is_stateless: bool) -> String {
     let served = SERVED.into_iter();
     let served: Vec<&str> = served
-        .filter(|it| !is_stateless || !is_gone_in_stateless(it))
+        .filter(|it| {
+            if is_stateless {
+                !is_gone_in_stateless(it)
+            } else {
+                !NEW_IN_STATELESS.contains(it)
+            }
+        })
         .collect();
     let method = printable::one_line_of(method, METHOD_CHARS_MAX);
     let served = served.join(", ");
@@ -89,6 +103,7 @@ impl<'m> Unserved<'m> {
         let revision = meta.and_then(meta::revision);
         let is_stateless = revision.is_some_and(|it| it.is_stateless());
         let is_served = SERVED.contains(&method)
+            && (is_stateless || !NEW_IN_STATELESS.contains(&method))
             && (!is_stateless || !is_gone_in_stateless(method) && is_announced(method, announced));
         if !is_served {
             return Some(Self {
@@ -154,7 +169,7 @@ mod tests {
             check(&request(method, ""), None);
             check(&request(method, modern), Some((not_found, &says)));
         }
-        for method in ["sampling/createMessage", "tasks/list"] {
+        for method in ["sampling/createMessage", "tasks/list", "tasks/get"] {
             let says = format!("Method not found: {method}. proxy serves ");
             check(&request(method, ""), Some((not_found, &says)));
         }
