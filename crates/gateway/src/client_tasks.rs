@@ -14,11 +14,11 @@ use std::{
 
 use dashmap::DashMap;
 use files::{clock, write_durable};
-use fleet::Request;
+use fleet::{Request, Servers};
 use futures::{FutureExt as _, future::BoxFuture};
 use jsonrpc::{Fields, Json};
 use parking_lot::Mutex;
-use results::{Budget, Origin};
+use results::{Budget, Origin, ResultStore};
 use serde::{Deserialize, Serialize};
 use serde_json::{json, value::RawValue};
 use tokio::{
@@ -34,12 +34,11 @@ use crate::{
     call_context::CallContext,
     dispatcher::outcome::CallOutcome,
     elicitation::{
-        input_rounds::RoundError,
         parked_calls::{Round, RoundCall, WriteLine},
+        requested_input::RoundError,
         server_tasks::{HeldTask, follow},
     },
     forward::{ForwardError, Params, text},
-    gateway::Gateway,
 };
 
 /// The time after which a call becomes a task.
@@ -230,6 +229,8 @@ impl RunningTask {
 /// The tasks of all clients.
 pub(crate) struct ClientTasks {
     folder: PathBuf,
+    servers: Arc<dyn Servers>,
+    results: ResultStore,
     running: DashMap<String, Arc<RunningTask>>,
 }
 
@@ -242,9 +243,11 @@ impl std::fmt::Debug for ClientTasks {
 }
 
 impl ClientTasks {
-    pub(crate) fn open(state_dir: &Path) -> Self {
+    pub(crate) fn open(state_dir: &Path, servers: Arc<dyn Servers>, results: ResultStore) -> Self {
         Self {
             folder: state_dir.join("tasks"),
+            servers,
+            results,
             running: DashMap::new(),
         }
     }
@@ -367,7 +370,6 @@ impl ClientTasks {
     pub(crate) async fn answer(
         self: &Arc<Self>,
         (method, params, responses): (TaskMethod, &Params, Option<&str>),
-        gateway: &Arc<Gateway>,
         context: &CallContext,
     ) -> Result<Json, ForwardError> {
         let id = text(params, "taskId")?;
@@ -382,7 +384,7 @@ impl ClientTasks {
                         _ => acknowledged(),
                     });
                 }
-                record => self.go_on(record, gateway, context).await,
+                record => self.go_on(record, context).await,
             },
         };
         match method {
@@ -429,7 +431,6 @@ impl ClientTasks {
     async fn go_on(
         self: &Arc<Self>,
         mut record: TaskRecord,
-        gateway: &Arc<Gateway>,
         context: &CallContext,
     ) -> Arc<RunningTask> {
         record.status = TaskStatus::Working;
@@ -443,9 +444,9 @@ impl ClientTasks {
             return task;
         };
         let (tasks, running) = (Arc::clone(self), Arc::clone(&task));
-        let (gateway, context) = (Arc::clone(gateway), context.clone());
+        let context = context.clone();
         let job = tokio::spawn(async move {
-            match fetch(&held, &gateway, &context).await {
+            match tasks.fetch(&held, &context).await {
                 Ok(result) => running
                     .record
                     .lock()
@@ -459,43 +460,41 @@ impl ClientTasks {
     }
 }
 
-/// Follows the task of a server for a call of an earlier process, and fits its result.
-async fn fetch(
-    held: &HeldTask,
-    gateway: &Arc<Gateway>,
-    context: &CallContext,
-) -> Result<Box<RawValue>, String> {
-    let server = held
-        .server
-        .parse()
-        .map_err(|_| "its server has no name".to_owned())?;
-    let request = Request {
-        client: context.client.clone(),
-        ..Request::new("tools/call", Vec::new())
-    };
-    let task = held.task.clone().afresh();
-    let cancel = CancellationToken::new();
-    let followed = follow(&gateway.servers, &server, &request, task, None, &cancel).await;
-    let result = followed.map_err(|error| match error {
-        RoundError::Call(error) => format!("{error}; the call may have run"),
-        RoundError::Unanswered(why) => why,
-    })?;
-    let called = CallOutcome::Server {
-        result,
-        budget: Budget::new(held.max_tokens),
-        origin: Origin {
+impl ClientTasks {
+    /// Follows the task of a server for a call of an earlier process, and fits its result.
+    async fn fetch(&self, held: &HeldTask, context: &CallContext) -> Result<Box<RawValue>, String> {
+        let server = held
+            .server
+            .parse()
+            .map_err(|_| "its server has no name".to_owned())?;
+        let request = Request {
             client: context.client.clone(),
-            tool: held.tool.clone(),
-            reads_on: context.policy.sees_ours(),
-        },
-        note: None,
-        record: None,
-    };
-    let reply = called.reply(&gateway.results).await;
-    let line = reply.line("0", true).concat();
-    let text = String::from_utf8(line).map_err(|error| error.to_string())?;
-    let result = Fields::of(&text).and_then(|it| it.get("result").map(ToOwned::to_owned));
-    result.ok_or_else(|| "its result could not be read".to_owned())
+            ..Request::new("tools/call", Vec::new())
+        };
+        let task = held.task.clone().afresh();
+        let cancel = CancellationToken::new();
+        let followed = follow(&self.servers, &server, &request, task, None, &cancel).await;
+        let result = followed.map_err(|error| match error {
+            RoundError::Call(error) => format!("{error}; the call may have run"),
+            RoundError::Unanswered(why) => why,
+        })?;
+        let called = CallOutcome::Server {
+            result,
+            budget: Budget::new(held.max_tokens),
+            origin: Origin {
+                client: context.client.clone(),
+                tool: held.tool.clone(),
+                reads_on: context.policy.sees_ours(),
+            },
+            note: None,
+            record: None,
+        };
+        let reply = called.reply(&self.results).await;
+        let line = reply.line("0", true).concat();
+        let text = String::from_utf8(line).map_err(|error| error.to_string())?;
+        let result = Fields::of(&text).and_then(|it| it.get("result").map(ToOwned::to_owned));
+        result.ok_or_else(|| "its result could not be read".to_owned())
+    }
 }
 
 fn acknowledged() -> Json {

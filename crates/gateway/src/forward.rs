@@ -11,6 +11,7 @@ mod forwarder;
 mod ledger;
 mod matching;
 mod owner;
+mod owner_for_client;
 mod page;
 mod prompt_names;
 mod prompts;
@@ -90,7 +91,10 @@ impl Forwarder {
             Method::ListResources => (resources::list(&seen, context, params)?, OF_LIST),
             Method::ListTemplates => (resources::list_templates(&seen, context, params)?, OF_LIST),
             Method::ListSkills => (skills::list(&seen, context, params)?, OF_LIST),
-            Method::GetSkill => (self.get_skill(&generation, params, context).await?, OF_LIST),
+            Method::GetSkill => (
+                skills::get_skill(self, &generation, params, context).await?,
+                OF_LIST,
+            ),
             Method::GetPrompt => (self.get_prompt(&seen, params, context).await?, OF_OTHER),
             Method::ReadResource => {
                 let uri = request::text(params, "uri")?;

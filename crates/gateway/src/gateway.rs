@@ -116,7 +116,11 @@ impl Gateway {
             turns: ScriptTurns::default(),
         });
         let built_in = built_in_tools(&catalog, &forwarder, &results, Arc::clone(&run_script));
-        let client_tasks = Arc::new(ClientTasks::open(&catalog.settings().state_dir));
+        let client_tasks = ClientTasks::open(
+            &catalog.settings().state_dir,
+            Arc::clone(&servers),
+            results.clone(),
+        );
         let dispatcher = Dispatcher::new(
             Arc::clone(&catalog),
             Arc::clone(&authorizer),
@@ -134,7 +138,7 @@ impl Gateway {
             clients: ConnectedClients::default(),
             ledgers: Ledgers::default(),
             parked: Arc::default(),
-            client_tasks,
+            client_tasks: Arc::new(client_tasks),
             recorder,
             traces,
             scrapes: Scrapes::begin(),

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tool::{ServerName, Tool};
 
-use super::input_rounds::{RequestedInput, RoundError};
+use super::requested_input::{RequestedInput, RoundError};
 use crate::elicitation::ServerAsker;
 
 /// The time between two looks at a task whose server proposes none, and the bounds of a proposed one.

@@ -8,10 +8,8 @@ use registry::{Generation, KnownServer};
 
 use super::error::ForwardError;
 use crate::{
-    authorize::Authorizer,
-    call_context::CallContext,
-    catalog::Catalog,
-    elicitation::input_rounds::{RoundError, request_in_rounds},
+    authorize::Authorizer, call_context::CallContext, catalog::Catalog,
+    elicitation::input_rounds::request_in_rounds, elicitation::requested_input::RoundError,
     error::ToolError,
 };
 

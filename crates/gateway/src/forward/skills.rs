@@ -13,9 +13,9 @@ use tool::{Capability, Digest, ItemKind, OfferItem, ServerName};
 use super::{
     error::{ForwardError, shown},
     forwarder::Forwarder,
+    owner_for_client::find_owner,
     page,
     request::{Params, json_text, replaced, text},
-    resources::find_owner,
     seen::seen,
     server_uri,
 };
@@ -68,78 +68,76 @@ fn with_server(server: &ServerName, entry: &str) -> String {
     }
 }
 
-impl Forwarder {
-    /// Returns the entry of one skill: the listed one, else that of its server, which need not list
-    /// all. Its URIs have the form in which it was asked for.
-    pub(super) async fn get_skill(
-        &self,
-        generation: &Generation,
-        params: &Params,
-        context: &CallContext,
-    ) -> Result<Json, ForwardError> {
-        let asked = text(params, "uri")?;
-        let unknown = |_| ForwardError::params(format!("No skill is served at {}", shown(&asked)));
-        let owner = find_owner(generation, &asked, context).map_err(|error| match error {
-            held @ ForwardError::Own { code, .. } if code != ForwardError::NOT_FOUND => held,
-            error => unknown(error),
-        })?;
-        let (server, uri) = (owner.server, owner.uri.as_str());
-        let in_form = |entry: &str| {
-            if uri == asked {
-                entry.to_owned()
-            } else {
-                with_server(&server.name, entry)
-            }
-        };
-        let entry = match server.offer.skills.iter().find(|it| it.id() == uri) {
-            Some(listed) => in_form(listed.json()),
-            None if server.offer.has(Capability::Skills) && !server.holds_new => {
-                let answer = self.ask_for_skill(server, uri, params, context).await?;
-                let entry = Fields::of(answer.as_str()).and_then(|it| it.get("skill"));
-                let entry = entry.map(|it| in_form(it.get()));
-                entry
-                    .ok_or_else(|| ForwardError::internal("the server answered without a skill"))?
-            }
-            None => return Err(unknown(ForwardError::params(""))),
-        };
-        Ok(Json::of_built(format!(r#"{{"skill":{entry}}}"#)))
-    }
+/// Returns the entry of one skill: the listed one, else that of its server, which need not list
+/// all. Its URIs have the form in which it was asked for.
+pub(super) async fn get_skill(
+    forwarder: &Forwarder,
+    generation: &Generation,
+    params: &Params,
+    context: &CallContext,
+) -> Result<Json, ForwardError> {
+    let asked = text(params, "uri")?;
+    let unknown = |_| ForwardError::params(format!("No skill is served at {}", shown(&asked)));
+    let owner = find_owner(generation, &asked, context).map_err(|error| match error {
+        held @ ForwardError::Own { code, .. } if code != ForwardError::NOT_FOUND => held,
+        error => unknown(error),
+    })?;
+    let (server, uri) = (owner.server, owner.uri.as_str());
+    let in_form = |entry: &str| {
+        if uri == asked {
+            entry.to_owned()
+        } else {
+            with_server(&server.name, entry)
+        }
+    };
+    let entry = match server.offer.skills.iter().find(|it| it.id() == uri) {
+        Some(listed) => in_form(listed.json()),
+        None if server.offer.has(Capability::Skills) && !server.holds_new => {
+            let answer = ask_for_skill(forwarder, server, uri, params, context).await?;
+            let entry = Fields::of(answer.as_str()).and_then(|it| it.get("skill"));
+            let entry = entry.map(|it| in_form(it.get()));
+            entry.ok_or_else(|| ForwardError::internal("the server answered without a skill"))?
+        }
+        None => return Err(unknown(ForwardError::params(""))),
+    };
+    Ok(Json::of_built(format!(r#"{{"skill":{entry}}}"#)))
+}
 
-    async fn ask_for_skill(
-        &self,
-        server: &KnownServer,
-        uri: &str,
-        params: &Params,
-        context: &CallContext,
-    ) -> Result<Json, ForwardError> {
-        let asked = AuthorizationRequest::resource(server, uri);
-        let mut note = self.authorizer.begin_note("resource", context);
-        self.authorizer
-            .authorize(&asked, context, &mut note)
-            .await?;
-        let request = Request::new("skills/get", replaced(params, "uri", json_text(uri)));
-        let within = context.below(note.trace());
-        let answer = self.ask(server, request, &within);
-        note.end(answer.await)
-    }
+async fn ask_for_skill(
+    forwarder: &Forwarder,
+    server: &KnownServer,
+    uri: &str,
+    params: &Params,
+    context: &CallContext,
+) -> Result<Json, ForwardError> {
+    let asked = AuthorizationRequest::resource(server, uri);
+    let mut note = forwarder.authorizer.begin_note("resource", context);
+    forwarder
+        .authorizer
+        .authorize(&asked, context, &mut note)
+        .await?;
+    let request = Request::new("skills/get", replaced(params, "uri", json_text(uri)));
+    let within = context.below(note.trace());
+    let answer = forwarder.ask(server, request, &within);
+    note.end(answer.await)
+}
 
-    /// Refuses content of a skill that is not the listed one, and asks its server again.
-    pub(super) fn check_skill_file(
-        &self,
-        server: &KnownServer,
-        uri: &str,
-        result: &Json,
-    ) -> Result<(), ForwardError> {
-        let Err(why) = check_file(server, uri, result.as_str()) else {
-            return Ok(());
-        };
-        let (catalog, name) = (self.catalog.clone(), server.name.clone());
-        tokio::spawn(async move { survey::survey_now(&catalog, &name).await });
-        Err(ForwardError::internal(format!(
-            "{} {why}: it is not shown. Its server is asked for its skills again; list them, then read it",
-            shown(uri)
-        )))
-    }
+/// Refuses content of a skill that is not the listed one, and asks its server again.
+pub(super) fn check_skill_file(
+    forwarder: &Forwarder,
+    server: &KnownServer,
+    uri: &str,
+    result: &Json,
+) -> Result<(), ForwardError> {
+    let Err(why) = check_file(server, uri, result.as_str()) else {
+        return Ok(());
+    };
+    let (catalog, name) = (forwarder.catalog.clone(), server.name.clone());
+    tokio::spawn(async move { survey::survey_now(&catalog, &name).await });
+    Err(ForwardError::internal(format!(
+        "{} {why}: it is not shown. Its server is asked for its skills again; list them, then read it",
+        shown(uri)
+    )))
 }
 
 /// Compares a read file with the entries of all skills that contain it.

@@ -313,12 +313,7 @@ impl Calls {
             },
             Wants::Task(method, params, responses) => {
                 let asked = (method, &params, responses.as_ref().map(Json::as_str));
-                match self
-                    .gateway
-                    .client_tasks
-                    .answer(asked, &self.gateway, &context)
-                    .await
-                {
+                match self.gateway.client_tasks.answer(asked, &context).await {
                     Ok(answer) => frame::result(id, [answer.bytes()]),
                     Err(refusal) => vec![refusal.line(id, is_stateless)],
                 }

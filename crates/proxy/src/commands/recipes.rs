@@ -8,6 +8,7 @@ use recipes::{
 };
 use serde_json::{Value, json};
 
+use self::way::way_json;
 use crate::{
     cli::global::Global,
     exit::Exit,
@@ -323,23 +324,7 @@ fn to_json(recipe: &Recipe) -> Value {
     })
 }
 
-fn way_json(way: &StartMethod) -> Value {
-    match way {
-        StartMethod::Command(command) => json!({ "command": command }),
-        StartMethod::Remote {
-            url,
-            transport,
-            headers,
-        } => {
-            let transport = match transport {
-                recipes::Transport::Http => "http",
-                recipes::Transport::Sse => "sse",
-            };
-            json!({"url": url, "transport": transport, "headers": headers})
-        }
-    }
-}
-
 pub(super) mod listed;
 #[cfg(test)]
 mod tests;
+mod way;

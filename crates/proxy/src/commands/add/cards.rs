@@ -7,7 +7,11 @@ use setup::{
     naming::name_of_url,
 };
 
-use super::{AddArgs, Prepared, by_answers, listed::render};
+use super::{
+    answers::{Prepared, by_answers},
+    args::AddArgs,
+    listed::render,
+};
 use crate::{event_loop::run_async, report};
 
 /// Looks for cards if the address is a host alone. `None` if it has none: then the address is that of

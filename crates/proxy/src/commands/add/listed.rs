@@ -3,7 +3,10 @@
 use recipes::{ListedServer, ListedWay, Recipe, RecipeValues, ServerTable};
 use setup::catalogue::{choose_way, name_of_listed};
 
-use super::{AddArgs, Prepared, by_answers};
+use super::{
+    answers::{Prepared, by_answers},
+    args::AddArgs,
+};
 use crate::{commands::recipes::listed::registry_of, event_loop::run_async, report, table::wrap};
 
 /// Finds the server, shows what would be added, and asks.

@@ -4,6 +4,7 @@ use recipes::ListedServer;
 use serde_json::{Value, json};
 use setup::catalogue::{CatalogueError, RegistrySource};
 
+use super::way::way_json;
 use crate::{cli::global::Global, event_loop::run_async, exit::Exit, report, table::render_rows};
 
 /// The most servers that are listed.
@@ -63,7 +64,7 @@ pub(super) fn search(global: &Global, words: &str, from: Option<&str>) -> anyhow
 fn to_json(server: &ListedServer) -> Value {
     let ways = server.ways.iter().map(|way| {
         let recipe = &way.recipe;
-        json!({"kind": recipe.kind.as_str(), "package": recipe.package, "way": super::way_json(&recipe.way), "digest": way.digest})
+        json!({"kind": recipe.kind.as_str(), "package": recipe.package, "way": way_json(&recipe.way), "digest": way.digest})
     });
     json!({"name": server.name, "version": server.version, "status": server.status, "description": server.description,
         "website": server.website, "ways": ways.collect::<Vec<_>>(), "left_out": server.left_out})
