@@ -32,7 +32,7 @@ const NAMES_MAX: usize = 10;
 
 /// Write the accepted tools of every server into a file for your team
 ///
-/// The file has the digest and the text of each tool, prompt, resource template and of the
+/// The file has the digest and the text of each tool, prompt, resource template, skill and of the
 /// instructions of a server, as you accepted them (`proxy review`). Commit it beside the
 /// configuration; `proxy verify` compares servers with it. Servers that never listed their tools are
 /// asked first. Resources are not in it, since they come and go.

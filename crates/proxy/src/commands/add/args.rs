@@ -9,7 +9,7 @@ const EXAMPLES: &str = "\
 Examples:
   proxy add memory                                           from a recipe; `proxy recipes` lists them
   proxy add filesystem ~/projects                            with the value that the recipe needs
-  proxy add registry:io.github.upstash/context7              from a registry; `proxy recipes --registry`
+  proxy add registry:io.github.upstash/context7              from a registry of MCP
   proxy add notes -- npx -y notes-mcp --folder ~/notes
   proxy add issues --env ISSUES_TOKEN -- uvx issues-mcp      with a token from the environment
   proxy add https://docs.example.com                         by the card of the host
