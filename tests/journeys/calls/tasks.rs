@@ -194,7 +194,7 @@ async fn a_long_call_becomes_a_task_of_a_client_that_knows_them() {
     house.stops_clean().await;
 }
 
-#[tokio::test]
+#[journey(alone = "it kills the daemon of its own house")]
 async fn a_task_survives_its_client_and_a_killed_daemon_if_its_server_does() {
     for survives in [true, false] {
         let house = house_with_daemon::<Fake>([]);
@@ -220,7 +220,7 @@ async fn a_task_survives_its_client_and_a_killed_daemon_if_its_server_does() {
     }
 }
 
-#[tokio::test]
+#[journey(alone = "it kills the daemon of its own house")]
 async fn a_call_without_a_task_of_its_server_is_lost_with_the_daemon_and_says_so() {
     let house = house_with_daemon::<Fake>([]);
     let slow = fake("press").tool(
