@@ -216,6 +216,8 @@ struct RunningTask {
     /// The call that waits for answers of its client, and the way back to its job.
     asking: Mutex<Option<(RoundCall, oneshot::Sender<RoundCall>)>>,
     job: Mutex<Option<AbortHandle>>,
+    /// Held by the thread that writes the record, so that the last state is written last.
+    writing: Mutex<()>,
 }
 
 impl RunningTask {
@@ -277,7 +279,9 @@ impl ClientTasks {
             outcome: None,
         };
         // A client that knows the id may look at once, and after a restart.
-        if let Err(error) = self.write(record.clone()).await {
+        let (folder, first) = (self.folder.clone(), record.clone());
+        let writing = tokio::task::spawn_blocking(move || write(&folder, &first));
+        if let Err(error) = writing.await.map_err(io::Error::other).flatten() {
             warn!(%error, "a call could not become a task");
             return Waited::Round(going.await);
         }
@@ -304,6 +308,7 @@ impl ClientTasks {
             record: Mutex::new(record),
             asking: Mutex::default(),
             job: Mutex::default(),
+            writing: Mutex::default(),
         });
         self.running.insert(id, Arc::clone(&task));
         task
@@ -342,28 +347,23 @@ impl ClientTasks {
         }
     }
 
-    async fn finish(&self, task: &RunningTask) {
+    async fn finish(&self, task: &Arc<RunningTask>) {
         self.save(task).await;
         let id = task.record.lock().id.clone();
         self.running.remove(&id);
     }
 
-    async fn save(&self, task: &RunningTask) {
-        let record = task.record.lock().clone();
-        if let Err(error) = self.write(record).await {
+    /// Writes the state that the task has when it is its turn.
+    async fn save(&self, task: &Arc<RunningTask>) {
+        let (folder, task) = (self.folder.clone(), Arc::clone(task));
+        let writing = tokio::task::spawn_blocking(move || {
+            let _turn = task.writing.lock();
+            let record = task.record.lock().clone();
+            write(&folder, &record)
+        });
+        if let Err(error) = writing.await.map_err(io::Error::other).flatten() {
             warn!(%error, "a task was not written");
         }
-    }
-
-    async fn write(&self, record: TaskRecord) -> io::Result<()> {
-        let folder = self.folder.clone();
-        let writing = tokio::task::spawn_blocking(move || {
-            files::private_folder(&folder).map_err(io::Error::other)?;
-            sweep(&folder);
-            let bytes = serde_json::to_vec(&record)?;
-            write_durable(&folder.join(format!("{}.json", record.id)), &bytes)
-        });
-        writing.await.map_err(io::Error::other)?
     }
 
     /// Answers a request of the extension.
@@ -495,6 +495,13 @@ impl ClientTasks {
         let result = Fields::of(&text).and_then(|it| it.get("result").map(ToOwned::to_owned));
         result.ok_or_else(|| "its result could not be read".to_owned())
     }
+}
+
+fn write(folder: &Path, record: &TaskRecord) -> io::Result<()> {
+    files::private_folder(folder).map_err(io::Error::other)?;
+    sweep(folder);
+    let bytes = serde_json::to_vec(record)?;
+    write_durable(&folder.join(format!("{}.json", record.id)), &bytes)
 }
 
 fn acknowledged() -> Json {
