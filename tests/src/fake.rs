@@ -14,7 +14,7 @@ mod serve;
 
 pub(crate) use answers::with_catalog;
 pub use far::{Far, Mood};
-pub use script::{Era, FakeItem, Paging, Script, Step};
+pub use script::{Era, FakeItem, Paging, Script, Step, TaskScript};
 pub use serve::serve;
 
 /// The revision whose requests carry their own `_meta` instead of a session.

@@ -4,6 +4,7 @@
 pub mod bridge;
 pub mod client;
 pub mod collector;
+pub mod documents;
 pub mod fake;
 pub mod guarded;
 pub mod house;

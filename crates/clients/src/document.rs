@@ -17,7 +17,6 @@ mod lines;
 mod render;
 mod slot;
 mod toml;
-mod yaml;
 
 /// The format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,7 +40,7 @@ pub(crate) fn read(text: &str, format: Format) -> Result<Value, SyntaxError> {
     match format {
         Format::Json | Format::Jsonc => json::read(text),
         Format::Toml => toml::read(text),
-        Format::Yaml => yaml::read(text),
+        Format::Yaml => Ok(tool::read_yaml(text)?),
     }
 }
 

@@ -168,10 +168,10 @@ pub struct ScriptsStatus {
     pub mistakes: Vec<ScriptMistake>,
 }
 
-/// A file of the scripts folder that is not a tool.
+/// A file of the scripts folder that is not a tool, or a folder of skills that is no skill.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ScriptMistake {
-    /// Its name in the folder.
+    /// Its name, with that of its folder.
     pub file: String,
     /// The reason.
     pub why: String,

@@ -10,10 +10,10 @@ use tokio_util::sync::CancellationToken;
 use tool::{ClientId, ServerName};
 
 use crate::{
-    authorize::permissions::Arrival, caller::Caller, elicitation::CallAsker, error::Audience,
-    forward::UriLedger, policy::ClientPolicy, recent_searches::RecentSearches,
-    running_calls::RunningCall, script_caller::ScriptCaller, sent_instructions::SentInstructions,
-    trace_parent::with_parent,
+    authorize::permissions::Arrival, caller::Caller, elicitation::CallAsker,
+    elicitation::server_tasks::TaskNote, error::Audience, forward::UriLedger, policy::ClientPolicy,
+    recent_searches::RecentSearches, running_calls::RunningCall, script_caller::ScriptCaller,
+    sent_instructions::SentInstructions, trace_parent::with_parent,
 };
 
 /// Everything that a call carries besides its tool and arguments. The default is that of a person.
@@ -61,6 +61,8 @@ pub struct CallContext {
     pub(crate) call: Option<Arc<RunningCall>>,
     /// The URIs that were sent to this client.
     pub(crate) uris: Option<Arc<UriLedger>>,
+    /// Receives the task with which a server answers, if the client may take the call as a task.
+    pub(crate) task_note: Option<TaskNote>,
     /// The parent span of the called tool; `None`: there is none, or the client names it.
     pub(crate) trace: Option<TraceContext>,
 }

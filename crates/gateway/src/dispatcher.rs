@@ -133,6 +133,11 @@ impl Dispatcher {
             note.set_charge(taken.map_err(ToolError::QuotaUsedUp)?);
         }
         if is_own(entry) || entry.at.server.is_scripts() {
+            // The task of a call within it would have another result.
+            let context = CallContext {
+                task_note: None,
+                ..context
+            };
             self.call_here(entry, &arguments, &options, context).await
         } else {
             let called = self.send(entry, arguments, &options, context).await?;

@@ -5,6 +5,8 @@ mod asker;
 mod capabilities;
 pub(crate) mod input_rounds;
 pub(crate) mod parked_calls;
+pub(crate) mod requested_input;
+pub(crate) mod server_tasks;
 mod session_questions;
 
 pub use self::asker::CallAsker;

@@ -1,5 +1,5 @@
-//! Requests that are passed through besides tools: prompts, resources, their templates and
-//! completions.
+//! Requests that are passed through besides tools: prompts, resources, their templates, skills
+//! and completions.
 //!
 //! Lists come from snapshots and wait for no server. Everything else is sent to the one server that
 //! it belongs to, and its response is returned byte for byte.
@@ -11,6 +11,7 @@ mod forwarder;
 mod ledger;
 mod matching;
 mod owner;
+mod owner_for_client;
 mod page;
 mod prompt_names;
 mod prompts;
@@ -18,6 +19,7 @@ mod request;
 mod resources;
 mod seen;
 mod server_uri;
+mod skills;
 mod template;
 
 use bytes::Bytes;
@@ -33,6 +35,7 @@ pub(super) use matching::{ItemKinds, lines as matching_lines};
 pub(super) use request::{Method, Params, json_text, text};
 pub(super) use resources::UpdateSink;
 pub(super) use seen::seen;
+pub(super) use skills::{SkillOrigin, origin_of_skill, skill_lines};
 
 use crate::call_context::CallContext;
 
@@ -74,7 +77,10 @@ impl Forwarder {
         let generation = self.known().await?;
         let is_list = matches!(
             method,
-            Method::ListPrompts | Method::ListResources | Method::ListTemplates
+            Method::ListPrompts
+                | Method::ListResources
+                | Method::ListTemplates
+                | Method::ListSkills
         );
         if !is_list {
             self.check_configured()?;
@@ -84,6 +90,11 @@ impl Forwarder {
             Method::ListPrompts => (prompts::list(&seen, params)?, OF_LIST),
             Method::ListResources => (resources::list(&seen, context, params)?, OF_LIST),
             Method::ListTemplates => (resources::list_templates(&seen, context, params)?, OF_LIST),
+            Method::ListSkills => (skills::list(&seen, context, params)?, OF_LIST),
+            Method::GetSkill => (
+                skills::get_skill(self, &generation, params, context).await?,
+                OF_LIST,
+            ),
             Method::GetPrompt => (self.get_prompt(&seen, params, context).await?, OF_OTHER),
             Method::ReadResource => {
                 let uri = request::text(params, "uri")?;

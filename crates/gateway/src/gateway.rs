@@ -18,6 +18,7 @@ use crate::{
         ReadResource, ReadResult, RunScript, TYPES,
     },
     catalog::Catalog,
+    client_tasks::ClientTasks,
     clients::Connection,
     clients::{ConnectedClient, ConnectedClients},
     current_settings::CurrentSettings,
@@ -59,6 +60,8 @@ pub struct Gateway {
     pub(crate) ledgers: Ledgers,
     /// Calls that wait for the next request of their clients.
     pub(crate) parked: Arc<ParkedCalls>,
+    /// Calls that clients took as tasks.
+    pub(crate) client_tasks: Arc<ClientTasks>,
     /// Records calls and searches.
     pub(crate) recorder: Arc<Recorder>,
     /// Sends spans of calls to the configured collector.
@@ -113,6 +116,11 @@ impl Gateway {
             turns: ScriptTurns::default(),
         });
         let built_in = built_in_tools(&catalog, &forwarder, &results, Arc::clone(&run_script));
+        let client_tasks = ClientTasks::open(
+            &catalog.settings().state_dir,
+            Arc::clone(&servers),
+            results.clone(),
+        );
         let dispatcher = Dispatcher::new(
             Arc::clone(&catalog),
             Arc::clone(&authorizer),
@@ -130,6 +138,7 @@ impl Gateway {
             clients: ConnectedClients::default(),
             ledgers: Ledgers::default(),
             parked: Arc::default(),
+            client_tasks: Arc::new(client_tasks),
             recorder,
             traces,
             scrapes: Scrapes::begin(),

@@ -12,6 +12,7 @@ mod built_in;
 mod call_context;
 mod caller;
 mod catalog;
+mod client_tasks;
 pub mod clients;
 mod current_settings;
 mod definitions;
@@ -43,6 +44,7 @@ mod render;
 mod reply;
 mod running_calls;
 mod saved_scripts;
+mod saved_skills;
 mod scrapes;
 mod script_caller;
 mod script_turns;
@@ -93,6 +95,7 @@ pub use reply::ToolReply;
 pub use reply::{LOST_CALL, answer_lost_call};
 pub use running_calls::{RunningCall, RunningCalls};
 pub use saved_scripts::{FileMistake, SavedScripts};
+pub use saved_skills::SavedSkills;
 pub use session::{
     Announcement, Ended, Session, explain_not_served, is_gone_in_stateless, refuse, serve,
 };

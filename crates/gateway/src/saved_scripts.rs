@@ -1,7 +1,8 @@
-//! The folder of saved scripts: each file is a tool of the server `scripts` (0031).
+//! The folder of saved scripts: each file is a tool of the server `scripts` (0031), which has the user's
+//! own skills as well (0040).
 
 use std::{
-    collections::{BTreeMap, BTreeSet, btree_map},
+    collections::{BTreeMap, btree_map},
     fs, io,
     path::{Path, PathBuf},
     sync::Arc,
@@ -11,7 +12,9 @@ use std::{
 use fleet::{ServerInfo, Spoken, Survey};
 use script::{Interface, SCRIPT_BYTES_MAX};
 use serde_json::{Value, json};
-use tool::{Offer, Tool};
+use tool::Tool;
+
+use crate::saved_skills::SavedSkills;
 
 /// The most files that are read; a folder with more is not used as a folder of scripts.
 const FILES_MAX: usize = 500;
@@ -22,10 +25,12 @@ const NAME_CHARS_MAX: usize = 48;
 /// The scripts at their last reading.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SavedScripts {
-    /// True if the folder exists.
+    /// True if the folder of scripts or that of skills exists.
     pub has_folder: bool,
     by_name: BTreeMap<String, Arc<SavedScript>>,
-    /// Files that are no valid tools, each with the reason.
+    /// The user's own skills.
+    pub skills: SavedSkills,
+    /// Files that are no valid tools, and folders that are no valid skills, each with the reason.
     pub mistakes: Vec<FileMistake>,
 }
 
@@ -37,28 +42,50 @@ pub(crate) struct SavedScript {
     file: String,
 }
 
-/// A file that is no valid tool.
+/// A file that is no valid tool, or a folder that is no valid skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileMistake {
-    /// Its name in the folder.
+    /// Its name, with that of its folder: `scripts/report.ts`.
     pub file: String,
     /// The reason.
     pub why: String,
 }
 
+/// The folder of skills, beside that of scripts.
+const SKILLS: &str = "skills";
+
+impl FileMistake {
+    fn new(folder: &str, name: &str, why: &str) -> Self {
+        Self {
+            file: format!("{folder}/{name}"),
+            why: why.to_owned(),
+        }
+    }
+}
+
 impl SavedScripts {
-    /// Reads the folder. Invalid files are noted, and the others are used.
+    /// Reads the folder, and that of skills beside it. Invalid files are noted, and the others are used.
     pub fn read(folder: Option<&Path>) -> Self {
         let mut saved = Self::default();
-        let Some(folder) = folder else {
-            return saved;
-        };
+        if let Some(folder) = folder {
+            saved.read_scripts(folder);
+            let skills = SavedSkills::read(&folder.with_file_name(SKILLS), |name, why| {
+                saved.mistakes.push(FileMistake::new(SKILLS, name, why));
+            });
+            saved.has_folder |= skills.is_some();
+            saved.skills = skills.unwrap_or_default();
+        }
+        saved
+    }
+
+    fn read_scripts(&mut self, folder: &Path) {
+        let saved = self;
         let files = match list(folder) {
             Ok(files) => files,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return saved,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return,
             Err(error) => {
                 saved.note(".", &format!("the folder cannot be read: {error}"));
-                return saved;
+                return;
             }
         };
         saved.has_folder = true;
@@ -71,7 +98,6 @@ impl SavedScripts {
         if files.len() > FILES_MAX {
             saved.note(".", &format!("only the first {FILES_MAX} files are read"));
         }
-        saved
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<Arc<SavedScript>> {
@@ -89,7 +115,7 @@ impl SavedScripts {
         let tools = tools.filter_map(|(name, script)| Tool::parse(&define(name, script)).ok());
         Survey {
             tools: tools.collect(),
-            offer: Offer::default(),
+            offer: self.skills.offer(),
             dropped: Vec::new(),
             about: ServerInfo {
                 name: Some("scripts".to_owned()),
@@ -97,7 +123,7 @@ impl SavedScripts {
                 instructions: None,
                 spoken: Spoken::default(),
                 offers_tools: true,
-                capabilities: BTreeSet::new(),
+                capabilities: self.skills.offer().capabilities,
             },
             time_to_live: None,
             asks_clients: false,
@@ -139,8 +165,7 @@ impl SavedScripts {
     }
 
     fn note(&mut self, file: &str, why: &str) {
-        let (file, why) = (file.to_owned(), why.to_owned());
-        self.mistakes.push(FileMistake { file, why });
+        self.mistakes.push(FileMistake::new("scripts", file, why));
     }
 }
 
@@ -221,10 +246,10 @@ mod tests {
             .map(|it| format!("{}: {}", it.file, it.why))
             .collect();
         let expected = [
-            "broken.js: line 1, column 9: this is not valid TypeScript",
-            "long.ts: length: a script has at most 256 KiB",
-            "odd name.ts: a tool has no such name",
-            "report.ts: `report.js` is the tool `report` already",
+            "scripts/broken.js: line 1, column 9: this is not valid TypeScript",
+            "scripts/long.ts: length: a script has at most 256 KiB",
+            "scripts/odd name.ts: a tool has no such name",
+            "scripts/report.ts: `report.js` is the tool `report` already",
         ];
         assert_eq!(mistakes.len(), expected.len(), "{mistakes:?}");
         for (mistake, expected) in mistakes.iter().zip(expected) {

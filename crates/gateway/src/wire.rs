@@ -12,9 +12,9 @@ use jsonrpc::Closed;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler, ServiceExt as _,
     model::{
-        CacheScope, ClientJsonRpcMessage, Implementation, ListToolsResult, PaginatedRequestParams,
-        PromptsCapability, ResourcesCapability, ServerCapabilities, ServerConfig,
-        ServerJsonRpcMessage, SetLevelRequestParams, Tool,
+        CacheScope, ClientJsonRpcMessage, Implementation, JsonObject, ListToolsResult,
+        PaginatedRequestParams, PromptsCapability, ResourcesCapability, ServerCapabilities,
+        ServerConfig, ServerJsonRpcMessage, SetLevelRequestParams, Tool,
     },
     service::{RequestContext, RxJsonRpcMessage, serve_directly},
     transport::Transport,
@@ -68,6 +68,7 @@ impl ServerHandler for Face {
             resources,
             subscribe,
             completions,
+            skills,
         } = self.announced;
         capabilities.prompts = prompts.then(|| {
             let mut prompts = PromptsCapability::default();
@@ -80,6 +81,10 @@ impl ServerHandler for Face {
             resources.subscribe = subscribe.then_some(true);
             resources
         });
+        let skills = skills.then_some(jsonrpc::mcp::SKILLS_EXTENSION);
+        let extensions = skills.into_iter().chain([jsonrpc::mcp::TASKS_EXTENSION]);
+        let extensions = extensions.map(|it| (it.to_owned(), JsonObject::default()));
+        capabilities.extensions = Some(extensions.collect());
         capabilities.completions = completions.then(Default::default);
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("proxy", env!("CARGO_PKG_VERSION")))

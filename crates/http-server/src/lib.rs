@@ -8,6 +8,7 @@
 
 mod body;
 mod caller_login;
+mod card;
 mod complaints;
 mod connection;
 mod endpoint;

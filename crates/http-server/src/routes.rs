@@ -13,7 +13,7 @@ use hyper::{
 use super::{
     body::Body,
     caller_login::{LOGIN_PATH, log_in},
-    gate,
+    card, gate,
     guarding::METADATA_PATH,
     http_error::HttpError,
     identify::identify,
@@ -59,6 +59,9 @@ impl Service {
             ("/healthz", &Method::GET | &Method::HEAD) => Ok(text(StatusCode::OK, "ok\n")),
             ("/readyz", &Method::GET | &Method::HEAD) => Ok(self.ready().await),
             ("/healthz" | "/readyz", _) => Err(HttpError::method("GET, HEAD")),
+            (path, &Method::GET | &Method::HEAD) if card::is_of_card(path) => {
+                Ok(card::describe(head, &self.gate))
+            }
             (path, &Method::OPTIONS) if is_mcp(path) => Ok(gate::preflight()),
             (path, method) if is_mcp(path) => {
                 let admitted = self.gate.check_token(head).await?;

@@ -8,6 +8,12 @@ mod transport;
 pub use revision::Revision;
 pub use transport::Transport;
 
+/// The extension by which a server serves skills (SEP-2640).
+pub const SKILLS_EXTENSION: &str = "io.modelcontextprotocol/skills";
+
+/// The extension by which a server answers a call with a task (SEP-2663).
+pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
+
 /// The error code for an HTTP request whose headers do not match its body.
 pub const HEADER_MISMATCH: i32 = -32_020;
 

@@ -7,14 +7,40 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use self::global::Global;
 use crate::{
     commands::{
-        self, add::AddArgs, apply::ApplyArgs, audit::AuditArgs, call::CallArgs,
-        config::ConfigAction, confine::ConfineArgs, daemon::DaemonAction, demo,
-        describe::DescribeArgs, doctor::DoctorArgs, enrich::EnrichArgs, generate::GenerateAction,
-        import::ImportArgs, init::InitArgs, list::ListArgs, log::LogArgs, login::LoginArgs,
-        logout::LogoutArgs, policy::PolicyAction, read::ReadArgs, recipes::RecipesArgs,
-        reindex::ReindexArgs, remove::RemoveArgs, review::ReviewArgs, run::RunArgs,
-        search::SearchArgs, secret::SecretAction, serve::ServeArgs, servers::ServersArgs,
-        stats::StatsArgs, status::StatusArgs, web::WebArgs,
+        self,
+        add::AddArgs,
+        apply::ApplyArgs,
+        audit::AuditArgs,
+        call::CallArgs,
+        config::ConfigAction,
+        confine::ConfineArgs,
+        daemon::DaemonAction,
+        demo,
+        describe::DescribeArgs,
+        doctor::DoctorArgs,
+        enrich::EnrichArgs,
+        generate::GenerateAction,
+        import::ImportArgs,
+        init::InitArgs,
+        list::ListArgs,
+        lock::{LockArgs, VerifyArgs},
+        log::LogArgs,
+        login::LoginArgs,
+        logout::LogoutArgs,
+        policy::PolicyAction,
+        read::ReadArgs,
+        recipes::RecipesArgs,
+        reindex::ReindexArgs,
+        remove::RemoveArgs,
+        review::ReviewArgs,
+        run::RunArgs,
+        search::SearchArgs,
+        secret::SecretAction,
+        serve::ServeArgs,
+        servers::ServersArgs,
+        stats::StatsArgs,
+        status::StatusArgs,
+        web::WebArgs,
     },
     exit::Exit,
     report,
@@ -38,7 +64,8 @@ Examples:
                                        add proxy to Claude Code
 
 Exit codes: 0 success, 1 nothing found or a tool error, 2 wrong usage or configuration,
-            3 (reindex, init, login) some failed";
+            3 (reindex, init, login, lock) some failed,
+            10 to 12 (verify) see `proxy verify --help`";
 
 /// One MCP server that stands in for all of your MCP servers.
 #[derive(Debug, Parser)]
@@ -77,6 +104,8 @@ enum Command {
     Read(ReadArgs),
     List(ListArgs),
     Review(ReviewArgs),
+    Lock(LockArgs),
+    Verify(VerifyArgs),
     #[command(subcommand)]
     Policy(PolicyAction),
     Audit(AuditArgs),
@@ -113,7 +142,7 @@ impl Command {
         match self {
             Self::Init(args) => args.run(global),
             Self::Import(args) => args.run(global),
-            Self::Recipes(args) => Ok(args.run(global)),
+            Self::Recipes(args) => args.run(global),
             Self::Add(args) => args.run(global),
             Self::Apply(args) => args.run(global),
             Self::Remove(args) => args.run(global),
@@ -133,6 +162,8 @@ impl Command {
             Self::Read(args) => args.run(global),
             Self::List(args) => args.run(global),
             Self::Review(args) => args.run(global),
+            Self::Lock(args) => args.run(global),
+            Self::Verify(args) => args.run(global),
             Self::Policy(action) => action.run(global),
             Self::Audit(args) => args.run(global),
             Self::Reindex(args) => args.run(global),

@@ -37,6 +37,7 @@ mod idle_rules;
 pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod list;
+pub(crate) mod lock;
 pub(crate) mod log;
 pub(crate) mod login;
 pub(crate) mod logout;

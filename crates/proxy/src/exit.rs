@@ -13,6 +13,12 @@ pub(crate) enum Exit {
     Usage,
     /// `reindex`: some servers answered, others failed. `init`: some files are unchanged.
     Partial,
+    /// `verify`: there are only additions.
+    Additive,
+    /// `verify`: a person has to look at a change.
+    NeedsPerson,
+    /// `verify`: a server did not answer, or there is no lock file.
+    Unknown,
 }
 
 impl From<Exit> for ExitCode {
@@ -22,6 +28,9 @@ impl From<Exit> for ExitCode {
             Exit::Nothing => 1,
             Exit::Usage => 2,
             Exit::Partial => 3,
+            Exit::Additive => 10,
+            Exit::NeedsPerson => 11,
+            Exit::Unknown => 12,
         })
     }
 }

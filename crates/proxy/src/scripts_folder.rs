@@ -1,4 +1,4 @@
-//! The folder of saved scripts at run time: its changes are applied.
+//! The folders of saved scripts and skills at run time: their changes are applied.
 
 use std::{
     path::{Path, PathBuf},
@@ -17,13 +17,14 @@ use tracing::warn;
 /// Editors write a file in several steps; the folder is read this long after the first.
 const GATHER: Duration = Duration::from_millis(100);
 
-/// Applies each change of the folder, and its creation. Runs until it is dropped.
+/// Applies each change of the folders, and their creation. Runs until it is dropped.
 pub(crate) async fn follow(gateway: Arc<Gateway>) {
     let Some(folder) = gateway.settings().scripts.clone() else {
         return;
     };
+    let skills = folder.with_file_name("skills");
     let (sender, mut changes) = mpsc::channel(1);
-    let mut watcher = watch(&folder, sender)
+    let mut watcher = watch([folder.clone(), skills.clone()], sender)
         .inspect_err(|error| warn!(%error, "the scripts folder is not watched"))
         .ok();
     loop {
@@ -31,6 +32,8 @@ pub(crate) async fn follow(gateway: Arc<Gateway>) {
             // It may be another folder of the same name by now.
             let _ = watcher.unwatch(&folder);
             let _ = watcher.watch(&folder, RecursiveMode::NonRecursive);
+            let _ = watcher.unwatch(&skills);
+            let _ = watcher.watch(&skills, RecursiveMode::Recursive);
         }
         survey::take_in_scripts(&gateway.catalog).await;
         if changes.recv().await.is_none() {
@@ -41,28 +44,28 @@ pub(crate) async fn follow(gateway: Arc<Gateway>) {
     }
 }
 
-/// Watches the parent folder, which reports when the folder is created and removed.
-fn watch(folder: &Path, sender: mpsc::Sender<()>) -> notify::Result<RecommendedWatcher> {
-    let meant = folder.to_owned();
+/// Watches the parent folder, which reports when one of the folders is created and removed.
+fn watch(folders: [PathBuf; 2], sender: mpsc::Sender<()>) -> notify::Result<RecommendedWatcher> {
+    let parent = folders[0].parent().map(Path::to_owned);
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
-        if event.is_ok_and(|event| concerns(&event, &meant)) {
+        if event.is_ok_and(|event| concerns(&event, &folders)) {
             // A read that is due already sees this change too.
             let _ = sender.try_send(());
         }
     })?;
-    if let Some(parent) = folder.parent() {
-        watcher.watch(parent, RecursiveMode::NonRecursive)?;
+    if let Some(parent) = parent {
+        watcher.watch(&parent, RecursiveMode::NonRecursive)?;
     }
     Ok(watcher)
 }
 
-fn concerns(event: &Event, folder: &Path) -> bool {
+fn concerns(event: &Event, folders: &[PathBuf]) -> bool {
     let changes = match event.kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => true,
         // The proxy itself reads the files.
         EventKind::Access(_) => false,
         _ => true,
     };
-    let is_within = |path: &PathBuf| path.starts_with(folder);
+    let is_within = |path: &PathBuf| folders.iter().any(|folder| path.starts_with(folder));
     changes && (event.paths.is_empty() || event.paths.iter().any(is_within))
 }

@@ -5,6 +5,7 @@
 
 mod entry;
 mod file;
+mod listed;
 mod lookup;
 mod mend;
 mod raw;
@@ -14,6 +15,7 @@ mod versions;
 
 pub use entry::{RecipeValues, RequiredValue, ServerTable};
 pub use file::{SOURCE, all, known};
+pub use listed::{ListedServer, ListedWay, read_listed};
 pub use lookup::{find, find_instead_of, of_package, recipe_of, replacement, search};
 pub use mend::{Mended, mend, of_arguments};
 pub use recipe::{

@@ -56,7 +56,7 @@ pub struct OfferNote {
     pub capabilities: BTreeSet<Capability>,
     /// A summary of its prompts.
     pub prompts: ListNote,
-    /// A summary of its resources and templates.
+    /// A summary of its resources, templates and skills.
     pub resources: ListNote,
 }
 
@@ -77,6 +77,7 @@ impl OfferNote {
 
     pub(crate) fn of(offer: &Offer) -> Self {
         let resources = offer.resources.iter().chain(&offer.templates);
+        let resources = resources.chain(&offer.skills);
         Self {
             capabilities: offer.capabilities.clone(),
             prompts: ListNote::of(offer.prompts.iter()),

@@ -37,6 +37,7 @@ mod search;
 mod server_rules;
 mod snapshot;
 mod steering;
+mod tool_lock;
 mod usage;
 mod view;
 mod words;
@@ -66,5 +67,6 @@ pub use search::{
 };
 pub use server_rules::{Overlay, Rules, ServerRules};
 pub use snapshot::{News, Snapshot, SurveyFailure};
+pub use tool_lock::{LockDifference, LockError, LockOutcome, ToolLock, lock, verify};
 pub use usage::{ToolUsage, Usage};
 pub use view::View;

@@ -85,6 +85,8 @@ pub struct KnownServer {
     /// The prompts, resources, templates and instructions that are blocked until a user accepts
     /// them.
     pub withheld: BTreeMap<Subject, HeldBy>,
+    /// True if a definition that nobody has accepted is blocked.
+    pub holds_new: bool,
     /// A summary of the lists; `None` if they were never requested.
     pub offer_note: Option<OfferNote>,
     /// The number of tools that a search can find.
@@ -279,6 +281,7 @@ impl KnownServer {
             instructions: None,
             offer: Arc::default(),
             withheld: BTreeMap::new(),
+            holds_new: false,
             offer_note: record.offer.clone(),
             tools: 0,
             tokens: record.tokens,
@@ -316,6 +319,7 @@ impl KnownServer {
             (ItemKind::Prompt, &mut offer.prompts),
             (ItemKind::Resource, &mut offer.resources),
             (ItemKind::Template, &mut offer.templates),
+            (ItemKind::Skill, &mut offer.skills),
         ] {
             list.retain(|item| {
                 !is_held(
@@ -325,6 +329,7 @@ impl KnownServer {
             });
         }
         self.withheld = withheld;
+        self.holds_new = pin == Pin::Hold;
     }
 
     /// Returns true if the server reports a version older than `least`; false if it reports none, or

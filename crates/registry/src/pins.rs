@@ -47,10 +47,12 @@ pub enum Subject {
     Resource(String),
     /// The resource template of this URI template.
     Template(String),
+    /// The skill whose `SKILL.md` has this URI.
+    Skill(String),
 }
 
-/// Formats a subject as `instructions`, `tool NAME`, `prompt NAME`, `resource URI` or `template
-/// URI`. All subjects of a server have different texts.
+/// Formats a subject as `instructions`, `tool NAME`, `prompt NAME`, `resource URI`, `template
+/// URI` or `skill URI`. All subjects of a server have different texts.
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -59,6 +61,7 @@ impl fmt::Display for Subject {
             Self::Prompt(name) => write!(f, "prompt {name}"),
             Self::Resource(uri) => write!(f, "resource {uri}"),
             Self::Template(uri) => write!(f, "template {uri}"),
+            Self::Skill(uri) => write!(f, "skill {uri}"),
         }
     }
 }
@@ -69,6 +72,7 @@ impl Subject {
             ItemKind::Prompt => Self::Prompt(id.to_owned()),
             ItemKind::Resource => Self::Resource(id.to_owned()),
             ItemKind::Template => Self::Template(id.to_owned()),
+            ItemKind::Skill => Self::Skill(id.to_owned()),
         }
     }
 }
@@ -109,7 +113,7 @@ pub(crate) fn definitions<'s>(
         digest: tool.digest().to_string(),
         text: tool.json(),
     }));
-    for kind in [ItemKind::Prompt, ItemKind::Resource, ItemKind::Template] {
+    for kind in ItemKind::ALL {
         all.extend(offer.list(kind).iter().map(|item| Definition {
             subject: Subject::of_item(kind, item.id()),
             digest: item.digest().to_string(),

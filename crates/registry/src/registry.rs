@@ -27,7 +27,6 @@ use crate::{
     loaded_servers::{LoadedServer, LoadedServers},
     loaded_tools::{BuiltIn, KnownServer, LoadedTools},
     pin_book::{PINS, PinBook},
-    pins::Pin,
     requests::{self, RequestBook, StoredRequests},
     server_rules::{Rules, ServerRules},
     snapshot::{News, Snapshot, SnapshotContent},
@@ -363,12 +362,11 @@ impl Registry {
         Ok(self.0.disk.write(requests::FILE, &stored.to_bytes())?)
     }
 
-    /// Returns the treatment of a server's unaccepted definitions; `None` if the server is not
-    /// configured.
-    pub(crate) fn pin_of(&self, server: &str) -> Option<Pin> {
+    /// Returns the rules of a server; `None` if it is not configured or disabled.
+    pub(crate) fn rules_of(&self, server: &str) -> Option<ServerRules> {
         let applied = self.0.applied.load();
         let mut rules = applied.rules.servers.iter();
-        rules.find(|it| it.name.as_str() == server).map(|it| it.pin)
+        rules.find(|it| it.name.as_str() == server).cloned()
     }
 
     /// Returns the configured servers whose snapshot is missing or does not match its name, with

@@ -96,7 +96,7 @@ impl Registry {
         let wanted = |name: &&String| server.is_none_or(|server| server.as_str() == *name);
         let mut reviews = Reviews::default();
         for name in records.servers.keys().filter(wanted) {
-            if let Some(pin) = self.pin_of(name).filter(|pin| *pin != Pin::Off) {
+            if let Some(pin) = pin_of(self, name) {
                 reviews.add(self, (&records, &book), name, pin);
             }
         }
@@ -173,7 +173,7 @@ impl Registry {
         if book.trouble().is_some() {
             for name in records.servers.keys() {
                 // A user cannot decide on an item that `list_reviews` never shows.
-                if let Some(pin) = self.pin_of(name).filter(|pin| *pin != Pin::Off) {
+                if let Some(pin) = pin_of(self, name) {
                     reviews.add(self, (records, book), name, pin);
                 }
             }
@@ -253,6 +253,13 @@ impl Reviews {
     }
 }
 
+/// Returns the treatment of a server's unaccepted definitions; `None` if it is not configured or not
+/// pinned.
+fn pin_of(registry: &Registry, server: &str) -> Option<Pin> {
+    let pin = registry.rules_of(server)?.pin;
+    (pin != Pin::Off).then_some(pin)
+}
+
 fn signs_of(definition: &Definition<'_>, others: &HashSet<&str>) -> Vec<String> {
     let value = match definition.subject {
         Subject::Instructions => Value::from(definition.text),
@@ -261,10 +268,11 @@ fn signs_of(definition: &Definition<'_>, others: &HashSet<&str>) -> Vec<String> 
     find_signs(&value, others)
 }
 
-fn names_of_others<'r>(records: &'r Records, name: &str) -> HashSet<&'r str> {
+/// Returns the names of tools that other servers have, and this one has not.
+pub(crate) fn names_of_others<'r>(records: &'r Records, name: &str) -> HashSet<&'r str> {
     let others = records.servers.iter().filter(|(other, _)| *other != name);
     let names = others.flat_map(|(_, record)| record.tools.iter().map(String::as_str));
-    let own = names_of(&records.servers[name]);
+    let own = records.servers.get(name).map(names_of).unwrap_or_default();
     names
         .filter(|name| !own.contains(&tool::fold(name)))
         .collect()

@@ -142,7 +142,7 @@ impl Snapshot {
         let head = serde_json::to_string(&head).expect("a struct of texts is always JSON");
         let tools: Vec<&str> = self.tools.iter().map(Tool::json).collect();
         let tools = tools.join(",\n");
-        let lists = KINDS
+        let lists = ItemKind::ALL
             .map(|kind| write_list(kind, self.offer.list(kind)))
             .concat();
         format!("{{\"head\":{head},\n\"tools\":[\n{tools}\n]{lists}}}\n")
@@ -163,8 +163,6 @@ impl Snapshot {
         format!("{server}-{}.json", Digest::of_bytes(text.as_bytes()))
     }
 }
-
-const KINDS: [ItemKind; 3] = [ItemKind::Prompt, ItemKind::Resource, ItemKind::Template];
 
 /// Nothing of an empty list.
 fn write_list(kind: ItemKind, items: &[OfferItem]) -> String {
@@ -236,6 +234,7 @@ impl SnapshotContent {
             prompts: items(ItemKind::Prompt, &file.prompts),
             resources: items(ItemKind::Resource, &file.resources),
             templates: items(ItemKind::Template, &file.templates),
+            skills: items(ItemKind::Skill, &file.skills),
         };
         Ok(Self {
             head: file.head,
@@ -273,6 +272,8 @@ struct SnapshotFile<'a> {
     resources: Vec<&'a RawValue>,
     #[serde(borrow, default, rename = "resourceTemplates")]
     templates: Vec<&'a RawValue>,
+    #[serde(borrow, default)]
+    skills: Vec<&'a RawValue>,
 }
 
 /// The name that a snapshot file has for another server.

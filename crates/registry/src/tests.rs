@@ -16,6 +16,7 @@ mod pins;
 mod requests;
 mod search;
 mod spellings;
+mod tool_lock;
 
 pub(super) fn server(name: &str) -> ServerName {
     name.parse().unwrap()

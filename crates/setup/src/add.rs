@@ -197,7 +197,8 @@ pub fn read_env(given: &[String]) -> Result<Vec<(String, String)>, AddError> {
     given.iter().map(read).collect()
 }
 
-fn read_headers(given: &[String]) -> Result<Vec<(String, String)>, AddError> {
+/// Returns `NAME: VALUE` as pairs; the values are templates.
+pub fn read_headers(given: &[String]) -> Result<Vec<(String, String)>, AddError> {
     let read = |header: &String| {
         let (name, value) = header
             .split_once(':')

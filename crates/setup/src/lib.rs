@@ -1,12 +1,15 @@
 //! One-time setup: adding servers, importing from other clients, and diagnosis.
 //!
-//! This crate reads and writes files and asks no questions; the commands of `proxy` talk to the person.
+//! This crate reads and writes files, asks registries, and asks no questions; the commands of `proxy` talk to the person.
 #![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod add;
 mod advice;
+pub mod cards;
+pub mod catalogue;
 pub mod doctor;
+mod fetch;
 pub mod known;
 pub mod leaving;
 pub mod moving;

@@ -1,4 +1,4 @@
-//! The prompts, resources and resource templates that a server offers besides tools.
+//! The prompts, resources, resource templates and skills that a server offers besides tools.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ const ID_BYTES_MAX: usize = 4 * 1024;
 /// The longest part of an invalid name in an error, in characters.
 const ID_CHARS_SHOWN_MAX: usize = 60;
 
-/// The three lists of a server, and its announced capabilities.
+/// The lists of a server besides its tools, and its announced capabilities.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Offer {
     /// The capabilities that the server announced when the connection was opened.
@@ -25,6 +25,8 @@ pub struct Offer {
     pub resources: Vec<OfferItem>,
     /// In the server's order, each URI template once.
     pub templates: Vec<OfferItem>,
+    /// In the server's order, each URI once.
+    pub skills: Vec<OfferItem>,
 }
 
 /// A capability of a server besides `tools`.
@@ -39,6 +41,8 @@ pub enum Capability {
     Subscribe,
     /// `completions`.
     Completions,
+    /// `extensions` with `io.modelcontextprotocol/skills`.
+    Skills,
 }
 
 /// A kind of listed item.
@@ -50,14 +54,19 @@ pub enum ItemKind {
     Resource,
     /// Of `resources/templates/list`.
     Template,
+    /// Of `skills/list`.
+    Skill,
 }
 
 impl ItemKind {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::Prompt, Self::Resource, Self::Template, Self::Skill];
+
     /// Returns the member that identifies an element of its list.
     pub fn id_key(self) -> &'static str {
         match self {
             Self::Prompt => "name",
-            Self::Resource => "uri",
+            Self::Resource | Self::Skill => "uri",
             Self::Template => "uriTemplate",
         }
     }
@@ -68,6 +77,7 @@ impl ItemKind {
             Self::Prompt => "prompts",
             Self::Resource => "resources",
             Self::Template => "resourceTemplates",
+            Self::Skill => "skills",
         }
     }
 }
@@ -112,7 +122,7 @@ impl OfferItem {
             format!("`{id}`: its definition has the member `{member}` twice")
         })?;
         let digest = match kind {
-            ItemKind::Prompt => whole,
+            ItemKind::Prompt | ItemKind::Skill => whole,
             ItemKind::Resource | ItemKind::Template => digest_of_texts(json),
         };
         Ok(Self {
@@ -137,6 +147,27 @@ impl OfferItem {
         &self.json
     }
 
+    /// Returns a member of a skill's front matter that is a string.
+    pub fn frontmatter(&self, key: &str) -> Option<String> {
+        let members: BTreeMap<String, &RawValue> = serde_json::from_str(&self.json).ok()?;
+        text_member(members.get("frontmatter")?.get(), key)
+    }
+
+    /// Returns the files of a skill, as its entry lists them; `None` if its content has no digests.
+    pub fn skill_files(&self) -> Option<Vec<SkillFile>> {
+        #[derive(Deserialize)]
+        struct Entry {
+            resources: Vec<SkillFile>,
+        }
+        let entry: Entry = serde_json::from_str(&self.json).ok()?;
+        Some(entry.resources)
+    }
+
+    /// Returns true if this URI is that of a skill, or of a file in its folder.
+    pub fn is_skill_file(&self, uri: &str) -> bool {
+        is_in_skill(&self.id, uri)
+    }
+
     /// Returns a member that is a string.
     pub fn text(&self, key: &str) -> Option<String> {
         text_member(&self.json, key)
@@ -150,6 +181,7 @@ impl Offer {
             ItemKind::Prompt => &self.prompts,
             ItemKind::Resource => &self.resources,
             ItemKind::Template => &self.templates,
+            ItemKind::Skill => &self.skills,
         }
     }
 
@@ -157,6 +189,23 @@ impl Offer {
     pub fn has(&self, capability: Capability) -> bool {
         self.capabilities.contains(&capability)
     }
+}
+
+/// One file of a skill.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SkillFile {
+    /// The URI by which it is read.
+    pub uri: String,
+    /// `sha256:` and 64 hexadecimal digits, of its bytes.
+    pub digest: String,
+    /// The number of its bytes.
+    pub size: u64,
+}
+
+/// Returns true if a URI is in the folder of the skill whose `SKILL.md` has the URI `skill`.
+pub fn is_in_skill(skill: &str, uri: &str) -> bool {
+    let root = skill.strip_suffix("SKILL.md").unwrap_or(skill);
+    uri == skill || root.ends_with('/') && uri.starts_with(root)
 }
 
 fn digest_of_texts(json: &str) -> Digest {
@@ -217,6 +266,27 @@ mod tests {
         check(ItemKind::Resource, one, r#"{"uri":"a:1"}"#, false);
         let prompt = r#"{"name":"p","_meta":{"x":1}}"#;
         check(ItemKind::Prompt, prompt, r#"{"name":"p"}"#, false);
+    }
+
+    #[test]
+    fn a_skill_has_its_files_and_its_front_matter() {
+        let json = r#"{"uri":"skill://a/pdf/SKILL.md","frontmatter":{"name":"pdf","description":"Fill."},
+            "resources":[{"uri":"skill://a/pdf/SKILL.md","digest":"sha256:0","size":3}]}"#;
+        let skill = OfferItem::parse(ItemKind::Skill, json).unwrap();
+        assert_eq!(skill.frontmatter("name").as_deref(), Some("pdf"));
+        assert_eq!(skill.skill_files().unwrap()[0].size, 3);
+        for (uri, is_in) in [
+            ("skill://a/pdf/SKILL.md", true),
+            ("skill://a/pdf/x/y.md", true),
+            ("skill://a/pdf2/x.md", false),
+            ("skill://a/pdf", false),
+        ] {
+            assert_eq!(skill.is_skill_file(uri), is_in, "{uri}");
+        }
+        let dynamic = r#"{"uri":"s://a/SKILL.md","resources":"dynamic"}"#;
+        let dynamic = OfferItem::parse(ItemKind::Skill, dynamic).unwrap();
+        assert_eq!(dynamic.skill_files(), None);
+        assert!(!is_in_skill("s://a", "s://abc"));
     }
 
     #[test]

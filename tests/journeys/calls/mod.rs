@@ -19,6 +19,8 @@ mod saved_scripts;
 mod scripts;
 mod secrets;
 mod sessions;
+mod skills;
+mod tasks;
 mod three_tools;
 mod traces;
 mod trust;

@@ -414,7 +414,9 @@ async fn a_server_that_asks_in_rounds_reaches_a_client_of_before() {
     );
     let calls = house.received_method("new", "tools/call");
     let announced = |call: &Value| call["params"]["_meta"][META_CAPABILITIES].clone();
-    assert_eq!(announced(&calls[0]), json!({"elicitation": {}}));
+    let tasks = json!({"io.modelcontextprotocol/tasks": {}});
+    let expected = json!({"elicitation": {}, "extensions": tasks});
+    assert_eq!(announced(&calls[0]), expected);
 
     let cannot = client_with(&house, json!({})).await;
     let told = cannot.execute("new/ask", json!({})).await.bad();

@@ -161,6 +161,9 @@ fn announce(script: &Script, capabilities: &mut Value) {
     if has_resources(script) {
         capabilities["resources"] = json!({ "listChanged": true, "subscribe": true });
     }
+    if !script.skills.is_empty() {
+        capabilities["extensions"] = json!({ "io.modelcontextprotocol/skills": {} });
+    }
     if !script.completions.is_empty() {
         capabilities["completions"] = json!({});
     }

@@ -51,6 +51,13 @@ pub(super) fn answer(
         shown.map(|it| it.definition.clone()).collect::<Value>()
     };
     let method = request.method.as_str();
+    if let Some(task) = script
+        .task
+        .as_ref()
+        .filter(|_| method.starts_with("tasks/"))
+    {
+        return task.answer(method, &request.params, request.is_modern());
+    }
     match method {
         "prompts/list" if !script.prompts.is_empty() => {
             Ok(json!({ "prompts": list(&script.prompts) }))
@@ -60,6 +67,13 @@ pub(super) fn answer(
         }
         "resources/templates/list" if has_resources(script) => {
             Ok(json!({ "resourceTemplates": list(&script.templates) }))
+        }
+        "skills/list" if !script.skills.is_empty() => Ok(json!({ "skills": list(&script.skills) })),
+        "skills/get" if !script.skills.is_empty() => {
+            let mut skills = script.skills.iter();
+            let skill = skills.find(|it| it.definition["uri"] == request.params["uri"]);
+            let skill = skill.ok_or_else(|| error(-32602, "no such skill"))?;
+            Ok(json!({ "skill": skill.definition }))
         }
         "resources/subscribe" | "resources/unsubscribe" if has_resources(script) => Ok(json!({})),
         "completion/complete" if !script.completions.is_empty() => Ok(complete(script, request)),

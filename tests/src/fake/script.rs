@@ -32,8 +32,12 @@ pub struct Script {
     pub prompts: Vec<FakeItem>,
     pub resources: Vec<FakeItem>,
     pub templates: Vec<FakeItem>,
+    /// Entries of `skills/list`; their files are resources.
+    pub skills: Vec<FakeItem>,
     /// The completions of every argument; those that begin with the typed text are returned.
     pub completions: Vec<String>,
+    /// The task with which [`Step::Task`] answers.
+    pub task: Option<TaskScript>,
     /// The number of tools per page; all on one page if absent.
     pub page_size: Option<usize>,
     pub paging: Paging,
@@ -54,6 +58,71 @@ pub struct Script {
     /// A file to which every line received is appended, byte for byte. The fake's own remarks are
     /// `{"fake":"started","pid":1}`, `{"fake":"stdin ended"}` and `{"fake":"sigterm"}`.
     pub record: Option<PathBuf>,
+}
+
+/// A task of a fake server.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TaskScript {
+    /// The file whose existence ends the task.
+    pub ready: PathBuf,
+    /// The result of the call.
+    pub result: Value,
+    /// Questions that are answered first, by key.
+    pub asks: Option<Value>,
+    /// True if another process of the server knows the task as well.
+    pub survives: bool,
+}
+
+impl TaskScript {
+    fn id(&self) -> String {
+        if self.survives {
+            "the-task".to_owned()
+        } else {
+            format!("task-{}", std::process::id())
+        }
+    }
+
+    /// Returns the state; in the modern era with the result.
+    pub(super) fn state(&self, is_modern: bool) -> Value {
+        let mut state = json!({"taskId": self.id(), "status": "working", "pollIntervalMs": 50, "pollInterval": 50,
+            "createdAt": "2026-11-26T00:00:00Z", "lastUpdatedAt": "2026-11-26T00:00:00Z", "ttlMs": null, "ttl": null});
+        let answered = self.ready.with_extension("answered");
+        if let Some(asks) = self.asks.as_ref().filter(|_| !answered.exists()) {
+            state["status"] = json!("input_required");
+            state["inputRequests"] = asks.clone();
+        } else if self.ready.exists() {
+            state["status"] = json!("completed");
+            if is_modern {
+                state["result"] = self.result.clone();
+            }
+        }
+        state
+    }
+
+    /// Answers the requests about the task.
+    pub(super) fn answer(
+        &self,
+        method: &str,
+        params: &Value,
+        is_modern: bool,
+    ) -> Result<Value, Value> {
+        if params["taskId"] != self.id() {
+            return Err(json!({"code": -32602, "message": "no such task"}));
+        }
+        match method {
+            "tasks/get" => Ok(self.state(is_modern)),
+            "tasks/result" if self.ready.exists() => Ok(self.result.clone()),
+            "tasks/cancel" => Ok(json!({})),
+            "tasks/update" => {
+                let answers = params["inputResponses"].to_string();
+                std::fs::write(self.ready.with_extension("answered"), answers)
+                    .expect("the folder is writable");
+                Ok(json!({}))
+            }
+            _ => Err(json!({"code": -32601, "message": "no such method of tasks"})),
+        }
+    }
 }
 
 /// The protocol revisions that a fake server supports.
@@ -203,6 +272,8 @@ pub enum Step {
         pause_ms: u64,
         step: Box<Step>,
     },
+    /// Answers with the task of the script, in the form of the era.
+    Task,
     /// Writes `{"fake":"..."}` into the record.
     Remark(String),
     /// Answers with the environment as one JSON object.

@@ -434,7 +434,21 @@ impl Fake {
                 ));
             }
             Step::Error(error) => send_error(request, error),
+            Step::Task => self.send_task(request),
             other => unreachable!("run_step runs {other:?}"),
+        }
+    }
+
+    fn send_task(&self, request: &FakeRequest) {
+        let task = self.script.task.as_ref().expect("the script has a task");
+        let mut state = task.state(request.is_modern());
+        if request.is_modern() {
+            state["resultType"] = json!("task");
+            self.send_result(request, state);
+        } else if request.params["task"].is_object() {
+            self.send_result(request, json!({ "task": state }));
+        } else {
+            send_error(request, &answers::error(-32601, "this tool needs a task"));
         }
     }
 

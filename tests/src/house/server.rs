@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::process::Command;
 
 use crate::{
@@ -148,6 +148,32 @@ impl Fake {
     pub fn catalog(mut self, file: impl Into<PathBuf>) -> Self {
         self.script.catalog = Some(file.into());
         self
+    }
+
+    /// Adds a skill with these files, the first of which is its `SKILL.md`. It lists and serves them.
+    #[must_use]
+    pub fn skill(self, name: &str, files: &[(&str, &str)]) -> Self {
+        let entry = |own: &str, text: &str| {
+            let digest = tool::Digest::of_bytes(text.as_bytes());
+            json!({"uri": format!("skill://{name}/{own}"), "digest": format!("sha256:{digest}"),
+                "size": text.len()})
+        };
+        let listed: Vec<Value> = files.iter().map(|(own, text)| entry(own, text)).collect();
+        let (_, main) = files[0];
+        let says = main
+            .lines()
+            .find_map(|line| line.strip_prefix("description: "));
+        let skill = json!({"uri": format!("skill://{name}/SKILL.md"), "resources": listed,
+            "frontmatter": {"name": name, "description": says}});
+        self.script(|script| {
+            script.skills.push(FakeItem::defined(skill, []));
+            script.resources.extend(files.iter().map(|(own, text)| {
+                let uri = format!("skill://{name}/{own}");
+                let content =
+                    json!({"contents": [{"uri": uri, "mimeType": "text/markdown", "text": text}]});
+                FakeItem::defined(json!({"uri": uri, "name": own}), Step::Result(content))
+            }));
+        })
     }
 
     /// Sets the era of the protocol that the server supports.

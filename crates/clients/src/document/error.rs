@@ -10,6 +10,12 @@ pub struct SyntaxError {
     pub what: String,
 }
 
+impl From<tool::YamlError> for SyntaxError {
+    fn from(tool::YamlError { line, what }: tool::YamlError) -> Self {
+        Self { line, what }
+    }
+}
+
 /// A reason why an entry cannot be added or removed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {

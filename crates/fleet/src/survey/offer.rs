@@ -18,8 +18,7 @@ use crate::{
 /// Reads the lists. Returns the reasons for missing items as well.
 pub(super) async fn read(link: &Link) -> (Offer, Vec<String>) {
     let capabilities = link.about().capabilities.clone();
-    let mut lists =
-        [ItemKind::Prompt, ItemKind::Resource, ItemKind::Template].map(ListReading::new);
+    let mut lists = ItemKind::ALL.map(ListReading::new);
     let reading = async {
         for list in &mut lists {
             if capabilities.contains(&capability(list.kind)) {
@@ -40,8 +39,7 @@ pub(super) async fn read(link: &Link) -> (Offer, Vec<String>) {
 
 /// Reads the lists that the text of a snapshot has. Returns the reasons for missing items as well.
 pub(super) fn read_kept(text: &str, capabilities: BTreeSet<Capability>) -> (Offer, Vec<String>) {
-    let mut lists =
-        [ItemKind::Prompt, ItemKind::Resource, ItemKind::Template].map(ListReading::new);
+    let mut lists = ItemKind::ALL.map(ListReading::new);
     let fields = jsonrpc::Fields::of(text);
     for list in &mut lists {
         let key = list.kind.list_key();
@@ -55,7 +53,7 @@ pub(super) fn read_kept(text: &str, capabilities: BTreeSet<Capability>) -> (Offe
 }
 
 fn gather(
-    lists: &mut [ListReading; 3],
+    lists: &mut [ListReading; 4],
     capabilities: BTreeSet<Capability>,
     dropped: &mut Vec<String>,
 ) -> Offer {
@@ -63,12 +61,13 @@ fn gather(
         dropped.append(&mut list.dropped);
         std::mem::take(&mut list.items)
     };
-    let [prompts, resources, templates] = lists;
+    let [prompts, resources, templates, skills] = lists;
     Offer {
         capabilities,
         prompts: take(prompts),
         resources: take(resources),
         templates: take(templates),
+        skills: take(skills),
     }
 }
 
@@ -76,6 +75,7 @@ fn capability(kind: ItemKind) -> Capability {
     match kind {
         ItemKind::Prompt => Capability::Prompts,
         ItemKind::Resource | ItemKind::Template => Capability::Resources,
+        ItemKind::Skill => Capability::Skills,
     }
 }
 
@@ -84,6 +84,7 @@ fn method(kind: ItemKind) -> &'static str {
         ItemKind::Prompt => "prompts/list",
         ItemKind::Resource => "resources/list",
         ItemKind::Template => "resources/templates/list",
+        ItemKind::Skill => "skills/list",
     }
 }
 

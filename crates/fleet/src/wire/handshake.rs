@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fmt, future::ready, sync::atomic::Ordering};
 
 use jsonrpc::Closed;
-use jsonrpc::mcp::{HEADER_MISMATCH, Revision, Transport, meta};
+use jsonrpc::mcp::{HEADER_MISMATCH, Revision, TASKS_EXTENSION, Transport, meta};
 use rmcp::{
     ClientHandler, ErrorData, Peer, RoleClient,
     model::{
@@ -208,11 +208,14 @@ fn read_capabilities(said: &ServerCapabilities, revision: &str) -> BTreeSet<Capa
     let subscribes = resources.is_some_and(|it| it.subscribe == Some(true));
     // Newer revisions have no such capability: a stream names its URIs.
     let listens = resources.is_some() && Revision::named(revision).is_stateless();
+    let extensions = said.extensions.as_ref();
+    let has_skills = extensions.is_some_and(|it| it.contains_key(jsonrpc::mcp::SKILLS_EXTENSION));
     let all = [
         (said.prompts.is_some(), Capability::Prompts),
         (resources.is_some(), Capability::Resources),
         (subscribes || listens, Capability::Subscribe),
         (said.completions.is_some(), Capability::Completions),
+        (has_skills, Capability::Skills),
     ];
     let said = all.into_iter().filter(|(is_said, _)| *is_said);
     said.map(|(_, capability)| capability).collect()
@@ -227,7 +230,8 @@ pub(crate) struct Ourselves {
 
 /// Returns all capabilities that can be passed on to a client.
 fn capabilities() -> Value {
-    json!({"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}, "context": {}}})
+    json!({"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}, "context": {}},
+        "extensions": {TASKS_EXTENSION: {}}})
 }
 
 fn typed_capabilities(roots: &Roots) -> ClientCapabilities {
@@ -335,10 +339,18 @@ impl OwnMeta {
 /// Returns the capabilities of the calling client as JSON text.
 pub(super) fn mirrored_capabilities(request: &Request) -> String {
     let asks = request.asks.as_ref();
-    asks.map_or_else(
+    let said = asks.map_or_else(
         || "{}".to_owned(),
         |asks| asks.capabilities().as_str().to_owned(),
-    )
+    );
+    let takes_tasks = request.method == "tools/call" || request.method.starts_with("tasks/");
+    if !takes_tasks || said.contains(TASKS_EXTENSION) {
+        return said;
+    }
+    // Tasks of a server are followed here, whatever its client knows.
+    let mut all: Value = serde_json::from_str(&said).unwrap_or_default();
+    all["extensions"][TASKS_EXTENSION] = json!({});
+    all.to_string()
 }
 
 #[cfg(test)]

@@ -15,12 +15,21 @@ use crate::{
     catalog::Catalog,
     dispatcher::outcome::CallOutcome,
     error::ToolError,
-    forward::{ForwardError, Forwarder, ItemKinds, json_text, matching_lines, seen},
+    forward::{
+        ForwardError, Forwarder, ItemKinds, SkillOrigin, json_text, matching_lines,
+        origin_of_skill, seen,
+    },
     reply::ToolReply,
 };
 
 /// Lines of one answer of `proxy/list_resources`.
 const LINES_MAX: usize = 50;
+
+/// The most files of a skill that are named with it.
+const SKILL_FILES_SHOWN: usize = 50;
+
+/// The longest URI of a file, in characters.
+const SKILL_URI_CHARS_MAX: usize = 300;
 
 /// `proxy/read_resource`.
 #[derive(Debug)]
@@ -95,7 +104,9 @@ impl ReadResource {
         let result =
             read.map_err(|refusal| refusal.into_tool_error(&entry.at, "uri", entry.signature()))?;
         let blocks = elements(result.as_str(), "contents");
-        let blocks: Vec<String> = blocks.into_iter().map(content_block).collect();
+        let origin = origin_of_skill(&generation, &uri, &context).map(|it| origin_block(&it));
+        let blocks = blocks.into_iter().map(content_block);
+        let blocks: Vec<String> = origin.into_iter().chain(blocks).collect();
         Ok(fit(&self.results, entry, &blocks, max_tokens, &context).await)
     }
 }
@@ -199,6 +210,24 @@ fn elements<'r>(result: &'r str, key: &str) -> Vec<&'r RawValue> {
     let list = Fields::of(result).and_then(|fields| fields.get(key));
     list.and_then(|raw| serde_json::from_str(raw.get()).ok())
         .unwrap_or_default()
+}
+
+/// A skill is text of its server: a model is told whose it is.
+fn origin_block(skill: &SkillOrigin) -> String {
+    let mut text = if skill.server.is_scripts() {
+        "[a skill of the user's own folder skills/]".to_owned()
+    } else {
+        let server = &skill.server;
+        format!(
+            "[a skill of the server `{server}`, which wrote it; it speaks for that server alone]"
+        )
+    };
+    let files = skill.files.iter().take(SKILL_FILES_SHOWN);
+    for file in files {
+        text.push('\n');
+        text.push_str(&printable::one_line_of(file, SKILL_URI_CHARS_MAX));
+    }
+    json!({"type": "text", "text": text}).to_string()
 }
 
 /// One content of a resource. A picture or a sound is shown as what it is.

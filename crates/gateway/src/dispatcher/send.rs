@@ -16,7 +16,9 @@ use crate::{
     call_context::CallContext,
     dispatcher::outcome::CallOutcome,
     elicitation::ServerAsker,
-    elicitation::input_rounds::{RoundError, request_in_rounds},
+    elicitation::input_rounds::request_in_rounds,
+    elicitation::requested_input::RoundError,
+    elicitation::server_tasks::{HeldTask, ServerTask, task_parameter},
     envelope::Options,
     error::ToolError,
     render::hit::list_remarks,
@@ -41,14 +43,28 @@ impl Dispatcher {
             header_arguments: entry.tool.header_arguments(arguments.as_str()),
             ..Request::call_tool(&entry.at.tool, arguments)
         };
-        let request = context.complete(request);
+        let mut request = context.complete(request);
+        request.params.extend(task_parameter(&entry.tool));
         let asker = asker.as_deref();
+        let settings = self.catalog.settings();
+        let max_tokens = settings.max_tokens(entry, options, &context.policy);
+        let on_task = |task: &ServerTask| {
+            if let Some(note) = &context.task_note {
+                note.send_replace(Some(HeldTask {
+                    server: server.to_string(),
+                    tool: entry.at.to_string(),
+                    max_tokens,
+                    task: task.clone(),
+                }));
+            }
+        };
         let answer = request_in_rounds(
-            &*self.catalog.servers,
+            &self.catalog.servers,
             server,
             request,
             asker,
             &context.cancel,
+            &on_task,
         )
         .await;
         self.count_call(entry, answer.is_ok());
@@ -67,8 +83,6 @@ impl Dispatcher {
             explain(error, entry, available).with_note(note.as_deref())
         })?;
         context.note_uris(server, result.as_str());
-        let settings = self.catalog.settings();
-        let max_tokens = settings.max_tokens(entry, options, &context.policy);
         let called = CallOutcome::Server {
             result,
             budget: Budget {

@@ -148,17 +148,22 @@ impl RoundCall {
         }
     }
 
-    /// The result that asks the client.
-    fn ask(&self, handle: &str) -> Json {
+    /// The open questions, as a JSON object.
+    pub(crate) fn requests(&self) -> String {
         let requests = self.open.iter().map(|(key, question)| {
             let (key, method) = (Value::from(key.as_str()), question.method);
             let params = question.params.as_str();
             format!(r#"{key}:{{"method":"{method}","params":{params}}}"#)
         });
         let requests: Vec<String> = requests.collect();
-        let requests = requests.join(",");
+        format!("{{{}}}", requests.join(","))
+    }
+
+    /// The result that asks the client.
+    fn ask(&self, handle: &str) -> Json {
+        let requests = self.requests();
         let result = format!(
-            r#"{{"resultType":"input_required","inputRequests":{{{requests}}},"requestState":"{handle}"}}"#
+            r#"{{"resultType":"input_required","inputRequests":{requests},"requestState":"{handle}"}}"#
         );
         Json::of_built(result)
     }

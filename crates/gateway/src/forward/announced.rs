@@ -17,6 +17,7 @@ pub(crate) struct Announced {
     pub(crate) resources: bool,
     pub(crate) subscribe: bool,
     pub(crate) completions: bool,
+    pub(crate) skills: bool,
 }
 
 impl Announced {
@@ -29,11 +30,14 @@ impl Announced {
                 None => server.stale.is_none(),
             })
         };
+        let skills = !policy.hides_resources && has(Capability::Skills);
         Self {
             prompts: has(Capability::Prompts),
-            resources: !policy.hides_resources && has(Capability::Resources),
+            // Files of skills are read as resources.
+            resources: skills || !policy.hides_resources && has(Capability::Resources),
             subscribe: !policy.hides_resources && has(Capability::Subscribe),
             completions: has(Capability::Completions),
+            skills,
         }
     }
 }

@@ -35,6 +35,9 @@ pub(crate) enum ForwardError {
 }
 
 impl ForwardError {
+    /// The code for a missing resource, whatever the client's revision.
+    pub(super) const NOT_FOUND: i64 = NOT_FOUND;
+
     pub(crate) fn params(message: impl Into<String>) -> Self {
         Self::own(frame::INVALID_PARAMS.into(), message.into(), None)
     }

@@ -8,10 +8,8 @@ use registry::{Generation, KnownServer};
 
 use super::error::ForwardError;
 use crate::{
-    authorize::Authorizer,
-    call_context::CallContext,
-    catalog::Catalog,
-    elicitation::input_rounds::{RoundError, request_in_rounds},
+    authorize::Authorizer, call_context::CallContext, catalog::Catalog,
+    elicitation::input_rounds::request_in_rounds, elicitation::requested_input::RoundError,
     error::ToolError,
 };
 
@@ -58,11 +56,12 @@ impl Forwarder {
         let (name, cancel) = (&server.name, &context.cancel);
         let refuse = |error| ForwardError::Call(Box::new(error));
         let asking = request_in_rounds(
-            &*self.catalog.servers,
+            &self.catalog.servers,
             name,
             request,
             asker.as_deref(),
             cancel,
+            &|_| {},
         );
         asking.await.map_err(|error| match error {
             RoundError::Call(error) => refuse(error),

@@ -15,12 +15,15 @@ const LINE_CHARS_MAX: usize = 200;
 pub(crate) struct ItemKinds {
     prompts: bool,
     resources: bool,
+    /// Of a search, [`super::skill_lines`] finds them.
+    lists_skills: bool,
 }
 
 impl ItemKinds {
     pub(crate) const RESOURCES: Self = Self {
         prompts: false,
         resources: true,
+        lists_skills: true,
     };
 
     /// Reads the kinds that the words of a request name.
@@ -30,6 +33,7 @@ impl ItemKinds {
         Self {
             prompts: has(["prompt", "prompts"]),
             resources: has(["resource", "resources"]),
+            lists_skills: false,
         }
     }
 
@@ -49,6 +53,7 @@ pub(crate) fn lines(seen: &[&KnownServer], wanted: ItemKinds, query: &str) -> Ve
         (wanted.prompts, ItemKind::Prompt),
         (wanted.resources, ItemKind::Resource),
         (wanted.resources, ItemKind::Template),
+        (wanted.lists_skills, ItemKind::Skill),
     ];
     let mut found: Vec<(usize, String)> = Vec::new();
     for (_, kind) in kinds.into_iter().filter(|(is_wanted, _)| *is_wanted) {
@@ -83,6 +88,7 @@ fn line(kind: ItemKind, server: &KnownServer, item: &OfferItem, seen: &[&KnownSe
         ItemKind::Prompt => ("prompt", listed_name(&server.name, item.id())),
         ItemKind::Resource => ("resource", uri(kind, server, item, seen)),
         ItemKind::Template => ("resource template", uri(kind, server, item, seen)),
+        ItemKind::Skill => return super::skills::line(server, item),
     };
     let title = item
         .text("title")
@@ -116,7 +122,11 @@ mod tests {
         let check = |query: &str, prompts, resources| {
             assert_eq!(
                 ItemKinds::read(query),
-                ItemKinds { prompts, resources },
+                ItemKinds {
+                    prompts,
+                    resources,
+                    lists_skills: false
+                },
                 "{query}"
             );
         };

@@ -19,8 +19,8 @@ pub(super) struct Owner<'g> {
 /// The longest list of servers in an error.
 const OWNERS_TOLD: usize = 5;
 
-/// The owner of a URI, by the first of these that knows one: the explicit form, the URIs sent to
-/// this client, the lists, `elsewhere`, the templates, the scheme.
+/// The owner of a URI, by the first of these that knows one: the explicit form, the skills, the URIs
+/// sent to this client, the lists, `elsewhere`, the templates, the scheme.
 pub(super) fn find<'g>(
     seen: &[&'g KnownServer],
     uri: &str,
@@ -38,11 +38,18 @@ pub(super) fn find<'g>(
         server,
         uri: uri.to_owned(),
     };
-    let sender = ledger.and_then(|ledger| ledger.sender(uri));
-    if let Some(server) = sender.and_then(|name| by_name(name.as_str())) {
-        return Ok(owner(server));
+    // Text of another server does not take over a URI of a skill.
+    let has_skill = |it: &&KnownServer| it.offer.skills.iter().any(|it| it.is_skill_file(uri));
+    let mut listed: Vec<_> = seen.iter().copied().filter(has_skill).collect();
+    if listed.is_empty() {
+        let sender = ledger.and_then(|ledger| ledger.sender(uri));
+        if let Some(server) = sender.and_then(|name| by_name(name.as_str())) {
+            return Ok(owner(server));
+        }
     }
-    let listed = owners_listed(seen, ItemKind::Resource, uri);
+    let others = owners_listed(seen, ItemKind::Resource, uri).into_iter();
+    let others: Vec<_> = others.filter(|it| !has_skill(it)).collect();
+    listed.extend(others);
     let listed = if listed.is_empty() {
         elsewhere()
     } else {

@@ -51,7 +51,7 @@ fn state(kind: ItemKind, seen: &[&KnownServer]) -> String {
         let note = server.offer_note.as_ref()?;
         let list = match kind {
             ItemKind::Prompt => &note.prompts,
-            ItemKind::Resource | ItemKind::Template => &note.resources,
+            ItemKind::Resource | ItemKind::Template | ItemKind::Skill => &note.resources,
         };
         Some(format!("{}:{}", server.name, list.digest))
     });
@@ -82,13 +82,20 @@ pub(super) fn with_text(item: &str, key: &str, text: &str) -> String {
     let Some(fields) = jsonrpc::Fields::of(item) else {
         return json!({ key: shown(text) }).to_string();
     };
-    let text = Value::from(text).to_string();
+    write_members(&fields, key, &Value::from(text).to_string())
+}
+
+/// An element with another value, which is JSON, in one member.
+pub(super) fn with_member(item: &str, key: &str, json: &str) -> String {
+    match jsonrpc::Fields::of(item) {
+        Some(fields) => write_members(&fields, key, json),
+        None => item.to_owned(),
+    }
+}
+
+fn write_members(fields: &jsonrpc::Fields<'_>, key: &str, json: &str) -> String {
     let members = fields.0.iter().map(|(name, value)| {
-        let value = if name == key {
-            text.as_str()
-        } else {
-            value.get()
-        };
+        let value = if name == key { json } else { value.get() };
         format!("{}:{value}", Value::from(name.as_ref()))
     });
     format!("{{{}}}", members.collect::<Vec<_>>().join(","))

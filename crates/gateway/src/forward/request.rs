@@ -16,16 +16,20 @@ pub(crate) enum Method {
     ListTemplates,
     ReadResource,
     Complete,
+    ListSkills,
+    GetSkill,
 }
 
 impl Method {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 8] = [
         Self::ListPrompts,
         Self::GetPrompt,
         Self::ListResources,
         Self::ListTemplates,
         Self::ReadResource,
         Self::Complete,
+        Self::ListSkills,
+        Self::GetSkill,
     ];
 
     pub(crate) fn parse(name: &str) -> Option<Self> {
@@ -40,6 +44,8 @@ impl Method {
             Self::ListTemplates => "resources/templates/list",
             Self::ReadResource => "resources/read",
             Self::Complete => "completion/complete",
+            Self::ListSkills => "skills/list",
+            Self::GetSkill => "skills/get",
         }
     }
 }

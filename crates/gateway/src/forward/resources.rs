@@ -4,19 +4,19 @@ use std::{collections::HashMap, sync::Arc};
 
 use fleet::{Asks, Request, Subscriber, WatchGuard};
 use jsonrpc::Json;
-use registry::{Generation, KnownServer, Subject};
+use registry::{Generation, KnownServer};
 use tool::{Capability, ItemKind, OfferItem};
 
 use super::{
-    error::{ForwardError, shown},
+    error::ForwardError,
     forwarder::Forwarder,
-    owner::{self, Owner},
+    owner::Owner,
+    owner_for_client::find_owner,
     page,
     request::{Params, json_text, replaced},
-    seen::seen,
-    server_uri,
+    server_uri, skills,
 };
-use crate::{authorize::AuthorizationRequest, call_context::CallContext, find::held};
+use crate::{authorize::AuthorizationRequest, call_context::CallContext};
 
 pub(super) fn list(
     seen: &[&KnownServer],
@@ -78,14 +78,28 @@ impl Forwarder {
         self.authorizer
             .authorize(&asked, context, &mut note)
             .await?;
+        if server.name.is_scripts() {
+            return self.read_saved(uri).await;
+        }
         let params = replaced(params, "uri", json_text(&uri));
         let request = Request::new("resources/read", params);
         let within = context.below(note.trace());
         let answer = self.ask(server, request, &within);
         let result = note.end(answer.await);
         let result = result.map_err(ForwardError::known_by_its_uri)?;
+        skills::check_skill_file(self, server, &uri, &result)?;
         context.note_uris(&server.name, result.as_str());
         Ok(result)
+    }
+}
+
+impl Forwarder {
+    /// Reads a file of the user's own skills.
+    async fn read_saved(&self, uri: String) -> Result<Json, ForwardError> {
+        let saved = self.catalog.saved_scripts();
+        let reading = tokio::task::spawn_blocking(move || saved.skills.read_file(&uri)).await;
+        let read = reading.map_err(|error| ForwardError::internal(error.to_string()))?;
+        read.map_err(ForwardError::params)
     }
 }
 
@@ -135,41 +149,4 @@ impl Forwarder {
             .await
             .map_err(|error| ForwardError::Call(Box::new(error)))
     }
-}
-
-fn find_owner<'g>(
-    generation: &'g Generation,
-    uri: &str,
-    context: &CallContext,
-) -> Result<Owner<'g>, ForwardError> {
-    let seen = seen(generation, &context.policy);
-    let shown_by = || owners_of_page(generation, &seen, uri);
-    let found = owner::find(&seen, uri, context.uris.as_deref(), shown_by);
-    let withheld_by = |server: &KnownServer, uri: &str| {
-        let by = server.withheld.get(&Subject::Resource(uri.to_owned()))?;
-        Some(held(format!("resource {}", shown(uri)), &server.name, *by))
-    };
-    let refused = match &found {
-        Ok(owner) => withheld_by(owner.server, &owner.uri),
-        Err(_) => seen.iter().find_map(|server| withheld_by(server, uri)),
-    };
-    refused.map_or(found, |error| Err(error.into()))
-}
-
-/// The servers with a tool that is shown by this page (`_meta.ui.resourceUri`): such a page may be
-/// in no list.
-fn owners_of_page<'g>(
-    generation: &'g Generation,
-    seen: &[&'g KnownServer],
-    uri: &str,
-) -> Vec<&'g KnownServer> {
-    if !uri.starts_with("ui://") {
-        return Vec::new();
-    }
-    let said = serde_json::Value::from(uri).to_string();
-    let names = |server: &&&KnownServer| {
-        let mut entries = generation.entries();
-        entries.any(|it| it.at.server == server.name && it.tool.json().contains(&said))
-    };
-    seen.iter().filter(names).copied().collect()
 }

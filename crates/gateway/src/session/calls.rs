@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock, atomic::Ordering::Relaxed};
 
 use bytes::Bytes;
 use fleet::{LogSink, ProgressSink, list_client_roots};
+use jsonrpc::mcp::MISSING_CAPABILITY;
 use jsonrpc::mcp::Revision;
 use jsonrpc::{Fields, Json, Message, frame};
 use serde_json::{Value, value::RawValue};
@@ -27,9 +28,11 @@ use crate::{
     authorize::permissions::Arrival,
     call_context::CallContext,
     caller::Caller,
+    client_tasks::TakenCall,
     clients::{ClientInfo, ConnectedClient},
     definitions::{DESCRIBE, EXECUTE, SEARCH},
     elicitation::parked_calls::{RoundQuestions, round_questions},
+    elicitation::server_tasks::takes_tasks,
     elicitation::{CallAsker, SessionQuestions},
     error::Audience,
     forward::{Announced, ForwardError, Params, UriLedger, text},
@@ -42,6 +45,10 @@ use crate::{
 
 /// The estimated cost of our own definitions for a model, in tokens.
 const OUR_TOKENS: u64 = crate::definitions::TOOLS.len() as u64 / 4;
+
+const NO_TASKS: &str = "Missing required client capability";
+const NEEDS_TASKS: &str =
+    r#"{"requiredCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}"#;
 
 /// The calls of one client, and the state that they share.
 pub(super) struct Calls {
@@ -257,10 +264,21 @@ impl Calls {
             self.client.set_revision(revision.clone());
         }
         let is_stateless = meta.revision.is_some();
+        let declared = meta.capabilities.as_ref().filter(|_| is_stateless);
+        let takes_tasks = declared.is_some_and(|it| takes_tasks(it.as_str()));
+        if matches!(wants, Wants::Task(..)) && !takes_tasks {
+            let line =
+                frame::error_with(id.as_str(), MISSING_CAPABILITY, NO_TASKS, Some(NEEDS_TASKS));
+            self.tasks.remove(id.as_str());
+            let _ = out.answer(vec![line]).await;
+            return;
+        }
         let _under_way = self.questions.begin_call(out);
         let learning = cancel.run_until_cancelled(self.learn_roots(out));
         learning.await.unwrap_or_default();
-        let (context, questions) = self.context(meta, arrival, out, &cancel);
+        let (mut context, questions) = self.context(meta, arrival, out, &cancel);
+        let may_take = takes_tasks && matches!(wants, Wants::Tool { .. });
+        let taking = may_take.then(|| TakenCall::begin(&mut context));
         if let Wants::Tool { name, .. } = &wants {
             let turn = self.client.count_call();
             self.record_first_use(name, turn);
@@ -272,7 +290,7 @@ impl Calls {
             out.room().await;
             match questions.filter(|_| goes_in_rounds(&wants)) {
                 Some(questions) => {
-                    let request = self.round_request(wants, continuation);
+                    let request = self.round_request(wants, continuation, taking);
                     let answering = request.answer(&id, &self.gateway, context, questions);
                     answering.await
                 }
@@ -325,6 +343,13 @@ impl Calls {
                 Ok(()) => frame::result(id, [Bytes::from_static(b"{}")]),
                 Err(refusal) => vec![refusal.line(id, is_stateless)],
             },
+            Wants::Task(method, params, responses) => {
+                let asked = (method, &params, responses.as_ref().map(Json::as_str));
+                match self.gateway.client_tasks.answer(asked, &context).await {
+                    Ok(answer) => frame::result(id, [answer.bytes()]),
+                    Err(refusal) => vec![refusal.line(id, is_stateless)],
+                }
+            }
             Wants::Listen(_) => {
                 let why = "a call cannot listen for changes";
                 vec![frame::error(id, frame::INTERNAL_ERROR, why)]
@@ -364,7 +389,12 @@ impl Calls {
         }
     }
 
-    fn round_request(&self, wants: Wants, continuation: Continuation) -> RoundRequest {
+    fn round_request(
+        &self,
+        wants: Wants,
+        continuation: Continuation,
+        taking: Option<TakenCall>,
+    ) -> RoundRequest {
         // A request over HTTP that stands alone is gone as soon as it is answered.
         let gone = if self.client.connection.is_stateless {
             CancellationToken::new()
@@ -374,6 +404,7 @@ impl Calls {
         RoundRequest {
             wants,
             continuation,
+            taking,
             client: self.client_id().name,
             gone,
         }
@@ -420,6 +451,7 @@ impl Calls {
             uris: Some(self.uris()),
             script: None,
             call: None,
+            task_note: None,
             trace: None,
         };
         (context, questions)

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// The requests that we serve, in any revision.
-const SERVED: [&str; 15] = [
+const SERVED: [&str; 20] = [
     "initialize",
     "ping",
     "server/discover",
@@ -23,9 +23,17 @@ const SERVED: [&str; 15] = [
     "resources/subscribe",
     "resources/unsubscribe",
     "completion/complete",
+    "skills/list",
+    "skills/get",
+    "tasks/get",
+    "tasks/update",
+    "tasks/cancel",
     "logging/setLevel",
     "subscriptions/listen",
 ];
+
+/// Of those, the ones that only revisions from 2026-07-28 on have.
+const NEW_IN_STATELESS: [&str; 3] = ["tasks/get", "tasks/update", "tasks/cancel"];
 
 /// Of those, the ones that revisions from 2026-07-28 on do not have.
 const GONE_IN_STATELESS: [&str; 5] = [
@@ -47,7 +55,9 @@ pub(super) fn is_answered_in_a_task(method: &str) -> bool {
         "resources/subscribe",
         "resources/unsubscribe",
     ];
-    OTHERS.contains(&method) || Method::parse(method).is_some()
+    OTHERS.contains(&method)
+        || NEW_IN_STATELESS.contains(&method)
+        || Method::parse(method).is_some()
 }
 
 /// Returns true if the revisions from 2026-07-28 on have dropped this method.
@@ -59,7 +69,13 @@ pub fn is_gone_in_stateless(method: &str) -> bool {
 pub fn explain_not_served(method: &str, is_stateless: bool) -> String {
     let served = SERVED.into_iter();
     let served: Vec<&str> = served
-        .filter(|it| !is_stateless || !is_gone_in_stateless(it))
+        .filter(|it| {
+            if is_stateless {
+                !is_gone_in_stateless(it)
+            } else {
+                !NEW_IN_STATELESS.contains(it)
+            }
+        })
         .collect();
     let method = printable::one_line_of(method, METHOD_CHARS_MAX);
     let served = served.join(", ");
@@ -87,6 +103,7 @@ impl<'m> Unserved<'m> {
         let revision = meta.and_then(meta::revision);
         let is_stateless = revision.is_some_and(|it| it.is_stateless());
         let is_served = SERVED.contains(&method)
+            && (is_stateless || !NEW_IN_STATELESS.contains(&method))
             && (!is_stateless || !is_gone_in_stateless(method) && is_announced(method, announced));
         if !is_served {
             return Some(Self {
@@ -111,6 +128,7 @@ fn is_announced(method: &str, announced: impl FnOnce() -> Announced) -> bool {
     match method.split_once('/') {
         Some(("prompts", _)) => announced().prompts,
         Some(("resources", _)) => announced().resources,
+        Some(("skills", _)) => announced().skills,
         Some(("completion", _)) => announced().completions,
         _ => true,
     }
@@ -141,12 +159,17 @@ mod tests {
         let request = |method: &str, params: &str| {
             format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{{params}}}}}"#)
         };
-        for method in ["prompts/list", "resources/read", "completion/complete"] {
+        for method in [
+            "prompts/list",
+            "resources/read",
+            "completion/complete",
+            "skills/get",
+        ] {
             let says = format!("Method not found: {method}. proxy serves ");
             check(&request(method, ""), None);
             check(&request(method, modern), Some((not_found, &says)));
         }
-        for method in ["sampling/createMessage", "tasks/list"] {
+        for method in ["sampling/createMessage", "tasks/list", "tasks/get"] {
             let says = format!("Method not found: {method}. proxy serves ");
             check(&request(method, ""), Some((not_found, &says)));
         }

@@ -5,6 +5,7 @@ use jsonrpc::{Fields, Json, Message, text_of};
 use serde_json::value::RawValue;
 
 use super::meta::Meta;
+use crate::client_tasks::TaskMethod;
 use crate::forward::{Method, Params};
 
 /// A request of a client whose response may need servers.
@@ -31,6 +32,8 @@ pub(super) enum Wants {
         arguments: Option<Box<RawValue>>,
     },
     Other(Method, Params),
+    /// The state of a task, an answer to its questions, or its end; with the answers.
+    Task(TaskMethod, Params, Option<Json>),
     /// A subscription to a resource, or its end.
     Watch(Watching, Params),
     /// A subscription to changes; the filter as it came.
@@ -97,6 +100,15 @@ impl ClientRequest {
             let members = members.filter(|(key, _)| key != "_meta" && !Continuation::has(key));
             let members =
                 members.map(|(key, value)| (key.into_owned(), Json::part_of(line, value)));
+            let responses = || continuation.as_ref().and_then(|it| it.responses.clone());
+            if let Some(asked) = TaskMethod::parse(method) {
+                return Some(Self {
+                    id: Json::part_of(line, message.id?),
+                    meta,
+                    wants: Wants::Task(asked, members.collect(), responses()),
+                    continuation: Continuation::default(),
+                });
+            }
             match method {
                 "resources/subscribe" => Wants::Watch(Watching::Begins, members.collect()),
                 "resources/unsubscribe" => Wants::Watch(Watching::Ends, members.collect()),

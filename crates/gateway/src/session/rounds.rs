@@ -11,6 +11,7 @@ use tool::Digest;
 use super::request::{Continuation, Wants};
 use crate::{
     call_context::CallContext,
+    client_tasks::{TakenCall, Waited},
     elicitation::parked_calls::{Owner, Round, RoundCall, RoundQuestions, WriteLine},
     forward::{Method, Params},
     gateway::Gateway,
@@ -21,7 +22,7 @@ pub(super) fn goes_in_rounds(wants: &Wants) -> bool {
     match wants {
         Wants::Tool { .. } => true,
         Wants::Other(method, _) => matches!(method, Method::GetPrompt | Method::ReadResource),
-        Wants::Watch(..) | Wants::Listen(_) => false,
+        Wants::Watch(..) | Wants::Listen(_) | Wants::Task(..) => false,
     }
 }
 
@@ -29,6 +30,8 @@ pub(super) fn goes_in_rounds(wants: &Wants) -> bool {
 pub(super) struct RoundRequest {
     pub(super) wants: Wants,
     pub(super) continuation: Continuation,
+    /// Set if the client may take the call as a task.
+    pub(super) taking: Option<TakenCall>,
     /// Its owner, by name and token.
     pub(super) client: Arc<str>,
     /// Cancelled when the client is gone.
@@ -75,7 +78,18 @@ impl RoundRequest {
                 under_way
             }
         };
-        match under_way.go_on().await {
+        let round = match self.taking {
+            Some(taking) => match gateway
+                .client_tasks
+                .wait(under_way, &self.client, taking)
+                .await
+            {
+                Waited::Round(round) => round,
+                Waited::Task(created) => return frame::result(id.as_str(), [created.bytes()]),
+            },
+            None => under_way.go_on().await,
+        };
+        match round {
             Round::Done(Some(line)) => line(id),
             Round::Done(None) => refuse(frame::INTERNAL_ERROR, BROKEN),
             Round::Asks(asking) => match gateway.parked.park(asking, owner, self.gone) {
@@ -106,7 +120,7 @@ async fn answer_wanted(gateway: Arc<Gateway>, wants: Wants, context: CallContext
                 Err(refusal) => vec![refusal.line(id.as_str(), true)],
             })
         }
-        Wants::Watch(..) | Wants::Listen(_) => {
+        Wants::Watch(..) | Wants::Listen(_) | Wants::Task(..) => {
             let why = "this request cannot ask for input";
             Box::new(move |id: &Json| vec![frame::error(id.as_str(), frame::INTERNAL_ERROR, why)])
         }
@@ -124,7 +138,7 @@ fn digest(wants: &Wants) -> Digest {
             Digest::of_json(&format!("[{name},{arguments}]"))
         }
         Wants::Other(method, params) => digest_params(*method, params),
-        Wants::Watch(..) | Wants::Listen(_) => Digest::of_bytes(&[]),
+        Wants::Watch(..) | Wants::Listen(_) | Wants::Task(..) => Digest::of_bytes(&[]),
     }
 }
 

@@ -245,6 +245,7 @@ fn add_item(offer: &mut Offer, kind: ItemKind, item: &Value) {
         ItemKind::Prompt => (&mut offer.prompts, Capability::Prompts),
         ItemKind::Resource => (&mut offer.resources, Capability::Resources),
         ItemKind::Template => (&mut offer.templates, Capability::Resources),
+        ItemKind::Skill => (&mut offer.skills, Capability::Skills),
     };
     list.push(item);
     offer.capabilities.insert(capability);

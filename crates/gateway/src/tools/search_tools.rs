@@ -11,7 +11,7 @@ use crate::{
     call_context::CallContext,
     catalog::{Catalog, SearchAnswer, sees},
     error::ToolError,
-    forward::{ItemKinds, matching_lines, seen},
+    forward::{ItemKinds, matching_lines, seen, skill_lines},
     policy::ClientPolicy,
     render::{
         describe::{self, Extent},
@@ -26,6 +26,12 @@ const RESULTS_DEFAULT: usize = 5;
 
 /// The longest reason per server if no tools are known, in characters.
 const WHY_CHARS_MAX: usize = 400;
+
+/// The most skills in one answer.
+const SKILLS_MAX: usize = 3;
+
+const READ_SKILL: &str =
+    r#"read a skill: "tool_name":"proxy/read_resource","tool_input":{"uri":...}"#;
 
 /// The most prompts and resources in one answer, if a request asks for them.
 const ITEMS_MAX: usize = 5;
@@ -142,7 +148,7 @@ fn find_why_no_tools(catalog: &Catalog, query: &Query) -> NoTools {
     }
 }
 
-/// The lines after the hits: prompts and resources if a request asks for them, and the instructions
+/// The lines after the hits: prompts and resources if a request asks for them, skills that match, and the instructions
 /// of the first hit's server, once a session.
 fn besides(answer: &SearchAnswer, context: &CallContext) -> Vec<String> {
     let asked = text_of(&answer.query);
@@ -152,6 +158,11 @@ fn besides(answer: &SearchAnswer, context: &CallContext) -> Vec<String> {
         let seen = seen(&answer.generation, &context.policy);
         lines = matching_lines(&seen, wanted, &asked);
         lines.truncate(ITEMS_MAX);
+    }
+    let skills = skill_lines(&answer.generation, &asked, context, SKILLS_MAX);
+    if !skills.is_empty() {
+        lines.extend(skills);
+        lines.push(READ_SKILL.to_owned());
     }
     let first = answer.found.hits.first();
     let server = first.and_then(|hit| answer.generation.server(&hit.entry.at.server));

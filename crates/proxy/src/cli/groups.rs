@@ -16,7 +16,7 @@ pub(super) const GROUPS: &[(&str, &[&str])] = &[
         "Tools",
         &["search", "describe", "call", "run", "read", "list"],
     ),
-    ("Trust", &["review", "policy", "audit"]),
+    ("Trust", &["review", "lock", "verify", "policy", "audit"]),
     ("Index and statistics", &["reindex", "enrich", "stats"]),
     (
         "This program",

@@ -1,80 +1,31 @@
 //! `proxy add`: adds a server to the configuration and asks it for its tools.
 
-use std::{io::IsTerminal as _, sync::Arc, time::Instant};
+use std::{sync::Arc, time::Instant};
 
-use anyhow::Context as _;
-use clap::Args;
-use clap_complete::ArgValueCompleter;
-use config::{Environment, edit::NewServer};
-use dialoguer::{Input, Password};
+use config::Environment;
 use gateway::{Gateway, policy::ClientPolicy};
-use recipes::RequiredValue;
 use registry::Query;
 use setup::{
-    add::{self, AddArguments, AddError, read_env},
+    add::{self, AddArguments, AddError},
     advise_typed,
-    known::Answers,
 };
 use tool::ServerName;
 
+mod answers;
+mod args;
+mod cards;
+mod listed;
+
+use self::answers::{Prepared, by_answers};
+pub(crate) use self::args::AddArgs;
 use super::{edit, reindex};
 use crate::{
-    cli::{complete::complete_recipes, global::Global},
+    cli::global::Global,
     event_loop::run_async,
     exit::Exit,
     logging::start_log,
     report::{self, print_reindex},
 };
-
-const EXAMPLES: &str = "\
-Examples:
-  proxy add memory                                           from a recipe; `proxy recipes` lists them
-  proxy add filesystem ~/projects                            with the value that the recipe needs
-  proxy add notes -- npx -y notes-mcp --folder ~/notes
-  proxy add issues --env ISSUES_TOKEN -- uvx issues-mcp      with a token from the environment
-  proxy add docs https://docs.example.com/mcp --header 'Authorization: Bearer ${DOCS_TOKEN}'";
-
-/// Add a server to the configuration, and ask it for its tools
-#[derive(Debug, Default, Args)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct AddArgs {
-    /// Name: lower-case letters, digits and `-` [default: derived from the command or address]
-    #[arg(add = ArgValueCompleter::new(complete_recipes))]
-    name: Option<String>,
-    /// Address of a remote server; or, for a recipe, the value that it needs
-    #[arg(value_name = "URL|VALUE")]
-    url: Option<String>,
-    /// Command that starts the server, after `--`
-    #[arg(last = true, value_name = "COMMAND")]
-    command: Vec<String>,
-    /// Variable of the server: NAME=VALUE, or NAME to read it from the environment at each start
-    #[arg(long, short = 'e', value_name = "NAME[=VALUE]")]
-    env: Vec<String>,
-    /// Value that the recipe needs; may be repeated
-    #[arg(long, value_name = "NAME=VALUE")]
-    set: Vec<String>,
-    /// Name for a server that is added by its recipe
-    #[arg(long = "as", value_name = "NAME")]
-    alias: Option<String>,
-    /// Header for the address; `${VAR}` in it is replaced at each start
-    #[arg(long, short = 'H', value_name = "NAME: VALUE")]
-    header: Vec<String>,
-    /// Working folder of the server
-    #[arg(long, value_name = "FOLDER")]
-    cwd: Option<String>,
-    /// Category of its tools, for searches
-    #[arg(long)]
-    category: Option<String>,
-    /// Tag of its tools, for searches; may be repeated
-    #[arg(long = "tag", value_name = "TAG")]
-    tags: Vec<String>,
-    /// Start one process per client, in the client's folder
-    #[arg(long)]
-    per_client: bool,
-    /// Add the server disabled, and do not ask it for its tools
-    #[arg(long)]
-    disabled: bool,
-}
 
 impl AddArgs {
     /// A program by this name.
@@ -127,8 +78,6 @@ fn add(global: &Global, given: AddArgs) -> anyhow::Result<Exit> {
     run_async(ask(global, &name))?
 }
 
-type Prepared = (ServerName, NewServer, Vec<String>);
-
 /// Returns the server as it is to be written, with remarks for the user; or the reason why there is
 /// none.
 fn prepare(given: AddArgs) -> anyhow::Result<Result<Prepared, String>> {
@@ -140,9 +89,17 @@ fn prepare(given: AddArgs) -> anyhow::Result<Result<Prepared, String>> {
         headers: given.header.clone(),
         cwd: given.cwd.clone(),
     };
-    let prepared = match wanted.name_alone() {
-        Some(name) => by_recipe(name, &given)?,
-        None => read(&wanted, &given).map_err(|error| error.to_string()),
+    let listed = given
+        .name
+        .as_deref()
+        .and_then(|it| it.strip_prefix("registry:"));
+    let prepared = match (listed, wanted.name_alone()) {
+        (Some(name), _) => listed::prepare(name, &given)?,
+        (None, Some(name)) => by_recipe(name, &given)?,
+        (None, None) => match cards::prepare(&wanted, &given)? {
+            Some(prepared) => prepared,
+            None => read(&wanted, &given).map_err(|error| error.to_string()),
+        },
     };
     Ok(prepared.map(|(name, mut server, remarks)| {
         server.category = given.category.or(server.category);
@@ -171,67 +128,8 @@ fn by_recipe(name: &str, given: &AddArgs) -> anyhow::Result<Result<Prepared, Str
     let Some(recipe) = recipes::find(name) else {
         return Ok(Err(add::no_start(name, given.url.as_deref()).to_string()));
     };
-    let mut answers = Answers::new(recipe);
-    for value in given.set.iter().chain(&given.url) {
-        if let Err(error) = answers.set(value) {
-            return Ok(Err(error.to_string()));
-        }
-    }
-    match read_env(&given.env) {
-        Ok(env) => answers.set_env(env),
-        Err(error) => return Ok(Err(error.to_string())),
-    }
-    let questions = answers.questions(|name| std::env::var_os(name).is_some());
-    if !questions.is_empty() && !std::io::stdin().is_terminal() {
-        return Ok(Err(refuse(name, &questions)));
-    }
-    for question in &questions {
-        answers.answer(question, &ask_person(question)?);
-    }
-    let chosen = given.alias.as_deref().unwrap_or(recipe.name());
-    let name = match add::read_name(chosen) {
-        Ok(name) => name,
-        Err(error) => return Ok(Err(error.to_string())),
-    };
-    let mut server = answers.server();
-    server.cwd.clone_from(&given.cwd);
-    Ok(Ok((name, server, answers.remarks())))
-}
-
-/// Renders the missing parameters and variables of a recipe when no person can be asked.
-fn refuse(name: &str, questions: &[RequiredValue]) -> String {
-    let mut lines = vec![format!("`{name}` needs more values; nothing was changed")];
-    let mut flags = Vec::new();
-    for question in questions {
-        let RequiredValue { name, what, .. } = question;
-        let origin = question.origin.as_ref();
-        let origin = origin.map_or_else(String::new, |it| format!(" ({it})"));
-        lines.push(format!("  {name}: {what}{origin}"));
-        let flag = if question.is_parameter {
-            "--set"
-        } else {
-            "--env"
-        };
-        flags.push(format!("{flag} {name}=VALUE"));
-    }
-    let flags = flags.join(" ");
-    lines.push(format!("hint: proxy add {name} {flags}"));
-    if questions.iter().any(|it| !it.is_parameter) {
-        lines.push("      or set the variable in your environment first".to_owned());
-    }
-    lines.join("\n")
-}
-
-fn ask_person(question: &RequiredValue) -> anyhow::Result<String> {
-    let origin = question.origin.as_ref();
-    let origin = origin.map_or_else(String::new, |it| format!("; {it}"));
-    let prompt = format!("{} ({}{origin})", question.name, question.what);
-    let answer = if question.is_secret {
-        Password::new().with_prompt(prompt).interact()
-    } else {
-        Input::new().with_prompt(prompt).interact_text()
-    };
-    answer.context("no answer was given, so nothing was changed")
+    let values = given.set.iter().chain(&given.url);
+    by_answers(name, (recipe, recipe.name()), values, given)
 }
 
 /// Asks the new server for its tools and shows what a search finds of them.

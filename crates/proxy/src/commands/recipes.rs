@@ -1,4 +1,4 @@
-//! `proxy recipes`: the servers that have a built-in recipe.
+//! `proxy recipes`: the servers that have a built-in recipe, or those of a registry.
 
 use std::collections::BTreeMap;
 
@@ -8,6 +8,7 @@ use recipes::{
 };
 use serde_json::{Value, json};
 
+use self::way::way_json;
 use crate::{
     cli::global::Global,
     exit::Exit,
@@ -20,6 +21,7 @@ Examples:
   proxy recipes
   proxy recipes browser screenshot
   proxy recipes github
+  proxy recipes --registry weather
   proxy recipes --json | jq '.[].name'";
 
 /// List and search servers with built-in settings
@@ -32,11 +34,22 @@ pub(crate) struct RecipesArgs {
     /// Words to search for, or the name of a recipe [default: list all]
     #[arg(value_name = "WORDS|NAME")]
     words: Vec<String>,
+    /// Search a registry of MCP instead of the built-in settings
+    #[arg(long)]
+    registry: bool,
+    #[arg(long, value_name = "URL|FILE", requires = "registry")]
+    #[arg(
+        help = "The registry: an address with the API v0.1, or a file [default: the official one] [env: PROXY_REGISTRY]"
+    )]
+    from: Option<String>,
 }
 
 impl RecipesArgs {
-    pub(crate) fn run(self, global: &Global) -> Exit {
-        print_recipes(global, &self.words)
+    pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
+        if self.registry {
+            return listed::search(global, &self.words.join(" "), self.from.as_deref());
+        }
+        Ok(print_recipes(global, &self.words))
     }
 }
 
@@ -311,22 +324,7 @@ fn to_json(recipe: &Recipe) -> Value {
     })
 }
 
-fn way_json(way: &StartMethod) -> Value {
-    match way {
-        StartMethod::Command(command) => json!({ "command": command }),
-        StartMethod::Remote {
-            url,
-            transport,
-            headers,
-        } => {
-            let transport = match transport {
-                recipes::Transport::Http => "http",
-                recipes::Transport::Sse => "sse",
-            };
-            json!({"url": url, "transport": transport, "headers": headers})
-        }
-    }
-}
-
+pub(super) mod listed;
 #[cfg(test)]
 mod tests;
+mod way;

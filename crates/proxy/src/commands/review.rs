@@ -347,7 +347,7 @@ fn text_of(review: &ReviewRow) -> String {
 }
 
 /// Shows the difference line by line, with hidden characters escaped.
-fn show_difference(name: &str, before: Option<&str>, now: &str) -> String {
+pub(super) fn show_difference(name: &str, before: Option<&str>, now: &str) -> String {
     let lines = |json: &str| {
         let value: Option<Value> = serde_json::from_str(json).ok();
         let pretty = value.and_then(|value| serde_json::to_string_pretty(&value).ok());

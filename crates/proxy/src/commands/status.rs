@@ -101,7 +101,12 @@ fn render(daemon: &DaemonStatus) -> String {
     remarks.extend(scripts.map(|mistake| {
         let why = printable::one_line(&mistake.why);
         let why = printable::first_chars(&why, WHY_CHARS_MAX);
-        format!("scripts/{}: not a tool: {why}", mistake.file)
+        let kind = if mistake.file.starts_with("skills/") {
+            "skill"
+        } else {
+            "tool"
+        };
+        format!("{}: not a {kind}: {why}", mistake.file)
     }));
     let logins = servers.iter();
     let logins = logins.filter_map(|it| Some(render_login(&it.name, it.login.as_ref()?)));
@@ -388,7 +393,7 @@ mod tests {
                 {"name": "both", "state": "ready", "pid": 10, "tools": 2, "calls": 5, "errors": 0,
                     "protocol": "2025-11-25"},
             ],
-            "scripts": {"tools": 2, "mistakes": [{"file": "a.ts", "why": "line 2: no"}]},
+            "scripts": {"tools": 2, "mistakes": [{"file": "scripts/a.ts", "why": "line 2: no"}]},
             "sharing": [
                 {"server": "git", "client": 1, "client_name": "codex (pid 9)", "differing": ["TOKEN", "USER"],
                     "lacking": []},

@@ -1,19 +1,23 @@
-//! The folder of saved scripts: files of it that are no tools.
+//! The folders of saved scripts and skills: files that are no tools, and folders that are no skills.
 
 use gateway::{SavedScripts, Settings};
 use setup::doctor::Check;
 
-/// Reads the folder, and runs nothing of it.
+/// Reads the folders, and runs nothing of it.
 pub(super) fn check(settings: &Settings) -> Vec<Check> {
     let saved = SavedScripts::read(settings.scripts.as_deref());
     let mistakes = saved.mistakes.iter().map(|it| {
-        let next = format!("correct scripts/{}; the change applies at once", it.file);
-        Check::problem(format!("script {}", it.file), &it.why).then(next)
+        let next = format!("correct {}; the change applies at once", it.file);
+        Check::problem(&it.file, &it.why).then(next)
     });
     let mut checks: Vec<Check> = mistakes.collect();
     if checks.is_empty() && saved.has_folder {
         let found = format!("{} saved scripts are tools", saved.count());
         checks.push(Check::fine("scripts", found));
+        let skills = saved.skills.count();
+        if skills > 0 {
+            checks.push(Check::fine("skills", format!("{skills} skills are served")));
+        }
     }
     checks
 }

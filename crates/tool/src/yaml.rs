@@ -5,8 +5,6 @@ use std::collections::HashMap;
 use saphyr_parser::{Event, Parser, ScalarStyle};
 use serde_json::{Map, Value};
 
-use super::error::SyntaxError;
-
 /// The limit of the number of values in a document. The values of an alias are counted each time: an
 /// alias of aliases is small, but its value is not.
 const NODES_MAX: usize = 100_000;
@@ -14,15 +12,26 @@ const NODES_MAX: usize = 100_000;
 /// The limit of the depth of nested values.
 const DEPTH_MAX: usize = 64;
 
-pub(super) fn read(text: &str) -> Result<Value, SyntaxError> {
+/// A text that is not valid YAML, or too large.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {what}")]
+pub struct YamlError {
+    /// The line, counted from 1.
+    pub line: usize,
+    /// The message of the parser.
+    pub what: String,
+}
+
+/// Reads one document as JSON.
+pub fn read_yaml(text: &str) -> Result<Value, YamlError> {
     let mut builder = Builder::default();
     let mut documents = 0;
     for event in Parser::new_from_str(text) {
-        let (event, span) = event.map_err(|error| SyntaxError {
+        let (event, span) = event.map_err(|error| YamlError {
             line: error.marker().line(),
             what: error.info().to_owned(),
         })?;
-        let fail = |what: &str| SyntaxError {
+        let fail = |what: &str| YamlError {
             line: span.start.line(),
             what: what.to_owned(),
         };

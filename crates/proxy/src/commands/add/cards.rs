@@ -1,0 +1,95 @@
+//! `proxy add https://HOST`: a server by the card of its host.
+
+use recipes::Recipe;
+use setup::{
+    add::AddArguments,
+    cards::{HostCard, bare_host, discover},
+    naming::name_of_url,
+};
+
+use super::{
+    answers::{Prepared, by_answers},
+    args::AddArgs,
+    listed::render,
+};
+use crate::{event_loop::run_async, report};
+
+/// Looks for cards if the address is a host alone. `None` if it has none: then the address is that of
+/// the server.
+pub(super) fn prepare(
+    wanted: &AddArguments,
+    given: &AddArgs,
+) -> anyhow::Result<Option<Result<Prepared, String>>> {
+    let (name, address) = match (&wanted.name, &wanted.url) {
+        (Some(name), None) if name.contains("://") => (None, name),
+        (name, Some(url)) => (name.as_deref(), url),
+        _ => return Ok(None),
+    };
+    let Some(host) = bare_host(address).filter(|_| wanted.command.is_empty()) else {
+        return Ok(None);
+    };
+    let cards = run_async(discover(&host))?;
+    if cards.is_empty() {
+        return Ok(None);
+    }
+    let card = match choose(&cards, given.card.as_deref()) {
+        Ok(card) => card,
+        Err(why) => return Ok(Some(Err(why))),
+    };
+    let Some(way) = card.server.ways.first() else {
+        return Ok(None);
+    };
+    report::say(&render(&card.server, way, &card.place));
+    if !card.is_here && !given.yes {
+        let question = "the server is at another address than this host. add it? [y]es, [n]o:";
+        let is_yes = report::can_ask() && ["y", "yes"].contains(&report::ask(question).as_str());
+        if !is_yes {
+            let why = "nothing was added: the server is at another address than this host\nhint: --yes, or add \
+                       that address";
+            return Ok(Some(Err(why.to_owned())));
+        }
+    }
+    let proposed = name.map(str::to_owned);
+    let proposed = proposed.or_else(|| name_of_url(address).map(|it| it.to_string()));
+    let Some(proposed) = proposed else {
+        let why = "no name can be derived from this\nhint: proxy add NAME URL";
+        return Ok(Some(Err(why.to_owned())));
+    };
+    // Recipes live as long as the program; this one is the only one of its kind.
+    let recipe: &'static Recipe = Box::leak(Box::new(way.recipe.clone()));
+    let values = given.set.iter();
+    Ok(Some(by_answers(
+        &proposed,
+        (recipe, &proposed),
+        values,
+        given,
+    )?))
+}
+
+fn choose<'c>(cards: &'c [HostCard], asked: Option<&str>) -> Result<&'c HostCard, String> {
+    let own = |card: &HostCard| {
+        card.server
+            .name
+            .rsplit('/')
+            .next()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let is_meant = |card: &&HostCard| {
+        asked.is_none_or(|asked| own(card) == asked || card.server.name == asked)
+    };
+    let meant: Vec<&HostCard> = cards.iter().filter(is_meant).collect();
+    match meant.as_slice() {
+        [one] => Ok(one),
+        _ => {
+            let rows = cards.iter().map(|it| {
+                let row = format!("{}: {}", own(it), it.server.description);
+                format!("\n  {}", printable::one_line(&row))
+            });
+            let rows: String = rows.collect();
+            Err(format!(
+                "the host names several servers{rows}\nhint: --card NAME"
+            ))
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! `proxy lock` and `proxy verify`: the lock file of a team.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
+
+use ::config::Config;
+use anyhow::{Context as _, bail};
+use clap::Args;
+use clap_complete::ArgValueCompleter;
+use files::{Replaced, read_text_within, replace_unchanged};
+use futures::StreamExt as _;
+use gateway::{Gateway, survey};
+use printable::count_of;
+use registry::{LockDifference, News, ToolLock};
+use serde_json::json;
+use tool::{ChangeKind, ServerName};
+
+use super::{load_config, review::show_difference, with_gateway, with_surveyed_gateway};
+use crate::{
+    cli::{complete::complete_servers, global::Global},
+    exit::Exit,
+    report,
+};
+
+/// The largest lock file that is read, in bytes: 10,000 definitions of 6 KB.
+const FILE_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// The most names that a message lists.
+const NAMES_MAX: usize = 10;
+
+/// Write the accepted tools of every server into a file for your team
+///
+/// The file has the digest and the text of each tool, prompt, resource template, skill and of the
+/// instructions of a server, as you accepted them (`proxy review`). Commit it beside the
+/// configuration; `proxy verify` compares servers with it. Servers that never listed their tools are
+/// asked first. Resources are not in it, since they come and go.
+///
+/// Exit codes: 0 written, 2 wrong usage or configuration, 3 written without some servers.
+#[derive(Debug, Args)]
+pub(crate) struct LockArgs {
+    /// Lock only these servers, and keep the others as they are in the file [default: all]
+    #[arg(value_name = "SERVER", add = ArgValueCompleter::new(complete_servers))]
+    servers: Vec<String>,
+    /// The lock file [default: the configuration's name with `.lock`, in its folder]
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 everything is as it was locked, 10 there are only additions,
+            11 something needs a person: a breaking change, or another wording,
+            12 unknown: a server did not answer, or there is no lock file,
+            2 wrong usage or configuration";
+
+/// Compare servers with the lock file
+///
+/// Asks every server for its tools, without storing the answers. A change is breaking (an earlier
+/// call may fail or do something else), additive, or wording: texts that a model reads.
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct VerifyArgs {
+    /// Compare only these servers [default: all of the configuration and of the file]
+    #[arg(value_name = "SERVER", add = ArgValueCompleter::new(complete_servers))]
+    servers: Vec<String>,
+    /// The lock file [default: the configuration's name with `.lock`, in its folder]
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Ask no server; compare the tools of its last survey
+    #[arg(long)]
+    stored: bool,
+    /// Show the changed definitions line by line
+    #[arg(long)]
+    diff: bool,
+}
+
+fn place_of(file: Option<&PathBuf>, config: &Config) -> PathBuf {
+    file.map_or_else(|| config.file.with_extension("lock"), Clone::clone)
+}
+
+/// Reads a lock file; `None` if there is none.
+fn read(file: &Path) -> anyhow::Result<Option<(String, ToolLock)>> {
+    let text = match read_text_within(file, FILE_BYTES_MAX) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error).with_context(|| file.display().to_string()),
+    };
+    let lock = ToolLock::parse(&text);
+    let lock = lock.with_context(|| format!("{} cannot be used", file.display()))?;
+    Ok(Some((text, lock)))
+}
+
+/// Returns the enabled servers; saved scripts are the user's own and are not locked.
+fn enabled(gateway: &Gateway) -> Vec<ServerName> {
+    let settings = gateway.settings();
+    settings.enabled().map(|it| it.spec.name.clone()).collect()
+}
+
+impl LockArgs {
+    pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
+        let Some(config) = load_config(global) else {
+            return Ok(Exit::Usage);
+        };
+        let file = place_of(self.file.as_ref(), &config);
+        with_surveyed_gateway(global, async |gateway| self.write(gateway, global, &file))
+    }
+
+    fn write(&self, gateway: &Gateway, global: &Global, file: &Path) -> anyhow::Result<Exit> {
+        let mut servers = enabled(gateway);
+        if !self.servers.is_empty() {
+            let is_meant = |it: &ServerName| self.servers.iter().any(|name| name == it.as_str());
+            let known: BTreeSet<&str> = servers.iter().map(ServerName::as_str).collect();
+            if let Some(name) = self
+                .servers
+                .iter()
+                .find(|name| !known.contains(name.as_str()))
+            {
+                report::say(&format!("error: no server `{name}`\nhint: proxy servers"));
+                return Ok(Exit::Usage);
+            }
+            servers.retain(is_meant);
+        }
+        let old = read(file).context("hint: remove the file to write a new one")?;
+        let (text, old) = old.map_or((None, ToolLock::default()), |(text, it)| (Some(text), it));
+        let registry = &gateway.catalog.registry;
+        let mut made = registry::lock(registry, &old, &servers);
+        let configured = enabled(gateway);
+        made.lock
+            .retain(|name| configured.iter().any(|it| it.as_str() == name));
+        let before = text.as_deref().map(str::as_bytes);
+        match replace_unchanged(file, before, made.lock.to_text().as_bytes())? {
+            Replaced::Yes => {}
+            Replaced::ChangedMeanwhile => bail!(
+                "{} was changed meanwhile; nothing was written",
+                file.display()
+            ),
+        }
+        let [servers, definitions] = made.lock.counts();
+        let [added, changed, removed] = made.lock.differs_from(&old);
+        if global.json {
+            report::print_json(
+                &json!({"file": file.display().to_string(), "servers": servers,
+                "definitions": definitions, "added": added, "changed": changed, "removed": removed,
+                "waiting": made.waiting, "unknown": made.unknown}),
+            );
+        } else {
+            let [servers, definitions] = [
+                count_of(servers, "server"),
+                count_of(definitions, "definition"),
+            ];
+            report::print_data(&format!(
+                "{}: {definitions} of {servers} ({added} added, {changed} changed, {removed} removed)",
+                file.display()
+            ));
+        }
+        if !made.waiting.is_empty() {
+            let names = some_of(&made.waiting);
+            report::say(&format!(
+                "not in the file, since nobody has accepted them: {names}\nhint: proxy review"
+            ));
+        }
+        if made.unknown.is_empty() {
+            return Ok(Exit::Success);
+        }
+        report::say(&format!(
+            "their tools are unknown: {}\nhint: proxy reindex",
+            some_of(&made.unknown)
+        ));
+        Ok(Exit::Partial)
+    }
+}
+
+fn some_of(names: &[String]) -> String {
+    let shown = names
+        .iter()
+        .take(NAMES_MAX)
+        .map(|it| printable::one_line(it));
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(NAMES_MAX) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+impl VerifyArgs {
+    pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
+        let Some(config) = load_config(global) else {
+            return Ok(Exit::Usage);
+        };
+        let file = place_of(self.file.as_ref(), &config);
+        let lock = match read(&file) {
+            Ok(Some((_, lock))) => lock,
+            Ok(None) => {
+                report::say(&format!(
+                    "error: no lock file {}\nhint: proxy lock",
+                    file.display()
+                ));
+                return Ok(Exit::Unknown);
+            }
+            Err(error) => {
+                report::fail(&error);
+                report::say(
+                    "hint: restore the file from your repository, or remove it and run `proxy lock`",
+                );
+                return Ok(Exit::Unknown);
+            }
+        };
+        with_gateway(global, async |gateway| {
+            Ok(self.compare(gateway, global, &lock).await)
+        })
+    }
+
+    async fn compare(
+        &self,
+        gateway: &std::sync::Arc<Gateway>,
+        global: &Global,
+        lock: &ToolLock,
+    ) -> Exit {
+        let enabled = enabled(gateway);
+        let known = enabled.iter().map(ServerName::as_str).chain(lock.servers());
+        let mut servers: BTreeSet<String> = known.map(str::to_owned).collect();
+        if let Some(name) = self.servers.iter().find(|it| !servers.contains(*it)) {
+            report::say(&format!("error: no server `{name}`\nhint: proxy servers"));
+            return Exit::Usage;
+        }
+        servers.retain(|it| self.servers.is_empty() || self.servers.contains(it));
+        let servers: Vec<String> = servers.into_iter().collect();
+        let surveys = if self.stored {
+            None
+        } else {
+            Some(ask(gateway, enabled, &servers, global).await)
+        };
+        let registry = &gateway.catalog.registry;
+        let found = registry::verify(registry, lock, &servers, surveys.as_deref());
+        let (verdict, exit) = judge(&found);
+        if global.json {
+            report::print_json(
+                &json!({"verdict": verdict, "servers": servers, "differences": found}),
+            );
+            return exit;
+        }
+        if !found.is_empty() {
+            report::print_data(&self.render(&found));
+        }
+        report::say(&format!(
+            "{verdict}: {} compared",
+            count_of(servers.len(), "server")
+        ));
+        exit
+    }
+
+    fn render(&self, found: &[LockDifference]) -> String {
+        let mut lines = Vec::new();
+        for (nth, it) in found.iter().enumerate() {
+            let name = printable::one_line(&it.name());
+            let kind = it.kind.map_or("unknown", ChangeKind::as_str);
+            lines.push(format!(
+                "{kind:8}  {name}  {}",
+                printable::one_line(&it.text)
+            ));
+            let next = found.get(nth + 1);
+            let is_last = next.is_none_or(|next| next.name() != it.name());
+            if let Some((before, now)) = it.texts.as_ref().filter(|_| self.diff && is_last) {
+                lines.push(show_difference(&name, Some(before), now));
+            }
+        }
+        lines.join("\n")
+    }
+}
+
+/// Asks these servers for their tools. The answers are not stored.
+async fn ask(
+    gateway: &std::sync::Arc<Gateway>,
+    mut enabled: Vec<ServerName>,
+    servers: &[String],
+    global: &Global,
+) -> Vec<News> {
+    enabled.retain(|it| servers.iter().any(|name| name == it.as_str()));
+    let bar = report::make_bar(enabled.len(), "servers", global.quiet || global.json);
+    let mut asked = Vec::new();
+    let answers = survey::survey(&gateway.catalog, enabled, |_| 0);
+    let mut answers = std::pin::pin!(answers);
+    while let Some(answer) = answers.next().await {
+        bar.inc(1);
+        asked.push(answer.news);
+    }
+    bar.finish_and_clear();
+    asked
+}
+
+/// The word and the exit code for all differences: the one that asks most of a reader.
+fn judge(found: &[LockDifference]) -> (&'static str, Exit) {
+    let has = |kind: Option<ChangeKind>| found.iter().any(|it| it.kind == kind);
+    if has(Some(ChangeKind::Breaking)) || has(Some(ChangeKind::Wording)) {
+        ("needs a person", Exit::NeedsPerson)
+    } else if has(None) {
+        ("unknown", Exit::Unknown)
+    } else if has(Some(ChangeKind::Additive)) {
+        ("additive", Exit::Additive)
+    } else {
+        ("ready", Exit::Success)
+    }
+}

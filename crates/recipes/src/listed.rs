@@ -1,0 +1,806 @@
+//! Servers as a registry of MCP lists them: a `server.json`, made into recipes.
+//!
+//! Anyone may have written these texts. They become words of a command line, each with its version, and
+//! no text of theirs names a variable of the user's environment that is not shown as a variable.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::recipe::{
+    Auth, Distribution, Parameter, Recipe, RecipeScope, ServerFacts, StartMethod, Transport,
+    Variable,
+};
+
+/// The longest text that is kept, in characters.
+const TEXT_CHARS_MAX: usize = 400;
+
+/// A server of a registry.
+#[derive(Debug, Clone)]
+pub struct ListedServer {
+    /// Its name, `NAMESPACE/NAME`.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// A description by its publisher, on one line.
+    pub description: String,
+    /// `active`, `deprecated` or `deleted`, with the message of the registry.
+    pub status: String,
+    /// The address of its source, or of its page.
+    pub website: Option<String>,
+    /// The ways to start or reach it, the best first.
+    pub ways: Vec<ListedWay>,
+    /// Ways that cannot be used here, with the reason.
+    pub left_out: Vec<String>,
+}
+
+/// One way to start or reach a listed server.
+#[derive(Debug, Clone)]
+pub struct ListedWay {
+    /// The command or address, its parameters and variables.
+    pub recipe: Recipe,
+    /// The digest of the package, if it is listed.
+    pub digest: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawServer {
+    name: String,
+    #[serde(default)]
+    description: String,
+    #[serde(default)]
+    version: String,
+    #[serde(default)]
+    status: Option<String>,
+    #[serde(default)]
+    website_url: Option<String>,
+    #[serde(default)]
+    repository: Option<Value>,
+    #[serde(default)]
+    packages: Vec<RawPackage>,
+    #[serde(default)]
+    remotes: Vec<RawRemote>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawPackage {
+    #[serde(default)]
+    registry_type: String,
+    #[serde(default)]
+    registry_base_url: Option<String>,
+    #[serde(default)]
+    identifier: String,
+    #[serde(default)]
+    version: Option<String>,
+    #[serde(default)]
+    file_sha256: Option<String>,
+    #[serde(default)]
+    transport: Option<Value>,
+    #[serde(default)]
+    runtime_arguments: Vec<RawInput>,
+    #[serde(default)]
+    package_arguments: Vec<RawInput>,
+    #[serde(default)]
+    environment_variables: Vec<RawInput>,
+}
+
+#[derive(Deserialize)]
+struct RawRemote {
+    #[serde(rename = "type", default)]
+    kind: String,
+    #[serde(default)]
+    url: String,
+    #[serde(default)]
+    headers: Vec<RawInput>,
+    #[serde(default)]
+    variables: BTreeMap<String, RawInput>,
+}
+
+/// An argument, a variable, a header, or a part of one.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawInput {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    name: Option<String>,
+    value_hint: Option<String>,
+    description: Option<String>,
+    value: Option<String>,
+    default: Option<Value>,
+    format: Option<String>,
+    is_required: bool,
+    is_secret: bool,
+    variables: BTreeMap<String, RawInput>,
+}
+
+/// Reads a `server.json`, or an element of a registry's list that has one.
+pub fn read_listed(json: &Value) -> Result<ListedServer, String> {
+    let within = json.get("server").unwrap_or(json);
+    let raw = RawServer::deserialize(within).map_err(|error| error.to_string())?;
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let (space, own) = raw.name.split_once('/').unwrap_or_default();
+    if own.is_empty() || !space.chars().chain(own.chars()).all(is_of_name) {
+        return Err(format!("`{}` is no name of a server", line(&raw.name)));
+    }
+    let mut server = ListedServer {
+        name: raw.name.clone(),
+        version: line(&raw.version),
+        description: line(&raw.description),
+        status: status(json, &raw),
+        website: raw
+            .repository
+            .as_ref()
+            .and_then(|it| it["url"].as_str())
+            .map(line),
+        ways: Vec::new(),
+        left_out: Vec::new(),
+    };
+    server.website = server.website.or(raw.website_url.as_deref().map(line));
+    for package in &raw.packages {
+        match read_package(&raw, package) {
+            Ok(way) => server.ways.push(way),
+            Err(why) => server
+                .left_out
+                .push(line(&format!("{}: {why}", package.registry_type))),
+        }
+    }
+    for remote in &raw.remotes {
+        match read_remote(&raw, remote) {
+            Ok(way) => server.ways.push(way),
+            Err(why) => server
+                .left_out
+                .push(line(&format!("{}: {why}", remote.url))),
+        }
+    }
+    server.ways.sort_by_key(|it| it.recipe.kind);
+    Ok(server)
+}
+
+fn status(json: &Value, raw: &RawServer) -> String {
+    let of_registry = |key: &str| {
+        let metas = json.get("_meta").and_then(Value::as_object)?;
+        metas.values().find_map(|meta| meta.get(key)?.as_str())
+    };
+    let said = of_registry("status").or(raw.status.as_deref());
+    let said = said.unwrap_or("active");
+    let message = of_registry("statusMessage");
+    line(&message.map_or_else(|| said.to_owned(), |message| format!("{said}: {message}")))
+}
+
+/// A text of others on one line, shortened.
+fn line(text: &str) -> String {
+    let plain: String = text
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    let words = plain.split_whitespace().collect::<Vec<_>>().join(" ");
+    words.chars().take(TEXT_CHARS_MAX).collect()
+}
+
+/// Escapes a text, so that the configuration fills nothing in.
+fn literal(text: &str) -> String {
+    text.replace('$', "$$")
+}
+
+/// The parameters and variables of a way, while its texts are read.
+#[derive(Default)]
+struct Inputs {
+    /// The server's name in front of the names of secrets.
+    prefix: String,
+    parameters: Vec<Parameter>,
+    variables: Vec<Variable>,
+    env: BTreeMap<String, String>,
+}
+
+/// A name for a parameter or variable: `--log-level` is `LOG_LEVEL`.
+fn upper(name: &str) -> String {
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() {
+            c.to_ascii_uppercase()
+        } else {
+            '_'
+        }
+    };
+    let name: String = name.chars().map(plain).collect();
+    let name = name.trim_matches('_');
+    let starts_well = name.starts_with(|c: char| c.is_ascii_uppercase());
+    if starts_well {
+        name.to_owned()
+    } else {
+        format!("VALUE_{name}")
+    }
+}
+
+impl RawInput {
+    fn default(&self) -> Option<String> {
+        match self.default.as_ref()? {
+            Value::String(text) if text.is_empty() => None,
+            Value::String(text) => Some(text.clone()),
+            Value::Null => None,
+            other => Some(other.to_string()),
+        }
+    }
+
+    fn what(&self) -> String {
+        line(self.description.as_deref().unwrap_or_default())
+    }
+
+    fn is_on(&self) -> bool {
+        self.value.clone().or_else(|| self.default()).as_deref() == Some("true")
+    }
+}
+
+impl Inputs {
+    /// The text of a value that the user gives: `{NAME}`, or `${NAME}` for a secret.
+    fn given(&mut self, name: &str, input: &RawInput) -> String {
+        if input.is_secret {
+            let name = format!("{}_{}", self.prefix, upper(name));
+            self.variable(&name, input, true);
+            return format!("${{{name}}}");
+        }
+        let mut name = upper(name);
+        let known = |it: &Parameter, name: &str| it.name == name && it.what != input.what();
+        while self.parameters.iter().any(|it| known(it, &name)) {
+            name.push_str("_2");
+        }
+        if !self.parameters.iter().any(|it| it.name == name) {
+            self.parameters.push(Parameter {
+                name: name.clone(),
+                what: input.what(),
+                default: input.default().map(|it| literal(&it)),
+                args: Vec::new(),
+            });
+        }
+        format!("{{{name}}}")
+    }
+
+    fn variable(&mut self, name: &str, input: &RawInput, is_required: bool) {
+        if !self.variables.iter().any(|it| it.name == name) {
+            self.variables.push(Variable {
+                name: name.to_owned(),
+                required: is_required,
+                secret: input.is_secret,
+                what: input.what(),
+                origin: None,
+            });
+        }
+    }
+
+    /// A text with `{name}` in it for each of its variables; other braces stay.
+    fn filled(&mut self, text: &str, variables: &BTreeMap<String, RawInput>) -> String {
+        let mut made = String::new();
+        let mut rest = text;
+        while let Some((before, name, after)) = next_name(rest) {
+            made.push_str(&literal(before));
+            match variables.get(name) {
+                Some(RawInput {
+                    value: Some(value), ..
+                }) => made.push_str(&literal(value)),
+                Some(input) => made.push_str(&self.given(name, input)),
+                None => made.push_str(&format!("{{{name}}}")),
+            }
+            rest = after;
+        }
+        made + &literal(rest)
+    }
+
+    /// The words of arguments that are always given. Others become parameters with words of their own.
+    fn words(&mut self, list: &[RawInput]) -> Vec<String> {
+        let mut words = Vec::new();
+        for input in list {
+            let is_named = input.kind.as_deref() == Some("named");
+            let flag = input
+                .name
+                .as_ref()
+                .filter(|_| is_named)
+                .map(|it| literal(it));
+            if input.format.as_deref() == Some("boolean") && is_named {
+                words.extend(flag.filter(|_| input.is_on()));
+                continue;
+            }
+            let name = input.value_hint.as_ref().or(input.name.as_ref());
+            let name = name.map_or("value", String::as_str);
+            if let Some(value) = &input.value {
+                let value = self.filled(value, &input.variables);
+                words.extend(flag);
+                words.push(value);
+            } else if input.is_required || input.default().is_some() || input.is_secret {
+                if input.is_secret && !input.is_required {
+                    continue;
+                }
+                let value = self.given(name, input);
+                words.extend(flag);
+                words.push(value);
+            } else if is_named && input.variables.is_empty() || input.value_hint.is_some() {
+                let text = self.given(name, input);
+                let parameter = self
+                    .parameters
+                    .iter_mut()
+                    .find(|it| format!("{{{}}}", it.name) == text);
+                if let Some(parameter) = parameter {
+                    parameter.args = flag.into_iter().chain([text]).collect();
+                }
+            }
+        }
+        words
+    }
+
+    fn environment(&mut self, list: &[RawInput]) -> Result<(), String> {
+        for input in list {
+            let name = input.name.as_deref().unwrap_or_default();
+            let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            if name.is_empty()
+                || !name.chars().all(is_of_name)
+                || name.starts_with(|c: char| c.is_ascii_digit())
+            {
+                return Err(format!("`{name}` is no name of a variable"));
+            }
+            if let Some(value) = &input.value {
+                let value = self.filled(value, &input.variables);
+                self.env.insert(name.to_owned(), value);
+            } else if input.default().is_some() && !input.is_secret {
+                let value = self.given(name, input);
+                self.env.insert(name.to_owned(), value);
+            } else {
+                self.variable(name, input, input.is_required);
+            }
+        }
+        Ok(())
+    }
+
+    /// The words of `docker run` before the image. `-e NAME={secret}` becomes `-e NAME`, so that no
+    /// secret is in a command line.
+    fn docker_words(&mut self, list: &[RawInput], image: &str) -> Vec<String> {
+        let mut words = Vec::new();
+        let without_tag = image.rsplit_once(':').map_or(image, |(before, _)| before);
+        for input in list {
+            let is_env = matches!(input.name.as_deref(), Some("-e" | "--env"));
+            let pair = input.value.as_deref().and_then(|it| it.split_once('='));
+            if let Some((name, value)) = pair.filter(|_| is_env) {
+                words.extend(["-e".to_owned(), literal(name)]);
+                let secret = value.strip_prefix('{').and_then(|it| it.strip_suffix('}'));
+                let secret = secret
+                    .and_then(|it| input.variables.get(it))
+                    .filter(|it| it.is_secret);
+                match secret {
+                    Some(secret) => self.variable(name, secret, true),
+                    None => {
+                        let value = self.filled(value, &input.variables);
+                        self.env.insert(name.to_owned(), value);
+                    }
+                }
+                continue;
+            }
+            let own = self.words(std::slice::from_ref(input));
+            let is_ours =
+                |it: &String| ["run", "-i", "--rm", image, without_tag].contains(&it.as_str());
+            words.extend(own.into_iter().filter(|it| !is_ours(it)));
+        }
+        let names = self
+            .env
+            .keys()
+            .chain(self.variables.iter().map(|it| &it.name));
+        let missing: BTreeSet<String> = names.filter(|it| !words.contains(it)).cloned().collect();
+        words.extend(missing.into_iter().flat_map(|name| ["-e".to_owned(), name]));
+        words
+    }
+}
+
+/// The text before the first name in braces, the name, and the text after it.
+fn next_name(text: &str) -> Option<(&str, &str, &str)> {
+    let open = text.find('{')?;
+    let close = open + text[open..].find('}')?;
+    Some((&text[..open], &text[open + 1..close], &text[close + 1..]))
+}
+
+/// The addresses from which the programs that start packages load them.
+const SOURCES: [(&str, &[&str]); 2] = [
+    ("npm", &["https://registry.npmjs.org"]),
+    ("pypi", &["https://pypi.org", "https://pypi.python.org"]),
+];
+
+fn read_package(server: &RawServer, package: &RawPackage) -> Result<ListedWay, String> {
+    let transport = package.transport.as_ref();
+    let transport = transport.and_then(|it| it["type"].as_str());
+    if transport.is_some_and(|it| it != "stdio") {
+        return Err(
+            "it starts a server for HTTP; start it yourself and add its address".to_owned(),
+        );
+    }
+    let base = package.registry_base_url.as_deref();
+    let base = base.map(|it| it.trim_end_matches('/'));
+    let known = SOURCES
+        .iter()
+        .find(|(name, _)| *name == package.registry_type);
+    if let (Some((_, known)), Some(base)) = (known, base)
+        && !known.contains(&base)
+    {
+        return Err(format!("its package is in another registry, {base}"));
+    }
+    let mut inputs = Inputs {
+        prefix: upper(own_name(&server.name)),
+        ..Inputs::default()
+    };
+    inputs.environment(&package.environment_variables)?;
+    let (kind, named, start) = start_of(package, base, &mut inputs)?;
+    let arguments = inputs.words(&package.package_arguments);
+    let command = start.into_iter().chain(arguments).collect();
+    let mut recipe = recipe(server, kind, StartMethod::Command(command), inputs);
+    recipe.package = Some(named);
+    let image_digest = package.identifier.split_once('@').map(|(_, it)| it);
+    let image_digest = image_digest.filter(|it| it.starts_with("sha256:"));
+    let file_digest = package.file_sha256.as_deref();
+    let file_digest = file_digest.map(|it| format!("sha256:{}", line(it)));
+    Ok(ListedWay {
+        recipe,
+        digest: file_digest.or(image_digest.map(str::to_owned)),
+    })
+}
+
+/// The kind of a package, its name with the version, and the words that start it.
+fn start_of(
+    package: &RawPackage,
+    base: Option<&str>,
+    inputs: &mut Inputs,
+) -> Result<(Distribution, String, Vec<String>), String> {
+    let identifier = checked("package", &package.identifier, "@/._-:+")?;
+    let version = package.version.as_deref().filter(|it| !it.is_empty());
+    let version = version.map(|it| checked("version", it, "._-+!"));
+    let version = version.transpose()?;
+    let pinned = || {
+        let version = version.filter(|it| *it != "latest");
+        version.ok_or("it has no version".to_owned())
+    };
+    let words =
+        |program: &[&str]| -> Vec<String> { program.iter().map(|it| (*it).to_owned()).collect() };
+    let named = version.map_or(identifier.to_owned(), |it| format!("{identifier} {it}"));
+    let (kind, words) = match package.registry_type.as_str() {
+        "npm" => {
+            let own = inputs.words(&package.runtime_arguments).into_iter();
+            let own = own.filter(|it| !["-y", "--yes"].contains(&it.as_str()));
+            let word = format!("{identifier}@{}", pinned()?);
+            let all = words(&["npx", "-y"]).into_iter().chain(own).chain([word]);
+            (Distribution::Npm, all.collect())
+        }
+        "pypi" => {
+            let own = inputs.words(&package.runtime_arguments);
+            let word = format!("{identifier}@{}", pinned()?);
+            let all = words(&["uvx"]).into_iter().chain(own).chain([word]);
+            (Distribution::PyPi, all.collect())
+        }
+        "oci" => {
+            let mut image = in_host(identifier, base)?;
+            if !image
+                .rsplit('/')
+                .next()
+                .unwrap_or_default()
+                .contains([':', '@'])
+            {
+                image = format!("{image}:{}", pinned()?);
+            }
+            let own = inputs.docker_words(&package.runtime_arguments, &image);
+            let all = words(&["docker", "run", "-i", "--rm"]).into_iter();
+            (
+                Distribution::Docker,
+                all.chain(own).chain([image]).collect(),
+            )
+        }
+        "" => return Err("it has no kind".to_owned()),
+        _ => return Err("packages of this kind are not supported".to_owned()),
+    };
+    Ok((kind, named, words))
+}
+
+/// The image with the host of its registry, if that is another than Docker's.
+fn in_host(image: &str, base: Option<&str>) -> Result<String, String> {
+    let host = base.and_then(|it| it.strip_prefix("https://"));
+    match host.filter(|it| *it != "docker.io" && !image.starts_with(&format!("{it}/"))) {
+        Some(host) => Ok(format!("{}/{image}", checked("host", host, ".:-")?)),
+        None => Ok(image.to_owned()),
+    }
+}
+
+/// Refuses a text that is no plain word: an option, or a place outside of a registry.
+fn checked<'t>(what: &str, text: &'t str, others: &str) -> Result<&'t str, String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || others.contains(c);
+    let is_path = text.starts_with(['.', '/', '-']) || text.contains("..") || text.contains("://");
+    if text.is_empty() || is_path || !text.chars().all(is_plain) {
+        return Err(format!("`{text}` is no {what}"));
+    }
+    Ok(text)
+}
+
+fn read_remote(server: &RawServer, remote: &RawRemote) -> Result<ListedWay, String> {
+    let transport = match remote.kind.as_str() {
+        "streamable-http" | "http" => Transport::Http,
+        "sse" => Transport::Sse,
+        other => return Err(format!("`{other}` is no known transport")),
+    };
+    let mut inputs = Inputs {
+        prefix: upper(own_name(&server.name)),
+        ..Inputs::default()
+    };
+    let is_here = ["http://localhost", "http://127.0.0.1"].iter().any(|it| {
+        let rest = remote.url.strip_prefix(it);
+        rest.is_some_and(|rest| rest.starts_with([':', '/']))
+    });
+    if !remote.url.starts_with("https://") && !is_here {
+        return Err("its address has no https".to_owned());
+    }
+    let url = inputs.filled(&remote.url, &remote.variables);
+    let mut headers = BTreeMap::new();
+    for input in &remote.headers {
+        let name = input.name.as_deref().unwrap_or_default();
+        let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if name.is_empty() || !name.chars().all(is_of_name) {
+            return Err(format!("`{name}` is no name of a header"));
+        }
+        let value = match &input.value {
+            Some(value) => inputs.filled(value, &input.variables),
+            None if input.is_required || input.default().is_some() => inputs.given(name, input),
+            None => continue,
+        };
+        headers.insert(name.to_owned(), value);
+    }
+    let way = StartMethod::Remote {
+        url,
+        transport,
+        headers,
+    };
+    Ok(ListedWay {
+        recipe: recipe(server, Distribution::Remote, way, inputs),
+        digest: None,
+    })
+}
+
+fn own_name(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
+}
+
+fn recipe(server: &RawServer, kind: Distribution, way: StartMethod, inputs: Inputs) -> Recipe {
+    let mut variables = inputs.variables;
+    variables.sort_by_key(|it| !it.required);
+    let auth = match (kind, variables.is_empty()) {
+        (_, true) => Auth::None,
+        (Distribution::Remote, _) => Auth::Header,
+        _ => Auth::Env,
+    };
+    Recipe {
+        known: ServerFacts {
+            name: own_name(&server.name).to_owned(),
+            category: String::new(),
+            tags: Vec::new(),
+            aliases: Vec::new(),
+            names: Vec::new(),
+            whole: false,
+            mixed: false,
+        },
+        what: line(&format!(
+            "{} {}: {}",
+            server.name, server.version, server.description
+        )),
+        verbs: Vec::new(),
+        kind,
+        package: None,
+        way,
+        env: inputs.env,
+        auth,
+        scope: RecipeScope::Shared,
+        start_timeout_s: None,
+        variables,
+        parameters: inputs.parameters,
+        pins: Vec::new(),
+        node: None,
+        python: None,
+        needs: Vec::new(),
+        notes: String::new(),
+        example: None,
+        alternatives: Vec::new(),
+        deprecated: None,
+        replaces: Vec::new(),
+        source: None,
+        started: None,
+        newest: None,
+        not_started: Some("it comes from a registry".to_owned()),
+        checked: String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::RecipeValues;
+
+    fn server(rest: &Value) -> ListedServer {
+        let mut all =
+            json!({"name": "io.github.acme/notes", "version": "1.2.0", "description": "Notes."});
+        for (key, value) in rest.as_object().unwrap() {
+            all[key] = value.clone();
+        }
+        read_listed(&json!({ "server": all })).unwrap()
+    }
+
+    /// The command line of the only way, with `{NAME}` for each parameter that is not given.
+    #[track_caller]
+    fn command(rest: &Value) -> (String, Recipe) {
+        let server = server(rest);
+        assert!(server.left_out.is_empty(), "{:?}", server.left_out);
+        let recipe = server.ways[0].recipe.clone();
+        let values = recipe.parameters.iter().filter(|it| it.args.is_empty());
+        let open = |it: &Parameter| it.default.clone().unwrap_or(format!("{{{}}}", it.name));
+        let given = RecipeValues {
+            parameters: values.map(|it| (it.name.clone(), open(it))).collect(),
+            variables: recipe.variables.iter().map(|it| it.name.clone()).collect(),
+        };
+        let entry = recipe.entry(&given).unwrap();
+        let words = entry.command.into_iter().chain(entry.args);
+        let env = entry
+            .env
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"));
+        let line = env.chain(words).collect::<Vec<_>>().join(" ");
+        (line, recipe)
+    }
+
+    #[test]
+    fn each_package_is_a_command_with_its_version() {
+        let (line, recipe) = command(&json!({"packages": [{
+            "registryType": "npm", "registryBaseUrl": "https://registry.npmjs.org", "identifier": "@acme/notes-mcp",
+            "version": "1.2.0", "transport": {"type": "stdio"},
+            "packageArguments": [
+                {"type": "positional", "value": "serve"},
+                {"type": "named", "name": "--log-level", "default": "info", "description": "Level"},
+                {"type": "named", "name": "--verbose", "format": "boolean"},
+                {"type": "named", "name": "--tag", "description": "Tag"},
+                {"type": "positional", "valueHint": "target_dir", "isRequired": true},
+            ],
+            "environmentVariables": [
+                {"name": "NOTES_KEY", "isRequired": true, "isSecret": true},
+                {"name": "NOTES_UNITS", "default": "metric"},
+                {"name": "NOTES_MODE", "value": "a ${HOME}"},
+            ],
+        }]}));
+        assert_eq!(
+            line,
+            "NOTES_KEY=${NOTES_KEY} NOTES_MODE=a $${HOME} NOTES_UNITS=metric npx -y @acme/notes-mcp@1.2.0 serve \
+             --log-level info {TARGET_DIR}"
+        );
+        let tag = recipe
+            .parameters
+            .iter()
+            .find(|it| it.name == "TAG")
+            .unwrap();
+        assert_eq!(tag.args, ["--tag", "{TAG}"]);
+        assert_eq!(recipe.package.as_deref(), Some("@acme/notes-mcp 1.2.0"));
+
+        let (line, _) = command(
+            &json!({"packages": [{"registryType": "pypi", "identifier": "medium-ops",
+            "version": "0.1.2", "runtimeHint": "bash", "packageArguments": [{"type": "positional", "value": "mcp"}]}]}),
+        );
+        assert_eq!(line, "uvx medium-ops@0.1.2 mcp");
+    }
+
+    #[test]
+    fn an_image_gets_its_variables_and_no_secret_in_its_words() {
+        // As the registry lists GitHub's server.
+        let (line, recipe) = command(&json!({"packages": [{
+            "registryType": "oci", "identifier": "ghcr.io/github/github-mcp-server:0.20.1",
+            "transport": {"type": "stdio"},
+            "runtimeArguments": [
+                {"type": "positional", "value": "run", "isRequired": true},
+                {"type": "named", "name": "-i", "value": "true", "format": "boolean", "isRequired": true},
+                {"type": "named", "name": "--rm", "value": "true", "format": "boolean"},
+                {"type": "named", "name": "-e", "value": "GITHUB_PERSONAL_ACCESS_TOKEN={token}", "isRequired": true,
+                 "variables": {"token": {"isRequired": true, "isSecret": true, "format": "string"}}},
+                {"type": "positional", "valueHint": "image_name", "value": "ghcr.io/github/github-mcp-server"},
+            ],
+        }]}));
+        assert_eq!(
+            line,
+            "GITHUB_PERSONAL_ACCESS_TOKEN=${GITHUB_PERSONAL_ACCESS_TOKEN} docker run -i --rm -e \
+             GITHUB_PERSONAL_ACCESS_TOKEN ghcr.io/github/github-mcp-server:0.20.1"
+        );
+        assert!(recipe.variables[0].secret && recipe.variables[0].required);
+        let (line, _) = command(&json!({"packages": [{
+            "registryType": "oci", "registryBaseUrl": "https://docker.io", "identifier": "mcp/filesystem", "version": "1.0.2",
+            "runtimeArguments": [{"type": "named", "name": "--mount", "value": "type=bind,src={source_path},dst={target_path}",
+                "variables": {"source_path": {"isRequired": true}, "target_path": {"default": "/project"}}}],
+            "packageArguments": [{"type": "positional", "valueHint": "target_dir", "value": "/project"}],
+            "environmentVariables": [{"name": "LOG_LEVEL", "default": "info"}],
+        }]}));
+        assert_eq!(
+            line,
+            "LOG_LEVEL=info docker run -i --rm --mount type=bind,src={SOURCE_PATH},dst=/project -e LOG_LEVEL \
+             mcp/filesystem:1.0.2 /project"
+        );
+    }
+
+    #[test]
+    fn a_remote_server_has_headers_with_secrets_as_variables() {
+        let listed = server(&json!({"remotes": [
+            {"type": "sse", "url": "https://a.example.com/sse"},
+            {"type": "streamable-http", "url": "https://{region}.example.com/mcp",
+             "variables": {"region": {"default": "eu", "description": "Region"}},
+             "headers": [
+                {"name": "Authorization", "value": "Bearer {api_key}", "isRequired": true,
+                 "variables": {"api_key": {"isSecret": true}}},
+                {"name": "X-Other", "isSecret": true},
+             ]},
+            {"type": "streamable-http", "url": "http://plain.example.com/mcp"},
+        ]}));
+        assert_eq!(
+            listed.left_out,
+            ["http://plain.example.com/mcp: its address has no https"]
+        );
+        let StartMethod::Remote { url, headers, .. } = &listed.ways[1].recipe.way else {
+            panic!("{listed:?}");
+        };
+        assert_eq!(url, "https://{REGION}.example.com/mcp");
+        let expected = [("Authorization", "Bearer ${NOTES_API_KEY}")];
+        assert_eq!(
+            *headers,
+            expected.map(|(a, b)| (a.to_owned(), b.to_owned())).into()
+        );
+    }
+
+    #[test]
+    fn a_package_that_is_odd_or_from_elsewhere_is_left_out() {
+        let check = |package: &Value, expected: &str| {
+            let listed = server(&json!({ "packages": [package] }));
+            assert!(listed.ways.is_empty());
+            assert_eq!(listed.left_out, [expected]);
+        };
+        let npm = |identifier: &str, version: &str| json!({"registryType": "npm", "identifier": identifier, "version": version});
+        check(&npm("--eval=x", "1"), "npm: `--eval=x` is no package");
+        check(
+            &npm("https://evil.example/x.tgz", "1"),
+            "npm: `https://evil.example/x.tgz` is no package",
+        );
+        check(&npm("../x", "1"), "npm: `../x` is no package");
+        check(&npm("x", "latest"), "npm: it has no version");
+        check(&npm("x", ">=1"), "npm: `>=1` is no version");
+        check(
+            &npm("x", "1\n[servers.evil]"),
+            "npm: `1 [servers.evil]` is no version",
+        );
+        let mut elsewhere = npm("x", "1");
+        elsewhere["registryBaseUrl"] = json!("https://npm.evil.example");
+        check(
+            &elsewhere,
+            "npm: its package is in another registry, https://npm.evil.example",
+        );
+        let mut http = npm("x", "1");
+        http["transport"] = json!({"type": "streamable-http"});
+        check(
+            &http,
+            "npm: it starts a server for HTTP; start it yourself and add its address",
+        );
+        let mut variable = npm("x", "1");
+        variable["environmentVariables"] = json!([{"name": "A=b"}]);
+        check(&variable, "npm: `A=b` is no name of a variable");
+        check(
+            &json!({"registryType": "mcpb", "identifier": "x"}),
+            "mcpb: packages of this kind are not supported",
+        );
+        let error = read_listed(&json!({"name": "x\n[y]/z"})).unwrap_err();
+        assert_eq!(error, "`x [y]/z` is no name of a server");
+    }
+
+    #[test]
+    fn a_status_comes_from_the_registry() {
+        let listed = |meta: Value| {
+            let server = json!({"name": "a/b", "version": "1"});
+            read_listed(&json!({"server": server, "_meta": meta}))
+                .unwrap()
+                .status
+        };
+        assert_eq!(listed(json!({})), "active");
+        let official = json!({"x/official": {"status": "deprecated", "statusMessage": "Use\nb."}});
+        assert_eq!(listed(official), "deprecated: Use b.");
+    }
+}
