@@ -174,7 +174,7 @@ impl QuotaBook {
         let quotas = (1..).zip(quotas).filter(|(_, quota)| quota.fits(call));
         let quotas: Vec<(usize, &Quota, QuotaKey)> = quotas
             .map(|(number, quota)| {
-                let key = quota_digest(quota) + &short_digest(&quota.key(call));
+                let key = quota_digest(quota).to_owned() + &short_digest(&quota.key(call));
                 (number, quota, key)
             })
             .collect();
@@ -218,7 +218,7 @@ impl QuotaBook {
         let uses_of = |quota: &Quota| {
             let digest = quota_digest(quota);
             let mut uses: Vec<QuotaUse> = (counts.kept.iter())
-                .filter(|(key, count)| key.starts_with(&digest) && count.ends_s > now_s)
+                .filter(|(key, count)| key.starts_with(digest) && count.ends_s > now_s)
                 .map(|(key, count)| QuotaUse {
                     counted: counts.values.get(key).cloned(),
                     used: count.used,
@@ -356,8 +356,8 @@ fn count_at<'c>(
     count
 }
 
-fn quota_digest(quota: &Quota) -> String {
-    short_digest(quota.written())
+fn quota_digest(quota: &Quota) -> &str {
+    quota.short_name(short_digest)
 }
 
 fn short_digest(text: &str) -> String {

@@ -22,10 +22,14 @@ struct Complaint {
 }
 
 impl Complaints {
-    pub(super) fn log_error(&self, error: &HttpError) {
+    /// Logs a refusal. Returns true if it is new in its kind, and not only counted.
+    pub(super) fn log_error(&self, error: &HttpError) -> bool {
         match error.why {
             Why::Abuse(about) => self.log(about, &error.message),
-            Why::Mistake => tracing::debug!(why = error.message, "refused a request"),
+            Why::Mistake => {
+                tracing::debug!(why = error.message, "refused a request");
+                false
+            }
         }
     }
 
@@ -49,8 +53,9 @@ impl Complaints {
         self.log("accept", &error.to_string());
     }
 
-    fn log(&self, about: &'static str, why: &str) {
-        if let Some(unlogged) = self.count(about) {
+    fn log(&self, about: &'static str, why: &str) -> bool {
+        let unlogged = self.count(about);
+        if let Some(unlogged) = unlogged {
             tracing::warn!(
                 about,
                 why,
@@ -58,6 +63,7 @@ impl Complaints {
                 "refused over HTTP; further refusals of this kind are only counted for 10 minutes"
             );
         }
+        unlogged.is_some()
     }
 
     /// Counts a refusal. Returns the number of unlogged ones before it, if it is to be logged.

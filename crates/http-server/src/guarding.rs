@@ -61,7 +61,7 @@ impl Guarding {
     }
 
     /// Returns the error for a client without a token, or with a rejected one.
-    pub(super) fn refuse(&self, why: Option<&str>) -> HttpError {
+    pub(super) fn refuse(&self, why: Option<&'static str>) -> HttpError {
         let error = why.map(|_| "invalid_token");
         HttpError::login_needed(self.challenge(error), why)
     }

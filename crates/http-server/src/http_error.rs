@@ -35,6 +35,19 @@ pub(super) enum Why {
 const RETRY_AFTER_S: &str = "5";
 
 impl HttpError {
+    /// Returns true if the request had a credential that does not admit it.
+    pub(super) fn is_of_credential(&self) -> bool {
+        let is_refused = matches!(
+            self.status,
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN
+        );
+        let about = match self.why {
+            Why::Abuse(about) => about,
+            Why::Mistake => return false,
+        };
+        is_refused && !["host", "origin", "no token"].contains(&about)
+    }
+
     fn new(status: StatusCode, why: Why, message: impl Into<String>) -> Self {
         Self {
             status,
@@ -86,9 +99,10 @@ impl HttpError {
     }
 
     /// Refuses a client whose tokens come from an authorization server, which the challenge names.
-    pub(super) fn login_needed(challenge: String, why: Option<&str>) -> Self {
+    pub(super) fn login_needed(challenge: String, why: Option<&'static str>) -> Self {
         let (message, about) = match why {
-            Some(why) => (format!("this token is rejected: {why}"), "wrong token"),
+            // Each reason is a kind of its own.
+            Some(why) => (format!("this token is rejected: {why}"), why),
             None => ("a token is required".to_owned(), "no token"),
         };
         Self::new(StatusCode::UNAUTHORIZED, Why::Abuse(about), message)

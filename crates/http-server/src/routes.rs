@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gateway::Gateway;
+use gateway::{Gateway, record_refused_credential};
 use hyper::{
     Method, Request, Response, StatusCode,
     body::Incoming,
@@ -39,7 +39,9 @@ impl Service {
                 response
             }
             Err(error) => {
-                self.complaints.log_error(&error);
+                if self.complaints.log_error(&error) && error.is_of_credential() {
+                    record_refused_credential(&self.gateway, &error.message);
+                }
                 refuse(error)
             }
         };

@@ -1,6 +1,6 @@
 //! Quotas: limits of calls, of tokens, and of repetitions of one call, in a minute, an hour or a day.
 
-use std::fmt;
+use std::{fmt, sync::OnceLock};
 
 use serde_json::{Map, Value};
 
@@ -19,6 +19,8 @@ const KEYS: [&str; 9] = [
 pub struct Quota {
     /// The quota as in the configuration.
     written: String,
+    /// Its short name, once it was asked for.
+    short_name: OnceLock<String>,
     limit: u64,
     unit: QuotaUnit,
     span: Span,
@@ -85,6 +87,7 @@ impl Quota {
         let names = |key: &str| read_patterns(written, key, true);
         Ok(Self {
             written: Value::Object(written.clone()).to_string(),
+            short_name: OnceLock::new(),
             limit,
             unit,
             span: read_span(written)?,
@@ -98,12 +101,19 @@ impl Quota {
 
     /// Returns true if the quota limits this call.
     pub fn fits(&self, call: &QuotaSubject<'_>) -> bool {
-        let fits = |patterns: &Patterns, text| fits_any(patterns, &FoldedText::new(text));
+        let fits = |patterns: &Patterns, text| {
+            patterns.is_none() || fits_any(patterns, &FoldedText::new(text))
+        };
         let full = || format!("{}/{}", call.server, call.tool);
         fits(&self.client, call.client)
             && fits(&self.caller, call.caller)
             && fits(&self.server, call.server)
             && (fits(&self.tool, call.tool) || fits(&self.tool, &full()))
+    }
+
+    /// Returns the name that `make` makes of the quota as written. It is made once.
+    pub fn short_name(&self, make: impl FnOnce(&str) -> String) -> &str {
+        self.short_name.get_or_init(|| make(&self.written))
     }
 
     /// Returns the quota as JSON of the configuration.
@@ -122,11 +132,10 @@ impl Quota {
         self.each.iter().map(value).collect()
     }
 
-    /// Returns the text that calls counted together have in common: the quota itself, and the values of
+    /// Returns the text that calls of this quota that are counted together have in common: the values of
     /// `each`.
     pub fn key(&self, call: &QuotaSubject<'_>) -> String {
-        let mut parts = vec![self.written.as_str()];
-        parts.extend(self.values(call));
+        let mut parts = self.values(call);
         if self.unit == QuotaUnit::Repeats {
             parts.extend([call.session, call.server, call.tool, call.arguments]);
         }

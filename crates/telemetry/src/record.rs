@@ -70,6 +70,8 @@ pub struct CallRecord {
 pub enum Event {
     /// A call that ended.
     Call(Box<CallRecord>),
+    /// A credential that was refused. It is in the log, and counts as no call.
+    Refusal(Box<CallRecord>),
     /// A search.
     Search {
         /// The time in unix milliseconds.

@@ -197,7 +197,7 @@ impl Writer {
                             self.stats.count(&event);
                         }
                         totals.count(&event);
-                        if let Event::Call(call) = event {
+                        if let Event::Call(call) | Event::Refusal(call) = event {
                             calls.push(call);
                         }
                     }

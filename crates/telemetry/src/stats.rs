@@ -44,7 +44,7 @@ impl Stats {
 
     pub(crate) fn count(&mut self, event: &Event) {
         let at_ms = match event {
-            Event::Call(call) => call.at_ms,
+            Event::Call(call) | Event::Refusal(call) => call.at_ms,
             Event::Search { at_ms, .. }
             | Event::Script { at_ms, .. }
             | Event::FirstUse { at_ms, .. }

@@ -61,6 +61,7 @@ const REQUESTS: &str = r#"
 200 GET /api/v1/calls?since=1h&limit=5
 200 GET /api/v1/results/r0?part=1
 404 POST /api/v1/running/0/cancel {}
+200 GET /api/v1/questions
 200 GET /api/v1/clients
 404 POST /api/v1/clients/999/end {}
 200 GET /api/v1/figures?by=day&days=7
