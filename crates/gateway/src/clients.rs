@@ -37,7 +37,7 @@ pub struct Connection {
     pub token: Option<Arc<str>>,
     /// The name of its credential in the audit log, over HTTP: `token NAME` or `oauth SUBJECT`.
     pub caller: Option<Arc<str>>,
-    /// What servers may get of its last request over HTTP, if they differ between callers.
+    /// The caller of its last request over HTTP, if servers differ between callers.
     pub http_caller: Arc<ArcSwapOption<HttpCaller>>,
     /// The name that its start command gives it, in place of the one that it announces.
     pub name: Option<String>,

@@ -71,7 +71,7 @@ impl SavedSkills {
         self.entries.len()
     }
 
-    /// What a server with these skills would list.
+    /// The list that a server with these skills would send.
     pub(crate) fn offer(&self) -> Offer {
         let has_any = !self.entries.is_empty();
         let capabilities = [Capability::Resources, Capability::Skills].into_iter();

@@ -33,7 +33,7 @@ pub(super) struct OpenSession {
     token: Option<Arc<str>>,
     /// The profile of the address at which it began.
     profile: Option<Arc<str>>,
-    /// What servers may get of the last request.
+    /// The caller of the last request, with the values that servers may get.
     http_caller: Arc<ArcSwapOption<HttpCaller>>,
     used_at: Mutex<Instant>,
     /// The number of open requests and streams.
@@ -92,7 +92,7 @@ impl OpenSession {
         self.token == peer.token && self.profile == peer.profile
     }
 
-    /// Notes what servers may get of a request, which is read when its call begins.
+    /// Notes the caller of a request, which is read when its call begins.
     pub(super) fn note_caller(&self, peer: &ClientIdentity) {
         self.http_caller.store(peer.http_caller.clone());
     }

@@ -20,7 +20,7 @@ pub(super) struct ClientIdentity {
     pub(super) caller: Option<Arc<str>>,
     /// The rules that apply to its token; none: those of the name that the client announces.
     pub(super) rule: Option<Arc<str>>,
-    /// What servers may get of the request, if they differ between callers.
+    /// The caller with the values that servers may get, if servers differ between callers.
     pub(super) http_caller: Option<Arc<HttpCaller>>,
     /// The profile that the address names.
     pub(super) profile: Option<Arc<str>>,
