@@ -7,7 +7,7 @@ use std::sync::{
 };
 
 use jsonrpc::{Fields, Json, text_of};
-use oauth::{AddressReceiver, Login, LoginError, LoginMethod, log_in};
+use oauth::{AddressReceiver, LoginError, LoginMethod, log_in};
 use serde_json::json;
 use tracing::{debug, info};
 
@@ -79,15 +79,7 @@ pub(crate) async fn log_in_by_asking(
 
 async fn ask(place: &LoginPlace, name: &str, asks: &Arc<dyn Asks>) -> Result<bool, LoginError> {
     let (person, address) = AddressReceiver::new();
-    let login = Login {
-        file: &place.file,
-        registration: &place.registration,
-        url: &place.url,
-        headers: place.headers.clone(),
-        settings: &place.settings,
-        scopes: &[],
-        way: LoginMethod::Browser,
-    };
+    let login = place.login(LoginMethod::Browser, &[]);
     let mut logging_in = Box::pin(log_in(login, &person));
     let url = tokio::select! {
         biased;

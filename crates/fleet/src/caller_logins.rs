@@ -4,7 +4,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use oauth::{
-    AddressReceiver, GrantKind, HostedRedirects, Login, LoginError, LoginMethod, Redirect, log_in,
+    AddressReceiver, GrantKind, HostedRedirects, LoginError, LoginMethod, Redirect, log_in,
 };
 use parking_lot::Mutex;
 use reqwest::Url;
@@ -120,6 +120,7 @@ impl CallerLogins {
         let is_remote = matches!(server.spec.launch, Launch::Remote { .. });
         if !is_remote
             || !login.is_of_callers
+            || !server.taken.has_caller()
             || login.settings.grant != GrantKind::AuthorizationCode
         {
             return None;
@@ -346,14 +347,6 @@ async fn visit(
     redirects: HostedRedirects,
     person: &AddressReceiver,
 ) -> Result<(), LoginError> {
-    let login = Login {
-        file: &place.file,
-        registration: &place.registration,
-        url: &place.url,
-        headers: place.headers.clone(),
-        settings: &place.settings,
-        scopes: &[],
-        way: LoginMethod::Hosted(redirects),
-    };
+    let login = place.login(LoginMethod::Hosted(redirects), &[]);
     log_in(login, person).await.map(drop)
 }

@@ -64,6 +64,7 @@ pub use commands::{CommandDefinition, CommandSet, CommandTool};
 pub use error::{CallError, Failure, HeldUp, Ran, SurveyError};
 pub use fleet::Fleet;
 pub use known_callers::KnownCallers;
+pub use limits::LOGIN_OFFER_LIFE;
 pub use log::log_path;
 pub use login::LoginPlace;
 pub use login_needed::LoginNeeded;

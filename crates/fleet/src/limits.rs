@@ -146,7 +146,7 @@ pub(crate) const CALLERS_KNOWN_MAX: usize = 10_000;
 
 /// The time for which an address at which a caller logs in is valid. A model has to show it to a person
 /// first.
-pub(crate) const LOGIN_OFFER_LIFE: Duration = Duration::from_mins(15);
+pub const LOGIN_OFFER_LIFE: Duration = Duration::from_mins(15);
 
 /// Addresses for logins of callers that are valid at one time. The oldest one is given up for another.
 pub(crate) const LOGIN_OFFERS_MAX: usize = 10_000;

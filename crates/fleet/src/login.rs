@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::FutureExt as _;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
-use oauth::{Assertion, Credential, GrantKind, LoginSettings, RecordFile};
+use oauth::{Assertion, Credential, GrantKind, Login, LoginMethod, LoginSettings, RecordFile};
 use secrets::{PrivateFiles, Resolver, Secret};
 
 use crate::{
@@ -100,6 +100,19 @@ impl LoginPlace {
         let variables = Variables::of_process();
         let variables = with_secrets(templates(spec), &variables, Some(secrets)).await?;
         Self::of(spec, &variables, Some(secrets), files, &Arc::default())
+    }
+
+    /// Returns a login here, which requests `scopes` besides those that are found.
+    pub fn login<'a>(&'a self, way: LoginMethod, scopes: &'a [String]) -> Login<'a> {
+        Login {
+            file: &self.file,
+            registration: &self.registration,
+            url: &self.url,
+            headers: self.headers.clone(),
+            settings: &self.settings,
+            scopes,
+            way,
+        }
     }
 
     /// Returns the credential that sends the login's token with each request.

@@ -217,6 +217,9 @@ impl Roster {
         caller: &Arc<HttpCaller>,
         asks: Option<&Arc<dyn Asks>>,
     ) -> Result<Option<Server>, CallError> {
+        if !self.is_of_callers(name) {
+            return Ok(None);
+        }
         let servers = &mut *self.servers.write();
         let shared = servers.get_shared(name)?.clone();
         if !shared.is_of_callers || shared.spec.scope == ServerScope::Client {

@@ -3,7 +3,7 @@
 
 use hyper::{
     Response,
-    header::{CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderValue},
+    header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue},
     http::request::Parts,
 };
 use jsonrpc::mcp::Revision;
@@ -27,12 +27,11 @@ pub(super) fn is_of_card(path: &str) -> bool {
     path == CATALOG_PATH || CARD_PATHS.contains(&path)
 }
 
-/// Returns the document at this path, under the name by which it was asked for; the gate has checked that
-/// it is one of ours.
+/// Returns the document at this path, with our public address, or else the one by which it was asked for;
+/// the gate has checked that it is one of ours.
 pub(super) fn describe(head: &Parts, gate: &Gate) -> Response<Body> {
-    let host = head.headers.get(HOST).and_then(|it| it.to_str().ok());
-    let base = format!("{}{}", gate.scheme(), host.unwrap_or("localhost"));
-    let name = reverse(host.unwrap_or_default());
+    let base = gate.origin(head);
+    let name = reverse(base.split_once("://").map_or("", |(_, host)| host));
     let (document, kind) = if head.uri.path() == CATALOG_PATH {
         (catalog(&base, &name), "application/json")
     } else {

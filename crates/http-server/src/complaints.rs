@@ -25,7 +25,7 @@ impl Complaints {
     /// Logs a refusal. Returns true if it is new in its kind, and not only counted.
     pub(super) fn log_error(&self, error: &HttpError) -> bool {
         match error.why {
-            Why::Abuse(about) => self.log(about, &error.message),
+            Why::Abuse(about) | Why::Credential(about) => self.log(about, &error.message),
             Why::Mistake => {
                 tracing::debug!(why = error.message, "refused a request");
                 false

@@ -64,11 +64,6 @@ impl Gate {
         })
     }
 
-    /// `http://` or `https://`.
-    pub(super) fn scheme(&self) -> &'static str {
-        self.scheme
-    }
-
     /// Returns true if requests need a token that the configuration lists.
     pub(super) fn takes_tokens(&self) -> bool {
         !self.tokens.is_empty() && self.guarding.is_none()

@@ -27,6 +27,8 @@ pub(super) struct HttpError {
 pub(super) enum Why {
     /// Possible abuse, logged under this heading.
     Abuse(&'static str),
+    /// A credential that does not admit its request. Logged as abuse, and in the audit log.
+    Credential(&'static str),
     /// A mistake of the client, perhaps one under development.
     Mistake,
 }
@@ -37,15 +39,7 @@ const RETRY_AFTER_S: &str = "5";
 impl HttpError {
     /// Returns true if the request had a credential that does not admit it.
     pub(super) fn is_of_credential(&self) -> bool {
-        let is_refused = matches!(
-            self.status,
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN
-        );
-        let about = match self.why {
-            Why::Abuse(about) => about,
-            Why::Mistake => return false,
-        };
-        is_refused && !["host", "origin", "no token"].contains(&about)
+        matches!(self.why, Why::Credential(_))
     }
 
     fn new(status: StatusCode, why: Why, message: impl Into<String>) -> Self {
@@ -94,25 +88,31 @@ impl HttpError {
     pub(super) fn wrong_token() -> Self {
         let message = "unknown token: compare it with [http.tokens]";
         let challenge = r#"Bearer realm="proxy", error="invalid_token""#;
-        Self::new(StatusCode::UNAUTHORIZED, Why::Abuse("wrong token"), message)
-            .with(WWW_AUTHENTICATE, challenge)
+        Self::new(
+            StatusCode::UNAUTHORIZED,
+            Why::Credential("wrong token"),
+            message,
+        )
+        .with(WWW_AUTHENTICATE, challenge)
     }
 
     /// Refuses a client whose tokens come from an authorization server, which the challenge names.
     pub(super) fn login_needed(challenge: String, why: Option<&'static str>) -> Self {
-        let (message, about) = match why {
+        let (message, kind) = match why {
             // Each reason is a kind of its own.
-            Some(why) => (format!("this token is rejected: {why}"), why),
-            None => ("a token is required".to_owned(), "no token"),
+            Some(why) => (
+                format!("this token is rejected: {why}"),
+                Why::Credential(why),
+            ),
+            None => ("a token is required".to_owned(), Why::Abuse("no token")),
         };
-        Self::new(StatusCode::UNAUTHORIZED, Why::Abuse(about), message)
-            .with(WWW_AUTHENTICATE, challenge)
+        Self::new(StatusCode::UNAUTHORIZED, kind, message).with(WWW_AUTHENTICATE, challenge)
     }
 
     /// The token is valid, but has none of the required scopes.
     pub(super) fn scope_needed(challenge: String) -> Self {
         let message = "this token has none of the required scopes (http.oauth.scopes)";
-        Self::new(StatusCode::FORBIDDEN, Why::Abuse("scope"), message)
+        Self::new(StatusCode::FORBIDDEN, Why::Credential("scope"), message)
             .with(WWW_AUTHENTICATE, challenge)
     }
 

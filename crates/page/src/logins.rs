@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use fleet::LoginPlace;
 use gateway::{Gateway, ServerSettings, survey};
-use oauth::{AddressReceiver, Login, LoginError, LoginMethod, log_in};
+use oauth::{AddressReceiver, LoginError, LoginMethod, log_in};
 use parking_lot::Mutex;
 use tool::ServerName;
 
@@ -92,14 +92,6 @@ impl Logins {
 }
 
 async fn visit(place: LoginPlace, person: AddressReceiver) -> Result<(), LoginError> {
-    let login = Login {
-        file: &place.file,
-        registration: &place.registration,
-        url: &place.url,
-        headers: place.headers.clone(),
-        settings: &place.settings,
-        scopes: &[],
-        way: LoginMethod::Browser,
-    };
+    let login = place.login(LoginMethod::Browser, &[]);
     log_in(login, &person).await.map(|_| ())
 }

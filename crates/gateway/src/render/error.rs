@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fmt, sync::LazyLock, time::Duration};
 
-use fleet::{Failure, HeldUp, LoginNeeded, Ran};
+use fleet::{Failure, HeldUp, LOGIN_OFFER_LIFE, LoginNeeded, Ran};
 use jsonrpc::ProtocolError;
 use printable::shorten_middle;
 use tool::{ServerName, ToolRef, Violation};
@@ -230,7 +230,8 @@ fn explain_unavailable(
 fn explain_login(server: &ServerName, needed: &LoginNeeded, why: &str) -> String {
     let mut text = match &needed.address {
         Some(address) => {
-            format!("{server}: ask the user to log in at {address} (valid for 15 minutes)")
+            let minutes = LOGIN_OFFER_LIFE.as_secs() / 60;
+            format!("{server}: ask the user to log in at {address} (valid for {minutes} minutes)")
         }
         None => format!("{server}: ask the user to run \"proxy login {server}\""),
     };

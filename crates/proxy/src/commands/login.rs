@@ -9,7 +9,7 @@ use clap_complete::ArgValueCompleter;
 use config::Config;
 use fleet::LoginPlace;
 use gateway::{Gateway, ServerSettings, Settings};
-use oauth::{GrantKind, LoggedIn, Login, LoginError, LoginMethod, can_open_browser, log_in};
+use oauth::{GrantKind, LoggedIn, LoginError, LoginMethod, can_open_browser, log_in};
 use tool::ServerName;
 
 use self::person::Terminal;
@@ -164,19 +164,12 @@ async fn log_in_to_one(
     let Some(place) = find_place(settings, server).await else {
         return false;
     };
-    let wanted = Login {
-        file: &place.file,
-        registration: &place.registration,
-        url: &place.url,
-        headers: place.headers.clone(),
-        settings: &place.settings,
-        scopes: &login.scopes,
-        way: if login.device {
-            LoginMethod::Device
-        } else {
-            LoginMethod::Browser
-        },
+    let way = if login.device {
+        LoginMethod::Device
+    } else {
+        LoginMethod::Browser
     };
+    let wanted = place.login(way, &login.scopes);
     match log_in(wanted, terminal).await {
         Ok(logged_in) => {
             report::say(&describe(name, &logged_in));
