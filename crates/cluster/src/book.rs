@@ -151,7 +151,10 @@ fn note(core: &Core, bus: &Bus, entry: Entry) {
     let record = opened.ok().and_then(|it| Record::read(&key, &it.text));
     let Some(record) = record else {
         drop(ledger);
-        if !core.nodes.note_stranger(key.split_once('.').map_or(&key, |it| it.1)) {
+        if !core
+            .nodes
+            .note_stranger(key.split_once('.').map_or(&key, |it| it.1))
+        {
             return;
         }
         let key = printable::one_line_of(&key, 60);
