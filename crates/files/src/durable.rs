@@ -10,7 +10,7 @@ use std::{
 use crate::{
     note,
     open::open_to_append,
-    system::private_builder,
+    system::{private_builder, synced},
     whole::{Unfinished, sync_folder},
 };
 
@@ -43,7 +43,7 @@ pub fn append_durable(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
     file.write_all(bytes)?;
     note!(Append(path, bytes));
-    file.sync_data()?;
+    synced(&file, file.sync_data())?;
     note!(SyncFile(path));
     if is_new {
         sync_folder(path)?;

@@ -13,7 +13,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{Access, CWD, OFlags, RenameFlags, access, renameat_with, statvfs},
+    fs::{Access, CWD, OFlags, RenameFlags, access, fsync, renameat_with, statvfs},
     io::Errno,
     process::geteuid,
 };
@@ -180,6 +180,11 @@ pub fn find_home() -> Option<PathBuf> {
     std::env::var_os("HOME").map(PathBuf::from)
 }
 
+/// Returns true if the system takes a text as the name of one file in a folder.
+pub fn is_file_name(name: &str) -> bool {
+    !name.is_empty() && !matches!(name, "." | "..") && !name.contains(['/', '\0'])
+}
+
 /// Returns true if a command is a path, and not a name to be searched for.
 pub fn is_path(command: &str) -> bool {
     command.contains('/')
@@ -252,7 +257,21 @@ impl FileVersion {
 
 /// Waits until the names in a folder survive a power loss.
 pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
+    let folder = File::open(folder)?;
+    synced(&folder, folder.sync_all())
+}
+
+/// Returns the result of a sync. On macOS the standard library also has the disk empty its own cache
+/// (`F_FULLFSYNC`), which file systems of a network refuse; there, the plain call is made instead.
+pub(crate) fn synced(file: &File, result: io::Result<()>) -> io::Result<()> {
+    let refused = |error: &io::Error| {
+        let refusals = [Errno::NOTTY, Errno::NOTSUP, Errno::INVAL];
+        Errno::from_io_error(error).is_some_and(|error| refusals.contains(&error))
+    };
+    match result {
+        Err(error) if cfg!(target_os = "macos") && refused(&error) => Ok(fsync(file)?),
+        other => other,
+    }
 }
 
 /// Exchanges two files. Returns `false`, and does nothing, if the file system does not support that.

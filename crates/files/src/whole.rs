@@ -33,7 +33,8 @@ impl Unfinished {
 
     /// Waits until the written bytes survive a power loss.
     pub fn sync(&self) -> io::Result<()> {
-        self.file.as_file().sync_all()?;
+        let file = self.file.as_file();
+        system::synced(file, file.sync_all())?;
         note!(SyncFile(self.file.path()));
         Ok(())
     }

@@ -173,6 +173,24 @@ pub fn find_home() -> Option<PathBuf> {
     std::env::home_dir()
 }
 
+/// Names of devices, in every folder and with every ending; some have a digit after them.
+const DEVICES: &[&str] = &[
+    "con", "prn", "aux", "nul", "com", "lpt", "conin$", "conout$",
+];
+
+/// Returns true if the system takes a text as the name of one file in a folder: not as a disk or a stream
+/// (`C:`), not as a device (`NUL.txt`), and without dropping its end.
+pub fn is_file_name(name: &str) -> bool {
+    let stem = name.split('.').next().unwrap_or_default();
+    let stem = stem.trim_end().to_ascii_lowercase();
+    let device = stem.trim_end_matches(|c: char| c.is_numeric());
+    let is_refused = |c: char| c.is_control() || r#"<>:"/\|?*"#.contains(c);
+    !name.is_empty()
+        && !name.ends_with(['.', ' '])
+        && !name.contains(is_refused)
+        && !DEVICES.contains(&device)
+}
+
 /// Returns true if a command is a path, and not a name to be searched for.
 pub fn is_path(command: &str) -> bool {
     command.contains(['/', '\\', ':'])
@@ -267,6 +285,11 @@ pub(crate) fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Returns the result of a sync.
+pub(crate) fn synced(_: &File, result: io::Result<()>) -> io::Result<()> {
+    result
+}
+
 /// Returns `false`: Windows cannot exchange two files.
 #[expect(clippy::unnecessary_wraps, reason = "it fails on other systems")]
 pub(crate) fn exchange(_: &Path, _: &Path) -> io::Result<bool> {
@@ -277,7 +300,7 @@ pub(crate) fn exchange(_: &Path, _: &Path) -> io::Result<bool> {
 mod tests {
     use std::fs;
 
-    use super::{FileId, find_program, open_to_read, variable_name};
+    use super::{FileId, find_program, is_file_name, open_to_read, variable_name};
 
     #[test]
     fn a_program_is_found_by_the_endings_of_programs() {
@@ -311,5 +334,18 @@ mod tests {
         assert_eq!(why(folder.path()), "it is a folder, not a file");
         assert_eq!(why("NUL".as_ref()), "it is a device, not a file");
         assert_eq!(variable_name("Path"), "PATH");
+    }
+
+    #[test]
+    fn the_name_of_a_file_is_no_disk_stream_or_device() {
+        for name in ["today.md", "a b", "nullable", "comma", "x.nul"] {
+            assert!(is_file_name(name), "{name}");
+        }
+        let no_names = [
+            "C:", "C:x", "a:b", "NUL", "nul.txt", "com1", "COM1 .x", "a.", "a ", r"a\b", "..", "",
+        ];
+        for name in no_names {
+            assert!(!is_file_name(name), "{name}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use files::{open_to_append, own_folder, private_folder, write_whole};
+use files::{is_file_name, open_to_append, own_folder, private_folder, write_whole};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
@@ -114,10 +114,10 @@ impl Workspace {
     fn place(&self, path: &str) -> Result<PathBuf, String> {
         let parts: Vec<&str> = path.split('/').collect();
         let is_name = |part: &&str| {
-            !part.is_empty()
+            is_file_name(part)
                 && !part.starts_with('.')
                 && part.len() <= NAME_BYTES_MAX
-                && !part.contains(['\\', '\0'])
+                && !part.contains('\\')
         };
         if parts.len() > DEPTH_MAX || !parts.iter().all(is_name) {
             return Err(format!(
@@ -171,7 +171,8 @@ impl Workspace {
                 } else if kind.is_file()
                     && let Ok(name) = entry.path().strip_prefix(&self.folder)
                 {
-                    let name = name.to_string_lossy().into_owned();
+                    let parts = name.iter().map(|part| part.to_string_lossy());
+                    let name = parts.collect::<Vec<_>>().join("/");
                     files.push((name, entry.metadata()?.len()));
                 }
             }
