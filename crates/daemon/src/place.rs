@@ -80,7 +80,7 @@ pub fn lock(socket: &Path, wait: Duration) -> io::Result<Lock> {
     Lock::take_within(&socket.with_file_name("lock"), wait)
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use std::{
         fs,

@@ -129,7 +129,7 @@ pub(crate) async fn answer(
     stream.write_all(reply.told.as_bytes()).await
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use crate::socket::Stream;
     use gateway::shell::ShellReply;

@@ -18,6 +18,8 @@ use rustix::{
     process::geteuid,
 };
 
+use tempfile::NamedTempFile;
+
 use crate::folder_error::FolderError;
 
 /// The mode of a private file, and of a private folder.
@@ -85,6 +87,17 @@ pub(crate) fn check_mode(path: &Path, about: &Metadata, forbidden: u32) -> Resul
 pub(crate) fn open_ours(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let no_link = OFlags::NOFOLLOW.bits().cast_signed();
     options.mode(FILE_MODE).custom_flags(no_link).open(path)
+}
+
+/// Opens the folder of a file, which can be locked like a file.
+pub(crate) fn open_to_lock_beside(place: &Path) -> io::Result<File> {
+    let folder = place.parent().filter(|it| *it != "");
+    File::open(folder.unwrap_or(Path::new(".")))
+}
+
+/// Returns the path without links.
+pub(crate) fn canonicalize(path: &Path) -> io::Result<PathBuf> {
+    fs::canonicalize(path)
 }
 
 /// Opens another program's file for reading, following links. Anything but a regular file is refused at
@@ -272,6 +285,12 @@ pub(crate) fn synced(file: &File, result: io::Result<()>) -> io::Result<()> {
         Err(error) if cfg!(target_os = "macos") && refused(&error) => Ok(fsync(file)?),
         other => other,
     }
+}
+
+/// Moves a finished file to its destination, replacing a file that exists there.
+pub(crate) fn persist(file: NamedTempFile, place: &Path) -> io::Result<()> {
+    let persisted = file.persist(place);
+    persisted.map(drop).map_err(|error| error.error)
 }
 
 /// Exchanges two files. Returns `false`, and does nothing, if the file system does not support that.

@@ -5,7 +5,7 @@
 //! own requests, and progress of our own calls; the other messages are passed to rmcp.
 
 mod length;
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests;
 
 use std::sync::{

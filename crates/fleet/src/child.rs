@@ -20,7 +20,7 @@ mod missing;
 mod output;
 mod stderr;
 mod telling;
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests;
 
 pub(crate) use self::output::Finished;

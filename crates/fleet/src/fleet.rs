@@ -341,5 +341,5 @@ impl Servers for Fleet {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests;

@@ -1,7 +1,7 @@
 //! Writes lines to a peer, without blocking other senders.
 
 mod sink;
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests;
 
 use std::{

@@ -404,5 +404,5 @@ fn answered(id: u64, answer: RequestResult) -> ToScript {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests;

@@ -18,7 +18,7 @@ pub fn read_bounded(file: File, bytes_max: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use std::{fs, os::unix::fs::PermissionsExt as _};
 
