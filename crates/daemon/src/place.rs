@@ -80,7 +80,8 @@ pub fn lock(socket: &Path, wait: Duration) -> io::Result<Lock> {
     Lock::take_within(&socket.with_file_name("lock"), wait)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::{
         fs,

@@ -129,7 +129,8 @@ pub(crate) async fn answer(
     stream.write_all(reply.told.as_bytes()).await
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use crate::socket::Stream;
     use gateway::shell::ShellReply;

@@ -5,7 +5,8 @@
 //! own requests, and progress of our own calls; the other messages are passed to rmcp.
 
 mod length;
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests;
 
 use std::sync::{

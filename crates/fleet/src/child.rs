@@ -20,7 +20,8 @@ mod missing;
 mod output;
 mod stderr;
 mod telling;
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests;
 
 pub(crate) use self::output::Finished;

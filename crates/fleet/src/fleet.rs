@@ -341,5 +341,6 @@ impl Servers for Fleet {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests;

@@ -1,7 +1,8 @@
 //! Writes lines to a peer, without blocking other senders.
 
 mod sink;
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests;
 
 use std::{

@@ -404,5 +404,6 @@ fn answered(id: u64, answer: RequestResult) -> ToScript {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests;
