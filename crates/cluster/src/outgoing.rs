@@ -21,7 +21,7 @@ use serde_json::value::RawValue;
 use tokio::{
     sync::mpsc,
     task::AbortHandle,
-    time::{Instant, timeout_at},
+    time::{Instant, timeout, timeout_at},
 };
 use tokio_util::sync::CancellationToken;
 use tool::ServerName;
@@ -34,6 +34,13 @@ use crate::{
 
 /// A node that works on a request says so every second; one that does not for this time is gone.
 const SILENCE: Duration = Duration::from_millis(2_600);
+
+/// The time for which frames that have come are passed on after that.
+const BUSY_WAIT: Duration = Duration::from_millis(300);
+
+/// The other node reads a request over this size, in bytes, before it says anything, and may take this long.
+const LARGE_BYTES: usize = 256 * 1_024;
+const LARGE_WAIT: Duration = Duration::from_secs(10);
 
 /// The frames of one request that wait for its task. Further ones are lost, and end it.
 const FRAMES_MAX: usize = 1_024;
@@ -116,11 +123,16 @@ impl Outgoing {
             instance,
             op,
         };
+        let is_large = matches!(&request.op, Op::Call(call) if call.len() > LARGE_BYTES);
         let subject = format!("to.{}.{}", target.node, target.boot);
         let reply = format!("in.{}.{number}", bus.boot());
         if let Err(error) = bus.send(&subject, Some(&reply), &request, b"").await {
             exchange.has_ended = true;
             return Err(RemoteError::NotRun(error.0));
+        }
+        exchange.heard = Instant::now();
+        if is_large {
+            exchange.heard += LARGE_WAIT;
         }
         Ok(exchange)
     }
@@ -130,8 +142,14 @@ impl Exchange {
     /// Returns the next frame.
     async fn next(&mut self, nodes: &Nodes) -> Result<(FrameKind, Bytes), RemoteError> {
         let node = &self.target.node;
-        let Ok(Some(message)) = timeout_at(self.heard + SILENCE, self.frames.recv()).await else {
-            return Err(RemoteError::Lost(format!("node `{node}` does not answer")));
+        let mut received = timeout_at(self.heard + SILENCE, self.frames.recv()).await;
+        if received.is_err() {
+            // The frame may have come while this process was busy.
+            received = timeout(BUSY_WAIT, self.frames.recv()).await;
+        }
+        let Ok(Some(message)) = received else {
+            let what = format!("node `{node}` does not answer");
+            return Err(RemoteError::Lost(what));
         };
         self.heard = Instant::now();
         let frame = match self.bus.open::<Frame>(message).await {
@@ -149,6 +167,9 @@ impl Exchange {
                 )));
             }
         };
+        if matches!(frame.head.kind, FrameKind::Alive) {
+            return Ok((FrameKind::Alive, Bytes::new()));
+        }
         if frame.head.nth != self.nth {
             if frame.head.nth < self.nth {
                 return Ok((FrameKind::Alive, Bytes::new()));
