@@ -6,6 +6,7 @@
 
 #![warn(missing_docs)]
 
+mod apps;
 mod arguments;
 mod authorize;
 mod built_in;

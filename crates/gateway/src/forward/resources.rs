@@ -72,7 +72,17 @@ impl Forwarder {
         params: &Params,
         context: &CallContext,
     ) -> Result<Json, ForwardError> {
-        let Owner { server, uri } = find_owner(generation, uri, context)?;
+        let owner = find_owner(generation, uri, context)?;
+        self.read_of(owner, params, context).await
+    }
+
+    /// Sends `resources/read` to this server.
+    pub(super) async fn read_of(
+        &self,
+        Owner { server, uri }: Owner<'_>,
+        params: &Params,
+        context: &CallContext,
+    ) -> Result<Json, ForwardError> {
         let asked = AuthorizationRequest::resource(server, &uri);
         let mut note = self.authorizer.begin_note("resource", context);
         self.authorizer
