@@ -6,7 +6,7 @@ use excerpt::tokens::{count, estimate};
 use jsonrpc::Fields;
 use serde_json::value::RawValue;
 
-use crate::apps::FRAME;
+use crate::app_use::FRAME;
 
 /// The name of the tool that finds tools.
 pub const SEARCH: &str = "search_tools";

@@ -112,6 +112,9 @@ impl Dispatcher {
     ) -> Result<CallOutcome, ToolError> {
         let (name, options) = (request.tool_name, request.options);
         let entry = &self.resolve(&name, &context, note).await?;
+        if options.app.is_some() {
+            note.set_app();
+        }
         check_caller(entry, &options, &context)?;
         let settings = self.catalog.settings();
         let limit = settings.call_limit(entry, &options);

@@ -100,7 +100,7 @@ impl Forwarder {
             Method::GetPrompt => (self.get_prompt(&seen, params, context).await?, OF_OTHER),
             Method::ReadResource => {
                 let uri = request::text(params, "uri")?;
-                let read = match self.read_own(&generation, &uri, context).await {
+                let read = match apps::read_own(self, &generation, &uri, context).await {
                     Some(own) => own,
                     None => self.read_resource(&generation, &uri, params, context).await,
                 };

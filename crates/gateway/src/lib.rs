@@ -6,6 +6,7 @@
 
 #![warn(missing_docs)]
 
+mod app_use;
 mod apps;
 mod arguments;
 mod authorize;

@@ -1,5 +1,6 @@
 //! Third-party servers, clients and lists of tools.
 
+mod apps;
 mod authorization;
 mod callers;
 mod catalogue;

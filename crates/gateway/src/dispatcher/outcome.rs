@@ -4,7 +4,7 @@ use jsonrpc::Json;
 use results::{Budget, Origin, ResultStore, fit};
 
 use crate::{
-    apps::{AppUse, name_whole},
+    app_use::{AppUse, name_whole},
     dispatcher::record::CallNote,
     reply::ToolReply,
 };

@@ -12,7 +12,7 @@ use tool::ServerName;
 
 use super::Dispatcher;
 use crate::{
-    apps::AppUse,
+    apps::find_app_use,
     built_in::{OwnCall, is_own},
     call_context::CallContext,
     dispatcher::outcome::CallOutcome,
@@ -96,7 +96,7 @@ impl Dispatcher {
             },
             origin: context.origin(entry.at.to_string()),
             note,
-            app: AppUse::of(entry, options, &context),
+            app: find_app_use(entry, options, &context),
             record: None,
         };
         self.catalog.learn(searches, entry, || !called.is_error());

@@ -7,13 +7,14 @@ use std::sync::LazyLock;
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use jsonrpc::{Fields, Json, mcp::APP_TYPE};
 use registry::{Generation, KnownServer};
+use results::ResultStore;
 use serde_json::{Value, json, value::RawValue};
 
 use super::{
     error::ForwardError, forwarder::Forwarder, owner::Owner, owner_for_client::withheld_by,
     seen::seen,
 };
-use crate::{apps::FRAME, call_context::CallContext, policy::ClientPolicy};
+use crate::{app_use::FRAME, call_context::CallContext, policy::ClientPolicy};
 
 /// The resources of ours.
 const OURS: &str = "ui://proxy/";
@@ -52,88 +53,85 @@ pub(crate) fn has_apps(generation: &Generation, policy: &ClientPolicy) -> bool {
     !policy.hides_resources && seen(generation, policy).iter().any(has_app)
 }
 
-impl Forwarder {
-    /// Reads a resource of ours; `None` for a URI of a server, and for a client that shows no apps.
-    pub(super) async fn read_own(
-        &self,
-        generation: &Generation,
-        uri: &str,
-        context: &CallContext,
-    ) -> Option<Result<Json, ForwardError>> {
-        let own = uri.strip_prefix(OURS)?;
-        if !context.shows_apps() {
-            return None;
-        }
-        Some(match own.split_once('/') {
-            None if uri == FRAME => Ok(frame(generation, &context.policy)),
-            Some(("tool", name)) => self.read_app(generation, uri, name, context).await,
-            Some(("result", handle)) => self.read_whole(uri, handle, context).await,
-            _ => Err(ForwardError::no_resource(uri, NO_SUCH)),
-        })
+/// Reads a resource of ours; `None` for a URI of a server, and for a client that shows no apps.
+pub(super) async fn read_own(
+    forwarder: &Forwarder,
+    generation: &Generation,
+    uri: &str,
+    context: &CallContext,
+) -> Option<Result<Json, ForwardError>> {
+    let own = uri.strip_prefix(OURS)?;
+    if !context.shows_apps() {
+        return None;
     }
+    Some(match own.split_once('/') {
+        None if uri == FRAME => Ok(frame(generation, &context.policy)),
+        Some(("tool", name)) => read_app(forwarder, generation, (uri, name), context).await,
+        Some(("result", handle)) => read_whole(&forwarder.results, uri, handle, context).await,
+        _ => Err(ForwardError::no_resource(uri, NO_SUCH)),
+    })
+}
 
-    /// Reads the app of a tool: first the tool, its server and the needs of the app, then the page.
-    /// An object without a tool if there is none. `name` is the tool's name in base64.
-    async fn read_app(
-        &self,
-        generation: &Generation,
-        asked: &str,
-        name: &str,
-        context: &CallContext,
-    ) -> Result<Json, ForwardError> {
-        let none = || Ok(contents(asked, "{}", &[]));
-        let name = BASE64_URL_SAFE_NO_PAD.decode(name).unwrap_or_default();
-        let name = String::from_utf8(name).unwrap_or_default();
-        let Ok(entry) = self.catalog.resolve(&name, &context.policy).await else {
-            return none();
-        };
-        let seen = seen(generation, &context.policy);
-        let server = seen.into_iter().find(|it| it.name == entry.at.server);
-        let (Some(server), Some(uri)) = (server, entry.tool.app()) else {
-            return none();
-        };
-        if let Some(refused) = withheld_by(server, &uri) {
-            return Err(refused.into());
-        }
-        let needs = server.offer.apps.iter().find(|it| it.id() == uri);
-        let needs = needs.map_or(Value::Null, |it| read_needs(it.json()));
-        let owner = Owner { server, uri };
-        let read = self.read_of(owner, &Vec::new(), context).await?;
-        let page = Fields::of(read.as_str()).and_then(|it| it.get("contents"));
-        let page: Option<Vec<&RawValue>> = page.and_then(|it| serde_json::from_str(it.get()).ok());
-        let Some([page]) = page.as_deref() else {
-            let why = format!("the app of {} is not one page", entry.at);
-            return Err(ForwardError::internal(why));
-        };
-        let about = format!(
-            r#"{{"server":"{}","needs":{needs},"tool":{}}}"#,
-            entry.at.server,
-            entry.tool.json()
-        );
-        Ok(contents(asked, &about, &[page]))
+/// Reads the app of a tool: first the tool, its server and the needs of the app, then the page.
+/// An object without a tool if there is none. `name` is the tool's name in base64.
+async fn read_app(
+    forwarder: &Forwarder,
+    generation: &Generation,
+    (asked, name): (&str, &str),
+    context: &CallContext,
+) -> Result<Json, ForwardError> {
+    let none = || Ok(contents(asked, "{}", &[]));
+    let name = BASE64_URL_SAFE_NO_PAD.decode(name).unwrap_or_default();
+    let name = String::from_utf8(name).unwrap_or_default();
+    let Ok(entry) = forwarder.catalog.resolve(&name, &context.policy).await else {
+        return none();
+    };
+    let seen = seen(generation, &context.policy);
+    let server = seen.into_iter().find(|it| it.name == entry.at.server);
+    let (Some(server), Some(uri)) = (server, entry.tool.app()) else {
+        return none();
+    };
+    if let Some(refused) = withheld_by(server, &uri) {
+        return Err(refused.into());
     }
+    let needs = server.offer.apps.iter().find(|it| it.id() == uri);
+    let needs = needs.map_or(Value::Null, |it| read_needs(it.json()));
+    let owner = Owner { server, uri };
+    let read = forwarder.read_of(owner, &Vec::new(), context).await?;
+    let page = Fields::of(read.as_str()).and_then(|it| it.get("contents"));
+    let page: Option<Vec<&RawValue>> = page.and_then(|it| serde_json::from_str(it.get()).ok());
+    let Some([page]) = page.as_deref() else {
+        let why = format!("the app of {} is not one page", entry.at);
+        return Err(ForwardError::internal(why));
+    };
+    let about = format!(
+        r#"{{"server":"{}","needs":{needs},"tool":{}}}"#,
+        entry.at.server,
+        entry.tool.json()
+    );
+    Ok(contents(asked, &about, &[page]))
+}
 
-    /// Reads a result as its server sent it, of which the client's model got another form.
-    async fn read_whole(
-        &self,
-        uri: &str,
-        handle: &str,
-        context: &CallContext,
-    ) -> Result<Json, ForwardError> {
-        let opened = self.results.open(handle, context.client.as_ref()).await;
-        let gone = |why: String| ForwardError::no_resource(uri, &why);
-        let mut kept = opened.map_err(|error| gone(error.to_string()))?;
-        let reading = tokio::task::spawn_blocking(move || {
-            let mut whole = Vec::new();
-            kept.write_json(&mut whole).map(|()| whole)
-        });
-        let read = reading
-            .await
-            .map_err(|error| ForwardError::internal(error.to_string()))?;
-        let whole = read.map_err(|error| gone(error.kind().to_string()))?;
-        let whole = String::from_utf8(whole).map_err(|error| gone(error.to_string()))?;
-        Ok(contents(uri, &whole, &[]))
-    }
+/// Reads a result as its server sent it, of which the client's model got another form.
+async fn read_whole(
+    results: &ResultStore,
+    uri: &str,
+    handle: &str,
+    context: &CallContext,
+) -> Result<Json, ForwardError> {
+    let opened = results.open(handle, context.client.as_ref()).await;
+    let gone = |why: String| ForwardError::no_resource(uri, &why);
+    let mut kept = opened.map_err(|error| gone(error.to_string()))?;
+    let reading = tokio::task::spawn_blocking(move || {
+        let mut whole = Vec::new();
+        kept.write_json(&mut whole).map(|()| whole)
+    });
+    let read = reading
+        .await
+        .map_err(|error| ForwardError::internal(error.to_string()))?;
+    let whole = read.map_err(|error| gone(error.kind().to_string()))?;
+    let whole = String::from_utf8(whole).map_err(|error| gone(error.to_string()))?;
+    Ok(contents(uri, &whole, &[]))
 }
 
 /// The page for every call. A host shows it with the domains that it declares, before it is known
