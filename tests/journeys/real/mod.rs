@@ -15,5 +15,6 @@ mod passing;
 mod recipes;
 mod servers;
 mod servers_alone;
+mod skills;
 mod tokens;
 mod transcripts;

@@ -73,7 +73,13 @@ impl Forwarder {
         context: &CallContext,
     ) -> Result<Json, ForwardError> {
         let owner = find_owner(generation, uri, context)?;
-        self.read_of(owner, params, context).await
+        let is_explicit = owner.uri != uri;
+        let (server, own) = (owner.server, owner.uri.clone());
+        let read = self.read_of(owner, params, context).await?;
+        if is_explicit && server.offer.skills.iter().any(|it| it.is_skill_file(&own)) {
+            return Ok(skills::with_server_in_contents(&server.name, read));
+        }
+        Ok(read)
     }
 
     /// Sends `resources/read` to this server.

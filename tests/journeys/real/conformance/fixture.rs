@@ -263,3 +263,27 @@ fn template() -> FakeItem {
         "text": "{\"id\": \"$id\", \"data\": \"Data of $id.\"}" });
     FakeItem::defined(definition, Step::Filled(json!({ "contents": [content] })))
 }
+
+/// The time that a tool takes after which its call is a task of its client, in milliseconds.
+const TASK_MS: u64 = 6_000;
+
+/// Creates a server with the skills and the long tools that the scenarios of extensions test.
+pub(super) fn extensions() -> Fake {
+    let main = "---\nname: invoices\ndescription: Write invoices.\n---\n# Steps\n";
+    let files = [("SKILL.md", main), ("references/FORMS.md", "Form 7.")];
+    let long = |step: Step| [Step::WaitMs(TASK_MS), step];
+    let hello = json!({ "content": [text("Hello, $name!")] });
+    let failure = json!({ "code": -32603, "message": "As intended." });
+    fake(SERVER)
+        .skill("invoices", &files)
+        .tool("greet", Step::Filled(hello))
+        .tool("slow_compute", long(Step::text("42")))
+        .tool("test_tool_with_task", long(Step::text("42")))
+        .tool(
+            "failing_job",
+            long(Step::ToolError("As intended.".to_owned())),
+        )
+        .tool("protocol_error_job", long(Step::Error(failure)))
+        .tool("confirm_delete", long(Step::elicit("Sure?")))
+        .tool("multi_input", long(Step::elicit("Sure?")))
+}

@@ -123,3 +123,26 @@ async fn what_2026_07_28_requires_passes() {
     let found = run(Suite::Candidate, list, Era::Modern).await;
     check(&found, Suite::Candidate, 38);
 }
+
+#[tokio::test]
+#[cfg_attr(offline, ignore = "calls real programs")]
+async fn trial_of_extensions() {
+    let clients = real_clients();
+    let house = house([fixture::extensions()]);
+    house.indexed().await;
+    let proxy = house.site().await;
+    let bridge = Bridge::to(proxy.address(), SERVER).await;
+    let url = bridge.url();
+    for scenario in clients.scenarios(Suite::Candidate).await {
+        if scenario.starts_with("tasks-") || scenario.starts_with("sep-2640") {
+            let results = house.path(&scenario);
+            let found = clients
+                .conformance(Suite::Candidate, &url, ["--scenario", &scenario], &results)
+                .await;
+            println!("{scenario}: {found:#?}");
+        }
+    }
+    drop(bridge);
+    proxy.stop().await;
+    house.stops_clean().await;
+}
