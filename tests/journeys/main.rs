@@ -7,6 +7,7 @@ extern crate journey;
 
 mod calls;
 mod cli;
+mod cluster;
 mod daemon;
 mod harness;
 mod http;

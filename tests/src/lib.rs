@@ -8,6 +8,7 @@ pub mod documents;
 pub mod fake;
 pub mod guarded;
 pub mod house;
+pub mod nats;
 pub mod page;
 pub mod processes;
 pub mod real;

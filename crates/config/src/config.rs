@@ -15,6 +15,10 @@ pub struct Config {
     pub gateway: gateway::Settings,
     /// Settings of serving over HTTP.
     pub http: http_server::HttpSettings,
+    /// The cluster that this node belongs to.
+    pub cluster: Option<cluster::ClusterSettings>,
+    /// The revision of the shared configuration of the cluster in it; 0: none.
+    pub shared_revision: u64,
     /// Settings of the daemon.
     pub daemon: daemon::DaemonSettings,
 }

@@ -11,7 +11,7 @@ use policy::{Allowance, NotAllowable, Policy};
 use toml_edit::{DocumentMut, Item, TableLike};
 use tool::ServerName;
 
-use super::{ConfigError, Environment, Mistake, Overrides, check, file::ConfigFile};
+use super::{ConfigError, Environment, Mistake, Overrides, SHARED_KEYS, check, file::ConfigFile};
 
 mod change;
 mod error;
@@ -124,6 +124,31 @@ impl Document {
     /// Adds a command with these values after the existing ones.
     pub fn add_command(&mut self, name: &str, values: &serde_json::Map<String, serde_json::Value>) {
         new_server::insert_command(&mut self.toml, name, values);
+    }
+
+    /// Adds the table `cluster` with these values. Fails if there is one.
+    pub fn add_cluster(
+        &mut self,
+        values: &serde_json::Map<String, serde_json::Value>,
+    ) -> Result<(), EditError> {
+        if self.toml.contains_key("cluster") {
+            return Err(EditError::HasCluster);
+        }
+        new_server::insert_cluster(&mut self.toml, values);
+        Ok(())
+    }
+
+    /// Returns the part of the text that the nodes of a cluster share.
+    pub fn shared_part(&self) -> String {
+        let mut shared = self.toml.clone();
+        let keys: Vec<String> = shared.iter().map(|(key, _)| key.to_owned()).collect();
+        for key in keys
+            .iter()
+            .filter(|key| !SHARED_KEYS.contains(&key.as_str()))
+        {
+            shared.remove(key);
+        }
+        shared.to_string()
     }
 
     /// Removes a server, with the comment directly above it.

@@ -402,6 +402,51 @@ pub(super) static KEYS: &[KeySpec] = &[
     .or("600")
     .variable(),
     key(
+        "cluster.nats",
+        ValueKind::List(&ValueKind::Template),
+        "addresses of NATS servers, 2.10.23 or newer: `tls://nats.example.com:4222`; user and password \
+         may stand before the host, preferably as `${secret:NAME}`. With this table, the process is a \
+         node of a cluster",
+    ),
+    key(
+        "cluster.name",
+        ValueKind::ClusterName,
+        "name of the cluster; several clusters may share NATS servers",
+    )
+    .or("\"home\""),
+    key(
+        "cluster.node",
+        ValueKind::ClusterName,
+        "name of this node, unique in the cluster. If not set, the name of the host",
+    )
+    .variable(),
+    key(
+        "cluster.key",
+        ValueKind::Template,
+        "text of at least 32 characters that all nodes have, preferably as `${secret:NAME}`: it \
+         encrypts and signs everything that nodes share. NATS never gets it",
+    ),
+    key(
+        "cluster.credentials",
+        ValueKind::Template,
+        "content of a NATS credentials file (`.creds`), as `${file:PATH}`",
+    ),
+    key(
+        "cluster.tls_ca",
+        ValueKind::File,
+        "certificates (PEM) that NATS servers are checked with. If not set, those of the system",
+    ),
+    key(
+        "cluster.tls_cert",
+        ValueKind::File,
+        "certificate (PEM) that this node presents to NATS; requires `tls_key`",
+    ),
+    key(
+        "cluster.tls_key",
+        ValueKind::File,
+        "private key (PEM) of that certificate",
+    ),
+    key(
         "servers.NAME.command",
         ValueKind::Command,
         "program of a server that uses stdin and stdout. A bare word is looked up on `PATH`, `~/` \
@@ -654,6 +699,19 @@ pub(super) static KEYS: &[KeySpec] = &[
     )
     .or("\"shared\"")
     .variable(),
+    key(
+        "servers.NAME.placement",
+        ValueKind::Choice(&["everywhere", "one", "client"]),
+        "node of a `[cluster]` that runs the server. `\"everywhere\"`: that of the client; `\"one\"`: one \
+         node at a time, which the cluster chooses; `\"client\"`: that of the client, since the server \
+         differs between clients. If not set, `one` for a `command`, `everywhere` for a `url`, and \
+         `client` for a server that differs between clients",
+    ),
+    key(
+        "servers.NAME.on",
+        ValueKind::Glob,
+        "pattern of the nodes that run the server: `mac-mini`, `gpu-*`",
+    ),
     key(
         "servers.NAME.idle_timeout_s",
         count(0, 604_800, "seconds"),

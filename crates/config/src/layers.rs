@@ -43,6 +43,7 @@ impl Provider for LayerProvider {
             Some(MistakePlace::Line { line, .. }) => format!("{}:{line}", file.display()),
             Some(MistakePlace::Variable(name)) => name.clone(),
             Some(MistakePlace::Flag(name)) => (*name).to_owned(),
+            Some(MistakePlace::Shared(path)) => path.display().to_string(),
         })
     }
 

@@ -10,6 +10,7 @@
 use std::{path::PathBuf, time::SystemTime};
 
 mod check;
+mod cluster;
 mod config;
 mod docs;
 pub mod edit;
@@ -42,6 +43,7 @@ use figment::Figment;
 use file::ConfigFile;
 use layers::Layer;
 
+pub use cluster::{SHARED_KEYS, shared_path, shared_text};
 pub use config::Config;
 pub use docs::docs;
 pub use effective::EffectiveValue;
@@ -59,7 +61,14 @@ pub fn load(overrides: &Overrides, env: &Environment) -> Result<Config, ConfigEr
     let read = file
         .read()
         .and_then(|text| read_layers(&file, &text, overrides, env));
-    let read = read.map(|config| Config { read_at, ..config });
+    let read = read.map(|config| Config {
+        read_at,
+        shared_revision: match &config.cluster {
+            Some(_) => cluster::shared_revision(&config.gateway.state_dir),
+            None => 0,
+        },
+        ..config
+    });
     read.map_err(|mistakes| ConfigError {
         file: file.shown.clone(),
         mistakes,
@@ -122,6 +131,24 @@ fn read_layers(
     meant::read_config(file, layers::extract(&figment)?, &servers, env)
 }
 
+/// Returns the state folder before the layers are merged.
+fn find_state_dir(
+    file: &ConfigFile,
+    checked: &check::Checked,
+    overrides: &Overrides,
+    env: &Environment,
+) -> Option<PathBuf> {
+    if let Some(named) = named_state_dir(overrides, env) {
+        return Some(named);
+    }
+    let written = checked.values.get("state_dir").and_then(|it| it.as_str());
+    let parent = file.absolute.parent().unwrap_or(&file.absolute);
+    match written {
+        Some(written) => Some(parent.join(paths::from_home(written.as_ref(), env).ok()?)),
+        None => paths::default_state_dir(env, &file.absolute),
+    }
+}
+
 /// Returns the merged layers, and the names of the servers in the order of the file.
 fn merge_layers(
     file: &ConfigFile,
@@ -129,7 +156,12 @@ fn merge_layers(
     overrides: &Overrides,
     env: &Environment,
 ) -> Result<(Figment, Vec<String>), Vec<Mistake>> {
-    let checked = check::check(text);
+    let mut checked = check::check(text);
+    if checked.values.contains_key("cluster")
+        && let Some(state_dir) = find_state_dir(file, &checked, overrides, env)
+    {
+        cluster::add_shared(&mut checked, &state_dir);
+    }
     let variables = variables::read(env, &checked);
     let flags = layers::read_flags(overrides, env);
     let filed = Layer {

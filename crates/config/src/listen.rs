@@ -8,7 +8,7 @@ use http_server::{Guard, HttpSettings, Introspection, Limits, Listen, NoAddress,
 use super::{
     mistake::{Fault, shown, shown_address},
     paths::Folders,
-    raw::{RawGuard, RawHttp},
+    raw::{RawCluster, RawGuard, RawHttp},
     template::{read_pairs, read_template},
 };
 
@@ -53,6 +53,7 @@ pub(super) fn check_origin(text: &str) -> Result<(), Fault> {
 /// Returns the settings of the table, or the key that contradicts others.
 pub(super) fn read_http(
     raw: &RawHttp,
+    cluster: Option<&RawCluster>,
     folders: &Folders<'_>,
 ) -> Result<HttpSettings, (&'static str, Fault)> {
     let listen = raw.listen.as_deref().map(str::parse).transpose();
@@ -68,6 +69,7 @@ pub(super) fn read_http(
         allowed_hosts: lower(&raw.allowed_hosts),
         allowed_origins: lower(&raw.allowed_origins),
         tls: read_tls(raw, folders)?,
+        cluster: read_cluster_key(cluster).map_err(|fault| ("listen", fault))?,
         sessions: raw.sessions,
         metrics: raw.metrics,
         limits: Limits {
@@ -85,6 +87,13 @@ pub(super) fn read_http(
         Some(Err(why)) => Err(("listen", Fault::new(why, TOKEN_HINT))),
         _ => Ok(http),
     }
+}
+
+/// Returns the name and key of a cluster, which signs the ids of sessions.
+fn read_cluster_key(raw: Option<&RawCluster>) -> Result<Option<(String, Template)>, Fault> {
+    let named = raw.and_then(|raw| Some((raw.name.clone(), raw.key.as_ref()?)));
+    let read = |(name, key): (String, &String)| Ok((name, read_template(key)?));
+    named.map(read).transpose()
 }
 
 fn read_tls(raw: &RawHttp, folders: &Folders<'_>) -> Result<Option<Tls>, (&'static str, Fault)> {

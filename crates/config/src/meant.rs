@@ -21,6 +21,7 @@ use tool::ArgumentSetting;
 
 use super::{
     Config, Environment, Mistake, MistakePlace,
+    cluster::{read_cluster, read_placement},
     file::ConfigFile,
     listen,
     login::read_login,
@@ -49,13 +50,12 @@ pub(super) fn read_config(
     };
     let mut mistakes = Mistakes::default();
     let servers = read_servers(&mut raw, order, &folders, &mut mistakes);
-    let http = mistakes.note_in("http", listen::read_http(&raw.http, &folders));
+    let cluster = read_cluster(raw.cluster.as_ref(), &folders);
+    let cluster = mistakes.note_in("cluster", cluster);
+    let http = listen::read_http(&raw.http, raw.cluster.as_ref(), &folders);
+    let http = mistakes.note_in("http", http);
     let traces = mistakes.note_in("traces", read_traces(&raw.traces));
-    let clients = mistakes.note_in("clients", read_clients(raw.clients));
-    let clients = clients.and_then(|clients| {
-        let read = read_profiles(clients, &raw.profiles, &folders);
-        mistakes.note_in("profiles", read)
-    });
+    let clients = read_clients(raw.clients, &raw.profiles, &folders, &mut mistakes);
     let policy = read_policy(raw.policy, raw.rules.as_deref(), folders.env);
     let policy = mistakes.note("rules", policy);
     let quotas = mistakes.note("quotas", read_quotas(raw.quotas.as_deref()));
@@ -65,7 +65,7 @@ pub(super) fn read_config(
     let keeping = mistakes.note("secrets.store", keeping);
     let enrich = mistakes.note("search.enrich", read_words(raw.search.enrich.as_deref()));
     match (
-        state_dir, keeping, http, traces, clients, policy, quotas, enrich,
+        state_dir, keeping, http, traces, clients, policy, quotas, enrich, cluster,
     ) {
         (
             Some(state_dir),
@@ -76,6 +76,7 @@ pub(super) fn read_config(
             Some(policy),
             Some(quotas),
             Some(enrich),
+            Some(cluster),
         ) if mistakes.0.is_empty() => Ok(Config {
             file: file.absolute.clone(),
             read_at: std::time::SystemTime::now(),
@@ -104,6 +105,8 @@ pub(super) fn read_config(
                 servers,
             },
             http,
+            shared_revision: 0,
+            cluster,
             daemon: daemon::DaemonSettings {
                 linger: (raw.daemon.linger_s > 0).then(|| Duration::from_secs(raw.daemon.linger_s)),
             },
@@ -130,7 +133,14 @@ fn read_servers(
             read_launch(&server, folders)
         };
         let is_redacted = server.redact.unwrap_or(raw.redaction.enabled);
-        let server = launch.and_then(|it| read_server(name, server, it, raw.pin, folders));
+        let has_cluster = raw.cluster.is_some();
+        let (placement, on) = (server.placement.take(), server.on.take());
+        let server = launch.and_then(|it| {
+            let mut read = read_server(name, server, it, raw.pin, folders)?;
+            read.spec.placement =
+                read_placement(placement.as_deref(), on, &read.spec, has_cluster)?;
+            Ok(read)
+        });
         let server = server.map(|mut it| {
             it.spec.redaction = redaction.clone().filter(|_| is_redacted);
             it
@@ -254,7 +264,17 @@ fn read_keeping(store: &str, has_keyring: bool) -> Result<Keeping, Fault> {
     }
 }
 
-fn read_clients(raw: BTreeMap<String, RawClient>) -> Result<ClientPolicies, (String, Fault)> {
+fn read_clients(
+    clients: BTreeMap<String, RawClient>,
+    profiles: &BTreeMap<String, RawProfile>,
+    folders: &Folders<'_>,
+    mistakes: &mut Mistakes,
+) -> Option<ClientPolicies> {
+    let clients = mistakes.note_in("clients", read_client_rules(clients))?;
+    mistakes.note_in("profiles", read_profiles(clients, profiles, folders))
+}
+
+fn read_client_rules(raw: BTreeMap<String, RawClient>) -> Result<ClientPolicies, (String, Fault)> {
     let rules = raw.into_iter().map(|(name, raw)| {
         let rule = ClientRule {
             max_tokens: raw.max_tokens,

@@ -50,6 +50,8 @@ pub enum MistakePlace {
     Variable(String),
     /// A flag of the command line.
     Flag(&'static str),
+    /// The file of the configuration that the nodes of a cluster share.
+    Shared(PathBuf),
 }
 
 /// A mistake in a value, before its place is known.
@@ -122,6 +124,7 @@ impl fmt::Display for Printed<'_> {
             MistakePlace::Line { line, column } => write!(f, "{file}:{line}:{column}: ")?,
             MistakePlace::Variable(name) => write!(f, "{name}: ")?,
             MistakePlace::Flag(name) => write!(f, "{name}: ")?,
+            MistakePlace::Shared(path) => write!(f, "{}: ", path.display())?,
         }
         if !self.mistake.key.is_empty() {
             write!(f, "{}: ", self.mistake.key)?;

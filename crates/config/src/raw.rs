@@ -36,6 +36,7 @@ pub(super) struct RawConfig {
     #[serde(default)]
     pub(super) profiles: BTreeMap<String, RawProfile>,
     pub(super) daemon: RawDaemon,
+    pub(super) cluster: Option<RawCluster>,
     #[serde(default)]
     pub(super) servers: BTreeMap<String, RawServer>,
     #[serde(default)]
@@ -102,6 +103,10 @@ pub(super) struct RawSecrets {
     pub(super) store: String,
 }
 
+fn default_cluster() -> String {
+    "home".to_owned()
+}
+
 /// The search methods beside matching words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -121,6 +126,21 @@ pub(super) struct RawReindex {
 pub(super) struct RawDaemon {
     /// 0: for ever.
     pub(super) linger_s: u64,
+}
+
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawCluster {
+    #[serde(default = "default_cluster")]
+    pub(super) name: String,
+    pub(super) node: Option<String>,
+    #[serde(default)]
+    pub(super) nats: Vec<String>,
+    pub(super) key: Option<String>,
+    pub(super) credentials: Option<String>,
+    pub(super) tls_ca: Option<String>,
+    pub(super) tls_cert: Option<String>,
+    pub(super) tls_key: Option<String>,
 }
 
 #[derive(Debug, serde::Deserialize)]
@@ -205,6 +225,8 @@ pub(super) struct RawServer {
     pub(super) start_timeout_s: u64,
     pub(super) start: Start,
     pub(super) scope: ServerScope,
+    pub(super) placement: Option<String>,
+    pub(super) on: Option<String>,
     /// 0: never.
     pub(super) idle_timeout_s: u64,
     /// 0: no limit.

@@ -7,6 +7,7 @@ use tool::near;
 use tracing_subscriber::EnvFilter;
 
 use super::{
+    cluster,
     keys::{Count, ValueKind, nearest},
     listen,
     mistake::{Fault, shown, shown_address},
@@ -63,6 +64,7 @@ pub(super) fn check(kind: &ValueKind, text: &str) -> Result<(), Fault> {
         ValueKind::Folder | ValueKind::File => check_folder(text),
         ValueKind::Listen => listen::check(text),
         ValueKind::Host => listen::check_host(text),
+        ValueKind::ClusterName => cluster::check_name(text),
         ValueKind::Origin => listen::check_origin(text),
         ValueKind::StateDir => check_state_dir(text),
         ValueKind::Filter => check_filter(text),

@@ -41,7 +41,7 @@ use crate::{
 };
 
 /// The things around the fleet that children need.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Surroundings {
     /// Starts them, so that they end with us.
     pub spawner: Arc<Spawner>,

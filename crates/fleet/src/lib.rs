@@ -16,6 +16,7 @@ mod calling;
 mod changes;
 mod channel;
 mod child;
+mod cluster_node;
 mod commands;
 mod connection;
 mod ending;
@@ -60,6 +61,7 @@ mod wire;
 pub use awaited::Awaited;
 pub use caller_logins::{CallerLogins, LoginArrival, OfferedLogin};
 pub use child::{Surroundings, find_by_word, find_command};
+pub use cluster_node::{ClusterNode, ClusterState, NodeServer, NodeState, OwnerState};
 pub use commands::{CommandDefinition, CommandSet, CommandTool};
 pub use error::{CallError, Failure, HeldUp, Ran, SurveyError};
 pub use fleet::Fleet;
@@ -79,7 +81,7 @@ pub use secrets_named::with_secrets;
 pub use server_info::ServerInfo;
 pub use servers::Servers;
 pub use spec::{
-    CALL_TIMEOUT_DEFAULT, CALLERS_MAX_DEFAULT, IDLE_TIMEOUT_DEFAULT, Launch,
+    CALL_TIMEOUT_DEFAULT, CALLERS_MAX_DEFAULT, IDLE_TIMEOUT_DEFAULT, Launch, Placement,
     REMOTE_CALLERS_MAX_DEFAULT, START_TIMEOUT_DEFAULT, Sandbox, ServerScope, ServerSpec, Spoken,
     Start,
 };

@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 use tool::{ClientId, HttpCaller, ServerName};
 
 use crate::{
-    Applied, Asks, CallError, CallerLogins, Failure, Request, ServerSpec, ServerState, Sharing,
-    Subscriber, Survey, SurveyError, Variables, WatchGuard,
+    Applied, Asks, CallError, CallerLogins, ClusterNode, Failure, Request, ServerSpec, ServerState,
+    Sharing, Subscriber, Survey, SurveyError, Variables, WatchGuard,
 };
 
 /// The servers of one configuration.
@@ -134,6 +134,11 @@ pub trait Servers: fmt::Debug + Send + Sync {
 
     /// Returns the servers that failed and may start now: a login or a secret that they lacked was added.
     fn list_mended(&self) -> Vec<ServerName>;
+
+    /// Returns this process as a node of its cluster, if it is one.
+    fn cluster(&self) -> Option<Arc<dyn ClusterNode>> {
+        None
+    }
 
     /// Ends every server, all at once, within 1.5 s. No process of ours is left when this returns,
     /// unless the system cannot kill it.

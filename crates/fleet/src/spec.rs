@@ -6,7 +6,10 @@ use jsonrpc::mcp::{Revision, Transport};
 use serde::Deserialize;
 use tool::ServerName;
 
-use crate::{CommandSet, LoginSpec, Redaction, Template};
+use crate::{
+    CommandSet, LoginSpec, Redaction, Template,
+    taken::{is_of_callers, takes_variables},
+};
 
 /// A server we can start or connect.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +59,22 @@ pub struct ServerSpec {
     /// True if the server has sent requests to clients that name no call: from the start, calls of
     /// different sessions run one after another.
     pub asks_clients: bool,
+    /// The nodes of a cluster that run it. Without a cluster it runs here.
+    pub placement: Placement,
+}
+
+/// The nodes of a cluster that run a server.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Placement {
+    /// The node that a client is connected to.
+    #[default]
+    Everywhere,
+    /// One node at a time, chosen by the cluster.
+    One,
+    /// The node of the client; it may differ between clients, so it is never called from another node.
+    Client,
+    /// The nodes whose names match this pattern.
+    On(String),
 }
 
 /// The protocol that is spoken with a server.
@@ -157,7 +176,13 @@ impl ServerSpec {
             inherit_env: Vec::new(),
             spoken: None,
             asks_clients: false,
+            placement: Placement::default(),
         }
+    }
+
+    /// Returns true if the server gets the same values for every client and caller.
+    pub fn is_alike_for_all(&self) -> bool {
+        self.scope == ServerScope::Shared && !takes_variables(self) && !is_of_callers(self)
     }
 
     /// Returns the most callers over HTTP with an instance of their own.

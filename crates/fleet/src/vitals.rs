@@ -48,6 +48,8 @@ pub struct ServerState {
     pub clients: Vec<u64>,
     /// The caller over HTTP that has it for itself.
     pub caller: Option<String>,
+    /// The other node of the cluster that runs it, or that would.
+    pub node: Option<String>,
     /// The current state.
     pub state: RunState,
     /// The protocol revision of this process, if it is known.
@@ -66,6 +68,27 @@ pub struct ServerState {
     pub last_error: Option<(SystemTime, String)>,
     /// The open questions of the server, the oldest first.
     pub questions: Vec<WaitingQuestion>,
+}
+
+impl ServerState {
+    /// The state of a server that another node of the cluster runs.
+    pub fn of_node(name: ServerName, node: String, state: RunState) -> Self {
+        Self {
+            name,
+            clients: Vec::new(),
+            caller: None,
+            node: Some(node),
+            state,
+            revision: None,
+            pid: None,
+            memory_bytes: None,
+            starts: 0,
+            calls: 0,
+            errors: 0,
+            last_error: None,
+            questions: Vec::new(),
+        }
+    }
 }
 
 /// An open question of a server.
@@ -131,6 +154,7 @@ impl Vitals {
             name: spec.name.clone(),
             clients,
             caller: None,
+            node: None,
             state,
             revision,
             pid,

@@ -272,7 +272,7 @@ fn built_in_tools(
 }
 
 /// The environment of every child process of ours: a reaper that outlives us, a log, and secrets.
-fn surroundings(files: &PrivateFiles) -> Surroundings {
+pub fn surroundings(files: &PrivateFiles) -> Surroundings {
     let state_dir = &files.state_dir;
     let spawner = Arc::new(spawner(state_dir));
     let secrets = Resolver::new(Store::of(files), Arc::clone(&spawner));

@@ -25,7 +25,10 @@ use crate::{
     },
 };
 
+mod cluster;
 mod describe;
+
+pub use cluster::ClusterVerb;
 
 /// One command.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -67,6 +70,8 @@ pub enum Verb {
     Restart(Vec<String>),
     /// `proxy list`: the tools of a server or category, or all.
     List(Option<String>),
+    /// `proxy cluster`.
+    Cluster(ClusterVerb),
     /// `proxy run --types`: the declarations for scripts, of one server or of all.
     Types(Option<String>),
 }
@@ -235,6 +240,7 @@ impl Gateway {
             Verb::Call(arguments) => Ok(self.shell_call(client, &arguments, json, gone).await),
             Verb::Restart(names) => Ok(self.shell_restart(&names)),
             Verb::List(of) => self.shell_list(of.as_deref(), json).await,
+            Verb::Cluster(verb) => Ok(self.shell_cluster(verb).await),
             Verb::Types(server) => self.shell_types(server.as_deref(), json).await,
         }
     }

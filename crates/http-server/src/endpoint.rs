@@ -9,6 +9,7 @@ use rustls::{
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
 };
 use secrets::{Resolver, Secret};
+use sha2::{Digest as _, Sha256};
 use tokio_rustls::TlsAcceptor;
 
 use crate::{
@@ -28,6 +29,8 @@ pub struct Endpoint {
     /// Our address for browsers, without a path.
     pub(super) public_url: Option<Arc<str>>,
     pub(super) tls: Option<TlsAcceptor>,
+    /// Signs the ids of sessions; none: the key of the state folder does.
+    pub(super) session_key: Option<[u8; 32]>,
     pub(super) sessions: bool,
     pub(super) metrics: bool,
     pub(super) limits: Limits,
@@ -73,6 +76,7 @@ impl Endpoint {
             allowed_origins: http.allowed_origins.clone(),
             public_url: http.public_origin().map(Into::into),
             tls,
+            session_key: session_key(http, variables)?,
             sessions: http.sessions,
             metrics: http.metrics,
             limits: http.limits,
@@ -112,6 +116,16 @@ fn tokens(http: &HttpSettings, variables: &Variables) -> Result<Tokens, String> 
         tokens.add(name, &token)?;
     }
     Ok(tokens)
+}
+
+/// Derives the key that signs the ids of sessions on all nodes of a cluster.
+fn session_key(http: &HttpSettings, variables: &Variables) -> Result<Option<[u8; 32]>, String> {
+    let Some((cluster, key)) = &http.cluster else {
+        return Ok(None);
+    };
+    let key = filled(key, "cluster.key", variables)?;
+    let text = format!("proxy sessions over HTTP\n{cluster}\n{key}");
+    Ok(Some(Sha256::digest(text).into()))
 }
 
 fn filled(template: &Template, key: &str, variables: &Variables) -> Result<String, String> {

@@ -44,7 +44,9 @@ impl Service {
     ) -> Self {
         let limits = settings.limits;
         // Without sessions, no session is resumed.
-        let key = if settings.sessions {
+        let key = if let Some(key) = settings.session_key {
+            key
+        } else if settings.sessions {
             load_key(&gateway.settings().state_dir)
         } else {
             make_key()

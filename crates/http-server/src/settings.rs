@@ -38,6 +38,8 @@ pub struct HttpSettings {
     pub allowed_origins: Vec<String>,
     /// None: HTTP without TLS.
     pub tls: Option<Tls>,
+    /// The name and the key of a cluster whose nodes take up the sessions of one another.
+    pub cluster: Option<(String, Template)>,
     /// True if `initialize` begins a session.
     pub sessions: bool,
     /// True if `/metrics` is served.
@@ -76,7 +78,9 @@ impl HttpSettings {
         let tls = self.tls.iter().flat_map(|tls| [&tls.cert, &tls.key]);
         let asking = self.oauth.iter().flat_map(|guard| &guard.introspection);
         let asking = asking.flat_map(|it| [&it.client_id, &it.client_secret]);
-        named.map(|(_, template)| template).chain(tls).chain(asking)
+        let cluster = self.cluster.iter().map(|(_, key)| key);
+        let named = named.map(|(_, template)| template);
+        named.chain(tls).chain(asking).chain(cluster)
     }
 }
 

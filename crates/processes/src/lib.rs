@@ -17,6 +17,7 @@ mod group;
 mod group_watch;
 mod guarantees;
 mod helper_limits;
+mod host;
 mod limits;
 #[cfg(unix)]
 mod mark;
@@ -62,5 +63,6 @@ pub use self::{
 pub use desktop::{BROWSER_OPENERS, DESKTOP_VARIABLES};
 pub use guarantees::{GUARANTEES, Guarantee};
 pub use helper_limits::HelperLimits;
+pub use host::{host_name, machine_id};
 pub use own_program::{own_program, set_process_name};
 pub use pace::Pace;

@@ -12,6 +12,7 @@ use crate::{
         apply::ApplyArgs,
         audit::AuditArgs,
         call::CallArgs,
+        cluster::ClusterAction,
         config::ConfigAction,
         confine::ConfineArgs,
         daemon::DaemonAction,
@@ -97,6 +98,8 @@ enum Command {
     Web(WebArgs),
     #[command(subcommand)]
     Daemon(DaemonAction),
+    #[command(subcommand)]
+    Cluster(ClusterAction),
     Search(SearchArgs),
     Describe(DescribeArgs),
     Call(CallArgs),
@@ -155,6 +158,7 @@ impl Command {
             Self::Status(args) => args.run(global),
             Self::Web(args) => args.run(global),
             Self::Daemon(action) => action.run(global),
+            Self::Cluster(action) => action.run(global),
             Self::Search(args) => args.run(global),
             Self::Describe(args) => args.run(global),
             Self::Call(args) => args.run(global),

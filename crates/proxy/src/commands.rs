@@ -13,6 +13,7 @@ use crate::{
     event_loop::run_async,
     exit::Exit,
     logging::{LOG_DEFAULT, start_log},
+    node::open_gateway,
     report,
     signals::watch_signals,
 };
@@ -24,6 +25,7 @@ pub(crate) mod audit;
 pub(crate) mod call;
 mod caller;
 mod client_program;
+pub(crate) mod cluster;
 pub(crate) mod config;
 pub(crate) mod confine;
 pub(crate) mod daemon;
@@ -91,7 +93,7 @@ fn with_gateway(
 ) -> anyhow::Result<Exit> {
     with_config(global, |config| {
         run_async(async {
-            let gateway = Gateway::new(config.gateway)?;
+            let (gateway, _) = open_gateway(&config, false)?;
             let stop = CancellationToken::new();
             watch_signals(&stop)?;
             let done = stop.run_until_cancelled(Box::pin(act(&gateway))).await;

@@ -13,6 +13,7 @@ mod event_loop;
 mod exit;
 mod live;
 mod logging;
+mod node;
 mod page_editor;
 mod report;
 mod scripts_folder;

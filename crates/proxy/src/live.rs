@@ -7,6 +7,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use cluster::Cluster;
 use config::{Config, ConfigError, Environment};
 use fleet::Applied;
 use gateway::{
@@ -24,7 +25,12 @@ use tokio::{
 };
 use tracing::{info, warn};
 
-use crate::{allowance, cli::global::Global, scripts_folder};
+use crate::{
+    allowance,
+    cli::global::Global,
+    node::{follow_shared, open_gateway},
+    scripts_folder,
+};
 
 /// Reads the configuration again, from the same file as the first time.
 pub(crate) type Load = Arc<dyn Fn() -> Result<Config, ConfigError> + Send + Sync>;
@@ -58,14 +64,20 @@ pub(crate) fn open(
     nudge: Arc<Notify>,
     asked: mpsc::Receiver<Look>,
     daemon: watch::Sender<daemon::DaemonSettings>,
+    is_member: bool,
 ) -> anyhow::Result<(Arc<Gateway>, Upkeep)> {
     upkeep::sweep(&config.gateway.state_dir);
-    let gateway = Gateway::new(config.gateway.clone())?;
+    let (gateway, cluster) = open_gateway(&config, is_member)?;
     allowance::follow(&gateway, &config.file);
     let mut upkeep = Upkeep::begin(&gateway);
     upkeep.add(scripts_folder::follow(Arc::clone(&gateway)));
+    if let Some(cluster) = &cluster {
+        let following = follow_shared(Arc::clone(cluster), config.clone(), Arc::clone(&nudge));
+        upkeep.add(following);
+    }
     let follower = Follower {
         gateway: Arc::clone(&gateway),
+        cluster,
         config,
         load,
         nudge,
@@ -81,7 +93,7 @@ pub(crate) fn open(
 pub(crate) fn open_alone(config: Config, load: Load) -> anyhow::Result<(Arc<Gateway>, Upkeep)> {
     let (daemon, _) = watch::channel(config.daemon);
     let (_, asked) = mpsc::channel(1);
-    open(config, load, Arc::default(), asked, daemon)
+    open(config, load, Arc::default(), asked, daemon, false)
 }
 
 /// A request to look at the file now; dropped when the file as it is then is in effect.
@@ -90,6 +102,8 @@ pub(crate) type Look = oneshot::Sender<()>;
 /// Follows the configuration at run time.
 struct Follower {
     gateway: Arc<Gateway>,
+    /// Set if this process is a node of a cluster.
+    cluster: Option<Arc<Cluster>>,
     /// The configuration that was applied last.
     config: Config,
     load: Load,
@@ -165,7 +179,7 @@ impl Follower {
             if needs_restart(&config, &before) {
                 warn!(
                     "`log`, `results.keep_hours`, `results.keep_mib`, `search.semantic`, \
-                     `secrets.store`, `[traces]` and `[http]` take effect at the next start"
+                     `secrets.store`, `[traces]`, `[http]` and `[cluster]` take effect at the next start"
                 );
             }
             let applied = at.apply(config.gateway.clone());
@@ -177,6 +191,9 @@ impl Follower {
         match taking.await {
             Ok(Ok((config, applied))) => {
                 self.daemon.send_replace(config.daemon);
+                if let Some(cluster) = &self.cluster {
+                    cluster.note_applied(config.shared_revision);
+                }
                 self.config = config;
                 self.gateway.note_config_mistakes(None);
                 let (added, changed) = (applied.added.len(), applied.changed.len());
@@ -277,6 +294,7 @@ fn needs_restart(config: &Config, before: &Config) -> bool {
         || kept(config) != kept(before)
         || config.gateway.search.embeds != before.gateway.search.embeds
         || config.http != before.http
+        || config.cluster != before.cluster
         || config.gateway.secrets != before.gateway.secrets
         || config.gateway.traces != before.gateway.traces
 }

@@ -21,4 +21,6 @@ pub use read::{
     answer_query, read,
 };
 pub use settings::ResultSettings;
-pub use store::{Draft, Handle, HandleError, KeptResult, ResultStore, TextHead};
+pub use store::{
+    Draft, Fetching, Handle, HandleError, KeptResult, ResultStore, SharedResults, TextHead,
+};

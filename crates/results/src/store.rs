@@ -9,14 +9,16 @@ mod form;
 mod gone;
 mod handle;
 mod kept;
+mod shared;
 
 use std::{
     collections::{HashMap, VecDeque},
     path::Path,
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
+use bytes::Bytes;
 use folder::Folder;
 use jsonrpc::Json;
 use parking_lot::{Mutex, MutexGuard};
@@ -34,6 +36,7 @@ pub use error::HandleError;
 pub use form::{Draft, TextHead};
 pub use handle::Handle;
 pub use kept::KeptResult;
+pub use shared::{Fetching, SharedResults};
 
 /// The folder of kept results: one private file each, named after its handle. They are kept for
 /// [`ResultSettings::keep_hours`] and within [`ResultSettings::keep_mib`]; the oldest are removed first.
@@ -49,6 +52,8 @@ struct Inner {
     /// Limits processes that read a result at one time.
     readings: Semaphore,
     tasks: TaskTracker,
+    /// Set if machines share their results.
+    shared: OnceLock<Arc<dyn SharedResults>>,
 }
 
 #[derive(Debug, Default)]
@@ -96,7 +101,21 @@ impl ResultStore {
             writing_turns: Semaphore::new(WRITERS_MAX),
             readings: Semaphore::new(READINGS_MAX),
             tasks: TaskTracker::new(),
+            shared: OnceLock::new(),
         }))
+    }
+
+    /// Shares results with other machines from now on.
+    pub fn share_with(&self, shared: Arc<dyn SharedResults>) {
+        let _ = self.0.shared.set(shared);
+    }
+
+    /// Reads the file of a result of this machine, for another one.
+    pub async fn read_file(&self, handle: &str) -> Option<Bytes> {
+        let handle = Handle::parse(handle)?;
+        let inner = Arc::clone(&self.0);
+        let reading = tokio::task::spawn_blocking(move || inner.folder.read(&handle));
+        reading.await.ok().flatten()
     }
 
     /// Starts to write a result and returns its handle, or the reason why it cannot be kept if that
@@ -110,7 +129,14 @@ impl ResultStore {
         let (store, name) = (self.clone(), handle.clone());
         self.0.tasks.spawn(async move {
             let ended = store.write(&name, draft).await;
+            let is_written = matches!(ended, Writing::Done);
             let _ = done.send(ended);
+            if is_written && let Some(shared) = store.0.shared.get() {
+                let name = name.to_string();
+                if let Some(content) = store.read_file(&name).await {
+                    shared.share(&name, content);
+                }
+            }
             store.forget(&name);
             if store.0.folder.is_sweep_due() {
                 store.sweep().await;
@@ -183,10 +209,38 @@ impl ResultStore {
                 return Err(HandleError::NotWritten(why.clone()));
             }
         }
-        let (inner, client) = (Arc::clone(&self.0), client.cloned());
+        let opened = self.open_file(&handle, client).await;
+        if matches!(opened, Err(HandleError::Gone { tool: None })) && self.fetch(&handle).await {
+            return self.open_file(&handle, client).await;
+        }
+        opened
+    }
+
+    async fn open_file(
+        &self,
+        handle: &Handle,
+        client: Option<&ClientId>,
+    ) -> Result<KeptResult, HandleError> {
+        let (inner, handle) = (Arc::clone(&self.0), handle.clone());
+        let client = client.cloned();
         let opening =
             tokio::task::spawn_blocking(move || inner.folder.open(&handle, client.as_ref()));
-        opening.await.unwrap_or(Err(gone))
+        opening
+            .await
+            .unwrap_or(Err(HandleError::Gone { tool: None }))
+    }
+
+    /// Copies a result of another machine. Returns false if there is none.
+    async fn fetch(&self, handle: &Handle) -> bool {
+        let Some(shared) = self.0.shared.get() else {
+            return false;
+        };
+        let Some(content) = shared.fetch(&handle.to_string()).await else {
+            return false;
+        };
+        let (inner, handle) = (Arc::clone(&self.0), handle.clone());
+        let copying = tokio::task::spawn_blocking(move || inner.folder.copy(&handle, &content));
+        matches!(copying.await, Ok(Ok(())))
     }
 
     /// Waits until one more process may read on in a result, until the permit is dropped.

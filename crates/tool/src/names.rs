@@ -2,14 +2,31 @@
 
 use std::{fmt, str::FromStr};
 
+use serde::{Deserialize, Serialize};
+
 /// The longest server name, in characters (interface, section 2).
 pub const SERVER_NAME_CHARS_MAX: usize = 32;
 
 /// The key of a `[servers.NAME]` table: lower-case letters, digits and `-`.
 ///
 /// The name is ours and not the server's, so it is strict, and a [`ToolRef`] needs no escaping.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct ServerName(String);
+
+impl TryFrom<String> for ServerName {
+    type Error = NameError;
+
+    fn try_from(text: String) -> Result<Self, NameError> {
+        text.parse()
+    }
+}
+
+impl From<ServerName> for String {
+    fn from(name: ServerName) -> Self {
+        name.0
+    }
+}
 
 impl ServerName {
     /// Returns the name as text.

@@ -50,6 +50,12 @@ pub enum EditError {
         proxy remove {0}"
     )]
     Exists(ServerName),
+    /// The file has a table `cluster`.
+    #[error(
+        "this configuration is part of a cluster already\nhint: `proxy cluster status` shows it; remove \
+        the table `[cluster]` to join another"
+    )]
+    HasCluster,
     /// Rules apply to a name that no server has yet.
     #[error(
         "rules already name `{name}`, and would apply to the renamed server:\n  {}\nhint: remove \

@@ -75,6 +75,17 @@ pub(super) fn insert_command(toml: &mut DocumentMut, name: &str, values: &Map<St
     insert_table(toml, "commands", name, values.collect(), &[]);
 }
 
+/// Inserts the table `cluster` at the end.
+pub(super) fn insert_cluster(toml: &mut DocumentMut, values: &Map<String, Json>) {
+    let values = values.iter();
+    let values = values.filter_map(|(key, value)| Some((key, Item::Value(of_json(value)?))));
+    let mut table: Table = values.collect();
+    if !toml.to_string().trim().is_empty() {
+        table.decor_mut().set_prefix("\n");
+    }
+    toml.insert("cluster", Item::Table(table));
+}
+
 fn insert_table(
     toml: &mut DocumentMut,
     parent: &str,

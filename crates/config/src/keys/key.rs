@@ -52,6 +52,8 @@ pub(crate) enum ValueKind {
     Listen,
     /// The name of a machine, as a `Host` header has it.
     Host,
+    /// The name of a cluster or of a node in it.
+    ClusterName,
     /// A scheme, a host and a port, as an `Origin` header has them.
     Origin,
     /// A JSON object written as TOML.

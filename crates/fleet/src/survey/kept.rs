@@ -4,9 +4,9 @@
 use std::{collections::BTreeSet, time::SystemTime};
 
 use jsonrpc::mcp::{Revision, Transport};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use tool::Capability;
+use tool::{Capability, ItemKind};
 
 use super::{Survey, SurveyReader, offer};
 use crate::{ServerInfo, Spoken, limits::LIST_BYTES_MAX};
@@ -21,7 +21,7 @@ struct KeptSnapshot<'a> {
     tools: Vec<&'a RawValue>,
 }
 
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 struct KeptHead {
     server_name: String,
     server_version: String,
@@ -63,6 +63,43 @@ impl Survey {
             ..survey
         })
     }
+
+    /// Writes the lists in the form that [`Survey::of_snapshot`] reads.
+    pub fn snapshot_text(&self) -> String {
+        let spoken = &self.about.spoken;
+        let head = KeptHead {
+            server_name: self.about.name.clone().unwrap_or_default(),
+            server_version: self.about.version.clone().unwrap_or_default(),
+            protocol: spoken.revision.as_str().to_owned(),
+            transport: Some(spoken.transport.as_str().to_owned()),
+            asks_clients: self.asks_clients,
+            instructions: self.about.instructions.clone(),
+            capabilities: self.offer.capabilities.clone(),
+        };
+        let mut text = format!(
+            "{{\"head\":{}",
+            serde_json::to_value(head).unwrap_or_default()
+        );
+        let tools = self.tools.iter().map(tool::Tool::json);
+        add_list(&mut text, "tools", tools);
+        for kind in ItemKind::ALL {
+            let items = self.offer.list(kind).iter().map(tool::OfferItem::json);
+            add_list(&mut text, kind.list_key(), items);
+        }
+        text.push('}');
+        text
+    }
+}
+
+fn add_list<'a>(text: &mut String, key: &str, items: impl Iterator<Item = &'a str>) {
+    text.push_str(&format!(",\"{key}\":["));
+    for (nth, item) in items.enumerate() {
+        if nth > 0 {
+            text.push(',');
+        }
+        text.push_str(item);
+    }
+    text.push(']');
 }
 
 #[cfg(test)]
@@ -111,5 +148,21 @@ mod tests {
         assert_eq!(survey.tools.len(), TOOLS_MAX);
         assert!(survey.dropped.len() <= DROPPED_REASONS_MAX + 3);
         assert!(Survey::of_snapshot("[]").is_err());
+    }
+
+    #[test]
+    fn a_survey_is_the_same_after_it_was_written_and_read() {
+        let survey =
+            read(&json!([{"name": "a", "inputSchema": {"b": 1.0, "a": "\u{e9}"}}, {"name": "b"}]));
+        let again = Survey::of_snapshot(&survey.snapshot_text()).unwrap();
+        let texts = |survey: &Survey| -> Vec<String> {
+            survey.tools.iter().map(|it| it.json().to_owned()).collect()
+        };
+        assert_eq!(texts(&again), texts(&survey));
+        assert_eq!(again.about, survey.about);
+        assert_eq!(
+            (again.offer, again.asks_clients),
+            (survey.offer, survey.asks_clients)
+        );
     }
 }

@@ -11,7 +11,7 @@ pub(super) const GROUPS: &[(&str, &[&str])] = &[
             "recipes", "add", "apply", "remove", "servers", "log", "login", "logout", "secret",
         ],
     ),
-    ("Serving", &["serve", "status", "web", "daemon"]),
+    ("Serving", &["serve", "status", "web", "daemon", "cluster"]),
     (
         "Tools",
         &["search", "describe", "call", "run", "read", "list"],

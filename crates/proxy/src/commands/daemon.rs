@@ -302,7 +302,7 @@ fn serve_config(
         let (file, http) = (config.file.clone(), config.http.clone());
         let load = live::loader_of(global);
         let (look, asked) = mpsc::channel::<live::Look>(LOOKS_MAX);
-        let (gateway, upkeep) = live::open(config, Arc::clone(&load), nudge, asked, daemon)?;
+        let (gateway, upkeep) = live::open(config, Arc::clone(&load), nudge, asked, daemon, true)?;
         let read_http = move || load().map(|it| it.http).map_err(|error| error.to_string());
         let opened = DaemonParts {
             gateway,

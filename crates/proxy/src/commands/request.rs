@@ -16,7 +16,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{report_first_survey, route::find_route, with_config};
 use crate::{
-    cli::global::Global, event_loop::run_async, exit::Exit, report, signals::watch_signals,
+    cli::global::Global, event_loop::run_async, exit::Exit, node::open_gateway, report,
+    signals::watch_signals,
 };
 
 /// Sends the request, and prints the reply.
@@ -49,7 +50,7 @@ pub(super) fn run_with(
                     Some(None) => {}
                 }
             }
-            let gateway = Gateway::new(config.gateway)?;
+            let (gateway, _) = open_gateway(&config, false)?;
             let reply = ask_own(&gateway, request, stop.child_token());
             let reply = stop.run_until_cancelled(Box::pin(reply)).await;
             gateway.stop().await;

@@ -1,11 +1,13 @@
 //! The folder of kept results as it is on the disk. Everything here may block.
 
 use std::{
-    fs, io,
+    fs,
+    io::{self, Write as _},
     path::PathBuf,
     time::{Duration, Instant, SystemTime},
 };
 
+use bytes::Bytes;
 use files::{UNFINISHED, Unfinished, own_folder};
 use parking_lot::Mutex;
 use tool::ClientId;
@@ -62,6 +64,23 @@ impl Folder {
             *used += about.len();
         }
         Ok(())
+    }
+
+    /// Writes the file of a result of another machine, if there is none.
+    pub(super) fn copy(&self, handle: &Handle, content: &[u8]) -> io::Result<()> {
+        own_folder(&self.path)?;
+        let path = self.file(handle);
+        if path.exists() {
+            return Ok(());
+        }
+        let mut file = Unfinished::begin(&path)?;
+        file.write_all(content)?;
+        file.finish()
+    }
+
+    /// Reads the file of a result.
+    pub(super) fn read(&self, handle: &Handle) -> Option<Bytes> {
+        fs::read(self.file(handle)).ok().map(Bytes::from)
     }
 
     /// Returns true if there is no room left, or the last sweep was a while ago. A sweep reads the

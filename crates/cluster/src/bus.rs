@@ -1,0 +1,482 @@
+//! The connection to NATS: sealed messages of any size, and the buckets of the cluster.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use async_nats::{
+    Client, ConnectOptions, Event, Message, StatusCode, Subject, Subscriber, connection,
+    jetstream::{
+        self,
+        kv::{self, Store},
+        object_store::{self, ObjectMetadata, ObjectStore},
+    },
+};
+use bytes::{BufMut as _, Bytes, BytesMut};
+use serde::{Serialize, de::DeserializeOwned};
+use tokio::{
+    io::AsyncReadExt as _,
+    sync::{OnceCell, watch},
+    time::timeout,
+};
+use tracing::{debug, info, warn};
+
+use crate::{
+    seal::{Boot, NotOurs, Seal},
+    settings::{ClusterAccess, ClusterSettings, KEY_CHARS_MIN},
+};
+
+/// The oldest NATS server that is used. Older ones lose streams.
+const NATS_VERSION_MIN: (i64, i64, i64) = (2, 10, 23);
+
+/// The time that one request to NATS may take.
+pub(crate) const NATS_TIMEOUT: Duration = Duration::from_millis(2_500);
+
+/// The time between attempts to connect, and its growth per attempt.
+const RECONNECT_WAIT: Duration = Duration::from_millis(20);
+const RECONNECT_WAIT_MAX: Duration = Duration::from_secs(2);
+
+/// Messages that wait for their task, per subscription.
+const SUBSCRIPTION_MESSAGES_MAX: usize = 65_536;
+
+/// The room that a message needs besides its text.
+const OVERHEAD_BYTES: usize = 1_024;
+
+/// The time for which a large message that was not read is kept.
+const PARCEL_LIFE: Duration = Duration::from_mins(10);
+
+/// The size of the pieces in which a large object is stored.
+const CHUNK_BYTES: usize = 512 * 1_024;
+
+/// The first byte of a message whose sealed text follows, and of one that names an object with it.
+const INLINE: u8 = 0;
+const IN_OBJECT: u8 = 1;
+
+/// The state of the connection.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum LinkState {
+    #[default]
+    Connecting,
+    /// The number counts connections.
+    Connected(u64),
+    Lost,
+    /// It is not used: the reason.
+    Refused(String),
+}
+
+/// The connection.
+pub(crate) struct Bus {
+    pub(crate) seal: Seal,
+    client: Client,
+    jetstream: jetstream::Context,
+    name: String,
+    state: watch::Receiver<LinkState>,
+    book: OnceCell<Store>,
+    parcels: OnceCell<ObjectStore>,
+    blobs: OnceCell<ObjectStore>,
+}
+
+impl fmt::Debug for Bus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Bus({})", self.name)
+    }
+}
+
+/// One message: its head, which is JSON, and bytes that belong to it.
+#[derive(Debug)]
+pub(crate) struct Parcel<T> {
+    pub(crate) from: Boot,
+    /// Its number among the texts of that process.
+    pub(crate) number: u64,
+    pub(crate) head: T,
+    pub(crate) body: Bytes,
+}
+
+/// A message that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ParcelError {
+    /// The subject has no subscriber: nothing received the request.
+    #[error("no process receives it")]
+    NoResponders,
+    #[error(transparent)]
+    NotOurs(#[from] NotOurs),
+    #[error("{0}")]
+    Lost(String),
+}
+
+/// NATS did not do as it was asked; the text says why.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct BusError(pub(crate) String);
+
+impl BusError {
+    pub(crate) fn of(error: impl std::fmt::Display) -> Self {
+        Self(printable::one_line_of(&error.to_string(), 300))
+    }
+}
+
+impl Bus {
+    /// Begins to connect, and goes on for ever. Fails for settings that cannot be used.
+    pub(crate) async fn connect(
+        settings: &ClusterSettings,
+        access: &ClusterAccess,
+    ) -> Result<Arc<Self>, BusError> {
+        if access.key.chars().count() < KEY_CHARS_MIN {
+            let what = format!("`cluster.key` has fewer than {KEY_CHARS_MIN} characters");
+            return Err(BusError(what));
+        }
+        let seal = Seal::new(&settings.name, &access.key);
+        let (sender, state) = watch::channel(LinkState::default());
+        let options = options(settings, access, sender)?;
+        let addresses: Vec<&str> = access.nats.iter().map(String::as_str).collect();
+        let client = options.connect(addresses).await.map_err(BusError::of)?;
+        let mut jetstream = jetstream::new(client.clone());
+        jetstream.set_timeout(NATS_TIMEOUT);
+        let bus = Arc::new(Self {
+            seal,
+            client,
+            jetstream,
+            name: settings.name.clone(),
+            state,
+            book: OnceCell::new(),
+            parcels: OnceCell::new(),
+            blobs: OnceCell::new(),
+        });
+        Ok(bus)
+    }
+
+    pub(crate) fn boot(&self) -> Boot {
+        self.seal.boot()
+    }
+
+    /// Returns the state of the connection, with the version of the server looked at.
+    pub(crate) fn state(&self) -> LinkState {
+        let state = self.state.borrow().clone();
+        let connected = matches!(state, LinkState::Connected(_));
+        if !connected || self.client.connection_state() != connection::State::Connected {
+            return match state {
+                LinkState::Connected(_) => LinkState::Lost,
+                other => other,
+            };
+        }
+        let (major, minor, patch) = NATS_VERSION_MIN;
+        if self.client.is_server_compatible(major, minor, patch) {
+            return state;
+        }
+        let version = self.client.server_info().version;
+        let version = printable::one_line_of(&version, 40);
+        LinkState::Refused(format!(
+            "the NATS server has version {version}, and older than {major}.{minor}.{patch} loses data"
+        ))
+    }
+
+    /// Waits until the connection was opened another time.
+    pub(crate) async fn reconnected(&self, last: &mut u64) {
+        let mut state = self.state.clone();
+        let is_new = |state: &LinkState| matches!(state, LinkState::Connected(n) if n > last);
+        if let Ok(state) = state.wait_for(is_new).await
+            && let LinkState::Connected(number) = *state
+        {
+            *last = number;
+        }
+    }
+
+    /// The version of the connected server.
+    pub(crate) fn server_version(&self) -> String {
+        printable::one_line_of(&self.client.server_info().version, 40)
+    }
+
+    pub(crate) fn subject(&self, rest: &str) -> String {
+        format!("px.{}.{rest}", self.name)
+    }
+
+    /// Subscribes to a subject of the cluster.
+    pub(crate) async fn listen(&self, rest: &str) -> Result<Subscriber, BusError> {
+        let subject = self.subject(rest);
+        self.client.subscribe(subject).await.map_err(BusError::of)
+    }
+
+    /// Sends a message to a subject of the cluster. Returns when it is in the buffer of the connection.
+    pub(crate) async fn send(
+        &self,
+        rest: &str,
+        reply: Option<&str>,
+        head: &impl Serialize,
+        body: &[u8],
+    ) -> Result<(), BusError> {
+        let subject = self.subject(rest);
+        let (number, sealed) = self.seal.seal(&subject, &pack(head, body)?);
+        let mut payload = BytesMut::with_capacity(1 + sealed.len());
+        if sealed.len() + OVERHEAD_BYTES > self.payload_max() {
+            let name = format!("{}-{number}", self.boot());
+            self.put_parcel(&name, &sealed).await?;
+            payload.put_u8(IN_OBJECT);
+            payload.put_slice(name.as_bytes());
+        } else {
+            payload.put_u8(INLINE);
+            payload.put_slice(&sealed);
+        }
+        let (subject, payload) = (Subject::from(subject), payload.freeze());
+        let sent = match reply {
+            Some(reply) => {
+                let reply = Subject::from(self.subject(reply));
+                self.client
+                    .publish_with_reply(subject, reply, payload)
+                    .await
+            }
+            None => self.client.publish(subject, payload).await,
+        };
+        sent.map_err(BusError::of)
+    }
+
+    /// Waits until everything that was sent is written to the connection.
+    pub(crate) async fn flush(&self) {
+        let _ = timeout(NATS_TIMEOUT, self.client.flush()).await;
+    }
+
+    fn payload_max(&self) -> usize {
+        match self.client.max_payload() {
+            0 => 1_024 * 1_024,
+            max => max,
+        }
+    }
+
+    /// Opens a message; reads its object if it has one, and removes it.
+    pub(crate) async fn open<T: DeserializeOwned>(
+        &self,
+        message: Message,
+    ) -> Result<Parcel<T>, ParcelError> {
+        if message.status == Some(StatusCode::NO_RESPONDERS) {
+            return Err(ParcelError::NoResponders);
+        }
+        let sealed = match message.payload.first() {
+            Some(&INLINE) => message.payload.slice(1..),
+            Some(&IN_OBJECT) => {
+                let name = String::from_utf8_lossy(&message.payload[1..]).into_owned();
+                self.take_parcel(&name)
+                    .await
+                    .map_err(|error| ParcelError::Lost(error.0))?
+            }
+            _ => return Err(NotOurs.into()),
+        };
+        let opened = self.seal.open(&message.subject, &sealed)?;
+        let (head, body) = unpack(&opened.text).ok_or(NotOurs)?;
+        Ok(Parcel {
+            from: opened.from,
+            number: opened.number,
+            head,
+            body,
+        })
+    }
+
+    /// The bucket of leases, owners, lists and the shared configuration.
+    pub(crate) async fn book(&self) -> Result<&Store, BusError> {
+        let making = || async {
+            let bucket = format!("px-{}", self.name);
+            if let Ok(there) = self.jetstream.get_key_value(&bucket).await {
+                return Ok(there);
+            }
+            let settings = |num_replicas| kv::Config {
+                bucket: bucket.clone(),
+                history: 1,
+                num_replicas,
+                ..kv::Config::default()
+            };
+            match self.jetstream.create_key_value(settings(3)).await {
+                Err(error) if is_alone(&error) => self
+                    .jetstream
+                    .create_key_value(settings(1))
+                    .await
+                    .map_err(BusError::of),
+                made => made.map_err(BusError::of),
+            }
+        };
+        self.book.get_or_try_init(making).await
+    }
+
+    /// The bucket of snapshots and kept results.
+    pub(crate) async fn blobs(&self) -> Result<&ObjectStore, BusError> {
+        let making = || self.object_store("blobs", Duration::from_hours(24 * 30));
+        self.blobs.get_or_try_init(making).await
+    }
+
+    async fn parcels(&self) -> Result<&ObjectStore, BusError> {
+        let making = || self.object_store("parcels", PARCEL_LIFE);
+        self.parcels.get_or_try_init(making).await
+    }
+
+    async fn object_store(&self, kind: &str, life: Duration) -> Result<ObjectStore, BusError> {
+        let bucket = format!("px-{}-{kind}", self.name);
+        if let Ok(there) = self.jetstream.get_object_store(&bucket).await {
+            return Ok(there);
+        }
+        let settings = |num_replicas| object_store::Config {
+            bucket: bucket.clone(),
+            max_age: life,
+            num_replicas,
+            ..object_store::Config::default()
+        };
+        match self.jetstream.create_object_store(settings(3)).await {
+            Err(error) if is_alone(&error) => {
+                let made = self.jetstream.create_object_store(settings(1)).await;
+                made.map_err(BusError::of)
+            }
+            made => made.map_err(BusError::of),
+        }
+    }
+
+    async fn put_parcel(&self, name: &str, sealed: &[u8]) -> Result<(), BusError> {
+        put(self.parcels().await?, name, sealed).await
+    }
+
+    async fn take_parcel(&self, name: &str) -> Result<Bytes, BusError> {
+        let store = self.parcels().await?;
+        let sealed = read(store, name)
+            .await?
+            .ok_or_else(|| BusError(format!("no object {name}")))?;
+        let _ = store.delete(name).await;
+        Ok(sealed)
+    }
+
+    /// Stores a text under a name that says its content.
+    pub(crate) async fn put_blob(&self, name: &str, text: &[u8]) -> Result<(), BusError> {
+        let (_, sealed) = self.seal.seal(name, text);
+        put(self.blobs().await?, name, &sealed).await
+    }
+
+    /// Reads such a text. `None`: there is none.
+    pub(crate) async fn read_blob(&self, name: &str) -> Result<Option<Bytes>, BusError> {
+        let Some(sealed) = read(self.blobs().await?, name).await? else {
+            return Ok(None);
+        };
+        let opened = self.seal.open(name, &sealed).map_err(BusError::of)?;
+        Ok(Some(opened.text))
+    }
+}
+
+/// Returns true for the error of a single NATS server that is asked for replicas. A cluster that has no leader
+/// yet fails otherwise, and must not get a bucket on one server.
+fn is_alone(error: &dyn std::error::Error) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if error.to_string().contains("non-clustered") {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+async fn put(store: &ObjectStore, name: &str, sealed: &[u8]) -> Result<(), BusError> {
+    let about = ObjectMetadata {
+        name: name.to_owned(),
+        chunk_size: Some(CHUNK_BYTES),
+        ..ObjectMetadata::default()
+    };
+    let mut bytes = sealed;
+    store.put(about, &mut bytes).await.map_err(BusError::of)?;
+    Ok(())
+}
+
+async fn read(store: &ObjectStore, name: &str) -> Result<Option<Bytes>, BusError> {
+    let mut object = match store.get(name).await {
+        Ok(object) => object,
+        Err(error) if error.kind() == object_store::GetErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(BusError::of(error)),
+    };
+    let mut bytes = Vec::with_capacity(object.info().size);
+    let reading = timeout(4 * NATS_TIMEOUT, object.read_to_end(&mut bytes)).await;
+    reading
+        .map_err(|_| BusError(format!("the object {name} was not read in time")))?
+        .map_err(BusError::of)?;
+    Ok(Some(bytes.into()))
+}
+
+fn options(
+    settings: &ClusterSettings,
+    access: &ClusterAccess,
+    state: watch::Sender<LinkState>,
+) -> Result<ConnectOptions, BusError> {
+    let mut options = ConnectOptions::new()
+        .name(format!("proxy {}", settings.node))
+        .retry_on_initial_connect()
+        .max_reconnects(None)
+        .connection_timeout(NATS_TIMEOUT)
+        .ping_interval(Duration::from_secs(5))
+        .subscription_capacity(SUBSCRIPTION_MESSAGES_MAX)
+        .reconnect_delay_callback(|attempt| {
+            let grown = RECONNECT_WAIT * u32::try_from(attempt.min(100)).unwrap_or(100);
+            grown.min(RECONNECT_WAIT_MAX)
+        })
+        .event_callback(move |event| {
+            note(&state, &event);
+            std::future::ready(())
+        });
+    if let Some(credentials) = &access.credentials {
+        options = options.credentials(credentials).map_err(|error| {
+            BusError(format!(
+                "`cluster.credentials` has no NATS credentials: {error}"
+            ))
+        })?;
+    }
+    if let Some(ca) = &access.tls_ca {
+        options = options.add_root_certificates(ca.clone());
+    }
+    if let Some((certificate, key)) = &access.tls_identity {
+        options = options.add_client_certificate(certificate.clone(), key.clone());
+    }
+    Ok(options)
+}
+
+fn note(state: &watch::Sender<LinkState>, event: &Event) {
+    match event {
+        Event::Connected => {
+            info!("connected to NATS");
+            state.send_modify(|state| {
+                let before = match state {
+                    LinkState::Connected(number) => *number,
+                    _ => 0,
+                };
+                *state = LinkState::Connected(before + 1);
+            });
+        }
+        Event::Disconnected | Event::LameDuckMode | Event::Closed | Event::Draining => {
+            debug!(%event, "NATS");
+        }
+        Event::SlowConsumer(_) | Event::ServerError(_) | Event::ClientError(_) => {
+            warn!(event = %printable::one_line_of(&event.to_string(), 200), "NATS");
+        }
+    }
+}
+
+fn pack(head: &impl Serialize, body: &[u8]) -> Result<Vec<u8>, BusError> {
+    let head = serde_json::to_vec(head).map_err(BusError::of)?;
+    let length = u32::try_from(head.len()).map_err(BusError::of)?;
+    let mut text = Vec::with_capacity(4 + head.len() + body.len());
+    text.put_u32(length);
+    text.put_slice(&head);
+    text.put_slice(body);
+    Ok(text)
+}
+
+fn unpack<T: DeserializeOwned>(text: &Bytes) -> Option<(T, Bytes)> {
+    let length = u32::from_be_bytes(text.get(..4)?.try_into().ok()?);
+    let end = 4 + usize::try_from(length).ok()?;
+    let head = serde_json::from_slice(text.get(4..end)?).ok()?;
+    Some((head, text.slice(end..)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{pack, unpack};
+
+    #[test]
+    fn a_head_and_its_bytes_are_read_back_and_a_torn_text_is_refused() {
+        let text: bytes::Bytes = pack(&json!({"a": 1}), b"\0body").unwrap().into();
+        let (head, body) = unpack::<Value>(&text).unwrap();
+        assert_eq!((head, &body[..]), (json!({"a": 1}), &b"\0body"[..]));
+        for end in 0..11 {
+            assert!(unpack::<Value>(&text.slice(..end)).is_none(), "{end}");
+        }
+    }
+}

@@ -1,0 +1,655 @@
+//! The servers of all nodes, as [`Servers`].
+
+use std::{
+    collections::BTreeSet,
+    fmt,
+    sync::{Arc, atomic::AtomicUsize, atomic::Ordering},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use fleet::{
+    Applied, Asks, CallError, CallerLogins, ClusterNode, Failure, Placement, Ran, Request,
+    RunState, ServerSpec, ServerState, Servers, Sharing, Subscriber, Surroundings, Survey,
+    SurveyError, Variables, WatchGuard,
+};
+use futures::{FutureExt as _, future::BoxFuture};
+use jsonrpc::Json;
+use tokio::{
+    sync::{Mutex, mpsc},
+    time::{Instant, sleep, timeout},
+};
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+use tool::{ClientId, HttpCaller, ServerName};
+
+use crate::{
+    core::{Core, Place},
+    frames::{FrameKind, Instance, Op},
+    incoming::ReadKept,
+    ledger::SharedRecord,
+    lists,
+    node::Node,
+    nodes::Target,
+    outgoing::{RemoteError, call, explain_loss},
+    run::run,
+    settings::{ClusterSettings, ReadAccess, Role},
+    tenure,
+};
+
+/// The time for which a call waits for a node that may come: a daemon that is restarted takes 2 s.
+const PLACE_WAIT: Duration = Duration::from_secs(3);
+
+/// The time for which another node's survey is waited for.
+const SURVEY_WAIT: Duration = Duration::from_mins(2);
+
+/// The time that the end of this process may take for messages to other nodes.
+const LEAVE_WAIT: Duration = Duration::from_millis(800);
+
+/// The servers of one configuration on all nodes.
+pub struct Cluster {
+    core: Arc<Core>,
+    changes: Mutex<mpsc::Receiver<ServerName>>,
+    /// Chooses among the nodes of one server in turn.
+    turn: AtomicUsize,
+    running: AbortOnDropHandle<()>,
+}
+
+impl fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Cluster({})", self.core.settings.node)
+    }
+}
+
+impl Cluster {
+    /// Begins to connect, and starts no server. Needs a runtime.
+    pub fn new(
+        settings: ClusterSettings,
+        role: Role,
+        surroundings: Surroundings,
+        specs: Vec<ServerSpec>,
+        access: ReadAccess,
+        read_kept: ReadKept,
+    ) -> Self {
+        let (core, changes) = Core::new(settings, role, surroundings);
+        let core = Arc::new(core);
+        let running = tokio::spawn(run(Arc::clone(&core), access, read_kept));
+        let cluster = Self {
+            core,
+            changes: Mutex::new(changes),
+            turn: AtomicUsize::new(0),
+            running: AbortOnDropHandle::new(running),
+        };
+        cluster.apply(specs);
+        cluster
+    }
+
+    /// The shared configuration, whenever it changes.
+    pub fn shared(&self) -> tokio::sync::watch::Receiver<Option<SharedRecord>> {
+        self.core.shared.subscribe()
+    }
+
+    /// Remembers the revision of the shared configuration that is in effect.
+    pub fn note_applied(&self, revision: u64) {
+        *self.core.applied_revision.lock() = revision;
+    }
+
+    async fn call_at(
+        &self,
+        targets: &[Target],
+        instance: &Instance,
+        request: &Request,
+        cancel: &CancellationToken,
+    ) -> Result<Json, RemoteError> {
+        let core = &self.core;
+        let Some(bus) = core.bus.get() else {
+            return Err(RemoteError::NotRun(
+                "there is no connection to NATS yet".to_owned(),
+            ));
+        };
+        let first = self.turn.fetch_add(1, Ordering::Relaxed);
+        let mut last = None;
+        for nth in 0..targets.len() {
+            let target = &targets[(first + nth) % targets.len()];
+            let called = call(
+                &core.exchanges,
+                bus,
+                &core.nodes,
+                target,
+                instance.clone(),
+                request,
+                cancel,
+            );
+            match called.await {
+                Err(RemoteError::NotRun(why)) => last = Some(why),
+                other => return other,
+            }
+        }
+        Err(RemoteError::NotRun(last.unwrap_or_default()))
+    }
+
+    /// Calls where the server runs. A call that did not run is sent again when that changes.
+    async fn call_somewhere(
+        &self,
+        server: &ServerName,
+        request: &Request,
+        cancel: &CancellationToken,
+    ) -> Result<Json, CallError> {
+        let unavailable = |failure: Failure| CallError::Unavailable {
+            server: server.clone(),
+            failure,
+            tries: 0,
+            ran: Ran::No,
+        };
+        let until = Instant::now() + PLACE_WAIT;
+        loop {
+            let moved = self.core.standing.moved.notified();
+            let failure = match self.core.place(server) {
+                Place::Here(fleet, None) => return fleet.call(server, request, cancel).await,
+                Place::Here(fleet, Some(lost)) => {
+                    let lost_here = Failure::new("this node gave it up during the call");
+                    return tokio::select! {
+                        answer = fleet.call(server, request, cancel) => answer,
+                        () = lost.cancelled() => Err(explain_loss(server, lost_here.why, Ran::Maybe)),
+                    };
+                }
+                Place::There(targets, epoch) => {
+                    let instance = Instance::new(server, epoch);
+                    match self.call_at(&targets, &instance, request, cancel).await {
+                        Ok(answer) => return Ok(answer),
+                        Err(RemoteError::Call(error)) => return Err(error),
+                        Err(RemoteError::Lost(why)) => {
+                            return Err(explain_loss(server, why, Ran::Maybe));
+                        }
+                        Err(RemoteError::NotRun(why)) => match epoch {
+                            Some(_) => self.core.explain_no_owner(server),
+                            None => Failure::new(why),
+                        },
+                    }
+                }
+                Place::Soon(failure) => {
+                    self.core.standing.wanted.notify_one();
+                    failure
+                }
+                Place::Nowhere(failure) => return Err(unavailable(failure)),
+            };
+            if Instant::now() >= until {
+                return Err(unavailable(failure));
+            }
+            tokio::select! {
+                () = cancel.cancelled() => return Err(CallError::Cancelled),
+                () = moved => {}
+                () = sleep(Duration::from_millis(100)) => {}
+            }
+        }
+    }
+
+    /// Asks the node of a server to survey it, and reads the list that it publishes.
+    async fn survey_elsewhere(&self, server: &ServerName) -> Result<Survey, SurveyError> {
+        if let Some(read) = lists::read(&self.core, server).await {
+            return read;
+        }
+        let until = Instant::now() + PLACE_WAIT;
+        let why = loop {
+            let why = match self.core.place(server) {
+                Place::Here(fleet, _) => return self.survey_here(&fleet, server).await,
+                Place::There(targets, epoch) => {
+                    match self.ask(&targets[0], server, epoch, Op::Survey).await {
+                        Ok(_) => break None,
+                        Err(RemoteError::Call(CallError::Unavailable { failure, .. })) => {
+                            return Err(SurveyError { failure });
+                        }
+                        Err(RemoteError::Call(error)) => error.to_string(),
+                        Err(RemoteError::NotRun(why) | RemoteError::Lost(why)) => why,
+                    }
+                }
+                Place::Soon(failure) | Place::Nowhere(failure) => failure.why,
+            };
+            if Instant::now() >= until {
+                break Some(why);
+            }
+            self.core.standing.wanted.notify_one();
+            sleep(Duration::from_millis(100)).await;
+        };
+        // The record may come after the answer.
+        for _ in 0..20 {
+            if let Some(read) = lists::read(&self.core, server).await {
+                return read;
+            }
+            if let Some(why) = why {
+                return Err(lists::fail(why));
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+        Err(lists::fail(
+            "its list of tools was not published".to_owned(),
+        ))
+    }
+
+    async fn survey_here(
+        &self,
+        fleet: &fleet::Fleet,
+        server: &ServerName,
+    ) -> Result<Survey, SurveyError> {
+        let survey = fleet.survey(server).await?;
+        if self.core.is_shared(server) {
+            lists::publish(&self.core, server, &survey).await;
+        }
+        Ok(survey)
+    }
+
+    async fn ask(
+        &self,
+        target: &Target,
+        server: &ServerName,
+        epoch: Option<u64>,
+        op: Op,
+    ) -> Result<Bytes, RemoteError> {
+        let core = &self.core;
+        let no_bus = || RemoteError::NotRun("there is no connection to NATS yet".to_owned());
+        let bus = core.bus.get().ok_or_else(no_bus)?;
+        let exchange = core
+            .exchanges
+            .begin(bus, target, Some(Instance::new(server, epoch)), op)
+            .await?;
+        let asked = timeout(SURVEY_WAIT, exchange.finish(&core.nodes, server, |_| {})).await;
+        asked.unwrap_or_else(|_| Err(RemoteError::Lost("it took too long".to_owned())))
+    }
+
+    /// The fleets that run servers here.
+    fn fleets(&self) -> Vec<Arc<fleet::Fleet>> {
+        let owned = self.core.owned.read();
+        let owned = owned.values().map(|it| Arc::clone(&it.fleet));
+        std::iter::once(Arc::clone(&self.core.base))
+            .chain(owned)
+            .collect()
+    }
+
+    /// The servers that are known and run at other nodes.
+    fn elsewhere(&self) -> Vec<ServerName> {
+        let names: Vec<ServerName> = self.core.specs.read().keys().cloned().collect();
+        let is_elsewhere = |name: &ServerName| !matches!(self.core.place(name), Place::Here(..));
+        names.into_iter().filter(is_elsewhere).collect()
+    }
+
+    fn with_others(&self, mut states: Vec<ServerState>) -> Vec<ServerState> {
+        let nodes = &self.core.nodes;
+        for name in self.elsewhere() {
+            states.retain(|it| it.name != name);
+            let (node, state) = match self.core.place(&name) {
+                Place::There(targets, _) => {
+                    let node = targets[0].node.clone();
+                    let state = nodes.state_of(&name, &node).unwrap_or_default();
+                    (node, state)
+                }
+                _ => (String::new(), RunState::Resting),
+            };
+            states.push(ServerState::of_node(name, node, state));
+        }
+        states
+    }
+
+    async fn finish(&self, is_hurried: bool) {
+        let core = &self.core;
+        core.standing.is_draining.cancel();
+        let base = async {
+            if is_hurried {
+                core.base.stop().await;
+            } else {
+                core.base.end().await;
+            }
+        };
+        tokio::join!(base, tenure::release(core, None, is_hurried));
+        let leaving = async {
+            tenure::leave(core).await;
+            if let Some(bus) = core.bus.get() {
+                let subject = core.presence();
+                let _ = bus.send(&subject, None, &core.beat(false, true), b"").await;
+                bus.flush().await;
+            }
+        };
+        let _ = timeout(LEAVE_WAIT, leaving).await;
+        self.running.abort();
+    }
+}
+
+impl Servers for Cluster {
+    fn call<'a>(
+        &'a self,
+        server: &'a ServerName,
+        request: &'a Request,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Json, CallError>> {
+        self.call_somewhere(server, request, cancel).boxed()
+    }
+
+    fn log_in<'a>(
+        &'a self,
+        server: &'a ServerName,
+        client: Option<&'a ClientId>,
+        asks: &'a Arc<dyn Asks>,
+    ) -> BoxFuture<'a, bool> {
+        async move {
+            match self.core.place(server) {
+                Place::Here(fleet, _) => fleet.log_in(server, client, asks).await,
+                _ => false,
+            }
+        }
+        .boxed()
+    }
+
+    fn offer_login(&self, server: &ServerName, client: Option<&ClientId>) -> Option<String> {
+        self.core.base.offer_login(server, client)
+    }
+
+    fn is_of_callers(&self, server: &ServerName) -> bool {
+        self.core.base.is_of_callers(server)
+    }
+
+    fn caller_logins(&self) -> Option<Arc<CallerLogins>> {
+        self.core.base.caller_logins()
+    }
+
+    fn caller_values(&self) -> Option<Arc<BTreeSet<String>>> {
+        self.core.base.caller_values()
+    }
+
+    fn meet_caller(&self, caller: &Arc<HttpCaller>) -> Vec<ServerName> {
+        self.core.base.meet_caller(caller)
+    }
+
+    fn watch<'a>(
+        &'a self,
+        server: &'a ServerName,
+        uri: &'a str,
+        subscriber: Subscriber,
+    ) -> BoxFuture<'a, Result<WatchGuard, CallError>> {
+        async move {
+            match self.core.place(server) {
+                Place::Here(fleet, _) => fleet.watch(server, uri, subscriber).await,
+                _ => watch_elsewhere(Arc::clone(&self.core), server.clone(), uri, subscriber).await,
+            }
+        }
+        .boxed()
+    }
+
+    fn survey<'a>(&'a self, server: &'a ServerName) -> BoxFuture<'a, Result<Survey, SurveyError>> {
+        async move {
+            match self.core.place(server) {
+                Place::Here(fleet, _) => self.survey_here(&fleet, server).await,
+                _ => self.survey_elsewhere(server).await,
+            }
+        }
+        .boxed()
+    }
+
+    fn survey_running<'a>(
+        &'a self,
+        server: &'a ServerName,
+    ) -> BoxFuture<'a, Option<Result<Survey, SurveyError>>> {
+        async move {
+            let Place::Here(fleet, _) = self.core.place(server) else {
+                return lists::read(&self.core, server).await;
+            };
+            let survey = fleet.survey_running(server).await;
+            if let Some(Ok(survey)) = &survey
+                && self.core.is_shared(server)
+            {
+                lists::publish(&self.core, server, survey).await;
+            }
+            survey
+        }
+        .boxed()
+    }
+
+    fn changed(&self) -> BoxFuture<'_, ServerName> {
+        async move {
+            let mut changes = self.changes.lock().await;
+            tokio::select! {
+                server = self.core.base.changed() => server,
+                Some(server) = changes.recv() => server,
+            }
+        }
+        .boxed()
+    }
+
+    fn look_again(&self, server: &ServerName, after: Duration) {
+        match self.core.place(server) {
+            Place::Here(fleet, _) => fleet.look_again(server, after),
+            _ => self.core.base.look_again(server, after),
+        }
+    }
+
+    fn apply(&self, specs: Vec<ServerSpec>) -> Applied {
+        let core = &self.core;
+        let base = specs
+            .iter()
+            .filter(|it| core.runs(&it.placement))
+            .cloned()
+            .collect();
+        let mut applied = core.base.apply(base);
+        let new = specs.into_iter().map(|it| (it.name.clone(), it)).collect();
+        let old = std::mem::replace(&mut *core.specs.write(), new);
+        let new = core.specs.read();
+        for (name, spec) in new.iter().filter(|(_, it)| !core.runs(&it.placement)) {
+            match old.get(name) {
+                Some(before) if before == spec => {}
+                Some(before) => {
+                    applied
+                        .changed
+                        .push((name.clone(), before.launch != spec.launch));
+                    if let Some(owned) = core.owned.read().get(name) {
+                        owned.fleet.apply(vec![spec.clone()]);
+                    }
+                }
+                None => applied.added.push(name.clone()),
+            }
+        }
+        for name in old.keys().filter(|name| !new.contains_key(name)) {
+            if !applied.removed.contains(name) {
+                applied.removed.push(name.clone());
+            }
+        }
+        let is_one = |name: &ServerName| {
+            new.get(name)
+                .is_some_and(|it| it.placement == Placement::One)
+        };
+        let leaving: Vec<ServerName> = core
+            .owned
+            .read()
+            .keys()
+            .filter(|it| !is_one(it))
+            .cloned()
+            .collect();
+        drop(new);
+        for name in leaving {
+            let core = Arc::clone(core);
+            tokio::spawn(async move { tenure::release(&core, Some(&name), false).await });
+        }
+        // A server whose placement changed was removed from one fleet and is run by another.
+        let specs = core.specs.read();
+        applied.removed.retain(|name| !specs.contains_key(name));
+        drop(specs);
+        core.standing.wanted.notify_one();
+        applied
+    }
+
+    fn restart(&self, server: &ServerName) -> bool {
+        match self.core.place(server) {
+            Place::Here(fleet, _) => fleet.restart(server),
+            Place::There(targets, epoch) => {
+                let (core, server) = (Arc::clone(&self.core), server.clone());
+                tokio::spawn(async move {
+                    let Some(bus) = core.bus.get() else { return };
+                    for target in &targets {
+                        let instance = Some(Instance::new(&server, epoch));
+                        let asked = core
+                            .exchanges
+                            .begin(bus, target, instance, Op::Restart)
+                            .await;
+                        if let Ok(asked) = asked {
+                            let _ = asked.finish(&core.nodes, &server, |_| {}).await;
+                        }
+                    }
+                });
+                true
+            }
+            Place::Soon(_) | Place::Nowhere(_) => false,
+        }
+    }
+
+    fn start_eager(&self) {
+        self.core.base.start_eager();
+    }
+
+    fn admit_client(&self, client: u64, variables: Arc<Variables>) -> Vec<ServerName> {
+        self.core.base.admit_client(client, variables)
+    }
+
+    fn sharing(&self) -> Vec<Sharing> {
+        self.core.base.sharing()
+    }
+
+    fn forget_client(&self, client: u64) {
+        self.core.base.forget_client(client);
+    }
+
+    fn tell_roots_changed(&self, client: u64) {
+        self.core.base.tell_roots_changed(client);
+    }
+
+    fn states(&self) -> Vec<ServerState> {
+        let states = self.fleets().iter().flat_map(|it| it.states()).collect();
+        self.with_others(states)
+    }
+
+    fn quick_states(&self) -> Vec<ServerState> {
+        let states = self
+            .fleets()
+            .iter()
+            .flat_map(|it| it.quick_states())
+            .collect();
+        self.with_others(states)
+    }
+
+    fn failures(&self) -> Vec<(ServerName, Failure)> {
+        let mut failures: Vec<_> = self.fleets().iter().flat_map(|it| it.failures()).collect();
+        for name in self.elsewhere() {
+            if let Place::Nowhere(failure) = self.core.place(&name) {
+                failures.push((name, failure));
+            }
+        }
+        failures.sort_by(|one, other| one.0.cmp(&other.0));
+        failures
+    }
+
+    fn is_down(&self, server: &ServerName) -> bool {
+        match self.core.place(server) {
+            Place::Here(fleet, _) => fleet.is_down(server),
+            Place::There(..) | Place::Soon(_) => false,
+            Place::Nowhere(_) => true,
+        }
+    }
+
+    fn needs_login(&self, server: &ServerName) -> bool {
+        match self.core.place(server) {
+            Place::Here(fleet, _) => fleet.needs_login(server),
+            _ => false,
+        }
+    }
+
+    fn list_mended(&self) -> Vec<ServerName> {
+        let fleets = self.fleets();
+        fleets.iter().flat_map(|it| it.list_mended()).collect()
+    }
+
+    fn cluster(&self) -> Option<Arc<dyn ClusterNode>> {
+        Some(Arc::new(Node(Arc::clone(&self.core))))
+    }
+
+    fn stop(&self) -> BoxFuture<'_, ()> {
+        self.finish(true).boxed()
+    }
+
+    fn end(&self) -> BoxFuture<'_, ()> {
+        self.finish(false).boxed()
+    }
+}
+
+/// Watches a resource of another node's server, and again after that node or server was replaced. An error
+/// is that of the first attempt.
+async fn watch_elsewhere(
+    core: Arc<Core>,
+    server: ServerName,
+    uri: &str,
+    subscriber: Subscriber,
+) -> Result<WatchGuard, CallError> {
+    let uri = uri.to_owned();
+    let (begun, mut has_begun) = mpsc::channel::<Result<(), CallError>>(1);
+    let watching = tokio::spawn(async move {
+        let mut is_again = false;
+        loop {
+            let ended = watch_once(&core, &server, &uri, &subscriber, &begun, is_again).await;
+            if !is_again && begun.try_send(Err(ended)).is_ok() {
+                return;
+            }
+            is_again = true;
+            sleep(Duration::from_secs(1)).await;
+        }
+    });
+    let watching = AbortOnDropHandle::new(watching);
+    match has_begun.recv().await {
+        Some(Ok(())) => Ok(Box::new(watching)),
+        Some(Err(error)) => Err(error),
+        None => Err(CallError::Cancelled),
+    }
+}
+
+/// Returns when the watch ended.
+async fn watch_once(
+    core: &Arc<Core>,
+    server: &ServerName,
+    uri: &str,
+    subscriber: &Subscriber,
+    begun: &mpsc::Sender<Result<(), CallError>>,
+    is_again: bool,
+) -> CallError {
+    let (targets, epoch) = match core.place(server) {
+        Place::There(targets, epoch) => (targets, epoch),
+        Place::Here(fleet, lost) => {
+            let Ok(_watching) = fleet.watch(server, uri, subscriber.clone()).await else {
+                return CallError::Cancelled;
+            };
+            (subscriber.sink)(uri);
+            lost.unwrap_or_default().cancelled().await;
+            return CallError::Cancelled;
+        }
+        Place::Soon(failure) | Place::Nowhere(failure) => {
+            return explain_loss(server, failure.why, Ran::No);
+        }
+    };
+    let Some(bus) = core.bus.get() else {
+        return CallError::Cancelled;
+    };
+    let op = Op::Watch(uri.to_owned());
+    let instance = Some(Instance::new(server, epoch));
+    let asked = core.exchanges.begin(bus, &targets[0], instance, op).await;
+    let ended = match asked {
+        Ok(exchange) => {
+            let finish = exchange.finish(&core.nodes, server, |kind| match kind {
+                FrameKind::Watching if is_again => (subscriber.sink)(uri),
+                FrameKind::Watching => drop(begun.try_send(Ok(()))),
+                FrameKind::Changed => (subscriber.sink)(uri),
+                _ => {}
+            });
+            finish.await
+        }
+        Err(error) => Err(error),
+    };
+    match ended {
+        Ok(_) => CallError::Cancelled,
+        Err(RemoteError::Call(error)) => error,
+        Err(RemoteError::NotRun(why) | RemoteError::Lost(why)) => {
+            explain_loss(server, why, Ran::No)
+        }
+    }
+}

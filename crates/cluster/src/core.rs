@@ -1,0 +1,340 @@
+//! The state of this node: its servers, its lease, and what it knows of the others.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use fleet::{Failure, Fleet, Placement, RunState, ServerSpec, Servers as _, Surroundings};
+use parking_lot::{Mutex, RwLock};
+use tokio::{
+    sync::{Notify, mpsc, watch},
+    time::Instant,
+};
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+use tool::ServerName;
+
+use crate::{
+    bus::Bus,
+    frames::{Beat, millis},
+    ledger::{Ledger, SharedRecord, Standing},
+    nodes::{Nodes, Target, is_match},
+    outgoing::Outgoing,
+    seal::Boot,
+    settings::{ClusterSettings, Role},
+};
+
+/// The servers whose lists changed and that were not read yet.
+const CHANGED_MAX: usize = 4_096;
+
+/// The state of this node.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) settings: ClusterSettings,
+    pub(crate) role: Role,
+    /// Runs the servers that need no owner.
+    pub(crate) base: Arc<Fleet>,
+    surroundings: Surroundings,
+    pub(crate) specs: RwLock<BTreeMap<ServerName, ServerSpec>>,
+    /// The servers with one owner that this node owns, each with a fleet that can be ended alone.
+    pub(crate) owned: RwLock<BTreeMap<ServerName, OwnedServer>>,
+    pub(crate) ledger: Mutex<Ledger>,
+    pub(crate) nodes: Nodes,
+    /// The lease of this node.
+    pub(crate) tenure: Mutex<Option<Tenure>>,
+    /// Set when the first connection is begun.
+    pub(crate) bus: OnceLock<Arc<Bus>>,
+    pub(crate) exchanges: Arc<Outgoing>,
+    /// Servers whose lists changed.
+    pub(crate) changed: mpsc::Sender<ServerName>,
+    /// The newest shared configuration.
+    pub(crate) shared: watch::Sender<Option<SharedRecord>>,
+    /// The revision of the shared configuration that is in effect.
+    pub(crate) applied_revision: Mutex<u64>,
+    pub(crate) standing: StandingOfNode,
+    began: Instant,
+}
+
+/// What this node waits for, or why it does not take part.
+#[derive(Debug, Default)]
+pub(crate) struct StandingOfNode {
+    /// The reason why it does not take part, or not fully.
+    pub(crate) trouble: Mutex<Option<String>>,
+    pub(crate) is_draining: CancellationToken,
+    /// Another process has the name of this node.
+    pub(crate) is_double: std::sync::atomic::AtomicBool,
+    /// A record or a node has changed.
+    pub(crate) moved: Notify,
+    /// A call waits for a server without an owner.
+    pub(crate) wanted: Notify,
+}
+
+/// A lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tenure {
+    pub(crate) grant: u64,
+    /// Its end, unless it is renewed.
+    pub(crate) until: Instant,
+}
+
+/// A server that this node owns.
+#[derive(Debug)]
+pub(crate) struct OwnedServer {
+    pub(crate) fleet: Arc<Fleet>,
+    pub(crate) epoch: u64,
+    /// Cancelled when it is owned no more.
+    pub(crate) lost: CancellationToken,
+    /// Reports changes of its list.
+    _reporting: AbortOnDropHandle<()>,
+}
+
+/// The place that runs a server.
+#[derive(Debug)]
+pub(crate) enum Place {
+    /// This node. The token ends its calls.
+    Here(Arc<Fleet>, Option<CancellationToken>),
+    /// One of these processes; for a server with one owner, with the epoch.
+    There(Vec<Target>, Option<u64>),
+    /// No node now, but one may come within seconds.
+    Soon(Failure),
+    /// No node.
+    Nowhere(Failure),
+}
+
+impl Core {
+    pub(crate) fn new(
+        settings: ClusterSettings,
+        role: Role,
+        surroundings: Surroundings,
+    ) -> (Self, mpsc::Receiver<ServerName>) {
+        let (changed, receiver) = mpsc::channel(CHANGED_MAX);
+        let (shared, _) = watch::channel(None);
+        let core = Self {
+            settings,
+            role,
+            base: Arc::new(Fleet::new(Vec::new(), surroundings.clone())),
+            surroundings,
+            specs: RwLock::default(),
+            owned: RwLock::default(),
+            ledger: Mutex::default(),
+            nodes: Nodes::default(),
+            tenure: Mutex::default(),
+            bus: OnceLock::new(),
+            exchanges: Arc::default(),
+            changed,
+            shared,
+            applied_revision: Mutex::default(),
+            standing: StandingOfNode::default(),
+            began: Instant::now(),
+        };
+        (core, receiver)
+    }
+
+    /// The time on this node's clock.
+    pub(crate) fn clock_ms(&self) -> u64 {
+        millis(self.began.elapsed())
+    }
+
+    pub(crate) fn boot(&self) -> Option<Boot> {
+        self.bus.get().map(|bus| bus.boot())
+    }
+
+    pub(crate) fn set_trouble(&self, trouble: Option<String>) {
+        let mut known = self.standing.trouble.lock();
+        if *known != trouble {
+            if let Some(why) = &trouble {
+                tracing::warn!(node = self.settings.node, why, "the cluster");
+            }
+            *known = trouble;
+        }
+    }
+
+    /// The lease, if it is valid now.
+    pub(crate) fn tenure_now(&self) -> Option<Tenure> {
+        let tenure = *self.tenure.lock();
+        tenure.filter(|it| Instant::now() < it.until)
+    }
+
+    /// Returns true if this node runs a server with this placement.
+    pub(crate) fn runs(&self, placement: &Placement) -> bool {
+        match placement {
+            Placement::Everywhere | Placement::Client => true,
+            Placement::On(pattern) => is_match(pattern, &self.settings.node),
+            Placement::One => false,
+        }
+    }
+
+    /// Decides where a server runs.
+    pub(crate) fn place(&self, server: &ServerName) -> Place {
+        let placement = self.specs.read().get(server).map(|it| it.placement.clone());
+        match placement {
+            Some(Placement::One) => self.place_of_one(server),
+            Some(Placement::On(pattern)) if !is_match(&pattern, &self.settings.node) => {
+                self.place_on(&pattern)
+            }
+            _ => Place::Here(Arc::clone(&self.base), None),
+        }
+    }
+
+    /// Returns the fleet that runs a server here, for a request of another node.
+    pub(crate) fn serves(
+        &self,
+        server: &ServerName,
+        epoch: Option<u64>,
+    ) -> Option<(Arc<Fleet>, Option<CancellationToken>)> {
+        let placement = self.specs.read().get(server)?.placement.clone();
+        match placement {
+            Placement::Client => None,
+            Placement::One => {
+                let owned = self.owned.read();
+                let mine = owned.get(server).filter(|it| epoch == Some(it.epoch))?;
+                self.tenure_now()?;
+                Some((Arc::clone(&mine.fleet), Some(mine.lost.clone())))
+            }
+            other => self.runs(&other).then(|| (Arc::clone(&self.base), None)),
+        }
+    }
+
+    fn place_of_one(&self, server: &ServerName) -> Place {
+        if let Some(mine) = self.owned.read().get(server)
+            && self.tenure_now().is_some()
+        {
+            return Place::Here(Arc::clone(&mine.fleet), Some(mine.lost.clone()));
+        }
+        let standing = self.ledger.lock().standing(server);
+        match standing {
+            Standing::Owned {
+                node, boot, epoch, ..
+            } if Some(boot) != self.boot() => {
+                Place::There(vec![self.nodes.target(&node, boot)], Some(epoch))
+            }
+            _ => Place::Soon(self.explain_no_owner(server)),
+        }
+    }
+
+    /// Says why no node runs a server with one owner.
+    pub(crate) fn explain_no_owner(&self, server: &ServerName) -> Failure {
+        let why = match self.ledger.lock().standing(server) {
+            Standing::Owned { node, .. } if node == self.settings.node => {
+                let trouble = self.standing.trouble.lock().clone();
+                let trouble = trouble.unwrap_or_else(|| "its lease has ended".to_owned());
+                format!("this node gave it up, since another may run it now: {trouble}")
+            }
+            Standing::Owned { node, until, .. } => {
+                let left = until.saturating_duration_since(Instant::now());
+                format!(
+                    "node `{node}`, which runs it, does not answer; another node takes it over in {} s \
+                     unless it comes back",
+                    left.as_secs() + 1
+                )
+            }
+            Standing::Free { .. } => match self.standing.trouble.lock().clone() {
+                Some(trouble) => format!("no node of the cluster runs it: {trouble}"),
+                None => "no node of the cluster runs it yet".to_owned(),
+            },
+        };
+        with_hint(why)
+    }
+
+    fn place_on(&self, pattern: &str) -> Place {
+        let targets = self.nodes.matching(pattern);
+        if !targets.is_empty() {
+            return Place::There(targets, None);
+        }
+        let absent = self.nodes.absent(pattern);
+        let why = match absent.first() {
+            Some((node, seconds)) => {
+                format!("node `{node}` is not connected; its last message came {seconds} s ago")
+            }
+            None => format!("no node that matches `{pattern}` is connected"),
+        };
+        let failure = with_hint(why);
+        // Nodes introduce themselves right after the start.
+        if self.began.elapsed() < Duration::from_secs(5) {
+            Place::Soon(failure)
+        } else {
+            Place::Nowhere(failure)
+        }
+    }
+
+    /// Begins to run a server that this node owns now.
+    pub(crate) fn own(&self, server: &ServerName, epoch: u64) {
+        let Some(spec) = self.specs.read().get(server).cloned() else {
+            return;
+        };
+        let is_eager = spec.start == fleet::Start::Eager;
+        let fleet = Arc::new(Fleet::new(vec![spec], self.surroundings.clone()));
+        if is_eager {
+            fleet.start_eager();
+        }
+        let (listed, changed) = (Arc::clone(&fleet), self.changed.clone());
+        let reporting = tokio::spawn(async move {
+            loop {
+                let server = listed.changed().await;
+                if changed.send(server).await.is_err() {
+                    return;
+                }
+            }
+        });
+        let owned = OwnedServer {
+            fleet,
+            epoch,
+            lost: CancellationToken::new(),
+            _reporting: AbortOnDropHandle::new(reporting),
+        };
+        tracing::info!(server = %server, epoch, "this node runs it now");
+        self.owned.write().insert(server.clone(), owned);
+        self.standing.moved.notify_waiters();
+    }
+
+    /// The servers that run here and are not stopped.
+    fn running(&self) -> Vec<(ServerName, RunState)> {
+        let mut states = self.base.quick_states();
+        for owned in self.owned.read().values() {
+            states.extend(owned.fleet.quick_states());
+        }
+        let mut running: BTreeMap<ServerName, RunState> = BTreeMap::new();
+        for state in states {
+            if state.state != RunState::Stopped && self.is_shared(&state.name) {
+                running.insert(state.name, state.state);
+            }
+        }
+        running.into_iter().collect()
+    }
+
+    /// Returns true for a server that other nodes call.
+    pub(crate) fn is_shared(&self, server: &ServerName) -> bool {
+        let specs = self.specs.read();
+        let placement = specs.get(server).map(|it| &it.placement);
+        matches!(placement, Some(Placement::One | Placement::On(_)))
+    }
+
+    /// The subject of this node's messages of presence. Its last word is the name, for nodes that cannot open
+    /// them.
+    pub(crate) fn presence(&self) -> String {
+        format!("node.{}", self.settings.node)
+    }
+
+    pub(crate) fn beat(&self, is_new: bool, is_leaving: bool) -> Beat {
+        let is_double = &self.standing.is_double;
+        let is_double = is_double.load(std::sync::atomic::Ordering::Relaxed);
+        Beat {
+            node: self.settings.node.clone(),
+            clock_ms: self.clock_ms(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            running: self.running(),
+            is_member: self.role != Role::Guest && !is_double,
+            is_leaving,
+            is_new,
+            shared_revision: *self.applied_revision.lock(),
+        }
+    }
+}
+
+fn with_hint(why: String) -> Failure {
+    Failure {
+        hint: Some("`proxy cluster status` shows the nodes".to_owned()),
+        ..Failure::new(why)
+    }
+}

@@ -1,0 +1,298 @@
+//! Requests of other nodes for servers of this one.
+
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+
+use async_nats::Message;
+use bytes::Bytes;
+use dashmap::{DashMap, DashSet};
+use fleet::{Asks, CallError, ClientAnswer, Failure, Fleet, LogSink, Ran, Servers, Subscriber};
+use futures::StreamExt as _;
+use parking_lot::Mutex;
+use serde_json::value::RawValue;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tool::{ClientId, ServerName};
+use tracing::debug;
+
+use crate::{
+    bus::{Bus, BusError, Parcel, ParcelError},
+    core::Core,
+    frames::{CallOp, FrameKind, Instance, NodeRequest, Op, UpFrame, UpKind, WireError},
+    lists,
+    remote_client::{Answers, Frames, RemoteClient, session_at},
+    seal::Boot,
+};
+
+/// The age after which a request is refused. Its sender has given up long before.
+const AGE_MAX: Duration = Duration::from_secs(10);
+
+/// The time for which the ids of requests are remembered: a copy that comes later is too old.
+const REMEMBERED_FOR: Duration = Duration::from_secs(30);
+
+/// The requests of other nodes.
+#[derive(Debug, Default)]
+pub(crate) struct Incoming {
+    /// Those under way, by their sender and number.
+    running: DashMap<(Boot, u64), RunningRequest>,
+    seen: DashSet<(Boot, u64)>,
+    seen_at: Mutex<VecDeque<(Instant, (Boot, u64))>>,
+}
+
+#[derive(Debug, Clone)]
+struct RunningRequest {
+    cancel: CancellationToken,
+    answers: Answers,
+}
+
+/// Reads a kept result of this node; `None`: it has none.
+pub type ReadKept =
+    Arc<dyn Fn(String) -> futures::future::BoxFuture<'static, Option<Bytes>> + Send + Sync>;
+
+impl Incoming {
+    /// Serves requests. Runs until it is dropped.
+    pub(crate) async fn serve(
+        self: &Arc<Self>,
+        core: &Arc<Core>,
+        bus: &Arc<Bus>,
+        read_kept: &ReadKept,
+    ) -> Result<(), BusError> {
+        let place = format!("{}.{}", core.settings.node, bus.boot());
+        let mut requests = bus.listen(&format!("to.{place}")).await?;
+        let mut ups = bus.listen(&format!("up.{place}")).await?;
+        loop {
+            tokio::select! {
+                Some(message) = requests.next() => {
+                    let (all, core, bus) = (Arc::clone(self), Arc::clone(core), Arc::clone(bus));
+                    let read_kept = Arc::clone(read_kept);
+                    tokio::spawn(async move { all.take(&core, &bus, &read_kept, message).await });
+                }
+                Some(message) = ups.next() => self.take_up(bus, message).await,
+                else => return Ok(()),
+            }
+        }
+    }
+
+    async fn take(&self, core: &Arc<Core>, bus: &Arc<Bus>, read_kept: &ReadKept, message: Message) {
+        let request = match bus.open::<NodeRequest>(message).await {
+            Ok(request) => request,
+            Err(error) => return debug!(%error, "a request of another node"),
+        };
+        let (from, number) = (request.from, request.head.number);
+        let frames = Frames::begin(Arc::clone(bus), format!("in.{from}.{number}"));
+        if !self.is_new(core, &request) {
+            let clock_ms = core.clock_ms();
+            return frames
+                .send(FrameKind::NotHere { clock_ms }, Bytes::new())
+                .await;
+        }
+        let running = RunningRequest {
+            cancel: CancellationToken::new(),
+            answers: Answers::default(),
+        };
+        let id = (from, number);
+        self.running.insert(id, running.clone());
+        let (kind, body) = answer(core, read_kept, request, &frames, &running).await;
+        self.running.remove(&id);
+        frames.send(kind, body).await;
+    }
+
+    /// Returns false for a request that is too old, or that came before.
+    fn is_new(&self, core: &Core, request: &Parcel<NodeRequest>) -> bool {
+        let age = core.clock_ms().abs_diff(request.head.clock_ms);
+        if Duration::from_millis(age) > AGE_MAX {
+            return false;
+        }
+        let id = (request.from, request.number);
+        let now = Instant::now();
+        let mut seen_at = self.seen_at.lock();
+        while let Some((at, old)) = seen_at.front().copied()
+            && now - at > REMEMBERED_FOR
+        {
+            seen_at.pop_front();
+            self.seen.remove(&old);
+        }
+        seen_at.push_back((now, id));
+        self.seen.insert(id)
+    }
+
+    async fn take_up(&self, bus: &Bus, message: Message) {
+        let up: Parcel<UpFrame> = match bus.open(message).await {
+            Ok(up) => up,
+            Err(ParcelError::NoResponders) => return,
+            Err(error) => return debug!(%error, "a message of another node"),
+        };
+        let Some(running) = self.running.get(&(up.from, up.head.request)) else {
+            return;
+        };
+        match up.head.kind {
+            UpKind::Cancel => running.cancel.cancel(),
+            UpKind::Answer { question, is_error } => {
+                let Some((_, waiting)) = running.answers.remove(&question) else {
+                    return;
+                };
+                let text = String::from_utf8(up.body.into()).ok();
+                let answer = match text.and_then(|text| jsonrpc::json(text).ok()) {
+                    Some(json) if is_error => ClientAnswer::Error(json),
+                    Some(json) => ClientAnswer::Result(json),
+                    None => ClientAnswer::refuse("the answer was not JSON"),
+                };
+                let _ = waiting.send(answer);
+            }
+        }
+    }
+}
+
+async fn answer(
+    core: &Arc<Core>,
+    read_kept: &ReadKept,
+    request: Parcel<NodeRequest>,
+    frames: &Frames,
+    running: &RunningRequest,
+) -> (FrameKind, Bytes) {
+    let (from, head) = (request.from, request.head);
+    match &head.op {
+        Op::Ping => return (FrameKind::End, Bytes::new()),
+        Op::Result(handle) => {
+            return match read_kept(handle.clone()).await {
+                Some(content) => (FrameKind::End, content),
+                None => not_here(core),
+            };
+        }
+        Op::Call(_) | Op::Watch(_) | Op::Survey | Op::Restart => {}
+    }
+    let Some(Instance { server, epoch }) = head.instance else {
+        return not_here(core);
+    };
+    let Some((fleet, lost)) = core.serves(&server, epoch) else {
+        return not_here(core);
+    };
+    let working = async {
+        match head.op {
+            Op::Call(call) => {
+                let client = Caller {
+                    from,
+                    frames,
+                    running,
+                };
+                client.call(&fleet, &server, &call).await
+            }
+            Op::Watch(uri) => watch(&fleet, &server, &uri, frames, running).await,
+            Op::Survey => survey(core, &fleet, &server).await,
+            Op::Restart => {
+                fleet.restart(&server);
+                Ok(Bytes::new())
+            }
+            Op::Ping | Op::Result(_) => Ok(Bytes::new()),
+        }
+    };
+    let lost = lost.unwrap_or_default();
+    let answered = tokio::select! {
+        answered = working => answered,
+        () = lost.cancelled() => Err(CallError::Unavailable {
+            server: server.clone(),
+            failure: Failure::new(format!("node `{}` gave it up during the call", core.settings.node)),
+            tries: 0,
+            ran: Ran::Maybe,
+        }),
+    };
+    match answered {
+        Ok(body) => (FrameKind::End, body),
+        Err(error) => (FrameKind::Failed(WireError::from(&error)), Bytes::new()),
+    }
+}
+
+fn not_here(core: &Core) -> (FrameKind, Bytes) {
+    let clock_ms = core.clock_ms();
+    (FrameKind::NotHere { clock_ms }, Bytes::new())
+}
+
+/// A call of another node.
+struct Caller<'a> {
+    from: Boot,
+    frames: &'a Frames,
+    running: &'a RunningRequest,
+}
+
+impl Caller<'_> {
+    async fn call(
+        &self,
+        fleet: &Fleet,
+        server: &ServerName,
+        call: &CallOp,
+    ) -> Result<Bytes, CallError> {
+        let Some(mut request) = call.to_request() else {
+            return Err(CallError::Unavailable {
+                server: server.clone(),
+                failure: Failure::new(format!(
+                    "this node does not know the method `{}`: its program is older",
+                    printable::one_line_of(&call.method, 60)
+                )),
+                tries: 0,
+                ran: Ran::No,
+            });
+        };
+        if call.wants_progress {
+            let frames = self.frames.clone();
+            request.progress = Some(Arc::new(move |params: &RawValue| {
+                frames.offer(FrameKind::Progress, copy(params));
+            }));
+        }
+        if let (Some((session, _)), Some(level)) = (&call.log, call.log_level()) {
+            let frames = self.frames.clone();
+            request.log = Some(LogSink {
+                session: session_at(self.from, *session),
+                level,
+                send: Arc::new(move |params: &RawValue| {
+                    frames.offer(FrameKind::Log, copy(params));
+                }),
+            });
+        }
+        if let Some(asker) = &call.asker {
+            let answers = Arc::clone(&self.running.answers);
+            let client = RemoteClient::new(self.from, asker.clone(), self.frames.clone(), answers);
+            request.asks = Some(Arc::new(client));
+        }
+        let answer = fleet.call(server, &request, &self.running.cancel).await;
+        answer.map(|json| json.bytes())
+    }
+}
+
+fn copy(params: &RawValue) -> Bytes {
+    Bytes::copy_from_slice(params.get().as_bytes())
+}
+
+async fn watch(
+    fleet: &Fleet,
+    server: &ServerName,
+    uri: &str,
+    frames: &Frames,
+    running: &RunningRequest,
+) -> Result<Bytes, CallError> {
+    let changes = frames.clone();
+    let subscriber = Subscriber {
+        client: None::<ClientId>,
+        asks: None::<Arc<dyn Asks>>,
+        sink: Arc::new(move |_: &str| changes.offer(FrameKind::Changed, Bytes::new())),
+    };
+    let _watching = fleet.watch(server, uri, subscriber).await?;
+    frames.send(FrameKind::Watching, Bytes::new()).await;
+    running.cancel.cancelled().await;
+    Ok(Bytes::new())
+}
+
+async fn survey(core: &Arc<Core>, fleet: &Fleet, server: &ServerName) -> Result<Bytes, CallError> {
+    match fleet.survey(server).await {
+        Ok(survey) => {
+            lists::publish(core, server, &survey).await;
+            // The survey was not this node's own: its registry learns of it as well.
+            let _ = core.changed.try_send(server.clone());
+            Ok(Bytes::new())
+        }
+        Err(error) => Err(CallError::Unavailable {
+            server: server.clone(),
+            failure: error.failure,
+            tries: 0,
+            ran: Ran::No,
+        }),
+    }
+}

@@ -1,0 +1,440 @@
+//! The shared records as this node has seen them, and the rules of ownership. No clock, no network: callers
+//! pass the time, and a record's revision in its bucket.
+//!
+//! A node holds one lease, which it renews. A server with the placement `one` has an owner: a node and an
+//! epoch, valid as long as the grant of its lease. Both records change only by compare-and-swap. An owner
+//! stops [`HOLD`] after it sent its last acknowledged renewal; another node revokes the lease
+//! [`TAKE_OVER_AFTER`] after it saw that renewal, which is later on any clocks.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
+use tool::ServerName;
+
+use crate::seal::Boot;
+
+/// The time between renewals of a lease.
+pub(crate) const RENEW_EVERY: Duration = Duration::from_secs(3);
+
+/// The time after which an owner stops its servers, from the moment it sent its last acknowledged renewal.
+/// A bucket stands still for up to 8.5 s when its leader dies.
+pub(crate) const HOLD: Duration = Duration::from_secs(14);
+
+/// The time after which another node takes over, from the moment it saw that renewal. An owner needs 1.5 s
+/// of the difference to end its processes.
+pub(crate) const TAKE_OVER_AFTER: Duration = Duration::from_secs(18);
+
+/// The lease of a node, at `lease.NODE`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LeaseRecord {
+    pub(crate) boot: Boot,
+    /// Identifies the machine and state folder of the node.
+    pub(crate) home: u64,
+    /// Counts the leases of this process. Owners of an earlier grant own nothing.
+    pub(crate) grant: u64,
+    /// Counts renewals.
+    pub(crate) beat: u64,
+    /// Another node has taken over, or is about to.
+    pub(crate) is_revoked: bool,
+}
+
+/// The owner of a server, at `owner.SERVER`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct OwnerRecord {
+    pub(crate) node: String,
+    pub(crate) boot: Boot,
+    pub(crate) grant: u64,
+    pub(crate) epoch: u64,
+    /// The owner has ended it.
+    pub(crate) is_released: bool,
+}
+
+/// The newest list of a server's tools, at `list.SERVER`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ListRecord {
+    pub(crate) version: u64,
+    /// SHA-256 of the text of the snapshot, in hexadecimal.
+    pub(crate) digest: String,
+    pub(crate) node: String,
+}
+
+/// The configuration that all nodes share, at `shared`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharedRecord {
+    /// Counts pushes.
+    pub revision: u64,
+    /// The node whose user pushed it.
+    pub node: String,
+    /// TOML: servers, rules, clients.
+    pub text: String,
+}
+
+/// One record, by its key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Record {
+    Lease(String, LeaseRecord),
+    Owner(ServerName, OwnerRecord),
+    List(ServerName, ListRecord),
+    Shared(SharedRecord),
+}
+
+impl Record {
+    /// Reads the value of a key; `None` for a key or a text of another kind.
+    pub(crate) fn read(key: &str, text: &[u8]) -> Option<Self> {
+        let (kind, name) = key.split_once('.').unwrap_or((key, ""));
+        Some(match kind {
+            "lease" => Self::Lease(name.to_owned(), serde_json::from_slice(text).ok()?),
+            "owner" => Self::Owner(name.parse().ok()?, serde_json::from_slice(text).ok()?),
+            "list" => Self::List(name.parse().ok()?, serde_json::from_slice(text).ok()?),
+            "shared" => Self::Shared(serde_json::from_slice(text).ok()?),
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn key(&self) -> String {
+        match self {
+            Self::Lease(node, _) => format!("lease.{node}"),
+            Self::Owner(server, _) => format!("owner.{server}"),
+            Self::List(server, _) => format!("list.{server}"),
+            Self::Shared(_) => "shared".to_owned(),
+        }
+    }
+
+    pub(crate) fn text(&self) -> Vec<u8> {
+        let text = match self {
+            Self::Lease(_, record) => serde_json::to_vec(record),
+            Self::Owner(_, record) => serde_json::to_vec(record),
+            Self::List(_, record) => serde_json::to_vec(record),
+            Self::Shared(record) => serde_json::to_vec(record),
+        };
+        text.expect("a record is JSON")
+    }
+}
+
+/// A record with its revision, and the time at which this node first saw it.
+#[derive(Debug, Clone)]
+pub(crate) struct Seen<T> {
+    pub(crate) record: T,
+    pub(crate) revision: u64,
+    pub(crate) at: Instant,
+}
+
+/// All records.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    pub(crate) leases: BTreeMap<String, Seen<LeaseRecord>>,
+    pub(crate) owners: BTreeMap<ServerName, Seen<OwnerRecord>>,
+    pub(crate) lists: BTreeMap<ServerName, Seen<ListRecord>>,
+    pub(crate) shared: Option<Seen<SharedRecord>>,
+    /// Deleted keys: a new record at such a key replaces this revision.
+    deleted: BTreeMap<String, u64>,
+    /// The newest revision of any key.
+    pub(crate) newest: u64,
+}
+
+/// The standing of a server with the placement `one`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It has no owner. It is taken with this epoch, by replacing this revision (0: there is no record).
+    Free {
+        revision: u64,
+        epoch: u64,
+        /// The node that owned it, if that node is back: it takes the server before others do.
+        heir: Option<String>,
+    },
+    /// A process owns it.
+    Owned {
+        node: String,
+        boot: Boot,
+        grant: u64,
+        epoch: u64,
+        /// Another node may revoke the lease, which has this revision, at this time.
+        until: Instant,
+        lease_revision: u64,
+    },
+}
+
+impl Ledger {
+    /// Notes a record. Returns false if it is older than what is known: a server that lags or lies.
+    pub(crate) fn note(&mut self, record: Record, revision: u64, now: Instant) -> bool {
+        self.newest = self.newest.max(revision);
+        let key = record.key();
+        if self.deleted.get(&key).is_some_and(|it| *it >= revision) {
+            return false;
+        }
+        let noted = match record {
+            Record::Lease(node, record) => {
+                let is_old = |seen: &LeaseRecord| {
+                    seen.boot == record.boot
+                        && (seen.grant, seen.beat) > (record.grant, record.beat)
+                };
+                note(
+                    &mut self.leases,
+                    node,
+                    record.clone(),
+                    revision,
+                    now,
+                    is_old,
+                )
+            }
+            Record::Owner(server, record) => {
+                let is_old = |seen: &OwnerRecord| seen.epoch > record.epoch;
+                note(
+                    &mut self.owners,
+                    server,
+                    record.clone(),
+                    revision,
+                    now,
+                    is_old,
+                )
+            }
+            Record::List(server, record) => {
+                let is_old = |seen: &ListRecord| seen.version > record.version;
+                note(
+                    &mut self.lists,
+                    server,
+                    record.clone(),
+                    revision,
+                    now,
+                    is_old,
+                )
+            }
+            Record::Shared(record) => {
+                let mut known: BTreeMap<(), Seen<SharedRecord>> = BTreeMap::new();
+                known.extend(self.shared.take().map(|seen| ((), seen)));
+                let is_old = |seen: &SharedRecord| seen.revision > record.revision;
+                let noted = note(&mut known, (), record.clone(), revision, now, is_old);
+                self.shared = known.remove(&());
+                noted
+            }
+        };
+        if noted {
+            self.deleted.remove(&key);
+        }
+        noted
+    }
+
+    /// Notes that a key was deleted.
+    pub(crate) fn note_deleted(&mut self, key: &str, revision: u64) {
+        self.newest = self.newest.max(revision);
+        let (kind, name) = key.split_once('.').unwrap_or((key, ""));
+        let server = || name.parse::<ServerName>().ok();
+        match kind {
+            "lease" => drop(self.leases.remove(name)),
+            "owner" => drop(server().and_then(|it| self.owners.remove(&it))),
+            "list" => drop(server().and_then(|it| self.lists.remove(&it))),
+            _ => return,
+        }
+        self.deleted.insert(key.to_owned(), revision);
+    }
+
+    /// The revision that a new record at this key replaces.
+    pub(crate) fn revision_of(&self, key: &str) -> u64 {
+        let (kind, name) = key.split_once('.').unwrap_or((key, ""));
+        let server = name.parse::<ServerName>().ok();
+        let known = match (kind, server) {
+            ("lease", _) => self.leases.get(name).map(|it| it.revision),
+            ("owner", Some(server)) => self.owners.get(&server).map(|it| it.revision),
+            ("list", Some(server)) => self.lists.get(&server).map(|it| it.revision),
+            ("shared", _) => self.shared.as_ref().map(|it| it.revision),
+            _ => None,
+        };
+        let deleted = || self.deleted.get(key).copied();
+        known.or_else(deleted).unwrap_or(0)
+    }
+
+    /// Decides who owns a server.
+    pub(crate) fn standing(&self, server: &ServerName) -> Standing {
+        let Some(owner) = self.owners.get(server) else {
+            let revision = self.revision_of(&format!("owner.{server}"));
+            return Standing::Free {
+                revision,
+                epoch: 1,
+                heir: None,
+            };
+        };
+        let record = &owner.record;
+        let lease = self.leases.get(&record.node);
+        let live = lease.filter(|it| !it.record.is_revoked);
+        let is_same = |lease: &LeaseRecord| {
+            (lease.boot, lease.grant) == (record.boot, record.grant) && !record.is_released
+        };
+        match live {
+            Some(lease) if is_same(&lease.record) => Standing::Owned {
+                node: record.node.clone(),
+                boot: record.boot,
+                grant: record.grant,
+                epoch: record.epoch,
+                until: lease.at + TAKE_OVER_AFTER,
+                lease_revision: lease.revision,
+            },
+            // Its process released it or its lease, was replaced, or lost the lease.
+            _ => Standing::Free {
+                revision: owner.revision,
+                epoch: record.epoch + 1,
+                heir: live
+                    .filter(|_| !record.is_released)
+                    .map(|_| record.node.clone()),
+            },
+        }
+    }
+}
+
+fn note<K: Ord, T>(
+    known: &mut BTreeMap<K, Seen<T>>,
+    key: K,
+    record: T,
+    revision: u64,
+    at: Instant,
+    is_old: impl Fn(&T) -> bool,
+) -> bool {
+    if let Some(seen) = known.get_mut(&key) {
+        if seen.revision >= revision {
+            return false;
+        }
+        if is_old(&seen.record) {
+            // The next write replaces it.
+            seen.revision = revision;
+            return false;
+        }
+    }
+    let seen = Seen {
+        record,
+        revision,
+        at,
+    };
+    known.insert(key, seen);
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seal::Seal;
+
+    struct Fixture {
+        ledger: Ledger,
+        boots: [Boot; 2],
+        began: Instant,
+        revision: u64,
+    }
+
+    impl Fixture {
+        fn new() -> Self {
+            Self {
+                ledger: Ledger::default(),
+                boots: [0, 1].map(|_| Seal::new("c", "k").boot()),
+                began: Instant::now(),
+                revision: 0,
+            }
+        }
+
+        fn note(&mut self, record: Record, after: u64) -> bool {
+            self.revision += 1;
+            let at = self.began + Duration::from_secs(after);
+            self.ledger.note(record, self.revision, at)
+        }
+
+        fn lease(&mut self, node: usize, grant: u64, beat: u64, after: u64) -> bool {
+            let record = LeaseRecord {
+                boot: self.boots[node],
+                home: 7,
+                grant,
+                beat,
+                is_revoked: false,
+            };
+            self.note(Record::Lease("a".to_owned(), record), after)
+        }
+
+        fn owner(&mut self, node: usize, epoch: u64, is_released: bool) -> bool {
+            let record = OwnerRecord {
+                node: "a".to_owned(),
+                boot: self.boots[node],
+                grant: 1,
+                epoch,
+                is_released,
+            };
+            self.note(Record::Owner(server(), record), 0)
+        }
+
+        fn standing(&self) -> String {
+            match self.ledger.standing(&server()) {
+                Standing::Free {
+                    epoch,
+                    heir,
+                    revision,
+                } => {
+                    format!("free {epoch} heir {heir:?} at {revision}")
+                }
+                Standing::Owned { epoch, until, .. } => {
+                    format!("owned {epoch} until {}", (until - self.began).as_secs())
+                }
+            }
+        }
+    }
+
+    fn server() -> ServerName {
+        "memory".parse().unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_owner_is_one_whose_lease_is_the_one_that_it_took_the_server_with() {
+        let mut all = Fixture::new();
+        assert_eq!(all.standing(), "free 1 heir None at 0");
+        all.lease(0, 1, 0, 0);
+        all.owner(0, 1, false);
+        assert_eq!(all.standing(), "owned 1 until 18");
+        all.lease(0, 1, 1, 3);
+        assert_eq!(all.standing(), "owned 1 until 21");
+        // It lost its lease and has another; then its process was replaced.
+        all.lease(0, 2, 0, 9);
+        assert_eq!(all.standing(), "free 2 heir Some(\"a\") at 2");
+        all.lease(1, 1, 0, 10);
+        assert_eq!(all.standing(), "free 2 heir Some(\"a\") at 2");
+        all.owner(1, 2, false);
+        assert_eq!(all.standing(), "owned 2 until 28");
+        all.owner(1, 2, true);
+        assert_eq!(all.standing(), "free 3 heir None at 7");
+        all.ledger.note_deleted("lease.a", 8);
+        all.revision = 8;
+        all.owner(1, 3, false);
+        assert_eq!(all.standing(), "free 4 heir None at 9");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_record_that_is_sent_again_or_is_older_changes_nothing_but_the_revision() {
+        let mut all = Fixture::new();
+        all.lease(0, 1, 5, 0);
+        all.owner(0, 4, false);
+        assert!(!all.lease(0, 1, 4, 9), "an earlier beat");
+        assert!(!all.owner(1, 3, false), "an earlier epoch");
+        assert_eq!(all.standing(), "owned 4 until 18");
+        assert_eq!(all.ledger.revision_of("owner.memory"), 4);
+        all.revision = 0;
+        assert!(!all.lease(0, 1, 9, 9), "an earlier revision");
+        all.ledger.note_deleted("lease.a", 9);
+        all.revision = 5;
+        assert!(!all.lease(0, 1, 9, 9), "it was deleted after that");
+        assert_eq!(all.ledger.revision_of("lease.a"), 9);
+    }
+
+    #[test]
+    fn records_are_read_back_by_their_keys() {
+        let list = ListRecord {
+            version: 3,
+            digest: "ab".to_owned(),
+            node: "a".to_owned(),
+        };
+        let record = Record::List(server(), list);
+        assert_eq!(Record::read(&record.key(), &record.text()), Some(record));
+        for (key, text) in [
+            ("list.", "{}"),
+            ("owner.Bad Name", "{}"),
+            ("x", "{}"),
+            ("lease.a", "7"),
+        ] {
+            assert_eq!(Record::read(key, text.as_bytes()), None, "{key}");
+        }
+    }
+}

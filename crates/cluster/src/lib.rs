@@ -1,0 +1,29 @@
+//! Nodes that share their servers over NATS: placement, ownership, calls between nodes (0042).
+//!
+//! [`Cluster`] implements `Servers` over the servers of this node and those of others. It does not know the
+//! configuration file, the index, or the three tools.
+
+#![warn(missing_docs)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod book;
+mod bus;
+mod cluster;
+mod core;
+mod frames;
+mod incoming;
+mod ledger;
+mod lists;
+mod node;
+mod nodes;
+mod outgoing;
+mod remote_client;
+mod run;
+mod seal;
+mod settings;
+mod tenure;
+
+pub use cluster::Cluster;
+pub use incoming::ReadKept;
+pub use ledger::SharedRecord;
+pub use settings::{ClusterAccess, ClusterSettings, KEY_CHARS_MIN, ReadAccess, Role};

@@ -1,0 +1,202 @@
+//! A client of another node, which can be asked during its call; and the frames to that node.
+
+use std::{
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use dashmap::DashMap;
+use fleet::{Asks, ClientAnswer, ClockStop, ServerQuestion};
+use futures::{FutureExt as _, future::BoxFuture};
+use jsonrpc::Json;
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::timeout,
+};
+
+use crate::{
+    bus::Bus,
+    frames::{Asker, Frame, FrameKind},
+    seal::Boot,
+};
+
+/// The time between signs of life of a request.
+const ALIVE_EVERY: Duration = Duration::from_millis(800);
+
+/// The frames of one request that wait to be sent. Progress and log messages beyond it are dropped.
+const FRAMES_MAX: usize = 256;
+
+/// Sends the frames of one request, in order.
+#[derive(Debug, Clone)]
+pub(crate) struct Frames(mpsc::Sender<(FrameKind, Bytes)>);
+
+impl Frames {
+    /// Starts a task that sends them to this subject, with signs of life between them.
+    pub(crate) fn begin(bus: Arc<Bus>, reply: String) -> Self {
+        let (sender, mut frames) = mpsc::channel::<(FrameKind, Bytes)>(FRAMES_MAX);
+        tokio::spawn(async move {
+            let mut nth = 0;
+            loop {
+                let (kind, body) = match timeout(ALIVE_EVERY, frames.recv()).await {
+                    Ok(Some(frame)) => frame,
+                    Ok(None) => return,
+                    Err(_) => (FrameKind::Alive, Bytes::new()),
+                };
+                // A frame that cannot be sent is missed by its number.
+                let _ = bus.send(&reply, None, &Frame { nth, kind }, &body).await;
+                nth += 1;
+            }
+        });
+        Self(sender)
+    }
+
+    /// Sends a frame that must arrive.
+    pub(crate) async fn send(&self, kind: FrameKind, body: Bytes) {
+        let _ = self.0.send((kind, body)).await;
+    }
+
+    /// Sends a frame if there is room.
+    pub(crate) fn offer(&self, kind: FrameKind, body: Bytes) {
+        let _ = self.0.try_send((kind, body));
+    }
+}
+
+/// The questions of one request that wait for their answers.
+pub(crate) type Answers = Arc<DashMap<u64, oneshot::Sender<ClientAnswer>>>;
+
+/// The client of a request of another node.
+#[derive(Debug, Clone)]
+pub(crate) struct RemoteClient {
+    session: u64,
+    asker: Arc<Asker>,
+    /// `None` outside of a call: the other node is not asked then.
+    call: Option<Arc<RemoteCall>>,
+}
+
+#[derive(Debug)]
+struct RemoteCall {
+    frames: Frames,
+    answers: Answers,
+    next: AtomicU64,
+}
+
+impl RemoteClient {
+    pub(crate) fn new(from: Boot, asker: Asker, frames: Frames, answers: Answers) -> Self {
+        Self {
+            session: session_at(from, asker.session),
+            asker: Arc::new(asker),
+            call: Some(Arc::new(RemoteCall {
+                frames,
+                answers,
+                next: AtomicU64::new(0),
+            })),
+        }
+    }
+}
+
+/// The number of another node's session here. Numbers of our own sessions are small.
+pub(crate) fn session_at(from: Boot, session: u64) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (from, session).hash(&mut hasher);
+    hasher.finish() | (1 << 63)
+}
+
+/// Tells the other node that a question is not needed any more, unless it was answered.
+struct OpenQuestion<'a> {
+    call: &'a RemoteCall,
+    question: u64,
+}
+
+impl Drop for OpenQuestion<'_> {
+    fn drop(&mut self) {
+        if self.call.answers.remove(&self.question).is_some() {
+            let question = self.question;
+            self.call
+                .frames
+                .offer(FrameKind::Unask { question }, Bytes::new());
+        }
+    }
+}
+
+/// Stops the clock of the call at the other node until it is dropped.
+struct RemoteClock(Frames);
+
+impl Drop for RemoteClock {
+    fn drop(&mut self) {
+        self.0
+            .offer(FrameKind::Clock { stands: false }, Bytes::new());
+    }
+}
+
+impl Asks for RemoteClient {
+    fn session(&self) -> u64 {
+        self.session
+    }
+
+    fn client(&self) -> String {
+        self.asker.client.clone()
+    }
+
+    fn capabilities(&self) -> Json {
+        Json::from(self.asker.capabilities.clone())
+    }
+
+    fn takes_rounds(&self) -> bool {
+        self.asker.takes_rounds
+    }
+
+    fn ask(&self, question: ServerQuestion) -> BoxFuture<'_, ClientAnswer> {
+        async move {
+            let Some(call) = &self.call else {
+                return ClientAnswer::refuse(
+                    "the client is at another node, and makes no call now",
+                );
+            };
+            let number = call.next.fetch_add(1, Ordering::Relaxed);
+            let (sender, answer) = oneshot::channel();
+            call.answers.insert(number, sender);
+            let _open = OpenQuestion {
+                call,
+                question: number,
+            };
+            let method = question.kind.method().to_owned();
+            let kind = FrameKind::Ask {
+                question: number,
+                method,
+            };
+            call.frames.send(kind, question.params.bytes()).await;
+            let answer = answer.await;
+            answer.unwrap_or_else(|_| ClientAnswer::refuse("the client has disconnected"))
+        }
+        .boxed()
+    }
+
+    fn stop_clock(&self) -> ClockStop {
+        let Some(call) = &self.call else {
+            return ClockStop::default();
+        };
+        call.frames
+            .offer(FrameKind::Clock { stands: true }, Bytes::new());
+        ClockStop::default().and(RemoteClock(call.frames.clone()))
+    }
+
+    fn tell(&self, method: &str, params: &str) {
+        if let Some(call) = &self.call {
+            let method = method.to_owned();
+            let params = Bytes::copy_from_slice(params.as_bytes());
+            call.frames.offer(FrameKind::Tell { method }, params);
+        }
+    }
+
+    fn without_call(&self) -> Arc<dyn Asks> {
+        Arc::new(Self {
+            call: None,
+            ..self.clone()
+        })
+    }
+}

@@ -1,0 +1,134 @@
+//! The tasks of a node: they connect, listen, renew and take over, until they are dropped.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::StreamExt as _;
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep, sleep_until},
+};
+use tracing::{debug, info};
+
+use crate::{
+    book,
+    bus::{Bus, BusError, LinkState, ParcelError},
+    core::Core,
+    frames::Beat,
+    incoming::{Incoming, ReadKept},
+    nodes::BEAT_EVERY,
+    settings::ReadAccess,
+    tenure,
+};
+
+/// The time after which settings that cannot be used are read again: a secret may be added.
+const SETTINGS_WAIT: Duration = Duration::from_secs(5);
+
+/// The least time between answers to nodes that introduce themselves.
+const ANSWER_EVERY: Duration = Duration::from_millis(100);
+
+/// Runs the node, for ever.
+pub(crate) async fn run(core: Arc<Core>, access: ReadAccess, read_kept: ReadKept) {
+    let bus = loop {
+        let connected = match access().await {
+            Ok(access) => Bus::connect(&core.settings, &access)
+                .await
+                .map_err(|error| error.0),
+            Err(failure) => Err(failure.to_string()),
+        };
+        match connected {
+            Ok(bus) => break bus,
+            Err(why) => core.set_trouble(Some(why)),
+        }
+        sleep(SETTINGS_WAIT).await;
+    };
+    core.set_trouble(None);
+    let _ = core.bus.set(Arc::clone(&bus));
+    let incoming = Arc::new(Incoming::default());
+    let (loaded, is_loaded) = watch::channel(false);
+    let keeping = async {
+        let _ = is_loaded.clone().wait_for(|it| *it).await;
+        tokio::join!(tenure::keep_lease(&core), tenure::take_servers(&core));
+    };
+    let ended = tokio::join!(
+        core.exchanges.receive(&bus),
+        incoming.serve(&core, &bus, &read_kept),
+        listen(&core, &bus),
+        book::follow(&core, &bus, || {
+            loaded.send_replace(true);
+        }),
+        keeping,
+        watch_link(&core, &bus),
+    );
+    debug!(?ended, "the node ended");
+}
+
+/// Sends and receives the messages of presence.
+async fn listen(core: &Core, bus: &Bus) -> Result<(), BusError> {
+    let mut beats = bus.listen("node.*").await?;
+    let mut next = Instant::now();
+    let mut sent = Instant::now() - ANSWER_EVERY;
+    let mut is_new = true;
+    let mut connection = 0;
+    loop {
+        tokio::select! {
+            () = sleep_until(next) => {}
+            () = bus.reconnected(&mut connection) => is_new = true,
+            message = beats.next() => {
+                let Some(message) = message else { return Ok(()) };
+                let sender = message.subject.clone();
+                match bus.open::<Beat>(message).await {
+                    Ok(beat) if beat.from == bus.boot() => {}
+                    Ok(beat) => {
+                        let asks = beat.head.is_new;
+                        let node = beat.head.node.clone();
+                        if core.nodes.note(beat.from, beat.head) {
+                            info!(node = %printable::one_line_of(&node, 60), "a node of the cluster");
+                        }
+                        core.standing.moved.notify_waiters();
+                        if asks {
+                            next = next.min(sent + ANSWER_EVERY);
+                        }
+                    }
+                    Err(ParcelError::NotOurs(_)) => {
+                        let node = sender.rsplit('.').next().unwrap_or_default();
+                        if core.nodes.note_stranger(node) {
+                            let node = printable::one_line_of(node, 60);
+                            tracing::warn!(node, "a node has another key, and is ignored");
+                        }
+                    }
+                    Err(error) => debug!(%error, "a message of a node"),
+                }
+                continue;
+            }
+        }
+        let connected = matches!(bus.state(), LinkState::Connected(_));
+        if connected {
+            bus.send(&core.presence(), None, &core.beat(is_new, false), b"")
+                .await?;
+            is_new = false;
+        }
+        sent = Instant::now();
+        next = sent + BEAT_EVERY;
+    }
+}
+
+/// Says when a server is used that is too old.
+async fn watch_link(core: &Core, bus: &Bus) {
+    loop {
+        match bus.state() {
+            LinkState::Refused(why) => core.set_trouble(Some(why)),
+            LinkState::Lost => core.set_trouble(Some("the connection to NATS is lost".to_owned())),
+            LinkState::Connecting => {
+                core.set_trouble(Some("there is no connection to NATS yet".to_owned()));
+            }
+            LinkState::Connected(_) => {
+                let is_of_link = |it: &String| it.contains("NATS");
+                let known = core.standing.trouble.lock().clone();
+                if known.as_ref().is_some_and(is_of_link) {
+                    core.set_trouble(None);
+                }
+            }
+        }
+        sleep(Duration::from_secs(1)).await;
+    }
+}

@@ -1,0 +1,375 @@
+//! The lease of this node and the servers that it owns: renewed, taken, and given up in time.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::atomic::Ordering,
+    time::Duration,
+};
+
+use fleet::{Placement, Servers as _};
+use tokio::time::{Instant, sleep, timeout};
+use tool::ServerName;
+use tracing::{debug, info, warn};
+
+use crate::{
+    book,
+    bus::NATS_TIMEOUT,
+    core::{Core, OwnedServer, Tenure},
+    frames::Op,
+    ledger::{HOLD, LeaseRecord, OwnerRecord, RENEW_EVERY, Record, Standing, TAKE_OVER_AFTER},
+    seal::Boot,
+    settings::Role,
+};
+
+/// The time between two looks at servers without an owner.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// The time after which a renewal that failed is tried again.
+const RETRY_WAIT: Duration = Duration::from_millis(500);
+
+/// A node takes a server later by this for each one that it owns, so that they spread.
+const DELAY_PER_SERVER: Duration = Duration::from_millis(100);
+
+/// The time for which a server is left to its last node, if that is back.
+const HEIR_WAIT: Duration = Duration::from_secs(4);
+
+/// The least time that a lease must last for another server to be taken.
+const TENURE_MIN: Duration = Duration::from_secs(5);
+
+/// Renews the lease, for ever. Needs the records to be loaded.
+pub(crate) async fn keep_lease(core: &Core) {
+    let (home, mut grant) = match core.role {
+        Role::Member { home } => (home, 0),
+        Role::Guest => return std::future::pending().await,
+    };
+    loop {
+        grant += 1;
+        let Some(boot) = core.boot() else { return };
+        let first = LeaseRecord {
+            boot,
+            home,
+            grant,
+            beat: 0,
+            is_revoked: false,
+        };
+        if let Err(wait) = take_lease(core, first.clone()).await {
+            sleep(wait).await;
+            continue;
+        }
+        renew(core, first).await;
+        warn!(
+            node = core.settings.node,
+            "the lease of this node is lost: its servers with one owner end"
+        );
+        core.tenure.lock().take();
+        give_up_all(core).await;
+    }
+}
+
+/// Writes the first record of a lease. An error is the time to wait.
+async fn take_lease(core: &Core, record: LeaseRecord) -> Result<(), Duration> {
+    let node = core.settings.node.clone();
+    let known = {
+        let ledger = core.ledger.lock();
+        let known = ledger.leases.get(&node).cloned();
+        let revision = ledger.revision_of(&format!("lease.{node}"));
+        known.ok_or(revision)
+    };
+    let revision = match known {
+        Err(revision) => revision,
+        Ok(seen) => {
+            let old = &seen.record;
+            // The daemon's lock lets one process run for a state folder.
+            let is_ours = old.home == record.home || old.boot == record.boot || old.is_revoked;
+            let is_silent = seen.at.elapsed() >= TAKE_OVER_AFTER;
+            if !is_ours && !is_silent && answers(core, old.boot).await != Some(false) {
+                if answers(core, old.boot).await == Some(true) {
+                    core.standing.is_double.store(true, Ordering::Relaxed);
+                    core.set_trouble(Some(format!(
+                        "another machine is node `{node}`: give this one another name in `cluster.node`"
+                    )));
+                }
+                return Err(RENEW_EVERY);
+            }
+            if !is_ours && !is_silent {
+                // Its machine may only be cut off.
+                return Err(RETRY_WAIT);
+            }
+            seen.revision
+        }
+    };
+    let sent = Instant::now();
+    match book::write_over(core, Record::Lease(node, record.clone()), revision).await {
+        Ok(Some(_)) => {
+            core.standing.is_double.store(false, Ordering::Relaxed);
+            core.set_trouble(None);
+            set_tenure(core, record.grant, sent);
+            Ok(())
+        }
+        Ok(None) => Err(RETRY_WAIT),
+        Err(error) => {
+            core.set_trouble(Some(format!(
+                "the lease of this node was not written: {error}"
+            )));
+            Err(RETRY_WAIT)
+        }
+    }
+}
+
+/// Asks a process whether it is there. `None`: unknown.
+async fn answers(core: &Core, boot: Boot) -> Option<bool> {
+    let bus = core.bus.get()?;
+    let target = core.nodes.target(&core.settings.node, boot);
+    let server = ServerName::built_in();
+    let asked = core.exchanges.begin(bus, &target, None, Op::Ping).await;
+    match asked.ok()?.finish(&core.nodes, &server, |_| {}).await {
+        Ok(_) => Some(true),
+        Err(crate::outgoing::RemoteError::NotRun(_)) => Some(false),
+        Err(_) => None,
+    }
+}
+
+fn set_tenure(core: &Core, grant: u64, sent: Instant) {
+    let until = sent + HOLD;
+    *core.tenure.lock() = Some(Tenure { grant, until });
+    core.standing.moved.notify_waiters();
+}
+
+/// Renews until the lease ends or is another's.
+async fn renew(core: &Core, mut record: LeaseRecord) {
+    let node = core.settings.node.clone();
+    let mut next = Instant::now() + RENEW_EVERY;
+    loop {
+        let Some(tenure) = core.tenure_now() else {
+            return;
+        };
+        tokio::time::sleep_until(next.min(tenure.until)).await;
+        if core.tenure_now().is_none() {
+            return;
+        }
+        let sent = Instant::now();
+        next = sent + RENEW_EVERY;
+        record.beat += 1;
+        let revision = core.ledger.lock().revision_of(&format!("lease.{node}"));
+        let renewing =
+            book::write_over(core, Record::Lease(node.clone(), record.clone()), revision);
+        // The end of the lease is not missed during a request.
+        let written = timeout(tenure.until.saturating_duration_since(sent), renewing).await;
+        match written {
+            Err(_) => return,
+            Ok(Ok(Some(_))) => {
+                set_tenure(core, record.grant, sent);
+                core.set_trouble(None);
+            }
+            Ok(Ok(None)) => {
+                // Another node wrote it, or an earlier renewal arrived without its acknowledgement.
+                next = sent + RETRY_WAIT;
+                let ledger = core.ledger.lock();
+                let now = ledger.leases.get(&node).map(|it| it.record.clone());
+                drop(ledger);
+                if now.is_some_and(|it| {
+                    it.is_revoked || (it.boot, it.grant) != (record.boot, record.grant)
+                }) {
+                    return;
+                }
+            }
+            Ok(Err(error)) => {
+                debug!(%error, "the lease was not renewed");
+                next = sent + RETRY_WAIT;
+                let left = tenure
+                    .until
+                    .saturating_duration_since(Instant::now())
+                    .as_secs();
+                core.set_trouble(Some(format!(
+                    "the lease of this node is not renewed: its servers with one owner end in {left} s"
+                )));
+            }
+        }
+    }
+}
+
+/// Ends all owned servers, within 1.5 s.
+async fn give_up_all(core: &Core) {
+    let all = std::mem::take(&mut *core.owned.write());
+    let ending = all.into_iter().map(|(server, owned)| async move {
+        warn!(server = %server, "it ends here");
+        owned.lost.cancel();
+        owned.fleet.stop().await;
+    });
+    futures::future::join_all(ending).await;
+}
+
+/// Takes servers without an owner, for ever.
+pub(crate) async fn take_servers(core: &Core) {
+    let mut free_since: HashMap<ServerName, Instant> = HashMap::new();
+    loop {
+        let wanted = core.standing.wanted.notified();
+        let is_wanted = tokio::select! {
+            () = wanted => true,
+            () = sleep(LOOK_EVERY) => false,
+        };
+        let tenure = core.tenure_now();
+        let tenure = tenure.filter(|it| it.until > Instant::now() + TENURE_MIN);
+        let Some(tenure) = tenure.filter(|_| !core.standing.is_draining.is_cancelled()) else {
+            free_since.clear();
+            continue;
+        };
+        for server in list_of_one(core) {
+            if core.owned.read().contains_key(&server) {
+                free_since.remove(&server);
+                continue;
+            }
+            look_at(core, tenure, &server, is_wanted, &mut free_since).await;
+        }
+    }
+}
+
+fn list_of_one(core: &Core) -> Vec<ServerName> {
+    let specs = core.specs.read();
+    let one = specs.values().filter(|it| it.placement == Placement::One);
+    one.map(|it| it.name.clone()).collect()
+}
+
+async fn look_at(
+    core: &Core,
+    tenure: Tenure,
+    server: &ServerName,
+    is_wanted: bool,
+    free_since: &mut HashMap<ServerName, Instant>,
+) {
+    let standing = core.ledger.lock().standing(server);
+    match standing {
+        Standing::Owned {
+            boot, grant, epoch, ..
+        } if Some(boot) == core.boot() => {
+            free_since.remove(server);
+            if grant == tenure.grant {
+                // The acknowledgement of its record was lost.
+                core.own(server, epoch);
+            }
+        }
+        Standing::Owned {
+            node,
+            until,
+            lease_revision,
+            ..
+        } => {
+            free_since.remove(server);
+            if Instant::now() >= until {
+                revoke(core, &node, lease_revision).await;
+            }
+        }
+        Standing::Free {
+            revision,
+            epoch,
+            heir,
+        } => {
+            let since = *free_since
+                .entry(server.clone())
+                .or_insert_with(Instant::now);
+            let others = u32::try_from(core.owned.read().len()).unwrap_or(u32::MAX);
+            let delay = match heir {
+                Some(node) if node == core.settings.node => Duration::ZERO,
+                Some(_) => HEIR_WAIT,
+                None if is_wanted => Duration::ZERO,
+                None => DELAY_PER_SERVER.saturating_mul(others),
+            };
+            if since.elapsed() >= delay {
+                take(core, tenure, server, revision, epoch).await;
+            }
+        }
+    }
+}
+
+/// Ends the lease of a silent node. If the node has renewed it meanwhile, nothing happens.
+async fn revoke(core: &Core, node: &str, revision: u64) {
+    let known = {
+        let ledger = core.ledger.lock();
+        let seen = ledger.leases.get(node);
+        seen.filter(|it| it.revision == revision)
+            .map(|it| it.record.clone())
+    };
+    let Some(known) = known else { return };
+    let revoked = LeaseRecord {
+        is_revoked: true,
+        beat: known.beat + 1,
+        ..known
+    };
+    match book::write_over(core, Record::Lease(node.to_owned(), revoked), revision).await {
+        Ok(Some(_)) => warn!(node, "it is silent: other nodes take over its servers"),
+        Ok(None) => debug!(node, "its lease was renewed"),
+        Err(error) => debug!(node, %error, "its lease was not revoked"),
+    }
+}
+
+async fn take(core: &Core, tenure: Tenure, server: &ServerName, revision: u64, epoch: u64) {
+    let Some(boot) = core.boot() else { return };
+    let record = OwnerRecord {
+        node: core.settings.node.clone(),
+        boot,
+        grant: tenure.grant,
+        epoch,
+        is_released: false,
+    };
+    match book::write_over(core, Record::Owner(server.clone(), record), revision).await {
+        // The lease may have ended during the request.
+        Ok(Some(_)) if core.tenure_now().map(|it| it.grant) == Some(tenure.grant) => {
+            core.own(server, epoch);
+        }
+        Ok(_) => {}
+        Err(error) => debug!(server = %server, %error, "it was not taken"),
+    }
+}
+
+/// Ends the owned servers of this node and hands them over. `is_hurried`: the process is about to be killed.
+pub(crate) async fn release(
+    core: &Core,
+    only: Option<&ServerName>,
+    is_hurried: bool,
+) -> Vec<String> {
+    let leaving: BTreeMap<ServerName, OwnedServer> = {
+        let mut owned = core.owned.write();
+        match only {
+            Some(server) => owned.remove_entry(server).into_iter().collect(),
+            None => std::mem::take(&mut *owned),
+        }
+    };
+    let grant = core.tenure_now().map(|it| it.grant);
+    let names = leaving.keys().map(ToString::to_string).collect();
+    let ending = leaving.into_iter().map(|(server, owned)| async move {
+        owned.lost.cancel();
+        if is_hurried {
+            owned.fleet.stop().await;
+        } else {
+            owned.fleet.end().await;
+        }
+        if let (Some(boot), Some(grant)) = (core.boot(), grant) {
+            let record = OwnerRecord {
+                node: core.settings.node.clone(),
+                boot,
+                grant,
+                epoch: owned.epoch,
+                is_released: true,
+            };
+            let writing = book::write(core, Record::Owner(server.clone(), record));
+            match timeout(NATS_TIMEOUT, writing).await {
+                Ok(Ok(true)) => info!(server = %server, "handed over"),
+                _ => debug!(server = %server, "its release was not written"),
+            }
+        }
+    });
+    futures::future::join_all(ending).await;
+    names
+}
+
+/// Gives up the lease when the process ends, so that others need not wait.
+pub(crate) async fn leave(core: &Core) {
+    if core.tenure.lock().take().is_none() {
+        return;
+    }
+    let key = format!("lease.{}", core.settings.node);
+    let revision = core.ledger.lock().revision_of(&key);
+    if let Err(error) = book::delete(core, &key, revision).await {
+        debug!(%error, "the lease was not given up");
+    }
+}

@@ -1,0 +1,74 @@
+//! `proxy cluster`: the state of the cluster, and changes of it.
+
+use std::time::Duration;
+
+use fleet::ClusterState;
+use serde::{Deserialize, Serialize};
+use tokio::time::{Instant, sleep};
+
+use super::ShellReply;
+use crate::gateway::Gateway;
+
+/// The time that a process which has just begun to connect gets.
+const CONNECT_WAIT: Duration = Duration::from_secs(3);
+
+/// A command about the cluster.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClusterVerb {
+    /// Shows the nodes, as JSON of [`ClusterState`].
+    Status,
+    /// Shares this configuration, which is TOML.
+    Push(String),
+    /// Hands the servers of this node over.
+    Drain,
+}
+
+impl Gateway {
+    /// Answers a command about the cluster.
+    pub(super) async fn shell_cluster(&self, verb: ClusterVerb) -> ShellReply {
+        let Some(node) = self.servers.cluster() else {
+            let told = "error: this configuration is not part of a cluster\nhint: add a `[cluster]` table, \
+                        or join one: `proxy cluster join`";
+            return ShellReply::nothing(told.to_owned());
+        };
+        let until = Instant::now() + CONNECT_WAIT;
+        while is_young(&node.state()) && Instant::now() < until {
+            sleep(Duration::from_millis(50)).await;
+        }
+        match verb {
+            ClusterVerb::Status => {
+                let state = serde_json::to_string(&node.state());
+                ShellReply::hit(state.unwrap_or_default())
+            }
+            ClusterVerb::Push(text) => match node.push(text).await {
+                Ok(revision) => ShellReply {
+                    told: format!("shared as revision {revision}"),
+                    is_hit: true,
+                    ..ShellReply::default()
+                },
+                Err(why) => ShellReply::nothing(format!("error: {why}")),
+            },
+            ClusterVerb::Drain => {
+                let servers = node.drain().await;
+                let told = if servers.is_empty() {
+                    "no server with one owner ran here".to_owned()
+                } else {
+                    format!("handed over: {}", servers.join(", "))
+                };
+                ShellReply {
+                    told: format!(
+                        "{told}\nthis node takes no server until its daemon is restarted"
+                    ),
+                    is_hit: true,
+                    ..ShellReply::default()
+                }
+            }
+        }
+    }
+}
+
+/// Returns true for a node that is still connecting.
+fn is_young(state: &ClusterState) -> bool {
+    state.link == "connecting"
+}

