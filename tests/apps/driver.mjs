@@ -113,6 +113,15 @@ const until = async (name, look) => {
 
 const depth = (it) => (it.parentFrame() ? 1 + depth(it.parentFrame()) : 0);
 
+const appFrame = () => page.frames().find((it) => depth(it) === 3);
+
+// Sends arguments as a model writes them: the app is there before they are whole.
+async function stream(partial) {
+  for (const it of partial) await page.evaluate((given) => window.sendPartial(given), it);
+  await until("an app is shown for partial arguments", async () => (await appFrame()?.evaluate(() => window.isReady)) === true);
+  await page.evaluate((given) => window.sendPartial(given), partial.at(-1));
+}
+
 // Calls a tool as a host's model does, and shows our page for it. Returns the frame of the app, if there is one.
 async function show(tool, input, { partial, hasApp = true } = {}) {
   const { tools } = await client.listTools();
@@ -121,14 +130,14 @@ async function show(tool, input, { partial, hasApp = true } = {}) {
   const frame = (await client.readResource({ uri })).contents[0];
   const { csp, permissions } = frame._meta.ui;
   await page.evaluate(([origin, view]) => window.openView(origin, view), [sandbox.origin, { html: frame.text, csp, permissions }]);
-  for (const it of partial ?? []) await page.evaluate((given) => window.sendPartial(given), it);
+  if (partial) await stream(partial);
   await page.evaluate((given) => window.sendInput(given), given);
   const result = await client.callTool({ name: "execute_dynamic_tool", arguments: given });
   await page.evaluate((result) => window.sendResult(result), result);
   let app = null;
   if (hasApp) {
     await until(`${tool}: its app is shown`, async () => {
-      app = page.frames().find((it) => depth(it) === 3);
+      app = appFrame();
       return app !== undefined;
     });
     await app?.waitForLoadState();
@@ -218,14 +227,14 @@ const REFUSED = {
   cookies: "threw",
 };
 
-async function spring(name) {
+async function spring(name, partial) {
   reached.length = 0;
   asked.length = 0;
   windows.length = 0;
   await page.evaluate(() => {
     window.heard = [];
   });
-  const { app } = await show(`${name}/mine`, { n: 1 });
+  const { app } = await show(`${name}/mine`, { n: 1 }, { partial });
   await until(`${name}: it has tried everything`, () => app.evaluate(() => window.done));
   const found = await app.evaluate(() => ({ tried: window.tried, told: window.told, hello: window.hello }));
   await page.waitForTimeout(300);
@@ -272,11 +281,26 @@ async function spring(name) {
 
 // The same page of a server that declares the canary reaches it: what stops the trap is what it declares.
 {
-  const { tried } = await spring("greedy");
+  const partial = [{ tool_name: "greedy/mi" }, { tool_name: "greedy/mine", tool_input: { n: 0 } }];
+  const { app, tried, told } = await spring("greedy", partial);
+  const methods = told.map((it) => it.method.split("/").at(-1));
+  check("greedy: what it was told", isDeepStrictEqual(methods.slice(-3), ["tool-input-partial", "tool-input", "tool-result"]), methods);
+  check("greedy: its partial input", isDeepStrictEqual(told.at(-3)?.params, { arguments: { n: 0 } }), told);
   check("greedy: fetch", tried.fetch === "reached", tried.fetch);
   check("greedy: image", tried.image === "loaded", tried.image);
   const places = [...new Set(reached)].sort();
   check("greedy: what it reached", isDeepStrictEqual(places, ["/fetch", "/frame-of-app", "/image"]), places);
+  // A host changes its theme, shows a stored result whose whole is gone, and cancels a call.
+  await page.evaluate(() => window.setTheme("light"));
+  const gone = { content: [{ type: "text", text: "stored" }], _meta: { "proxy/app": { tool: "greedy/mine", whole: "r0000000000000000" } } };
+  await page.evaluate((result) => window.sendResult(result), gone);
+  await page.evaluate(() => window.sendCancelled());
+  await until("greedy: later notifications", async () => {
+    const later = (await app.evaluate(() => window.told)).slice(told.length);
+    const of = (method) => later.find((it) => it.method === `ui/notifications/${method}`)?.params;
+    const isStored = of("tool-result")?.content[0].text === "stored" && of("tool-result")._meta["proxy/app"] === undefined;
+    return of("host-context-changed")?.theme === "light" && of("tool-cancelled")?.reason === "a person" && isStored;
+  });
 }
 
 await browser.close();

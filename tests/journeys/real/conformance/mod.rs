@@ -4,10 +4,7 @@
 mod client;
 mod fixture;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Mutex,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use journeys::{
     bridge::Bridge,
@@ -15,6 +12,8 @@ use journeys::{
     house::Fake,
     real_clients::{Checks, Suite},
 };
+
+use parking_lot::Mutex;
 
 use self::fixture::{SERVER, fixture};
 use crate::{futures_of, house, real_clients};
@@ -151,11 +150,11 @@ async fn run_extensions(era: Era) -> BTreeMap<String, Checks> {
         async move {
             let list = ["--scenario", &scenario];
             let run = run_before(fixture::extensions(era), Suite::Candidate, list).await;
-            found.lock().unwrap().extend(run);
+            found.lock().extend(run);
         }
     });
     futures_of(running).await;
-    found.into_inner().unwrap()
+    found.into_inner()
 }
 
 #[tokio::test]
