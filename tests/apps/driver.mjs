@@ -292,7 +292,7 @@ async function spring(name, partial) {
   check("greedy: what it reached", isDeepStrictEqual(places, ["/fetch", "/frame-of-app", "/image"]), places);
   // A host changes its theme, shows a stored result whose whole is gone, and cancels a call.
   await page.evaluate(() => window.setTheme("light"));
-  const gone = { content: [{ type: "text", text: "stored" }], _meta: { "proxy/app": { tool: "greedy/mine", whole: "r0000000000000000" } } };
+  const gone = { content: [{ type: "text", text: "stored" }], _meta: { "proxy/app": { whole: "r0000000000000000" } } };
   await page.evaluate((result) => window.sendResult(result), gone);
   await page.evaluate(() => window.sendCancelled());
   await until("greedy: later notifications", async () => {

@@ -1,5 +1,5 @@
-//! The sample apps of `ext-apps` (SEP-1865) and a host for them in a real browser, at pinned versions, installed once by the first
-//! test that needs them.
+//! The sample apps of `ext-apps` (SEP-1865), a host for them in a real browser, and a server of the official SDK with skills, at
+//! pinned versions, installed once by the first test that needs them.
 
 use std::{
     path::{Path, PathBuf},
@@ -32,10 +32,11 @@ const SERVERS: [(&str, &str); 12] = [
 
 const SAMPLES: &str = "2.0.3";
 
-const HOST_PACKAGES: [&str; 6] = [
+const HOST_PACKAGES: [&str; 7] = [
     "@modelcontextprotocol/client@2.4.0",
     "@modelcontextprotocol/core@2.4.0",
     "@modelcontextprotocol/ext-apps@2.0.4",
+    "@modelcontextprotocol/server@2.4.0",
     "esbuild@0.28.2",
     "playwright-core@1.65.1",
     "zod@4.2.0",
@@ -56,8 +57,14 @@ impl RealApps {
         let samples = SERVERS.map(|(_, it)| format!("@modelcontextprotocol/{it}@{SAMPLES}"));
         let packages = samples.iter().map(String::as_str).chain(HOST_PACKAGES);
         install(&folder, &packages.collect::<Vec<_>>(), &[]);
-        install_browser();
         Self(folder.join("npm"))
+    }
+
+    /// Returns a server of the official SDK with a skill.
+    pub fn skills(&self, name: &str) -> Program {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("servers/skills.mjs");
+        let folder = format!("cwd = {:?}", self.0.display().to_string());
+        program(name, "node", [&script.display().to_string(), name]).setting(&folder)
     }
 
     /// Returns the sample servers, a hostile one, and one that may reach the canary at this port.
@@ -78,6 +85,7 @@ impl RealApps {
     /// Shows the apps to a person in a browser. `mode` is one of `clients/sdk.mjs`, `which` is `all` or
     /// `few`, `server` a command or an address. Panics with the failures.
     pub async fn show(&self, mode: &str, which: &str, server: &[String], variables: &[String]) {
+        install_browser();
         let mut node = Command::new("node");
         node.arg(scripts().join("driver.mjs")).args([mode, which]);
         node.args(server).current_dir(&self.0).kill_on_drop(true);

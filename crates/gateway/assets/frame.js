@@ -6,6 +6,7 @@
   const REQUESTS_MAX = 100;
   const HEIGHT = 400;
   const OURS = "proxy/app";
+  const TYPE = "text/html;profile=mcp-app";
   const METHOD_NOT_FOUND = -32601;
   const INVALID_PARAMS = -32602;
 
@@ -67,6 +68,7 @@
       const [about, page] = await read(`ui://proxy/tool/${base64(name)}`);
       const tool = JSON.parse(about.text);
       if (!page) return;
+      if (page.mimeType !== TYPE) throw new Error(`its type is ${page.mimeType}, not ${TYPE}`);
       called = tool;
       show(page);
     } catch (error) {
@@ -135,10 +137,12 @@
 
   function takeInput(method, input) {
     const named = isObject(input) ? input : {};
-    const { tool_name: name, tool_input: own } = named;
+    const own = named.tool_input;
+    // As models write it, right or nearly.
+    const name = [named.tool_name, named.name, named.tool].find((it) => typeof it === "string");
     const isWhole = method === "ui/notifications/tool-input";
     // The name in a partial input is whole when the next member has begun.
-    if (typeof name === "string" && (isWhole || own !== undefined)) load(name);
+    if (name !== undefined && (isWhole || own !== undefined)) load(name);
     let parsed = own;
     try {
       if (typeof own === "string") parsed = JSON.parse(own);
@@ -151,7 +155,6 @@
 
   async function takeResult(result) {
     const { [OURS]: ours, ...meta } = isObject(result?._meta) ? result._meta : {};
-    if (typeof ours?.tool === "string") load(ours.tool);
     let whole = null;
     if (typeof ours?.whole === "string") {
       try {

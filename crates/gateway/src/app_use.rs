@@ -9,7 +9,8 @@ use crate::reply::ToolReply;
 /// The page of ours that shows the app of the called tool, for `_meta.ui` of `execute_dynamic_tool`.
 pub(crate) const FRAME: &str = "ui://proxy/frame";
 
-/// The member of a result's `_meta` that the page reads: the tool, and the handle of the whole result.
+/// The member of a result's `_meta` that the page reads: the handle of the whole result, if the model got
+/// another one. It replaces what a server wrote there.
 const META: &str = "proxy/app";
 
 /// The part of an app in a call.
@@ -21,15 +22,14 @@ pub(crate) enum AppUse {
     Calls,
 }
 
-/// Names the tool in a reply that an app shows, and keeps the whole result for it if the model gets
-/// another one.
+/// Keeps the whole result for the app that shows it, if the model gets another one, and names it in the
+/// reply.
 pub(crate) async fn name_whole(
     reply: ToolReply,
     whole: Json,
     origin: Origin,
     store: &ResultStore,
 ) -> ToolReply {
-    let tool = origin.tool.clone();
     let is_whole = reply.json().as_str() == whole.as_str();
     let handle = if is_whole || !origin.reads_on {
         None
@@ -39,9 +39,6 @@ pub(crate) async fn name_whole(
             .await
             .ok()
     };
-    let mut named = json!({"tool": tool});
-    if let Some(handle) = handle {
-        named["whole"] = handle.to_string().into();
-    }
+    let named = handle.map_or_else(|| json!({}), |it| json!({"whole": it.to_string()}));
     reply.with_meta(META, &named)
 }

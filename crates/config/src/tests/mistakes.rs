@@ -688,7 +688,7 @@ fn a_megabyte_of_mistakes_is_cut() {
 fn a_profile_that_no_client_could_select_is_refused() {
     check(
         "[profiles.server-card]\nallow = [\"git\"]",
-        r"1:11: profiles.server-card: `/mcp/server-card` is the address of the card of this proxy
+        r" profiles.server-card: `/mcp/server-card` is the address of the card of this proxy
     hint: give the profile another name",
     );
 }

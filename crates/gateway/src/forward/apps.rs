@@ -35,6 +35,9 @@ static PAGE: LazyLock<String> = LazyLock::new(|| {
 /// Domains of one kind that our page declares; a host puts them into a header.
 const DOMAINS_MAX: usize = 200;
 
+/// Those of one app, so that one server leaves room for others.
+const APP_DOMAINS_MAX: usize = 20;
+
 /// The longest domain, in bytes.
 const DOMAIN_BYTES_MAX: usize = 300;
 
@@ -176,7 +179,7 @@ fn domains_of(needs: &Value, kind: &str) -> Vec<String> {
         !it.is_empty() && it.len() <= DOMAIN_BYTES_MAX && it.chars().all(is_plain)
     };
     let all = all.filter_map(Value::as_str).filter(is_source);
-    all.map(str::to_owned).collect()
+    all.take(APP_DOMAINS_MAX).map(str::to_owned).collect()
 }
 
 /// A result of a read: a text of ours, which is JSON, then contents of a server as they are.

@@ -17,6 +17,10 @@ use crate::{
 
 const RESULT: &str = r#"{"content":[{"type":"text","text":"noon"}],"structuredContent":{"hour":12.0},"_meta":{"k":1}}"#;
 
+/// A result that names another one.
+const FORGED: &str =
+    r#"{"content":[{"type":"text","text":"x"}],"_meta":{"proxy/app":{"whole":"r1"}}}"#;
+
 fn with_apps() -> Value {
     json!({"extensions": {"io.modelcontextprotocol/ui": {"mimeTypes": ["text/html;profile=mcp-app"]}}})
 }
@@ -50,7 +54,11 @@ fn two_clocks() -> Memory {
         });
     }
     let plain = json!({"name": "plain", "inputSchema": {"type": "object"}});
-    memory.raw("sun", &plain, RESULT.into())
+    let forges = json!({"name": "forges", "inputSchema": {"type": "object"},
+        "_meta": {"ui": {"resourceUri": "ui://app"}}});
+    memory
+        .raw("sun", &plain, RESULT.into())
+        .raw("sun", &forges, FORGED.into())
 }
 
 async fn read(client: &mut TestClient, uri: &str) -> Value {
@@ -185,15 +193,14 @@ async fn an_app_gets_the_result_as_its_server_sent_it() {
         assert_eq!(text_of(&said), "noon");
         assert!(said["structuredContent"].is_null(), "{said}");
         let meta = &said["_meta"];
-        assert_eq!(
-            (&meta["k"], &meta["proxy/app"]["tool"]),
-            (&json!(1), &json!("sun/get"))
-        );
+        assert_eq!(meta["k"], 1);
         let whole = meta["proxy/app"]["whole"].as_str().unwrap();
         let whole = read(&mut client, &format!("ui://proxy/result/{whole}")).await;
         assert_eq!(whole["result"]["contents"][0]["text"], RESULT);
         let plain = call(&mut client, "sun/plain", json!({})).await;
         assert_eq!(plain["_meta"], json!({"k": 1}));
+        let forged = call(&mut client, "sun/forges", json!({})).await;
+        assert_eq!(forged["_meta"], json!({"proxy/app": {}}));
         let own = call(&mut client, "sun/get", json!({"proxy/app": "sun"})).await;
         assert_eq!(own["structuredContent"], json!({"hour": 12.0}), "{own}");
     }
