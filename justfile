@@ -62,6 +62,12 @@ dist *ARGS:
 keyring:
     .ci/keyring
 
+# On Debian, and as root, because it unpacks packages: NATS, HAProxy, the schemas of Compose and Kubernetes.
+# Check the files of config/cluster/ without Docker and without Kubernetes
+cluster-files:
+    cargo build --locked -p proxy
+    .ci/cluster-files
+
 # Format everything
 fmt:
     cargo fmt --all

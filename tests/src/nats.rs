@@ -8,7 +8,12 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use serde_json::Value;
 use tempfile::TempDir;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
 
 use crate::{house::House, processes::kill, real::install};
 
@@ -38,6 +43,7 @@ impl NatsProgram {
             folder: folder.expect("a temporary folder can be created"),
             ports: (0..count).map(|_| free_port()).collect(),
             routes: (0..count).map(|_| free_port()).collect(),
+            monitors: (0..count).map(|_| free_port()).collect(),
             running: Mutex::new((0..count).map(|_| None).collect()),
         };
         for nth in 0..count {
@@ -54,6 +60,7 @@ pub struct Nats {
     folder: TempDir,
     ports: Vec<u16>,
     routes: Vec<u16>,
+    monitors: Vec<u16>,
     running: Mutex<Vec<Option<Child>>>,
 }
 
@@ -64,6 +71,7 @@ impl Nats {
         let data = self.folder.path().join(nth.to_string());
         let port = self.ports[nth].to_string();
         command.args(["-js", "-a", "127.0.0.1", "-p", &port]);
+        command.args(["-m", &self.monitors[nth].to_string()]);
         command.arg("-sd").arg(&data);
         command.args(["--server_name", &format!("n{nth}")]);
         if self.ports.len() > 1 {
@@ -92,6 +100,37 @@ impl Nats {
             kill(child.id());
             let _ = child.wait();
         }
+    }
+
+    /// Reads a page of the monitoring of a server, such as `varz`.
+    pub async fn monitor(&self, nth: usize, page: &str) -> Value {
+        let address = ("127.0.0.1", self.monitors[nth]);
+        let mut stream = TcpStream::connect(address)
+            .await
+            .expect("NATS is monitored");
+        let request = format!("GET /{page} HTTP/1.0\r\nHost: localhost\r\n\r\n");
+        stream
+            .write_all(request.as_bytes())
+            .await
+            .expect("it is read");
+        let mut text = String::new();
+        stream.read_to_string(&mut text).await.expect("it answers");
+        let (_, body) = text.split_once("\r\n\r\n").expect("an answer has a body");
+        serde_json::from_str(body).expect("the page is JSON")
+    }
+
+    /// Returns the ports of the servers.
+    pub fn ports(&self) -> Vec<u16> {
+        self.ports.clone()
+    }
+
+    /// Returns the URLs of the servers.
+    pub fn urls(&self) -> Vec<String> {
+        let each = self
+            .ports
+            .iter()
+            .map(|port| format!("nats://127.0.0.1:{port}"));
+        each.collect()
     }
 
     /// Returns the addresses as a TOML array.

@@ -8,12 +8,15 @@
 
 mod call;
 mod caller;
+mod crowd;
 mod estate;
 mod fault;
 mod front;
 mod heard;
+mod nodes;
 mod plan;
 mod random;
+mod relay;
 mod shared;
 mod storm;
 mod tally;
@@ -31,10 +34,13 @@ use tokio::{
     time::{Instant, interval, sleep, timeout},
 };
 
+use crate::{house::Programs, nats::NatsProgram};
+
 use self::{
     call::SoakCall,
     caller::{ASK_AGAIN, CallerLine},
     fault::Fault,
+    nodes::NodesPlan,
     plan::{Plan, USAGE},
     shared::{Soak, SoakClient},
     tally::Fate,
@@ -70,6 +76,15 @@ pub fn main() -> ExitCode {
 
 /// Returns true if there was no failure; the error is the reason why the run could not start.
 async fn run(plan: Plan) -> Result<bool, String> {
+    if plan.crowd > 0 {
+        let programs = estate::programs()?;
+        let told = crowd::run(&programs, &find_nats(&programs)?, plan.crowd).await?;
+        tell(&format!("{told}all well"));
+        return Ok(true);
+    }
+    if plan.nodes > 0 {
+        return run_nodes(&plan).await;
+    }
     let soak = Arc::new(Soak::begin(possible(plan)).await?);
     soak.serve_all().await;
     soak.watch.begin();
@@ -93,6 +108,36 @@ async fn run(plan: Plan) -> Result<bool, String> {
         if is_clean { "all well" } else { "NOT WELL" },
     ));
     Ok(is_clean)
+}
+
+/// Installs NATS below the target folder in which our programs lie.
+fn find_nats(programs: &Programs) -> Result<NatsProgram, String> {
+    let target = programs.proxy.ancestors().nth(2);
+    let target = target.ok_or("the programs lie in no target folder")?;
+    Ok(NatsProgram::ready(target))
+}
+
+async fn run_nodes(plan: &Plan) -> Result<bool, String> {
+    let programs = estate::programs()?;
+    let program = find_nats(&programs)?;
+    let plan = NodesPlan {
+        nodes: plan.nodes,
+        nats: plan.nats,
+        length: plan.length,
+        calls_max: plan.calls_max,
+        seed: plan.seed,
+        fault_every: (!plan.faults.is_empty()).then_some(plan.fault_every * 3),
+        clients: plan.fronts,
+    };
+    let seed = plan.seed;
+    let outcome = nodes::run(&programs, &program, plan).await;
+    let verdict = if outcome.is_good {
+        "all well"
+    } else {
+        "NOT WELL"
+    };
+    tell(&format!("seed {seed}\n{}{verdict}", outcome.text));
+    Ok(outcome.is_good)
 }
 
 /// Removes the faults that this user has no permission to cause.

@@ -10,7 +10,7 @@ use tracing::{debug, warn};
 use crate::{
     bus::{Bus, BusError, LinkState, NATS_TIMEOUT},
     core::Core,
-    ledger::Record,
+    ledger::ClusterRecord,
 };
 
 /// The time between two looks at the newest revision: a watch can hang after a reconnect.
@@ -20,7 +20,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(10);
 const RETRY_WAIT: Duration = Duration::from_millis(500);
 
 /// Writes a record over the revision that is known. Returns false if another node was faster.
-pub(crate) async fn write(core: &Core, record: Record) -> Result<bool, BusError> {
+pub(crate) async fn write(core: &Core, record: ClusterRecord) -> Result<bool, BusError> {
     let key = record.key();
     let revision = core.ledger.lock().revision_of(&key);
     write_over(core, record, revision)
@@ -31,7 +31,7 @@ pub(crate) async fn write(core: &Core, record: Record) -> Result<bool, BusError>
 /// Writes a record over this revision; 0: there is none. Returns the new revision.
 pub(crate) async fn write_over(
     core: &Core,
-    record: Record,
+    record: ClusterRecord,
     revision: u64,
 ) -> Result<Option<u64>, BusError> {
     let bus = core.bus.get().ok_or_else(no_bus)?;
@@ -52,17 +52,6 @@ pub(crate) async fn write_over(
     }
 }
 
-/// Deletes a record in this revision.
-pub(crate) async fn delete(core: &Core, key: &str, revision: u64) -> Result<(), BusError> {
-    let bus = core.bus.get().ok_or_else(no_bus)?;
-    let book = bus.book().await?;
-    let deleting = timeout(
-        NATS_TIMEOUT,
-        book.delete_expect_revision(key, Some(revision)),
-    );
-    deleting.await.map_err(BusError::of)?.map_err(BusError::of)
-}
-
 fn no_bus() -> BusError {
     BusError("there is no connection to NATS yet".to_owned())
 }
@@ -81,6 +70,8 @@ pub(crate) async fn follow(core: &Core, bus: &Bus, on_loaded: impl Fn()) {
         }
         if let Err(error) = watch(core, bus, &mut connection, &on_loaded).await {
             debug!(%error, "the records are not watched");
+            // NATS may have lost its data.
+            bus.forget_buckets().await;
             sleep(RETRY_WAIT).await;
         }
     }
@@ -101,7 +92,15 @@ async fn watch(
         .await
         .map_err(BusError::of)?
         .map_err(BusError::of)?;
-    let mut awaited = Some(newest_revision(bus).await?);
+    let newest = newest_revision(bus).await?;
+    {
+        let mut ledger = core.ledger.lock();
+        if newest < ledger.newest {
+            warn!("NATS has lost records: they are written again");
+            ledger.forget_revisions();
+        }
+    }
+    let mut awaited = Some(newest);
     let mut looked = Instant::now();
     loop {
         if awaited.is_some_and(|it| core.ledger.lock().newest >= it) {
@@ -141,20 +140,20 @@ fn note(core: &Core, bus: &Bus, entry: Entry) {
     let (key, revision) = (entry.key, entry.revision);
     let mut ledger = core.ledger.lock();
     if entry.operation != Operation::Put {
-        ledger.note_deleted(&key, revision);
+        ledger.note_other(&key, revision);
         drop(ledger);
         core.standing.moved.notify_waiters();
         return;
     }
-    ledger.newest = ledger.newest.max(revision);
     let opened = bus.seal.open(&key, &entry.value);
-    let record = opened.ok().and_then(|it| Record::read(&key, &it.text));
+    let record = opened
+        .ok()
+        .and_then(|it| ClusterRecord::read(&key, &it.text));
     let Some(record) = record else {
+        ledger.note_other(&key, revision);
         drop(ledger);
-        if !core
-            .nodes
-            .note_stranger(key.split_once('.').map_or(&key, |it| it.1))
-        {
+        let stranger = key.strip_prefix("lease.");
+        if !stranger.is_some_and(|node| core.nodes.note_stranger(node)) {
             return;
         }
         let key = printable::one_line_of(&key, 60);
@@ -168,18 +167,18 @@ fn note(core: &Core, bus: &Bus, entry: Entry) {
     }
 }
 
-fn take(core: &Core, record: Record) {
+fn take(core: &Core, record: ClusterRecord) {
     match record {
-        Record::List(server, list) => {
+        ClusterRecord::List(server, list) => {
             if list.node != core.settings.node && core.is_shared(&server) {
                 // A full queue: the list is read when it is next needed.
                 let _ = core.changed.try_send(server);
             }
         }
-        Record::Shared(shared) => {
+        ClusterRecord::Shared(shared) => {
             core.shared.send_replace(Some(shared));
         }
-        Record::Lease(..) | Record::Owner(..) => {}
+        ClusterRecord::Lease(..) | ClusterRecord::Owner(..) => {}
     }
     core.standing.moved.notify_waiters();
 }

@@ -1,6 +1,6 @@
 //! The connection to NATS: sealed messages of any size, and the buckets of the cluster.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
 use async_nats::{
     Client, ConnectOptions, Event, Message, StatusCode, Subject, Subscriber, connection,
@@ -11,13 +11,16 @@ use async_nats::{
     },
 };
 use bytes::{BufMut as _, Bytes, BytesMut};
+use parking_lot::Mutex as Lock;
+use percent_encoding::percent_decode_str;
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::{
     io::AsyncReadExt as _,
-    sync::{OnceCell, watch},
+    sync::{Mutex, watch},
     time::timeout,
 };
 use tracing::{debug, info, warn};
+use url::Url;
 
 use crate::{
     seal::{Boot, NotOurs, Seal},
@@ -42,6 +45,12 @@ const OVERHEAD_BYTES: usize = 1_024;
 
 /// The time for which a large message that was not read is kept.
 const PARCEL_LIFE: Duration = Duration::from_mins(10);
+
+/// The room of each bucket, in bytes: NATS reserves it, so that a full one stops nothing else.
+const BOOK_BYTES_MAX: i64 = 32 << 20;
+const PARCELS_BYTES_MAX: i64 = 256 << 20;
+const LISTS_BYTES_MAX: i64 = 128 << 20;
+const RESULTS_BYTES_MAX: i64 = 512 << 20;
 
 /// The size of the pieces in which a large object is stored.
 const CHUNK_BYTES: usize = 512 * 1_024;
@@ -69,9 +78,29 @@ pub(crate) struct Bus {
     jetstream: jetstream::Context,
     name: String,
     state: watch::Receiver<LinkState>,
-    book: OnceCell<Store>,
-    parcels: OnceCell<ObjectStore>,
-    blobs: OnceCell<ObjectStore>,
+    /// The reason why the last attempt to connect failed.
+    failure: Arc<Lock<Option<String>>>,
+    buckets: Mutex<Buckets>,
+    /// The time for which kept results are shared.
+    result_life: Duration,
+}
+
+/// The buckets that were found or made.
+#[derive(Default)]
+struct Buckets {
+    book: Option<Store>,
+    objects: HashMap<Objects, ObjectStore>,
+}
+
+/// The stores of objects. Each has its own limit, so that none takes the room of another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Objects {
+    /// Messages over the payload limit of NATS.
+    Parcels,
+    /// Lists of tools.
+    Lists,
+    /// Kept results.
+    Results,
 }
 
 impl fmt::Debug for Bus {
@@ -125,7 +154,8 @@ impl Bus {
         }
         let seal = Seal::new(&settings.name, &access.key);
         let (sender, state) = watch::channel(LinkState::default());
-        let options = options(settings, access, sender)?;
+        let failure: Arc<Lock<Option<String>>> = Arc::default();
+        let options = options(settings, access, sender, Arc::clone(&failure))?;
         let addresses: Vec<&str> = access.nats.iter().map(String::as_str).collect();
         let client = options.connect(addresses).await.map_err(BusError::of)?;
         let mut jetstream = jetstream::new(client.clone());
@@ -136,11 +166,16 @@ impl Bus {
             jetstream,
             name: settings.name.clone(),
             state,
-            book: OnceCell::new(),
-            parcels: OnceCell::new(),
-            blobs: OnceCell::new(),
+            failure,
+            buckets: Mutex::default(),
+            result_life: settings.result_life,
         });
         Ok(bus)
+    }
+
+    /// The reason why the last attempt to connect failed, or the last error of the server.
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.failure.lock().clone()
     }
 
     pub(crate) fn boot(&self) -> Boot {
@@ -207,7 +242,7 @@ impl Bus {
         let mut payload = BytesMut::with_capacity(1 + sealed.len());
         if sealed.len() + OVERHEAD_BYTES > self.payload_max() {
             let name = format!("{}-{number}", self.boot());
-            self.put_parcel(&name, &sealed).await?;
+            put(&self.objects(Objects::Parcels).await?, &name, &sealed).await?;
             payload.put_u8(IN_OBJECT);
             payload.put_slice(name.as_bytes());
         } else {
@@ -268,87 +303,115 @@ impl Bus {
     }
 
     /// The bucket of leases, owners, lists and the shared configuration.
-    pub(crate) async fn book(&self) -> Result<&Store, BusError> {
-        let making = || async {
-            let bucket = format!("px-{}", self.name);
-            if let Ok(there) = self.jetstream.get_key_value(&bucket).await {
-                return Ok(there);
-            }
-            let settings = |num_replicas| kv::Config {
-                bucket: bucket.clone(),
-                history: 1,
-                num_replicas,
-                ..kv::Config::default()
-            };
-            match self.jetstream.create_key_value(settings(3)).await {
-                Err(error) if is_alone(&error) => self
-                    .jetstream
-                    .create_key_value(settings(1))
-                    .await
-                    .map_err(BusError::of),
-                made => made.map_err(BusError::of),
-            }
-        };
-        self.book.get_or_try_init(making).await
-    }
-
-    /// The bucket of snapshots and kept results.
-    pub(crate) async fn blobs(&self) -> Result<&ObjectStore, BusError> {
-        let making = || self.object_store("blobs", Duration::from_hours(24 * 30));
-        self.blobs.get_or_try_init(making).await
-    }
-
-    async fn parcels(&self) -> Result<&ObjectStore, BusError> {
-        let making = || self.object_store("parcels", PARCEL_LIFE);
-        self.parcels.get_or_try_init(making).await
-    }
-
-    async fn object_store(&self, kind: &str, life: Duration) -> Result<ObjectStore, BusError> {
-        let bucket = format!("px-{}-{kind}", self.name);
-        if let Ok(there) = self.jetstream.get_object_store(&bucket).await {
-            return Ok(there);
+    pub(crate) async fn book(&self) -> Result<Store, BusError> {
+        let mut known = self.buckets.lock().await;
+        if let Some(book) = &known.book {
+            return Ok(book.clone());
         }
+        let bucket = format!("px-{}", self.name);
+        let settings = |num_replicas| kv::Config {
+            bucket: bucket.clone(),
+            history: 1,
+            max_bytes: BOOK_BYTES_MAX,
+            num_replicas,
+            ..kv::Config::default()
+        };
+        let book = match self.jetstream.get_key_value(&bucket).await {
+            Ok(there) => there,
+            Err(_) => match self.jetstream.create_key_value(settings(3)).await {
+                Err(error) if is_alone(&error) => {
+                    let made = self.jetstream.create_key_value(settings(1)).await;
+                    made.map_err(BusError::of)?
+                }
+                made => made.map_err(BusError::of)?,
+            },
+        };
+        known.book = Some(book.clone());
+        Ok(book)
+    }
+
+    /// Looks for the buckets again, and makes those that are gone.
+    pub(crate) async fn forget_buckets(&self) {
+        *self.buckets.lock().await = Buckets::default();
+    }
+
+    async fn objects(&self, kind: Objects) -> Result<ObjectStore, BusError> {
+        let mut known = self.buckets.lock().await;
+        if let Some(store) = known.objects.get(&kind) {
+            return Ok(store.clone());
+        }
+        let (name, bytes_max, life) = match kind {
+            Objects::Parcels => ("parcels", PARCELS_BYTES_MAX, PARCEL_LIFE),
+            Objects::Lists => ("lists", LISTS_BYTES_MAX, Duration::ZERO),
+            Objects::Results => ("results", RESULTS_BYTES_MAX, self.result_life),
+        };
+        let bucket = format!("px-{}-{name}", self.name);
         let settings = |num_replicas| object_store::Config {
             bucket: bucket.clone(),
             max_age: life,
+            max_bytes: bytes_max,
             num_replicas,
             ..object_store::Config::default()
         };
-        match self.jetstream.create_object_store(settings(3)).await {
-            Err(error) if is_alone(&error) => {
-                let made = self.jetstream.create_object_store(settings(1)).await;
-                made.map_err(BusError::of)
-            }
-            made => made.map_err(BusError::of),
-        }
-    }
-
-    async fn put_parcel(&self, name: &str, sealed: &[u8]) -> Result<(), BusError> {
-        put(self.parcels().await?, name, sealed).await
+        let store = match self.jetstream.get_object_store(&bucket).await {
+            Ok(there) => there,
+            Err(_) => match self.jetstream.create_object_store(settings(3)).await {
+                Err(error) if is_alone(&error) => {
+                    let made = self.jetstream.create_object_store(settings(1)).await;
+                    made.map_err(BusError::of)?
+                }
+                made => made.map_err(BusError::of)?,
+            },
+        };
+        known.objects.insert(kind, store.clone());
+        Ok(store)
     }
 
     async fn take_parcel(&self, name: &str) -> Result<Bytes, BusError> {
-        let store = self.parcels().await?;
-        let sealed = read(store, name)
-            .await?
-            .ok_or_else(|| BusError(format!("no object {name}")))?;
+        let store = self.objects(Objects::Parcels).await?;
+        let sealed = read(&store, name).await?;
+        let sealed = sealed.ok_or_else(|| BusError(format!("no object {name}")))?;
         let _ = store.delete(name).await;
         Ok(sealed)
     }
 
     /// Stores a text under a name that says its content.
-    pub(crate) async fn put_blob(&self, name: &str, text: &[u8]) -> Result<(), BusError> {
+    pub(crate) async fn put_text(
+        &self,
+        kind: Objects,
+        name: &str,
+        text: &[u8],
+    ) -> Result<(), BusError> {
         let (_, sealed) = self.seal.seal(name, text);
-        put(self.blobs().await?, name, &sealed).await
+        put(&self.objects(kind).await?, name, &sealed).await
     }
 
     /// Reads such a text. `None`: there is none.
-    pub(crate) async fn read_blob(&self, name: &str) -> Result<Option<Bytes>, BusError> {
-        let Some(sealed) = read(self.blobs().await?, name).await? else {
+    pub(crate) async fn read_text(
+        &self,
+        kind: Objects,
+        name: &str,
+    ) -> Result<Option<Bytes>, BusError> {
+        let Some(sealed) = read(&self.objects(kind).await?, name).await? else {
             return Ok(None);
         };
         let opened = self.seal.open(name, &sealed).map_err(BusError::of)?;
         Ok(Some(opened.text))
+    }
+
+    /// Returns true if there is such a text.
+    pub(crate) async fn has_text(&self, kind: Objects, name: &str) -> bool {
+        match self.objects(kind).await {
+            Ok(store) => store.info(name).await.is_ok_and(|info| !info.deleted),
+            Err(_) => false,
+        }
+    }
+
+    /// Removes such a text.
+    pub(crate) async fn remove_text(&self, kind: Objects, name: &str) {
+        if let Ok(store) = self.objects(kind).await {
+            let _ = store.delete(name).await;
+        }
     }
 }
 
@@ -394,6 +457,7 @@ fn options(
     settings: &ClusterSettings,
     access: &ClusterAccess,
     state: watch::Sender<LinkState>,
+    failure: Arc<Lock<Option<String>>>,
 ) -> Result<ConnectOptions, BusError> {
     let mut options = ConnectOptions::new()
         .name(format!("proxy {}", settings.node))
@@ -407,9 +471,12 @@ fn options(
             grown.min(RECONNECT_WAIT_MAX)
         })
         .event_callback(move |event| {
-            note(&state, &event);
+            note(&state, &failure, &event);
             std::future::ready(())
         });
+    if let Some((user, password)) = find_user(&access.nats)? {
+        options = options.user_and_password(user, password);
+    }
     if let Some(credentials) = &access.credentials {
         options = options.credentials(credentials).map_err(|error| {
             BusError(format!(
@@ -426,10 +493,26 @@ fn options(
     Ok(options)
 }
 
-fn note(state: &watch::Sender<LinkState>, event: &Event) {
+/// Returns the user and password of the first address that has them: the client reads them from nowhere else.
+fn find_user(addresses: &[String]) -> Result<Option<(String, String)>, BusError> {
+    for address in addresses {
+        // The error would repeat the address, and so the password.
+        let url = Url::parse(address);
+        let url =
+            url.map_err(|error| BusError(format!("an address in `cluster.nats`: {error}")))?;
+        let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+        if let (user, Some(password)) = (url.username(), url.password()) {
+            return Ok(Some((decoded(user), decoded(password))));
+        }
+    }
+    Ok(None)
+}
+
+fn note(state: &watch::Sender<LinkState>, failure: &Lock<Option<String>>, event: &Event) {
     match event {
         Event::Connected => {
             info!("connected to NATS");
+            failure.lock().take();
             state.send_modify(|state| {
                 let before = match state {
                     LinkState::Connected(number) => *number,
@@ -442,7 +525,13 @@ fn note(state: &watch::Sender<LinkState>, event: &Event) {
             debug!(%event, "NATS");
         }
         Event::SlowConsumer(_) | Event::ServerError(_) | Event::ClientError(_) => {
-            warn!(event = %printable::one_line_of(&event.to_string(), 200), "NATS");
+            let what = printable::one_line_of(&event.to_string(), 200);
+            let mut known = failure.lock();
+            // Each attempt to connect fails alike.
+            if known.as_ref() != Some(&what) {
+                warn!(event = what, "NATS");
+                *known = Some(what);
+            }
         }
     }
 }

@@ -145,11 +145,13 @@ impl Cluster {
             let moved = self.core.standing.moved.notified();
             let failure = match self.core.place(server) {
                 Place::Here(fleet, None) => return fleet.call(server, request, cancel).await,
-                Place::Here(fleet, Some(lost)) => {
+                Place::Here(fleet, Some(hold)) => {
                     let lost_here = Failure::new("this node gave it up during the call");
                     return tokio::select! {
                         answer = fleet.call(server, request, cancel) => answer,
-                        () = lost.cancelled() => Err(explain_loss(server, lost_here.why, Ran::Maybe)),
+                        () = hold.lost.cancelled() => {
+                            Err(explain_loss(server, lost_here.why, Ran::Maybe))
+                        }
                     };
                 }
                 Place::There(targets, epoch) => {
@@ -562,6 +564,16 @@ impl Servers for Cluster {
         fleets.iter().flat_map(|it| it.list_mended()).collect()
     }
 
+    fn absent_node(&self, server: &ServerName) -> Option<String> {
+        match (self.core.place(server), self.core.specs.read().get(server)) {
+            (Place::Nowhere(_), Some(spec)) => match &spec.placement {
+                Placement::On(pattern) => Some(pattern.clone()),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     fn cluster(&self) -> Option<Arc<dyn ClusterNode>> {
         Some(Arc::new(Node(Arc::clone(&self.core))))
     }
@@ -615,12 +627,13 @@ async fn watch_once(
 ) -> CallError {
     let (targets, epoch) = match core.place(server) {
         Place::There(targets, epoch) => (targets, epoch),
-        Place::Here(fleet, lost) => {
+        Place::Here(fleet, hold) => {
             let Ok(_watching) = fleet.watch(server, uri, subscriber.clone()).await else {
                 return CallError::Cancelled;
             };
             (subscriber.sink)(uri);
-            lost.unwrap_or_default().cancelled().await;
+            let lost = hold.map(|it| it.lost.clone()).unwrap_or_default();
+            lost.cancelled().await;
             return CallError::Cancelled;
         }
         Place::Soon(failure) | Place::Nowhere(failure) => {

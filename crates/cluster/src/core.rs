@@ -12,11 +12,14 @@ use tokio::{
     sync::{Notify, mpsc, watch},
     time::Instant,
 };
-use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+use tokio_util::{
+    sync::CancellationToken,
+    task::{AbortOnDropHandle, TaskTracker, task_tracker::TaskTrackerToken},
+};
 use tool::ServerName;
 
 use crate::{
-    bus::Bus,
+    bus::{Bus, LinkState},
     frames::{Beat, millis},
     ledger::{Ledger, SharedRecord, Standing},
     nodes::{Nodes, Target, is_match},
@@ -62,6 +65,8 @@ pub(crate) struct StandingOfNode {
     /// The reason why it does not take part, or not fully.
     pub(crate) trouble: Mutex<Option<String>>,
     pub(crate) is_draining: CancellationToken,
+    /// The records have been read.
+    pub(crate) is_loaded: std::sync::atomic::AtomicBool,
     /// Another process has the name of this node.
     pub(crate) is_double: std::sync::atomic::AtomicBool,
     /// A record or a node has changed.
@@ -85,15 +90,34 @@ pub(crate) struct OwnedServer {
     pub(crate) epoch: u64,
     /// Cancelled when it is owned no more.
     pub(crate) lost: CancellationToken,
+    /// Its calls.
+    pub(crate) calls: TaskTracker,
     /// Reports changes of its list.
     _reporting: AbortOnDropHandle<()>,
+}
+
+/// A call of an owned server.
+#[derive(Debug)]
+pub(crate) struct Hold {
+    /// Cancelled when the server is owned no more.
+    pub(crate) lost: CancellationToken,
+    _call: TaskTrackerToken,
+}
+
+impl OwnedServer {
+    fn hold(&self) -> Hold {
+        Hold {
+            lost: self.lost.clone(),
+            _call: self.calls.token(),
+        }
+    }
 }
 
 /// The place that runs a server.
 #[derive(Debug)]
 pub(crate) enum Place {
-    /// This node. The token ends its calls.
-    Here(Arc<Fleet>, Option<CancellationToken>),
+    /// This node.
+    Here(Arc<Fleet>, Option<Hold>),
     /// One of these processes; for a server with one owner, with the epoch.
     There(Vec<Target>, Option<u64>),
     /// No node now, but one may come within seconds.
@@ -140,6 +164,12 @@ impl Core {
         self.bus.get().map(|bus| bus.boot())
     }
 
+    /// Returns true if NATS is connected.
+    pub(crate) fn is_linked(&self) -> bool {
+        let state = self.bus.get().map(|bus| bus.state());
+        matches!(state, Some(LinkState::Connected(_)))
+    }
+
     pub(crate) fn set_trouble(&self, trouble: Option<String>) {
         let mut known = self.standing.trouble.lock();
         if *known != trouble {
@@ -182,7 +212,7 @@ impl Core {
         &self,
         server: &ServerName,
         epoch: Option<u64>,
-    ) -> Option<(Arc<Fleet>, Option<CancellationToken>)> {
+    ) -> Option<(Arc<Fleet>, Option<Hold>)> {
         let placement = self.specs.read().get(server)?.placement.clone();
         match placement {
             Placement::Client => None,
@@ -190,7 +220,7 @@ impl Core {
                 let owned = self.owned.read();
                 let mine = owned.get(server).filter(|it| epoch == Some(it.epoch))?;
                 self.tenure_now()?;
-                Some((Arc::clone(&mine.fleet), Some(mine.lost.clone())))
+                Some((Arc::clone(&mine.fleet), Some(mine.hold())))
             }
             other => self.runs(&other).then(|| (Arc::clone(&self.base), None)),
         }
@@ -200,7 +230,7 @@ impl Core {
         if let Some(mine) = self.owned.read().get(server)
             && self.tenure_now().is_some()
         {
-            return Place::Here(Arc::clone(&mine.fleet), Some(mine.lost.clone()));
+            return Place::Here(Arc::clone(&mine.fleet), Some(mine.hold()));
         }
         let standing = self.ledger.lock().standing(server);
         match standing {
@@ -215,7 +245,14 @@ impl Core {
 
     /// Says why no node runs a server with one owner.
     pub(crate) fn explain_no_owner(&self, server: &ServerName) -> Failure {
-        let why = match self.ledger.lock().standing(server) {
+        let standing = self.ledger.lock().standing(server);
+        let why = match standing {
+            _ if !self.is_linked() => {
+                let trouble = self.standing.trouble.lock().clone();
+                let trouble =
+                    trouble.unwrap_or_else(|| "there is no connection to NATS".to_owned());
+                format!("no node can be asked for it: {trouble}")
+            }
             Standing::Owned { node, .. } if node == self.settings.node => {
                 let trouble = self.standing.trouble.lock().clone();
                 let trouble = trouble.unwrap_or_else(|| "its lease has ended".to_owned());
@@ -244,7 +281,8 @@ impl Core {
         }
         let absent = self.nodes.absent(pattern);
         let why = match absent.first() {
-            Some((node, seconds)) => {
+            Some((node, _, true)) => format!("node `{node}` has left the cluster"),
+            Some((node, seconds, false)) => {
                 format!("node `{node}` is not connected; its last message came {seconds} s ago")
             }
             None => format!("no node that matches `{pattern}` is connected"),
@@ -281,6 +319,7 @@ impl Core {
             fleet,
             epoch,
             lost: CancellationToken::new(),
+            calls: TaskTracker::new(),
             _reporting: AbortOnDropHandle::new(reporting),
         };
         tracing::info!(server = %server, epoch, "this node runs it now");

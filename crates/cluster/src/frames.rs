@@ -81,7 +81,7 @@ pub(crate) struct Asker {
     pub(crate) takes_rounds: bool,
 }
 
-/// A frame to the node that sent a request. Frames count from 0, without a gap.
+/// A frame to the node that sent a request. Frames count from 0, without a gap; signs of life do not count.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Frame {
     pub(crate) nth: u32,
@@ -371,6 +371,11 @@ impl CallOp {
             }),
             ..Request::new(method, self.params.iter().map(json).collect())
         })
+    }
+
+    /// The bytes of its parameters.
+    pub(crate) fn len(&self) -> usize {
+        self.params.iter().map(|(_, raw)| raw.get().len()).sum()
     }
 
     /// The least level of the log that the client wants.

@@ -163,7 +163,7 @@ async fn answer(
     let Some(Instance { server, epoch }) = head.instance else {
         return not_here(core);
     };
-    let Some((fleet, lost)) = core.serves(&server, epoch) else {
+    let Some((fleet, hold)) = core.serves(&server, epoch) else {
         return not_here(core);
     };
     let working = async {
@@ -185,7 +185,7 @@ async fn answer(
             Op::Ping | Op::Result(_) => Ok(Bytes::new()),
         }
     };
-    let lost = lost.unwrap_or_default();
+    let lost = hold.as_ref().map(|it| it.lost.clone()).unwrap_or_default();
     let answered = tokio::select! {
         answered = working => answered,
         () = lost.cancelled() => Err(CallError::Unavailable {

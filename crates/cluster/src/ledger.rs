@@ -35,7 +35,7 @@ pub(crate) struct LeaseRecord {
     pub(crate) grant: u64,
     /// Counts renewals.
     pub(crate) beat: u64,
-    /// Another node has taken over, or is about to.
+    /// The node has left, or another has taken over.
     pub(crate) is_revoked: bool,
 }
 
@@ -72,14 +72,14 @@ pub struct SharedRecord {
 
 /// One record, by its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Record {
+pub(crate) enum ClusterRecord {
     Lease(String, LeaseRecord),
     Owner(ServerName, OwnerRecord),
     List(ServerName, ListRecord),
     Shared(SharedRecord),
 }
 
-impl Record {
+impl ClusterRecord {
     /// Reads the value of a key; `None` for a key or a text of another kind.
     pub(crate) fn read(key: &str, text: &[u8]) -> Option<Self> {
         let (kind, name) = key.split_once('.').unwrap_or((key, ""));
@@ -127,8 +127,8 @@ pub(crate) struct Ledger {
     pub(crate) owners: BTreeMap<ServerName, Seen<OwnerRecord>>,
     pub(crate) lists: BTreeMap<ServerName, Seen<ListRecord>>,
     pub(crate) shared: Option<Seen<SharedRecord>>,
-    /// Deleted keys: a new record at such a key replaces this revision.
-    deleted: BTreeMap<String, u64>,
+    /// Revisions of keys without a record of ours: a new record replaces them.
+    others: BTreeMap<String, u64>,
     /// The newest revision of any key.
     pub(crate) newest: u64,
 }
@@ -157,14 +157,14 @@ pub(crate) enum Standing {
 
 impl Ledger {
     /// Notes a record. Returns false if it is older than what is known: a server that lags or lies.
-    pub(crate) fn note(&mut self, record: Record, revision: u64, now: Instant) -> bool {
+    pub(crate) fn note(&mut self, record: ClusterRecord, revision: u64, now: Instant) -> bool {
         self.newest = self.newest.max(revision);
         let key = record.key();
-        if self.deleted.get(&key).is_some_and(|it| *it >= revision) {
+        if self.others.get(&key).is_some_and(|it| *it >= revision) {
             return false;
         }
         let noted = match record {
-            Record::Lease(node, record) => {
+            ClusterRecord::Lease(node, record) => {
                 let is_old = |seen: &LeaseRecord| {
                     seen.boot == record.boot
                         && (seen.grant, seen.beat) > (record.grant, record.beat)
@@ -178,7 +178,7 @@ impl Ledger {
                     is_old,
                 )
             }
-            Record::Owner(server, record) => {
+            ClusterRecord::Owner(server, record) => {
                 let is_old = |seen: &OwnerRecord| seen.epoch > record.epoch;
                 note(
                     &mut self.owners,
@@ -189,7 +189,7 @@ impl Ledger {
                     is_old,
                 )
             }
-            Record::List(server, record) => {
+            ClusterRecord::List(server, record) => {
                 let is_old = |seen: &ListRecord| seen.version > record.version;
                 note(
                     &mut self.lists,
@@ -200,7 +200,7 @@ impl Ledger {
                     is_old,
                 )
             }
-            Record::Shared(record) => {
+            ClusterRecord::Shared(record) => {
                 let mut known: BTreeMap<(), Seen<SharedRecord>> = BTreeMap::new();
                 known.extend(self.shared.take().map(|seen| ((), seen)));
                 let is_old = |seen: &SharedRecord| seen.revision > record.revision;
@@ -210,23 +210,42 @@ impl Ledger {
             }
         };
         if noted {
-            self.deleted.remove(&key);
+            self.others.remove(&key);
         }
         noted
     }
 
-    /// Notes that a key was deleted.
-    pub(crate) fn note_deleted(&mut self, key: &str, revision: u64) {
+    /// Notes a revision of a key that has no record of ours: it was deleted, or cannot be opened. Nobody of ours
+    /// deletes records, so what is known stays; the next write replaces this revision.
+    pub(crate) fn note_other(&mut self, key: &str, revision: u64) {
         self.newest = self.newest.max(revision);
         let (kind, name) = key.split_once('.').unwrap_or((key, ""));
-        let server = || name.parse::<ServerName>().ok();
-        match kind {
-            "lease" => drop(self.leases.remove(name)),
-            "owner" => drop(server().and_then(|it| self.owners.remove(&it))),
-            "list" => drop(server().and_then(|it| self.lists.remove(&it))),
-            _ => return,
+        let server = name.parse::<ServerName>().ok();
+        let known = match (kind, &server) {
+            ("lease", _) => self.leases.get_mut(name).map(|it| &mut it.revision),
+            ("owner", Some(server)) => self.owners.get_mut(server).map(|it| &mut it.revision),
+            ("list", Some(server)) => self.lists.get_mut(server).map(|it| &mut it.revision),
+            ("shared", _) => self.shared.as_mut().map(|it| &mut it.revision),
+            _ => None,
+        };
+        match known {
+            Some(known) => *known = (*known).max(revision),
+            None => {
+                self.others.insert(key.to_owned(), revision);
+            }
         }
-        self.deleted.insert(key.to_owned(), revision);
+    }
+
+    /// Forgets all revisions: the bucket has lost its data, and is another one.
+    pub(crate) fn forget_revisions(&mut self) {
+        self.newest = 0;
+        self.others.clear();
+        self.leases.values_mut().for_each(|it| it.revision = 0);
+        self.owners.values_mut().for_each(|it| it.revision = 0);
+        self.lists.values_mut().for_each(|it| it.revision = 0);
+        if let Some(shared) = &mut self.shared {
+            shared.revision = 0;
+        }
     }
 
     /// The revision that a new record at this key replaces.
@@ -240,8 +259,8 @@ impl Ledger {
             ("shared", _) => self.shared.as_ref().map(|it| it.revision),
             _ => None,
         };
-        let deleted = || self.deleted.get(key).copied();
-        known.or_else(deleted).unwrap_or(0)
+        let other = || self.others.get(key).copied();
+        known.or_else(other).unwrap_or(0)
     }
 
     /// Decides who owns a server.
@@ -330,7 +349,7 @@ mod tests {
             }
         }
 
-        fn note(&mut self, record: Record, after: u64) -> bool {
+        fn note(&mut self, record: ClusterRecord, after: u64) -> bool {
             self.revision += 1;
             let at = self.began + Duration::from_secs(after);
             self.ledger.note(record, self.revision, at)
@@ -344,7 +363,7 @@ mod tests {
                 beat,
                 is_revoked: false,
             };
-            self.note(Record::Lease("a".to_owned(), record), after)
+            self.note(ClusterRecord::Lease("a".to_owned(), record), after)
         }
 
         fn owner(&mut self, node: usize, epoch: u64, is_released: bool) -> bool {
@@ -355,7 +374,7 @@ mod tests {
                 epoch,
                 is_released,
             };
-            self.note(Record::Owner(server(), record), 0)
+            self.note(ClusterRecord::Owner(server(), record), 0)
         }
 
         fn standing(&self) -> String {
@@ -396,10 +415,15 @@ mod tests {
         assert_eq!(all.standing(), "owned 2 until 28");
         all.owner(1, 2, true);
         assert_eq!(all.standing(), "free 3 heir None at 7");
-        all.ledger.note_deleted("lease.a", 8);
-        all.revision = 8;
+        // A deletion is not signed, and changes no owner.
         all.owner(1, 3, false);
-        assert_eq!(all.standing(), "free 4 heir None at 9");
+        all.ledger.note_other("owner.memory", 9);
+        all.ledger.note_other("lease.a", 10);
+        assert_eq!(all.standing(), "owned 3 until 28");
+        assert_eq!(all.ledger.revision_of("owner.memory"), 9);
+        all.ledger.forget_revisions();
+        assert_eq!(all.standing(), "owned 3 until 28");
+        assert_eq!(all.ledger.revision_of("lease.a"), 0);
     }
 
     #[tokio::test(start_paused = true)]
@@ -413,10 +437,12 @@ mod tests {
         assert_eq!(all.ledger.revision_of("owner.memory"), 4);
         all.revision = 0;
         assert!(!all.lease(0, 1, 9, 9), "an earlier revision");
-        all.ledger.note_deleted("lease.a", 9);
+        all.ledger.note_other("lease.a", 9);
         all.revision = 5;
         assert!(!all.lease(0, 1, 9, 9), "it was deleted after that");
         assert_eq!(all.ledger.revision_of("lease.a"), 9);
+        all.ledger.note_other("owner.other", 11);
+        assert_eq!(all.ledger.revision_of("owner.other"), 11, "it is replaced");
     }
 
     #[test]
@@ -426,15 +452,18 @@ mod tests {
             digest: "ab".to_owned(),
             node: "a".to_owned(),
         };
-        let record = Record::List(server(), list);
-        assert_eq!(Record::read(&record.key(), &record.text()), Some(record));
+        let record = ClusterRecord::List(server(), list);
+        assert_eq!(
+            ClusterRecord::read(&record.key(), &record.text()),
+            Some(record)
+        );
         for (key, text) in [
             ("list.", "{}"),
             ("owner.Bad Name", "{}"),
             ("x", "{}"),
             ("lease.a", "7"),
         ] {
-            assert_eq!(Record::read(key, text.as_bytes()), None, "{key}");
+            assert_eq!(ClusterRecord::read(key, text.as_bytes()), None, "{key}");
         }
     }
 }

@@ -8,9 +8,9 @@ use tool::ServerName;
 
 use crate::{
     book,
-    bus::BusError,
+    bus::{BusError, Objects},
     core::Core,
-    ledger::{ListRecord, Record},
+    ledger::{ClusterRecord, ListRecord},
 };
 
 /// The attempts to publish against other nodes that do so as well.
@@ -35,19 +35,24 @@ async fn try_publish(core: &Core, server: &ServerName, text: &str) -> Result<(),
             let ledger = core.ledger.lock();
             ledger.lists.get(server).map(|it| it.record.clone())
         };
+        let name = text_name(&digest);
+        if !is_stored && !bus.has_text(Objects::Lists, &name).await {
+            bus.put_text(Objects::Lists, &name, text.as_bytes()).await?;
+        }
+        is_stored = true;
         if known.as_ref().is_some_and(|it| it.digest == digest) {
             return Ok(());
         }
-        if !is_stored {
-            bus.put_blob(&blob_name(&digest), text.as_bytes()).await?;
-            is_stored = true;
-        }
+        let old = known.as_ref().map(|it| text_name(&it.digest));
         let record = ListRecord {
             version: known.map_or(1, |it| it.version + 1),
             digest: digest.clone(),
             node: core.settings.node.clone(),
         };
-        if book::write(core, Record::List(server.clone(), record)).await? {
+        if book::write(core, ClusterRecord::List(server.clone(), record)).await? {
+            if let Some(old) = old {
+                bus.remove_text(Objects::Lists, &old).await;
+            }
             return Ok(());
         }
     }
@@ -63,7 +68,9 @@ pub(crate) async fn read(core: &Core, server: &ServerName) -> Option<Result<Surv
         ledger.lists.get(server)?.record.clone()
     };
     let bus = core.bus.get()?;
-    let read = bus.read_blob(&blob_name(&record.digest)).await;
+    let read = bus
+        .read_text(Objects::Lists, &text_name(&record.digest))
+        .await;
     let text = match read {
         Ok(Some(text)) => text,
         Ok(None) => return None,
@@ -80,7 +87,7 @@ fn parse(text: &Bytes, digest: &str) -> Result<Survey, String> {
     Survey::of_snapshot(text)
 }
 
-fn blob_name(digest: &str) -> String {
+fn text_name(digest: &str) -> String {
     format!("list-{digest}")
 }
 

@@ -1,6 +1,6 @@
 //! This node for commands and for kept results.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering};
 
 use bytes::Bytes;
 use fleet::{ClusterNode, ClusterState, NodeState, OwnerState};
@@ -10,10 +10,10 @@ use tool::ServerName;
 
 use crate::{
     book,
-    bus::{BusError, LinkState},
+    bus::{BusError, LinkState, Objects},
     core::Core,
     frames::Op,
-    ledger::{Record, SharedRecord, Standing},
+    ledger::{ClusterRecord, SharedRecord, Standing},
     nodes::list_running,
     tenure,
 };
@@ -59,6 +59,7 @@ impl ClusterNode for Node {
                 .filter(|_| is_connected)
                 .map(|bus| bus.server_version()),
             trouble: core.standing.trouble.lock().clone(),
+            is_loaded: core.standing.is_loaded.load(Ordering::Relaxed),
             is_draining: core.standing.is_draining.is_cancelled(),
             nodes: std::iter::once(here).chain(others).collect(),
             strangers: core.nodes.strangers(),
@@ -95,7 +96,10 @@ impl ClusterNode for Node {
         };
         let handle = handle.to_owned();
         tokio::spawn(async move {
-            if let Err(error) = bus.put_blob(&result_name(&handle), &content).await {
+            if let Err(error) = bus
+                .put_text(Objects::Results, &result_name(&handle), &content)
+                .await
+            {
                 tracing::debug!(%error, "a kept result was not copied to the cluster");
             }
         });
@@ -105,7 +109,7 @@ impl ClusterNode for Node {
         async move {
             let core = &self.0;
             let bus = core.bus.get()?;
-            if let Ok(Some(content)) = bus.read_blob(&result_name(handle)).await {
+            if let Ok(Some(content)) = bus.read_text(Objects::Results, &result_name(handle)).await {
                 return Some(content);
             }
             let server = ServerName::built_in();
@@ -129,18 +133,18 @@ fn result_name(handle: &str) -> String {
 }
 
 async fn push(core: &Core, text: String) -> Result<u64, BusError> {
-    let known = core
-        .ledger
-        .lock()
-        .shared
-        .as_ref()
-        .map_or(0, |it| it.record.revision);
+    let known = {
+        let ledger = core.ledger.lock();
+        ledger.shared.as_ref().map_or(0, |it| it.record.revision)
+    };
+    // NATS may have lost its data, and nodes know the revision that they apply.
+    let known = known.max(*core.applied_revision.lock());
     let record = SharedRecord {
         revision: known + 1,
         node: core.settings.node.clone(),
         text,
     };
-    if !book::write(core, Record::Shared(record.clone())).await? {
+    if !book::write(core, ClusterRecord::Shared(record.clone())).await? {
         let what =
             "another node pushed at the same time: look at `proxy cluster status`, and push again";
         return Err(BusError(what.to_owned()));

@@ -124,12 +124,16 @@ impl Nodes {
         matching.map(target).collect()
     }
 
-    /// The nodes whose names match a pattern and that are not connected, with the seconds of their silence.
-    pub(crate) fn absent(&self, pattern: &str) -> Vec<(String, u64)> {
+    /// The nodes whose names match a pattern and that are not connected, with the seconds of their silence;
+    /// true if they have left.
+    pub(crate) fn absent(&self, pattern: &str) -> Vec<(String, u64, bool)> {
         let known = self.known.lock();
         let absent = known.values().filter(|it| !it.is_connected());
         let matching = absent.filter(|it| is_match(pattern, &it.beat.node));
-        let told = |it: &KnownNode| (it.beat.node.clone(), it.heard.elapsed().as_secs());
+        let told = |it: &KnownNode| {
+            let seconds = it.heard.elapsed().as_secs();
+            (it.beat.node.clone(), seconds, it.beat.is_leaving)
+        };
         matching.map(told).collect()
     }
 
@@ -208,7 +212,7 @@ mod tests {
         assert_eq!(nodes.state_of(&git, "gpu-1"), Some(RunState::Ready));
         tokio::time::advance(GONE_AFTER).await;
         assert_eq!(nodes.matching("gpu-*"), []);
-        assert_eq!(nodes.absent("gpu-*"), [("gpu-1".to_owned(), 12)]);
+        assert_eq!(nodes.absent("gpu-*"), [("gpu-1".to_owned(), 12, false)]);
         assert_eq!(nodes.state_of(&git, "gpu-1"), None);
         nodes.note(boot, beat("gpu-1"));
         let leaving = Beat {

@@ -35,6 +35,10 @@ use crate::{
 /// A node that works on a request says so every second; one that does not for this time is gone.
 const SILENCE: Duration = Duration::from_millis(2_600);
 
+/// The other node reads a request over this size, in bytes, before it says anything, and may take this long.
+const LARGE_BYTES: usize = 256 * 1_024;
+const LARGE_WAIT: Duration = Duration::from_secs(10);
+
 /// The frames of one request that wait for its task. Further ones are lost, and end it.
 const FRAMES_MAX: usize = 1_024;
 
@@ -116,11 +120,16 @@ impl Outgoing {
             instance,
             op,
         };
+        let is_large = matches!(&request.op, Op::Call(call) if call.len() > LARGE_BYTES);
         let subject = format!("to.{}.{}", target.node, target.boot);
         let reply = format!("in.{}.{number}", bus.boot());
         if let Err(error) = bus.send(&subject, Some(&reply), &request, b"").await {
             exchange.has_ended = true;
             return Err(RemoteError::NotRun(error.0));
+        }
+        exchange.heard = Instant::now();
+        if is_large {
+            exchange.heard += LARGE_WAIT;
         }
         Ok(exchange)
     }
@@ -149,6 +158,9 @@ impl Exchange {
                 )));
             }
         };
+        if matches!(frame.head.kind, FrameKind::Alive) {
+            return Ok((FrameKind::Alive, Bytes::new()));
+        }
         if frame.head.nth != self.nth {
             if frame.head.nth < self.nth {
                 return Ok((FrameKind::Alive, Bytes::new()));

@@ -2,6 +2,7 @@
 
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
+    pin::pin,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -16,7 +17,7 @@ use futures::{FutureExt as _, future::BoxFuture};
 use jsonrpc::Json;
 use tokio::{
     sync::{mpsc, oneshot},
-    time::timeout,
+    time::interval,
 };
 
 use crate::{
@@ -41,14 +42,35 @@ impl Frames {
         let (sender, mut frames) = mpsc::channel::<(FrameKind, Bytes)>(FRAMES_MAX);
         tokio::spawn(async move {
             let mut nth = 0;
+            let mut next = interval(ALIVE_EVERY);
+            next.reset();
+            let alive = Frame {
+                nth: 0,
+                kind: FrameKind::Alive,
+            };
             loop {
-                let (kind, body) = match timeout(ALIVE_EVERY, frames.recv()).await {
-                    Ok(Some(frame)) => frame,
-                    Ok(None) => return,
-                    Err(_) => (FrameKind::Alive, Bytes::new()),
+                let (kind, body) = tokio::select! {
+                    frame = frames.recv() => match frame {
+                        Some(frame) => frame,
+                        None => return,
+                    },
+                    _ = next.tick() => {
+                        let _ = bus.send(&reply, None, &alive, b"").await;
+                        continue;
+                    }
                 };
-                // A frame that cannot be sent is missed by its number.
-                let _ = bus.send(&reply, None, &Frame { nth, kind }, &body).await;
+                let frame = Frame { nth, kind };
+                let mut sending = pin!(bus.send(&reply, None, &frame, &body));
+                loop {
+                    tokio::select! {
+                        // A frame that cannot be sent is missed by its number.
+                        _ = &mut sending => break,
+                        // A long one passes through the object store.
+                        _ = next.tick() => {
+                            let _ = bus.send(&reply, None, &alive, b"").await;
+                        }
+                    }
+                }
                 nth += 1;
             }
         });

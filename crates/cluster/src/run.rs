@@ -1,6 +1,9 @@
 //! The tasks of a node: they connect, listen, renew and take over, until they are dropped.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use futures::StreamExt as _;
 use tokio::{
@@ -54,6 +57,7 @@ pub(crate) async fn run(core: Arc<Core>, access: ReadAccess, read_kept: ReadKept
         incoming.serve(&core, &bus, &read_kept),
         listen(&core, &bus),
         book::follow(&core, &bus, || {
+            core.standing.is_loaded.store(true, Ordering::Relaxed);
             loaded.send_replace(true);
         }),
         keeping,
@@ -117,9 +121,11 @@ async fn watch_link(core: &Core, bus: &Bus) {
     loop {
         match bus.state() {
             LinkState::Refused(why) => core.set_trouble(Some(why)),
-            LinkState::Lost => core.set_trouble(Some("the connection to NATS is lost".to_owned())),
+            LinkState::Lost => {
+                core.set_trouble(Some(because(bus, "the connection to NATS is lost")));
+            }
             LinkState::Connecting => {
-                core.set_trouble(Some("there is no connection to NATS yet".to_owned()));
+                core.set_trouble(Some(because(bus, "there is no connection to NATS yet")));
             }
             LinkState::Connected(_) => {
                 let is_of_link = |it: &String| it.contains("NATS");
@@ -130,5 +136,12 @@ async fn watch_link(core: &Core, bus: &Bus) {
             }
         }
         sleep(Duration::from_secs(1)).await;
+    }
+}
+
+fn because(bus: &Bus, what: &str) -> String {
+    match bus.failure() {
+        Some(why) => format!("{what}: {why}"),
+        None => what.to_owned(),
     }
 }

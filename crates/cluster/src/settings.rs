@@ -1,6 +1,6 @@
 //! The settings of a cluster.
 
-use std::{fmt, path::PathBuf};
+use std::{fmt, path::PathBuf, time::Duration};
 
 use fleet::{Failure, Template};
 use futures::future::BoxFuture;
@@ -22,6 +22,8 @@ pub struct ClusterSettings {
     pub tls_ca: Option<Template>,
     /// The certificate (PEM) that this node presents, and its key.
     pub tls_identity: Option<(Template, Template)>,
+    /// The time for which kept results are shared.
+    pub result_life: Duration,
 }
 
 impl ClusterSettings {

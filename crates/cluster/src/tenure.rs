@@ -16,7 +16,9 @@ use crate::{
     bus::NATS_TIMEOUT,
     core::{Core, OwnedServer, Tenure},
     frames::Op,
-    ledger::{HOLD, LeaseRecord, OwnerRecord, RENEW_EVERY, Record, Standing, TAKE_OVER_AFTER},
+    ledger::{
+        ClusterRecord, HOLD, LeaseRecord, OwnerRecord, RENEW_EVERY, Standing, TAKE_OVER_AFTER,
+    },
     seal::Boot,
     settings::Role,
 };
@@ -32,6 +34,9 @@ const DELAY_PER_SERVER: Duration = Duration::from_millis(100);
 
 /// The time for which a server is left to its last node, if that is back.
 const HEIR_WAIT: Duration = Duration::from_secs(4);
+
+/// The time for which calls of a server that is handed over may go on.
+const DRAIN_WAIT: Duration = Duration::from_secs(10);
 
 /// The least time that a lease must last for another server to be taken.
 const TENURE_MIN: Duration = Duration::from_secs(5);
@@ -99,7 +104,7 @@ async fn take_lease(core: &Core, record: LeaseRecord) -> Result<(), Duration> {
         }
     };
     let sent = Instant::now();
-    match book::write_over(core, Record::Lease(node, record.clone()), revision).await {
+    match book::write_over(core, ClusterRecord::Lease(node, record.clone()), revision).await {
         Ok(Some(_)) => {
             core.standing.is_double.store(false, Ordering::Relaxed);
             core.set_trouble(None);
@@ -151,8 +156,11 @@ async fn renew(core: &Core, mut record: LeaseRecord) {
         next = sent + RENEW_EVERY;
         record.beat += 1;
         let revision = core.ledger.lock().revision_of(&format!("lease.{node}"));
-        let renewing =
-            book::write_over(core, Record::Lease(node.clone(), record.clone()), revision);
+        let renewing = book::write_over(
+            core,
+            ClusterRecord::Lease(node.clone(), record.clone()),
+            revision,
+        );
         // The end of the lease is not missed during a request.
         let written = timeout(tenure.until.saturating_duration_since(sent), renewing).await;
         match written {
@@ -215,13 +223,28 @@ pub(crate) async fn take_servers(core: &Core) {
             continue;
         };
         for server in list_of_one(core) {
-            if core.owned.read().contains_key(&server) {
+            let epoch = core.owned.read().get(&server).map(|it| it.epoch);
+            if let Some(epoch) = epoch {
                 free_since.remove(&server);
+                if !is_owner(core, &server, epoch) {
+                    warn!(server = %server, "another process owns it now");
+                    release(core, Some(&server), true).await;
+                }
                 continue;
             }
             look_at(core, tenure, &server, is_wanted, &mut free_since).await;
         }
     }
+}
+
+/// Returns true if the record says that this process owns a server in this epoch.
+fn is_owner(core: &Core, server: &ServerName, epoch: u64) -> bool {
+    let standing = core.ledger.lock().standing(server);
+    let known = match standing {
+        Standing::Owned { boot, epoch, .. } => Some((boot, epoch)),
+        Standing::Free { .. } => None,
+    };
+    known == core.boot().map(|boot| (boot, epoch))
 }
 
 fn list_of_one(core: &Core) -> Vec<ServerName> {
@@ -295,7 +318,13 @@ async fn revoke(core: &Core, node: &str, revision: u64) {
         beat: known.beat + 1,
         ..known
     };
-    match book::write_over(core, Record::Lease(node.to_owned(), revoked), revision).await {
+    match book::write_over(
+        core,
+        ClusterRecord::Lease(node.to_owned(), revoked),
+        revision,
+    )
+    .await
+    {
         Ok(Some(_)) => warn!(node, "it is silent: other nodes take over its servers"),
         Ok(None) => debug!(node, "its lease was renewed"),
         Err(error) => debug!(node, %error, "its lease was not revoked"),
@@ -311,7 +340,7 @@ async fn take(core: &Core, tenure: Tenure, server: &ServerName, revision: u64, e
         epoch,
         is_released: false,
     };
-    match book::write_over(core, Record::Owner(server.clone(), record), revision).await {
+    match book::write_over(core, ClusterRecord::Owner(server.clone(), record), revision).await {
         // The lease may have ended during the request.
         Ok(Some(_)) if core.tenure_now().map(|it| it.grant) == Some(tenure.grant) => {
             core.own(server, epoch);
@@ -337,13 +366,18 @@ pub(crate) async fn release(
     let grant = core.tenure_now().map(|it| it.grant);
     let names = leaving.keys().map(ToString::to_string).collect();
     let ending = leaving.into_iter().map(|(server, owned)| async move {
+        if !is_hurried {
+            owned.calls.close();
+            let _ = timeout(DRAIN_WAIT, owned.calls.wait()).await;
+        }
         owned.lost.cancel();
         if is_hurried {
             owned.fleet.stop().await;
         } else {
             owned.fleet.end().await;
         }
-        if let (Some(boot), Some(grant)) = (core.boot(), grant) {
+        let is_mine = is_owner(core, &server, owned.epoch);
+        if let (true, Some(boot), Some(grant)) = (is_mine, core.boot(), grant) {
             let record = OwnerRecord {
                 node: core.settings.node.clone(),
                 boot,
@@ -351,7 +385,7 @@ pub(crate) async fn release(
                 epoch: owned.epoch,
                 is_released: true,
             };
-            let writing = book::write(core, Record::Owner(server.clone(), record));
+            let writing = book::write(core, ClusterRecord::Owner(server.clone(), record));
             match timeout(NATS_TIMEOUT, writing).await {
                 Ok(Ok(true)) => info!(server = %server, "handed over"),
                 _ => debug!(server = %server, "its release was not written"),
@@ -367,9 +401,20 @@ pub(crate) async fn leave(core: &Core) {
     if core.tenure.lock().take().is_none() {
         return;
     }
-    let key = format!("lease.{}", core.settings.node);
-    let revision = core.ledger.lock().revision_of(&key);
-    if let Err(error) = book::delete(core, &key, revision).await {
+    let node = &core.settings.node;
+    let known = {
+        let ledger = core.ledger.lock();
+        ledger.leases.get(node).map(|it| it.record.clone())
+    };
+    let Some(known) = known.filter(|it| Some(it.boot) == core.boot()) else {
+        return;
+    };
+    let left = LeaseRecord {
+        is_revoked: true,
+        beat: known.beat + 1,
+        ..known
+    };
+    if let Err(error) = book::write(core, ClusterRecord::Lease(node.clone(), left)).await {
         debug!(%error, "the lease was not given up");
     }
 }

@@ -3,16 +3,18 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
-use cluster::ClusterSettings;
-use fleet::{Launch, Placement, ServerSpec};
+use cluster::{ClusterSettings, KEY_CHARS_MIN};
+use fleet::{Launch, Placement, ServerSpec, Template};
 use serde_json::Value;
 
 use super::{
     MistakePlace,
     check::{self, Checked},
     mistake::Fault,
+    node_name::plain_name,
     paths::Folders,
     raw::RawCluster,
     template::read_template,
@@ -36,9 +38,6 @@ pub const SHARED_KEYS: [&str; 9] = [
 
 /// Begins the first line of that file; its revision follows.
 const REVISION: &str = "# revision ";
-
-/// The longest names of a cluster and of a node, in characters.
-const NAME_CHARS_MAX: usize = 40;
 
 /// Returns the path of the shared configuration of a state folder.
 pub fn shared_path(state_dir: &Path) -> PathBuf {
@@ -124,6 +123,7 @@ fn join_lists(first: &str, second: &str) -> String {
 /// Returns the settings of the table; `None`: there is no cluster. An error has the key.
 pub(super) fn read_cluster(
     raw: Option<&RawCluster>,
+    keep_hours: u64,
     folders: &Folders<'_>,
 ) -> Result<Option<ClusterSettings>, (&'static str, Fault)> {
     let Some(raw) = raw else {
@@ -176,7 +176,7 @@ pub(super) fn read_cluster(
         nats: nats
             .collect::<Result<_, _>>()
             .map_err(|fault| ("nats", fault))?,
-        key: read_template(key).map_err(|fault| ("key", fault))?,
+        key: read_key(key).map_err(|fault| ("key", fault))?,
         credentials: credentials.map_err(|fault| ("credentials", fault))?,
         tls_ca: raw
             .tls_ca
@@ -185,31 +185,22 @@ pub(super) fn read_cluster(
             .transpose()
             .map_err(|fault| ("tls_ca", fault))?,
         tls_identity: identity,
+        result_life: Duration::from_secs(keep_hours.saturating_mul(3_600)),
     }))
 }
 
-/// Checks the name of a cluster or of a node: it is a word of a subject.
-pub(super) fn check_name(name: &str) -> Result<(), Fault> {
-    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    if !name.is_empty() && name.len() <= NAME_CHARS_MAX && name.chars().all(is_plain) {
-        return Ok(());
+/// Reads the key; its length is known here if it is in the file.
+fn read_key(key: &str) -> Result<Template, Fault> {
+    let key = read_template(key)?;
+    let is_short = |text: &String| text.chars().count() < KEY_CHARS_MIN;
+    if key.plain().is_some_and(|text| is_short(&text)) {
+        let what = format!("shorter than {KEY_CHARS_MIN} characters");
+        return Err(Fault::new(
+            what,
+            "use a long random text: `openssl rand -hex 32`",
+        ));
     }
-    let what = "not a name of a node or cluster";
-    let hint = format!("use at most {NAME_CHARS_MAX} lower-case letters, digits and `-`");
-    Err(Fault::new(what, hint))
-}
-
-/// Turns the name of a host into that of a node.
-fn plain_name(host: &str) -> String {
-    let first = host.split('.').next().unwrap_or_default().to_lowercase();
-    let plain = |c: char| {
-        if c.is_ascii_lowercase() || c.is_ascii_digit() {
-            c
-        } else {
-            '-'
-        }
-    };
-    first.chars().map(plain).take(NAME_CHARS_MAX).collect()
+    Ok(key)
 }
 
 /// Reads where a server runs. Without a cluster it runs here.

@@ -397,7 +397,7 @@ pub(super) static KEYS: &[KeySpec] = &[
         "daemon.linger_s",
         count(0, 604_800, "seconds"),
         "time that the daemon, with its running servers, keeps running after the last client \
-         disconnects; 0: forever",
+         disconnects; 0: forever. A node of a `[cluster]` stays",
     )
     .or("600")
     .variable(),

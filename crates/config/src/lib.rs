@@ -26,6 +26,7 @@ mod listen;
 mod login;
 mod meant;
 mod mistake;
+mod node_name;
 mod overrides;
 mod paths;
 mod program;

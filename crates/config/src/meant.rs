@@ -50,7 +50,8 @@ pub(super) fn read_config(
     };
     let mut mistakes = Mistakes::default();
     let servers = read_servers(&mut raw, order, &folders, &mut mistakes);
-    let cluster = read_cluster(raw.cluster.as_ref(), &folders);
+    let daemon = read_daemon(&raw);
+    let cluster = read_cluster(raw.cluster.as_ref(), raw.results.keep_hours, &folders);
     let cluster = mistakes.note_in("cluster", cluster);
     let http = listen::read_http(&raw.http, raw.cluster.as_ref(), &folders);
     let http = mistakes.note_in("http", http);
@@ -107,11 +108,17 @@ pub(super) fn read_config(
             http,
             shared_revision: 0,
             cluster,
-            daemon: daemon::DaemonSettings {
-                linger: (raw.daemon.linger_s > 0).then(|| Duration::from_secs(raw.daemon.linger_s)),
-            },
+            daemon,
         }),
         _ => Err(mistakes.0),
+    }
+}
+
+/// A node of a cluster does not leave for idleness: it would take its servers along.
+fn read_daemon(raw: &RawConfig) -> daemon::DaemonSettings {
+    let linger = Some(raw.daemon.linger_s).filter(|it| *it > 0 && raw.cluster.is_none());
+    daemon::DaemonSettings {
+        linger: linger.map(Duration::from_secs),
     }
 }
 

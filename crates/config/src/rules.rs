@@ -7,10 +7,10 @@ use tool::near;
 use tracing_subscriber::EnvFilter;
 
 use super::{
-    cluster,
     keys::{Count, ValueKind, nearest},
     listen,
     mistake::{Fault, shown, shown_address},
+    node_name,
 };
 
 /// A value as written, before it is checked.
@@ -64,7 +64,7 @@ pub(super) fn check(kind: &ValueKind, text: &str) -> Result<(), Fault> {
         ValueKind::Folder | ValueKind::File => check_folder(text),
         ValueKind::Listen => listen::check(text),
         ValueKind::Host => listen::check_host(text),
-        ValueKind::ClusterName => cluster::check_name(text),
+        ValueKind::ClusterName => node_name::check_name(text),
         ValueKind::Origin => listen::check_origin(text),
         ValueKind::StateDir => check_state_dir(text),
         ValueKind::Filter => check_filter(text),

@@ -9,7 +9,7 @@ use std::{
 };
 
 pub use fleet::RunState;
-use fleet::{ServerState, Sharing, WaitingQuestion};
+use fleet::{ClusterState, ServerState, Sharing, WaitingQuestion};
 use gateway::{
     Gateway, LoginStatus, Settings, Weight, clients::ConnectedClient, describe_login,
     find_idle_rules, list_known_names, policy::ClientPolicy,
@@ -59,6 +59,8 @@ pub struct DaemonStatus {
     pub traces: Option<TraceStatus>,
     /// The connected clients.
     pub clients: Vec<ClientStatus>,
+    /// The cluster as this node sees it; none if the configuration has no `[cluster]`.
+    pub cluster: Option<ClusterState>,
     /// The saved scripts; none if there is no such folder.
     pub scripts: Option<ScriptsStatus>,
     /// One entry for each process or connection.
@@ -187,6 +189,8 @@ pub struct ServerStatus {
     pub client: Option<u64>,
     /// The names of the clients, or of the caller over HTTP, that it belongs to.
     pub client_name: Option<String>,
+    /// The other node of the cluster that runs it; empty if no node does.
+    pub node: Option<String>,
     /// The state.
     #[schemars(with = "String")]
     pub state: RunState,
@@ -305,6 +309,7 @@ pub(crate) fn read_status(gateway: &Gateway, facts: DaemonFacts<'_>) -> DaemonSt
             .iter()
             .map(|it| describe_client(&settings, it))
             .collect(),
+        cluster: gateway.servers.cluster().map(|it| it.state()),
         scripts: describe_scripts(gateway),
         servers: states
             .map(|state| describe_server(gateway, state, &names))
@@ -431,6 +436,7 @@ fn describe_server(
         name: state.name.to_string(),
         client: state.clients.first().copied(),
         client_name: (!own.is_empty()).then(|| own.join(", ")),
+        node: state.node,
         state: state.state,
         protocol: state.revision.map(|it| it.as_str().to_owned()),
         pid: state.pid,

@@ -40,6 +40,8 @@ pub struct ClusterState {
     pub nats_version: Option<String>,
     /// The reason why this node does not take part, or not fully.
     pub trouble: Option<String>,
+    /// True if the records of the cluster have been read since the last connection.
+    pub is_loaded: bool,
     /// True if this node owns no server and takes none.
     pub is_draining: bool,
     /// All nodes, this one first.

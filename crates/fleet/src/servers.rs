@@ -135,6 +135,11 @@ pub trait Servers: fmt::Debug + Send + Sync {
     /// Returns the servers that failed and may start now: a login or a secret that they lacked was added.
     fn list_mended(&self) -> Vec<ServerName>;
 
+    /// Returns the nodes of the cluster that would run a server, if none of them is connected.
+    fn absent_node(&self, _: &ServerName) -> Option<String> {
+        None
+    }
+
     /// Returns this process as a node of its cluster, if it is one.
     fn cluster(&self) -> Option<Arc<dyn ClusterNode>> {
         None

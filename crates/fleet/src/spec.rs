@@ -6,10 +6,7 @@ use jsonrpc::mcp::{Revision, Transport};
 use serde::Deserialize;
 use tool::ServerName;
 
-use crate::{
-    CommandSet, LoginSpec, Redaction, Template,
-    taken::{is_of_callers, takes_variables},
-};
+use crate::{CommandSet, LoginSpec, Redaction, Template};
 
 /// A server we can start or connect.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -178,11 +175,6 @@ impl ServerSpec {
             asks_clients: false,
             placement: Placement::default(),
         }
-    }
-
-    /// Returns true if the server gets the same values for every client and caller.
-    pub fn is_alike_for_all(&self) -> bool {
-        self.scope == ServerScope::Shared && !takes_variables(self) && !is_of_callers(self)
     }
 
     /// Returns the most callers over HTTP with an instance of their own.

@@ -162,6 +162,13 @@ pub(crate) fn takes_variables(spec: &ServerSpec) -> bool {
     !spec.inherit_env.is_empty() || needs.next().is_some()
 }
 
+impl ServerSpec {
+    /// Returns true if the server gets the same values for every client and caller.
+    pub fn is_alike_for_all(&self) -> bool {
+        self.scope == crate::ServerScope::Shared && !takes_variables(self) && !is_of_callers(self)
+    }
+}
+
 /// Returns true if each caller over HTTP has a process or connection of its own.
 pub(crate) fn is_of_callers(spec: &ServerSpec) -> bool {
     let names_caller = |it: &Template| {

@@ -113,7 +113,7 @@ fn name_tools(tools: &Generation, client: &ClientPolicy) -> Option<NamedTools> {
         return None;
     }
     let lines = tools.iter();
-    let lines = lines.map(|it| hit::line(it, ServerMarks::default()));
+    let lines = lines.map(|it| hit::line(it, &ServerMarks::default()));
     let signatures = format!(":\n{}", lines.collect::<Vec<_>>().join("\n"));
     let names: Vec<String> = tools.iter().map(|it| it.at.to_string()).collect();
     let by_signature = "call one of these with execute_dynamic_tool";

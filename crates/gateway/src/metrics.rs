@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::UNIX_EPOCH};
 
-use fleet::RunState;
+use fleet::{ClusterState, RunState};
 use telemetry::{CONTENT_TYPE, Exposition, MetricKind};
 use tool::ServerName;
 
@@ -105,6 +105,9 @@ impl Gateway {
         for (name, help, value) in gauges {
             text.single(name, MetricKind::Gauge, help, value);
         }
+        if let Some(cluster) = self.servers.cluster() {
+            write_cluster(text, &cluster.state());
+        }
         if let Some(memory) = processes::own_memory() {
             let help = "Memory of this process, without its servers.";
             text.single(
@@ -136,5 +139,27 @@ impl Gateway {
             "This program; always 1.",
         );
         family.sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
+    }
+}
+
+fn write_cluster(text: &mut Exposition, cluster: &ClusterState) {
+    let connected = cluster.nodes.iter().filter(|it| it.is_connected).count();
+    let here = cluster.nodes.first().map(|it| &it.node);
+    let owned = cluster.owners.iter();
+    let owned = owned.filter(|it| it.node.as_ref() == here).count();
+    let gauges = [
+        (
+            "proxy_cluster_nodes",
+            "Nodes of the cluster that this node hears, itself included.",
+            connected,
+        ),
+        (
+            "proxy_cluster_owned_servers",
+            "Servers with one owner that this node owns.",
+            owned,
+        ),
+    ];
+    for (name, help, value) in gauges {
+        text.single(name, MetricKind::Gauge, help, value.to_string());
     }
 }

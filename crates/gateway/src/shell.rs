@@ -27,8 +27,10 @@ use crate::{
 
 mod cluster;
 mod describe;
+mod reply;
 
 pub use cluster::ClusterVerb;
+pub use reply::ShellReply;
 
 /// One command.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -74,50 +76,6 @@ pub enum Verb {
     Cluster(ClusterVerb),
     /// `proxy run --types`: the declarations for scripts, of one server or of all.
     Types(Option<String>),
-}
-
-/// The output of a command, and whether it succeeded.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ShellReply {
-    /// The text for stdout; empty: nothing.
-    pub data: String,
-    /// The text for stderr; empty: nothing.
-    pub told: String,
-    /// True for a hit or a success.
-    pub is_hit: bool,
-}
-
-impl ShellReply {
-    fn hit(data: String) -> Self {
-        Self {
-            data,
-            is_hit: true,
-            ..Self::default()
-        }
-    }
-
-    /// Explains the delay if servers had to be asked for their tools.
-    #[must_use]
-    pub fn after_asking(mut self, new: &[ServerName]) -> Self {
-        if !new.is_empty() {
-            let names: Vec<&str> = new.iter().map(ServerName::as_str).collect();
-            let asked = format!(
-                "asked for their tools for the first time: {}",
-                names.join(", ")
-            );
-            let lines = [asked, self.told];
-            let lines: Vec<String> = lines.into_iter().filter(|it| !it.is_empty()).collect();
-            self.told = lines.join("\n");
-        }
-        self
-    }
-
-    fn nothing(told: String) -> Self {
-        Self {
-            told,
-            ..Self::default()
-        }
-    }
 }
 
 impl Gateway {
@@ -240,7 +198,7 @@ impl Gateway {
             Verb::Call(arguments) => Ok(self.shell_call(client, &arguments, json, gone).await),
             Verb::Restart(names) => Ok(self.shell_restart(&names)),
             Verb::List(of) => self.shell_list(of.as_deref(), json).await,
-            Verb::Cluster(verb) => Ok(self.shell_cluster(verb).await),
+            Verb::Cluster(verb) => Ok(cluster::answer(&self.servers, verb).await),
             Verb::Types(server) => self.shell_types(server.as_deref(), json).await,
         }
     }

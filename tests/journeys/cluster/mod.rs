@@ -18,7 +18,7 @@ use tokio::time::{interval, timeout};
 use crate::house_with_daemon;
 
 /// The time after which another node has taken over, with room for a busy machine.
-const TAKE_OVER: Duration = Duration::from_secs(60);
+const TAKE_OVER: Duration = Duration::from_mins(1);
 
 fn nats(count: usize) -> Nats {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();

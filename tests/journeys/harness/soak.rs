@@ -35,6 +35,21 @@ async fn faults_lose_no_answer_and_leave_nothing() {
 }
 
 #[tokio::test]
+async fn nodes_that_fail_lose_no_answer_and_run_nothing_twice() {
+    let args = "--nodes 3 --nats 3 --seconds 40 --seed 3 --fronts 2 --fault-every-ms 1000";
+    let (code, table) = soak(args).await;
+    assert_eq!(code, Some(0), "{table}");
+    assert!(table.contains("two owners 0"), "{table}");
+}
+
+#[tokio::test]
+async fn a_crowd_of_nodes_hears_of_a_change_and_is_quiet() {
+    let (code, told) = soak("--crowd 20").await;
+    assert_eq!(code, Some(0), "{told}");
+    assert!(told.contains("all well"), "{told}");
+}
+
+#[tokio::test]
 async fn a_flag_that_is_none_is_told() {
     let (code, said) = soak("--hour 1").await;
     assert_eq!(code, Some(2));

@@ -276,6 +276,9 @@ pub enum Step {
     Task,
     /// Writes `{"fake":"..."}` into the record.
     Remark(String),
+    /// Locks this file until the process ends. If another process holds it, writes `two owners` into the
+    /// record.
+    HoldLock(PathBuf),
     /// Answers with the environment as one JSON object.
     Environment,
     /// Stops reading, with the input still open.

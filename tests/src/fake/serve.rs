@@ -359,6 +359,11 @@ impl Fake {
                     tokio::time::sleep(Duration::from_millis(*pause_ms)).await;
                 }
             }
+            Step::HoldLock(place) => {
+                if !hold_lock(place) {
+                    self.remark(&json!({ "fake": "two owners" }));
+                }
+            }
             Step::Remark(remark) => self.remark(&json!({ "fake": remark })),
             Step::StopReading => self.is_deaf.store(true, Ordering::SeqCst),
             other => self.run_step_of_process(other, request),
@@ -585,4 +590,12 @@ fn write_line(line: &str) {
 fn write_out(bytes: &[u8]) {
     let mut stdout = io::stdout().lock();
     drop(stdout.write_all(bytes).and_then(|()| stdout.flush()));
+}
+
+/// Locks a file for as long as this process runs. Returns false if another process holds it.
+fn hold_lock(place: &std::path::Path) -> bool {
+    let file = std::fs::File::create(place).expect("the test folder is writable");
+    let is_held = file.try_lock().is_ok();
+    std::mem::forget(file);
+    is_held
 }

@@ -131,7 +131,7 @@ fn server(number: usize) -> Fake {
 }
 
 /// Returns the programs that Cargo puts beside this one.
-fn programs() -> Result<Programs, String> {
+pub(super) fn programs() -> Result<Programs, String> {
     let ours = std::env::current_exe().and_then(fs::canonicalize);
     let ours = ours.map_err(|error| error.to_string())?;
     let beside = |name: &str| {

@@ -23,6 +23,11 @@ usage: just soak [--seconds N | --minutes N | --hours N] [--calls N] [--a-second
   --only, --without   kinds of faults
   --fault-every-ms N  how long from one fault to the next, about (2000)
 
+  --nodes N           a cluster of N nodes in place of one daemon: daemons, NATS servers and links
+                      fail; of the options above, those of time, calls, seed and faults apply
+  --nats N            its NATS servers (3)
+  --crowd N           N nodes in one process: how soon they hear of a change, and how quiet they are
+
 Exit code 1: a call was unanswered, answered twice or with another's answer, had an error that
 nothing explains, or something was left over.";
 
@@ -42,6 +47,11 @@ pub(super) struct Plan {
     /// The faults to cause; empty: none.
     pub(super) faults: Vec<Fault>,
     pub(super) fault_every: Duration,
+    /// The nodes of a cluster, and its NATS servers; 0: there is no cluster.
+    pub(super) nodes: usize,
+    pub(super) nats: usize,
+    /// The nodes of a cluster in one process; 0: there is none.
+    pub(super) crowd: usize,
 }
 
 impl Default for Plan {
@@ -57,6 +67,9 @@ impl Default for Plan {
             at_once: 4,
             faults: Fault::ALL.to_vec(),
             fault_every: Duration::from_secs(2),
+            nodes: 0,
+            nats: 3,
+            crowd: 0,
         }
     }
 }
@@ -90,6 +103,9 @@ impl Plan {
             "--hours" => self.length = Duration::from_secs(3_600 * number::<u64>(flag, value)?),
             "--calls" => self.calls_max = number(flag, value)?,
             "--a-second" => self.a_second = Some(number::<u32>(flag, value)?.max(1)),
+            "--nodes" => self.nodes = number(flag, value)?,
+            "--crowd" => self.crowd = number(flag, value)?,
+            "--nats" => self.nats = number::<usize>(flag, value)?.max(1),
             "--seed" => self.seed = number(flag, value)?,
             "--fronts" => self.fronts = number(flag, value)?,
             "--web" => self.webs = number(flag, value)?,

@@ -108,7 +108,7 @@ hiden = true"#,
         r#"1:1: command: unknown key
     hint: `command` belongs in `[servers.NAME]`
 2:1: "a\nb": unknown key
-    hint: known keys: `state_dir`, `log`, `policy`, `rules`, `quotas`, `approvals`, `pin`, `audit`, `stats`, `traces`, `redaction`, `secrets`, `results`, `search`, `reindex`, `http`, `clients`, `profiles`, `daemon`, `servers`, `commands`
+    hint: known keys: `state_dir`, `log`, `policy`, `rules`, `quotas`, `approvals`, `pin`, `audit`, `stats`, `traces`, `redaction`, `secrets`, `results`, `search`, `reindex`, `http`, `clients`, `profiles`, `daemon`, `cluster`, `servers`, `commands`
 3:1: "results.max_tokens": unknown key
     hint: write it without quotes: `results.max_tokens`"#,
     );
@@ -144,7 +144,7 @@ frobnicate = 1"#,
 6:7: servers.a.tools.dney: unknown key
     hint: did you mean `deny`?
 7:1: servers.a.frobnicate: unknown key
-    hint: known keys: `command`, `args`, `env`, `inherit_env`, `cwd`, `roots`, `sandbox`, `image`, `url`, `headers`, `login`, `max_callers`, `oauth`, `enabled`, `description`, `category`, `tags`, `notes`, `timeout_s`, `timeout_max_s`, `start_timeout_s`, `start`, `scope`, `idle_timeout_s`, `max_concurrent_calls`, `retry_safe_calls`, `max_tokens`, `pin`, `redact`, `tools`, `arguments`, `overlay`",
+    hint: known keys: `command`, `args`, `env`, `inherit_env`, `cwd`, `roots`, `sandbox`, `image`, `url`, `headers`, `login`, `max_callers`, `oauth`, `enabled`, `description`, `category`, `tags`, `notes`, `timeout_s`, `timeout_max_s`, `start_timeout_s`, `start`, `scope`, `placement`, `on`, `idle_timeout_s`, `max_concurrent_calls`, `retry_safe_calls`, `max_tokens`, `pin`, `redact`, `tools`, `arguments`, `overlay`",
     );
 }
 
@@ -486,7 +486,7 @@ foo = 1"#,
     hint: write it in quotes: `"npx"`
 3:13: not TOML: missing comma between array elements, expected `,`
 4:1: servers.a.foo: unknown key
-    hint: known keys: `command`, `args`, `env`, `inherit_env`, `cwd`, `roots`, `sandbox`, `image`, `url`, `headers`, `login`, `max_callers`, `oauth`, `enabled`, `description`, `category`, `tags`, `notes`, `timeout_s`, `timeout_max_s`, `start_timeout_s`, `start`, `scope`, `idle_timeout_s`, `max_concurrent_calls`, `retry_safe_calls`, `max_tokens`, `pin`, `redact`, `tools`, `arguments`, `overlay`"#,
+    hint: known keys: `command`, `args`, `env`, `inherit_env`, `cwd`, `roots`, `sandbox`, `image`, `url`, `headers`, `login`, `max_callers`, `oauth`, `enabled`, `description`, `category`, `tags`, `notes`, `timeout_s`, `timeout_max_s`, `start_timeout_s`, `start`, `scope`, `placement`, `on`, `idle_timeout_s`, `max_concurrent_calls`, `retry_safe_calls`, `max_tokens`, `pin`, `redact`, `tools`, `arguments`, `overlay`"#,
     );
     check(
         r#"[servers.a
@@ -497,7 +497,7 @@ nonsense = 1"#,
         r"1:11: not TOML: unclosed table, expected `]`
     hint: close the name of the table with `]`
 5:1: servers.b.nonsense: unknown key
-    hint: known keys: `command`, `args`, `env`, `inherit_env`, `cwd`, `roots`, `sandbox`, `image`, `url`, `headers`, `login`, `max_callers`, `oauth`, `enabled`, `description`, `category`, `tags`, `notes`, `timeout_s`, `timeout_max_s`, `start_timeout_s`, `start`, `scope`, `idle_timeout_s`, `max_concurrent_calls`, `retry_safe_calls`, `max_tokens`, `pin`, `redact`, `tools`, `arguments`, `overlay`",
+    hint: known keys: `command`, `args`, `env`, `inherit_env`, `cwd`, `roots`, `sandbox`, `image`, `url`, `headers`, `login`, `max_callers`, `oauth`, `enabled`, `description`, `category`, `tags`, `notes`, `timeout_s`, `timeout_max_s`, `start_timeout_s`, `start`, `scope`, `placement`, `on`, `idle_timeout_s`, `max_concurrent_calls`, `retry_safe_calls`, `max_tokens`, `pin`, `redact`, `tools`, `arguments`, `overlay`",
     );
     check(
         r#"foo = 1
@@ -506,7 +506,7 @@ args = ["x",
 [results]
 nonsense = 1"#,
         r"1:1: foo: unknown key
-    hint: known keys: `state_dir`, `log`, `policy`, `rules`, `quotas`, `approvals`, `pin`, `audit`, `stats`, `traces`, `redaction`, `secrets`, `results`, `search`, `reindex`, `http`, `clients`, `profiles`, `daemon`, `servers`, `commands`
+    hint: known keys: `state_dir`, `log`, `policy`, `rules`, `quotas`, `approvals`, `pin`, `audit`, `stats`, `traces`, `redaction`, `secrets`, `results`, `search`, `reindex`, `http`, `clients`, `profiles`, `daemon`, `cluster`, `servers`, `commands`
 4:2: not TOML: string values must be quoted, expected literal string
     hint: write every text in quotes
 5:1: not TOML: missing comma between array elements, expected `,`",

@@ -226,7 +226,7 @@ pub(crate) fn server<'e>(
     let count = printable::count_of(server.tools, "tool");
     let mut lines = vec![format!("{} - {count}; {}", server.name, server.category)];
     lines.extend(server.description.clone());
-    lines.extend(tools.map(|(entry, marks)| hit::line(entry, marks)));
+    lines.extend(tools.map(|(entry, marks)| hit::line(entry, &marks)));
     lines.extend(instructions.map(|says| instructions_line(server, says)));
     lines.join("\n")
 }

@@ -10,16 +10,20 @@ const TOKENS_MAX: usize = 90;
 const NOTE_CHARS: [usize; 3] = [120, 60, 0];
 
 /// The state of a tool's server, as far as a hit marks it.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct ServerMarks {
     pub(crate) needs_login: bool,
     pub(crate) is_down: bool,
     /// The server reports an older version than the tool needs.
     pub(crate) is_outdated: bool,
+    /// The node of a cluster that would run the server, and is not connected.
+    pub(crate) absent_node: Option<String>,
 }
 
 /// `server/tool(arguments) -> {members} - purpose [marks]`.
-pub(crate) fn line(entry: &Entry, server: ServerMarks) -> String {
+pub(crate) fn line(entry: &Entry, server: &ServerMarks) -> String {
+    let node = server.absent_node.as_ref();
+    let node = node.map_or_else(String::new, |node| format!(" [on {node}]"));
     let marks = write_marks([
         (entry.is_destructive(), "destructive"),
         (server.needs_login, "login required"),
@@ -30,7 +34,7 @@ pub(crate) fn line(entry: &Entry, server: ServerMarks) -> String {
         (entry.is_deprecated(), "deprecated"),
     ]);
     format!(
-        "{}{}{} - {}{marks}",
+        "{}{}{} - {}{node}{marks}",
         entry.at,
         entry.signature(),
         entry.output_signature(),

@@ -134,7 +134,7 @@ fn list(page: &SearchPage<'_>) -> String {
             };
             lines.push(format!("{}:{perhaps}", one_line(text)));
         }
-        let line = hit::line(&hit.entry, *marks) + &list_twins(hit);
+        let line = hit::line(&hit.entry, marks) + &list_twins(hit);
         lines.push(hit::with_notes(line, &hit.entry, wrong));
         lines.extend(hit.evidence.iter().map(write_evidence));
     }

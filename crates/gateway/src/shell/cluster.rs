@@ -1,13 +1,12 @@
 //! `proxy cluster`: the state of the cluster, and changes of it.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use fleet::ClusterState;
+use fleet::{ClusterState, Servers};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep};
 
-use super::ShellReply;
-use crate::gateway::Gateway;
+use super::reply::ShellReply;
 
 /// The time that a process which has just begun to connect gets.
 const CONNECT_WAIT: Duration = Duration::from_secs(3);
@@ -24,51 +23,47 @@ pub enum ClusterVerb {
     Drain,
 }
 
-impl Gateway {
-    /// Answers a command about the cluster.
-    pub(super) async fn shell_cluster(&self, verb: ClusterVerb) -> ShellReply {
-        let Some(node) = self.servers.cluster() else {
-            let told = "error: this configuration is not part of a cluster\nhint: add a `[cluster]` table, \
+/// Answers a command about the cluster.
+pub(super) async fn answer(servers: &Arc<dyn Servers>, verb: ClusterVerb) -> ShellReply {
+    let Some(node) = servers.cluster() else {
+        let told = "error: this configuration is not part of a cluster\nhint: add a `[cluster]` table, \
                         or join one: `proxy cluster join`";
-            return ShellReply::nothing(told.to_owned());
-        };
-        let until = Instant::now() + CONNECT_WAIT;
-        while is_young(&node.state()) && Instant::now() < until {
-            sleep(Duration::from_millis(50)).await;
+        return ShellReply::nothing(told.to_owned());
+    };
+    let until = Instant::now() + CONNECT_WAIT;
+    while is_young(&node.state()) && Instant::now() < until {
+        sleep(Duration::from_millis(50)).await;
+    }
+    match verb {
+        ClusterVerb::Status => {
+            let state = serde_json::to_string(&node.state());
+            ShellReply::hit(state.unwrap_or_default())
         }
-        match verb {
-            ClusterVerb::Status => {
-                let state = serde_json::to_string(&node.state());
-                ShellReply::hit(state.unwrap_or_default())
-            }
-            ClusterVerb::Push(text) => match node.push(text).await {
-                Ok(revision) => ShellReply {
-                    told: format!("shared as revision {revision}"),
-                    is_hit: true,
-                    ..ShellReply::default()
-                },
-                Err(why) => ShellReply::nothing(format!("error: {why}")),
+        ClusterVerb::Push(text) => match node.push(text).await {
+            Ok(revision) => ShellReply {
+                told: format!("shared as revision {revision}"),
+                is_hit: true,
+                ..ShellReply::default()
             },
-            ClusterVerb::Drain => {
-                let servers = node.drain().await;
-                let told = if servers.is_empty() {
-                    "no server with one owner ran here".to_owned()
-                } else {
-                    format!("handed over: {}", servers.join(", "))
-                };
-                ShellReply {
-                    told: format!(
-                        "{told}\nthis node takes no server until its daemon is restarted"
-                    ),
-                    is_hit: true,
-                    ..ShellReply::default()
-                }
+            Err(why) => ShellReply::nothing(format!("error: {why}")),
+        },
+        ClusterVerb::Drain => {
+            let servers = node.drain().await;
+            let told = if servers.is_empty() {
+                "no server with one owner ran here".to_owned()
+            } else {
+                format!("handed over: {}", servers.join(", "))
+            };
+            ShellReply {
+                told: format!("{told}\nthis node takes no server until its daemon is restarted"),
+                is_hit: true,
+                ..ShellReply::default()
             }
         }
     }
 }
 
-/// Returns true for a node that is still connecting.
+/// Returns true for a node that is still connecting, or has not read the records.
 fn is_young(state: &ClusterState) -> bool {
-    state.link == "connecting"
+    state.link == "connecting" || (state.link == "connected" && !state.is_loaded)
 }

@@ -15,5 +15,6 @@ pub(super) fn marks(catalog: &Catalog, entry: &Entry) -> ServerMarks {
         is_outdated,
         needs_login: catalog.needs_login(server, entry.stale),
         is_down: catalog.servers.is_down(server),
+        absent_node: catalog.servers.absent_node(server),
     }
 }

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use anyhow::bail;
+use config::Config;
 use daemon::{
     page::{ApiRequest, PageDaemon, ServePage as _},
     reach::Route,
     shell::ask_api,
 };
-use gateway::{Gateway, Settings};
+use gateway::Gateway;
 use page::Page;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -17,14 +18,14 @@ use url::form_urlencoded::Serializer;
 
 use super::{report_first_survey, route::find_route, with_config};
 use crate::{
-    cli::global::Global, event_loop::run_async, exit::Exit, page_editor::PageEditor, report,
-    signals::watch_signals,
+    cli::global::Global, event_loop::run_async, exit::Exit, node::open_gateway,
+    page_editor::PageEditor, report, signals::watch_signals,
 };
 
 /// The API for one command.
 pub(super) struct Api {
     global: Global,
-    settings: Settings,
+    config: Config,
     route: Option<Route>,
     /// The gateway of this process; once it is open, no daemon is asked.
     here: Option<(Arc<Gateway>, Page)>,
@@ -81,7 +82,7 @@ pub(super) fn with_api(
             watch_signals(&stop)?;
             let mut api = Api {
                 global: global.clone(),
-                settings: config.gateway,
+                config,
                 route: find_route(global).ok().and_then(Result::ok),
                 here: None,
             };
@@ -129,7 +130,7 @@ impl Api {
 
     fn open(&mut self) -> anyhow::Result<&(Arc<Gateway>, Page)> {
         if self.here.is_none() {
-            let gateway = Gateway::new(self.settings.clone())?;
+            let (gateway, _) = open_gateway(&self.config, false)?;
             let page = Page::new(Arc::new(PageEditor::new(&self.global)));
             self.here = Some((gateway, page));
         }

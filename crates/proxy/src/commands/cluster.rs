@@ -6,6 +6,7 @@ use anyhow::{Context as _, bail};
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use clap::Subcommand;
 use config::edit::{Document, EditError};
+use files::write_whole;
 use fleet::{ClusterState, NodeState};
 use gateway::shell::{ClusterVerb, ShellRequest, Verb};
 use secrets::{Secret, SecretName};
@@ -20,6 +21,9 @@ use crate::{
 
 /// Begins a token.
 const TOKEN: &str = "px1.";
+
+/// The file beside the configuration with the certificates of a token.
+const CA_FILE: &str = "nats-ca.pem";
 
 /// The longest token that is read, in bytes.
 const TOKEN_BYTES_MAX: u64 = 64 * 1024;
@@ -177,6 +181,8 @@ struct JoinToken {
     nats: Vec<String>,
     key: String,
     credentials: Option<String>,
+    /// The text of `tls_ca`.
+    tls_ca: Option<String>,
 }
 
 fn print_token(global: &Global) -> anyhow::Result<Exit> {
@@ -194,12 +200,16 @@ fn print_token(global: &Global) -> anyhow::Result<Exit> {
             nats: access.nats,
             key: access.key,
             credentials: access.credentials,
+            tls_ca: access
+                .tls_ca
+                .as_ref()
+                .map(std::fs::read_to_string)
+                .transpose()?,
         };
         let token = serde_json::to_vec(&token)?;
         report::print_data(&format!("{TOKEN}{}", BASE64_URL_SAFE_NO_PAD.encode(token)));
-        let files = settings.tls_ca.is_some() || settings.tls_identity.is_some();
-        let also = if files {
-            "; the other machine needs the files of `tls_ca`, `tls_cert` and `tls_key` as well"
+        let also = if settings.tls_identity.is_some() {
+            "; the other machine needs files for `tls_cert` and `tls_key` as well"
         } else {
             ""
         };
@@ -246,11 +256,18 @@ fn join(global: &Global, node: Option<String>) -> anyhow::Result<Exit> {
         let kept = keep("cluster-credentials".to_owned(), credentials)?;
         table.insert("credentials".to_owned(), kept);
     }
+    let ca = token.tls_ca;
+    if ca.is_some() {
+        table.insert("tls_ca".to_owned(), format!("./{CA_FILE}").into());
+    }
     let add = |document: &mut Document| -> Result<String, EditError> {
         document.add_cluster(&table)?;
         Ok(format!("joined the cluster `{}`", token.cluster))
     };
-    let changed = edit::change_with(global, add, |_, _, write| {
+    let changed = edit::change_with(global, add, |_, document, write| {
+        if let Some(ca) = &ca {
+            write_whole(&document.path().with_file_name(CA_FILE), ca.as_bytes())?;
+        }
         keep_with(global, &secrets, write)
     })?;
     let Some(change) = changed else {

@@ -7,6 +7,7 @@ use clap::Args;
 use daemon::status::{
     ClientStatus, DaemonStatus, HttpStatus, ServerStatus, SharingStatus, TraceStatus,
 };
+use fleet::ClusterState;
 use gateway::LoginStatus;
 use page::Status;
 use printable::group_digits;
@@ -141,6 +142,7 @@ fn render_daemon(daemon: &DaemonStatus) -> Vec<String> {
     }));
     let held = daemon.http_held.iter();
     lines.extend(held.map(|it| format!("http {}, while pid {} runs", it.url, it.pid)));
+    lines.extend(daemon.cluster.as_ref().map(render_cluster));
     lines.extend(daemon.traces.as_ref().and_then(render_traces));
     if let Some(embedded) = daemon.meaning
         && embedded.understood < embedded.tools
@@ -173,6 +175,20 @@ fn render_daemon(daemon: &DaemonStatus) -> Vec<String> {
         format!("{about}: {found}\n  -> {next}")
     }));
     lines
+}
+
+/// The line about the cluster; `proxy cluster status` has more.
+pub(crate) fn render_cluster(state: &ClusterState) -> String {
+    let node = state.nodes.first().map_or("", |it| it.node.as_str());
+    let connected = state.nodes.iter().filter(|it| it.is_connected).count();
+    let trouble = state.trouble.as_ref();
+    let trouble = trouble.map_or_else(String::new, |why| format!("; {why}"));
+    format!(
+        "node {node} of the cluster {}: {}, {connected} of {}{trouble}",
+        state.cluster,
+        state.link,
+        printable::count_of(state.nodes.len(), "node")
+    )
 }
 
 fn render_traces(traces: &TraceStatus) -> Option<String> {
@@ -238,7 +254,12 @@ fn render_servers(servers: &[ServerStatus]) -> String {
             if server.login_required {
                 "login required".to_owned()
             } else {
-                server.state.as_str().to_owned()
+                let state = server.state.as_str();
+                match server.node.as_deref() {
+                    Some("") => "on no node".to_owned(),
+                    Some(node) => format!("{state} on {node}"),
+                    None => state.to_owned(),
+                }
             },
             render_cell(server.pid),
             render_memory(server.memory_bytes),

@@ -4,6 +4,7 @@ use files::clock::now_s;
 use std::{collections::BTreeMap, path::Path, process::Stdio, time::Duration};
 
 use daemon::{identity::Build, reach::Route, socket::connect};
+use fleet::ClusterState;
 use gateway::Settings;
 use processes::Guarantee;
 use setup::doctor::{Check, programs};
@@ -12,7 +13,10 @@ use tokio::{process::Command, time::timeout};
 use super::traces;
 use crate::{
     cli::global::Global,
-    commands::route::{find_route, read_status},
+    commands::{
+        route::{find_route, read_status},
+        status::render_cluster,
+    },
 };
 
 /// The timeout of a program that prints its version; `docker info` asks its daemon.
@@ -181,6 +185,30 @@ pub(super) fn check_state(folder: &Path) -> Vec<Check> {
     }]
 }
 
+/// Reports whether this node takes part in its cluster.
+fn check_cluster(state: &ClusterState) -> Check {
+    let found = render_cluster(state);
+    let next = "proxy cluster status";
+    if state.link != "connected" || state.trouble.is_some() {
+        return Check::problem("cluster", found).then(next);
+    }
+    if let Some(stranger) = state.strangers.first() {
+        let found = format!("{found}; node {stranger} has another key and is ignored");
+        return Check::warning("cluster", found).then(next);
+    }
+    let absent = state.nodes.iter().find(|it| !it.is_connected);
+    match absent {
+        Some(node) => {
+            let found = format!(
+                "{found}; node {} is silent for {} s",
+                node.node, node.silent_s
+            );
+            Check::warning("cluster", found).then(next)
+        }
+        None => Check::fine("cluster", found),
+    }
+}
+
 /// Checks the daemon of this configuration: whether it is of this build, and what dead ones left.
 pub(super) async fn check_daemons(global: &Global) -> Vec<Check> {
     let route = match find_route(global) {
@@ -209,6 +237,7 @@ pub(super) async fn check_daemons(global: &Global) -> Vec<Check> {
             Check::warning("daemon", found).then("proxy daemon restart")
         });
         checks.extend(daemon.traces.as_ref().map(traces::check_delivery));
+        checks.extend(daemon.cluster.as_ref().map(check_cluster));
         if let Some(mistakes) = &daemon.config_mistakes {
             let found = format!(
                 "uses the previous configuration, because the file has mistakes:\n{mistakes}"

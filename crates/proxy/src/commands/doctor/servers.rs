@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use fleet::Placement;
 use futures::StreamExt as _;
 use gateway::{Gateway, Settings, survey};
 use printable::{count_of, group_digits};
@@ -35,7 +36,12 @@ pub(super) async fn check(
             problems.any(|check| check.about == about)
         };
         let whole = settings.enabled().filter(|server| {
-            !is_broken(server.spec.name.as_str()) && fleet::find_command(&server.spec).is_ok()
+            let placement = &server.spec.placement;
+            // Another node may run it, and it must not run twice.
+            let is_own = matches!(placement, Placement::Everywhere | Placement::Client);
+            is_own
+                && !is_broken(server.spec.name.as_str())
+                && fleet::find_command(&server.spec).is_ok()
         });
         let names = whole.map(|server| server.spec.name.clone()).collect();
         let asking = survey::survey(&gateway.catalog, names, gateway::estimate_definition);

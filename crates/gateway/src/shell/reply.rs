@@ -1,0 +1,48 @@
+//! The output of a command.
+
+use serde::{Deserialize, Serialize};
+use tool::ServerName;
+
+/// The output of a command, and whether it succeeded.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShellReply {
+    /// The text for stdout; empty: nothing.
+    pub data: String,
+    /// The text for stderr; empty: nothing.
+    pub told: String,
+    /// True for a hit or a success.
+    pub is_hit: bool,
+}
+
+impl ShellReply {
+    pub(super) fn hit(data: String) -> Self {
+        Self {
+            data,
+            is_hit: true,
+            ..Self::default()
+        }
+    }
+
+    /// Explains the delay if servers had to be asked for their tools.
+    #[must_use]
+    pub fn after_asking(mut self, new: &[ServerName]) -> Self {
+        if !new.is_empty() {
+            let names: Vec<&str> = new.iter().map(ServerName::as_str).collect();
+            let asked = format!(
+                "asked for their tools for the first time: {}",
+                names.join(", ")
+            );
+            let lines = [asked, self.told];
+            let lines: Vec<String> = lines.into_iter().filter(|it| !it.is_empty()).collect();
+            self.told = lines.join("\n");
+        }
+        self
+    }
+
+    pub(super) fn nothing(told: String) -> Self {
+        Self {
+            told,
+            ..Self::default()
+        }
+    }
+}
