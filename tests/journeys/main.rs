@@ -82,6 +82,18 @@ async fn futures_of(futures: impl Iterator<Item = impl Future<Output = ()>>) {
     .await;
 }
 
+/// Starts the daemon of a house, also if the one that was killed has not ended yet.
+async fn until_started(house: &House) {
+    let mut looks = interval(Duration::from_millis(100));
+    let starting = async {
+        while house.cli(["daemon", "start"]).await.code != Some(0) {
+            looks.tick().await;
+        }
+    };
+    let started = timeout(DEADLINE, starting).await;
+    assert!(started.is_ok(), "a daemon starts");
+}
+
 /// Waits until the condition is true; a timeout fails the test and names the condition.
 async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let mut looks = interval(Duration::from_millis(10));

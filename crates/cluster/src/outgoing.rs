@@ -21,7 +21,7 @@ use serde_json::value::RawValue;
 use tokio::{
     sync::mpsc,
     task::AbortHandle,
-    time::{Instant, timeout_at},
+    time::{Instant, timeout, timeout_at},
 };
 use tokio_util::sync::CancellationToken;
 use tool::ServerName;
@@ -34,6 +34,9 @@ use crate::{
 
 /// A node that works on a request says so every second; one that does not for this time is gone.
 const SILENCE: Duration = Duration::from_millis(2_600);
+
+/// The time for which frames that have come are passed on after that.
+const BUSY_WAIT: Duration = Duration::from_millis(300);
 
 /// The other node reads a request over this size, in bytes, before it says anything, and may take this long.
 const LARGE_BYTES: usize = 256 * 1_024;
@@ -139,8 +142,14 @@ impl Exchange {
     /// Returns the next frame.
     async fn next(&mut self, nodes: &Nodes) -> Result<(FrameKind, Bytes), RemoteError> {
         let node = &self.target.node;
-        let Ok(Some(message)) = timeout_at(self.heard + SILENCE, self.frames.recv()).await else {
-            return Err(RemoteError::Lost(format!("node `{node}` does not answer")));
+        let mut received = timeout_at(self.heard + SILENCE, self.frames.recv()).await;
+        if received.is_err() {
+            // The frame may have come while this process was busy.
+            received = timeout(BUSY_WAIT, self.frames.recv()).await;
+        }
+        let Ok(Some(message)) = received else {
+            let what = format!("node `{node}` does not answer");
+            return Err(RemoteError::Lost(what));
         };
         self.heard = Instant::now();
         let frame = match self.bus.open::<Frame>(message).await {

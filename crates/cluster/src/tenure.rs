@@ -48,6 +48,14 @@ pub(crate) async fn keep_lease(core: &Core) {
         Role::Guest => return std::future::pending().await,
     };
     loop {
+        if let Some(node) = find_stranger(core) {
+            core.set_trouble(Some(format!(
+                "node `{node}` has another key, and no record here was sealed with the key of this node: \
+                 `proxy cluster join-token` there prints the right one"
+            )));
+            sleep(RENEW_EVERY).await;
+            continue;
+        }
         grant += 1;
         let Some(boot) = core.boot() else { return };
         let first = LeaseRecord {
@@ -69,6 +77,15 @@ pub(crate) async fn keep_lease(core: &Core) {
         core.tenure.lock().take();
         give_up_all(core).await;
     }
+}
+
+/// Returns a node with another key, if this node has found nothing with its own: it must not run what that
+/// node may run. Records of nodes that are gone count for ten seconds.
+fn find_stranger(core: &Core) -> Option<String> {
+    let stranger = core.nodes.strangers().into_iter().next()?;
+    let ledger = core.ledger.lock();
+    let is_empty = ledger.leases.is_empty() && ledger.owners.is_empty() && ledger.lists.is_empty();
+    (is_empty && ledger.shared.is_none()).then_some(stranger)
 }
 
 /// Writes the first record of a lease. An error is the time to wait.

@@ -143,6 +143,9 @@ args = ["mcp-server-time"]"#;
 
 fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
+    if path.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
     let file = std::fs::File::open(path)?;
     file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
     Ok(bytes)

@@ -9,7 +9,11 @@ use super::{Environment, mistake::Fault};
 
 /// `proxy/config.toml` in the user's folder for configuration; `None` if there is no home folder either.
 pub fn default_path(env: &Environment) -> Option<PathBuf> {
-    Some(find_base(env, UserFolder::Config)?.join("proxy/config.toml"))
+    Some(
+        find_base(env, UserFolder::Config)?
+            .join("proxy")
+            .join("config.toml"),
+    )
 }
 
 /// Each configuration file has a state folder of its own, so that two never mix their tools.

@@ -81,6 +81,7 @@ pub fn lock(socket: &Path, wait: Duration) -> io::Result<Lock> {
 }
 
 #[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::{
         fs,

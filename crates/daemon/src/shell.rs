@@ -130,6 +130,7 @@ pub(crate) async fn answer(
 }
 
 #[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use crate::socket::Stream;
     use gateway::shell::ShellReply;

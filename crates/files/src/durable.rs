@@ -10,7 +10,7 @@ use std::{
 use crate::{
     note,
     open::open_to_append,
-    system::private_builder,
+    system::{canonicalize, private_builder, synced},
     whole::{Unfinished, sync_folder},
 };
 
@@ -43,7 +43,7 @@ pub fn append_durable(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
     file.write_all(bytes)?;
     note!(Append(path, bytes));
-    file.sync_data()?;
+    synced(&file, file.sync_data())?;
     note!(SyncFile(path));
     if is_new {
         sync_folder(path)?;
@@ -129,7 +129,7 @@ fn swap(target: &Path, mode: Permissions, before: &[u8], after: &[u8]) -> io::Re
 
 /// Resolves the file that a path leads to: a link is followed, also to a file that does not exist yet.
 pub fn resolve(path: &Path) -> io::Result<PathBuf> {
-    match fs::canonicalize(path) {
+    match canonicalize(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => match fs::read_link(path) {
             Ok(target) => Ok(path.parent().unwrap_or(Path::new("")).join(target)),
             Err(_) => Ok(path.to_owned()),

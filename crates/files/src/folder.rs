@@ -56,7 +56,8 @@ fn make(builder: &DirBuilder, path: &Path) -> Result<(), FolderError> {
     Ok(())
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::{
         fs::{self, Permissions},

@@ -48,8 +48,8 @@ pub use log::{BoundedLog, LOG_BYTES_MAX, put_aside};
 pub use open::{open_to_append, read_text_within};
 pub use system::{
     FileId, FileVersion, PATH_DEFAULT, PROGRAM_FOLDERS, SYSTEM_VARIABLES, find_home, find_program,
-    free_bytes, is_path, is_pipe, is_private, make_private, open_private, open_to_read,
-    own_variables, variable_name,
+    free_bytes, is_file_name, is_path, is_pipe, is_private, make_private, open_private,
+    open_to_read, own_variables, variable_name,
 };
 pub use user_folder::UserFolder;
 pub use whole::{UNFINISHED, Unfinished, replace_folder, sync_folder, write_whole};

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::open::open_to_lock;
+use crate::{open::open_to_lock, system};
 
 /// The interval for checking a lock that another process holds: most hold it for one sync of a file.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -44,12 +44,11 @@ impl Lock {
     }
 
     /// Waits for the lock on a file in a user's folder; fails with an error of the kind `TimedOut`
-    /// after `wait`. The folder itself is locked, so no file is left in it. Network file systems cannot
-    /// lock folders: there, a hidden file beside the destination is locked.
+    /// after `wait`. What is locked leaves no file in the folder: on Unix the folder itself, on Windows a file
+    /// elsewhere. Network file systems cannot lock folders: there, a hidden file beside the destination is
+    /// locked.
     pub fn take_beside(place: &Path, wait: Duration) -> io::Result<Self> {
-        let folder = place.parent().filter(|it| *it != "");
-        let file = File::open(folder.unwrap_or(Path::new(".")));
-        if let Ok(file) = file
+        if let Ok(file) = system::open_to_lock_beside(place)
             && let Some(lock) = Self::wait_for(file, wait)?
         {
             return Ok(lock);

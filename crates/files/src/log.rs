@@ -149,6 +149,7 @@ mod tests {
         assert!(fs::read_to_string(&path).unwrap().contains("49 x"));
     }
 
+    #[cfg(unix)]
     #[test]
     fn what_cannot_be_written_is_lost_and_the_next_line_is_whole() {
         let folder = tempfile::tempdir().unwrap();

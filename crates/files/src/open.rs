@@ -35,7 +35,8 @@ pub(crate) fn open_to_lock(path: &Path) -> io::Result<File> {
     open_ours(options.write(true).truncate(false).create(true), path)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::{fs, io::Write as _, os::unix::fs::PermissionsExt as _};
 

@@ -13,10 +13,12 @@ use std::{
 };
 
 use rustix::{
-    fs::{Access, CWD, OFlags, RenameFlags, access, renameat_with, statvfs},
+    fs::{Access, CWD, OFlags, RenameFlags, access, fsync, renameat_with, statvfs},
     io::Errno,
     process::geteuid,
 };
+
+use tempfile::NamedTempFile;
 
 use crate::folder_error::FolderError;
 
@@ -85,6 +87,17 @@ pub(crate) fn check_mode(path: &Path, about: &Metadata, forbidden: u32) -> Resul
 pub(crate) fn open_ours(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let no_link = OFlags::NOFOLLOW.bits().cast_signed();
     options.mode(FILE_MODE).custom_flags(no_link).open(path)
+}
+
+/// Opens the folder of a file, which can be locked like a file.
+pub(crate) fn open_to_lock_beside(place: &Path) -> io::Result<File> {
+    let folder = place.parent().filter(|it| *it != "");
+    File::open(folder.unwrap_or(Path::new(".")))
+}
+
+/// Returns the path without links.
+pub(crate) fn canonicalize(path: &Path) -> io::Result<PathBuf> {
+    fs::canonicalize(path)
 }
 
 /// Opens another program's file for reading, following links. Anything but a regular file is refused at
@@ -180,6 +193,11 @@ pub fn find_home() -> Option<PathBuf> {
     std::env::var_os("HOME").map(PathBuf::from)
 }
 
+/// Returns true if the system takes a text as the name of one file in a folder.
+pub fn is_file_name(name: &str) -> bool {
+    !name.is_empty() && !matches!(name, "." | "..") && !name.contains(['/', '\0'])
+}
+
 /// Returns true if a command is a path, and not a name to be searched for.
 pub fn is_path(command: &str) -> bool {
     command.contains('/')
@@ -252,7 +270,27 @@ impl FileVersion {
 
 /// Waits until the names in a folder survive a power loss.
 pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
+    let folder = File::open(folder)?;
+    synced(&folder, folder.sync_all())
+}
+
+/// Returns the result of a sync. On macOS the standard library also has the disk empty its own cache
+/// (`F_FULLFSYNC`), which file systems of a network refuse; there, the plain call is made instead.
+pub(crate) fn synced(file: &File, result: io::Result<()>) -> io::Result<()> {
+    let refused = |error: &io::Error| {
+        let refusals = [Errno::NOTTY, Errno::NOTSUP, Errno::INVAL];
+        Errno::from_io_error(error).is_some_and(|error| refusals.contains(&error))
+    };
+    match result {
+        Err(error) if cfg!(target_os = "macos") && refused(&error) => Ok(fsync(file)?),
+        other => other,
+    }
+}
+
+/// Moves a finished file to its destination, replacing a file that exists there.
+pub(crate) fn persist(file: NamedTempFile, place: &Path) -> io::Result<()> {
+    let persisted = file.persist(place);
+    persisted.map(drop).map_err(|error| error.error)
 }
 
 /// Exchanges two files. Returns `false`, and does nothing, if the file system does not support that.

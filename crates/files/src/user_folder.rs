@@ -62,12 +62,14 @@ mod tests {
                 _ => None,
             })
         };
-        let usual = if cfg!(target_os = "macos") {
-            "/home/ada/Library/Application Support"
+        let (set, usual) = if cfg!(windows) {
+            (r"C:\set", r"/home/ada\AppData\Local")
+        } else if cfg!(target_os = "macos") {
+            ("/set", "/home/ada/Library/Application Support")
         } else {
-            "/home/ada/.local/state"
+            ("/set", "/home/ada/.local/state")
         };
-        assert_eq!(find("/set").as_deref(), Some(Path::new("/set")));
+        assert_eq!(find(set).as_deref(), Some(Path::new(set)));
         assert_eq!(find("relative").as_deref(), Some(Path::new(usual)));
         assert_eq!(find("").as_deref(), Some(Path::new(usual)));
         assert_eq!(UserFolder::Config.find(|_| None), None);

@@ -33,7 +33,8 @@ impl Unfinished {
 
     /// Waits until the written bytes survive a power loss.
     pub fn sync(&self) -> io::Result<()> {
-        self.file.as_file().sync_all()?;
+        let file = self.file.as_file();
+        system::synced(file, file.sync_all())?;
         note!(SyncFile(self.file.path()));
         Ok(())
     }
@@ -61,8 +62,7 @@ impl Unfinished {
     /// Moves the file to its destination, replacing a file that exists there.
     pub fn finish(self) -> io::Result<()> {
         note!(Rename(self.file.path(), self.place));
-        let persisted = self.file.persist(&self.place);
-        persisted.map(drop).map_err(|error| error.error)
+        system::persist(self.file, &self.place)
     }
 
     /// Moves the file to its destination; fails with an error of the kind `AlreadyExists` if a file

@@ -6,11 +6,14 @@ use std::{
     borrow::Cow,
     ffi::OsString,
     fs::{self, DirBuilder, File, Metadata, OpenOptions},
+    hash::{DefaultHasher, Hash as _, Hasher as _},
     io,
     os::windows::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
-    time::SystemTime,
+    time::{Duration, Instant, SystemTime},
 };
+
+use tempfile::NamedTempFile;
 
 use crate::folder_error::FolderError;
 
@@ -21,6 +24,17 @@ pub(crate) const WRITE_OF_OTHERS: u32 = 0;
 /// Flags of `CreateFileW`: open the link itself, and open folders too.
 const OPEN_REPARSE_POINT: u32 = 0x0020_0000;
 const BACKUP_SEMANTICS: u32 = 0x0200_0000;
+
+/// The wait for a program that reads a file to be replaced, and the interval between two attempts.
+const RENAME_WAIT: Duration = Duration::from_millis(500);
+const RENAME_REST: Duration = Duration::from_millis(5);
+
+/// The errors while another program has a file open (`winerror.h`).
+const ACCESS_DENIED: i32 = 5;
+const SHARING_VIOLATION: i32 = 32;
+
+/// The longest path that every program accepts without `\\?\` before it.
+const PATH_CHARS_MAX: usize = 260;
 
 /// The users whose folders and links are used. The access list decides that.
 #[derive(Debug, Clone, Copy)]
@@ -61,6 +75,26 @@ pub(crate) fn open_ours(options: &mut OpenOptions, path: &Path) -> io::Result<Fi
         return Err(io::Error::other("it is a link"));
     }
     Ok(file)
+}
+
+/// Opens a file for temporary files of the user that stands for another file: a folder cannot be locked. Case
+/// does not distinguish names.
+pub(crate) fn open_to_lock_beside(place: &Path) -> io::Result<File> {
+    let mut hasher = DefaultHasher::new();
+    let place = std::path::absolute(place)?;
+    place.to_string_lossy().to_lowercase().hash(&mut hasher);
+    let name = format!("proxy-{:016x}.lock", hasher.finish());
+    let mut options = File::options();
+    options.write(true).create(true).truncate(false);
+    open_ours(&mut options, &std::env::temp_dir().join(name))
+}
+
+/// Returns the path without links, and without `\\?\` before its disk, which people do not write.
+pub(crate) fn canonicalize(path: &Path) -> io::Result<PathBuf> {
+    let path = fs::canonicalize(path)?;
+    let plain = path.to_str().and_then(|it| it.strip_prefix(r"\\?\"));
+    let plain = plain.filter(|it| it.as_bytes().get(1) == Some(&b':') && it.len() < PATH_CHARS_MAX);
+    Ok(plain.map(PathBuf::from).unwrap_or(path))
 }
 
 /// Opens another program's file for reading, following links. Anything but a regular file is refused:
@@ -173,6 +207,24 @@ pub fn find_home() -> Option<PathBuf> {
     std::env::home_dir()
 }
 
+/// Names of devices, in every folder and with every ending; some have a digit after them.
+const DEVICES: &[&str] = &[
+    "con", "prn", "aux", "nul", "com", "lpt", "conin$", "conout$",
+];
+
+/// Returns true if the system takes a text as the name of one file in a folder: not as a disk or a stream
+/// (`C:`), not as a device (`NUL.txt`), and without dropping its end.
+pub fn is_file_name(name: &str) -> bool {
+    let stem = name.split('.').next().unwrap_or_default();
+    let stem = stem.trim_end().to_ascii_lowercase();
+    let device = stem.trim_end_matches(|c: char| c.is_numeric());
+    let is_refused = |c: char| c.is_control() || r#"<>:"/\|?*"#.contains(c);
+    !name.is_empty()
+        && !name.ends_with(['.', ' '])
+        && !name.contains(is_refused)
+        && !DEVICES.contains(&device)
+}
+
 /// Returns true if a command is a path, and not a name to be searched for.
 pub fn is_path(command: &str) -> bool {
     command.contains(['/', '\\', ':'])
@@ -267,6 +319,44 @@ pub(crate) fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Returns the result of a sync.
+pub(crate) fn synced(_: &File, result: io::Result<()>) -> io::Result<()> {
+    result
+}
+
+/// Moves a finished file to its destination, replacing a file that exists there, also while others read it.
+/// `tempfile` cannot do the latter. A program that does not share what it reads, such as a virus scanner, is
+/// waited for.
+pub(crate) fn persist(file: NamedTempFile, place: &Path) -> io::Result<()> {
+    let path = file.into_temp_path().keep().map_err(|error| error.error)?;
+    let deadline = Instant::now() + RENAME_WAIT;
+    loop {
+        match fs::rename(&path, place) {
+            Err(error) if is_held(&error) && Instant::now() < deadline => rest(),
+            Err(error) => {
+                let _ = fs::remove_file(&path);
+                return Err(error);
+            }
+            Ok(()) => return Ok(()),
+        }
+    }
+}
+
+fn is_held(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(ACCESS_DENIED | SHARING_VIOLATION)
+    )
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "no event tells that a file is free; callers may block"
+)]
+fn rest() {
+    std::thread::sleep(RENAME_REST);
+}
+
 /// Returns `false`: Windows cannot exchange two files.
 #[expect(clippy::unnecessary_wraps, reason = "it fails on other systems")]
 pub(crate) fn exchange(_: &Path, _: &Path) -> io::Result<bool> {
@@ -277,7 +367,8 @@ pub(crate) fn exchange(_: &Path, _: &Path) -> io::Result<bool> {
 mod tests {
     use std::fs;
 
-    use super::{FileId, find_program, open_to_read, variable_name};
+    use super::{FileId, find_program, is_file_name, open_to_read, rest, variable_name};
+    use crate::write_whole;
 
     #[test]
     fn a_program_is_found_by_the_endings_of_programs() {
@@ -290,6 +381,23 @@ mod tests {
         assert!(found("uvx").is_some() && found("uvx.exe").is_some());
         assert_eq!(found("notes"), None);
         assert_eq!(found("notes.txt"), None);
+    }
+
+    #[test]
+    fn a_file_is_replaced_once_its_reader_is_done() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("file");
+        write_whole(&place, b"old").unwrap();
+        let reader = fs::File::open(&place).unwrap();
+        let reading = std::thread::spawn(move || {
+            rest();
+            drop(reader);
+        });
+        write_whole(&place, b"new").unwrap();
+        reading.join().unwrap();
+        assert_eq!(fs::read(&place).unwrap(), b"new");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        assert!(write_whole(folder.path(), b"x").is_err());
     }
 
     #[test]
@@ -311,5 +419,18 @@ mod tests {
         assert_eq!(why(folder.path()), "it is a folder, not a file");
         assert_eq!(why("NUL".as_ref()), "it is a device, not a file");
         assert_eq!(variable_name("Path"), "PATH");
+    }
+
+    #[test]
+    fn the_name_of_a_file_is_no_disk_stream_or_device() {
+        for name in ["today.md", "a b", "nullable", "comma", "x.nul"] {
+            assert!(is_file_name(name), "{name}");
+        }
+        let no_names = [
+            "C:", "C:x", "a:b", "NUL", "nul.txt", "com1", "COM1 .x", "a.", "a ", r"a\b", "..", "",
+        ];
+        for name in no_names {
+            assert!(!is_file_name(name), "{name}");
+        }
     }
 }

@@ -6,6 +6,7 @@
 
 mod length;
 #[cfg(test)]
+#[cfg(unix)]
 mod tests;
 
 use std::sync::{

@@ -21,6 +21,7 @@ mod output;
 mod stderr;
 mod telling;
 #[cfg(test)]
+#[cfg(unix)]
 mod tests;
 
 pub(crate) use self::output::Finished;

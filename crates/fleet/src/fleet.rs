@@ -342,4 +342,5 @@ impl Servers for Fleet {
 }
 
 #[cfg(test)]
+#[cfg(unix)]
 mod tests;

@@ -90,7 +90,8 @@ fn write_into(catalog: &Catalog, now: &Generation, new: &Path) -> anyhow::Result
             counts.unknown.push(server.name.to_string());
             continue;
         }
-        let own = Path::new(&safe_name(&server.category)).join(safe_name(server.name.as_str()));
+        let (category, name) = (safe_name(&server.category), safe_name(server.name.as_str()));
+        let own = Path::new(&category).join(&name);
         let (mut list, mut tools) = (format!("# {}\n\n", server.name), Vec::new());
         for entry in now.callable().filter(|it| it.at.server == server.name) {
             let file = format!("{}.json", safe_name(entry.tool.name()));
@@ -102,16 +103,14 @@ fn write_into(catalog: &Catalog, now: &Generation, new: &Path) -> anyhow::Result
             put(own.join(file), format!("{told:#}\n"))?;
             tools.push(entry.tool.clone());
         }
-        let link = own.join(README);
         servers.push_str(&format!(
-            "- [{}]({}): {}\n",
+            "- [{}]({category}/{name}/{README}): {}\n",
             server.name,
-            link.display(),
             tools.len()
         ));
         counts.servers += 1;
         counts.tools += tools.len();
-        put(link, list)?;
+        put(own.join(README), list)?;
         put(
             own.join(SNAPSHOT),
             snapshot_of(catalog, server, tools).to_text(),
@@ -294,10 +293,13 @@ mod tests {
         fs::create_dir(place.join("a")).unwrap();
         fs::write(place.join("a/b.json"), "x").unwrap();
         check_earlier(&place).unwrap();
-        std::os::unix::fs::symlink(home.path(), place.join("a/link")).unwrap();
-        assert!(check_earlier(&place).is_err());
-        let link = home.path().join("link");
-        std::os::unix::fs::symlink(&place, &link).unwrap();
-        assert!(check_earlier(&link).is_err());
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink(home.path(), place.join("a/link")).unwrap();
+            assert!(check_earlier(&place).is_err());
+            let link = home.path().join("link");
+            std::os::unix::fs::symlink(&place, &link).unwrap();
+            assert!(check_earlier(&link).is_err());
+        }
     }
 }

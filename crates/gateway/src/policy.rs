@@ -3,6 +3,8 @@
 use std::{path::PathBuf, sync::Arc};
 
 use globset::{Glob, GlobMatcher};
+use policy::compile_pattern;
+use regex::bytes::Regex;
 use registry::{BUILT_IN_CATEGORY, View};
 use tool::ServerName;
 
@@ -25,7 +27,7 @@ struct Profile {
     name: Arc<str>,
     table: ClientTable,
     folders: Vec<PathBuf>,
-    callers: Vec<GlobMatcher>,
+    callers: Vec<Regex>,
 }
 
 /// The sessions that a profile applies to without being named by their clients.
@@ -137,12 +139,12 @@ impl ClientPolicies {
         rule: &ClientRule,
         selector: ProfileSelector,
     ) -> Result<(), String> {
-        let no_pattern = |error: globset::Error| format!("no pattern: {}", error.kind());
-        let compile = |caller: &String| Glob::new(caller).map(|glob| glob.compile_matcher());
-        let callers = selector.callers.iter().map(compile);
+        let no_pattern = |error: String| format!("no pattern: {error}");
+        let callers = selector.callers.iter().map(|it| compile_pattern(it));
         self.profiles.push(Profile {
             name: name.into(),
-            table: ClientTable::new(name, rule).map_err(no_pattern)?,
+            table: ClientTable::new(name, rule)
+                .map_err(|error| no_pattern(error.kind().to_string()))?,
             folders: selector.folders,
             callers: callers.collect::<Result<_, _>>().map_err(no_pattern)?,
         });
@@ -185,7 +187,10 @@ impl ClientPolicies {
                 choose(&profile.name, format!("folder {}", folder.display()));
             }
             if let Some(caller) = &connection.caller
-                && profile.callers.iter().any(|it| it.is_match(&**caller))
+                && profile
+                    .callers
+                    .iter()
+                    .any(|it| it.is_match(caller.as_bytes()))
             {
                 choose(&profile.name, caller.to_string());
             }

@@ -68,12 +68,12 @@ fn read_key(place: &Path) -> io::Result<Option<[u8; KEY_BYTES]>> {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs::Permissions, os::unix::fs::PermissionsExt as _};
-
     use super::*;
 
+    #[cfg(unix)]
     #[test]
     fn a_folder_has_one_private_key() {
+        use std::{fs::Permissions, os::unix::fs::PermissionsExt as _};
         let folder = tempfile::tempdir().unwrap();
         let key = load_key(folder.path());
         assert_eq!(load_key(folder.path()), key);

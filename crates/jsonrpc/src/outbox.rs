@@ -2,6 +2,7 @@
 
 mod sink;
 #[cfg(test)]
+#[cfg(unix)]
 mod tests;
 
 use std::{

@@ -238,7 +238,9 @@ fn is_digest(rest: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, os::unix::fs::PermissionsExt as _};
+    use std::fs;
+    #[cfg(unix)]
+    use std::os::unix::fs::PermissionsExt as _;
 
     use files::power_loss;
     use secrets::PrivateFiles;
@@ -249,6 +251,7 @@ mod tests {
         PrivateFiles::plain(state_dir)
     }
 
+    #[cfg(unix)]
     #[test]
     fn a_record_is_private_and_one_of_others_is_refused() {
         let state = tempfile::tempdir().unwrap();

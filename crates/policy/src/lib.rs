@@ -24,6 +24,7 @@ mod tests;
 
 pub use allowance::{Allowance, NotAllowable};
 pub use idle::{IdlePattern, KnownNames, PatternKey};
+pub use matcher::compile_pattern;
 pub use quota::{Quota, QuotaSubject, QuotaUnit};
 pub use rule::{Fault, KEYS, Rule};
 pub use rules::{Decider, Decision, Policy, Preset};

@@ -14,7 +14,7 @@ pub struct HelperLimits {
     pub memory_bytes: u64,
     /// The processor time in seconds, after which the process is ended: by SIGXCPU, or at once on Windows.
     pub processor_s: u64,
-    /// The seconds after `processor_s` at which the process is ended by SIGKILL.
+    /// The seconds after `processor_s` at which Linux ends a process that caught SIGXCPU; a helper catches no signal.
     pub processor_s_more: u64,
     /// The size to which the helper may extend a file; `None` for no limit. Windows has no such limit; a
     /// helper writes no file.

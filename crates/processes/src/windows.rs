@@ -9,6 +9,8 @@ mod reaper;
 mod signals;
 mod spawner;
 mod streams;
+#[cfg(test)]
+mod tests;
 mod tree;
 mod users;
 

@@ -405,4 +405,5 @@ fn answered(id: u64, answer: RequestResult) -> ToScript {
 }
 
 #[cfg(test)]
+#[cfg(unix)]
 mod tests;

@@ -19,6 +19,7 @@ pub fn read_bounded(file: File, bytes_max: u64) -> io::Result<Vec<u8>> {
 }
 
 #[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::{fs, os::unix::fs::PermissionsExt as _};
 

@@ -1,6 +1,6 @@
 //! References to secrets in the texts of the configuration.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::name::{NameError, SecretName};
 
@@ -42,7 +42,12 @@ impl Reference {
                 let name = rest.strip_prefix("secret:")?.trim();
                 Some(name.parse().map(Self::CallerSecret).map_err(Into::into))
             }
-            "file" if rest.starts_with('/') || rest.starts_with("~/") => {
+            // A path of Windows begins with its disk.
+            "file"
+                if rest.starts_with('/')
+                    || rest.starts_with("~/")
+                    || Path::new(rest).is_absolute() =>
+            {
                 Some(Ok(Self::File(PathBuf::from(rest))))
             }
             "file" => Some(Err(ReferenceError::Path)),

@@ -195,6 +195,7 @@ mod tests {
         assert!(resolver.resolve(&wanted, None).await.is_err());
     }
 
+    #[cfg(unix)]
     #[tokio::test]
     async fn a_command_runs_once_however_many_ask() {
         let state = tempfile::tempdir().unwrap();
@@ -210,6 +211,7 @@ mod tests {
         assert_eq!(fs::read_to_string(runs).unwrap(), "run\n");
     }
 
+    #[cfg(unix)]
     #[tokio::test]
     async fn a_command_whose_secret_is_forgotten_runs_again() {
         let state = tempfile::tempdir().unwrap();
@@ -226,6 +228,7 @@ mod tests {
         assert!(!resolver.forget(&reference("secret:linear")));
     }
 
+    #[cfg(unix)]
     #[tokio::test]
     async fn a_command_that_fails_says_why_and_not_what_it_printed() {
         let state = tempfile::tempdir().unwrap();

@@ -130,7 +130,9 @@ impl Store {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, os::unix::fs::PermissionsExt as _, thread};
+    #[cfg(unix)]
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::{fs, thread};
 
     use files::power_loss;
 
@@ -156,6 +158,7 @@ mod tests {
         assert_eq!(store.get(&name("a")).unwrap(), None);
     }
 
+    #[cfg(unix)]
     #[test]
     fn it_is_private_and_one_that_is_not_is_refused() {
         let state = tempfile::tempdir().unwrap();

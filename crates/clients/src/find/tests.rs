@@ -27,6 +27,7 @@ fn tell(home: &Home) -> Vec<String> {
     lines
 }
 
+#[cfg(unix)]
 #[test]
 fn entries_of_all_scopes_are_found() {
     let folder = tempfile::tempdir().unwrap();
@@ -63,6 +64,7 @@ fn entries_of_all_scopes_are_found() {
     );
 }
 
+#[cfg(unix)]
 #[test]
 fn each_client_is_read_in_its_own_form() {
     let folder = tempfile::tempdir().unwrap();
@@ -127,6 +129,7 @@ fn each_client_is_read_in_its_own_form() {
     );
 }
 
+#[cfg(unix)]
 #[test]
 fn bundles_of_claude_desktop_are_found() {
     let folder = tempfile::tempdir().unwrap();

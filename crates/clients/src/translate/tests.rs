@@ -160,6 +160,7 @@ fn what_a_client_asks_for_becomes_a_variable() {
     );
 }
 
+#[cfg(unix)]
 #[test]
 fn the_folder_of_a_project_is_the_clients_or_its_own() {
     let value = json!({"command": "x", "args": ["--root", "${workspaceFolder}/src"], "cwd": "${workspaceFolder}"});
@@ -304,6 +305,7 @@ fn windows_wrappers_archives_and_dead_addresses_are_told() {
     );
 }
 
+#[cfg(unix)]
 #[test]
 fn the_variables_of_a_file_are_imported() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,8 +1,9 @@
 //! Edits of the files of a home folder, and their undo.
 
+#[cfg(unix)]
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::{
     fs,
-    os::unix::fs::{PermissionsExt as _, symlink},
     path::{Path, PathBuf},
 };
 
@@ -90,8 +91,15 @@ impl House {
     }
 }
 
+#[cfg(unix)]
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+/// Stands for the access list that a file inherits from its folder.
+#[cfg(windows)]
+fn mode(_: &Path) -> u32 {
+    0o600
 }
 
 /// Writes our own configuration, as its owner does.
@@ -191,6 +199,7 @@ fn what_others_changed_since_stays() {
     assert_eq!(house.undo(), [UndoOutcome::Whole]);
 }
 
+#[cfg(unix)]
 #[test]
 fn a_link_a_mode_and_a_foreign_change_are_respected() {
     let house = House::with(&[("dotfiles/mcp.json", CURSOR), (".cursor/x", "")]);

@@ -32,7 +32,7 @@ fn list(overrides: &Overrides, variables: &[(&str, &str)]) -> Vec<EffectiveValue
         ..overrides.clone()
     };
     let mut values = list_values(&overrides, &env).unwrap();
-    let prefix = format!("{}/", folder.path().display());
+    let prefix = folder.path().join("").display().to_string();
     for value in &mut values {
         value.origin = value.origin.replace(&prefix, "");
     }

@@ -1,6 +1,8 @@
 //! The file that is read, and the resolution of relative paths and `~`.
 
-use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+#[cfg(unix)]
+use std::os::unix::fs::PermissionsExt;
+use std::{fs, path::Path};
 
 use fleet::Launch;
 
@@ -10,9 +12,14 @@ use crate::{Environment, Overrides, default_path, is_of_another_program, load};
 /// Returns the printed text, without the folder of the test.
 fn printed(overrides: &Overrides, env: &Environment, folder: &Path) -> String {
     let error = load(overrides, env).expect_err("the case is a mistake");
-    error.to_string().replace(&*folder.to_string_lossy(), "DIR")
+    let text = error.to_string().replace(&*folder.to_string_lossy(), "DIR");
+    if cfg!(windows) {
+        return text.replace('\\', "/");
+    }
+    text
 }
 
+#[cfg(unix)]
 #[test]
 fn the_default_path_follows_the_home_folder() {
     let path = |variables: &[(&str, &str)]| default_path(&variables.iter().copied().collect());
@@ -49,6 +56,7 @@ fn a_variable_that_sets_no_key_is_of_another_program() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn a_missing_file_says_how_to_begin() {
     let folder = tempfile::tempdir().unwrap();
@@ -106,6 +114,7 @@ fn what_cannot_be_read_says_why() {
         &binary,
         "DIR/binary: not text: byte 5 is not UTF-8\n    hint: the path is from `--config`; save it as UTF-8, or name a TOML file",
     );
+    #[cfg(unix)]
     check(
         Path::new("/dev/zero"),
         "/dev/zero: larger than 16 MiB\n    hint: the path is from `--config`; name a TOML file",
@@ -113,6 +122,7 @@ fn what_cannot_be_read_says_why() {
 }
 
 /// Root can read every file; in that case the file is read.
+#[cfg(unix)]
 #[test]
 fn a_file_without_permission_says_so() {
     let folder = tempfile::tempdir().unwrap();
@@ -127,6 +137,7 @@ fn a_file_without_permission_says_so() {
     assert!(printed.starts_with(expected), "{printed}");
 }
 
+#[cfg(unix)]
 #[test]
 fn paths_lead_where_the_page_says() {
     let folder = tempfile::Builder::new()
@@ -157,6 +168,7 @@ fn paths_lead_where_the_page_says() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn each_file_has_a_state_folder_of_its_own() {
     let folder = tempfile::tempdir().unwrap();

@@ -2,14 +2,12 @@
 //! new with each daemon, so that no other program can have a pipe with this name ready.
 
 use std::{
-    fs,
-    io::{self, Read as _},
+    fs, io,
     net::TcpListener,
     os::windows::{fs::OpenOptionsExt as _, io::OwnedHandle},
     path::{Path, PathBuf},
     process::{ChildStdout, Stdio},
-    sync::mpsc::{Receiver, RecvTimeoutError, channel},
-    thread,
+    thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
@@ -48,8 +46,8 @@ pub struct BlockingListener {
     path: PathBuf,
 }
 
-/// The output of a daemon that we started, in which it reports its failure.
-pub(crate) type ReportOutput = Receiver<String>;
+/// The thread that reads the output of a daemon that we started, in which it reports its failure.
+pub(crate) type ReportOutput = JoinHandle<io::Result<String>>;
 
 /// The longest path of a file.
 pub(crate) const ADDRESS_BYTES_MAX: usize = 32_767;
@@ -107,12 +105,16 @@ pub fn connect(file: &Path) -> io::Result<Option<BlockingStream>> {
             Err(error) if error.raw_os_error() == Some(PIPE_BUSY) && Instant::now() < deadline => {}
             Err(error) => return Err(error),
         }
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "no event tells that an instance is free"
-        )]
-        thread::sleep(LOOK_EVERY);
+        rest();
     }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "no event tells that a pipe exists or has a free instance"
+)]
+fn rest() {
+    thread::sleep(LOOK_EVERY);
 }
 
 /// Creates the pipe and its file. The caller holds the lock, and no process listens.
@@ -157,37 +159,22 @@ pub(crate) fn start(
         stdin: Stdio::null(),
         path: Some(file.to_owned()),
     })?;
-    let (tell, mut told) = channel();
-    thread::spawn(move || {
-        let mut text = String::new();
-        let _ = output.read_to_string(&mut text);
-        tell.send(text)
-    });
+    let report = thread::spawn(move || io::read_to_string(&mut output));
     let deadline = Instant::now() + START_WAIT;
-    let mut is_over = false;
     loop {
-        if let Some(stream) = connect(file)? {
-            return Ok((Some(stream), told));
-        }
-        if is_over {
-            return Ok((None, told));
-        }
-        match told.recv_timeout(LOOK_EVERY) {
-            // A daemon closes its output when it serves, and when it ends.
-            Ok(text) => {
-                let (again, kept) = channel();
-                let _ = again.send(text);
-                (told, is_over) = (kept, true);
-            }
-            Err(RecvTimeoutError::Timeout) if Instant::now() < deadline => {}
-            Err(_) => return Err(io::ErrorKind::TimedOut.into()),
+        // A daemon closes its output when it serves, and when it ends.
+        let is_over = report.is_finished();
+        match connect(file)? {
+            None if !is_over && Instant::now() < deadline => rest(),
+            None if !is_over => return Err(io::ErrorKind::TimedOut.into()),
+            stream => return Ok((stream, report)),
         }
     }
 }
 
 /// Reads what a daemon reported before it exited. Waits for it to exit.
 pub(crate) fn read_report(output: ReportOutput) -> Option<String> {
-    output.recv().ok()
+    output.join().ok()?.ok()
 }
 
 /// Listens in the event loop.
@@ -218,6 +205,7 @@ pub(crate) struct InputEnd;
 
 impl InputEnd {
     /// Returns false: both directions of a pipe end together.
+    #[expect(clippy::unused_self, reason = "it holds a socket on other systems")]
     pub(crate) fn end(&self) -> bool {
         false
     }
@@ -237,6 +225,7 @@ pub(crate) fn is_ours(stream: &Stream) -> bool {
 }
 
 /// Returns the path of the file that has the name of the pipe.
+#[expect(clippy::unnecessary_wraps, reason = "it fails on other systems")]
 pub(crate) fn path_of_listener(listener: &BlockingListener) -> Option<PathBuf> {
     Some(listener.path.clone())
 }

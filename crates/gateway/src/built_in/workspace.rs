@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use files::{open_to_append, own_folder, private_folder, write_whole};
+use files::{is_file_name, open_to_append, own_folder, private_folder, write_whole};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
@@ -114,10 +114,10 @@ impl Workspace {
     fn place(&self, path: &str) -> Result<PathBuf, String> {
         let parts: Vec<&str> = path.split('/').collect();
         let is_name = |part: &&str| {
-            !part.is_empty()
+            is_file_name(part)
                 && !part.starts_with('.')
                 && part.len() <= NAME_BYTES_MAX
-                && !part.contains(['\\', '\0'])
+                && !part.contains('\\')
         };
         if parts.len() > DEPTH_MAX || !parts.iter().all(is_name) {
             return Err(format!(
@@ -171,7 +171,8 @@ impl Workspace {
                 } else if kind.is_file()
                     && let Ok(name) = entry.path().strip_prefix(&self.folder)
                 {
-                    let name = name.to_string_lossy().into_owned();
+                    let parts = name.iter().map(|part| part.to_string_lossy());
+                    let name = parts.collect::<Vec<_>>().join("/");
                     files.push((name, entry.metadata()?.len()));
                 }
             }
@@ -237,9 +238,10 @@ mod tests {
 
     #[test]
     fn no_path_leads_out() {
-        let (home, at) = workspace();
+        let (_home, at) = workspace();
         at.act("write", "here", Some("")).unwrap();
-        std::os::unix::fs::symlink(home.path(), at.folder.join("link")).unwrap();
+        #[cfg(unix)]
+        std::os::unix::fs::symlink("..", at.folder.join("link")).unwrap();
         let out = [
             "../x",
             "/etc/passwd",
@@ -247,11 +249,22 @@ mod tests {
             "",
             ".",
             "a//b",
-            "link/x",
             "a\\b",
             ".git/config",
         ];
-        for path in out {
+        #[cfg(unix)]
+        let further = ["link/x"];
+        #[cfg(windows)]
+        let further = [
+            "C:/x",
+            "C:x",
+            "a/C:",
+            "here:stream",
+            "NUL",
+            "nul.txt",
+            "here.",
+        ];
+        for path in out.into_iter().chain(further) {
             assert!(at.act("write", path, Some("x")).is_err(), "{path}");
             assert!(at.act("read", path, None).is_err(), "{path}");
         }

@@ -1,6 +1,6 @@
 //! An export that was changed by hand is read like the answers of a server: bounded, and with pins.
 
-use std::{fs, os::unix::fs::symlink};
+use std::fs;
 
 use registry::Pin;
 use serde_json::json;
@@ -80,14 +80,18 @@ async fn an_export_is_as_untrusted_as_a_server() {
     assert_eq!((counts.tools, counts.blocked), (1, 1));
     assert!(!own.join("read.json").exists());
 
-    // No link is followed.
-    fs::rename(&snapshot, home.path().join("away")).unwrap();
-    symlink(home.path().join("away"), &snapshot).unwrap();
-    assert_eq!(read().unwrap_err(), "snapshot.json: it is a link");
-    fs::create_dir_all(folder.join("other/a-b")).unwrap();
-    assert_eq!(read().unwrap_err(), "it is in several categories");
-    fs::remove_dir_all(folder.join("other")).unwrap();
-    fs::rename(folder.join("utility"), home.path().join("moved")).unwrap();
-    symlink(home.path().join("moved"), folder.join("utility")).unwrap();
-    assert!(read().unwrap_err().starts_with("it is not in "));
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::symlink;
+        // No link is followed.
+        fs::rename(&snapshot, home.path().join("away")).unwrap();
+        symlink(home.path().join("away"), &snapshot).unwrap();
+        assert_eq!(read().unwrap_err(), "snapshot.json: it is a link");
+        fs::create_dir_all(folder.join("other/a-b")).unwrap();
+        assert_eq!(read().unwrap_err(), "it is in several categories");
+        fs::remove_dir_all(folder.join("other")).unwrap();
+        fs::rename(folder.join("utility"), home.path().join("moved")).unwrap();
+        symlink(home.path().join("moved"), folder.join("utility")).unwrap();
+        assert!(read().unwrap_err().starts_with("it is not in "));
+    }
 }

@@ -22,7 +22,7 @@ use crate::{
 #[derive(Debug)]
 pub struct JobTree {
     child: Box<dyn ChildWrapper>,
-    job: Arc<Job>,
+    pub(super) job: Arc<Job>,
 }
 
 impl JobTree {

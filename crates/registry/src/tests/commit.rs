@@ -1,4 +1,5 @@
 use std::fs;
+#[cfg(unix)]
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
@@ -394,6 +395,7 @@ fn what_another_process_wrote_counts_more_than_what_a_full_disk_did_not_take() {
     assert_eq!(held(&registry), ["a/send_sms"]);
 }
 
+#[cfg(unix)]
 #[test]
 fn files_are_private_and_old_snapshots_are_swept() {
     let folder = tempdir().unwrap();

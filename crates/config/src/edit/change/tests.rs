@@ -1,7 +1,8 @@
+#[cfg(unix)]
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::{
     fs::{self, File},
     io::Write as _,
-    os::unix::fs::{PermissionsExt as _, symlink},
     path::{Path, PathBuf},
     thread,
 };
@@ -149,6 +150,7 @@ fn a_new_mistake_is_refused_and_an_old_one_stays() {
     assert_eq!(text, format!("{old}enabled = false\n"));
 }
 
+#[cfg(unix)]
 #[test]
 fn the_file_keeps_its_mode_and_its_link_and_a_new_one_is_private() {
     let folder = tempfile::tempdir().unwrap();

@@ -16,9 +16,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// before the thread could watch it.
 pub(super) fn end_with_parent(memory_bytes: u64) -> io::Result<u32> {
     let parent_pid = parent();
-    let watched = i32::try_from(parent_pid).map_err(io::Error::other)?;
+    let pid = i32::try_from(parent_pid).map_err(io::Error::other)?;
     let mut watcher = Watcher::new()?;
-    watcher.add_pid(watched, EventFilter::EVFILT_PROC, FilterFlag::NOTE_EXIT)?;
+    watcher.add_pid(pid, EventFilter::EVFILT_PROC, FilterFlag::NOTE_EXIT)?;
     // Fails if the parent has ended already.
     watcher.watch()?;
     let watching = move || loop {
