@@ -12,6 +12,7 @@ pub mod nats;
 pub mod page;
 pub mod processes;
 pub mod real;
+pub mod real_apps;
 pub mod real_clients;
 pub mod real_page;
 pub mod real_recipes;

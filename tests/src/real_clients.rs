@@ -142,6 +142,10 @@ impl RealClients {
         let mut node = self.node();
         node.arg(suite.script()).args(["server", "--url", url]);
         node.args(list).arg("--output-dir").arg(results);
+        if suite == Suite::Candidate {
+            // A scenario about tasks waits for several, each of which begins after some seconds.
+            node.args(["--timeout", "150000"]);
+        }
         let output = timeout(SUITE_DEADLINE, node.output()).await;
         let output = output
             .expect("the suite exits")

@@ -71,7 +71,7 @@ impl RealPage {
 }
 
 /// Installs Debian's Chromium if it is missing. Panics if that is not possible here.
-fn install_browser() {
+pub(crate) fn install_browser() {
     let is_there = || Path::new(BROWSER).exists();
     if is_there() {
         return;

@@ -53,11 +53,9 @@ export async function open(browser, address, options = {}) {
   return { page, context, told };
 }
 
-const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
-
 // Returns the findings of axe as lines.
 export async function findings(page) {
-  await page.evaluate(axe);
+  await page.evaluate(readFileSync(require.resolve("axe-core/axe.min.js"), "utf8"));
   const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
   return violations.flatMap((it) => it.nodes.map((node) => `${it.id} (${it.impact}): ${node.target.join(" ")} ${node.failureSummary?.replaceAll("\n", " ")}`));
 }

@@ -67,6 +67,12 @@ pub(crate) const ITEM_BYTES_MAX: usize = 256 * 1024;
 /// Bytes of each list of prompts, resources and templates.
 pub(crate) const ITEMS_BYTES_MAX: usize = 8 * 1024 * 1024;
 
+/// Apps that a survey reads; each is a page of a few hundred kilobytes, and a server has some.
+pub(crate) const APPS_MAX: usize = 50;
+
+/// Bytes of the domains and permissions of one app.
+pub(crate) const APP_NEEDS_BYTES_MAX: usize = 16 * 1024;
+
 /// The timeout of all lists except `tools/list`: the tools, which are known by then, wait for them.
 pub(crate) const OFFER_TIMEOUT: Duration = Duration::from_secs(20);
 

@@ -1,6 +1,7 @@
 //! Surveys: a server's whole `tools/list` and its other lists, page by page, with a limit on every
 //! element.
 
+mod apps;
 mod kept;
 mod offer;
 
@@ -32,7 +33,7 @@ use crate::{
 pub struct Survey {
     /// In the server's order, each name once.
     pub tools: Vec<Tool>,
-    /// The prompts, resources and templates that it offers besides tools.
+    /// Everything that it offers besides tools.
     pub offer: Offer,
     /// The reasons why elements were left out, up to a limit.
     pub dropped: Vec<String>,
@@ -56,6 +57,10 @@ pub(crate) async fn survey_leased(
         Ok(Ok(mut survey)) => {
             let (offer, dropped) = offer::read(&leased.link).await;
             survey.offer = offer;
+            let (apps, unread) =
+                apps::read(&leased.link, &survey.tools, &survey.offer.resources).await;
+            survey.offer.apps = apps;
+            survey.dropped.extend(unread);
             // This connection may be the one with a handshake.
             if let Some(newest) = server.eras.newest() {
                 survey.about.spoken = newest;

@@ -114,6 +114,11 @@ impl CallContext {
         }
     }
 
+    /// Returns true if the client shows apps.
+    pub(crate) fn shows_apps(&self) -> bool {
+        self.asks.as_ref().is_some_and(CallAsker::shows_apps)
+    }
+
     /// Remembers the links in a result of a server.
     pub(crate) fn note_uris(&self, server: &ServerName, result: &str) {
         if let Some(uris) = &self.uris {

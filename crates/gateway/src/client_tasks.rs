@@ -487,6 +487,7 @@ impl ClientTasks {
                 reads_on: context.policy.sees_ours(),
             },
             note: None,
+            app: None,
             record: None,
         };
         let reply = called.reply(&self.results).await;

@@ -1,8 +1,12 @@
 //! The response to `tools/list`: the same bytes for any set of servers.
 
+use std::sync::LazyLock;
+
 use excerpt::tokens::{count, estimate};
 use jsonrpc::Fields;
 use serde_json::value::RawValue;
+
+use crate::app_use::FRAME;
 
 /// The name of the tool that finds tools.
 pub const SEARCH: &str = "search_tools";
@@ -35,6 +39,14 @@ pub const TOOLS: &str = concat!(
     r#""annotations":{"readOnlyHint":false,"openWorldHint":true},"#,
     r#""_meta":{"anthropic/alwaysLoad":true}}]"#,
 );
+
+/// The same three for a client that shows apps: the last one is shown by our page.
+pub(crate) static TOOLS_WITH_APPS: LazyLock<String> = LazyLock::new(|| {
+    let open = TOOLS
+        .strip_suffix("}}]")
+        .expect("the list ends with a `_meta`");
+    format!(r#"{open},"ui":{{"resourceUri":"{FRAME}"}}}}}}]"#)
+});
 
 /// Tokens of the definitions; a test counts them.
 pub(crate) const OUR_TOKENS: usize = 220;
@@ -70,6 +82,16 @@ fn visible_part(json: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_page_is_all_that_clients_with_apps_get_besides() {
+        let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+        let mut with_apps = read(&super::TOOLS_WITH_APPS);
+        let meta = with_apps[2]["_meta"].as_object_mut().unwrap();
+        let ui = meta.remove("ui").unwrap();
+        assert_eq!(ui, serde_json::json!({"resourceUri": "ui://proxy/frame"}));
+        assert_eq!(with_apps, read(super::TOOLS));
+    }
+
     #[test]
     fn our_definitions_cost_what_is_written_down() {
         assert_eq!(super::count_ours(), super::OUR_TOKENS);

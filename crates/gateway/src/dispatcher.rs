@@ -14,6 +14,7 @@ use registry::Entry;
 use tracing::debug;
 
 use crate::{
+    apps::check_caller,
     arguments::check_arguments,
     authorize::{AuthorizationRequest, Authorizer},
     built_in::{BuiltInTools, RUN_SCRIPT, Tools, is_own},
@@ -111,6 +112,10 @@ impl Dispatcher {
     ) -> Result<CallOutcome, ToolError> {
         let (name, options) = (request.tool_name, request.options);
         let entry = &self.resolve(&name, &context, note).await?;
+        if options.app.is_some() {
+            note.set_app();
+        }
+        check_caller(entry, &options, &context)?;
         let settings = self.catalog.settings();
         let limit = settings.call_limit(entry, &options);
         let limit = limit.or_else(|| settings.usual_limit(entry));

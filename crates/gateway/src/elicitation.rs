@@ -10,6 +10,7 @@ pub(crate) mod server_tasks;
 mod session_questions;
 
 pub use self::asker::CallAsker;
+pub(crate) use self::capabilities::Capabilities;
 pub(crate) use self::{
     asker::ServerAsker,
     session_questions::{SessionQuestions, read_announced},

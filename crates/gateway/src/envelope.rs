@@ -56,6 +56,8 @@ pub(crate) struct Options {
     pub(crate) max_tokens: Option<u64>,
     pub(crate) raw: bool,
     pub(crate) dry_run: bool,
+    /// The server whose app makes the call.
+    pub(crate) app: Option<String>,
 }
 
 /// The longest timeout that a call may request, in milliseconds: an hour.
@@ -92,6 +94,10 @@ const OUR_PREFIXES: [&str; 6] = ["", "proxy/", "proxy.", "proxy:", "proxy__", "m
 /// members in our schema leaves no other place for it. No schema that a model's API accepts names an
 /// argument with a `/` (interface, section 6).
 const OPTION_PREFIX: &str = "proxy/";
+
+/// The option of a call that an app makes. Only the page that shows apps sets it, among the tool's
+/// arguments; no model is told of it.
+const APP: &str = "app";
 
 /// The signature of our own tool, for errors.
 pub(crate) const SIGNATURE: &str = "(tool_name: string, tool_input: {…})";
@@ -411,6 +417,12 @@ impl Options {
         for key in &ours {
             let option = &key[OPTION_PREFIX.len()..];
             let refused = |why: &str| unreadable(&format!("tool_input.{key}"), why);
+            if option == APP {
+                let value = input.shift_remove(key).unwrap_or_default();
+                let server = value.as_str().ok_or_else(|| refused("expected a server"))?;
+                self.app = Some(server.to_owned());
+                continue;
+            }
             if !OPTIONS.contains(&option) {
                 let known = OPTIONS.map(|option| format!("{OPTION_PREFIX}{option}"));
                 return Err(refused(&format!(

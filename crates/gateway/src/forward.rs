@@ -5,6 +5,7 @@
 //! it belongs to, and its response is returned byte for byte.
 
 mod announced;
+mod apps;
 mod completion;
 mod error;
 mod forwarder;
@@ -27,6 +28,7 @@ use jsonrpc::Json;
 
 pub use announced::announces_resources;
 pub(super) use announced::{Announced, ListState};
+pub(super) use apps::has_apps;
 pub(super) use error::ForwardError;
 pub(super) use forwarder::Forwarder;
 pub(super) use ledger::{Ledgers, UriLedger};
@@ -98,7 +100,10 @@ impl Forwarder {
             Method::GetPrompt => (self.get_prompt(&seen, params, context).await?, OF_OTHER),
             Method::ReadResource => {
                 let uri = request::text(params, "uri")?;
-                let read = self.read_resource(&generation, &uri, params, context).await;
+                let read = match apps::read_own(self, &generation, &uri, context).await {
+                    Some(own) => own,
+                    None => self.read_resource(&generation, &uri, params, context).await,
+                };
                 (read?, OF_READ)
             }
             Method::Complete => (

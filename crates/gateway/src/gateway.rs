@@ -105,6 +105,7 @@ impl Gateway {
         let forwarder = Arc::new(Forwarder::new(
             Arc::clone(&catalog),
             Arc::clone(&authorizer),
+            results.clone(),
         ));
         let run_script = Arc::new(RunScript {
             parts: Parts {

@@ -6,6 +6,8 @@
 
 #![warn(missing_docs)]
 
+mod app_use;
+mod apps;
 mod arguments;
 mod authorize;
 mod built_in;

@@ -97,6 +97,27 @@ impl ToolReply {
         self
     }
 
+    /// The same reply with a member in its `_meta`.
+    #[must_use]
+    pub(super) fn with_meta(mut self, key: &str, value: &Value) -> Self {
+        let Some(fields) = Fields::of(self.result.as_str()) else {
+            return self;
+        };
+        let meta = fields.get("_meta").and_then(|it| Fields::of(it.get()));
+        let others = meta.into_iter().flat_map(|it| it.0);
+        let others = others.filter(|(name, _)| name != key);
+        let others = others.map(|(name, value)| format!("{}:{value}", Value::from(name.as_ref())));
+        let own = format!("{}:{value}", Value::from(key));
+        let meta: Vec<String> = others.chain([own]).collect();
+        let rest = fields.0.iter().filter(|(name, _)| name != "_meta");
+        let rest = rest.map(|(name, value)| format!("{}:{value}", Value::from(name.as_ref())));
+        let members: Vec<String> = rest
+            .chain([format!(r#""_meta":{{{}}}"#, meta.join(","))])
+            .collect();
+        self.result = Json::of_built(format!("{{{}}}", members.join(",")));
+        self
+    }
+
     /// The same reply for a client of this revision: newer kinds of blocks become text.
     #[must_use]
     pub(super) fn for_revision(mut self, revision: &Revision) -> Self {

@@ -13,6 +13,7 @@ mod request;
 mod request_tasks;
 mod rounds;
 mod subscriptions;
+mod tool_list;
 
 use std::{
     sync::{
@@ -32,6 +33,7 @@ use refuse::refuse_unreadable;
 use request::{ClientRequest, Wants};
 use tokio::{io::AsyncRead, task::JoinHandle, time::timeout};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+use tool_list::list_with_apps;
 use tracing::debug;
 
 use crate::{
@@ -212,6 +214,13 @@ impl Session {
             (Some("notifications/cancelled"), None) if self.cancel(&message) => return Ok(()),
             (Some("initialize"), Some(_)) => {
                 self.is_open.store(true, Ordering::Release);
+            }
+            (Some("tools/list"), Some(_)) => {
+                let is_open = self.is_open.load(Ordering::Acquire);
+                if let Some(list) = list_with_apps(&self.calls, line, &message, is_open).await {
+                    let _ = out.answer(list).await;
+                    return Ok(());
+                }
             }
             // Before a session is open rmcp treats a notification as a protocol error.
             (Some(_), None) if !self.is_open.load(Ordering::Acquire) => return Ok(()),

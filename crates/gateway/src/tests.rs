@@ -1,5 +1,6 @@
 //! The gateway with in-memory servers, for tests that need no process.
 
+mod apps;
 mod exported;
 mod forward;
 mod instructions;

@@ -188,6 +188,7 @@ fn check_routing(
     let key = match method {
         "tools/call" | "prompts/get" => Some("name"),
         "resources/read" => Some("uri"),
+        "tasks/get" | "tasks/update" | "tasks/cancel" => Some("taskId"),
         _ => None,
     };
     let name = key.and_then(|key| params?.get(key));
@@ -281,6 +282,15 @@ mod tests {
         check(
             &[version, method_of_read, ("mcp-name", "a:b")],
             &read,
+            Ok(true),
+        );
+        let look = format!(r#"{{"id":1,"method":"tasks/get","params":{{"taskId":"t",{META}}}}}"#);
+        let method_of_look = ("mcp-method", "tasks/get");
+        let other = ("mcp-name", "u");
+        check(&[version, method_of_look, other], &look, Err("\"u\""));
+        check(
+            &[version, method_of_look, ("mcp-name", "t")],
+            &look,
             Ok(true),
         );
         let coded = ("mcp-name", "=?base64?YSBi?=");

@@ -14,6 +14,12 @@ pub const SKILLS_EXTENSION: &str = "io.modelcontextprotocol/skills";
 /// The extension by which a server answers a call with a task (SEP-2663).
 pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
+/// The extension by which a client shows apps, the pages of servers (SEP-1865).
+pub const APPS_EXTENSION: &str = "io.modelcontextprotocol/ui";
+
+/// The type of an app's page, which such a client supports.
+pub const APP_TYPE: &str = "text/html;profile=mcp-app";
+
 /// The error code for an HTTP request whose headers do not match its body.
 pub const HEADER_MISMATCH: i32 = -32_020;
 

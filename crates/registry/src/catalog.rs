@@ -77,7 +77,7 @@ impl OfferNote {
 
     pub(crate) fn of(offer: &Offer) -> Self {
         let resources = offer.resources.iter().chain(&offer.templates);
-        let resources = resources.chain(&offer.skills);
+        let resources = resources.chain(&offer.skills).chain(&offer.apps);
         Self {
             capabilities: offer.capabilities.clone(),
             prompts: ListNote::of(offer.prompts.iter()),
@@ -140,6 +140,7 @@ impl CatalogServer {
         let known = record.unwrap_or(&nothing);
         let is_visible = |name: &&String| {
             !server_rules.hides(name)
+                && !known.for_apps.contains(*name)
                 && filter.refuses(&[name]).is_none()
                 && known.holds(name, pins, server_rules.pin).is_none()
         };
@@ -175,6 +176,9 @@ pub(crate) struct Record {
     pub(crate) tools: Vec<String>,
     /// The tools whose definition a survey found changed and that were not read since.
     pub(crate) changed: Vec<String>,
+    /// The tools that are for apps alone.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) for_apps: BTreeSet<String>,
     /// The times of those surveys in Unix seconds; a tool without an entry has the time of the last
     /// survey.
     #[serde(default)]
@@ -222,6 +226,8 @@ impl Record {
             .iter()
             .map(|tool| (tool.name().to_owned(), tool.digest().to_string()));
         self.digests = Some(digests.collect());
+        let for_apps = tools.iter().filter(|tool| !tool.is_for_models());
+        self.for_apps = for_apps.map(|tool| tool.name().to_owned()).collect();
     }
 
     /// Reads the snapshot; returns `None` if the file is missing or damaged.

@@ -226,7 +226,7 @@ impl LoadedTools {
                 changed: record.change_of(tool.name()),
                 accepted: pins.accepted_claims(tool.name(), server_rules.pin),
             };
-            let place = if context.overlay.hidden {
+            let place = if context.overlay.hidden || !tool.is_for_models() {
                 &mut self.hidden
             } else {
                 &mut self.visible
@@ -320,6 +320,7 @@ impl KnownServer {
             (ItemKind::Resource, &mut offer.resources),
             (ItemKind::Template, &mut offer.templates),
             (ItemKind::Skill, &mut offer.skills),
+            (ItemKind::App, &mut offer.apps),
         ] {
             list.retain(|item| {
                 !is_held(

@@ -49,10 +49,12 @@ pub enum Subject {
     Template(String),
     /// The skill whose `SKILL.md` has this URI.
     Skill(String),
+    /// The app of this URI: the domains and permissions that it needs.
+    App(String),
 }
 
 /// Formats a subject as `instructions`, `tool NAME`, `prompt NAME`, `resource URI`, `template
-/// URI` or `skill URI`. All subjects of a server have different texts.
+/// URI`, `skill URI` or `app URI`. All subjects of a server have different texts.
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -62,6 +64,7 @@ impl fmt::Display for Subject {
             Self::Resource(uri) => write!(f, "resource {uri}"),
             Self::Template(uri) => write!(f, "template {uri}"),
             Self::Skill(uri) => write!(f, "skill {uri}"),
+            Self::App(uri) => write!(f, "app {uri}"),
         }
     }
 }
@@ -73,6 +76,7 @@ impl Subject {
             ItemKind::Resource => Self::Resource(id.to_owned()),
             ItemKind::Template => Self::Template(id.to_owned()),
             ItemKind::Skill => Self::Skill(id.to_owned()),
+            ItemKind::App => Self::App(id.to_owned()),
         }
     }
 }

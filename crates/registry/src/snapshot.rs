@@ -235,6 +235,7 @@ impl SnapshotContent {
             resources: items(ItemKind::Resource, &file.resources),
             templates: items(ItemKind::Template, &file.templates),
             skills: items(ItemKind::Skill, &file.skills),
+            apps: items(ItemKind::App, &file.apps),
         };
         Ok(Self {
             head: file.head,
@@ -274,6 +275,8 @@ struct SnapshotFile<'a> {
     templates: Vec<&'a RawValue>,
     #[serde(borrow, default)]
     skills: Vec<&'a RawValue>,
+    #[serde(borrow, default)]
+    apps: Vec<&'a RawValue>,
 }
 
 /// The name that a snapshot file has for another server.

@@ -203,6 +203,7 @@ fn digest_of(subject: &str, text: &str) -> Option<String> {
         "prompt" => item(ItemKind::Prompt),
         "template" => item(ItemKind::Template),
         "skill" => item(ItemKind::Skill),
+        "app" => item(ItemKind::App),
         _ => None,
     }
 }

@@ -20,6 +20,7 @@ use std::{
 
 use bytes::Bytes;
 use folder::Folder;
+use jsonrpc::Json;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     sync::{Semaphore, SemaphorePermit, watch},
@@ -149,6 +150,25 @@ impl ResultStore {
             },
             _ => Ok(handle),
         }
+    }
+
+    /// Keeps a result as it is, for a reader that needs all of it.
+    pub async fn keep_whole(
+        &self,
+        result: &Json,
+        owner: Option<ClientId>,
+        tool: String,
+    ) -> Result<Handle, String> {
+        let draft = Draft {
+            owner,
+            tool,
+            max_tokens: 0,
+            texts: Vec::new(),
+            frame: vec![result.as_str().to_owned()],
+            parts: Vec::new(),
+            items: 0,
+        };
+        self.keep(draft).await
     }
 
     /// Writes when there is a place for one more writer.

@@ -34,6 +34,8 @@ pub struct CallRecord {
     pub run: Option<String>,
     /// The call of the script that makes this one.
     pub parent: Option<String>,
+    /// True if an app of the server made the call.
+    pub by_app: bool,
     /// The server.
     pub server: String,
     /// `tool`, `prompt` or `resource`.

@@ -5,6 +5,7 @@
 //! This crate is pure: it does no I/O, and uses no clock and no protocol types. It reads the JSON of a
 //! server and never rewrites it.
 
+mod app;
 mod argument_note;
 mod argument_settings;
 mod check;

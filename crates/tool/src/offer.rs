@@ -1,4 +1,4 @@
-//! The prompts, resources, resource templates and skills that a server offers besides tools.
+//! The prompts, resources, resource templates, skills and apps that a server offers besides tools.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,6 +27,8 @@ pub struct Offer {
     pub templates: Vec<OfferItem>,
     /// In the server's order, each URI once.
     pub skills: Vec<OfferItem>,
+    /// In the order of the tools that name them, each URI once.
+    pub apps: Vec<OfferItem>,
 }
 
 /// A capability of a server besides `tools`.
@@ -56,17 +58,26 @@ pub enum ItemKind {
     Template,
     /// Of `skills/list`.
     Skill,
+    /// The page that shows the results of a tool, with the domains and permissions that it needs. No
+    /// list has them: a survey reads each page that a tool names.
+    App,
 }
 
 impl ItemKind {
     /// Every kind.
-    pub const ALL: [Self; 4] = [Self::Prompt, Self::Resource, Self::Template, Self::Skill];
+    pub const ALL: [Self; 5] = [
+        Self::Prompt,
+        Self::Resource,
+        Self::Template,
+        Self::Skill,
+        Self::App,
+    ];
 
     /// Returns the member that identifies an element of its list.
     pub fn id_key(self) -> &'static str {
         match self {
             Self::Prompt => "name",
-            Self::Resource | Self::Skill => "uri",
+            Self::Resource | Self::Skill | Self::App => "uri",
             Self::Template => "uriTemplate",
         }
     }
@@ -78,6 +89,7 @@ impl ItemKind {
             Self::Resource => "resources",
             Self::Template => "resourceTemplates",
             Self::Skill => "skills",
+            Self::App => "apps",
         }
     }
 }
@@ -122,7 +134,7 @@ impl OfferItem {
             format!("`{id}`: its definition has the member `{member}` twice")
         })?;
         let digest = match kind {
-            ItemKind::Prompt | ItemKind::Skill => whole,
+            ItemKind::Prompt | ItemKind::Skill | ItemKind::App => whole,
             ItemKind::Resource | ItemKind::Template => digest_of_texts(json),
         };
         Ok(Self {
@@ -182,6 +194,7 @@ impl Offer {
             ItemKind::Resource => &self.resources,
             ItemKind::Template => &self.templates,
             ItemKind::Skill => &self.skills,
+            ItemKind::App => &self.apps,
         }
     }
 

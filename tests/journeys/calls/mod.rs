@@ -1,5 +1,6 @@
 //! The three tools: calls, arguments, names, eras.
 
+mod apps;
 mod asked_crowd;
 mod call_many;
 mod commands;

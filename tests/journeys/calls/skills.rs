@@ -76,6 +76,7 @@ async fn two_servers_may_have_a_skill_of_one_name() {
         for file in entry["resources"].as_array().unwrap() {
             let asked = json!({ "uri": file["uri"] });
             let read = client.request("resources/read", asked).await.into_result();
+            assert_eq!(read["contents"][0]["uri"], file["uri"]);
             let text = read["contents"][0]["text"].as_str().unwrap();
             let digest = format!("sha256:{}", tool::Digest::of_bytes(text.as_bytes()));
             assert_eq!(

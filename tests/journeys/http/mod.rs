@@ -9,4 +9,5 @@ mod programs;
 mod restart;
 mod resumed;
 mod strangers;
+mod tasks;
 mod transport;

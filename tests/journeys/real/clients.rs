@@ -33,10 +33,18 @@ async fn ready() -> (RealClients, House, Site) {
 }
 
 /// Returns the server for a client's configuration: a command over stdio, an address over HTTP.
-fn servers(house: &House, site: &Site) -> [Vec<String>; 2] {
+pub(super) fn servers(house: &House, site: &Site) -> [Vec<String>; 2] {
+    let program = programs().proxy.display().to_string();
+    let program = vec![program, "serve".to_owned()];
+    let command = [vec!["env".to_owned()], variables(house), program];
+    [command.concat(), vec![site.url().to_owned()]]
+}
+
+/// Returns the variables of the house. SDKs pass few variables to a server, so its command sets the
+/// folders of its state.
+pub(super) fn variables(house: &House) -> Vec<String> {
     let path = |path: PathBuf| path.display().to_string();
-    // SDKs pass few variables to a server, so the command sets the folders of its state.
-    let variables = [
+    vec![
         format!("PROXY_CONFIG={}", path(house.config())),
         format!("XDG_STATE_HOME={}", path(house.path("xdg-state"))),
         format!("XDG_CONFIG_HOME={}", path(house.path("xdg-config"))),
@@ -48,10 +56,7 @@ fn servers(house: &House, site: &Site) -> [Vec<String>; 2] {
             path(house.path("")).trim_end_matches('/')
         ),
         "PROXY_SEARCH__SEMANTIC=off".to_owned(),
-    ];
-    let program = [path(programs().proxy), "serve".to_owned()];
-    let command = [vec!["env".to_owned()], variables.to_vec(), program.to_vec()];
-    [command.concat(), vec![site.url().to_owned()]]
+    ]
 }
 
 /// Closes and returns the gate of the next scene.

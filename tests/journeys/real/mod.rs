@@ -1,5 +1,6 @@
 //! Third-party servers, clients and lists of tools.
 
+mod apps;
 mod authorization;
 mod callers;
 mod catalogue;
@@ -14,5 +15,6 @@ mod passing;
 mod recipes;
 mod servers;
 mod servers_alone;
+mod skills;
 mod tokens;
 mod transcripts;

@@ -21,8 +21,10 @@ pub(super) async fn read(link: &Link) -> (Offer, Vec<String>) {
     let mut lists = ItemKind::ALL.map(ListReading::new);
     let reading = async {
         for list in &mut lists {
-            if capabilities.contains(&capability(list.kind)) {
-                list.read(link).await;
+            if let Some((capability, method)) = source(list.kind)
+                && capabilities.contains(&capability)
+            {
+                list.read(link, method).await;
             }
         }
     };
@@ -53,7 +55,7 @@ pub(super) fn read_kept(text: &str, capabilities: BTreeSet<Capability>) -> (Offe
 }
 
 fn gather(
-    lists: &mut [ListReading; 4],
+    lists: &mut [ListReading; 5],
     capabilities: BTreeSet<Capability>,
     dropped: &mut Vec<String>,
 ) -> Offer {
@@ -61,30 +63,25 @@ fn gather(
         dropped.append(&mut list.dropped);
         std::mem::take(&mut list.items)
     };
-    let [prompts, resources, templates, skills] = lists;
+    let [prompts, resources, templates, skills, apps] = lists;
     Offer {
         capabilities,
         prompts: take(prompts),
         resources: take(resources),
         templates: take(templates),
         skills: take(skills),
+        apps: take(apps),
     }
 }
 
-fn capability(kind: ItemKind) -> Capability {
+/// The capability with which a server announces a list, and the method that reads it; apps are in none.
+fn source(kind: ItemKind) -> Option<(Capability, &'static str)> {
     match kind {
-        ItemKind::Prompt => Capability::Prompts,
-        ItemKind::Resource | ItemKind::Template => Capability::Resources,
-        ItemKind::Skill => Capability::Skills,
-    }
-}
-
-fn method(kind: ItemKind) -> &'static str {
-    match kind {
-        ItemKind::Prompt => "prompts/list",
-        ItemKind::Resource => "resources/list",
-        ItemKind::Template => "resources/templates/list",
-        ItemKind::Skill => "skills/list",
+        ItemKind::Prompt => Some((Capability::Prompts, "prompts/list")),
+        ItemKind::Resource => Some((Capability::Resources, "resources/list")),
+        ItemKind::Template => Some((Capability::Resources, "resources/templates/list")),
+        ItemKind::Skill => Some((Capability::Skills, "skills/list")),
+        ItemKind::App => None,
     }
 }
 
@@ -109,17 +106,17 @@ impl ListReading {
         }
     }
 
-    async fn read(&mut self, link: &Link) {
-        if let Err(why) = self.read_pages(link).await {
-            self.dropped.push(format!("`{}`: {why}", method(self.kind)));
+    async fn read(&mut self, link: &Link, method: &'static str) {
+        if let Err(why) = self.read_pages(link, method).await {
+            self.dropped.push(format!("`{method}`: {why}"));
         }
     }
 
-    async fn read_pages(&mut self, link: &Link) -> Result<(), String> {
+    async fn read_pages(&mut self, link: &Link, method: &'static str) -> Result<(), String> {
         let mut cursors: Vec<String> = Vec::new();
         for _ in 0..PAGES_MAX {
             let cursor = cursors.last().map(String::as_str);
-            let page = link.list(method(self.kind), cursor).await;
+            let page = link.list(method, cursor).await;
             let page = match page {
                 // Some servers announce resources and have no templates.
                 Err(RequestError::Protocol(_)) if self.kind == ItemKind::Template => return Ok(()),

@@ -3,7 +3,9 @@
 use std::{collections::BTreeSet, fmt, future::ready, sync::atomic::Ordering};
 
 use jsonrpc::Closed;
-use jsonrpc::mcp::{HEADER_MISMATCH, Revision, TASKS_EXTENSION, Transport, meta};
+use jsonrpc::mcp::{
+    APP_TYPE, APPS_EXTENSION, HEADER_MISMATCH, Revision, TASKS_EXTENSION, Transport, meta,
+};
 use rmcp::{
     ClientHandler, ErrorData, Peer, RoleClient,
     model::{
@@ -231,7 +233,7 @@ pub(crate) struct Ourselves {
 /// Returns all capabilities that can be passed on to a client.
 fn capabilities() -> Value {
     json!({"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}, "context": {}},
-        "extensions": {TASKS_EXTENSION: {}}})
+        "extensions": {TASKS_EXTENSION: {}, APPS_EXTENSION: {"mimeTypes": [APP_TYPE]}}})
 }
 
 fn typed_capabilities(roots: &Roots) -> ClientCapabilities {
@@ -340,7 +342,13 @@ impl OwnMeta {
 pub(super) fn mirrored_capabilities(request: &Request) -> String {
     let asks = request.asks.as_ref();
     let said = asks.map_or_else(
-        || "{}".to_owned(),
+        || match request.method {
+            // A survey asks for the tools that clients with apps get.
+            "tools/list" | "resources/read" => {
+                json!({"extensions": {APPS_EXTENSION: {"mimeTypes": [APP_TYPE]}}}).to_string()
+            }
+            _ => "{}".to_owned(),
+        },
         |asks| asks.capabilities().as_str().to_owned(),
     );
     let takes_tasks = request.method == "tools/call" || request.method.starts_with("tasks/");

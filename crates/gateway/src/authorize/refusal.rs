@@ -46,6 +46,8 @@ pub enum RefusalReason {
         /// The command for a person to type.
         review: String,
     },
+    /// The tool is for callers of another kind.
+    Caller,
 }
 
 impl fmt::Display for CallRefusal {
@@ -92,6 +94,11 @@ impl fmt::Display for CallRefusal {
                 f,
                 "{called} needs a person's permission by {by}{reason}, and the person did not \
                  give it. Ask them what to do instead"
+            ),
+            RefusalReason::Caller => write!(
+                f,
+                "{called} is only for {by}{reason}: its server or the caller's kind decides that, \
+                 and no rule changes it. Use another tool"
             ),
             RefusalReason::Held { review } => write!(
                 f,

@@ -126,12 +126,14 @@ impl CallMany {
                     origin,
                     note,
                     record,
+                    app: _,
                 } => {
                     let called = CallOutcome::Server {
                         result,
                         budget: budget.share(share),
                         origin,
                         note,
+                        app: None,
                         record,
                     };
                     return (name, called.reply(&self.results).await);

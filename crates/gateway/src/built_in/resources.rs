@@ -181,6 +181,7 @@ async fn fit(
         budget: Budget::new(max_tokens),
         origin: context.origin(entry.at.to_string()),
         note: None,
+        app: None,
         record: None,
     };
     called.reply(results).await

@@ -3,7 +3,11 @@
 use jsonrpc::Json;
 use results::{Budget, Origin, ResultStore, fit};
 
-use crate::{dispatcher::record::CallNote, reply::ToolReply};
+use crate::{
+    app_use::{AppUse, name_whole},
+    dispatcher::record::CallNote,
+    reply::ToolReply,
+};
 
 /// The outcome of a call, before it is cut to size.
 pub(crate) enum CallOutcome {
@@ -13,6 +17,8 @@ pub(crate) enum CallOutcome {
         origin: Origin,
         /// A line of ours after the result.
         note: Option<String>,
+        /// The part of an app in the call.
+        app: Option<AppUse>,
         /// The record of the call; it is written when the result is sent.
         record: Option<Box<CallNote>>,
     },
@@ -28,11 +34,25 @@ impl CallOutcome {
                 budget,
                 origin,
                 note,
+                app,
                 record,
             } => {
                 let tool = origin.tool.clone();
-                let fitted = fit(result, budget, origin, store).await;
-                let reply = ToolReply::from(fitted).with_note(note.as_deref());
+                let reply = match app {
+                    Some(AppUse::Calls) => {
+                        let is_error = results::is_error(result.as_str());
+                        ToolReply::of_server(result, is_error)
+                    }
+                    app => {
+                        let whole = app.map(|_| (result.clone(), origin.clone()));
+                        let fitted = fit(result, budget, origin, store).await;
+                        let reply = ToolReply::from(fitted).with_note(note.as_deref());
+                        match whole {
+                            Some((whole, origin)) => name_whole(reply, whole, origin, store).await,
+                            None => reply,
+                        }
+                    }
+                };
                 if let Some(mut record) = record {
                     record.set_sent(&reply);
                 }

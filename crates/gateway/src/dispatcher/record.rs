@@ -104,6 +104,11 @@ impl CallNote {
         self.record.run = call.map(RunningCall::run);
     }
 
+    /// Notes that an app made the call.
+    pub(crate) fn set_app(&mut self) {
+        self.record.by_app = true;
+    }
+
     pub(crate) fn set_decision(&mut self, decision: &Decision) {
         self.record.decision = decision.verdict.as_str();
         self.record.rule = decision.rule();

@@ -12,6 +12,7 @@ use tool::ServerName;
 
 use super::Dispatcher;
 use crate::{
+    apps::find_app_use,
     built_in::{OwnCall, is_own},
     call_context::CallContext,
     dispatcher::outcome::CallOutcome,
@@ -75,7 +76,11 @@ impl Dispatcher {
         let remarks = remarks.map(|it| format!("[proxy: {it}]"));
         let notes: Vec<String> = untaken.into_iter().chain(remarks).collect();
         let note = (!notes.is_empty()).then(|| notes.join("\n"));
-        let searches = context.searches.as_deref();
+        // A search teaches nothing about a call of an app.
+        let searches = context
+            .searches
+            .as_deref()
+            .filter(|_| options.app.is_none());
         let result = answer.map_err(|error| {
             self.catalog.learn(searches, entry, || false);
             let policy = &context.policy;
@@ -91,6 +96,7 @@ impl Dispatcher {
             },
             origin: context.origin(entry.at.to_string()),
             note,
+            app: find_app_use(entry, options, &context),
             record: None,
         };
         self.catalog.learn(searches, entry, || !called.is_error());

@@ -87,6 +87,11 @@ impl CallAsker {
         self.capabilities.has_part("elicitation", "url")
     }
 
+    /// Returns true if the client shows apps.
+    pub(crate) fn shows_apps(&self) -> bool {
+        self.capabilities.shows_apps()
+    }
+
     /// The client of the calls that a script makes.
     pub(crate) fn stopping(mut self, clock: &Arc<Clock>) -> Self {
         self.clocks.push(Arc::clone(clock));

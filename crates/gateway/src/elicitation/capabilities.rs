@@ -1,11 +1,12 @@
 //! The capabilities that a client announced for questions of servers.
 
 use fleet::{QuestionKind, ServerQuestion};
+use jsonrpc::mcp::{APP_TYPE, APPS_EXTENSION};
 use jsonrpc::{Fields, Json, text_of};
 use serde_json::{Value, json};
 
 /// The known capabilities, each with a letter, its name, and the part of it.
-const KNOWN: [(char, &str, Option<&str>); 8] = [
+const KNOWN: [(char, &str, Option<&str>); 9] = [
     ('e', "elicitation", None),
     ('f', "elicitation", Some("form")),
     ('u', "elicitation", Some("url")),
@@ -14,6 +15,7 @@ const KNOWN: [(char, &str, Option<&str>); 8] = [
     ('c', "sampling", Some("context")),
     ('r', "roots", None),
     ('l', "roots", Some("listChanged")),
+    ('a', "extensions", Some(APPS_EXTENSION)),
 ];
 
 /// The capabilities of a client, as it announced them.
@@ -53,8 +55,11 @@ impl Capabilities {
             }
             let capability = announced.entry(capability).or_insert_with(|| json!({}));
             if let Some(part) = part {
-                let is_flag = part == "listChanged";
-                capability[part] = if is_flag { json!(true) } else { json!({}) };
+                capability[part] = match part {
+                    "listChanged" => json!(true),
+                    APPS_EXTENSION => json!({"mimeTypes": [APP_TYPE]}),
+                    _ => json!({}),
+                };
             }
         }
         Self(Json::of_built(Value::from(announced).to_string()))
@@ -95,6 +100,15 @@ impl Capabilities {
         fields.filled(capability).is_none().then_some(capability)
     }
 
+    /// Returns true if the client shows apps.
+    pub(crate) fn shows_apps(&self) -> bool {
+        let extensions = Fields::of(self.0.as_str()).and_then(|it| it.get("extensions"));
+        let apps = extensions.and_then(|it| Fields::of(it.get())?.filled(APPS_EXTENSION));
+        let types = apps.and_then(|it| Fields::of(it.get())?.get("mimeTypes"));
+        let types: Option<Vec<String>> = types.and_then(|it| serde_json::from_str(it.get()).ok());
+        types.is_some_and(|all| all.iter().any(|it| it == APP_TYPE))
+    }
+
     pub(super) fn has_part(&self, capability: &str, part: &str) -> bool {
         let whole = Fields::of(self.0.as_str()).and_then(|it| it.get(capability));
         let parts = whole.and_then(|it| Fields::of(it.get()));
@@ -124,14 +138,17 @@ mod tests {
     #[test]
     fn what_is_asked_for_by_name_is_kept_in_letters() {
         let announced = r#"{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{},"odd":1},
-            "roots":{"listChanged":true},"experimental":{"x":1}}"#;
+            "roots":{"listChanged":true},"experimental":{"x":1},
+            "extensions":{"io.modelcontextprotocol/ui":{"mimeTypes":["text/html;profile=mcp-app"]},"x/y":{}}}"#;
         let announced = jsonrpc::json(announced.to_owned()).expect("the case is JSON");
         let letters = Capabilities::read(announced).letters();
-        assert_eq!(letters, "efustrl");
+        assert_eq!(letters, "efustrla");
         let back = Capabilities::of_letters(&format!("{letters}?"));
+        assert!(back.shows_apps());
         let back: Value = serde_json::from_str(back.announced().as_str()).expect("JSON");
         let expected = json!({"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}},
-            "roots": {"listChanged": true}});
+            "roots": {"listChanged": true},
+            "extensions": {"io.modelcontextprotocol/ui": {"mimeTypes": ["text/html;profile=mcp-app"]}}});
         assert_eq!(back, expected);
         assert_eq!(Capabilities::default().letters(), "");
     }

@@ -93,6 +93,11 @@ impl SessionQuestions {
         )
     }
 
+    /// Returns true if the client announced in `initialize` that it shows apps.
+    pub(crate) fn shows_apps(&self) -> bool {
+        self.capabilities.lock().shows_apps()
+    }
+
     /// Reads the capabilities that the client announces in `initialize`.
     pub(crate) fn know_client(&self, message: &Message<'_>) {
         if message.method.as_deref() != Some("initialize") {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use fleet::{Asks, Request};
 use jsonrpc::Json;
 use registry::{Generation, KnownServer};
+use results::ResultStore;
 
 use super::error::ForwardError;
 use crate::{
@@ -18,13 +19,19 @@ use crate::{
 pub(crate) struct Forwarder {
     pub(crate) catalog: Arc<Catalog>,
     pub(super) authorizer: Arc<Authorizer>,
+    pub(super) results: ResultStore,
 }
 
 impl Forwarder {
-    pub(crate) fn new(catalog: Arc<Catalog>, authorizer: Arc<Authorizer>) -> Self {
+    pub(crate) fn new(
+        catalog: Arc<Catalog>,
+        authorizer: Arc<Authorizer>,
+        results: ResultStore,
+    ) -> Self {
         Self {
             catalog,
             authorizer,
+            results,
         }
     }
 

@@ -86,7 +86,7 @@ fn words(query: &str) -> BTreeSet<String> {
 fn line(kind: ItemKind, server: &KnownServer, item: &OfferItem, seen: &[&KnownServer]) -> String {
     let (label, name) = match kind {
         ItemKind::Prompt => ("prompt", listed_name(&server.name, item.id())),
-        ItemKind::Resource => ("resource", uri(kind, server, item, seen)),
+        ItemKind::Resource | ItemKind::App => ("resource", uri(kind, server, item, seen)),
         ItemKind::Template => ("resource template", uri(kind, server, item, seen)),
         ItemKind::Skill => return super::skills::line(server, item),
     };

@@ -51,7 +51,9 @@ fn state(kind: ItemKind, seen: &[&KnownServer]) -> String {
         let note = server.offer_note.as_ref()?;
         let list = match kind {
             ItemKind::Prompt => &note.prompts,
-            ItemKind::Resource | ItemKind::Template | ItemKind::Skill => &note.resources,
+            ItemKind::Resource | ItemKind::Template | ItemKind::Skill | ItemKind::App => {
+                &note.resources
+            }
         };
         Some(format!("{}:{}", server.name, list.digest))
     });

@@ -72,7 +72,23 @@ impl Forwarder {
         params: &Params,
         context: &CallContext,
     ) -> Result<Json, ForwardError> {
-        let Owner { server, uri } = find_owner(generation, uri, context)?;
+        let owner = find_owner(generation, uri, context)?;
+        let is_explicit = owner.uri != uri;
+        let (server, own) = (owner.server, owner.uri.clone());
+        let read = self.read_of(owner, params, context).await?;
+        if is_explicit && server.offer.skills.iter().any(|it| it.is_skill_file(&own)) {
+            return Ok(skills::with_server_in_contents(&server.name, read));
+        }
+        Ok(read)
+    }
+
+    /// Sends `resources/read` to this server.
+    pub(super) async fn read_of(
+        &self,
+        Owner { server, uri }: Owner<'_>,
+        params: &Params,
+        context: &CallContext,
+    ) -> Result<Json, ForwardError> {
         let asked = AuthorizationRequest::resource(server, &uri);
         let mut note = self.authorizer.begin_note("resource", context);
         self.authorizer

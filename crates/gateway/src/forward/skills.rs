@@ -48,14 +48,31 @@ pub(super) fn list(
     page::write(ItemKind::Skill, seen, params, seen.iter().flat_map(each))
 }
 
+/// An element whose URI names its server.
+fn explicit(server: &ServerName, item: &str) -> String {
+    let uri = Fields::of(item).and_then(|it| it.get("uri").and_then(text_of)?.into_owned().into());
+    let uri: String = uri.unwrap_or_default();
+    page::with_text(item, "uri", &server_uri::write(server, &uri))
+}
+
+/// A read file whose URI names its server, as the entry of its skill does: a host looks for the URI
+/// that it asked for.
+pub(super) fn with_server_in_contents(server: &ServerName, result: Json) -> Json {
+    let contents = Fields::of(result.as_str()).and_then(|it| it.get("contents"));
+    let contents: Option<Vec<&RawValue>> =
+        contents.and_then(|it| serde_json::from_str(it.get()).ok());
+    let Some(contents) = contents else {
+        return result;
+    };
+    let contents = contents.iter().map(|it| explicit(server, it.get()));
+    let contents: Vec<String> = contents.collect();
+    let contents = format!("[{}]", contents.join(","));
+    Json::of_built(page::with_member(result.as_str(), "contents", &contents))
+}
+
 /// An entry whose URIs name its server; everything else stays as its server wrote it.
 fn with_server(server: &ServerName, entry: &str) -> String {
-    let explicit = |item: &str| {
-        let uri =
-            Fields::of(item).and_then(|it| it.get("uri").and_then(text_of)?.into_owned().into());
-        let uri: String = uri.unwrap_or_default();
-        page::with_text(item, "uri", &server_uri::write(server, &uri))
-    };
+    let explicit = |item: &str| explicit(server, item);
     let entry = explicit(entry);
     let files = Fields::of(&entry).and_then(|it| it.get("resources").map(RawValue::get));
     let files: Option<Vec<&RawValue>> = files.and_then(|it| serde_json::from_str(it).ok());

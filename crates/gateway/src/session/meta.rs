@@ -84,7 +84,7 @@ pub(super) fn read_client_info(message: &Message<'_>) -> Option<ClientInfo> {
 pub struct Announcement {
     /// The name in its session.
     pub name: Option<String>,
-    /// A letter for each announced capability: at most eight.
+    /// A letter for each announced capability: at most nine.
     pub capabilities: String,
 }
 

@@ -246,6 +246,7 @@ fn add_item(offer: &mut Offer, kind: ItemKind, item: &Value) {
         ItemKind::Resource => (&mut offer.resources, Capability::Resources),
         ItemKind::Template => (&mut offer.templates, Capability::Resources),
         ItemKind::Skill => (&mut offer.skills, Capability::Skills),
+        ItemKind::App => (&mut offer.apps, Capability::Resources),
     };
     list.push(item);
     offer.capabilities.insert(capability);

@@ -106,6 +106,9 @@ pub(super) fn body(
             add(key, text(name));
         }
     }
+    if call.by_app {
+        add("app", true.into());
+    }
     add("server", text(&call.server));
     let name = if call.name.contains("://") {
         // An address may hold a password.

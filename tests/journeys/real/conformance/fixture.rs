@@ -263,3 +263,52 @@ fn template() -> FakeItem {
         "text": "{\"id\": \"$id\", \"data\": \"Data of $id.\"}" });
     FakeItem::defined(definition, Step::Filled(json!({ "contents": [content] })))
 }
+
+/// The time that a tool takes after which its call is a task of its client, in milliseconds.
+const TASK_MS: u64 = 5_500;
+
+/// Creates a server with the skills and the long tools that the scenarios of extensions test.
+pub(super) fn extensions(era: Era) -> Fake {
+    let main = "---\nname: invoices\ndescription: Write invoices.\n---\n# Steps\n";
+    let files = [("SKILL.md", main), ("references/FORMS.md", "Form 7.")];
+    let long = |step: Step| [Step::WaitMs(TASK_MS), step];
+    let hello = json!({ "content": [text("Hello, $name!")] });
+    let failure = json!({ "code": -32603, "message": "As intended." });
+    let name = json!({ "name": { "type": "string" } });
+    let asks = |keys: &[&str]| {
+        let question = |key: &&str| ((*key).to_owned(), form("Who is it?", &name));
+        let round: serde_json::Map<_, _> = keys.iter().map(question).collect();
+        let result = json!({ "content": [text("Alice")] });
+        Step::Inquire {
+            rounds: vec![round.into()],
+            result,
+        }
+    };
+    let form = form("Who is it?", &name);
+    let asks_first = [
+        Step::Ask {
+            method: "elicitation/create".to_owned(),
+            params: form["params"].clone(),
+        },
+        Step::WaitMs(TASK_MS),
+        Step::text("Alice"),
+    ];
+    fake(SERVER)
+        .era(era)
+        .skill("invoices", &files)
+        .script(|script| {
+            let listed = &mut script.resources[0].definition;
+            listed["name"] = "invoices".into();
+            listed["description"] = "Write invoices.".into();
+        })
+        .tool("greet", Step::Filled(hello))
+        .tool("slow_compute", long(Step::text("42")))
+        .tool("test_tool_with_task", asks_first)
+        .tool(
+            "failing_job",
+            long(Step::ToolError("As intended.".to_owned())),
+        )
+        .tool("protocol_error_job", long(Step::Error(failure)))
+        .tool("confirm_delete", long(asks(&["sure"])))
+        .tool("multi_input", long(asks(&["one", "two"])))
+}

@@ -9,14 +9,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use journeys::{
     bridge::Bridge,
     fake::Era,
+    house::Fake,
     real_clients::{Checks, Suite},
 };
 
+use parking_lot::Mutex;
+
 use self::fixture::{SERVER, fixture};
-use crate::{house, real_clients};
+use crate::{futures_of, house, real_clients};
 
 /// Scenarios that do not pass, with the reason.
-const NOT_APPLICABLE: [(&str, &str); 12] = [
+const NOT_APPLICABLE: [(&str, &str); 5] = [
     (
         "json-schema-2020-12",
         "looks for a fourth tool in `tools/list`",
@@ -25,16 +28,12 @@ const NOT_APPLICABLE: [(&str, &str); 12] = [
         "http-custom-header-server-validation",
         "looks for a tool of ours whose arguments travel as headers; none of the three is one",
     ),
-    ("tasks-lifecycle", TASKS),
-    ("tasks-capability-negotiation", TASKS),
-    ("tasks-wire-fields", TASKS),
-    ("tasks-request-state-removal", TASKS),
-    ("tasks-mrtr-input", TASKS),
-    ("tasks-request-headers", TASKS),
-    ("tasks-dispatch-and-envelope", TASKS),
-    ("tasks-status-notifications", TASKS),
-    ("tasks-required-task-error", TASKS),
-    ("tasks-mrtr-composition", TASKS),
+    ("sep-2640-skills-directory", "not announced (0040)"),
+    ("tasks-status-notifications", "the suite skips it"),
+    (
+        "tasks-required-task-error",
+        "a tool that requires a task works for every client (0040)",
+    ),
 ];
 
 /// The same for the release.
@@ -43,20 +42,32 @@ const NOT_IN_THE_RELEASE: (&str, &str) = (
     "its client names a revision whose clients take an event without data for a message",
 );
 
-const TASKS: &str = "an extension that we do not announce (interface, section 12)";
-
 /// Single failing checks of scenarios that pass otherwise, and the reason why they do not apply.
-const NOT_SAID: [(&str, &str); 1] = [(
-    "sep-2575-server-sends-tools-list-changed-on-subscription",
-    "our list of tools never changes, and is not announced to",
-)];
+const NOT_SAID: [(&str, &str); 3] = [
+    (
+        "sep-2575-server-sends-tools-list-changed-on-subscription",
+        "our list of tools never changes, and is not announced to",
+    ),
+    (
+        "sep-2640-skill-uri-scheme",
+        "the URI of a skill names its server (0040)",
+    ),
+    (
+        "sep-2663-tasks-get-status-failed",
+        "a model reads the protocol error of a server as a tool error (interface, section 6)",
+    ),
+];
 
 /// Runs a list of scenarios. A bridge in front of the proxy translates each call of a tool into one
 /// of `execute_dynamic_tool`, so that its result passed through the proxy. Every other request is
 /// forwarded unchanged.
 async fn run(suite: Suite, list: [&str; 2], era: Era) -> BTreeMap<String, Checks> {
+    run_before(fixture(era), suite, list).await
+}
+
+async fn run_before(fixture: Fake, suite: Suite, list: [&str; 2]) -> BTreeMap<String, Checks> {
     let clients = real_clients();
-    let house = house([fixture(era)]);
+    let house = house([fixture]);
     house.indexed().await;
     let proxy = house.site().await;
     let bridge = Bridge::to(proxy.address(), SERVER).await;
@@ -122,4 +133,34 @@ async fn what_2026_07_28_requires_passes() {
     let list = ["--requirements", "2026-07-28"];
     let found = run(Suite::Candidate, list, Era::Modern).await;
     check(&found, Suite::Candidate, 38);
+}
+
+/// Runs the scenarios of one extension, each with a server of its own, some at one time.
+async fn run_extensions(era: Era) -> BTreeMap<String, Checks> {
+    let clients = real_clients();
+    let all = clients.scenarios(Suite::Candidate).await;
+    let of_extensions = all.into_iter().filter(|it| {
+        let is_of_modern = it == "tasks-mrtr-input";
+        let is_of_extension = it.starts_with("tasks-") || it.starts_with("sep-2640-");
+        is_of_extension && is_of_modern == (era == Era::Modern)
+    });
+    let found = Mutex::new(BTreeMap::new());
+    let running = of_extensions.map(|scenario| {
+        let found = &found;
+        async move {
+            let list = ["--scenario", &scenario];
+            let run = run_before(fixture::extensions(era), Suite::Candidate, list).await;
+            found.lock().extend(run);
+        }
+    });
+    futures_of(running).await;
+    found.into_inner()
+}
+
+#[tokio::test]
+#[cfg_attr(offline, ignore = "calls real programs")]
+async fn skills_and_tasks_pass_where_we_have_them() {
+    let mut found = run_extensions(Era::Legacy).await;
+    found.extend(run_extensions(Era::Modern).await);
+    check(&found, Suite::Candidate, 10);
 }

@@ -51,6 +51,7 @@ fn find_name(method: &str, params: Option<&Value>) -> Option<String> {
     let key = match method {
         "prompts/get" => "name",
         "resources/read" => "uri",
+        "tasks/get" | "tasks/update" | "tasks/cancel" => "taskId",
         _ => return None,
     };
     params?.get(key)?.as_str().map(str::to_owned)
