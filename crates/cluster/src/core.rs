@@ -59,7 +59,7 @@ pub(crate) struct Core {
     began: Instant,
 }
 
-/// What this node waits for, or why it does not take part.
+/// The part that this node takes in its cluster.
 #[derive(Debug, Default)]
 pub(crate) struct StandingOfNode {
     /// The reason why it does not take part, or not fully.

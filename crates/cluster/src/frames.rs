@@ -125,7 +125,7 @@ pub(crate) enum FrameKind {
     },
 }
 
-/// What follows a request.
+/// A message that follows a request.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct UpFrame {
     pub(crate) request: u64,

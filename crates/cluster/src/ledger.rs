@@ -215,8 +215,8 @@ impl Ledger {
         noted
     }
 
-    /// Notes a revision of a key that has no record of ours: it was deleted, or cannot be opened. Nobody of ours
-    /// deletes records, so what is known stays; the next write replaces this revision.
+    /// Notes a revision of a key that has no record of ours: it was deleted, or cannot be opened. No node
+    /// deletes records, so the known record stays; the next write replaces this revision.
     pub(crate) fn note_other(&mut self, key: &str, revision: u64) {
         self.newest = self.newest.max(revision);
         let (kind, name) = key.split_once('.').unwrap_or((key, ""));

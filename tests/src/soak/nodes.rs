@@ -55,7 +55,7 @@ const ANSWERED_WITHIN: Duration = Duration::from_secs(90);
 /// The time within which everything works again after the last fault.
 const HEALED_WITHIN: Duration = Duration::from_mins(2);
 
-/// What the answer to a call said.
+/// The statement of an answer about its call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answer {
     Good,
