@@ -392,6 +392,10 @@ impl Servers for Cluster {
             let Place::Here(fleet, _) = self.core.place(server) else {
                 return lists::read(&self.core, server).await;
             };
+            // A server that no node has listed is asked when it has its first owner.
+            if self.core.is_shared(server) && !lists::is_known(&self.core, server) {
+                return Some(self.survey_here(&fleet, server).await);
+            }
             let survey = fleet.survey_running(server).await;
             if let Some(Ok(survey)) = &survey
                 && self.core.is_shared(server)

@@ -324,6 +324,10 @@ impl Core {
         };
         tracing::info!(server = %server, epoch, "this node runs it now");
         self.owned.write().insert(server.clone(), owned);
+        if !self.ledger.lock().lists.contains_key(server) {
+            // With a full queue, the next call surveys it.
+            let _ = self.changed.try_send(server.clone());
+        }
         self.standing.moved.notify_waiters();
     }
 

@@ -118,6 +118,16 @@ pub(crate) struct Seen<T> {
     pub(crate) record: T,
     pub(crate) revision: u64,
     pub(crate) at: Instant,
+    /// The bucket has another text or none at its key: its writer writes it again.
+    pub(crate) is_lost: bool,
+}
+
+impl<T> Seen<T> {
+    /// Notes a revision that has another text or none.
+    fn lose(&mut self, revision: u64) {
+        self.revision = revision;
+        self.is_lost = true;
+    }
 }
 
 /// All records.
@@ -222,17 +232,14 @@ impl Ledger {
         let (kind, name) = key.split_once('.').unwrap_or((key, ""));
         let server = name.parse::<ServerName>().ok();
         let known = match (kind, &server) {
-            ("lease", _) => self.leases.get_mut(name).map(|it| &mut it.revision),
-            ("owner", Some(server)) => self.owners.get_mut(server).map(|it| &mut it.revision),
-            ("list", Some(server)) => self.lists.get_mut(server).map(|it| &mut it.revision),
-            ("shared", _) => self.shared.as_mut().map(|it| &mut it.revision),
+            ("lease", _) => self.leases.get_mut(name).map(|it| it.lose(revision)),
+            ("owner", Some(server)) => self.owners.get_mut(server).map(|it| it.lose(revision)),
+            ("list", Some(server)) => self.lists.get_mut(server).map(|it| it.lose(revision)),
+            ("shared", _) => self.shared.as_mut().map(|it| it.lose(revision)),
             _ => None,
         };
-        match known {
-            Some(known) => *known = (*known).max(revision),
-            None => {
-                self.others.insert(key.to_owned(), revision);
-            }
+        if known.is_none() {
+            self.others.insert(key.to_owned(), revision);
         }
     }
 
@@ -240,11 +247,11 @@ impl Ledger {
     pub(crate) fn forget_revisions(&mut self) {
         self.newest = 0;
         self.others.clear();
-        self.leases.values_mut().for_each(|it| it.revision = 0);
-        self.owners.values_mut().for_each(|it| it.revision = 0);
-        self.lists.values_mut().for_each(|it| it.revision = 0);
+        self.leases.values_mut().for_each(|it| it.lose(0));
+        self.owners.values_mut().for_each(|it| it.lose(0));
+        self.lists.values_mut().for_each(|it| it.lose(0));
         if let Some(shared) = &mut self.shared {
-            shared.revision = 0;
+            shared.lose(0);
         }
     }
 
@@ -313,8 +320,7 @@ fn note<K: Ord, T>(
             return false;
         }
         if is_old(&seen.record) {
-            // The next write replaces it.
-            seen.revision = revision;
+            seen.lose(revision);
             return false;
         }
     }
@@ -322,6 +328,7 @@ fn note<K: Ord, T>(
         record,
         revision,
         at,
+        is_lost: false,
     };
     known.insert(key, seen);
     true
@@ -421,6 +428,13 @@ mod tests {
         all.ledger.note_other("lease.a", 10);
         assert_eq!(all.standing(), "owned 3 until 28");
         assert_eq!(all.ledger.revision_of("owner.memory"), 9);
+        assert!(
+            all.ledger.owners[&server()].is_lost,
+            "its owner writes it again"
+        );
+        all.revision = 9;
+        all.owner(1, 3, false);
+        assert!(!all.ledger.owners[&server()].is_lost);
         all.ledger.forget_revisions();
         assert_eq!(all.standing(), "owned 3 until 28");
         assert_eq!(all.ledger.revision_of("lease.a"), 0);

@@ -33,17 +33,21 @@ async fn try_publish(core: &Core, server: &ServerName, text: &str) -> Result<(),
     for _ in 0..ATTEMPTS_MAX {
         let known = {
             let ledger = core.ledger.lock();
-            ledger.lists.get(server).map(|it| it.record.clone())
+            let known = ledger.lists.get(server);
+            known.map(|it| (it.record.clone(), it.is_lost))
         };
+        let is_lost = known.as_ref().is_some_and(|(_, is_lost)| *is_lost);
+        let known = known.map(|(record, _)| record);
         let name = text_name(&digest);
         if !is_stored && !bus.has_text(Objects::Lists, &name).await {
             bus.put_text(Objects::Lists, &name, text.as_bytes()).await?;
         }
         is_stored = true;
-        if known.as_ref().is_some_and(|it| it.digest == digest) {
+        if !is_lost && known.as_ref().is_some_and(|it| it.digest == digest) {
             return Ok(());
         }
-        let old = known.as_ref().map(|it| text_name(&it.digest));
+        let old = known.as_ref().filter(|it| it.digest != digest);
+        let old = old.map(|it| text_name(&it.digest));
         let record = ListRecord {
             version: known.map_or(1, |it| it.version + 1),
             digest: digest.clone(),
@@ -59,6 +63,11 @@ async fn try_publish(core: &Core, server: &ServerName, text: &str) -> Result<(),
     Err(BusError(
         "other nodes publish it at the same time".to_owned(),
     ))
+}
+
+/// Returns true if the list of a server was published.
+pub(crate) fn is_known(core: &Core, server: &ServerName) -> bool {
+    core.ledger.lock().lists.contains_key(server)
 }
 
 /// Reads the list that the owner of a server published. `None`: there is none.

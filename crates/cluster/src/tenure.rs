@@ -243,7 +243,9 @@ pub(crate) async fn take_servers(core: &Core) {
             let epoch = core.owned.read().get(&server).map(|it| it.epoch);
             if let Some(epoch) = epoch {
                 free_since.remove(&server);
-                if !is_owner(core, &server, epoch) {
+                if is_owner(core, &server, epoch) {
+                    write_again(core, &server).await;
+                } else {
                     warn!(server = %server, "another process owns it now");
                     release(core, Some(&server), true).await;
                 }
@@ -251,6 +253,19 @@ pub(crate) async fn take_servers(core: &Core) {
             }
             look_at(core, tenure, &server, is_wanted, &mut free_since).await;
         }
+    }
+}
+
+/// Writes the record of an owned server again if NATS has lost it, or has one of an earlier epoch.
+async fn write_again(core: &Core, server: &ServerName) {
+    let lost = {
+        let ledger = core.ledger.lock();
+        let owner = ledger.owners.get(server).filter(|it| it.is_lost);
+        owner.map(|it| it.record.clone())
+    };
+    if let Some(record) = lost {
+        let written = book::write(core, ClusterRecord::Owner(server.clone(), record)).await;
+        debug!(server = %server, ?written, "its record was lost");
     }
 }
 
