@@ -8,7 +8,7 @@ use journeys::{
 };
 use serde_json::{Value, json};
 
-use crate::house_with_daemon;
+use crate::{house_with_daemon, until};
 
 const ELICIT: &str = "elicitation/create";
 
@@ -76,9 +76,9 @@ async fn its_subscriptions_are_made_anew_by_the_next() {
         why.is_string() && told["params"]["uri"] == "book:1",
         "{told}"
     );
-    house
-        .until_received("library", |line| line.contains("resources/subscribe"))
-        .await;
+    // The record has the subscription of the first daemon as well.
+    let subscribed = || house.received_method("library", "resources/subscribe");
+    until("the second subscription", || subscribed().len() == 2).await;
     client.execute("library/change", json!({})).await.good();
     let told = client.next("notifications/resources/updated").await;
     assert_eq!(told["params"], params);
