@@ -146,11 +146,10 @@ impl Cluster {
             let failure = match self.core.place(server) {
                 Place::Here(fleet, None) => return fleet.call(server, request, cancel).await,
                 Place::Here(fleet, Some(hold)) => {
-                    let lost_here = Failure::new("this node gave it up during the call");
                     return tokio::select! {
                         answer = fleet.call(server, request, cancel) => answer,
                         () = hold.lost.cancelled() => {
-                            Err(explain_loss(server, lost_here.why, Ran::Maybe))
+                            Err(explain_loss(server, "this node gave it up during the call".to_owned(), Ran::Maybe))
                         }
                     };
                 }

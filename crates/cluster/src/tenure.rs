@@ -104,18 +104,15 @@ async fn take_lease(core: &Core, record: LeaseRecord) -> Result<(), Duration> {
             // The daemon's lock lets one process run for a state folder.
             let is_ours = old.home == record.home || old.boot == record.boot || old.is_revoked;
             let is_silent = seen.at.elapsed() >= TAKE_OVER_AFTER;
-            if !is_ours && !is_silent && answers(core, old.boot).await != Some(false) {
-                if answers(core, old.boot).await == Some(true) {
+            if !is_ours && !is_silent {
+                if answers(core, old.boot).await {
                     core.standing.is_double.store(true, Ordering::Relaxed);
                     core.set_trouble(Some(format!(
                         "another machine is node `{node}`: give this one another name in `cluster.node`"
                     )));
                 }
+                // A machine that does not answer may only be cut off.
                 return Err(RENEW_EVERY);
-            }
-            if !is_ours && !is_silent {
-                // Its machine may only be cut off.
-                return Err(RETRY_WAIT);
             }
             seen.revision
         }
@@ -138,16 +135,16 @@ async fn take_lease(core: &Core, record: LeaseRecord) -> Result<(), Duration> {
     }
 }
 
-/// Asks a process whether it is there. `None`: unknown.
-async fn answers(core: &Core, boot: Boot) -> Option<bool> {
-    let bus = core.bus.get()?;
+/// Returns true if a process answers.
+async fn answers(core: &Core, boot: Boot) -> bool {
+    let Some(bus) = core.bus.get() else {
+        return false;
+    };
     let target = core.nodes.target(&core.settings.node, boot);
     let server = ServerName::built_in();
-    let asked = core.exchanges.begin(bus, &target, None, Op::Ping).await;
-    match asked.ok()?.finish(&core.nodes, &server, |_| {}).await {
-        Ok(_) => Some(true),
-        Err(crate::outgoing::RemoteError::NotRun(_)) => Some(false),
-        Err(_) => None,
+    match core.exchanges.begin(bus, &target, None, Op::Ping).await {
+        Ok(asked) => asked.finish(&core.nodes, &server, |_| {}).await.is_ok(),
+        Err(_) => false,
     }
 }
 

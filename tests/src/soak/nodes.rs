@@ -286,23 +286,11 @@ async fn fault(estate: &Estate, random: &mut Random) -> &'static str {
             "NATS servers killed"
         }
         3 => {
-            for link in links {
-                link.set(LinkMode::Cut);
-            }
-            sleep(Duration::from_secs(1 + random.below(24) as u64)).await;
-            for link in links {
-                link.set(LinkMode::Open);
-            }
+            disturb(links, LinkMode::Cut, 1 + random.below(24) as u64).await;
             "nodes cut off"
         }
         4 => {
-            for link in links {
-                link.set(LinkMode::Held);
-            }
-            sleep(Duration::from_secs(1 + random.below(20) as u64)).await;
-            for link in links {
-                link.set(LinkMode::Open);
-            }
+            disturb(links, LinkMode::Held, 1 + random.below(20) as u64).await;
             "nodes held"
         }
         _ => {
@@ -311,6 +299,17 @@ async fn fault(estate: &Estate, random: &mut Random) -> &'static str {
             links[nats].set(LinkMode::Open);
             "links slowed"
         }
+    }
+}
+
+/// Puts all links of a node into a mode for some seconds.
+async fn disturb(links: &[Relay], mode: LinkMode, seconds: u64) {
+    for link in links {
+        link.set(mode);
+    }
+    sleep(Duration::from_secs(seconds)).await;
+    for link in links {
+        link.set(LinkMode::Open);
     }
 }
 
