@@ -37,19 +37,57 @@ impl NatsProgram {
 
     /// Starts one server, or a cluster of several that replicate.
     pub fn start(&self, count: usize) -> Nats {
+        self.start_at((0..count).map(|_| NatsPlace::default()).collect())
+    }
+
+    /// Starts a server at each place.
+    pub fn start_at(&self, places: Vec<NatsPlace>) -> Nats {
+        let nats = self.prepare(places);
+        for nth in 0..nats.places.len() {
+            nats.begin(nth);
+        }
+        nats
+    }
+
+    /// Starts one server with these lines of configuration.
+    pub fn start_with(&self, config: &str) -> Nats {
+        let mut nats = self.prepare(vec![NatsPlace::default()]);
+        let path = nats.folder.path().join("nats.conf");
+        fs::write(&path, config).expect("the test folder is writable");
+        nats.config = Some(path);
+        nats.begin(0);
+        nats
+    }
+
+    fn prepare(&self, places: Vec<NatsPlace>) -> Nats {
+        let count = places.len();
         let folder = tempfile::Builder::new().prefix("proxy-nats-").tempdir();
-        let nats = Nats {
+        Nats {
             program: self.0.clone(),
             folder: folder.expect("a temporary folder can be created"),
+            config: None,
+            places,
             ports: (0..count).map(|_| free_port()).collect(),
             routes: (0..count).map(|_| free_port()).collect(),
             monitors: (0..count).map(|_| free_port()).collect(),
             running: Mutex::new((0..count).map(|_| None).collect()),
-        };
-        for nth in 0..count {
-            nats.begin(nth);
         }
-        nats
+    }
+}
+
+/// The address of a NATS server, and the words before its command.
+#[derive(Debug, Clone)]
+pub struct NatsPlace {
+    pub address: String,
+    pub prefix: Vec<String>,
+}
+
+impl Default for NatsPlace {
+    fn default() -> Self {
+        Self {
+            address: "127.0.0.1".to_owned(),
+            prefix: Vec::new(),
+        }
     }
 }
 
@@ -58,6 +96,8 @@ impl NatsProgram {
 pub struct Nats {
     program: PathBuf,
     folder: TempDir,
+    config: Option<PathBuf>,
+    places: Vec<NatsPlace>,
     ports: Vec<u16>,
     routes: Vec<u16>,
     monitors: Vec<u16>,
@@ -67,21 +107,30 @@ pub struct Nats {
 impl Nats {
     /// Starts a server that does not run, with the data that it had.
     pub fn begin(&self, nth: usize) {
-        let mut command = Command::new(&self.program);
+        let NatsPlace { address, prefix } = &self.places[nth];
+        let mut command = match prefix.split_first() {
+            Some((first, rest)) => {
+                let mut command = Command::new(first);
+                command.args(rest).arg(&self.program);
+                command
+            }
+            None => Command::new(&self.program),
+        };
         let data = self.folder.path().join(nth.to_string());
         let port = self.ports[nth].to_string();
-        command.args(["-js", "-a", "127.0.0.1", "-p", &port]);
+        command.args(["-js", "-a", address, "-p", &port]);
         command.args(["-m", &self.monitors[nth].to_string()]);
         command.arg("-sd").arg(&data);
         command.args(["--server_name", &format!("n{nth}")]);
+        if let Some(config) = &self.config {
+            command.arg("-c").arg(config);
+        }
         if self.ports.len() > 1 {
-            let cluster = format!("nats://127.0.0.1:{}", self.routes[nth]);
-            let routes = self
-                .routes
-                .iter()
-                .map(|it| format!("nats://127.0.0.1:{it}"));
-            let routes = routes.collect::<Vec<_>>().join(",");
-            command.args(["--cluster_name", "tests", "--cluster", &cluster]);
+            let routes = self.places.iter().zip(&self.routes);
+            let routes = routes.map(|(place, port)| format!("nats://{}:{port}", place.address));
+            let routes: Vec<String> = routes.collect();
+            let (cluster, routes) = (&routes[nth], routes.join(","));
+            command.args(["--cluster_name", "tests", "--cluster", cluster]);
             command.args(["--routes", &routes]);
         }
         let log = fs::File::create(self.folder.path().join(format!("{nth}.log")));
@@ -92,6 +141,26 @@ impl Nats {
             .stderr(log)
             .spawn();
         self.running.lock()[nth] = Some(child.expect("NATS can be started"));
+        self.wait(nth);
+    }
+
+    /// Waits until a server listens. Panics with its log if it ends instead.
+    fn wait(&self, nth: usize) {
+        let address = (self.places[nth].address.as_str(), self.ports[nth]);
+        for _ in 0..1_000 {
+            // Other machines cannot be reached from here.
+            if !self.places[nth].prefix.is_empty() || std::net::TcpStream::connect(address).is_ok()
+            {
+                return;
+            }
+            let mut running = self.running.lock();
+            let child = running[nth].as_mut().expect("it was started");
+            if child.try_wait().is_ok_and(|ended| ended.is_some()) {
+                let log = fs::read_to_string(self.folder.path().join(format!("{nth}.log")));
+                panic!("NATS ended: {}", log.unwrap_or_default());
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
     }
 
     /// Kills a server with SIGKILL.
@@ -126,20 +195,14 @@ impl Nats {
 
     /// Returns the URLs of the servers.
     pub fn urls(&self) -> Vec<String> {
-        let each = self
-            .ports
-            .iter()
-            .map(|port| format!("nats://127.0.0.1:{port}"));
-        each.collect()
+        let each = self.places.iter().zip(&self.ports);
+        each.map(|(place, port)| format!("nats://{}:{port}", place.address))
+            .collect()
     }
 
     /// Returns the addresses as a TOML array.
     pub fn addresses(&self) -> String {
-        let each = self
-            .ports
-            .iter()
-            .map(|port| format!("\"nats://127.0.0.1:{port}\""));
-        format!("[{}]", each.collect::<Vec<_>>().join(", "))
+        format!("{:?}", self.urls())
     }
 
     /// Makes a house a node of the cluster.

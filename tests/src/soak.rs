@@ -13,6 +13,7 @@ mod estate;
 mod fault;
 mod front;
 mod heard;
+mod namespaces;
 mod nodes;
 mod plan;
 mod random;
@@ -128,9 +129,10 @@ async fn run_nodes(plan: &Plan) -> Result<bool, String> {
         seed: plan.seed,
         fault_every: (!plan.faults.is_empty()).then_some(plan.fault_every * 3),
         clients: plan.fronts,
+        has_machines: plan.has_machines,
     };
     let seed = plan.seed;
-    let outcome = nodes::run(&programs, &program, plan).await;
+    let outcome = nodes::run(&programs, &program, plan).await?;
     let verdict = if outcome.is_good {
         "all well"
     } else {

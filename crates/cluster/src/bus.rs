@@ -1,6 +1,14 @@
 //! The connection to NATS: sealed messages of any size, and the buckets of the cluster.
 
-use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use async_nats::{
     Client, ConnectOptions, Event, Message, StatusCode, Subject, Subscriber, connection,
@@ -78,6 +86,8 @@ pub(crate) struct Bus {
     jetstream: jetstream::Context,
     name: String,
     state: watch::Receiver<LinkState>,
+    /// The number of the connection whose server is known not to be too old.
+    accepted: AtomicU64,
     /// The reason why the last attempt to connect failed.
     failure: Arc<Lock<Option<String>>>,
     buckets: Mutex<Buckets>,
@@ -166,6 +176,7 @@ impl Bus {
             jetstream,
             name: settings.name.clone(),
             state,
+            accepted: AtomicU64::new(0),
             failure,
             buckets: Mutex::default(),
             result_life: settings.result_life,
@@ -192,8 +203,15 @@ impl Bus {
                 other => other,
             };
         }
+        let LinkState::Connected(number) = state else {
+            return state;
+        };
+        if self.accepted.load(Ordering::Relaxed) == number {
+            return state;
+        }
         let (major, minor, patch) = NATS_VERSION_MIN;
         if self.client.is_server_compatible(major, minor, patch) {
+            self.accepted.store(number, Ordering::Relaxed);
             return state;
         }
         let version = self.client.server_info().version;
@@ -242,7 +260,8 @@ impl Bus {
         let mut payload = BytesMut::with_capacity(1 + sealed.len());
         if sealed.len() + OVERHEAD_BYTES > self.payload_max() {
             let name = format!("{}-{number}", self.boot());
-            put(&self.objects(Objects::Parcels).await?, &name, &sealed).await?;
+            // Its future is large, and most messages do not need it.
+            Box::pin(self.put_object(Objects::Parcels, &name, &sealed)).await?;
             payload.put_u8(IN_OBJECT);
             payload.put_slice(name.as_bytes());
         } else {
@@ -286,7 +305,7 @@ impl Bus {
             Some(&INLINE) => message.payload.slice(1..),
             Some(&IN_OBJECT) => {
                 let name = String::from_utf8_lossy(&message.payload[1..]).into_owned();
-                self.take_parcel(&name)
+                Box::pin(self.take_parcel(&name))
                     .await
                     .map_err(|error| ParcelError::Lost(error.0))?
             }
@@ -367,6 +386,10 @@ impl Bus {
         Ok(store)
     }
 
+    async fn put_object(&self, kind: Objects, name: &str, sealed: &[u8]) -> Result<(), BusError> {
+        put(&self.objects(kind).await?, name, sealed).await
+    }
+
     async fn take_parcel(&self, name: &str) -> Result<Bytes, BusError> {
         let store = self.objects(Objects::Parcels).await?;
         let sealed = read(&store, name).await?;
@@ -383,7 +406,7 @@ impl Bus {
         text: &[u8],
     ) -> Result<(), BusError> {
         let (_, sealed) = self.seal.seal(name, text);
-        put(&self.objects(kind).await?, name, &sealed).await
+        self.put_object(kind, name, &sealed).await
     }
 
     /// Reads such a text. `None`: there is none.
@@ -459,6 +482,7 @@ fn options(
     state: watch::Sender<LinkState>,
     failure: Arc<Lock<Option<String>>>,
 ) -> Result<ConnectOptions, BusError> {
+    let reason = Arc::clone(&failure);
     let mut options = ConnectOptions::new()
         .name(format!("proxy {}", settings.node))
         .retry_on_initial_connect()
@@ -470,6 +494,13 @@ fn options(
             let grown = RECONNECT_WAIT * u32::try_from(attempt.min(100)).unwrap_or(100);
             grown.min(RECONNECT_WAIT_MAX)
         })
+        .reconnect_to_server_callback(move |servers, _| {
+            // The events of failed attempts do not say why.
+            if let Some(why) = servers.iter().find_map(|it| it.last_error.as_deref()) {
+                note_failure(&reason, why);
+            }
+            std::future::ready(None)
+        })
         .event_callback(move |event| {
             note(&state, &failure, &event);
             std::future::ready(())
@@ -478,7 +509,9 @@ fn options(
         options = options.user_and_password(user, password);
     }
     if let Some(credentials) = &access.credentials {
-        options = options.credentials(credentials).map_err(|error| {
+        // The end of a file is trimmed when it is read, and the parser wants whole lines.
+        let lines = format!("{credentials}\n");
+        options = options.credentials(&lines).map_err(|error| {
             BusError(format!(
                 "`cluster.credentials` has no NATS credentials: {error}"
             ))
@@ -521,18 +554,24 @@ fn note(state: &watch::Sender<LinkState>, failure: &Lock<Option<String>>, event:
                 *state = LinkState::Connected(before + 1);
             });
         }
-        Event::Disconnected | Event::LameDuckMode | Event::Closed | Event::Draining => {
+        Event::Disconnected
+        | Event::LameDuckMode
+        | Event::Closed
+        | Event::Draining
+        | Event::ClientError(_) => {
             debug!(%event, "NATS");
         }
-        Event::SlowConsumer(_) | Event::ServerError(_) | Event::ClientError(_) => {
-            let what = printable::one_line_of(&event.to_string(), 200);
-            let mut known = failure.lock();
-            // Each attempt to connect fails alike.
-            if known.as_ref() != Some(&what) {
-                warn!(event = what, "NATS");
-                *known = Some(what);
-            }
-        }
+        Event::SlowConsumer(_) | Event::ServerError(_) => note_failure(failure, &event.to_string()),
+    }
+}
+
+fn note_failure(failure: &Lock<Option<String>>, why: &str) {
+    let why = printable::one_line_of(why, 200);
+    let mut known = failure.lock();
+    // Each attempt to connect fails alike.
+    if known.as_ref() != Some(&why) {
+        warn!(why, "NATS");
+        *known = Some(why);
     }
 }
 

@@ -25,12 +25,12 @@ use tool::{ClientId, HttpCaller, ServerName};
 use crate::{
     core::{Core, Place},
     frames::{FrameKind, Instance, Op},
-    incoming::ReadKept,
     ledger::SharedRecord,
     lists,
     node::Node,
     nodes::Target,
     outgoing::{RemoteError, call, explain_loss},
+    own::OwnData,
     run::run,
     settings::{ClusterSettings, ReadAccess, Role},
     tenure,
@@ -68,11 +68,11 @@ impl Cluster {
         surroundings: Surroundings,
         specs: Vec<ServerSpec>,
         access: ReadAccess,
-        read_kept: ReadKept,
+        own_data: Arc<dyn OwnData>,
     ) -> Self {
-        let (core, changes) = Core::new(settings, role, surroundings);
+        let (core, changes) = Core::new(settings, role, surroundings, own_data);
         let core = Arc::new(core);
-        let running = tokio::spawn(run(Arc::clone(&core), access, read_kept));
+        let running = tokio::spawn(run(Arc::clone(&core), access));
         let cluster = Self {
             core,
             changes: Mutex::new(changes),
@@ -570,9 +570,16 @@ impl Servers for Cluster {
     fn absent_node(&self, server: &ServerName) -> Option<String> {
         match (self.core.place(server), self.core.specs.read().get(server)) {
             (Place::Nowhere(_), Some(spec)) => match &spec.placement {
-                Placement::On(pattern) => Some(pattern.clone()),
+                Placement::On(pattern) => Some(pattern.to_string()),
                 _ => None,
             },
+            _ => None,
+        }
+    }
+
+    fn node_of(&self, server: &ServerName) -> Option<String> {
+        match self.core.place(server) {
+            Place::There(targets, _) if targets.len() == 1 => Some(targets[0].node.clone()),
             _ => None,
         }
     }

@@ -6,7 +6,9 @@ use std::{
     time::Duration,
 };
 
-use fleet::{Failure, Fleet, Placement, RunState, ServerSpec, Servers as _, Surroundings};
+use fleet::{
+    Failure, Fleet, NodePattern, Placement, RunState, ServerSpec, Servers as _, Surroundings,
+};
 use parking_lot::{Mutex, RwLock};
 use tokio::{
     sync::{Notify, mpsc, watch},
@@ -22,8 +24,9 @@ use crate::{
     bus::{Bus, LinkState},
     frames::{Beat, millis},
     ledger::{Ledger, SharedRecord, Standing},
-    nodes::{Nodes, Target, is_match},
+    nodes::{Nodes, Target},
     outgoing::Outgoing,
+    own::SharedData,
     seal::Boot,
     settings::{ClusterSettings, Role},
 };
@@ -56,6 +59,7 @@ pub(crate) struct Core {
     /// The revision of the shared configuration that is in effect.
     pub(crate) applied_revision: Mutex<u64>,
     pub(crate) standing: StandingOfNode,
+    pub(crate) own_data: SharedData,
     began: Instant,
 }
 
@@ -131,6 +135,7 @@ impl Core {
         settings: ClusterSettings,
         role: Role,
         surroundings: Surroundings,
+        own_data: SharedData,
     ) -> (Self, mpsc::Receiver<ServerName>) {
         let (changed, receiver) = mpsc::channel(CHANGED_MAX);
         let (shared, _) = watch::channel(None);
@@ -150,6 +155,7 @@ impl Core {
             shared,
             applied_revision: Mutex::default(),
             standing: StandingOfNode::default(),
+            own_data,
             began: Instant::now(),
         };
         (core, receiver)
@@ -190,17 +196,28 @@ impl Core {
     pub(crate) fn runs(&self, placement: &Placement) -> bool {
         match placement {
             Placement::Everywhere | Placement::Client => true,
-            Placement::On(pattern) => is_match(pattern, &self.settings.node),
+            Placement::On(pattern) => pattern.matches(&self.settings.node),
             Placement::One => false,
         }
     }
 
+    /// Returns true if this node must not call before it has the configuration that nodes share, with its rules.
+    fn lacks_rules(&self) -> bool {
+        self.settings.require_shared && *self.applied_revision.lock() == 0
+    }
+
     /// Decides where a server runs.
     pub(crate) fn place(&self, server: &ServerName) -> Place {
+        if self.lacks_rules() {
+            return Place::Nowhere(with_hint(
+                "this node does not have the rules of the cluster yet, and `cluster.require_shared` is set"
+                    .to_owned(),
+            ));
+        }
         let placement = self.specs.read().get(server).map(|it| it.placement.clone());
         match placement {
             Some(Placement::One) => self.place_of_one(server),
-            Some(Placement::On(pattern)) if !is_match(&pattern, &self.settings.node) => {
+            Some(Placement::On(pattern)) if !pattern.matches(&self.settings.node) => {
                 self.place_on(&pattern)
             }
             _ => Place::Here(Arc::clone(&self.base), None),
@@ -213,6 +230,9 @@ impl Core {
         server: &ServerName,
         epoch: Option<u64>,
     ) -> Option<(Arc<Fleet>, Option<Hold>)> {
+        if self.lacks_rules() {
+            return None;
+        }
         let placement = self.specs.read().get(server)?.placement.clone();
         match placement {
             Placement::Client => None,
@@ -274,8 +294,8 @@ impl Core {
         with_hint(why)
     }
 
-    fn place_on(&self, pattern: &str) -> Place {
-        let targets = self.nodes.matching(pattern);
+    fn place_on(&self, pattern: &NodePattern) -> Place {
+        let targets = self.nodes.matching(Some(pattern));
         if !targets.is_empty() {
             return Place::There(targets, None);
         }
@@ -371,6 +391,7 @@ impl Core {
             is_leaving,
             is_new,
             shared_revision: *self.applied_revision.lock(),
+            log_head: self.own_data.log_head(),
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use fleet::{CallError, Failure, HeldUp, Ran, Request, RunState};
+use fleet::{CallError, Failure, HeldUp, LogHead, Ran, Request, RunState};
 use jsonrpc::{Json, ProtocolError};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -50,6 +50,8 @@ pub(crate) enum Op {
     Restart,
     /// Reads a kept result by its handle.
     Result(String),
+    /// Returns the newest head of this node's audit log that the other node has.
+    Head(String),
     /// Answers at once: the process is there.
     Ping,
 }
@@ -159,6 +161,8 @@ pub(crate) struct Beat {
     pub(crate) is_new: bool,
     /// The revision of the shared configuration that is in effect there.
     pub(crate) shared_revision: u64,
+    /// The newest call in its audit log.
+    pub(crate) log_head: Option<LogHead>,
 }
 
 /// A [`CallError`] between nodes.

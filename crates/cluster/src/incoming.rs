@@ -6,7 +6,7 @@ use async_nats::Message;
 use bytes::Bytes;
 use dashmap::{DashMap, DashSet};
 use fleet::{Asks, CallError, ClientAnswer, Failure, Fleet, LogSink, Ran, Servers, Subscriber};
-use futures::StreamExt as _;
+use futures::{FutureExt as _, StreamExt as _};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
@@ -44,17 +44,12 @@ struct RunningRequest {
     answers: Answers,
 }
 
-/// Reads a kept result of this node; `None`: it has none.
-pub type ReadKept =
-    Arc<dyn Fn(String) -> futures::future::BoxFuture<'static, Option<Bytes>> + Send + Sync>;
-
 impl Incoming {
     /// Serves requests. Runs until it is dropped.
     pub(crate) async fn serve(
         self: &Arc<Self>,
         core: &Arc<Core>,
         bus: &Arc<Bus>,
-        read_kept: &ReadKept,
     ) -> Result<(), BusError> {
         let place = format!("{}.{}", core.settings.node, bus.boot());
         let mut requests = bus.listen(&format!("to.{place}")).await?;
@@ -63,8 +58,7 @@ impl Incoming {
             tokio::select! {
                 Some(message) = requests.next() => {
                     let (all, core, bus) = (Arc::clone(self), Arc::clone(core), Arc::clone(bus));
-                    let read_kept = Arc::clone(read_kept);
-                    tokio::spawn(async move { all.take(&core, &bus, &read_kept, message).await });
+                    tokio::spawn(async move { all.take(&core, &bus, message).await });
                 }
                 Some(message) = ups.next() => self.take_up(bus, message).await,
                 else => return Ok(()),
@@ -72,18 +66,15 @@ impl Incoming {
         }
     }
 
-    async fn take(&self, core: &Arc<Core>, bus: &Arc<Bus>, read_kept: &ReadKept, message: Message) {
+    async fn take(&self, core: &Arc<Core>, bus: &Arc<Bus>, message: Message) {
         let request = match bus.open::<NodeRequest>(message).await {
             Ok(request) => request,
             Err(error) => return debug!(%error, "a request of another node"),
         };
         let (from, number) = (request.from, request.head.number);
-        let frames = Frames::begin(Arc::clone(bus), format!("in.{from}.{number}"));
+        let (frames, sending) = Frames::begin(Arc::clone(bus), format!("in.{from}.{number}"));
         if !self.is_new(core, &request) {
-            let clock_ms = core.clock_ms();
-            return frames
-                .send(FrameKind::NotHere { clock_ms }, Bytes::new())
-                .await;
+            return sending.send_all(std::future::ready(not_here(core))).await;
         }
         let running = RunningRequest {
             cancel: CancellationToken::new(),
@@ -91,9 +82,9 @@ impl Incoming {
         };
         let id = (from, number);
         self.running.insert(id, running.clone());
-        let (kind, body) = answer(core, read_kept, request, &frames, &running).await;
-        self.running.remove(&id);
-        frames.send(kind, body).await;
+        let answering = answer(core, request, &frames, &running);
+        let answering = answering.inspect(|_| drop(self.running.remove(&id)));
+        sending.send_all(answering).await;
     }
 
     /// Returns false for a request that is too old, or that came before.
@@ -144,7 +135,6 @@ impl Incoming {
 
 async fn answer(
     core: &Arc<Core>,
-    read_kept: &ReadKept,
     request: Parcel<NodeRequest>,
     frames: &Frames,
     running: &RunningRequest,
@@ -153,10 +143,15 @@ async fn answer(
     match &head.op {
         Op::Ping => return (FrameKind::End, Bytes::new()),
         Op::Result(handle) => {
-            return match read_kept(handle.clone()).await {
+            return match core.own_data.read_kept(handle.clone()).await {
                 Some(content) => (FrameKind::End, content),
                 None => not_here(core),
             };
+        }
+        Op::Head(node) => {
+            let head = core.own_data.find_head(node.clone()).await;
+            let head = serde_json::to_vec(&head).unwrap_or_default();
+            return (FrameKind::End, head.into());
         }
         Op::Call(_) | Op::Watch(_) | Op::Survey | Op::Restart => {}
     }
@@ -177,12 +172,12 @@ async fn answer(
                 client.call(&fleet, &server, &call).await
             }
             Op::Watch(uri) => watch(&fleet, &server, &uri, frames, running).await,
-            Op::Survey => survey(core, &fleet, &server).await,
+            Op::Survey => Box::pin(survey(core, &fleet, &server)).await,
             Op::Restart => {
                 fleet.restart(&server);
                 Ok(Bytes::new())
             }
-            Op::Ping | Op::Result(_) => Ok(Bytes::new()),
+            Op::Ping | Op::Result(_) | Op::Head(_) => Ok(Bytes::new()),
         }
     };
     let lost = hold.as_ref().map(|it| it.lost.clone()).unwrap_or_default();

@@ -17,13 +17,15 @@ mod lists;
 mod node;
 mod nodes;
 mod outgoing;
+mod own;
 mod remote_client;
 mod run;
 mod seal;
 mod settings;
 mod tenure;
+mod witness;
 
 pub use cluster::Cluster;
-pub use incoming::ReadKept;
 pub use ledger::SharedRecord;
+pub use own::{NoData, OwnData};
 pub use settings::{ClusterAccess, ClusterSettings, KEY_CHARS_MIN, ReadAccess, Role};

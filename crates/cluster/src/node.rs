@@ -3,18 +3,18 @@
 use std::sync::{Arc, atomic::Ordering};
 
 use bytes::Bytes;
-use fleet::{ClusterNode, ClusterState, NodeState, OwnerState};
+use fleet::{ClusterNode, ClusterState, LogHead, LogWitness, NodeState, OwnerState};
 use futures::{FutureExt as _, future::BoxFuture};
 use tokio::time::Instant;
 use tool::ServerName;
 
 use crate::{
     book,
-    bus::{BusError, LinkState, Objects},
+    bus::{Bus, BusError, LinkState, Objects},
     core::Core,
     frames::Op,
     ledger::{ClusterRecord, SharedRecord, Standing},
-    nodes::list_running,
+    nodes::{Target, list_running},
     tenure,
 };
 
@@ -90,6 +90,26 @@ impl ClusterNode for Node {
         .boxed()
     }
 
+    fn witnesses(&self) -> BoxFuture<'_, Vec<LogWitness>> {
+        async move {
+            let core = &self.0;
+            let Some(bus) = core.bus.get() else {
+                return Vec::new();
+            };
+            let targets = core.nodes.matching(None);
+            let asking = targets.iter().map(async |target| {
+                let op = Op::Head(core.settings.node.clone());
+                let answer = ask(core, bus, target, op).await?;
+                let head: Option<LogHead> = serde_json::from_slice(&answer).ok()?;
+                let node = target.node.clone();
+                Some(LogWitness { node, head: head? })
+            });
+            let heads = futures::future::join_all(asking).await;
+            heads.into_iter().flatten().collect()
+        }
+        .boxed()
+    }
+
     fn share_result(&self, handle: &str, content: Bytes) {
         let Some(bus) = self.0.bus.get().cloned() else {
             return;
@@ -112,13 +132,9 @@ impl ClusterNode for Node {
             if let Ok(Some(content)) = bus.read_text(Objects::Results, &result_name(handle)).await {
                 return Some(content);
             }
-            let server = ServerName::built_in();
-            for target in core.nodes.matching("*") {
+            for target in core.nodes.matching(None) {
                 let op = Op::Result(handle.to_owned());
-                let asked = core.exchanges.begin(bus, &target, None, op).await;
-                if let Ok(asked) = asked
-                    && let Ok(content) = asked.finish(&core.nodes, &server, |_| {}).await
-                {
+                if let Some(content) = ask(core, bus, &target, op).await {
                     return Some(content);
                 }
             }
@@ -126,6 +142,13 @@ impl ClusterNode for Node {
         }
         .boxed()
     }
+}
+
+/// Asks a node for something that belongs to no server.
+async fn ask(core: &Core, bus: &Arc<Bus>, target: &Target, op: Op) -> Option<Bytes> {
+    let exchange = core.exchanges.begin(bus, target, None, op).await.ok()?;
+    let server = ServerName::built_in();
+    exchange.finish(&core.nodes, &server, |_| {}).await.ok()
 }
 
 fn result_name(handle: &str) -> String {

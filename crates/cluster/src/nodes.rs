@@ -1,9 +1,11 @@
 //! The nodes of the cluster, as their messages show them.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
-use fleet::{NodeServer, NodeState, RunState};
-use globset::Glob;
+use fleet::{LogHead, NodePattern, NodeServer, NodeState, RunState};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tool::ServerName;
@@ -111,11 +113,12 @@ impl Nodes {
         clocks.insert(boot, (clock_ms, Instant::now()));
     }
 
-    /// The connected members whose names match a pattern.
-    pub(crate) fn matching(&self, pattern: &str) -> Vec<Target> {
+    /// The connected members whose names match a pattern; all without one.
+    pub(crate) fn matching(&self, pattern: Option<&NodePattern>) -> Vec<Target> {
         let known = self.known.lock();
         let members = known.values().filter(|it| it.is_connected());
-        let matching = members.filter(|it| is_match(pattern, &it.beat.node));
+        let matching =
+            members.filter(|it| pattern.is_none_or(|pattern| pattern.matches(&it.beat.node)));
         let target = |it: &KnownNode| Target {
             node: it.beat.node.clone(),
             boot: it.boot,
@@ -126,10 +129,10 @@ impl Nodes {
 
     /// The nodes whose names match a pattern and that are not connected, with the seconds of their silence;
     /// true if they have left.
-    pub(crate) fn absent(&self, pattern: &str) -> Vec<(String, u64, bool)> {
+    pub(crate) fn absent(&self, pattern: &NodePattern) -> Vec<(String, u64, bool)> {
         let known = self.known.lock();
         let absent = known.values().filter(|it| !it.is_connected());
-        let matching = absent.filter(|it| is_match(pattern, &it.beat.node));
+        let matching = absent.filter(|it| pattern.matches(&it.beat.node));
         let told = |it: &KnownNode| {
             let seconds = it.heard.elapsed().as_secs();
             (it.beat.node.clone(), seconds, it.beat.is_leaving)
@@ -144,6 +147,20 @@ impl Nodes {
         let mut running = node.beat.running.iter();
         let state = running.find(|(name, _)| name == server);
         Some(state.map_or(RunState::Stopped, |(_, state)| *state))
+    }
+
+    /// The names of the connected members.
+    pub(crate) fn connected(&self) -> BTreeSet<String> {
+        let known = self.known.lock();
+        let connected = known.values().filter(|it| it.is_connected());
+        connected.map(|it| it.beat.node.clone()).collect()
+    }
+
+    /// The newest calls in the audit logs of other nodes.
+    pub(crate) fn log_heads(&self) -> Vec<(String, LogHead)> {
+        let known = self.known.lock();
+        let head = |it: &KnownNode| Some((it.beat.node.clone(), it.beat.log_head.clone()?));
+        known.values().filter_map(head).collect()
     }
 
     /// Every node but this one.
@@ -176,11 +193,6 @@ impl KnownNode {
     }
 }
 
-/// Returns true if a node's name matches a pattern: `*` stands for any characters.
-pub(crate) fn is_match(pattern: &str, node: &str) -> bool {
-    Glob::new(pattern).is_ok_and(|glob| glob.compile_matcher().is_match(node))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -196,23 +208,26 @@ mod tests {
             is_leaving: false,
             is_new: false,
             shared_revision: 0,
+            log_head: None,
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_node_is_connected_while_it_sends_and_its_clock_goes_on() {
         let nodes = Nodes::default();
+        let pattern = |text| NodePattern::new(text).unwrap();
+        let (gpu, mac) = (pattern("gpu-*"), pattern("mac"));
         let boot = Seal::new("c", "k").boot();
         assert!(nodes.note(boot, beat("gpu-1")), "it is new");
         assert!(!nodes.note(boot, beat("gpu-1")));
         tokio::time::advance(Duration::from_secs(2)).await;
-        assert_eq!(nodes.matching("gpu-*")[0].clock_ms, 2_500);
-        assert_eq!(nodes.matching("mac"), []);
+        assert_eq!(nodes.matching(Some(&gpu))[0].clock_ms, 2_500);
+        assert_eq!(nodes.matching(Some(&mac)), []);
         let git = "git".parse().unwrap();
         assert_eq!(nodes.state_of(&git, "gpu-1"), Some(RunState::Ready));
         tokio::time::advance(GONE_AFTER).await;
-        assert_eq!(nodes.matching("gpu-*"), []);
-        assert_eq!(nodes.absent("gpu-*"), [("gpu-1".to_owned(), 12, false)]);
+        assert_eq!(nodes.matching(Some(&gpu)), []);
+        assert_eq!(nodes.absent(&gpu), [("gpu-1".to_owned(), 12, false)]);
         assert_eq!(nodes.state_of(&git, "gpu-1"), None);
         nodes.note(boot, beat("gpu-1"));
         let leaving = Beat {
@@ -220,7 +235,7 @@ mod tests {
             ..beat("gpu-1")
         };
         nodes.note(boot, leaving);
-        assert_eq!(nodes.matching("*"), []);
+        assert_eq!(nodes.matching(None), []);
         let restarted = Seal::new("c", "k").boot();
         assert!(nodes.note(restarted, beat("gpu-1")), "another process");
     }

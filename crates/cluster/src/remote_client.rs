@@ -17,7 +17,7 @@ use futures::{FutureExt as _, future::BoxFuture};
 use jsonrpc::Json;
 use tokio::{
     sync::{mpsc, oneshot},
-    time::interval,
+    time::{Interval, interval},
 };
 
 use crate::{
@@ -32,59 +32,89 @@ const ALIVE_EVERY: Duration = Duration::from_millis(800);
 /// The frames of one request that wait to be sent. Progress and log messages beyond it are dropped.
 const FRAMES_MAX: usize = 256;
 
-/// Sends the frames of one request, in order.
+/// Queues the frames of one request.
 #[derive(Debug, Clone)]
 pub(crate) struct Frames(mpsc::Sender<(FrameKind, Bytes)>);
 
 impl Frames {
-    /// Starts a task that sends them to this subject, with signs of life between them.
-    pub(crate) fn begin(bus: Arc<Bus>, reply: String) -> Self {
-        let (sender, mut frames) = mpsc::channel::<(FrameKind, Bytes)>(FRAMES_MAX);
-        tokio::spawn(async move {
-            let mut nth = 0;
-            let mut next = interval(ALIVE_EVERY);
-            next.reset();
-            let alive = Frame {
-                nth: 0,
-                kind: FrameKind::Alive,
-            };
-            loop {
-                let (kind, body) = tokio::select! {
-                    frame = frames.recv() => match frame {
-                        Some(frame) => frame,
-                        None => return,
-                    },
-                    _ = next.tick() => {
-                        let _ = bus.send(&reply, None, &alive, b"").await;
-                        continue;
-                    }
-                };
-                let frame = Frame { nth, kind };
-                let mut sending = pin!(bus.send(&reply, None, &frame, &body));
-                loop {
-                    tokio::select! {
-                        // A frame that cannot be sent is missed by its number.
-                        _ = &mut sending => break,
-                        // A long one passes through the object store.
-                        _ = next.tick() => {
-                            let _ = bus.send(&reply, None, &alive, b"").await;
-                        }
-                    }
-                }
-                nth += 1;
-            }
-        });
-        Self(sender)
+    /// Makes a queue, and the other end that sends what is in it to this subject.
+    pub(crate) fn begin(bus: Arc<Bus>, reply: String) -> (Self, FrameSender) {
+        let (sender, queue) = mpsc::channel(FRAMES_MAX);
+        let sending = FrameSender {
+            bus,
+            reply,
+            queue,
+            nth: 0,
+        };
+        (Self(sender), sending)
     }
 
-    /// Sends a frame that must arrive.
+    /// Queues a frame that must arrive.
     pub(crate) async fn send(&self, kind: FrameKind, body: Bytes) {
         let _ = self.0.send((kind, body)).await;
     }
 
-    /// Sends a frame if there is room.
+    /// Queues a frame if there is room.
     pub(crate) fn offer(&self, kind: FrameKind, body: Bytes) {
         let _ = self.0.try_send((kind, body));
+    }
+}
+
+/// Sends the frames of one request, in order. It runs in the task of the request: a task of its own would cost
+/// each call two more switches.
+#[derive(Debug)]
+pub(crate) struct FrameSender {
+    bus: Arc<Bus>,
+    reply: String,
+    queue: mpsc::Receiver<(FrameKind, Bytes)>,
+    nth: u32,
+}
+
+impl FrameSender {
+    /// Sends the frames that a request queues while it is worked on, signs of life between them, and its last
+    /// frame.
+    pub(crate) async fn send_all(mut self, working: impl Future<Output = (FrameKind, Bytes)>) {
+        let mut working = pin!(working);
+        let mut alive = interval(ALIVE_EVERY);
+        alive.reset();
+        let (kind, body) = loop {
+            tokio::select! {
+                biased;
+                Some((kind, body)) = self.queue.recv() => self.send(&mut alive, kind, &body).await,
+                last = &mut working => break last,
+                _ = alive.tick() => self.say_alive().await,
+            }
+        };
+        while let Ok((kind, body)) = self.queue.try_recv() {
+            self.send(&mut alive, kind, &body).await;
+        }
+        self.send(&mut alive, kind, &body).await;
+    }
+
+    async fn send(&mut self, alive: &mut Interval, kind: FrameKind, body: &[u8]) {
+        let frame = Frame {
+            nth: self.nth,
+            kind,
+        };
+        self.nth += 1;
+        let mut sending = pin!(self.bus.send(&self.reply, None, &frame, body));
+        loop {
+            tokio::select! {
+                biased;
+                // A frame that cannot be sent is missed by its number.
+                _ = &mut sending => return,
+                // A long one passes through the object store.
+                _ = alive.tick() => self.say_alive().await,
+            }
+        }
+    }
+
+    async fn say_alive(&self) {
+        let frame = Frame {
+            nth: 0,
+            kind: FrameKind::Alive,
+        };
+        let _ = self.bus.send(&self.reply, None, &frame, b"").await;
     }
 }
 

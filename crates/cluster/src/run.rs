@@ -17,10 +17,11 @@ use crate::{
     bus::{Bus, BusError, LinkState, ParcelError},
     core::Core,
     frames::Beat,
-    incoming::{Incoming, ReadKept},
+    incoming::Incoming,
     nodes::BEAT_EVERY,
     settings::ReadAccess,
     tenure,
+    witness::write_heads,
 };
 
 /// The time after which settings that cannot be used are read again: a secret may be added.
@@ -30,7 +31,7 @@ const SETTINGS_WAIT: Duration = Duration::from_secs(5);
 const ANSWER_EVERY: Duration = Duration::from_millis(100);
 
 /// Runs the node, for ever.
-pub(crate) async fn run(core: Arc<Core>, access: ReadAccess, read_kept: ReadKept) {
+pub(crate) async fn run(core: Arc<Core>, access: ReadAccess) {
     let bus = loop {
         let connected = match access().await {
             Ok(access) => Bus::connect(&core.settings, &access)
@@ -54,7 +55,7 @@ pub(crate) async fn run(core: Arc<Core>, access: ReadAccess, read_kept: ReadKept
     };
     let ended = tokio::join!(
         core.exchanges.receive(&bus),
-        incoming.serve(&core, &bus, &read_kept),
+        incoming.serve(&core, &bus),
         listen(&core, &bus),
         book::follow(&core, &bus, || {
             core.standing.is_loaded.store(true, Ordering::Relaxed);
@@ -62,6 +63,7 @@ pub(crate) async fn run(core: Arc<Core>, access: ReadAccess, read_kept: ReadKept
         }),
         keeping,
         watch_link(&core, &bus),
+        write_heads(&core),
     );
     debug!(?ended, "the node ended");
 }

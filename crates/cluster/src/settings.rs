@@ -24,6 +24,8 @@ pub struct ClusterSettings {
     pub tls_identity: Option<(Template, Template)>,
     /// The time for which kept results are shared.
     pub result_life: Duration,
+    /// Calls fail until this node has the configuration that nodes share.
+    pub require_shared: bool,
 }
 
 impl ClusterSettings {

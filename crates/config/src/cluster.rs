@@ -7,7 +7,7 @@ use std::{
 };
 
 use cluster::{ClusterSettings, KEY_CHARS_MIN};
-use fleet::{Launch, Placement, ServerSpec, Template};
+use fleet::{Launch, NodePattern, Placement, ServerSpec, Template};
 use serde_json::Value;
 
 use super::{
@@ -186,6 +186,7 @@ pub(super) fn read_cluster(
             .map_err(|fault| ("tls_ca", fault))?,
         tls_identity: identity,
         result_life: Duration::from_secs(keep_hours.saturating_mul(3_600)),
+        require_shared: raw.require_shared,
     }))
 }
 
@@ -219,7 +220,10 @@ pub(super) fn read_placement(
                 "keep `on` for certain nodes, or `placement`",
             ));
         }
-        (Some(pattern), None) => Some(Placement::On(pattern)),
+        (Some(pattern), None) => {
+            let pattern = NodePattern::new(&pattern).map_err(Fault::bare)?;
+            Some(Placement::On(pattern))
+        }
         (None, Some("everywhere")) => Some(Placement::Everywhere),
         (None, Some("client")) => Some(Placement::Client),
         (None, Some(_)) => Some(Placement::One),

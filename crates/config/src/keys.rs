@@ -447,6 +447,13 @@ pub(super) static KEYS: &[KeySpec] = &[
         "private key (PEM) of that certificate",
     ),
     key(
+        "cluster.require_shared",
+        ValueKind::Switch,
+        "if true, this node calls no server until it has the configuration that nodes share (`proxy \
+         cluster push`), from NATS or from the copy in its state folder: its rules are there",
+    )
+    .or("false"),
+    key(
         "servers.NAME.command",
         ValueKind::Command,
         "program of a server that uses stdin and stdout. A bare word is looked up on `PATH`, `~/` \

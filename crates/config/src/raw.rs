@@ -141,6 +141,8 @@ pub(super) struct RawCluster {
     pub(super) tls_ca: Option<String>,
     pub(super) tls_cert: Option<String>,
     pub(super) tls_key: Option<String>,
+    #[serde(default)]
+    pub(super) require_shared: bool,
 }
 
 #[derive(Debug, serde::Deserialize)]

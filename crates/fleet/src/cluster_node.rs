@@ -22,11 +22,32 @@ pub trait ClusterNode: fmt::Debug + Send + Sync {
     /// the names of these servers.
     fn drain(&self) -> BoxFuture<'_, Vec<String>>;
 
+    /// Asks all connected nodes for the newest line of this node's audit log that they have.
+    fn witnesses(&self) -> BoxFuture<'_, Vec<LogWitness>>;
+
     /// Copies a kept result for all nodes. Returns at once.
     fn share_result(&self, handle: &str, content: Bytes);
 
     /// Reads a kept result of another node.
     fn fetch_result<'a>(&'a self, handle: &'a str) -> BoxFuture<'a, Option<Bytes>>;
+}
+
+/// The newest call in an audit log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogHead {
+    /// The number of its line.
+    pub number: u64,
+    /// The digest of its line.
+    pub digest: String,
+}
+
+/// A line of this node's audit log that another node has in its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogWitness {
+    /// The other node.
+    pub node: String,
+    /// The line.
+    pub head: LogHead,
 }
 
 /// The cluster as one node sees it.

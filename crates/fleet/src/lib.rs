@@ -34,6 +34,7 @@ mod login;
 mod login_needed;
 mod login_spec;
 mod mask;
+mod node_pattern;
 mod params;
 mod patience;
 mod pending;
@@ -61,7 +62,9 @@ mod wire;
 pub use awaited::Awaited;
 pub use caller_logins::{CallerLogins, LoginArrival, OfferedLogin};
 pub use child::{Surroundings, find_by_word, find_command};
-pub use cluster_node::{ClusterNode, ClusterState, NodeServer, NodeState, OwnerState};
+pub use cluster_node::{
+    ClusterNode, ClusterState, LogHead, LogWitness, NodeServer, NodeState, OwnerState,
+};
 pub use commands::{CommandDefinition, CommandSet, CommandTool};
 pub use error::{CallError, Failure, HeldUp, Ran, SurveyError};
 pub use fleet::Fleet;
@@ -72,6 +75,7 @@ pub use login::LoginPlace;
 pub use login_needed::LoginNeeded;
 pub use login_spec::{IdentityProviderSpec, LoginSpec};
 pub use mask::Mask;
+pub use node_pattern::NodePattern;
 pub use question::{Asks, ClientAnswer, ClockStop, QuestionKind, ServerQuestion};
 pub use redaction::{Redaction, count_redacted};
 pub use request::{LogSink, ProgressSink, Request};

@@ -140,6 +140,11 @@ pub trait Servers: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Returns the node of the cluster that runs a server now, if it is another one.
+    fn node_of(&self, _: &ServerName) -> Option<String> {
+        None
+    }
+
     /// Returns this process as a node of its cluster, if it is one.
     fn cluster(&self) -> Option<Arc<dyn ClusterNode>> {
         None

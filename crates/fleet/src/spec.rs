@@ -6,7 +6,7 @@ use jsonrpc::mcp::{Revision, Transport};
 use serde::Deserialize;
 use tool::ServerName;
 
-use crate::{CommandSet, LoginSpec, Redaction, Template};
+use crate::{CommandSet, LoginSpec, NodePattern, Redaction, Template};
 
 /// A server we can start or connect.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,7 +71,7 @@ pub enum Placement {
     /// The node of the client; it may differ between clients, so it is never called from another node.
     Client,
     /// The nodes whose names match this pattern.
-    On(String),
+    On(NodePattern),
 }
 
 /// The protocol that is spoken with a server.

@@ -179,6 +179,7 @@ impl Authorizer {
         note.set_target(asked.server, asked.name);
         let decided = self.decide(asked, context);
         note.set_decision(&decided.decision);
+        note.set_node(self.catalog.servers.node_of(asked.server));
         let allowed = match decided.decision.verdict {
             PolicyVerdict::Allow => Ok(()),
             PolicyVerdict::Deny => Err(refuse(asked, &decided.decision, RefusalReason::Denied)),

@@ -63,7 +63,7 @@ pub struct Gateway {
     /// Calls that clients took as tasks.
     pub(crate) client_tasks: Arc<ClientTasks>,
     /// Records calls and searches.
-    pub(crate) recorder: Arc<Recorder>,
+    pub recorder: Arc<Recorder>,
     /// Sends spans of calls to the configured collector.
     pub(crate) traces: Arc<Traces>,
     /// The state of the metrics between two scrapes.

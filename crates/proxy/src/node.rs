@@ -3,19 +3,20 @@
 
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
-    path::Path,
-    sync::{Arc, OnceLock},
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock, Weak},
 };
 
 use bytes::Bytes;
-use cluster::{Cluster, ClusterAccess, ClusterSettings, ReadAccess, ReadKept, Role, SharedRecord};
+use cluster::{Cluster, ClusterAccess, ClusterSettings, OwnData, ReadAccess, Role, SharedRecord};
 use config::Config;
-use fleet::{ClusterNode, Failure, Servers, Template, Variables, with_secrets};
-use futures::FutureExt as _;
+use fleet::{ClusterNode, Failure, LogHead, Servers, Template, Variables, with_secrets};
+use futures::{FutureExt as _, future::BoxFuture};
 use gateway::Gateway;
-use results::{Fetching, ResultStore, SharedResults};
+use results::{Fetching, SharedResults};
 use secrets::Resolver;
-use tokio::sync::Notify;
+use telemetry::{AuditHead, Event};
+use tokio::{sync::Notify, task::spawn_blocking};
 use tracing::{info, warn};
 
 /// Opens the gateway. With a `[cluster]`, its servers are those of all nodes.
@@ -34,8 +35,11 @@ pub(crate) fn open_gateway(
     };
     let files = config.gateway.private_files();
     let access = read_access(settings.clone(), gateway::resolver(&files));
-    let results: Arc<OnceLock<ResultStore>> = Arc::default();
-    let read_kept = read_kept(Arc::clone(&results));
+    let data = Arc::new(DataOfNode {
+        gateway: OnceLock::new(),
+        audit: config.gateway.state_dir.join("audit"),
+    });
+    let own_data = Arc::clone(&data) as Arc<dyn OwnData>;
     let opened: OnceLock<Arc<Cluster>> = OnceLock::new();
     let surroundings = gateway::surroundings(&files);
     let gateway = Gateway::with_servers(config.gateway.clone(), |specs| {
@@ -45,12 +49,12 @@ pub(crate) fn open_gateway(
             surroundings,
             specs,
             access,
-            read_kept,
+            own_data,
         );
         let cluster = opened.get_or_init(|| Arc::new(cluster));
         Arc::clone(cluster) as Arc<dyn Servers>
     })?;
-    let _ = results.set(gateway.results.clone());
+    let _ = data.gateway.set(Arc::downgrade(&gateway));
     let cluster = opened.into_inner();
     if let Some(cluster) = &cluster {
         cluster.note_applied(config.shared_revision);
@@ -108,11 +112,52 @@ async fn fill_in(settings: &ClusterSettings, secrets: &Resolver) -> Result<Clust
     })
 }
 
-fn read_kept(results: Arc<OnceLock<ResultStore>>) -> ReadKept {
-    Arc::new(move |handle| {
-        let results = Arc::clone(&results);
-        async move { results.get()?.read_file(&handle).await }.boxed()
-    })
+/// The kept results and the audit log of this process.
+#[derive(Debug)]
+struct DataOfNode {
+    /// Set when it is open. It has the servers of the node, so it is not owned here.
+    gateway: OnceLock<Weak<Gateway>>,
+    /// The folder of the audit log.
+    audit: PathBuf,
+}
+
+impl DataOfNode {
+    fn gateway(&self) -> Option<Arc<Gateway>> {
+        self.gateway.get()?.upgrade()
+    }
+}
+
+impl OwnData for DataOfNode {
+    fn read_kept(&self, handle: String) -> BoxFuture<'static, Option<Bytes>> {
+        let gateway = self.gateway();
+        async move { gateway?.results.read_file(&handle).await }.boxed()
+    }
+
+    fn log_head(&self) -> Option<LogHead> {
+        let AuditHead { number, digest } = self.gateway()?.recorder.head()?;
+        Some(LogHead { number, digest })
+    }
+
+    fn note_head(&self, node: &str, head: LogHead) {
+        if let Some(gateway) = self.gateway() {
+            let LogHead { number, digest } = head;
+            gateway.recorder.record(Event::Head {
+                at_ms: files::clock::now_ms(),
+                node: node.to_owned(),
+                head: AuditHead { number, digest },
+            });
+        }
+    }
+
+    fn find_head(&self, node: String) -> BoxFuture<'static, Option<LogHead>> {
+        let audit = self.audit.clone();
+        async move {
+            let finding = spawn_blocking(move || telemetry::find_head(&audit, &node));
+            let AuditHead { number, digest } = finding.await.ok()?.ok()??;
+            Some(LogHead { number, digest })
+        }
+        .boxed()
+    }
 }
 
 /// Kept results of all nodes.

@@ -12,6 +12,7 @@ mod masking;
 mod read;
 mod segments;
 mod tail;
+mod witness;
 
 use std::{
     fmt, fs, io,
@@ -21,13 +22,14 @@ use std::{
 
 use files::Lock;
 
-use crate::record::CallRecord;
+use crate::record::{AuditHead, CallRecord};
 use anchor::Anchor;
 use line::{continuation, head, lost_body};
 use segments::{LOCK, list_segments, segment_number};
 use tail::Tail;
 
 pub use read::{Broken, Filter, Verified, read, read_newest, verify};
+pub use witness::{find_head, has_lines};
 
 /// The number of segments into which the size limit is divided. A segment is the smallest part of the
 /// log that is removed.
@@ -39,6 +41,22 @@ pub struct AuditLog {
     folder: PathBuf,
     hide: Hide,
     tail: Option<Tail>,
+}
+
+/// One line to append.
+#[derive(Debug, Clone)]
+pub enum AuditEntry {
+    /// A call, or a refused credential.
+    Call(Box<CallRecord>),
+    /// The newest call in the log of another node.
+    Head {
+        /// The time in unix milliseconds.
+        at_ms: u64,
+        /// The name of that node.
+        node: String,
+        /// Its newest call.
+        head: AuditHead,
+    },
 }
 
 /// Removes the secrets of the configuration from a text. Returns `None` if the secrets cannot be read.
@@ -75,15 +93,15 @@ impl AuditLog {
         }
     }
 
-    /// Appends a line for each call, in one write and one sync. `lost` is the number of earlier records
-    /// that could not be written. Waits for the lock if another process holds it. After an error, it is
-    /// possible that nothing was written.
+    /// Appends a line for each entry, in one write and one sync. `lost` is the number of earlier records
+    /// that could not be written. Waits for the lock if another process holds it. Returns the newest call that
+    /// was written. After an error, it is possible that nothing was written.
     pub fn append(
         &mut self,
-        calls: &[Box<CallRecord>],
+        entries: &[AuditEntry],
         lost: u64,
         bytes_max: u64,
-    ) -> io::Result<()> {
+    ) -> io::Result<Option<AuditHead>> {
         files::own_folder(&self.folder)?;
         let _turn = Lock::take(&self.folder.join(LOCK))?;
         let anchor = Anchor::read(&self.folder)?;
@@ -115,9 +133,21 @@ impl AuditLog {
             let body = lost_body(tail.number + 1, lost);
             tail.add(&mut text, &body, true);
         }
-        for call in calls {
-            let body = line::body(tail.number + 1, call, |text| self.hide.apply(text));
-            tail.add(&mut text, &body, true);
+        let mut head = None;
+        for entry in entries {
+            let number = tail.number + 1;
+            match entry {
+                AuditEntry::Call(call) => {
+                    let body = line::body(number, call, |text| self.hide.apply(text));
+                    tail.add(&mut text, &body, true);
+                    let digest = tail.digest.clone();
+                    head = Some(AuditHead { number, digest });
+                }
+                AuditEntry::Head { at_ms, node, head } => {
+                    let body = line::head_body(number, *at_ms, node, head);
+                    tail.add(&mut text, &body, true);
+                }
+            }
         }
         // The lines are written durably before the anchor counts them.
         files::append_durable(&tail.segment, text.as_bytes())?;
@@ -126,7 +156,7 @@ impl AuditLog {
         anchor.digest.clone_from(&tail.digest);
         anchor.write(&self.folder)?;
         self.tail = Some(tail);
-        Ok(())
+        Ok(head)
     }
 }
 

@@ -16,9 +16,12 @@ mod recorder;
 mod stats;
 mod totals;
 
-pub use audit::{AuditLog, Broken, Filter, Hide, Verified, read, read_newest, verify};
+pub use audit::{
+    AuditEntry, AuditLog, Broken, Filter, Hide, Verified, find_head, has_lines, read, read_newest,
+    verify,
+};
 pub use exposition::{CONTENT_TYPE, Exposition, Family, MetricKind};
-pub use record::{CallRecord, Event, RecordedArguments, estimate_tokens};
+pub use record::{AuditHead, CallRecord, Event, RecordedArguments, estimate_tokens};
 pub use recorder::{Recorder, RecorderSettings};
 pub use stats::{
     AskedWords, By, COMMAND_LINE, CallFigures, DAYS_KEPT, Figures, FirstUses, Searches,

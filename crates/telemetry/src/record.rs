@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 
 /// The recorded form of a call's arguments.
 #[derive(Debug, Clone, Default)]
@@ -38,6 +39,8 @@ pub struct CallRecord {
     pub by_app: bool,
     /// The server.
     pub server: String,
+    /// The node of the cluster that runs the server, if it is another one.
+    pub node: Option<String>,
     /// `tool`, `prompt` or `resource`.
     pub kind: &'static str,
     /// The tool's or prompt's name on its server, or the URI.
@@ -67,6 +70,16 @@ pub struct CallRecord {
     pub arguments: RecordedArguments,
 }
 
+/// The newest call in the audit log of a node. In the log of another node, it proves later that no line up to it
+/// was removed or changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditHead {
+    /// The number of its line.
+    pub number: u64,
+    /// The digest of its line.
+    pub digest: String,
+}
+
 /// An event that is counted.
 #[derive(Debug, Clone)]
 pub enum Event {
@@ -74,6 +87,15 @@ pub enum Event {
     Call(Box<CallRecord>),
     /// A credential that was refused. It is in the log, and counts as no call.
     Refusal(Box<CallRecord>),
+    /// The newest call in the audit log of another node. It is in the log, and counts as no call.
+    Head {
+        /// The time in unix milliseconds.
+        at_ms: u64,
+        /// The name of that node.
+        node: String,
+        /// Its newest call.
+        head: AuditHead,
+    },
     /// A search.
     Search {
         /// The time in unix milliseconds.

@@ -16,8 +16,8 @@ use parking_lot::Mutex;
 use tracing::warn;
 
 use crate::{
-    audit::{AuditLog, Hide},
-    record::{CallRecord, Event},
+    audit::{AuditEntry, AuditLog, Hide},
+    record::{AuditHead, Event},
     stats::Stats,
     totals::Totals,
 };
@@ -71,6 +71,8 @@ struct RecorderState {
     /// The number of lost records since the program started; they are in no statistics.
     uncounted: AtomicU64,
     totals: Mutex<Totals>,
+    /// The newest call in the audit log, since the program started.
+    head: Mutex<Option<AuditHead>>,
     audit_bytes_max: AtomicU64,
     keeps_stats: AtomicBool,
 }
@@ -92,6 +94,7 @@ impl Recorder {
                 lost: AtomicU64::new(0),
                 uncounted: AtomicU64::new(0),
                 totals: Mutex::default(),
+                head: Mutex::default(),
                 audit_bytes_max: AtomicU64::new(settings.audit_bytes_max),
                 keeps_stats: AtomicBool::new(settings.keeps_stats),
             }),
@@ -132,6 +135,11 @@ impl Recorder {
     /// Returns the number of calls since the program started, and of those that failed.
     pub fn count_calls(&self) -> (u64, u64) {
         self.shared.totals.lock().count_calls()
+    }
+
+    /// Returns the newest call in the audit log, if one was written since the program started.
+    pub fn head(&self) -> Option<AuditHead> {
+        self.shared.head.lock().clone()
     }
 
     /// Waits until the queued records are on disk, for five seconds at most. Blocks.
@@ -187,7 +195,7 @@ impl Writer {
                 thread::park_timeout(GATHER_WAIT);
             }
             let rest = receiver.try_iter().take(QUEUE_MAX);
-            let (mut calls, mut waiting) = (Vec::new(), Vec::new());
+            let (mut entries, mut waiting) = (Vec::new(), Vec::new());
             let mut totals = self.shared.totals.lock();
             for message in first.into_iter().chain(rest) {
                 match message {
@@ -197,14 +205,20 @@ impl Writer {
                             self.stats.count(&event);
                         }
                         totals.count(&event);
-                        if let Event::Call(call) | Event::Refusal(call) = event {
-                            calls.push(call);
+                        match event {
+                            Event::Call(call) | Event::Refusal(call) => {
+                                entries.push(AuditEntry::Call(call));
+                            }
+                            Event::Head { at_ms, node, head } => {
+                                entries.push(AuditEntry::Head { at_ms, node, head });
+                            }
+                            _ => {}
                         }
                     }
                 }
             }
             drop(totals);
-            self.write_audit(&calls);
+            self.write_audit(&entries);
             if is_over || !waiting.is_empty() || written.elapsed() >= STATS_EVERY {
                 let result = self.stats.write();
                 self.note(result);
@@ -219,18 +233,24 @@ impl Writer {
         }
     }
 
-    fn write_audit(&mut self, calls: &[Box<CallRecord>]) {
+    fn write_audit(&mut self, entries: &[AuditEntry]) {
         let bytes_max = self.shared.audit_bytes_max.load(Ordering::Relaxed);
-        if bytes_max == 0 || calls.is_empty() {
+        if bytes_max == 0 || entries.is_empty() {
             return;
         }
         let lost = self.shared.lost.swap(0, Ordering::Relaxed);
-        let result = self.audit.append(calls, lost, bytes_max);
-        if result.is_err() {
-            let calls = u64::try_from(calls.len()).unwrap_or(u64::MAX);
-            self.shared.lost.fetch_add(lost + calls, Ordering::Relaxed);
+        let result = self.audit.append(entries, lost, bytes_max);
+        match &result {
+            Ok(Some(head)) => *self.shared.head.lock() = Some(head.clone()),
+            Ok(None) => {}
+            Err(_) => {
+                let is_call = |entry: &&AuditEntry| matches!(entry, AuditEntry::Call(_));
+                let calls = entries.iter().filter(is_call).count();
+                let calls = u64::try_from(calls).unwrap_or(u64::MAX);
+                self.shared.lost.fetch_add(lost + calls, Ordering::Relaxed);
+            }
         }
-        self.note(result);
+        self.note(result.map(drop));
     }
 
     fn note(&mut self, result: std::io::Result<()>) {

@@ -47,6 +47,7 @@ impl Stats {
             Event::Call(call) | Event::Refusal(call) => call.at_ms,
             Event::Search { at_ms, .. }
             | Event::Script { at_ms, .. }
+            | Event::Head { at_ms, .. }
             | Event::FirstUse { at_ms, .. }
             | Event::Session { at_ms, .. } => *at_ms,
         };

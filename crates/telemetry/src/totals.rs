@@ -86,7 +86,7 @@ impl Totals {
                 self.scripts += 1;
                 self.saved_scripts += estimate_tokens(bytes_read.saturating_sub(*bytes_sent));
             }
-            Event::FirstUse { .. } | Event::Refusal(_) => {}
+            Event::FirstUse { .. } | Event::Refusal(_) | Event::Head { .. } => {}
             Event::Session { tokens_saved, .. } => {
                 self.sessions += 1;
                 self.saved_definitions += tokens_saved;

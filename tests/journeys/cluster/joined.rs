@@ -69,6 +69,7 @@ async fn a_machine_joins_by_one_command_and_gets_the_servers_and_rules_of_all() 
         !written.contains(KEY) && written.contains("${secret:cluster-key}"),
         "{written}"
     );
+    assert!(written.contains("require_shared = true"), "{written}");
     connected(&[&one, &two]).await;
     let client = two.client().await;
     until_found(&client, "sole/echo").await;
@@ -97,6 +98,26 @@ async fn a_machine_joins_by_one_command_and_gets_the_servers_and_rules_of_all() 
     assert_eq!(client.execute("near/echo", json!({})).await.good(), "near");
     let origin = two.cli(["config", "show", "--origin"]).await;
     assert!(origin.stdout.contains("shared.toml"), "{origin:?}");
+
+    // Without NATS the rules are in the state folder. Without both, nothing is called.
+    let call_near = async || {
+        two.cli(["daemon", "restart"]).await.ended(0);
+        two.cli(["call", "near/echo"]).await
+    };
+    nats.kill(0);
+    call_near().await.ended(0);
+    fs::remove_file(two.state().join("cluster/shared.toml")).unwrap();
+    let refused = call_near().await;
+    assert_ne!(refused.code, Some(0));
+    let why = "this node does not have the rules of the cluster yet";
+    assert!(refused.stderr.contains(why), "{refused:?}");
+    assert_eq!(two.starts("near"), 2);
+    nats.begin(0);
+    until_state(&two, "revision 2 is in effect", |state| {
+        state["nodes"][0]["shared_revision"] == 2
+    })
+    .await;
+    two.cli(["call", "near/echo"]).await.ended(0);
 
     let again = join(&two, &token.stdout, &[]).await;
     assert!(

@@ -3,6 +3,8 @@
 mod calls;
 mod failures;
 mod joined;
+mod links;
+mod logs;
 mod sessions;
 
 use std::{path::Path, time::Duration};
@@ -20,9 +22,12 @@ use crate::house_with_daemon;
 /// The time after which another node has taken over, with room for a busy machine.
 const TAKE_OVER: Duration = Duration::from_mins(1);
 
+fn nats_program() -> NatsProgram {
+    NatsProgram::ready(Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap())
+}
+
 fn nats(count: usize) -> Nats {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-    NatsProgram::ready(target).start(count)
+    nats_program().start(count)
 }
 
 /// Creates a node with these servers, whose daemon is not started yet.

@@ -3,8 +3,10 @@
 
 use std::{fmt::Write as _, sync::Arc, time::Duration};
 
-use cluster::{Cluster, ClusterAccess, ClusterSettings, Role};
-use fleet::{Launch, Placement, Request, ServerSpec, Servers as _, Surroundings, Template};
+use cluster::{Cluster, ClusterAccess, ClusterSettings, NoData, Role};
+use fleet::{
+    Launch, NodePattern, Placement, Request, ServerSpec, Servers as _, Surroundings, Template,
+};
 use futures::FutureExt as _;
 use jsonrpc::Json;
 use parking_lot::Mutex;
@@ -72,7 +74,7 @@ impl Crowd {
             cwd: None,
         };
         let mut spec = ServerSpec::new(far(), launch);
-        spec.placement = Placement::On("n0".to_owned());
+        spec.placement = Placement::On(NodePattern::new("n0").expect("it is a pattern"));
         let access = ClusterAccess {
             nats: nats.urls(),
             key: KEY.to_owned(),
@@ -209,6 +211,7 @@ fn begin_node(nth: usize, spec: &ServerSpec, access: &ClusterAccess) -> Arc<Clus
         tls_ca: None,
         tls_identity: None,
         result_life: Duration::from_hours(1),
+        require_shared: false,
     };
     let access = access.clone();
     Arc::new(Cluster::new(
@@ -217,7 +220,7 @@ fn begin_node(nth: usize, spec: &ServerSpec, access: &ClusterAccess) -> Arc<Clus
         Surroundings::default(),
         vec![spec.clone()],
         Box::new(move || std::future::ready(Ok(access.clone())).boxed()),
-        Arc::new(|_| std::future::ready(None).boxed()),
+        Arc::new(NoData),
     ))
 }
 

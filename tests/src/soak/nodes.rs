@@ -23,6 +23,7 @@ use tokio::{
 };
 
 use super::{
+    namespaces::Machines,
     random::Random,
     relay::{LinkMode, Relay},
 };
@@ -47,6 +48,8 @@ pub(super) struct NodesPlan {
     pub(super) fault_every: Option<Duration>,
     /// The number of clients of each node.
     pub(super) clients: usize,
+    /// Each node and each NATS server has a network namespace of its own.
+    pub(super) has_machines: bool,
 }
 
 /// The time within which each call has an answer.
@@ -85,8 +88,15 @@ impl Shared {
 struct Estate {
     nats: Nats,
     houses: Vec<House>,
+    net: Net,
+}
+
+/// The connections between nodes and NATS servers.
+enum Net {
     /// By node, then by NATS server.
-    links: Vec<Vec<Relay>>,
+    Relays(Vec<Vec<Relay>>),
+    /// The NATS servers, then the nodes.
+    Machines(Machines),
 }
 
 /// The outcome of a run, for people; and whether it was good.
@@ -97,8 +107,12 @@ pub(super) struct NodesOutcome {
 }
 
 /// Runs the soak.
-pub(super) async fn run(programs: &Programs, nats: &NatsProgram, plan: NodesPlan) -> NodesOutcome {
-    let estate = begin(programs, nats, &plan).await;
+pub(super) async fn run(
+    programs: &Programs,
+    nats: &NatsProgram,
+    plan: NodesPlan,
+) -> Result<NodesOutcome, String> {
+    let estate = begin(programs, nats, &plan).await?;
     let shared = Arc::new(Shared::default());
     let began = Instant::now();
     let mut callers = JoinSet::new();
@@ -118,7 +132,7 @@ pub(super) async fn run(programs: &Programs, nats: &NatsProgram, plan: NodesPlan
     while callers.join_next().await.is_some() {}
     let elapsed = began.elapsed();
     serve_all(&estate, &shared).await;
-    judge(estate, &shared, faults, elapsed).await
+    Ok(judge(estate, &shared, faults, elapsed).await)
 }
 
 fn servers(lock: &Path) -> Vec<Fake> {
@@ -140,44 +154,52 @@ fn servers(lock: &Path) -> Vec<Fake> {
 
 const SERVERS: [&str; 4] = ["sole-a", "sole-b", "sole-c", "far"];
 
-async fn begin(programs: &Programs, nats: &NatsProgram, plan: &NodesPlan) -> Estate {
-    let nats = nats.start(plan.nats);
-    let mut estate = Estate {
-        nats,
-        houses: Vec::new(),
-        links: Vec::new(),
+async fn begin(
+    programs: &Programs,
+    nats: &NatsProgram,
+    plan: &NodesPlan,
+) -> Result<Estate, String> {
+    let (nats, mut net) = if plan.has_machines {
+        let machines = Machines::new(plan.nats + plan.nodes)?;
+        let places = (0..plan.nats).map(|nth| machines.nats_place(nth));
+        (nats.start_at(places.collect()), Net::Machines(machines))
+    } else {
+        (nats.start(plan.nats), Net::Relays(Vec::new()))
     };
+    let mut houses = Vec::new();
     let mut lock = None;
     for nth in 0..plan.nodes {
-        let house = House::without_config(programs).with_daemon();
+        let (programs, urls) = match &mut net {
+            Net::Machines(machines) => (machines.programs(plan.nats + nth, programs), nats.urls()),
+            Net::Relays(links) => {
+                let mut own = Vec::new();
+                for port in nats.ports() {
+                    own.push(Relay::start(port).await);
+                }
+                let urls = own.iter().map(Relay::url).collect();
+                links.push(own);
+                (programs.clone(), urls)
+            }
+        };
+        let house = House::without_config(&programs).with_daemon();
         let lock = lock.get_or_insert_with(|| house.path("owner"));
-        let mut links = Vec::new();
-        for port in estate.nats.ports() {
-            links.push(Relay::start(port).await);
-        }
-        let urls: Vec<String> = links
-            .iter()
-            .map(|link| format!("\"{}\"", link.url()))
-            .collect();
         house.configure(&format!(
-            "[cluster]\nnode = \"node-{nth}\"\nnats = [{}]\nkey = \"{KEY}\"\n",
-            urls.join(", ")
+            "[cluster]\nnode = \"node-{nth}\"\nnats = {urls:?}\nkey = \"{KEY}\"\n"
         ));
         for server in servers(lock) {
             house.add(server);
         }
         house.cli(["daemon", "start"]).await.ended(0);
-        estate.houses.push(house);
-        estate.links.push(links);
+        houses.push(house);
     }
-    for house in &estate.houses {
+    for house in &houses {
         for server in SERVERS {
             until_served(house, server, HEALED_WITHIN)
                 .await
                 .expect("a server is served at the start");
         }
     }
-    estate
+    Ok(Estate { nats, houses, net })
 }
 
 /// Calls a server until it answers. An error is the last answer.
@@ -269,8 +291,7 @@ async fn rage(
 
 async fn fault(estate: &Estate, random: &mut Random) -> &'static str {
     let node = random.below(estate.houses.len());
-    let nats = random.below(estate.links[0].len());
-    let links = &estate.links[node];
+    let nats = random.below(estate.nats.ports().len());
     match random.below(6) {
         0 | 1 => {
             let status = estate.houses[node].status().await;
@@ -285,6 +306,27 @@ async fn fault(estate: &Estate, random: &mut Random) -> &'static str {
             estate.nats.begin(nats);
             "NATS servers killed"
         }
+        other => match &estate.net {
+            Net::Machines(machines) => {
+                let all = estate.nats.ports().len() + estate.houses.len();
+                let apart: Vec<usize> = (0..all).filter(|_| random.below(3) == 0).collect();
+                machines.part(&apart);
+                sleep(Duration::from_secs(1 + random.below(24) as u64)).await;
+                machines.part(&[]);
+                "partitions"
+            }
+            Net::Relays(links) => disturb_links(&links[node], other, nats, random).await,
+        },
+    }
+}
+
+async fn disturb_links(
+    links: &[Relay],
+    fault: usize,
+    nats: usize,
+    random: &mut Random,
+) -> &'static str {
+    match fault {
         3 => {
             disturb(links, LinkMode::Cut, 1 + random.below(24) as u64).await;
             "nodes cut off"
@@ -314,8 +356,10 @@ async fn disturb(links: &[Relay], mode: LinkMode, seconds: u64) {
 }
 
 async fn heal(estate: &Estate) {
-    for link in estate.links.iter().flatten() {
-        link.set(LinkMode::Open);
+    if let Net::Relays(links) = &estate.net {
+        for link in links.iter().flatten() {
+            link.set(LinkMode::Open);
+        }
     }
     for house in &estate.houses {
         house.cli(["daemon", "start"]).await;

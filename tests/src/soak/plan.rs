@@ -26,6 +26,8 @@ usage: just soak [--seconds N | --minutes N | --hours N] [--calls N] [--a-second
   --nodes N           a cluster of N nodes in place of one daemon: daemons, NATS servers and links
                       fail; of the options above, those of time, calls, seed and faults apply
   --nats N            its NATS servers (3)
+  --machines          each node and NATS server has a network namespace of its own (needs root and
+                      `ip`), and partitions lose packets
   --crowd N           N nodes in one process: how soon they hear of a change, and how quiet they are
 
 Exit code 1: a call was unanswered, answered twice or with another's answer, had an error that
@@ -50,6 +52,8 @@ pub(super) struct Plan {
     /// The nodes of a cluster, and its NATS servers; 0: there is no cluster.
     pub(super) nodes: usize,
     pub(super) nats: usize,
+    /// Each node and each NATS server has a network namespace of its own.
+    pub(super) has_machines: bool,
     /// The nodes of a cluster in one process; 0: there is none.
     pub(super) crowd: usize,
 }
@@ -69,6 +73,7 @@ impl Default for Plan {
             fault_every: Duration::from_secs(2),
             nodes: 0,
             nats: 3,
+            has_machines: false,
             crowd: 0,
         }
     }
@@ -82,6 +87,10 @@ impl Plan {
         while let Some(flag) = args.next() {
             if flag == "--no-faults" {
                 plan.faults.clear();
+                continue;
+            }
+            if flag == "--machines" {
+                plan.has_machines = true;
                 continue;
             }
             let value = args.next().ok_or_else(|| format!("{flag} needs a value"))?;

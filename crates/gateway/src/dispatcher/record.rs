@@ -85,6 +85,11 @@ impl CallNote {
         name.clone_into(&mut self.record.name);
     }
 
+    /// Sets the node of the cluster that runs the server.
+    pub(crate) fn set_node(&mut self, node: Option<String>) {
+        self.record.node = node;
+    }
+
     /// Notes the size of the input as it was sent, until its arguments are checked.
     pub(crate) fn set_input(&mut self, bytes: usize) {
         self.record.bytes_in = bytes as u64;

@@ -11,6 +11,9 @@ use super::reply::ShellReply;
 /// The time that a process which has just begun to connect gets.
 const CONNECT_WAIT: Duration = Duration::from_secs(3);
 
+/// The time within which a daemon applies what was pushed. A command without a daemon does not.
+const APPLY_WAIT: Duration = Duration::from_secs(1);
+
 /// A command about the cluster.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -21,6 +24,8 @@ pub enum ClusterVerb {
     Push(String),
     /// Hands the servers of this node over.
     Drain,
+    /// Returns the lines of this node's audit log that other nodes have, as JSON of [`fleet::LogWitness`].
+    Witnesses,
 }
 
 /// Answers a command about the cluster.
@@ -39,12 +44,26 @@ pub(super) async fn answer(servers: &Arc<dyn Servers>, verb: ClusterVerb) -> She
             let state = serde_json::to_string(&node.state());
             ShellReply::hit(state.unwrap_or_default())
         }
+        ClusterVerb::Witnesses => {
+            while node.state().nodes.len() < 2 && Instant::now() < until {
+                sleep(Duration::from_millis(50)).await;
+            }
+            let witnesses = serde_json::to_string(&node.witnesses().await);
+            ShellReply::hit(witnesses.unwrap_or_default())
+        }
         ClusterVerb::Push(text) => match node.push(text).await {
-            Ok(revision) => ShellReply {
-                told: format!("shared as revision {revision}"),
-                is_hit: true,
-                ..ShellReply::default()
-            },
+            Ok(revision) => {
+                let until = Instant::now() + APPLY_WAIT;
+                let is_applied = || node.state().nodes[0].shared_revision >= revision;
+                while !is_applied() && Instant::now() < until {
+                    sleep(Duration::from_millis(20)).await;
+                }
+                ShellReply {
+                    told: format!("shared as revision {revision}"),
+                    is_hit: true,
+                    ..ShellReply::default()
+                }
+            }
             Err(why) => ShellReply::nothing(format!("error: {why}")),
         },
         ClusterVerb::Drain => {

@@ -1,15 +1,19 @@
 //! `proxy audit`: the calls that were made, and whether their log is unaltered.
 
+use std::path::Path;
+
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCompleter;
 use daemon::page::ApiRequest;
+use fleet::LogWitness;
+use gateway::shell::{ClusterVerb, ShellRequest, Verb};
 use page::{Calls, LoggedCall};
 use serde_json::{Value, json};
-use telemetry::{Broken, Verified};
+use telemetry::{AuditHead, Broken, Verified};
 
 use super::{
     api::{Api, path, with_api},
-    with_config,
+    request, with_config,
 };
 use crate::{
     cli::{complete::complete_servers, global::Global},
@@ -63,6 +67,8 @@ pub(crate) struct AuditArgs {
 enum AuditAction {
     /// Verify that the log was not altered
     ///
+    /// A node of a cluster also compares it with the lines of it that other nodes have in their logs.
+    ///
     /// Exit codes: 0 it was not, 1 it was; the first altered line is printed.
     Verify,
 }
@@ -78,7 +84,15 @@ impl AuditArgs {
         if let Some(AuditAction::Verify) = self.action {
             return with_config(global, |config| {
                 let folder = config.gateway.state_dir.join("audit");
-                Ok(print_verified(telemetry::verify(&folder)?, global))
+                let verified = match telemetry::verify(&folder)? {
+                    Ok(verified) => verified,
+                    Err(broken) => return Ok(print_broken(&broken, global)),
+                };
+                let nodes = match config.cluster {
+                    Some(_) => Some(compare(&folder, global)?),
+                    None => None,
+                };
+                Ok(print_verified(&verified, nodes.as_deref(), global))
             });
         }
         with_api(global, async |api| print_audit(api, global, &self).await)
@@ -167,6 +181,10 @@ fn row(call: &LoggedCall) -> [String; 7] {
         Some((kind, name)) => format!("{}: {kind} {name}", text("server")),
         None => text("server"),
     };
+    let what = match text("node") {
+        node if node.is_empty() => what,
+        node => format!("{what} (on {node})"),
+    };
     let rule = get("rule").and_then(Value::as_u64);
     let rule = rule.map_or_else(String::new, |rule| format!(" (rule {rule})"));
     let client = match (text("client"), text("caller")) {
@@ -192,50 +210,111 @@ fn row(call: &LoggedCall) -> [String; 7] {
     ]
 }
 
-fn print_verified(verified: Result<Verified, Broken>, global: &Global) -> Exit {
-    match verified {
-        Ok(Verified {
-            lines,
-            first,
-            last,
-            digest,
-            unfinished,
-            anchored_since,
-        }) => {
-            if global.json {
-                report::print_json(&json!({
-                    "ok": true, "lines": lines, "first": first, "last": last, "digest": digest,
-                    "unfinished_writes": unfinished, "anchored_since": anchored_since,
-                }));
-            } else {
-                report::print_data(&format!(
-                    "{lines} lines, {first} to {last}, are unaltered\nlast digest: {digest}"
-                ));
-                if unfinished > 0 {
-                    report::say(&format!(
-                        "unfinished writes: {unfinished}; a process was killed during a write, or the disk was full"
-                    ));
-                }
-                if anchored_since > first {
-                    report::say(&format!(
-                        "the anchor exists since line {anchored_since}; lines removed from the end before that are not detected"
-                    ));
-                }
-                report::say(
-                    "a log replaced together with its anchor is detected only by the last digest; store it elsewhere",
-                );
-            }
-            Exit::Success
-        }
-        Err(Broken { file, line, why }) => {
-            if global.json {
-                report::print_json(&json!({"ok": false, "file": file, "line": line, "why": why}));
-            } else {
-                report::say(&format!(
-                    "error: audit/{file}, line {line}: {why}. The lines before it are unaltered; copy the folder before anything else is called"
-                ));
-            }
-            Exit::Nothing
-        }
+/// A line of this log that another node has in its own.
+struct Compared {
+    witness: LogWitness,
+    /// True if this log has the line. `None`: the line is older than this log.
+    has: Option<bool>,
+}
+
+/// Compares the log with those of other nodes.
+fn compare(folder: &Path, global: &Global) -> anyhow::Result<Vec<Compared>> {
+    let request = ShellRequest {
+        verb: Verb::Cluster(ClusterVerb::Witnesses),
+        json: true,
+    };
+    let mut witnesses: Vec<LogWitness> = Vec::new();
+    request::run_with(global, request, false, |reply| {
+        witnesses = serde_json::from_str(&reply.data).unwrap_or_default();
+        Ok(Exit::Success)
+    })?;
+    let head = |it: &LogWitness| AuditHead {
+        number: it.head.number,
+        digest: it.head.digest.clone(),
+    };
+    let heads: Vec<AuditHead> = witnesses.iter().map(head).collect();
+    let has = telemetry::has_lines(folder, &heads)?;
+    let compared = witnesses.into_iter().zip(has);
+    Ok(compared
+        .map(|(witness, has)| Compared { witness, has })
+        .collect())
+}
+
+fn print_verified(verified: &Verified, nodes: Option<&[Compared]>, global: &Global) -> Exit {
+    let is_missing = |it: &&Compared| it.has == Some(false);
+    let missing = nodes.unwrap_or_default().iter().find(is_missing);
+    if global.json {
+        let node = |it: &Compared| json!({"node": it.witness.node, "line": it.witness.head.number, "has": it.has});
+        let nodes = nodes.map(|all| all.iter().map(node).collect::<Vec<_>>());
+        report::print_json(&json!({
+            "ok": missing.is_none(), "lines": verified.lines, "first": verified.first,
+            "last": verified.last, "digest": verified.digest,
+            "unfinished_writes": verified.unfinished, "anchored_since": verified.anchored_since,
+            "nodes": nodes,
+        }));
+    } else if let Some(Compared { witness, .. }) = missing {
+        report::say(&format!(
+            "error: line {} is not the one that node `{}` has in its log: lines were removed from the end, or \
+             the log was replaced. Copy the folder before anything else is called",
+            witness.head.number, witness.node
+        ));
+    } else {
+        say_verified(verified, nodes);
     }
+    match missing {
+        Some(_) => Exit::Nothing,
+        None => Exit::Success,
+    }
+}
+
+fn say_verified(verified: &Verified, nodes: Option<&[Compared]>) {
+    let Verified {
+        lines,
+        first,
+        last,
+        digest,
+        unfinished,
+        anchored_since,
+    } = verified;
+    report::print_data(&format!(
+        "{lines} lines, {first} to {last}, are unaltered\nlast digest: {digest}"
+    ));
+    if *unfinished > 0 {
+        report::say(&format!(
+            "unfinished writes: {unfinished}; a process was killed during a write, or the disk was full"
+        ));
+    }
+    if anchored_since > first {
+        report::say(&format!(
+            "the anchor exists since line {anchored_since}; lines removed from the end before that are not detected"
+        ));
+    }
+    let known = nodes.unwrap_or_default().iter();
+    let known = known.filter(|it| it.has == Some(true));
+    if let Some(newest) = known.clone().map(|it| it.witness.head.number).max() {
+        let names: Vec<&str> = known.map(|it| it.witness.node.as_str()).collect();
+        report::say(&format!(
+            "the logs of other nodes ({}) agree, up to line {newest}",
+            names.join(", ")
+        ));
+        return;
+    }
+    if nodes.is_some() {
+        report::say("no connected node has a line of this log yet");
+    }
+    report::say(
+        "a log replaced together with its anchor is detected only by the last digest; store it elsewhere",
+    );
+}
+
+fn print_broken(broken: &Broken, global: &Global) -> Exit {
+    let Broken { file, line, why } = broken;
+    if global.json {
+        report::print_json(&json!({"ok": false, "file": file, "line": line, "why": why}));
+    } else {
+        report::say(&format!(
+            "error: audit/{file}, line {line}: {why}. The lines before it are unaltered; copy the folder before anything else is called"
+        ));
+    }
+    Exit::Nothing
 }

@@ -183,6 +183,9 @@ struct JoinToken {
     credentials: Option<String>,
     /// The text of `tls_ca`.
     tls_ca: Option<String>,
+    /// The nodes share a configuration, with rules.
+    #[serde(default)]
+    has_shared: bool,
 }
 
 fn print_token(global: &Global) -> anyhow::Result<Exit> {
@@ -205,6 +208,7 @@ fn print_token(global: &Global) -> anyhow::Result<Exit> {
                 .as_ref()
                 .map(std::fs::read_to_string)
                 .transpose()?,
+            has_shared: config.shared_revision > 0,
         };
         let token = serde_json::to_vec(&token)?;
         report::print_data(&format!("{TOKEN}{}", BASE64_URL_SAFE_NO_PAD.encode(token)));
@@ -255,6 +259,9 @@ fn join(global: &Global, node: Option<String>) -> anyhow::Result<Exit> {
     if let Some(credentials) = token.credentials {
         let kept = keep("cluster-credentials".to_owned(), credentials)?;
         table.insert("credentials".to_owned(), kept);
+    }
+    if token.has_shared {
+        table.insert("require_shared".to_owned(), true.into());
     }
     let ca = token.tls_ca;
     if ca.is_some() {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::masking::{mask, mask_text};
-use crate::record::{CallRecord, RecordedArguments, estimate_tokens};
+use crate::record::{AuditHead, CallRecord, RecordedArguments, estimate_tokens};
 
 /// The digest that the first line of a log follows.
 pub(super) const BEGINNING: &str = "00000000000000000000000000000000";
@@ -78,6 +78,17 @@ pub(super) fn lost_body(number: u64, lost: u64) -> String {
     format!("{{\"n\":{number},\"lost\":{lost}}}")
 }
 
+/// Returns the body of a line with the head of another node's log.
+pub(super) fn head_body(number: u64, at_ms: u64, node: &str, head: &AuditHead) -> String {
+    let (at, node) = (
+        show_time(at_ms),
+        printable::one_line_of(node, NAME_CHARS_MAX),
+    );
+    let (of, digest) = (head.number, Value::from(head.digest.as_str()));
+    let node = Value::from(node);
+    format!("{{\"n\":{number},\"at\":\"{at}\",\"log_of\":{node},\"line\":{of},\"has\":{digest}}}")
+}
+
 /// Returns the body of a call's line. `hide` removes the secrets of the configuration from the
 /// arguments. If it returns `None` because the secrets cannot be read, the arguments are written as a
 /// digest.
@@ -110,6 +121,9 @@ pub(super) fn body(
         add("app", true.into());
     }
     add("server", text(&call.server));
+    if let Some(node) = &call.node {
+        add("node", text(node));
+    }
     let name = if call.name.contains("://") {
         // An address may hold a password.
         mask_text(&call.name)

@@ -105,7 +105,7 @@ pub fn read(folder: &Path, filter: &Filter, mut take: impl FnMut(Value)) -> io::
     for segment in list_segments(folder)? {
         for line in BufReader::new(File::open(segment)?).split(b'\n') {
             let line: Option<Value> = serde_json::from_slice(&line?).ok();
-            let line = line.filter(|line| line["n"].is_u64() && filter.lets_through(line));
+            let line = line.filter(|line| is_record(line) && filter.lets_through(line));
             line.into_iter().for_each(&mut take);
         }
     }
@@ -128,7 +128,7 @@ pub fn read_newest(
         let text = std::fs::read(segment)?;
         for line in text.rsplit(|byte| *byte == b'\n') {
             let line: Option<Value> = serde_json::from_slice(line).ok();
-            let Some(line) = line.filter(|line| line["n"].is_u64()) else {
+            let Some(line) = line.filter(is_record) else {
                 continue;
             };
             let is_older =
@@ -142,6 +142,11 @@ pub fn read_newest(
         }
     }
     Ok(())
+}
+
+/// Returns true for the line of a call, or of calls that were lost.
+fn is_record(line: &Value) -> bool {
+    line["n"].is_u64() && line["log_of"].is_null()
 }
 
 /// The result for a log that is unchanged.

@@ -7,8 +7,11 @@ use bytes::Bytes;
 use files::power_loss;
 use serde_json::Value;
 
-use super::{AuditLog, Broken, Filter, Hide, Verified, list_segments, read, verify};
-use crate::record::{CallRecord, RecordedArguments};
+use super::{
+    AuditEntry, AuditLog, Broken, Filter, Hide, Verified, find_head, has_lines, list_segments,
+    read, verify,
+};
+use crate::record::{AuditHead, CallRecord, RecordedArguments};
 
 const ROOM: u64 = 256 * 1024;
 
@@ -36,11 +39,14 @@ fn call(client: &str, at_ms: u64, arguments: RecordedArguments) -> Box<CallRecor
     })
 }
 
+fn append(log: &mut AuditLog, calls: impl IntoIterator<Item = Box<CallRecord>>, lost: u64) {
+    let entries: Vec<AuditEntry> = calls.into_iter().map(AuditEntry::Call).collect();
+    log.append(&entries, lost, ROOM).unwrap();
+}
+
 fn add(log: &mut AuditLog, count: u64) {
-    let calls: Vec<_> = (0..count)
-        .map(|at| call("test", at, RecordedArguments::None))
-        .collect();
-    log.append(&calls, 0, ROOM).unwrap();
+    let calls = (0..count).map(|at| call("test", at, RecordedArguments::None));
+    append(log, calls, 0);
 }
 
 fn check_log(folder: &Path) -> std::io::Result<Result<Verified, Broken>> {
@@ -64,7 +70,7 @@ fn a_line_says_who_called_what_and_how_it_ended() {
         call("cursor", 1_000, RecordedArguments::Full(json.clone())),
         call("claude-code", 9_000, RecordedArguments::Digest(json)),
     ];
-    log.append(&calls, 2, ROOM).unwrap();
+    append(&mut log, calls, 2);
     let all = lines(&folder.path().join("audit"), &Filter::default());
     assert_eq!(all[0]["lost"], 2);
     assert_eq!(all[1]["at"], "1970-01-01T00:00:01.000Z");
@@ -107,8 +113,7 @@ fn a_line_says_whether_the_result_was_cut_and_filters_find_slow_and_failed_calls
         client: String::new(),
         ..*call("cursor", 3_000, RecordedArguments::None)
     };
-    log.append(&[plain, Box::new(cut), Box::new(failed)], 1, ROOM)
-        .unwrap();
+    append(&mut log, [plain, Box::new(cut), Box::new(failed)], 1);
     let audit = folder.path().join("audit");
     let all = lines(&audit, &Filter::default());
     let of =
@@ -153,7 +158,7 @@ fn a_line_of_an_earlier_version_is_read_and_verified() {
         transport: "stdio",
         ..*call("test", 1_000, RecordedArguments::None)
     };
-    log.append(&[Box::new(today)], 0, ROOM).unwrap();
+    append(&mut log, [Box::new(today)], 0);
     let audit = folder.path().join("audit");
     let path = list_segments(&audit).unwrap().remove(0);
     let text = fs::read_to_string(&path).unwrap();
@@ -363,10 +368,8 @@ fn a_first_write_that_was_not_finished_is_continued() {
 #[test]
 fn a_log_that_was_emptied_cut_or_replaced_is_found_before_and_after_the_next_call() {
     let other = tempfile::tempdir().unwrap();
-    let calls: Vec<_> = (0..3)
-        .map(|at| call("other", at, RecordedArguments::None))
-        .collect();
-    open(other.path()).append(&calls, 0, ROOM).unwrap();
+    let calls = (0..3).map(|at| call("other", at, RecordedArguments::None));
+    append(&mut open(other.path()), calls, 0);
     let other = fs::read(segment(other.path())).unwrap();
     let audit = |folder: &Path| folder.join("audit");
     let check = |damage: &dyn Fn(&Path), now: &str, later: &str| {
@@ -484,7 +487,7 @@ fn a_log_is_read_by_who_was_let_in() {
         caller.clone_into(&mut call.caller);
         call
     });
-    open(folder.path()).append(&calls, 0, ROOM).unwrap();
+    append(&mut open(folder.path()), calls, 0);
     for (wanted, expected) in [
         ("ci", 1),
         ("token ci", 1),
@@ -526,4 +529,50 @@ fn a_loss_of_power_leaves_a_log_that_goes_on_with_every_call_that_was_synced() {
         );
         before = count_all;
     }
+}
+
+#[test]
+fn the_log_of_another_node_proves_that_a_line_was_there() {
+    let (ours, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let audit = |folder: &tempfile::TempDir| folder.path().join("audit");
+    let note = |head: &AuditHead| {
+        let entry = AuditEntry::Head {
+            at_ms: 5,
+            node: "mac".to_owned(),
+            head: head.clone(),
+        };
+        let written = open(other.path()).append(&[entry], 0, ROOM);
+        assert_eq!(written.unwrap(), None, "it is no call");
+    };
+    let make = |client: &str| {
+        let call = AuditEntry::Call(call(client, 1, RecordedArguments::None));
+        let written = open(ours.path()).append(&[call], 0, ROOM);
+        written.unwrap().unwrap()
+    };
+    assert_eq!(find_head(&audit(&other), "mac").unwrap(), None);
+    let heads: Vec<AuditHead> = ["a", "b", "c"].map(make).into();
+    heads.iter().for_each(note);
+    assert!(check_log(other.path()).unwrap().is_ok());
+    assert!(lines(&audit(&other), &Filter::default()).is_empty());
+    assert_eq!(find_head(&audit(&other), "pc").unwrap(), None);
+    let newest = find_head(&audit(&other), "mac").unwrap().unwrap();
+    assert_eq!(newest, heads[2]);
+    let has = |heads: &[AuditHead]| has_lines(&audit(&ours), heads).unwrap();
+    assert_eq!(has(&heads), [Some(true); 3]);
+    let before = AuditHead {
+        number: 0,
+        ..newest.clone()
+    };
+    assert_eq!(has(&[before]), [None], "it is older than the log");
+
+    // The end is cut off, with the anchor, and the log goes on.
+    let path = list_segments(&audit(&ours)).unwrap().remove(0);
+    let text = fs::read_to_string(&path).unwrap();
+    let cut = text.find("{\"n\":3").unwrap();
+    fs::write(&path, &text[..cut]).unwrap();
+    fs::remove_file(audit(&ours).with_extension("anchor")).unwrap();
+    assert_eq!(has(&heads), [Some(true), Some(true), Some(false)]);
+    make("d");
+    assert!(check_log(ours.path()).unwrap().is_ok(), "alone it is whole");
+    assert_eq!(has(&[newest]), [Some(false)]);
 }

@@ -117,7 +117,7 @@ impl Day {
     pub(super) fn count(&mut self, event: &Event) {
         match event {
             Event::Call(call) => self.count_call(call),
-            Event::Refusal(_) => {}
+            Event::Refusal(_) | Event::Head { .. } => {}
             Event::Search { words, hits, .. } => {
                 self.searches += 1;
                 if *hits == 0 {
