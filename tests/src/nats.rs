@@ -141,26 +141,6 @@ impl Nats {
             .stderr(log)
             .spawn();
         self.running.lock()[nth] = Some(child.expect("NATS can be started"));
-        self.wait(nth);
-    }
-
-    /// Waits until a server listens. Panics with its log if it ends instead.
-    fn wait(&self, nth: usize) {
-        let address = (self.places[nth].address.as_str(), self.ports[nth]);
-        for _ in 0..1_000 {
-            // Other machines cannot be reached from here.
-            if !self.places[nth].prefix.is_empty() || std::net::TcpStream::connect(address).is_ok()
-            {
-                return;
-            }
-            let mut running = self.running.lock();
-            let child = running[nth].as_mut().expect("it was started");
-            if child.try_wait().is_ok_and(|ended| ended.is_some()) {
-                let log = fs::read_to_string(self.folder.path().join(format!("{nth}.log")));
-                panic!("NATS ended: {}", log.unwrap_or_default());
-            }
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
     }
 
     /// Kills a server with SIGKILL.

@@ -178,6 +178,7 @@ fn take(core: &Core, record: ClusterRecord) {
         ClusterRecord::Shared(shared) => {
             core.shared.send_replace(Some(shared));
         }
+        ClusterRecord::Pins(..) => core.pins_changed.send_modify(|count| *count += 1),
         ClusterRecord::Lease(..) | ClusterRecord::Owner(..) => {}
     }
     core.standing.moved.notify_waiters();

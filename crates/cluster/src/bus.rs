@@ -16,6 +16,7 @@ use async_nats::{
         self,
         kv::{self, Store},
         object_store::{self, ObjectMetadata, ObjectStore},
+        stream::Stream,
     },
 };
 use bytes::{BufMut as _, Bytes, BytesMut};
@@ -99,7 +100,15 @@ pub(crate) struct Bus {
 #[derive(Default)]
 struct Buckets {
     book: Option<Store>,
-    objects: HashMap<Objects, ObjectStore>,
+    objects: HashMap<Objects, Bucket>,
+}
+
+/// A store of objects.
+#[derive(Clone)]
+struct Bucket {
+    store: ObjectStore,
+    /// The stream behind it.
+    stream: Stream,
 }
 
 /// The stores of objects. Each has its own limit, so that none takes the room of another.
@@ -354,10 +363,10 @@ impl Bus {
         *self.buckets.lock().await = Buckets::default();
     }
 
-    async fn objects(&self, kind: Objects) -> Result<ObjectStore, BusError> {
+    async fn objects(&self, kind: Objects) -> Result<Bucket, BusError> {
         let mut known = self.buckets.lock().await;
-        if let Some(store) = known.objects.get(&kind) {
-            return Ok(store.clone());
+        if let Some(bucket) = known.objects.get(&kind) {
+            return Ok(bucket.clone());
         }
         let (name, bytes_max, life) = match kind {
             Objects::Parcels => ("parcels", PARCELS_BYTES_MAX, PARCEL_LIFE),
@@ -382,19 +391,24 @@ impl Bus {
                 made => made.map_err(BusError::of)?,
             },
         };
-        known.objects.insert(kind, store.clone());
-        Ok(store)
+        let stream = self.jetstream.get_stream(format!("OBJ_{bucket}")).await;
+        let stream = stream.map_err(BusError::of)?;
+        let bucket = Bucket { store, stream };
+        known.objects.insert(kind, bucket.clone());
+        Ok(bucket)
     }
 
     async fn put_object(&self, kind: Objects, name: &str, sealed: &[u8]) -> Result<(), BusError> {
-        put(&self.objects(kind).await?, name, sealed).await
+        put(&self.objects(kind).await?.store, name, sealed).await
     }
 
     async fn take_parcel(&self, name: &str) -> Result<Bytes, BusError> {
-        let store = self.objects(Objects::Parcels).await?;
-        let sealed = read(&store, name).await?;
+        let bucket = self.objects(Objects::Parcels).await?;
+        let sealed = bucket.read(name).await?;
         let sealed = sealed.ok_or_else(|| BusError(format!("no object {name}")))?;
-        let _ = store.delete(name).await;
+        // The answer does not wait for it; NATS removes what stays after a while.
+        let name = name.to_owned();
+        tokio::spawn(async move { bucket.store.delete(name).await });
         Ok(sealed)
     }
 
@@ -415,7 +429,7 @@ impl Bus {
         kind: Objects,
         name: &str,
     ) -> Result<Option<Bytes>, BusError> {
-        let Some(sealed) = read(&self.objects(kind).await?, name).await? else {
+        let Some(sealed) = self.objects(kind).await?.read(name).await? else {
             return Ok(None);
         };
         let opened = self.seal.open(name, &sealed).map_err(BusError::of)?;
@@ -425,15 +439,18 @@ impl Bus {
     /// Returns true if there is such a text.
     pub(crate) async fn has_text(&self, kind: Objects, name: &str) -> bool {
         match self.objects(kind).await {
-            Ok(store) => store.info(name).await.is_ok_and(|info| !info.deleted),
+            Ok(bucket) => {
+                let info = bucket.store.info(name).await;
+                info.is_ok_and(|info| !info.deleted)
+            }
             Err(_) => false,
         }
     }
 
     /// Removes such a text.
     pub(crate) async fn remove_text(&self, kind: Objects, name: &str) {
-        if let Ok(store) = self.objects(kind).await {
-            let _ = store.delete(name).await;
+        if let Ok(bucket) = self.objects(kind).await {
+            let _ = bucket.store.delete(name).await;
         }
     }
 }
@@ -462,7 +479,30 @@ async fn put(store: &ObjectStore, name: &str, sealed: &[u8]) -> Result<(), BusEr
     Ok(())
 }
 
-async fn read(store: &ObjectStore, name: &str) -> Result<Option<Bytes>, BusError> {
+impl Bucket {
+    /// Reads an object. `None`: there is none.
+    async fn read(&self, name: &str) -> Result<Option<Bytes>, BusError> {
+        let info = match self.store.info(name).await {
+            Ok(info) if !info.deleted => info,
+            Ok(_) => return Ok(None),
+            Err(error) if error.kind() == object_store::InfoErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(BusError::of(error)),
+        };
+        if info.chunks == 1 {
+            // One piece needs no consumer: a hundred nodes that read a list at once would make a hundred.
+            let subject = format!("$O.{}.C.{}", info.bucket, info.nuid);
+            let piece = self.stream.direct_get_last_for_subject(subject).await;
+            if let Ok(piece) = piece
+                && piece.payload.len() == info.size
+            {
+                return Ok(Some(piece.payload));
+            }
+        }
+        read_pieces(&self.store, name).await
+    }
+}
+
+async fn read_pieces(store: &ObjectStore, name: &str) -> Result<Option<Bytes>, BusError> {
     let mut object = match store.get(name).await {
         Ok(object) => object,
         Err(error) if error.kind() == object_store::GetErrorKind::NotFound => return Ok(None),

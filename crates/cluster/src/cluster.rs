@@ -1,7 +1,7 @@
 //! The servers of all nodes, as [`Servers`].
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fmt,
     sync::{Arc, atomic::AtomicUsize, atomic::Ordering},
     time::Duration,
@@ -23,9 +23,10 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use tool::{ClientId, HttpCaller, ServerName};
 
 use crate::{
+    book,
     core::{Core, Place},
     frames::{FrameKind, Instance, Op},
-    ledger::SharedRecord,
+    ledger::{ClusterRecord, PinsRecord, SharedRecord},
     lists,
     node::Node,
     nodes::Target,
@@ -91,6 +92,61 @@ impl Cluster {
     /// Remembers the revision of the shared configuration that is in effect.
     pub fn note_applied(&self, revision: u64) {
         *self.core.applied_revision.lock() = revision;
+    }
+
+    /// Counts changes of the pins that nodes share, and the times when all records were read.
+    pub fn pins_changed(&self) -> tokio::sync::watch::Receiver<u64> {
+        self.core.pins_changed.subscribe()
+    }
+
+    /// Returns the pins of each server that nodes share. `None`: the records have not been read.
+    pub fn pins(&self) -> Option<BTreeMap<ServerName, PinsRecord>> {
+        if !self.core.standing.is_loaded.load(Ordering::Relaxed) {
+            return None;
+        }
+        let ledger = self.core.ledger.lock();
+        let there = ledger.pins.iter().filter(|(_, it)| !it.is_lost);
+        Some(
+            there
+                .map(|(name, it)| (name.clone(), it.record.clone()))
+                .collect(),
+        )
+    }
+
+    /// Returns true if nodes share the pins of a server: its list is the same for all.
+    pub fn shares_pins(&self, server: &ServerName) -> bool {
+        let specs = self.core.specs.read();
+        specs
+            .get(server)
+            .is_some_and(|it| it.placement != Placement::Client)
+    }
+
+    /// Replaces this version of the pins of a server that nodes share; 0: there are none. An error says why they
+    /// stay as they are.
+    pub async fn write_pins(
+        &self,
+        server: ServerName,
+        text: String,
+        over: u64,
+    ) -> Result<(), String> {
+        let version = {
+            let ledger = self.core.ledger.lock();
+            ledger.pins.get(&server).map_or(0, |it| it.record.version)
+        };
+        if over != 0 && over != version {
+            return Err("another node decided meanwhile".to_owned());
+        }
+        let record = PinsRecord {
+            version: version + 1,
+            node: self.core.settings.node.clone(),
+            text,
+        };
+        let writing = book::write(&self.core, ClusterRecord::Pins(server, record)).await;
+        match writing {
+            Ok(true) => Ok(()),
+            Ok(false) => Err("another node decided at the same time".to_owned()),
+            Err(error) => Err(error.to_string()),
+        }
     }
 
     async fn call_at(

@@ -56,6 +56,8 @@ pub(crate) struct Core {
     pub(crate) changed: mpsc::Sender<ServerName>,
     /// The newest shared configuration.
     pub(crate) shared: watch::Sender<Option<SharedRecord>>,
+    /// Counts changes of shared pins, and the times when all records were read.
+    pub(crate) pins_changed: watch::Sender<u64>,
     /// The revision of the shared configuration that is in effect.
     pub(crate) applied_revision: Mutex<u64>,
     pub(crate) standing: StandingOfNode,
@@ -153,6 +155,7 @@ impl Core {
             exchanges: Arc::default(),
             changed,
             shared,
+            pins_changed: watch::Sender::new(0),
             applied_revision: Mutex::default(),
             standing: StandingOfNode::default(),
             own_data,

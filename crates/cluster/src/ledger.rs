@@ -59,6 +59,17 @@ pub(crate) struct ListRecord {
     pub(crate) node: String,
 }
 
+/// The decisions about the definitions of a server, at `pins.SERVER`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PinsRecord {
+    /// Counts changes.
+    pub version: u64,
+    /// The node that wrote it.
+    pub node: String,
+    /// JSON: the decisions.
+    pub text: String,
+}
+
 /// The configuration that all nodes share, at `shared`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharedRecord {
@@ -76,6 +87,7 @@ pub(crate) enum ClusterRecord {
     Lease(String, LeaseRecord),
     Owner(ServerName, OwnerRecord),
     List(ServerName, ListRecord),
+    Pins(ServerName, PinsRecord),
     Shared(SharedRecord),
 }
 
@@ -87,6 +99,7 @@ impl ClusterRecord {
             "lease" => Self::Lease(name.to_owned(), serde_json::from_slice(text).ok()?),
             "owner" => Self::Owner(name.parse().ok()?, serde_json::from_slice(text).ok()?),
             "list" => Self::List(name.parse().ok()?, serde_json::from_slice(text).ok()?),
+            "pins" => Self::Pins(name.parse().ok()?, serde_json::from_slice(text).ok()?),
             "shared" => Self::Shared(serde_json::from_slice(text).ok()?),
             _ => return None,
         })
@@ -97,6 +110,7 @@ impl ClusterRecord {
             Self::Lease(node, _) => format!("lease.{node}"),
             Self::Owner(server, _) => format!("owner.{server}"),
             Self::List(server, _) => format!("list.{server}"),
+            Self::Pins(server, _) => format!("pins.{server}"),
             Self::Shared(_) => "shared".to_owned(),
         }
     }
@@ -106,6 +120,7 @@ impl ClusterRecord {
             Self::Lease(_, record) => serde_json::to_vec(record),
             Self::Owner(_, record) => serde_json::to_vec(record),
             Self::List(_, record) => serde_json::to_vec(record),
+            Self::Pins(_, record) => serde_json::to_vec(record),
             Self::Shared(record) => serde_json::to_vec(record),
         };
         text.expect("a record is JSON")
@@ -136,6 +151,7 @@ pub(crate) struct Ledger {
     pub(crate) leases: BTreeMap<String, Seen<LeaseRecord>>,
     pub(crate) owners: BTreeMap<ServerName, Seen<OwnerRecord>>,
     pub(crate) lists: BTreeMap<ServerName, Seen<ListRecord>>,
+    pub(crate) pins: BTreeMap<ServerName, Seen<PinsRecord>>,
     pub(crate) shared: Option<Seen<SharedRecord>>,
     /// Revisions of keys without a record of ours: a new record replaces them.
     others: BTreeMap<String, u64>,
@@ -173,48 +189,35 @@ impl Ledger {
         if self.others.get(&key).is_some_and(|it| *it >= revision) {
             return false;
         }
+        let seen = (revision, now);
         let noted = match record {
             ClusterRecord::Lease(node, record) => {
-                let is_old = |seen: &LeaseRecord| {
-                    seen.boot == record.boot
-                        && (seen.grant, seen.beat) > (record.grant, record.beat)
-                };
-                note(
-                    &mut self.leases,
-                    node,
-                    record.clone(),
-                    revision,
-                    now,
-                    is_old,
-                )
+                let age = |it: &LeaseRecord| (it.grant, it.beat);
+                note(&mut self.leases, node, record, seen, |old, new| {
+                    old.boot == new.boot && age(old) > age(new)
+                })
             }
             ClusterRecord::Owner(server, record) => {
-                let is_old = |seen: &OwnerRecord| seen.epoch > record.epoch;
-                note(
-                    &mut self.owners,
-                    server,
-                    record.clone(),
-                    revision,
-                    now,
-                    is_old,
-                )
+                note(&mut self.owners, server, record, seen, |old, new| {
+                    old.epoch > new.epoch
+                })
             }
             ClusterRecord::List(server, record) => {
-                let is_old = |seen: &ListRecord| seen.version > record.version;
-                note(
-                    &mut self.lists,
-                    server,
-                    record.clone(),
-                    revision,
-                    now,
-                    is_old,
-                )
+                note(&mut self.lists, server, record, seen, |old, new| {
+                    old.version > new.version
+                })
+            }
+            ClusterRecord::Pins(server, record) => {
+                note(&mut self.pins, server, record, seen, |old, new| {
+                    old.version > new.version
+                })
             }
             ClusterRecord::Shared(record) => {
                 let mut known: BTreeMap<(), Seen<SharedRecord>> = BTreeMap::new();
                 known.extend(self.shared.take().map(|seen| ((), seen)));
-                let is_old = |seen: &SharedRecord| seen.revision > record.revision;
-                let noted = note(&mut known, (), record.clone(), revision, now, is_old);
+                let noted = note(&mut known, (), record, seen, |old, new| {
+                    old.revision > new.revision
+                });
                 self.shared = known.remove(&());
                 noted
             }
@@ -235,6 +238,7 @@ impl Ledger {
             ("lease", _) => self.leases.get_mut(name).map(|it| it.lose(revision)),
             ("owner", Some(server)) => self.owners.get_mut(server).map(|it| it.lose(revision)),
             ("list", Some(server)) => self.lists.get_mut(server).map(|it| it.lose(revision)),
+            ("pins", Some(server)) => self.pins.get_mut(server).map(|it| it.lose(revision)),
             ("shared", _) => self.shared.as_mut().map(|it| it.lose(revision)),
             _ => None,
         };
@@ -250,6 +254,7 @@ impl Ledger {
         self.leases.values_mut().for_each(|it| it.lose(0));
         self.owners.values_mut().for_each(|it| it.lose(0));
         self.lists.values_mut().for_each(|it| it.lose(0));
+        self.pins.values_mut().for_each(|it| it.lose(0));
         if let Some(shared) = &mut self.shared {
             shared.lose(0);
         }
@@ -263,6 +268,7 @@ impl Ledger {
             ("lease", _) => self.leases.get(name).map(|it| it.revision),
             ("owner", Some(server)) => self.owners.get(&server).map(|it| it.revision),
             ("list", Some(server)) => self.lists.get(&server).map(|it| it.revision),
+            ("pins", Some(server)) => self.pins.get(&server).map(|it| it.revision),
             ("shared", _) => self.shared.as_ref().map(|it| it.revision),
             _ => None,
         };
@@ -311,15 +317,14 @@ fn note<K: Ord, T>(
     known: &mut BTreeMap<K, Seen<T>>,
     key: K,
     record: T,
-    revision: u64,
-    at: Instant,
-    is_old: impl Fn(&T) -> bool,
+    (revision, at): (u64, Instant),
+    is_old: impl Fn(&T, &T) -> bool,
 ) -> bool {
     if let Some(seen) = known.get_mut(&key) {
         if seen.revision >= revision {
             return false;
         }
-        if is_old(&seen.record) {
+        if is_old(&seen.record, &record) {
             seen.lose(revision);
             return false;
         }

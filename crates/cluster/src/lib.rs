@@ -26,6 +26,6 @@ mod tenure;
 mod witness;
 
 pub use cluster::Cluster;
-pub use ledger::SharedRecord;
+pub use ledger::{PinsRecord, SharedRecord};
 pub use own::{NoData, OwnData};
 pub use settings::{ClusterAccess, ClusterSettings, KEY_CHARS_MIN, ReadAccess, Role};

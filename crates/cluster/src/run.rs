@@ -60,6 +60,7 @@ pub(crate) async fn run(core: Arc<Core>, access: ReadAccess) {
         book::follow(&core, &bus, || {
             core.standing.is_loaded.store(true, Ordering::Relaxed);
             loaded.send_replace(true);
+            core.pins_changed.send_modify(|count| *count += 1);
         }),
         keeping,
         watch_link(&core, &bus),

@@ -102,7 +102,7 @@ pub struct Catalog {
     /// Servers to survey in the background.
     pub(crate) due: DueSurveys,
     /// Notified when the lists of servers may have changed.
-    pub(crate) lists_changed: watch::Sender<()>,
+    pub lists_changed: watch::Sender<()>,
     pub(crate) embeddings: EmbeddingQueue,
     /// The folder of saved scripts, as it was read last.
     saved: ArcSwap<SavedScripts>,

@@ -17,6 +17,7 @@ mod node;
 mod page_editor;
 mod report;
 mod scripts_folder;
+mod shared_pins;
 mod signals;
 mod table;
 mod time;

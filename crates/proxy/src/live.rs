@@ -30,6 +30,7 @@ use crate::{
     cli::global::Global,
     node::{follow_shared, open_gateway},
     scripts_folder,
+    shared_pins::share_pins,
 };
 
 /// Reads the configuration again, from the same file as the first time.
@@ -74,6 +75,7 @@ pub(crate) fn open(
     if let Some(cluster) = &cluster {
         let following = follow_shared(Arc::clone(cluster), config.clone(), Arc::clone(&nudge));
         upkeep.add(following);
+        upkeep.add(share_pins(Arc::clone(cluster), Arc::clone(&gateway)));
     }
     let follower = Follower {
         gateway: Arc::clone(&gateway),

@@ -1,7 +1,10 @@
 //! The log: its filter, and its destination.
 
 use daemon::log::LogWriter;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::{
+    EnvFilter,
+    fmt::writer::{BoxMakeWriter, MakeWriterExt as _},
+};
 
 /// The default filter; the table of keys has the same.
 pub(crate) const LOG_DEFAULT: &str = "warn";
@@ -36,11 +39,17 @@ pub(crate) fn start_log(filter: &str) {
         .try_init();
 }
 
-/// Logs to the file of a daemon, which has no stderr.
-pub(crate) fn start_log_to(filter: &str, log: LogWriter) {
+/// Logs to the file of a daemon. One in the foreground also logs to stderr, which a supervisor or a container
+/// collects; one that a client started has none.
+pub(crate) fn start_log_to(filter: &str, log: LogWriter, is_foreground: bool) {
+    let writer = if is_foreground {
+        BoxMakeWriter::new(log.and(std::io::stderr))
+    } else {
+        BoxMakeWriter::new(log)
+    };
     let _ = tracing_subscriber::fmt()
         .with_env_filter(quiet_rmcp(filter))
-        .with_writer(log)
+        .with_writer(writer)
         .log_internal_errors(false)
         .with_ansi(false)
         .try_init();

@@ -35,6 +35,7 @@ mod requests;
 mod review;
 mod search;
 mod server_rules;
+mod shared_pins;
 mod snapshot;
 mod steering;
 mod tool_lock;
@@ -58,7 +59,7 @@ pub use limits::EMBEDDED_TOOLS_MAX;
 pub use loaded_tools::{BUILT_IN_CATEGORY, BuiltIn, KnownServer};
 pub use names::FindError;
 pub use pin_book::PinTrouble;
-pub use pins::{HeldBy, Pin, Subject};
+pub use pins::{HeldBy, Pin, SharedPins, Subject};
 pub use plan::{Plan, Planned, plan};
 pub use registry::{Options, Registry};
 pub use review::{DecideError, Review, Reviews, ShownDefinition, digest_of_definitions};
@@ -66,6 +67,7 @@ pub use search::{
     Evidence, Hit, MatchKind, Query, QueryText, SearchResult, count_categories, find_lesson,
 };
 pub use server_rules::{Overlay, Rules, ServerRules};
+pub use shared_pins::{OwnPins, adopt_pins};
 pub use snapshot::{News, Snapshot, SurveyFailure};
 pub use tool_lock::{LockDifference, LockError, LockOutcome, ToolLock, lock, verify};
 pub use usage::{ToolUsage, Usage};

@@ -175,6 +175,10 @@ impl PinBook {
         self.servers.get(server)
     }
 
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&String, &Pins)> {
+        self.servers.iter()
+    }
+
     pub(crate) fn set(&mut self, server: &str, pins: Pins) {
         if self.servers.get(server) != Some(&pins) {
             self.servers.insert(server.to_owned(), pins);

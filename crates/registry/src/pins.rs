@@ -157,7 +157,56 @@ pub(crate) struct Pins {
     pub(crate) at: u64,
 }
 
+/// The decisions about the definitions of one server, as nodes of a cluster share them. The keys are formatted
+/// [`Subject`]s, and digests have 64 digits.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharedPins {
+    /// The accepted definition of each subject.
+    pub accepted: BTreeMap<String, String>,
+    /// The refused definitions.
+    pub refused: BTreeMap<String, Vec<String>>,
+}
+
+impl SharedPins {
+    /// Adds refusals of this node, which hold against what others accepted.
+    fn keep_refusals(&mut self, own: &BTreeMap<String, Vec<String>>) {
+        for (subject, digests) in own {
+            let refused = self.refused.entry(subject.clone()).or_default();
+            let new = digests.iter().filter(|it| !refused.contains(it));
+            let new: Vec<String> = new.cloned().collect();
+            refused.extend(new);
+            let accepted = self.accepted.get(subject);
+            if accepted.is_some_and(|it| digests.iter().any(|no| it.starts_with(no.as_str()))) {
+                self.accepted.remove(subject);
+            }
+        }
+    }
+}
+
 impl Pins {
+    /// The decisions that nodes share.
+    pub(crate) fn shared(&self) -> SharedPins {
+        SharedPins {
+            accepted: self.accepted.clone(),
+            refused: self.refused.clone(),
+        }
+    }
+
+    /// Takes the decisions of other nodes in place of its own. With `keeps_refusals`, definitions that were
+    /// refused here stay so.
+    pub(crate) fn adopt(&mut self, shared: &SharedPins, keeps_refusals: bool) {
+        let mut shared = shared.clone();
+        if keeps_refusals {
+            shared.keep_refusals(&self.refused);
+        }
+        if shared == self.shared() {
+            return;
+        }
+        self.accepted = shared.accepted;
+        self.refused = shared.refused;
+        self.decisions += 1;
+    }
+
     /// Accepts all current definitions, at the first survey of a server.
     pub(crate) fn of(now: &[Definition<'_>]) -> Self {
         let accepted = now

@@ -5,7 +5,7 @@ use std::fs;
 use journeys::{
     fake::Step,
     house::{House, fake},
-    nats::KEY,
+    nats::{KEY, Nats},
 };
 use serde_json::json;
 
@@ -40,6 +40,28 @@ async fn join(house: &House, token: &str, args: &[&str]) -> journeys::house::Out
         stderr: String::from_utf8(output.stderr).unwrap(),
         code: output.status.code(),
     }
+}
+
+/// A node that requires the shared configuration has it without NATS, and calls nothing if it is gone.
+async fn rules_are_required(nats: &Nats, two: &House) {
+    let call_near = async || {
+        two.cli(["daemon", "restart"]).await.ended(0);
+        two.cli(["call", "near/echo"]).await
+    };
+    nats.kill(0);
+    call_near().await.ended(0);
+    fs::remove_file(two.state().join("cluster/shared.toml")).unwrap();
+    let refused = call_near().await;
+    assert_ne!(refused.code, Some(0));
+    let why = "this node does not have the rules of the cluster yet";
+    assert!(refused.stderr.contains(why), "{refused:?}");
+    assert_eq!(two.starts("near"), 2);
+    nats.begin(0);
+    until_state(two, "revision 2 is in effect", |state| {
+        state["nodes"][0]["shared_revision"] == 2
+    })
+    .await;
+    two.cli(["call", "near/echo"]).await.ended(0);
 }
 
 #[tokio::test]
@@ -99,25 +121,7 @@ async fn a_machine_joins_by_one_command_and_gets_the_servers_and_rules_of_all() 
     let origin = two.cli(["config", "show", "--origin"]).await;
     assert!(origin.stdout.contains("shared.toml"), "{origin:?}");
 
-    // Without NATS the rules are in the state folder. Without both, nothing is called.
-    let call_near = async || {
-        two.cli(["daemon", "restart"]).await.ended(0);
-        two.cli(["call", "near/echo"]).await
-    };
-    nats.kill(0);
-    call_near().await.ended(0);
-    fs::remove_file(two.state().join("cluster/shared.toml")).unwrap();
-    let refused = call_near().await;
-    assert_ne!(refused.code, Some(0));
-    let why = "this node does not have the rules of the cluster yet";
-    assert!(refused.stderr.contains(why), "{refused:?}");
-    assert_eq!(two.starts("near"), 2);
-    nats.begin(0);
-    until_state(&two, "revision 2 is in effect", |state| {
-        state["nodes"][0]["shared_revision"] == 2
-    })
-    .await;
-    two.cli(["call", "near/echo"]).await.ended(0);
+    rules_are_required(&nats, &two).await;
 
     let again = join(&two, &token.stdout, &[]).await;
     assert!(

@@ -6,6 +6,7 @@ mod joined;
 mod links;
 mod logs;
 mod sessions;
+mod shared_pins;
 
 use std::{path::Path, time::Duration};
 

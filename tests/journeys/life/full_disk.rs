@@ -84,6 +84,26 @@ async fn a_daemon_whose_log_cannot_be_written_serves_on() {
 }
 
 #[tokio::test]
+async fn a_daemon_in_the_foreground_logs_to_stderr_and_to_its_file() {
+    let house = house_with_daemon(two_servers());
+    let mut daemon = house.command(["--log", "info", "daemon", "run"]);
+    let daemon = daemon
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    house.daemon().await;
+    house.cli(["call", "one/echo"]).await.ended(0);
+    house.cli(["daemon", "stop"]).await.ended(0);
+    let ended = daemon.wait_with_output().await.unwrap();
+    let said = String::from_utf8(ended.stderr).unwrap();
+    let log = fs::read_to_string(house.state().join("daemon.log")).unwrap();
+    assert!(said.contains("INFO") && said == log, "{said}\n{log}");
+    house.stops_clean().await;
+}
+
+#[tokio::test]
 async fn a_daemon_without_a_log_is_started_all_the_same() {
     let house = house_with_daemon(two_servers());
     without_log(&house).await;

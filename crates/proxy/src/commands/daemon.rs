@@ -288,6 +288,7 @@ fn serve_config(
     start_log_to(
         &choose_filter(&config),
         LogWriter::new(&config.gateway.state_dir),
+        !is_launched,
     );
     if let Some(home) = std::env::home_dir().filter(|home| home.is_dir()) {
         std::env::set_current_dir(home).context("cannot work in the home folder")?;

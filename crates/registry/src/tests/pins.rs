@@ -5,7 +5,10 @@ use std::fs;
 use tempfile::tempdir;
 
 use super::*;
-use crate::{DecideError, FindError, HeldBy, Pin, PinTrouble, ShownDefinition, Usage};
+use crate::{
+    DecideError, FindError, HeldBy, OwnPins, Pin, PinTrouble, SharedPins, ShownDefinition, Usage,
+    adopt_pins,
+};
 
 fn pinned(folder: &Path, pin: Pin) -> Registry {
     let mut rules = rules(&["notes", "mail"]);
@@ -194,6 +197,39 @@ fn a_server_that_goes_back_and_forth_does_not_outlive_a_refusal() {
     commit(&registry, "notes", &["add: Adds."]);
     assert_eq!(held(&registry), ["notes/add"]);
     assert_eq!(waiting(&registry), Vec::<String>::new());
+}
+
+#[test]
+fn what_one_node_decided_holds_at_another_also_before_it_knows_the_server() {
+    let (one, two) = (tempdir().unwrap(), tempdir().unwrap());
+    let (one, two) = (pinned(one.path(), Pin::Hold), pinned(two.path(), Pin::Hold));
+    let shared = |registry: &Registry| OwnPins::default().read(registry).get("notes").cloned();
+    let adopt = |registry: &Registry, pins: &SharedPins, keeps_refusals| {
+        adopt_pins(registry, &server("notes"), pins, keeps_refusals).unwrap();
+    };
+    assert_eq!(shared(&one), None);
+    commit(&one, "notes", &["add: Adds.", "list: Lists."]);
+    let first = shared(&one).unwrap();
+    adopt(&two, &first, true);
+    let now = ["add: Adds, and sends a copy.", "list: Lists.", "new: New."];
+    commit(&two, "notes", &now);
+    assert_eq!(waiting(&two), ["notes/add changed", "notes/new new"]);
+    commit(&one, "notes", &now);
+    one.decide(&[shown(&one, "notes/new")], true).unwrap();
+    one.decide(&[shown(&one, "notes/add")], false).unwrap();
+    adopt(&two, &shared(&one).unwrap(), false);
+    assert_eq!(held(&two), ["notes/list", "notes/new"]);
+    assert_eq!(waiting(&two), ["notes/add refused"]);
+
+    // A person who was alone refused something; it is kept when the node is back, and lifted by a later decision.
+    two.decide(&[shown(&two, "notes/add")], true).unwrap();
+    assert_eq!(waiting(&two), Vec::<String>::new());
+    let accepted = shared(&two).unwrap();
+    adopt(&one, &accepted, true);
+    assert_eq!(waiting(&one), ["notes/add refused"]);
+    adopt(&one, &accepted, false);
+    assert_eq!(held(&one), ["notes/add", "notes/list", "notes/new"]);
+    assert_eq!(shared(&one).unwrap(), accepted);
 }
 
 /// Damages the catalogue so that it cannot be read.
