@@ -9,12 +9,13 @@ use std::{
 
 use bytes::Bytes;
 use fleet::{
-    Applied, Asks, CallError, CallerLogins, ClusterNode, Failure, Placement, Ran, Request,
+    Applied, Asks, CallError, CallerLogins, ClusterNode, Failure, Launch, Placement, Ran, Request,
     RunState, ServerSpec, ServerState, Servers, Sharing, Subscriber, Surroundings, Survey,
     SurveyError, Variables, WatchGuard,
 };
 use futures::{FutureExt as _, future::BoxFuture};
 use jsonrpc::Json;
+use sha2::{Digest as _, Sha256};
 use tokio::{
     sync::{Mutex, mpsc},
     time::{Instant, sleep, timeout},
@@ -113,12 +114,22 @@ impl Cluster {
         )
     }
 
-    /// Returns true if nodes share the pins of a server: its list is the same for all.
-    pub fn shares_pins(&self, server: &ServerName) -> bool {
+    /// Names what the pins of a server are about. `None`: they are not shared. A server of one node has one list
+    /// for all. One that runs everywhere may be another one at each node: its address tells.
+    pub fn pins_scope(&self, server: &ServerName) -> Option<String> {
         let specs = self.core.specs.read();
-        specs
-            .get(server)
-            .is_some_and(|it| it.placement != Placement::Client)
+        let spec = specs.get(server)?;
+        match spec.placement {
+            Placement::One | Placement::On(_) => Some(String::new()),
+            Placement::Everywhere => {
+                let launch = match &spec.launch {
+                    Launch::Remote { url, .. } => format!("{url:?}"),
+                    other => format!("{other:?}"),
+                };
+                Some(hex::encode(Sha256::digest(launch)))
+            }
+            Placement::Client => None,
+        }
     }
 
     /// Replaces this version of the pins of a server that nodes share; 0: there are none. An error says why they
@@ -126,7 +137,7 @@ impl Cluster {
     pub async fn write_pins(
         &self,
         server: ServerName,
-        text: String,
+        (scope, text): (String, String),
         over: u64,
     ) -> Result<(), String> {
         let version = {
@@ -139,6 +150,7 @@ impl Cluster {
         let record = PinsRecord {
             version: version + 1,
             node: self.core.settings.node.clone(),
+            scope,
             text,
         };
         let writing = book::write(&self.core, ClusterRecord::Pins(server, record)).await;

@@ -66,6 +66,9 @@ pub struct PinsRecord {
     pub version: u64,
     /// The node that wrote it.
     pub node: String,
+    /// The program or address that they are about, as [`crate::Cluster::pins_scope`] names it.
+    #[serde(default)]
+    pub scope: String,
     /// JSON: the decisions.
     pub text: String,
 }

@@ -44,7 +44,7 @@ async fn adopt(
 ) {
     for (server, record) in shared {
         let before = adopted.get(server).copied();
-        if before == Some(record.version) || !cluster.shares_pins(server) {
+        if before == Some(record.version) || !is_about(cluster, server, record) {
             continue;
         }
         let Ok(pins) = serde_json::from_str::<SharedPins>(&record.text) else {
@@ -84,15 +84,26 @@ async fn share_own(
     };
     for (server, text) in texts {
         let known = shared.get(&server);
-        if known.is_some_and(|it| it.text == text) || !cluster.shares_pins(&server) {
+        let (Some(scope), false) = (
+            cluster.pins_scope(&server),
+            known.is_some_and(|it| it.text == text || !is_about(cluster, &server, it)),
+        ) else {
             continue;
-        }
+        };
         let over = known.map_or(0, |it| it.version);
-        if let Err(why) = cluster.write_pins(server.clone(), text, over).await {
+        if let Err(why) = cluster
+            .write_pins(server.clone(), (scope, text), over)
+            .await
+        {
             debug!(%server, why, "its pins were not shared");
         }
     }
     own
+}
+
+/// Returns true if shared pins are about the server that this node has under its name.
+fn is_about(cluster: &Cluster, server: &ServerName, record: &PinsRecord) -> bool {
+    cluster.pins_scope(server).as_ref() == Some(&record.scope)
 }
 
 fn list_texts(pins: &BTreeMap<String, SharedPins>) -> Vec<(ServerName, String)> {

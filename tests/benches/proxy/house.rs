@@ -8,6 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use journeys::nats::KEY;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -58,6 +59,28 @@ impl House {
         if !catalogs.is_empty() {
             house.reindexed_in = house.reindex();
         }
+        house
+    }
+
+    /// Creates a node of a cluster, with a server `near` on node `a` and a server `far` on node `b`. Its daemon
+    /// runs until `stop_daemon`.
+    pub(crate) fn of_node(proxy: &Path, node: &str, nats: &str) -> Self {
+        let house = Self::new(proxy, &[called()]);
+        let (command, list) = (
+            json!(env!("CARGO_BIN_EXE_direct-server")),
+            json!(house.path(&catalog_file(CALLED))),
+        );
+        let server = |(name, on)| {
+            format!(
+                "[servers.{name}]\ncommand = {command}\nargs = [\"--catalog\", {list}]\non = \"{on}\"\n"
+            )
+        };
+        let servers = [("near", "a"), ("far", "b")].map(server).concat();
+        house.append(&format!(
+            "[cluster]\nnode = \"{node}\"\nnats = {nats}\nkey = \"{KEY}\"\n{servers}"
+        ));
+        let output = house.command(&["daemon", "start"]).output();
+        output.expect("the proxy can be started");
         house
     }
 

@@ -2,11 +2,12 @@
 //!
 //! `cargo bench -p journeys [-- PART... [--json FILE] [--against FILE] [--proxy FILE]]`, where a
 //! part is `table`, `many`, `hop`, `script`, `trust`, `spawn`, `daemon`, `flight`, `search`,
-//! `memory` or `size`; none means all. `--json` writes every figure to a file, `--against` prints
+//! `cluster`, `memory` or `size`; none means all. `--json` writes every figure to a file, `--against` prints
 //! each beside those of such a file, `--proxy` measures another build. Needs no network. Each line
 //! has the median and, in brackets, the 10th and 90th percentile.
 
 mod catalog;
+mod cluster;
 mod collector;
 mod cores;
 mod daemon;
@@ -35,7 +36,7 @@ use serde_json::Value;
 
 type Part = (&'static str, fn(&Path, &mut Figures));
 
-const PARTS: [Part; 11] = [
+const PARTS: [Part; 12] = [
     ("table", table::run),
     ("many", many::run),
     ("hop", hop::run),
@@ -45,6 +46,7 @@ const PARTS: [Part; 11] = [
     ("daemon", daemon::run),
     ("flight", flight::run),
     ("search", search::run),
+    ("cluster", cluster::run),
     ("memory", memory::run),
     ("size", size::run),
 ];
