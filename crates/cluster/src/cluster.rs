@@ -3,13 +3,13 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
-    sync::{Arc, atomic::AtomicUsize, atomic::Ordering},
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
 use bytes::Bytes;
 use fleet::{
-    Applied, Asks, CallError, CallerLogins, ClusterNode, Failure, Launch, Placement, Ran, Request,
+    Applied, Asks, CallError, CallerLogins, ClusterNode, Failure, Launch, Placement, Request,
     RunState, ServerSpec, ServerState, Servers, Sharing, Subscriber, Surroundings, Survey,
     SurveyError, Variables, WatchGuard,
 };
@@ -26,20 +26,19 @@ use tool::{ClientId, HttpCaller, ServerName};
 use crate::{
     book,
     core::{Core, Place},
-    frames::{FrameKind, Instance, Op},
+    frames::{Instance, Op},
     ledger::{ClusterRecord, PinsRecord, SharedRecord},
     lists,
     node::Node,
     nodes::Target,
-    outgoing::{RemoteError, call, explain_loss},
+    outgoing::RemoteError,
     own::OwnData,
+    remote_watch::watch_elsewhere,
+    routing::{PLACE_WAIT, call_somewhere},
     run::run,
     settings::{ClusterSettings, ReadAccess, Role},
     tenure,
 };
-
-/// The time for which a call waits for a node that may come: a daemon that is restarted takes 2 s.
-const PLACE_WAIT: Duration = Duration::from_secs(3);
 
 /// The time for which another node's survey is waited for.
 const SURVEY_WAIT: Duration = Duration::from_mins(2);
@@ -51,8 +50,6 @@ const LEAVE_WAIT: Duration = Duration::from_millis(800);
 pub struct Cluster {
     core: Arc<Core>,
     changes: Mutex<mpsc::Receiver<ServerName>>,
-    /// Chooses among the nodes of one server in turn.
-    turn: AtomicUsize,
     running: AbortOnDropHandle<()>,
 }
 
@@ -78,7 +75,6 @@ impl Cluster {
         let cluster = Self {
             core,
             changes: Mutex::new(changes),
-            turn: AtomicUsize::new(0),
             running: AbortOnDropHandle::new(running),
         };
         cluster.apply(specs);
@@ -158,97 +154,6 @@ impl Cluster {
             Ok(true) => Ok(()),
             Ok(false) => Err("another node decided at the same time".to_owned()),
             Err(error) => Err(error.to_string()),
-        }
-    }
-
-    async fn call_at(
-        &self,
-        targets: &[Target],
-        instance: &Instance,
-        request: &Request,
-        cancel: &CancellationToken,
-    ) -> Result<Json, RemoteError> {
-        let core = &self.core;
-        let Some(bus) = core.bus.get() else {
-            return Err(RemoteError::NotRun(
-                "there is no connection to NATS yet".to_owned(),
-            ));
-        };
-        let first = self.turn.fetch_add(1, Ordering::Relaxed);
-        let mut last = None;
-        for nth in 0..targets.len() {
-            let target = &targets[(first + nth) % targets.len()];
-            let called = call(
-                &core.exchanges,
-                bus,
-                &core.nodes,
-                target,
-                instance.clone(),
-                request,
-                cancel,
-            );
-            match called.await {
-                Err(RemoteError::NotRun(why)) => last = Some(why),
-                other => return other,
-            }
-        }
-        Err(RemoteError::NotRun(last.unwrap_or_default()))
-    }
-
-    /// Calls where the server runs. A call that did not run is sent again when that changes.
-    async fn call_somewhere(
-        &self,
-        server: &ServerName,
-        request: &Request,
-        cancel: &CancellationToken,
-    ) -> Result<Json, CallError> {
-        let unavailable = |failure: Failure| CallError::Unavailable {
-            server: server.clone(),
-            failure,
-            tries: 0,
-            ran: Ran::No,
-        };
-        let until = Instant::now() + PLACE_WAIT;
-        loop {
-            let moved = self.core.standing.moved.notified();
-            let failure = match self.core.place(server) {
-                Place::Here(fleet, None) => return fleet.call(server, request, cancel).await,
-                Place::Here(fleet, Some(hold)) => {
-                    return tokio::select! {
-                        answer = fleet.call(server, request, cancel) => answer,
-                        () = hold.lost.cancelled() => {
-                            Err(explain_loss(server, "this node gave it up during the call".to_owned(), Ran::Maybe))
-                        }
-                    };
-                }
-                Place::There(targets, epoch) => {
-                    let instance = Instance::new(server, epoch);
-                    match self.call_at(&targets, &instance, request, cancel).await {
-                        Ok(answer) => return Ok(answer),
-                        Err(RemoteError::Call(error)) => return Err(error),
-                        Err(RemoteError::Lost(why)) => {
-                            return Err(explain_loss(server, why, Ran::Maybe));
-                        }
-                        Err(RemoteError::NotRun(why)) => match epoch {
-                            Some(_) => self.core.explain_no_owner(server),
-                            None => Failure::new(why),
-                        },
-                    }
-                }
-                Place::Soon(failure) => {
-                    self.core.standing.wanted.notify_one();
-                    failure
-                }
-                Place::Nowhere(failure) => return Err(unavailable(failure)),
-            };
-            if Instant::now() >= until {
-                return Err(unavailable(failure));
-            }
-            tokio::select! {
-                () = cancel.cancelled() => return Err(CallError::Cancelled),
-                () = moved => {}
-                () = sleep(Duration::from_millis(100)) => {}
-            }
         }
     }
 
@@ -388,7 +293,7 @@ impl Servers for Cluster {
         request: &'a Request,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Json, CallError>> {
-        self.call_somewhere(server, request, cancel).boxed()
+        call_somewhere(&self.core, server, request, cancel).boxed()
     }
 
     fn log_in<'a>(
@@ -662,85 +567,5 @@ impl Servers for Cluster {
 
     fn end(&self) -> BoxFuture<'_, ()> {
         self.finish(false).boxed()
-    }
-}
-
-/// Watches a resource of another node's server, and again after that node or server was replaced. An error
-/// is that of the first attempt.
-async fn watch_elsewhere(
-    core: Arc<Core>,
-    server: ServerName,
-    uri: &str,
-    subscriber: Subscriber,
-) -> Result<WatchGuard, CallError> {
-    let uri = uri.to_owned();
-    let (begun, mut has_begun) = mpsc::channel::<Result<(), CallError>>(1);
-    let watching = tokio::spawn(async move {
-        let mut is_again = false;
-        loop {
-            let ended = watch_once(&core, &server, &uri, &subscriber, &begun, is_again).await;
-            if !is_again && begun.try_send(Err(ended)).is_ok() {
-                return;
-            }
-            is_again = true;
-            sleep(Duration::from_secs(1)).await;
-        }
-    });
-    let watching = AbortOnDropHandle::new(watching);
-    match has_begun.recv().await {
-        Some(Ok(())) => Ok(Box::new(watching)),
-        Some(Err(error)) => Err(error),
-        None => Err(CallError::Cancelled),
-    }
-}
-
-/// Returns when the watch ended.
-async fn watch_once(
-    core: &Arc<Core>,
-    server: &ServerName,
-    uri: &str,
-    subscriber: &Subscriber,
-    begun: &mpsc::Sender<Result<(), CallError>>,
-    is_again: bool,
-) -> CallError {
-    let (targets, epoch) = match core.place(server) {
-        Place::There(targets, epoch) => (targets, epoch),
-        Place::Here(fleet, hold) => {
-            let Ok(_watching) = fleet.watch(server, uri, subscriber.clone()).await else {
-                return CallError::Cancelled;
-            };
-            (subscriber.sink)(uri);
-            let lost = hold.map(|it| it.lost.clone()).unwrap_or_default();
-            lost.cancelled().await;
-            return CallError::Cancelled;
-        }
-        Place::Soon(failure) | Place::Nowhere(failure) => {
-            return explain_loss(server, failure.why, Ran::No);
-        }
-    };
-    let Some(bus) = core.bus.get() else {
-        return CallError::Cancelled;
-    };
-    let op = Op::Watch(uri.to_owned());
-    let instance = Some(Instance::new(server, epoch));
-    let asked = core.exchanges.begin(bus, &targets[0], instance, op).await;
-    let ended = match asked {
-        Ok(exchange) => {
-            let finish = exchange.finish(&core.nodes, server, |kind| match kind {
-                FrameKind::Watching if is_again => (subscriber.sink)(uri),
-                FrameKind::Watching => drop(begun.try_send(Ok(()))),
-                FrameKind::Changed => (subscriber.sink)(uri),
-                _ => {}
-            });
-            finish.await
-        }
-        Err(error) => Err(error),
-    };
-    match ended {
-        Ok(_) => CallError::Cancelled,
-        Err(RemoteError::Call(error)) => error,
-        Err(RemoteError::NotRun(why) | RemoteError::Lost(why)) => {
-            explain_loss(server, why, Ran::No)
-        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, OnceLock},
+    sync::{Arc, OnceLock, atomic::AtomicUsize},
     time::Duration,
 };
 
@@ -52,6 +52,8 @@ pub(crate) struct Core {
     /// Set when the first connection is begun.
     pub(crate) bus: OnceLock<Arc<Bus>>,
     pub(crate) exchanges: Arc<Outgoing>,
+    /// Counts calls, to choose among the nodes of one server in turn.
+    pub(crate) turn: AtomicUsize,
     /// Servers whose lists changed.
     pub(crate) changed: mpsc::Sender<ServerName>,
     /// The newest shared configuration.
@@ -153,6 +155,7 @@ impl Core {
             tenure: Mutex::default(),
             bus: OnceLock::new(),
             exchanges: Arc::default(),
+            turn: AtomicUsize::new(0),
             changed,
             shared,
             pins_changed: watch::Sender::new(0),

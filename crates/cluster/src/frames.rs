@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use fleet::{CallError, Failure, HeldUp, LogHead, Ran, Request, RunState};
-use jsonrpc::{Json, ProtocolError};
+use jsonrpc::{Json, ProtocolError, mcp::LOG_LEVELS};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tool::{ClientId, ServerName};
@@ -318,18 +318,6 @@ const METHODS: [&str; 10] = [
     "tasks/list",
 ];
 
-/// The levels of MCP's log.
-const LEVELS: [&str; 8] = [
-    "debug",
-    "info",
-    "notice",
-    "warning",
-    "error",
-    "critical",
-    "alert",
-    "emergency",
-];
-
 impl CallOp {
     /// Copies a request, without its sinks.
     pub(crate) fn of(request: &Request) -> Result<Self, serde_json::Error> {
@@ -385,7 +373,7 @@ impl CallOp {
     /// The least level of the log that the client wants.
     pub(crate) fn log_level(&self) -> Option<&'static str> {
         let (_, level) = self.log.as_ref()?;
-        LEVELS.into_iter().find(|it| it == level)
+        LOG_LEVELS.into_iter().find(|it| it == level)
     }
 }
 

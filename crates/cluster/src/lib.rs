@@ -19,6 +19,8 @@ mod nodes;
 mod outgoing;
 mod own;
 mod remote_client;
+mod remote_watch;
+mod routing;
 mod run;
 mod seal;
 mod settings;

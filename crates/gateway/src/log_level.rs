@@ -5,20 +5,8 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use jsonrpc::{Fields, text_of};
+use jsonrpc::{Fields, mcp::LOG_LEVELS, text_of};
 use serde_json::value::RawValue;
-
-/// The severities of MCP (RFC 5424), mildest first.
-const LEVELS: [&str; 8] = [
-    "debug",
-    "info",
-    "notice",
-    "warning",
-    "error",
-    "critical",
-    "alert",
-    "emergency",
-];
 
 /// The longest part of an invalid level that an error repeats, in characters.
 const GOT_CHARS_MAX: usize = 60;
@@ -50,7 +38,7 @@ impl LogLevel {
         let got = printable::one_line_of(got, GOT_CHARS_MAX);
         Some(format!(
             "level: expected one of {}, got {got}",
-            LEVELS.join(", ")
+            LOG_LEVELS.join(", ")
         ))
     }
 
@@ -62,7 +50,7 @@ impl LogLevel {
 
     /// The name of the level in messages.
     pub(super) fn name(&self) -> &'static str {
-        LEVELS[self.0.load(Ordering::Relaxed).min(LEVELS.len() - 1)]
+        LOG_LEVELS[self.0.load(Ordering::Relaxed).min(LOG_LEVELS.len() - 1)]
     }
 
     /// Returns true if a log message with these `params` is to be sent. A message without a level is
@@ -75,7 +63,7 @@ impl LogLevel {
 }
 
 fn severity(level: &str) -> Option<usize> {
-    LEVELS.iter().position(|known| *known == level)
+    LOG_LEVELS.iter().position(|known| *known == level)
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! The MCP names used for both clients and servers: revisions, transports, `_meta` keys and error
-//! codes. This module parses no messages.
+//! codes, log levels. This module parses no messages.
 
 pub mod meta;
 mod revision;
@@ -30,3 +30,15 @@ pub const MISSING_CAPABILITY: i32 = -32_021;
 /// The error code for a request that is refused until the user has visited the URLs in its `data`
 /// (2025-11-25).
 pub const ADDRESSES_FIRST: i32 = -32_042;
+
+/// The severities of log messages (RFC 5424), mildest first.
+pub const LOG_LEVELS: [&str; 8] = [
+    "debug",
+    "info",
+    "notice",
+    "warning",
+    "error",
+    "critical",
+    "alert",
+    "emergency",
+];
