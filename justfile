@@ -8,7 +8,7 @@ default:
 check:
     .ci/run
 
-# PART is check, clippy, units or journeys. On Debian, and as root, because it installs packages.
+# PART is clippy, build, units, journeys or arm. On Debian, and as root, because it installs packages.
 # Check, lint and test the program for ARM64 Linux, macOS and Windows
 ports *PART:
     .ci/ports {{ PART }}

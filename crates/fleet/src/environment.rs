@@ -176,19 +176,28 @@ pub(crate) fn find_program(
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, path::Path};
+    use std::{
+        env, fs,
+        path::{Path, PathBuf},
+    };
 
     use super::{find_program, inherit, is_named, places, select_usual, with_places};
     use crate::Variables;
 
     #[test]
     fn a_program_is_found_on_the_path_or_the_places_are_named() {
-        let here = Path::new("/");
-        let shell = find_program("sh", Some("/nowhere:/bin"), here).expect("every Unix has it");
-        assert_eq!(shell, Path::new("/bin/sh"));
-        let searched = find_program("no-such-program", Some("/nowhere:/bin"), here);
-        assert_eq!(searched, Err(vec!["/nowhere".into(), "/bin".into()]));
-        assert_eq!(find_program("bin/sh", None, here), Ok("/bin/sh".into()));
+        let ours = env::current_exe().unwrap();
+        let folder = ours.parent().unwrap();
+        let (here, above) = (folder.parent().unwrap(), folder.file_name().unwrap());
+        // Windows finds it by the ending `.exe`.
+        let name = ours.file_stem().unwrap().to_str().unwrap();
+        let path = env::join_paths([Path::new("/nowhere"), folder]).unwrap();
+        let path = path.to_str();
+        assert_eq!(find_program(name, path, here), Ok(ours.clone()));
+        let searched = find_program("no-such-program", path, here);
+        assert_eq!(searched, Err(vec!["/nowhere".into(), folder.to_owned()]));
+        let relative = format!("{}/{name}", above.display());
+        assert_eq!(find_program(&relative, None, here), Ok(ours.clone()));
     }
 
     #[test]
@@ -262,14 +271,16 @@ mod tests {
             fs::create_dir_all(home.join(place)).unwrap();
         }
         let cargo = home.join(".cargo/bin");
-        let path = format!("/usr/bin:{}", cargo.display());
-        let of_home = |place: &std::path::PathBuf| place.starts_with(home);
+        let path = env::join_paths([Path::new("/usr/bin"), &cargo]).unwrap();
+        let of_home = |place: &PathBuf| place.starts_with(home);
         let places: Vec<_> = places(Some(home)).into_iter().filter(of_home).collect();
-        let expected = format!(
-            "{path}:{home}/.local/bin:{home}/.nvm/versions/node/v22.10.1/bin",
-            home = home.display()
-        );
-        assert_eq!(with_places(&path, &places), expected);
+        let path = with_places(path.to_str().unwrap(), &places);
+        let added = [".local/bin", ".nvm/versions/node/v22.10.1/bin"].map(|it| home.join(it));
+        let expected: Vec<_> = ["/usr/bin".into(), cargo]
+            .into_iter()
+            .chain(added)
+            .collect();
+        assert_eq!(env::split_paths(&path).collect::<Vec<_>>(), expected);
     }
 
     #[test]

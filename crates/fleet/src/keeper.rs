@@ -1,6 +1,7 @@
 //! The task that owns a server: it starts the server on demand, supervises it, and ends it.
 
 #[cfg(test)]
+#[cfg(unix)]
 mod tests;
 
 use std::{ops::ControlFlow, sync::Arc, time::Duration};

@@ -151,10 +151,16 @@ mod tests {
             panic!("it is refused");
         };
         assert_eq!(listed.as_str(), r#"{"roots":[]}"#);
-        spec.client_folder = Some("/a".into());
+        let (folder, address) = if cfg!(windows) {
+            (r"C:\a", "file:///C:/a")
+        } else {
+            ("/a", "file:///a")
+        };
+        spec.client_folder = Some(folder.into());
         let ClientAnswer::Result(listed) = roots(&spec).list(None).await else {
             panic!("it is refused");
         };
-        assert_eq!(listed.as_str(), r#"{"roots":[{"uri":"file:///a"}]}"#);
+        let expected = format!(r#"{{"roots":[{{"uri":"{address}"}}]}}"#);
+        assert_eq!(listed.as_str(), expected);
     }
 }

@@ -71,8 +71,13 @@ fn a_helper_whose_parent_has_ended_is_refused() {
 #[test]
 fn our_user_time_and_memory_are_known() {
     assert!(own_user().unwrap().starts_with("S-1-"));
-    let memory = (own_memory().unwrap(), memory::committed_memory().unwrap());
-    assert!(memory.0 > 0 && memory.1 > 0, "{memory:?}");
+    assert!(own_memory().unwrap() > 0);
     let before = processor_time();
     while processor_time() == before {}
+}
+
+/// Wine does not tell it, so `.ci/ports` leaves this test out.
+#[test]
+fn our_committed_memory_is_known() {
+    assert!(memory::committed_memory().unwrap() > 0);
 }

@@ -320,6 +320,7 @@ async fn a_login_that_cannot_be_renewed_now_has_not_ended() {
     fleet.stop().await;
 }
 
+#[cfg(unix)]
 #[tokio::test]
 async fn a_command_that_prints_a_key_runs_again_where_the_key_is_refused_or_the_server_restarted() {
     let state = tempfile::tempdir().unwrap();
