@@ -179,7 +179,6 @@ impl Authorizer {
         note.set_target(asked.server, asked.name);
         let decided = self.decide(asked, context);
         note.set_decision(&decided.decision);
-        note.set_node(self.catalog.servers.node_of(asked.server));
         let allowed = match decided.decision.verdict {
             PolicyVerdict::Allow => Ok(()),
             PolicyVerdict::Deny => Err(refuse(asked, &decided.decision, RefusalReason::Denied)),
@@ -190,7 +189,9 @@ impl Authorizer {
                 said.and_then(|()| self.refuse_if_denied_meanwhile(asked, context, note))
             }
         };
-        allowed.inspect_err(|error| note.set_failure(error.code()))
+        allowed.inspect_err(|error| note.set_failure(error.code()))?;
+        note.set_node(self.catalog.servers.node_of(asked.server));
+        Ok(())
     }
 
     /// Rules may have changed while the person was asked.

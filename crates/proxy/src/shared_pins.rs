@@ -35,13 +35,15 @@ pub(crate) async fn share_pins(cluster: Arc<Cluster>, gateway: Arc<Gateway>) {
     }
 }
 
-/// Adopts each version that is new.
+/// Adopts each version that is new, all at once: a node that starts has one of each server.
 async fn adopt(
     cluster: &Cluster,
     gateway: &Arc<Gateway>,
     shared: &BTreeMap<ServerName, PinsRecord>,
     adopted: &mut Adopted,
 ) {
+    let mut news = Vec::new();
+    let mut versions = Adopted::new();
     for (server, record) in shared {
         let before = adopted.get(server).copied();
         if before == Some(record.version) || !is_about(cluster, server, record) {
@@ -51,19 +53,24 @@ async fn adopt(
             warn!(%server, node = record.node, "its shared pins cannot be read");
             continue;
         };
-        let (registry, name) = (gateway.catalog.registry.clone(), server.clone());
         // A refusal of this node that the others do not know yet is kept.
-        let is_first = before.is_none();
-        let adopting = spawn_blocking(move || adopt_pins(&registry, &name, &pins, is_first));
-        match adopting.await {
-            Ok(Ok(())) => {
-                adopted.insert(server.clone(), record.version);
+        news.push((server.clone(), pins, before.is_none()));
+        versions.insert(server.clone(), record.version);
+    }
+    if news.is_empty() {
+        return;
+    }
+    let registry = gateway.catalog.registry.clone();
+    match spawn_blocking(move || adopt_pins(&registry, &news)).await {
+        Ok(Ok(is_changed)) => {
+            adopted.extend(versions);
+            if is_changed {
                 gateway.catalog.lists_changed.send_replace(());
             }
-            // The pins of this node cannot be trusted, which `doctor` says.
-            Ok(Err(error)) => debug!(%server, %error, "its shared pins were not adopted"),
-            Err(_) => return,
         }
+        // The pins of this node cannot be trusted, which `doctor` says.
+        Ok(Err(error)) => debug!(%error, "shared pins were not adopted"),
+        Err(_) => {}
     }
 }
 

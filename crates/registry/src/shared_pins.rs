@@ -32,25 +32,27 @@ impl OwnPins {
     }
 }
 
-/// Takes the decisions of other nodes about a server in place of this node's, also before the server's first
-/// survey. With `keeps_refusals`, definitions that were refused here stay so. Durable when it returns; waits for
-/// another writer's turn.
+/// Takes the decisions of other nodes about servers in place of this node's, also before a server's first survey.
+/// With `true`, definitions of the server that were refused here stay so. Returns true if a decision changed.
+/// Durable when it returns; waits for another writer's turn.
 pub fn adopt_pins(
     registry: &Registry,
-    server: &ServerName,
-    shared: &SharedPins,
-    keeps_refusals: bool,
-) -> Result<(), DecideError> {
+    shared: &[(ServerName, SharedPins, bool)],
+) -> Result<bool, DecideError> {
     let disk = registry.disk();
     let _turn = disk.take_turn().map_err(RegistryError::from)?;
     let (records, mut book) = Records::read_with_pins(disk);
     if let Some(trouble) = book.trouble() {
         return Err(DecideError::Pins(trouble.clone()));
     }
-    let mut pins = book.of(server.as_str()).clone();
-    pins.adopt(shared, keeps_refusals);
-    book.set(server.as_str(), pins);
-    Ok(book
-        .write_with(disk, &records)
-        .map_err(RegistryError::from)?)
+    let mut is_changed = false;
+    for (server, shared, keeps_refusals) in shared {
+        let mut pins = book.of(server.as_str()).clone();
+        pins.adopt(shared, *keeps_refusals);
+        is_changed |= book.get(server.as_str()) != Some(&pins);
+        book.set(server.as_str(), pins);
+    }
+    // Without a change, this writes nothing.
+    book.write(disk, &records).map_err(RegistryError::from)?;
+    Ok(is_changed)
 }

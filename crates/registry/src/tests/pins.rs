@@ -205,7 +205,9 @@ fn what_one_node_decided_holds_at_another_also_before_it_knows_the_server() {
     let (one, two) = (pinned(one.path(), Pin::Hold), pinned(two.path(), Pin::Hold));
     let shared = |registry: &Registry| OwnPins::default().read(registry).get("notes").cloned();
     let adopt = |registry: &Registry, pins: &SharedPins, keeps_refusals| {
-        adopt_pins(registry, &server("notes"), pins, keeps_refusals).unwrap();
+        let all = [(server("notes"), pins.clone(), keeps_refusals)];
+        assert!(adopt_pins(registry, &all).unwrap());
+        assert!(!adopt_pins(registry, &all).unwrap(), "it is known");
     };
     assert_eq!(shared(&one), None);
     commit(&one, "notes", &["add: Adds.", "list: Lists."]);
