@@ -15,8 +15,7 @@ use async_nats::{
     jetstream::{
         self,
         kv::{self, Store},
-        object_store::{self, ObjectMetadata, ObjectStore},
-        stream::Stream,
+        object_store,
     },
 };
 use bytes::{BufMut as _, Bytes, BytesMut};
@@ -24,23 +23,24 @@ use parking_lot::Mutex as Lock;
 use percent_encoding::percent_decode_str;
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::{
-    io::AsyncReadExt as _,
     sync::{Mutex, watch},
     time::timeout,
 };
 use tracing::{debug, info, warn};
 use url::Url;
 
+pub(crate) use crate::{
+    bus_error::{BusError, NATS_TIMEOUT},
+    objects::Objects,
+};
 use crate::{
+    objects::Bucket,
     seal::{Boot, NotOurs, Seal},
     settings::{ClusterAccess, ClusterSettings, KEY_CHARS_MIN},
 };
 
 /// The oldest NATS server that is used. Older ones lose streams.
 const NATS_VERSION_MIN: (i64, i64, i64) = (2, 10, 23);
-
-/// The time that one request to NATS may take.
-pub(crate) const NATS_TIMEOUT: Duration = Duration::from_millis(2_500);
 
 /// The time between attempts to connect, and its growth per attempt.
 const RECONNECT_WAIT: Duration = Duration::from_millis(20);
@@ -60,9 +60,6 @@ const BOOK_BYTES_MAX: i64 = 32 << 20;
 const PARCELS_BYTES_MAX: i64 = 256 << 20;
 const LISTS_BYTES_MAX: i64 = 128 << 20;
 const RESULTS_BYTES_MAX: i64 = 512 << 20;
-
-/// The size of the pieces in which a large object is stored.
-const CHUNK_BYTES: usize = 512 * 1_024;
 
 /// The first byte of a message whose sealed text follows, and of one that names an object with it.
 const INLINE: u8 = 0;
@@ -103,25 +100,6 @@ struct Buckets {
     objects: HashMap<Objects, Bucket>,
 }
 
-/// A store of objects.
-#[derive(Clone)]
-struct Bucket {
-    store: ObjectStore,
-    /// The stream behind it.
-    stream: Stream,
-}
-
-/// The stores of objects. Each has its own limit, so that none takes the room of another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Objects {
-    /// Messages over the payload limit of NATS.
-    Parcels,
-    /// Lists of tools.
-    Lists,
-    /// Kept results.
-    Results,
-}
-
 impl fmt::Debug for Bus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Bus({})", self.name)
@@ -148,17 +126,6 @@ pub(crate) enum ParcelError {
     NotOurs(#[from] NotOurs),
     #[error("{0}")]
     Lost(String),
-}
-
-/// NATS did not do as it was asked; the text says why.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct BusError(pub(crate) String);
-
-impl BusError {
-    pub(crate) fn of(error: impl std::fmt::Display) -> Self {
-        Self(printable::one_line_of(&error.to_string(), 300))
-    }
 }
 
 impl Bus {
@@ -399,7 +366,7 @@ impl Bus {
     }
 
     async fn put_object(&self, kind: Objects, name: &str, sealed: &[u8]) -> Result<(), BusError> {
-        put(&self.objects(kind).await?.store, name, sealed).await
+        self.objects(kind).await?.put(name, sealed).await
     }
 
     async fn take_parcel(&self, name: &str) -> Result<Bytes, BusError> {
@@ -466,54 +433,6 @@ fn is_alone(error: &dyn std::error::Error) -> bool {
         cause = error.source();
     }
     false
-}
-
-async fn put(store: &ObjectStore, name: &str, sealed: &[u8]) -> Result<(), BusError> {
-    let about = ObjectMetadata {
-        name: name.to_owned(),
-        chunk_size: Some(CHUNK_BYTES),
-        ..ObjectMetadata::default()
-    };
-    let mut bytes = sealed;
-    store.put(about, &mut bytes).await.map_err(BusError::of)?;
-    Ok(())
-}
-
-impl Bucket {
-    /// Reads an object. `None`: there is none.
-    async fn read(&self, name: &str) -> Result<Option<Bytes>, BusError> {
-        let info = match self.store.info(name).await {
-            Ok(info) if !info.deleted => info,
-            Ok(_) => return Ok(None),
-            Err(error) if error.kind() == object_store::InfoErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(BusError::of(error)),
-        };
-        if info.chunks == 1 {
-            // One piece needs no consumer: a hundred nodes that read a list at once would make a hundred.
-            let subject = format!("$O.{}.C.{}", info.bucket, info.nuid);
-            let piece = self.stream.direct_get_last_for_subject(subject).await;
-            if let Ok(piece) = piece
-                && piece.payload.len() == info.size
-            {
-                return Ok(Some(piece.payload));
-            }
-        }
-        read_pieces(&self.store, name).await
-    }
-}
-
-async fn read_pieces(store: &ObjectStore, name: &str) -> Result<Option<Bytes>, BusError> {
-    let mut object = match store.get(name).await {
-        Ok(object) => object,
-        Err(error) if error.kind() == object_store::GetErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(BusError::of(error)),
-    };
-    let mut bytes = Vec::with_capacity(object.info().size);
-    let reading = timeout(4 * NATS_TIMEOUT, object.read_to_end(&mut bytes)).await;
-    reading
-        .map_err(|_| BusError(format!("the object {name} was not read in time")))?
-        .map_err(BusError::of)?;
-    Ok(Some(bytes.into()))
 }
 
 fn options(

@@ -8,6 +8,7 @@
 
 mod book;
 mod bus;
+mod bus_error;
 mod cluster;
 mod core;
 mod frames;
@@ -16,6 +17,7 @@ mod ledger;
 mod lists;
 mod node;
 mod nodes;
+mod objects;
 mod outgoing;
 mod own;
 mod remote_client;
