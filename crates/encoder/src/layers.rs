@@ -1,6 +1,7 @@
 //! The network: its input is rows of words, its output one vector per text.
 //!
-//! Products with weights multiply 8-bit by 7-bit numbers, for the rows of all texts of a batch at once;
+//! Products with weights multiply 8-bit by 7-bit numbers, for the rows of all texts of a batch at once
+//! (the file has 5 bits, which become 7 as they are packed for this processor);
 //! only attention is computed for each text separately. Each row is rounded with its own scale, so the
 //! vector of a text does not depend on the other texts of its batch.
 
@@ -9,6 +10,7 @@ use rten_simd::SimdOp as _;
 use rten_tensor::{Matrix, NdTensorView};
 
 use crate::numbers;
+use crate::packed::Packed;
 use crate::rows::{self, Add, Restore};
 use crate::words::DIMENSIONS;
 
@@ -245,24 +247,21 @@ impl Norm {
 
 /// The part of the file that is not read yet.
 struct WeightsReader {
-    matrices: &'static [i8],
+    matrices: Packed,
     numbers: &'static [u8],
 }
 
 impl WeightsReader {
     fn of(bytes: &'static [u8]) -> Option<Self> {
-        let sizes = [LAYERS * MATRICES, DIMENSIONS_OF_NORM + LAYERS * NUMBERS];
-        let (matrices, numbers) = bytes.split_at_checked(sizes[0])?;
-        (numbers.len() == sizes[1] * size_of::<f32>()).then(|| Self {
-            matrices: bytemuck::cast_slice(matrices),
-            numbers,
-        })
+        let (matrices, numbers) = Packed::read(bytes, LAYERS * MATRICES)?;
+        let fits = numbers.len() == (DIMENSIONS_OF_NORM + LAYERS * NUMBERS) * size_of::<f32>();
+        fits.then_some(Self { matrices, numbers })
     }
 
     /// Returns the part of the file after this many layers.
     fn skip(&self, layers: usize) -> Option<Self> {
         Some(Self {
-            matrices: self.matrices.get(layers * MATRICES..)?,
+            matrices: self.matrices.split_at(layers * MATRICES)?.1,
             numbers: self.numbers.get(layers * NUMBERS * size_of::<f32>()..)?,
         })
     }
@@ -285,9 +284,11 @@ impl WeightsReader {
     }
 
     fn product(&mut self, packer: &Small, [out, into]: [usize; 2]) -> Option<Product> {
-        let (rows, behind) = self.matrices.split_at_checked(out * into)?;
+        let (packed, behind) = self.matrices.split_at(out * into)?;
         self.matrices = behind;
-        let by_column = matrix([into, out], rows, [1, into]);
+        let mut rows = Vec::with_capacity(out * into);
+        packed.add_integers(&mut rows);
+        let by_column = matrix([into, out], &rows, [1, into]);
         Some(Product {
             matrix: packer.prepack_b(by_column),
             weights: rows.chunks_exact(into).map(sum).collect(),

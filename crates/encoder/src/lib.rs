@@ -9,6 +9,7 @@
 
 mod layers;
 mod numbers;
+mod packed;
 mod pieces;
 mod rows;
 mod words;
@@ -26,7 +27,7 @@ use crate::words::{PLACES, Words};
 pub use crate::words::DIMENSIONS;
 
 /// The name of the model and its quantization. Vectors of different models are not comparable.
-pub const MODEL: &str = "all-MiniLM-L6-v2/tools 1/i7 rows";
+pub const MODEL: &str = "all-MiniLM-L6-v2/tools 1/i5 groups";
 
 /// The maximum number of bytes of a text that are read; the model's 256 words are far fewer.
 const TEXT_BYTES_MAX: usize = 4_096;
@@ -76,9 +77,10 @@ impl Encoder {
             let layers = Layers::of(LAYERS);
             (pieces.join().expect("reading does not panic"), layers)
         });
+        let pieces = pieces.ok_or(EncoderError::File("vocab.txt"))?;
         Ok(Self {
-            pieces: pieces.ok_or(EncoderError::File("vocab.txt"))?,
-            words: Words::of(WORDS).ok_or(EncoderError::File("words.bin"))?,
+            words: Words::of(WORDS, pieces.count()).ok_or(EncoderError::File("words.bin"))?,
+            pieces,
             layers: layers.ok_or(EncoderError::File("layers.bin"))?,
             thread: one_thread()?,
         })
@@ -187,7 +189,7 @@ mod tests {
     }
 
     /// The first numbers that the model in full precision (torch, f32) gives; ours keeps
-    /// 7 bits a weight.
+    /// 5 bits a weight.
     #[test]
     fn vectors_are_those_of_the_model() {
         let vector = encoder()

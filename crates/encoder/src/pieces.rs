@@ -26,6 +26,10 @@ impl Pieces {
         })
     }
 
+    pub(crate) fn count(&self) -> usize {
+        self.ids.len()
+    }
+
     /// Returns the ids of a text's pieces between the two end marks, `most` ids in total.
     pub(crate) fn ids(&self, text: &str, most: usize) -> Vec<u32> {
         let mut ids = vec![self.begin];
@@ -114,12 +118,15 @@ fn stands_alone(c: char) -> bool {
 mod tests {
     use super::*;
 
-    /// Ids that the model's published tokenizer gives (`tokenizers` 0.23).
+    /// Pieces that the model's published tokenizer gives (`tokenizers` 0.23). Our vocabulary has no others.
     #[test]
     fn pieces_are_those_of_the_published_tokenizer() {
         let pieces = Pieces::of(crate::VOCABULARY).unwrap();
-        for (text, ids) in EXPECTED {
-            assert_eq!(pieces.ids(text, 256), *ids, "{text}");
+        let vocabulary: Vec<&str> = crate::VOCABULARY.lines().collect();
+        for (text, expected) in EXPECTED {
+            let ids = pieces.ids(text, 256);
+            let found: Vec<&str> = ids.iter().map(|id| vocabulary[*id as usize]).collect();
+            assert_eq!(found.join(" "), *expected, "{text}");
         }
     }
 
@@ -131,41 +138,33 @@ mod tests {
         assert_eq!(ids.last(), Some(&pieces.end));
     }
 
-    const EXPECTED: &[(&str, &[u32])] = &[
+    const EXPECTED: &[(&str, &str)] = &[
         (
             "Tell me which files are modified",
-            &[101, 2425, 2033, 2029, 6764, 2024, 6310, 102],
+            "[CLS] tell me which files are modified [SEP]",
         ),
         (
             "create_issue(owner: string)",
-            &[101, 3443, 1035, 3277, 1006, 3954, 1024, 5164, 1007, 102],
+            "[CLS] create _ issue ( owner : string ) [SEP]",
         ),
         (
             "Führe Übung «naïve» café—now…",
-            &[
-                101, 11865, 28362, 1057, 8569, 3070, 1077, 15743, 1090, 7668, 1517, 2085, 1529, 102,
-            ],
+            "[CLS] fu ##hre u ##bu ##ng « naive » cafe — now … [SEP]",
         ),
         (
             "东京的天气 2026",
-            &[101, 100, 1755, 1916, 1811, 100, 16798, 2575, 102],
+            "[CLS] [UNK] 京 的 天 [UNK] 202 ##6 [SEP]",
         ),
-        (
-            "カメラ を 見る",
-            &[101, 1700, 30252, 30257, 1690, 1948, 1687, 102],
-        ),
+        ("カメラ を 見る", "[CLS] カ ##メ ##ラ を 見 る [SEP]"),
         (
             "don't e-mail k8s@PRs/42%",
-            &[
-                101, 2123, 1005, 1056, 1041, 1011, 5653, 1047, 2620, 2015, 1030, 10975, 2015, 1013,
-                4413, 1003, 102,
-            ],
+            "[CLS] don ' t e - mail k ##8 ##s @ pr ##s / 42 % [SEP]",
         ),
         (
             "supercalifragilistic \u{200b}\u{7}x",
-            &[101, 3565, 9289, 10128, 29181, 24411, 4588, 1060, 102],
+            "[CLS] super ##cal ##if ##rag ##ilis ##tic x [SEP]",
         ),
-        ("🦀 rust", &[101, 100, 18399, 102]),
-        ("list x🦀 file☃", &[101, 2862, 100, 100, 102]),
+        ("🦀 rust", "[CLS] [UNK] rust [SEP]"),
+        ("list x🦀 file☃", "[CLS] list [UNK] [UNK] [SEP]"),
     ];
 }

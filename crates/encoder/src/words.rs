@@ -1,47 +1,59 @@
 //! The embeddings of words and positions, the input of the first layer.
 
 use crate::numbers::number;
+use crate::packed::{GROUP, Packed};
 
 /// The numbers of a vector.
 pub const DIMENSIONS: usize = 384;
-
-/// The words of the vocabulary.
-const COUNT: usize = 30_522;
 
 /// The most words of one text, including the two end marks.
 pub(crate) const PLACES: usize = 256;
 
 /// The embeddings, read in place from the program: only the rows of a text's words are accessed.
 pub(crate) struct Words {
-    small: &'static [u8],
+    words: Packed,
     scales: &'static [u8],
     places: &'static [u8],
+    place_scales: &'static [u8],
 }
 
 impl Words {
-    pub(crate) fn of(bytes: &'static [u8]) -> Option<Self> {
-        let (small, rest) = bytes.split_at_checked(COUNT * DIMENSIONS)?;
-        let (scales, places) = rest.split_at_checked(COUNT * size_of::<f32>())?;
-        let fits = places.len() == PLACES * DIMENSIONS * size_of::<f32>();
+    /// Reads the file with the rows of `count` words.
+    pub(crate) fn of(bytes: &'static [u8], count: usize) -> Option<Self> {
+        let (words, rest) = Packed::read(bytes, count * DIMENSIONS)?;
+        let (scales, rest) = rest.split_at_checked(count * size_of::<f32>())?;
+        let (places, place_scales) = rest.split_at_checked(PLACES * DIMENSIONS)?;
+        let fits = place_scales.len() == PLACES * size_of::<f32>();
         fits.then_some(Self {
-            small,
+            words,
             scales,
             places,
+            place_scales,
         })
     }
 
     /// Appends a row for each id: the sum of the rows of its word and its position.
     pub(crate) fn add_rows(&self, ids: &[u32], rows: &mut Vec<f32>) {
-        let places = self.places.chunks_exact(DIMENSIONS * size_of::<f32>());
-        for (id, place) in ids.iter().zip(places) {
-            let id = (*id as usize).min(COUNT - 1);
+        let places = self.places.chunks_exact(DIMENSIONS);
+        let place_scales = self.place_scales.chunks_exact(size_of::<f32>());
+        for ((id, place), place_scale) in ids.iter().zip(places).zip(place_scales) {
+            let id = *id as usize;
             let scale = number(&self.scales[id * size_of::<f32>()..]);
-            let small = &self.small[id * DIMENSIONS..][..DIMENSIONS];
-            let both = small.iter().zip(place.chunks_exact(size_of::<f32>()));
-            let add = |(small, place): (&u8, &[u8])| {
-                f32::from(small.cast_signed()) * scale + number(place)
-            };
-            rows.extend(both.map(add));
+            let place_scale = number(place_scale);
+            for ((numbers, step), place) in self.row(id).zip(place.chunks_exact(GROUP)) {
+                let step = f32::from(step) * scale;
+                let both = numbers.iter().zip(place);
+                rows.extend(both.map(|(number, place)| {
+                    f32::from(*number) * step + f32::from(place.cast_signed()) * place_scale
+                }));
+            }
         }
+    }
+
+    fn row(&self, id: usize) -> impl Iterator<Item = ([i8; GROUP], i8)> {
+        let row = self.words.split_at(id * DIMENSIONS);
+        let row = row.and_then(|(_, row)| row.split_at(DIMENSIONS));
+        let (row, _) = row.expect("an id is a line of the vocabulary");
+        row.groups()
     }
 }

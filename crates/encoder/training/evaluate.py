@@ -18,10 +18,10 @@ import tempfile
 import numpy as np
 
 from documents import Pieces, read_lines, views
+from network import PLACES, read_layers, read_words, run
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-WORDS, WIDTH, PLACES = 30_522, 384, 256
 # Of a tool, as `limits.rs` of the registry has it.
 PIECES_ENCODED = 64
 SETS = ("reference", "livemcp", "toollinkos", "servers")
@@ -29,82 +29,16 @@ OF_SERVERS = ("own", "nothing")
 THRESHOLDS = (0.22, 0.26, 0.30, 0.34, 0.38, 0.42, 0.46, 0.50)
 
 
-LAYERS, HEADS = 6, 12
-SHAPES = ((3 * WIDTH, WIDTH), (WIDTH, WIDTH), (4 * WIDTH, WIDTH), (WIDTH, 4 * WIDTH))
-ERF = np.vectorize(math.erf, otypes=[np.float32])
-
-
-def read_layers(data):
-    """What `make.py` wrote: the first norm, and of each layer its products and norms in their order."""
-    sizes = [out * into for out, into in SHAPES]
-    small = np.frombuffer(data, np.int8, LAYERS * sum(sizes))
-    numbers = iter_numbers(np.frombuffer(data, "<f4", -1, LAYERS * sum(sizes)))
-    first = numbers(WIDTH), numbers(WIDTH)
-    layers, at = [], 0
-    for _ in range(LAYERS):
-        layer = []
-        for (out, into), has_norm in zip(SHAPES, (False, True, False, True)):
-            scales, biases = numbers(out), numbers(out)
-            weight = small[at : at + out * into].reshape(out, into) * scales[:, None]
-            at += out * into
-            layer.append((weight.T, biases))
-            if has_norm:
-                layer.append((numbers(WIDTH), numbers(WIDTH)))
-        layers.append(layer)
-    return first, layers
-
-
-def iter_numbers(numbers):
-    at = 0
-
-    def take(count):
-        nonlocal at
-        at += count
-        return numbers[at - count : at]
-
-    return take
-
-
-def linear(x, weight, bias):
-    return x @ weight + bias
-
-
-def norm(x, gain, shift):
-    x = x - x.mean(-1, keepdims=True)
-    return x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-12) * gain + shift
-
-
-class Rounded:
-    """The encoder in 7 bits."""
-
+class Encoder:
     def __init__(self, folder):
         folder = pathlib.Path(folder)
-        data = (folder / "words.bin").read_bytes()
-        self.words = np.frombuffer(data, np.int8, WORDS * WIDTH).reshape(WORDS, WIDTH)
-        self.scales = np.frombuffer(data, "<f4", WORDS, WORDS * WIDTH)
-        self.places = np.frombuffer(data, "<f4", PLACES * WIDTH, WORDS * (WIDTH + 4)).reshape(PLACES, WIDTH)
+        self.words, self.places = read_words((folder / "words.bin").read_bytes())
         self.pieces = Pieces(folder / "vocab.txt")
         self.first, self.layers = read_layers((folder / "layers.bin").read_bytes())
 
     def of(self, text, most=PLACES):
         ids = self.pieces.of(text, most)
-        rows = self.words[ids] * self.scales[ids, None] + self.places[: len(ids)]
-        x = norm(rows.astype(np.float32), *self.first)
-        for attention, output, behind_attention, up, down, behind in self.layers:
-            query, key, value = (
-                it.reshape(-1, HEADS, WIDTH // HEADS).transpose(1, 0, 2)
-                for it in np.split(linear(x, *attention), 3, axis=1)
-            )
-            shares = query @ key.transpose(0, 2, 1)
-            shares = np.exp(shares - shares.max(-1, keepdims=True))
-            shares /= shares.sum(-1, keepdims=True)
-            seen = (shares @ value).transpose(1, 0, 2).reshape(-1, WIDTH)
-            x = norm(x + linear(seen, *output), *behind_attention)
-            wide = linear(x, *up)
-            wide = wide * 0.5 * (1 + ERF(wide / math.sqrt(2)))
-            x = norm(x + linear(wide, *down), *behind)
-        vector = x.mean(0)
-        return vector / max(np.linalg.norm(vector), 1e-9)
+        return run(self.words[ids] + self.places[: len(ids)], [len(ids)], self.first, self.layers)[0]
 
     def of_tool(self, server, tool):
         return self.of(views(server, tool)[0], PIECES_ENCODED)
@@ -186,7 +120,7 @@ def main():
     arguments.add_argument("--shared", default=os.fspath(ROOT.parent / "shared"))
     arguments.add_argument("--sets", default=",".join(SETS))
     arguments = arguments.parse_args()
-    encoder = Rounded(arguments.encoder)
+    encoder = Encoder(arguments.encoder)
     for name in arguments.sets.split(","):
         tools, requests = read_set(name, arguments.shared)
         asked, near = alone(encoder, tools, requests)
