@@ -284,10 +284,10 @@ impl WeightsReader {
     }
 
     fn product(&mut self, packer: &Small, [out, into]: [usize; 2]) -> Option<Product> {
-        let (packed, behind) = self.matrices.split_at(out * into)?;
+        let (small, behind) = self.matrices.split_at(out * into)?;
         self.matrices = behind;
         let mut rows = Vec::with_capacity(out * into);
-        packed.add_integers(&mut rows);
+        small.add_integers(&mut rows);
         let by_column = matrix([into, out], &rows, [1, into]);
         Some(Product {
             matrix: packer.prepack_b(by_column),

@@ -79,11 +79,12 @@ mod tests {
     /// Two groups: number `k` of the first is `k - 16`; the second has 15 and, in its second half, -16.
     static FILE: [u8; 2 * (BYTES + 1) + 1] = {
         let mut file = [0; 2 * (BYTES + 1) + 1];
-        let mut at = 0;
+        let (mut at, mut byte) = (0, 0_u8);
         while at < GROUP / 2 {
-            file[at] = at as u8 * 17;
+            file[at] = byte;
             file[BYTES + at] = 0x0f;
             at += 1;
+            byte = byte.wrapping_add(0x11);
         }
         while at < BYTES {
             file[at] = 0xf0;

@@ -11,7 +11,7 @@ pub(crate) const PLACES: usize = 256;
 
 /// The embeddings, read in place from the program: only the rows of a text's words are accessed.
 pub(crate) struct Words {
-    words: Packed,
+    rows: Packed,
     scales: &'static [u8],
     places: &'static [u8],
     place_scales: &'static [u8],
@@ -20,12 +20,12 @@ pub(crate) struct Words {
 impl Words {
     /// Reads the file with the rows of `count` words.
     pub(crate) fn of(bytes: &'static [u8], count: usize) -> Option<Self> {
-        let (words, rest) = Packed::read(bytes, count * DIMENSIONS)?;
+        let (rows, rest) = Packed::read(bytes, count * DIMENSIONS)?;
         let (scales, rest) = rest.split_at_checked(count * size_of::<f32>())?;
         let (places, place_scales) = rest.split_at_checked(PLACES * DIMENSIONS)?;
         let fits = place_scales.len() == PLACES * size_of::<f32>();
         fits.then_some(Self {
-            words,
+            rows,
             scales,
             places,
             place_scales,
@@ -51,7 +51,7 @@ impl Words {
     }
 
     fn row(&self, id: usize) -> impl Iterator<Item = ([i8; GROUP], i8)> {
-        let row = self.words.split_at(id * DIMENSIONS);
+        let row = self.rows.split_at(id * DIMENSIONS);
         let row = row.and_then(|(_, row)| row.split_at(DIMENSIONS));
         let (row, _) = row.expect("an id is a line of the vocabulary");
         row.groups()
