@@ -249,13 +249,19 @@ impl Norm {
 struct WeightsReader {
     matrices: Packed,
     numbers: &'static [u8],
+    /// The weights of one matrix.
+    integers: Vec<i8>,
 }
 
 impl WeightsReader {
     fn of(bytes: &'static [u8]) -> Option<Self> {
         let (matrices, numbers) = Packed::read(bytes, LAYERS * MATRICES)?;
         let fits = numbers.len() == (DIMENSIONS_OF_NORM + LAYERS * NUMBERS) * size_of::<f32>();
-        fits.then_some(Self { matrices, numbers })
+        fits.then_some(Self {
+            matrices,
+            numbers,
+            integers: Vec::new(),
+        })
     }
 
     /// Returns the part of the file after this many layers.
@@ -263,6 +269,7 @@ impl WeightsReader {
         Some(Self {
             matrices: self.matrices.split_at(layers * MATRICES)?.1,
             numbers: self.numbers.get(layers * NUMBERS * size_of::<f32>()..)?,
+            integers: Vec::new(),
         })
     }
 
@@ -286,12 +293,11 @@ impl WeightsReader {
     fn product(&mut self, packer: &Small, [out, into]: [usize; 2]) -> Option<Product> {
         let (small, behind) = self.matrices.split_at(out * into)?;
         self.matrices = behind;
-        let mut rows = Vec::with_capacity(out * into);
-        small.add_integers(&mut rows);
-        let by_column = matrix([into, out], &rows, [1, into]);
+        small.to_integers(&mut self.integers);
+        let by_column = matrix([into, out], &self.integers, [1, into]);
         Some(Product {
             matrix: packer.prepack_b(by_column),
-            weights: rows.chunks_exact(into).map(sum).collect(),
+            weights: self.integers.chunks_exact(into).map(sum).collect(),
             scales: self.numbers(out)?,
             biases: self.numbers(out)?,
         })

@@ -38,30 +38,42 @@ impl Packed {
         numbers.zip(self.steps.iter().map(|step| step.cast_signed()))
     }
 
-    /// Appends each weight as an integer from -63 to 63: its number times its step / 32.
-    pub(crate) fn add_integers(self, integers: &mut Vec<i8>) {
-        for (numbers, step) in self.groups() {
-            let step = i16::from(step);
-            integers.extend(numbers.map(|it| to_small((i16::from(it) * step + 16) >> 5)));
+    /// Replaces `integers` by the weights as integers from -63 to 63: each number times its step / 32.
+    pub(crate) fn to_integers(self, integers: &mut Vec<i8>) {
+        integers.clear();
+        integers.resize(self.groups.len() * GROUP, 0);
+        let (places, _) = integers.as_chunks_mut::<GROUP>();
+        for (place, group) in places.iter_mut().zip(self.groups) {
+            *place = unpack(group);
+        }
+        for (place, step) in places.iter_mut().zip(self.steps) {
+            let step = i16::from(step.cast_signed());
+            for number in place {
+                *number = to_small((i16::from(*number) * step + 16) >> 5);
+            }
         }
     }
 }
 
-/// Returns the numbers of a group. The loops have no branch, so they are compiled to vector instructions.
+/// Returns the numbers of a group. Eight numbers at a time are the bytes of a word.
 fn unpack(bytes: &[u8; BYTES]) -> [i8; GROUP] {
-    let (low, high) = bytes.split_at(GROUP / 2);
-    let mut numbers = [0_u8; GROUP];
-    let (first, second) = numbers.split_at_mut(GROUP / 2);
-    for ((first, second), byte) in first.iter_mut().zip(second).zip(low) {
-        *first = byte & 15;
-        *second = byte >> 4;
+    const LOW: u64 = 0x0f0f_0f0f_0f0f_0f0f;
+    const LOWEST: u64 = 0x0101_0101_0101_0101;
+    let word =
+        |at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().expect("a group is longer"));
+    // The last four bytes of the group.
+    let high = word(BYTES - 8) >> 32;
+    // The fifth bits of the first eight numbers are the lowest bits of its bytes; those of others are two bits higher each.
+    let high = high | high >> 1 << 32;
+    let mut numbers = [0; GROUP];
+    let (places, _) = numbers.as_chunks_mut::<8>();
+    for (at, place) in places.iter_mut().enumerate() {
+        let low = word(at % 2 * 8) >> (at / 2 * 4) & LOW;
+        // A number is negative if its fifth bit is not set, because 16 is added to it.
+        let signs = (!(high >> (2 * at)) & LOWEST) * 0xf0;
+        *place = (low | signs).to_le_bytes().map(u8::cast_signed);
     }
-    for (bit, four) in numbers.chunks_exact_mut(4).enumerate() {
-        for (number, byte) in four.iter_mut().zip(high) {
-            *number |= (byte >> bit & 1) << 4;
-        }
-    }
-    numbers.map(|it| it.cast_signed() - 16)
+    numbers
 }
 
 #[expect(
@@ -101,7 +113,7 @@ mod tests {
         let (packed, rest) = Packed::read(&FILE, 2 * GROUP).unwrap();
         assert_eq!(rest.len(), 1);
         let mut integers = Vec::new();
-        packed.add_integers(&mut integers);
+        packed.to_integers(&mut integers);
         let first: Vec<i8> = (-16..16).collect();
         assert_eq!(integers[..GROUP], first);
         assert_eq!(integers[GROUP..GROUP + GROUP / 2], [-59; GROUP / 2]);
