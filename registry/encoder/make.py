@@ -19,7 +19,7 @@ from safetensors.numpy import load_file
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "crates" / "encoder" / "training"))
 from documents import Pieces, read_tools, split, stands_alone, views
-from network import GROUP, HAS_NORM, HEADS, LAYERS, PLACES, WIDTH, pack, read_words, run
+from network import GROUP, HEADS, LAYERS, PLACES, WIDTH, pack, read_words, run
 
 # A weight is `(number * step + 16) >> 5`, at most 63, so that no kernel saturates.
 STEP_MAX, STEP_UNIT = 126, 32
