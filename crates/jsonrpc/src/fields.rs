@@ -1,12 +1,10 @@
 //! The members of a JSON object, as unparsed text.
 
-use std::{borrow::Cow, fmt};
+use std::borrow::Cow;
 
-use serde::{
-    Deserialize, Deserializer,
-    de::{MapAccess, Visitor},
-};
 use serde_json::value::RawValue;
+
+use crate::scan::{scan_items, scan_members, unescape};
 
 /// The members of a JSON object in source order, with unparsed values.
 #[derive(Debug)]
@@ -15,7 +13,12 @@ pub struct Fields<'a>(pub Vec<(Cow<'a, str>, &'a RawValue)>);
 impl<'a> Fields<'a> {
     /// Parses the text; returns `None` if it is not a JSON object.
     pub fn of(text: &'a str) -> Option<Self> {
-        serde_json::from_str(text).ok()
+        let mut fields = Vec::new();
+        scan_members(text, |key, value| {
+            fields.push((unquote(key)?, value));
+            Some(())
+        })?;
+        Some(Self(fields))
     }
 
     /// Returns the first member with this name.
@@ -38,48 +41,23 @@ impl<'a> Fields<'a> {
 
     /// Returns the content blocks of a tool's result.
     pub fn content(&self) -> Option<Vec<&'a RawValue>> {
-        serde_json::from_str(self.get("content")?.get()).ok()
+        scan_items(self.get("content")?.get())
     }
 }
 
 /// Returns the text of a JSON string; `None` for any other value.
 pub fn text_of(raw: &RawValue) -> Option<Cow<'_, str>> {
-    #[derive(Deserialize)]
-    struct BorrowedText<'a>(#[serde(borrow)] Cow<'a, str>);
-    if !raw.get().starts_with('"') {
-        return None;
-    }
-    serde_json::from_str::<BorrowedText<'_>>(raw.get())
-        .ok()
-        .map(|text| text.0)
+    unquote(raw.get())
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(FieldsVisitor)
+/// Returns the text of a valid string; `None` for any other value, and for a string with half a
+/// surrogate pair.
+pub(crate) fn unquote(json: &str) -> Option<Cow<'_, str>> {
+    let inner = json.strip_prefix('"')?.strip_suffix('"')?;
+    if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
+        return Some(Cow::Borrowed(inner));
     }
-}
-
-struct FieldsVisitor;
-
-impl<'de> Visitor<'de> for FieldsVisitor {
-    type Value = Fields<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
-        #[derive(Deserialize)]
-        struct BorrowedKey<'a>(#[serde(borrow)] Cow<'a, str>);
-        let mut fields = Vec::new();
-        while let Some((BorrowedKey(key), value)) =
-            map.next_entry::<BorrowedKey<'de>, &'de RawValue>()?
-        {
-            fields.push((key, value));
-        }
-        Ok(Fields(fields))
-    }
+    unescape(inner).map(Cow::Owned)
 }
 
 #[cfg(test)]

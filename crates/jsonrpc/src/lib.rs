@@ -17,6 +17,7 @@ mod line;
 pub mod mcp;
 mod message;
 mod outbox;
+mod scan;
 
 pub use fields::{Fields, text_of};
 pub use head::{answered_id, canonical_id};

@@ -7,39 +7,58 @@ use bytestring::ByteString;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::limits::UNREADABLE_CHARS_MAX;
+use crate::{
+    fields::{text_of, unquote},
+    limits::UNREADABLE_CHARS_MAX,
+    scan::scan_members,
+};
 
-/// One JSON-RPC message, whose parts are unparsed text.
-#[derive(Debug, Deserialize)]
+/// One JSON-RPC message, whose parts are unparsed text. A member that is `null` counts as absent.
+#[derive(Debug, Default)]
 pub struct Message<'a> {
-    /// The id of a request or a response; also `None` for `null`.
-    #[serde(borrow, default)]
+    /// The id of a request or a response.
     pub id: Option<&'a RawValue>,
     /// The method of a request or a notification; a response has none.
-    #[serde(borrow, default)]
     pub method: Option<Cow<'a, str>>,
     /// The parameters of the method.
-    #[serde(borrow, default)]
     pub params: Option<&'a RawValue>,
     /// The result of a successful response.
-    #[serde(borrow, default)]
     pub result: Option<&'a RawValue>,
     /// The error of an error response.
-    #[serde(borrow, default)]
     pub error: Option<&'a RawValue>,
 }
 
 impl<'a> Message<'a> {
-    /// Parses a message; returns `None` for anything that is not a JSON object in UTF-8. The whole
-    /// text is validated, so parts of the message can be forwarded.
+    /// Parses a message; returns `None` for anything that is not a JSON object in UTF-8, and if a
+    /// member is there twice. The whole text is validated, so parts of the message can be forwarded.
     pub fn parse(line: &'a [u8]) -> Option<Self> {
-        let start = line.iter().find(|byte| !byte.is_ascii_whitespace());
-        if start != Some(&b'{') {
-            return None;
-        }
-        serde_json::from_slice(line).ok()
+        let mut message = Self::default();
+        let mut seen = [false; 5];
+        scan_members(str::from_utf8(line).ok()?, |key, value| {
+            let key = unquote(key)?;
+            let Some(place) = MEMBERS.iter().position(|member| *member == key) else {
+                return Some(());
+            };
+            if std::mem::replace(&mut seen[place], true) {
+                return None;
+            }
+            if value.get() == "null" {
+                return Some(());
+            }
+            match place {
+                0 => message.id = Some(value),
+                1 => message.method = Some(text_of(value)?),
+                2 => message.params = Some(value),
+                3 => message.result = Some(value),
+                _ => message.error = Some(value),
+            }
+            Some(())
+        })?;
+        Some(message)
     }
 }
+
+const MEMBERS: [&str; 5] = ["id", "method", "params", "result", "error"];
 
 /// A piece of JSON text from a peer, stored as the received bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
