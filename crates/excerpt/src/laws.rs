@@ -3,7 +3,8 @@
 use serde::de::IgnoredAny;
 
 use crate::{
-    Rooms, TextPiece, close, describe_shape, find_first_cut, locate, split, tokens::Pieces,
+    Rooms, TextPiece, close, describe_shape, find_first_cut, find_first_part, locate, split,
+    tokens::Pieces,
 };
 
 /// Texts and rooms from bytes: two bytes choose the rooms, a zero byte ends a text.
@@ -19,7 +20,8 @@ fn read(input: &[u8]) -> (Vec<String>, Rooms) {
     (texts.collect(), rooms)
 }
 
-/// Checks that the joined parts of any texts are the texts, no part is empty, and none splits a character.
+/// Checks that the joined parts of any texts are the texts, no part is empty, none splits a character, and
+/// the first is the one that is found alone.
 ///
 /// # Panics
 ///
@@ -29,7 +31,9 @@ pub fn parts_joined_are_the_whole(input: &[u8]) {
     let pieces: Vec<TextPiece<'_>> = texts.iter().map(|text| TextPiece::of(text)).collect();
     let whole = texts.concat();
     let mut start = 0;
-    for cut in split(&pieces, rooms) {
+    let cuts = split(&pieces, rooms);
+    assert_eq!(cuts[0], find_first_part(&pieces, rooms.first), "{texts:?}");
+    for cut in cuts {
         assert!(cut.end > start || whole.is_empty(), "{texts:?}");
         assert!(whole.is_char_boundary(cut.end), "{texts:?}");
         start = cut.end;

@@ -22,7 +22,7 @@ pub use json::{CutPosition, close, locate};
 pub use kind::TextKind;
 pub use places::{Places, locate_rest, may_list_paths};
 pub use shape::{count_items, count_lines, describe_shape, find_columns};
-pub use splitter::{Cut, Rooms, find_first_cut, split};
+pub use splitter::{Cut, Rooms, find_first_cut, find_first_part, split};
 
 #[cfg(test)]
 mod tests;

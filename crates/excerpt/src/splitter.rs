@@ -43,13 +43,23 @@ pub fn split(pieces: &[TextPiece<'_>], rooms: Rooms) -> Vec<Cut> {
 
 /// Finds the end of the first part of one text.
 pub fn find_first_cut(piece: &TextPiece<'_>, room: usize) -> Cut {
+    find_first_part(&[*piece], room)
+}
+
+/// Finds the end of the first part that [`split`] returns for a first room of this size.
+pub fn find_first_part(pieces: &[TextPiece<'_>], room: usize) -> Cut {
     let rooms = Rooms {
         first: room,
         others: room,
     };
     Counter::with(|counter| {
         let mut splitter = Splitter::new(counter, rooms, 1);
-        splitter.feed(piece);
+        for piece in pieces {
+            splitter.feed(piece);
+            if !splitter.cuts.is_empty() {
+                break;
+            }
+        }
         splitter.end()[0]
     })
 }

@@ -3,6 +3,7 @@
 mod block;
 mod budget;
 mod compose;
+mod division;
 mod fitted;
 mod footer;
 mod imitation;

@@ -22,5 +22,5 @@ pub use read::{
 };
 pub use settings::ResultSettings;
 pub use store::{
-    Draft, Fetching, Handle, HandleError, KeptResult, ResultStore, SharedResults, TextHead,
+    Draft, Fetching, Handle, HandleError, KeptResult, Parts, ResultStore, SharedResults, TextHead,
 };

@@ -62,13 +62,13 @@ pub async fn answer(
     };
     let part = PartOfWhole {
         handle: Some(request.handle.clone()),
-        total_tokens: kept.head.parts.iter().map(|(_, tokens)| tokens).sum(),
-        total_items: kept.head.items,
+        total_tokens: kept.count_tokens(),
+        total_items: Some(kept.head.items),
         part: match request.kind() {
             Ok(None | Some("part")) => Some(request.part.unwrap_or(1)),
             _ => None,
         },
-        parts: kept.head.parts.len(),
+        parts: kept.count_parts(),
         content_type: kept.head.texts.first().map(|text| text.kind.media_type()),
         is_read_on: true,
         ..PartOfWhole::default()

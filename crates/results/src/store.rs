@@ -33,7 +33,7 @@ use tracing::debug;
 use crate::settings::ResultSettings;
 
 pub use error::HandleError;
-pub use form::{Draft, TextHead};
+pub use form::{Draft, Parts, TextHead};
 pub use handle::Handle;
 pub use kept::KeptResult;
 pub use shared::{Fetching, SharedResults};
@@ -165,7 +165,7 @@ impl ResultStore {
             max_tokens: 0,
             texts: Vec::new(),
             frame: vec![result.as_str().to_owned()],
-            parts: Vec::new(),
+            parts: Parts::Cut(Vec::new()),
             items: 0,
         };
         self.keep(draft).await

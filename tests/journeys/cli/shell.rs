@@ -45,7 +45,7 @@ async fn a_call_from_the_shell_is_made_by_the_daemons_server() {
 async fn the_json_of_a_call_measures_it_and_the_audit_log_names_its_whole() {
     let server = fake("any")
         .tool("echo", Step::Echo)
-        .tool("lines", Step::Lines(5_000))
+        .tool("lines", Step::Lines(3_000))
         .tool("no", Step::ToolError("quota used up".to_owned()));
     let house = house_with_daemon([server]);
     house.indexed().await;
@@ -64,7 +64,7 @@ async fn the_json_of_a_call_measures_it_and_the_audit_log_names_its_whole() {
     let handle = lines["handle"].as_str().unwrap();
     assert_eq!(
         (&lines["total_items"], &lines["part"]),
-        (&json!(5_000), &json!(1))
+        (&json!(3_000), &json!(1))
     );
     assert_eq!(lines["content_type"], "text/plain");
     assert!(

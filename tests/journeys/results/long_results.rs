@@ -38,10 +38,13 @@ pub(crate) async fn read(client: &Client, arguments: Value) -> Reply {
     client.execute("proxy/read_result", arguments).await
 }
 
-/// Returns the number of parts in a footer.
+/// Returns the number of parts in the note after a part.
 #[track_caller]
-fn parts(footer: &str) -> usize {
-    let (_, rest) = footer.split_once("part 1 of ").unwrap();
+fn parts(note: &str, part: usize) -> usize {
+    let start = format!("[part {part} of ");
+    let rest = note
+        .strip_prefix(&start)
+        .unwrap_or_else(|| panic!("{note}"));
     let digits: String = rest
         .chars()
         .take_while(|c| c.is_ascii_digit() || *c == ',')
@@ -52,12 +55,14 @@ fn parts(footer: &str) -> usize {
 /// Reads every part and returns them joined.
 pub(crate) async fn joined(client: &Client, footer: &str, budget: usize) -> String {
     let mut whole = String::new();
-    for part in 1..=parts(footer) {
+    for part in 1.. {
         let reply = read(client, json!({ "handle": handle(footer), "part": part })).await;
         let mut texts = fitting(&reply, budget);
         let note = texts.pop().unwrap();
-        assert!(note.starts_with(&format!("[part {part} of ")), "{note}");
         whole.extend(texts);
+        if part == parts(&note, part) {
+            break;
+        }
     }
     whole
 }
@@ -187,6 +192,13 @@ fn text_kinds() -> Vec<Case> {
     let scripts = "日本語の文章です。Ünïcödé 🎉 текст.\n".repeat(1_500);
     vec![
         ("prose", sentences, "1 line of 68,000 characters"),
+        (
+            "long",
+            repeated(6_000, |at| {
+                format!("line {at} of a text that is cut when it is read on")
+            }),
+            "6,000 lines",
+        ),
         ("other_scripts", scripts, "1,500 lines"),
         (
             "base64",
@@ -251,6 +263,7 @@ async fn every_kind_is_cut_to_fit_and_its_parts_joined_are_the_whole() {
         assert!(cost.starts_with("[whole: "), "{name}: {told}");
         assert!(said.starts_with(shape), "{name}: {told}");
         assert!(footer.starts_with("[cut: "), "{name}: {footer}");
+        assert_eq!(footer.contains(" part 1 of about "), name == "long");
         if ["array", "pretty", "object", "deep"].contains(&name) {
             serde_json::from_str::<Value>(shown).unwrap_or_else(|why| panic!("{name}: {why}"));
             assert!(footer.contains(" items"), "{name}: {footer}");
@@ -264,7 +277,14 @@ async fn every_kind_is_cut_to_fit_and_its_parts_joined_are_the_whole() {
         } else if name != "nested" {
             let (head, tail) = ends(shown);
             assert!(text.starts_with(head) && text.ends_with(tail), "{name}");
-            let of_lines = ["json_lines", "log", "search", "other_scripts", "blanks"];
+            let of_lines = [
+                "json_lines",
+                "log",
+                "search",
+                "other_scripts",
+                "blanks",
+                "long",
+            ];
             assert_eq!(!tail.is_empty(), of_lines.contains(&name), "{name}");
             let says = footer.contains(" and last ");
             assert_eq!(says, of_lines.contains(&name), "{name}: {footer}");

@@ -179,6 +179,6 @@ async fn a_client_without_our_tools_is_told_of_none() {
     let said = said.unwrap().printable();
     let (_, footer) = said.rsplit_once('\n').unwrap();
     assert_snapshot!(footer, @r#"
-    [cut: 3,845 of 18,000 tokens, first 1,444 and last 474 of 9,000 lines. The rest could not be kept: this client may not read on. To see more, narrow the arguments, or put "max_tokens" or "raw":true beside tool_input]
+    [cut: 3,843 of 18,000 tokens, first 1,443 and last 474 of 9,000 lines. The rest could not be kept: this client may not read on. To see more, narrow the arguments, or put "max_tokens" or "raw":true beside tool_input]
     "#);
 }

@@ -1,13 +1,14 @@
 //! The first answer: a summary of the whole, the part that fits, and the call that reads on.
 
 use excerpt::{
-    Cut, Rooms, TextPiece,
+    Rooms, TextPiece,
     tokens::{self, Counter},
 };
 
 use super::{
     block::{Block, quote, text_block},
     budget::{BUDGET_MIN, Budget, READ_NOTE_TOKENS},
+    division::Division,
     fitted::{Fitted, Origin, PartOfWhole},
     footer::{Footer, PLACES_TOKENS_MAX},
     measure::count_items,
@@ -17,7 +18,7 @@ use super::{
 };
 use crate::{
     settings::MAX_TOKENS_DEFAULT,
-    store::{Draft, ResultStore, TextHead},
+    store::{Draft, Parts, ResultStore, TextHead},
 };
 
 /// A cut result without its footer, which needs the handle.
@@ -125,28 +126,23 @@ impl Composition {
         let (keeps_wrappers, room) = weigh_wrappers(answer, room.saturating_sub(reserved));
         let shares = share_out(&pieces, answer.long_members().count(), room);
         let first = first_room(&pieces, &shares);
-        let parts = excerpt::split(&pieces, Rooms { first, others });
+        let division = Division::of(&pieces, Rooms { first, others });
         let view = View {
             pieces: &pieces,
             shares: &shares,
-            first: parts[0],
+            first: division.first,
             keeps_wrappers,
             names_places,
         };
-        let whole = parts.iter().map(|part| part.tokens).sum();
         let mut shown = view.blocks(answer);
         let notice = shown.notice.take().filter(|_| !budget.is_ours);
-        let shape = format!(
-            "[whole: {} tokens; {shape}]",
-            printable::group_digits(whole)
-        );
+        let shape = format!("[whole: {} tokens; {shape}]", division.size.tokens_text());
         let counted = view.count();
         let (items, total_items) = view.count_items(&counted);
         let footer = Footer {
             shown: shown.tokens,
-            whole,
+            whole: division.size,
             counted: Some(counted),
-            parts: parts.len(),
         };
         Self {
             content: Content::of(shown, shape, notice),
@@ -159,7 +155,7 @@ impl Composition {
                 ..part_of(&pieces, &footer)
             },
             footer,
-            draft: draft(answer, &pieces, max_tokens, parts, total_items),
+            draft: draft(answer, &pieces, max_tokens, division.parts, total_items),
         }
     }
 
@@ -167,19 +163,16 @@ impl Composition {
     fn of_nothing(answer: &ParsedResult<'_>) -> Self {
         let pieces: Vec<TextPiece<'_>> = answer.texts().map(TextPiece::of).collect();
         let room = DEFAULT_PART_TOKENS;
-        let parts = excerpt::split(
-            &pieces,
-            Rooms {
-                first: room,
-                others: room,
-            },
-        );
+        let rooms = Rooms {
+            first: room,
+            others: room,
+        };
+        let division = Division::of(&pieces, rooms);
         let passing = answer.blocks.iter().filter(|it| it.text().is_none());
         let footer = Footer {
             shown: 0,
-            whole: parts.iter().map(|part| part.tokens).sum(),
+            whole: division.size,
             counted: None,
-            parts: parts.len(),
         };
         let total_items = count_items(&pieces);
         Self {
@@ -192,7 +185,13 @@ impl Composition {
                 ..part_of(&pieces, &footer)
             },
             footer,
-            draft: draft(answer, &pieces, room + READ_NOTE_TOKENS, parts, total_items),
+            draft: draft(
+                answer,
+                &pieces,
+                room + READ_NOTE_TOKENS,
+                division.parts,
+                total_items,
+            ),
         }
     }
 
@@ -227,8 +226,8 @@ impl Composition {
 
 fn part_of(pieces: &[TextPiece<'_>], footer: &Footer) -> PartOfWhole {
     PartOfWhole {
-        total_tokens: footer.whole,
-        parts: footer.parts,
+        total_tokens: footer.whole.tokens,
+        parts: footer.whole.parts,
         content_type: pieces.first().map(|piece| piece.kind.media_type()),
         ..PartOfWhole::default()
     }
@@ -244,7 +243,7 @@ fn draft(
     answer: &ParsedResult<'_>,
     pieces: &[TextPiece<'_>],
     max_tokens: usize,
-    parts: Vec<Cut>,
+    parts: Parts,
     items: usize,
 ) -> Draft {
     let texts = pieces

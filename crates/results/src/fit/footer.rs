@@ -5,15 +5,15 @@ use std::sync::OnceLock;
 use excerpt::{Places, tokens};
 use printable::group_digits;
 
+use super::division::WholeSize;
 use crate::store::Handle;
 
 /// The footer of an answer: the shown part of the whole.
 #[derive(Debug)]
 pub(super) struct Footer {
     pub(super) shown: usize,
-    pub(super) whole: usize,
+    pub(super) whole: WholeSize,
     pub(super) counted: Option<Counted>,
-    pub(super) parts: usize,
 }
 
 /// `120 of 847 items in /data/rows`, `first 120 and last 30 of 847 lines`.
@@ -89,7 +89,7 @@ fn describe_places(places: &Places) -> Option<String> {
 
 impl Footer {
     pub(super) fn text(&self, kept: &Result<Handle, String>) -> String {
-        let (shown, whole) = (group_digits(self.shown), group_digits(self.whole));
+        let (shown, whole) = (group_digits(self.shown), self.whole.tokens_text());
         let counted = self.counted.as_ref().map(Counted::text).unwrap_or_default();
         match kept {
             Ok(handle) if self.shown == 0 => format!(
@@ -100,7 +100,7 @@ impl Footer {
                  execute_dynamic_tool {{\"tool_name\":\"proxy/read_result\",\"tool_input\":\
                  {{\"handle\":\"{handle}\",\"part\":2}}}} or \
                  {{\"handle\":\"{handle}\",\"grep\":\"ERROR\"}}]",
-                group_digits(self.parts)
+                self.whole.parts_text()
             ),
             Err(why) => format!(
                 "[cut: {shown} of {whole} tokens{counted}. The rest could not be kept: {}. To see \
@@ -119,13 +119,16 @@ impl Footer {
             let cost = |at: Option<String>, last| {
                 let footer = Self {
                     shown: 1_000_000,
-                    whole: 1_000_000_000,
+                    whole: WholeSize {
+                        tokens: 1_000_000_000,
+                        parts: 100_000,
+                        is_estimate: true,
+                    },
                     counted: Some(Counted {
                         last,
                         at,
                         ..Counted::of(100_000_000, 100_000_000, "characters")
                     }),
-                    parts: 100_000,
                 };
                 tokens::count(&footer.text(&Ok(handle.clone())))
             };
@@ -141,7 +144,7 @@ mod tests {
     use excerpt::Places;
 
     use super::{Counted, Footer};
-    use crate::store::Handle;
+    use crate::{fit::division::WholeSize, store::Handle};
 
     fn handle() -> Handle {
         Handle::parse("r7f3e9c1b5a8d2f46").unwrap()
@@ -151,9 +154,12 @@ mod tests {
     fn a_footer_names_the_next_call() {
         let footer = Footer {
             shown: 4_000,
-            whole: 61_200,
+            whole: WholeSize {
+                tokens: 61_200,
+                parts: 16,
+                is_estimate: false,
+            },
             counted: Some(Counted::of(120, 847, "items")),
-            parts: 16,
         };
         assert_eq!(
             footer.text(&Ok(handle())),
@@ -202,9 +208,12 @@ mod tests {
         };
         let footer = Footer {
             shown: 1,
-            whole: 2,
+            whole: WholeSize {
+                tokens: 2,
+                parts: 2,
+                is_estimate: false,
+            },
             counted: Some(counted),
-            parts: 2,
         };
         let text = footer.text(&Ok(handle()));
         assert!(text.contains("1 of 2 items, part 1"), "{text}");

@@ -193,7 +193,7 @@ proptest! {
             let whole: Value = serde_json::from_slice(&whole).expect("a result is JSON");
             prop_assert_eq!(whole, serde_json::from_str::<Value>(&result).expect("JSON"));
             let all = kept.read(0..kept.head.text_bytes()).expect("readable");
-            let parts = (1..=kept.head.parts.len()).map(|number| {
+            let parts = (1..=kept.count_parts()).map(|number| {
                 let range = kept.part(number).expect("the part exists");
                 kept.read(range).expect("readable")
             });

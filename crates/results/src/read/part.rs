@@ -18,7 +18,7 @@ pub(super) fn read(
     output: Output,
 ) -> Result<ReadTexts, ReadError> {
     let number = request.part.unwrap_or(1);
-    let parts = kept.head.parts.len();
+    let parts = kept.count_parts();
     let Some(range) = kept.part(number) else {
         let why = format!("there are {parts} parts, counted from 1");
         return Err(ReadError::Argument("part", why));

@@ -1,6 +1,7 @@
 //! The folder of kept results as it is on the disk. Everything here may block.
 
 use std::{
+    collections::VecDeque,
     fs,
     io::{self, Write as _},
     path::PathBuf,
@@ -15,7 +16,7 @@ use tracing::debug;
 
 use super::{
     error::HandleError,
-    form::{self, Draft},
+    form::{self, Draft, PartEnds},
     gone,
     handle::Handle,
     kept::KeptResult,
@@ -30,7 +31,13 @@ pub(super) struct Folder {
     /// The bytes that results used after the last sweep plus those written since, and the time of
     /// that sweep.
     used: Mutex<Option<(u64, Instant)>>,
+    /// The parts of results that were written without them and read since, the oldest first.
+    cut: Mutex<VecDeque<(Handle, PartEnds)>>,
 }
+
+/// The most parts that are remembered for the next reading, 16 bytes each; those of the last result
+/// always are.
+const PARTS_MAX: usize = 100_000;
 
 /// A file that was being written for longer than this was abandoned by a writer that died.
 const WRITING_MAX: Duration = Duration::from_hours(1);
@@ -50,6 +57,7 @@ impl Folder {
             keep,
             keep_bytes,
             used: Mutex::default(),
+            cut: Mutex::default(),
         }
     }
 
@@ -103,7 +111,7 @@ impl Folder {
             return Err(HandleError::Gone { tool });
         };
         let age = about.modified().ok().and_then(|at| at.elapsed().ok());
-        let kept = KeptResult::open(&path)?;
+        let mut kept = KeptResult::open(&path)?;
         if !kept.head.belongs_to(client) {
             return Err(HandleError::Gone { tool: None });
         }
@@ -113,7 +121,33 @@ impl Folder {
             let tool = Some(kept.head.tool);
             return Err(HandleError::Gone { tool });
         }
+        self.cut(handle, &mut kept)
+            .map_err(|error| HandleError::Damaged {
+                tool: Some(kept.head.tool.clone()),
+                why: error.to_string(),
+            })?;
         Ok(kept)
+    }
+
+    /// Completes the parts of a result.
+    fn cut(&self, handle: &Handle, kept: &mut KeptResult) -> io::Result<()> {
+        if kept.head.is_cut() {
+            return Ok(());
+        }
+        let known = self.cut.lock().iter().find(|(it, _)| it == handle).cloned();
+        if let Some((_, parts)) = known {
+            kept.head.parts = parts;
+            return Ok(());
+        }
+        kept.cut()?;
+        let mut cut = self.cut.lock();
+        cut.push_back((handle.clone(), kept.head.parts.clone()));
+        let count =
+            |cut: &VecDeque<(Handle, Vec<_>)>| cut.iter().map(|(_, it)| it.len()).sum::<usize>();
+        while cut.len() > 1 && count(&cut) > PARTS_MAX {
+            cut.pop_front();
+        }
+        Ok(())
     }
 
     /// Removes expired results, then the oldest beyond the size limit; the newest is kept whatever

@@ -7,13 +7,13 @@ use files::clock::now_s;
 use std::io::{self, Write};
 
 use crc32fast::Hasher;
-use excerpt::{Cut, TextKind};
+use excerpt::{Cut, Rooms, TextKind};
 use serde::{Deserialize, Serialize};
 use tool::ClientId;
 
 /// The version of this format. A file with another version is not read: it is a day old at most, and
 /// its tool can be called again.
-pub(super) const FORMAT: u32 = 2;
+pub(super) const FORMAT: u32 = 3;
 
 /// A result to be kept.
 #[derive(Debug)]
@@ -28,10 +28,19 @@ pub struct Draft {
     pub texts: Vec<(TextHead, String)>,
     /// The JSON around the texts: one piece more than there are.
     pub frame: Vec<String>,
-    /// The end of each part in the texts.
-    pub parts: Vec<Cut>,
+    /// The parts of the texts.
+    pub parts: Parts,
     /// The items of the whole.
     pub items: usize,
+}
+
+/// The parts of a result that is to be kept.
+#[derive(Debug)]
+pub enum Parts {
+    /// The end of each.
+    Cut(Vec<Cut>),
+    /// The first reader cuts the texts, for parts of this room.
+    Uncut(Rooms),
 }
 
 /// The facts of a text that are known without reading it.
@@ -61,9 +70,10 @@ pub struct ResultHead {
     pub texts: Vec<TextHead>,
     /// The end of each part in the texts, in bytes, and the cost of the part.
     pub parts: Vec<(usize, usize)>,
-    /// The items of the whole; none if an earlier version wrote it.
-    #[serde(default)]
-    pub items: Option<usize>,
+    /// If the texts are not cut yet: the room of the first part and of the others, in tokens.
+    pub(super) rooms: Option<(usize, usize)>,
+    /// The items of the whole.
+    pub items: usize,
     pub(super) frame_bytes: usize,
     /// The checksum of everything after the head.
     pub(super) checksum: u32,
@@ -73,6 +83,10 @@ impl ResultHead {
     /// The bytes of all texts.
     pub fn text_bytes(&self) -> usize {
         self.texts.iter().map(|text| text.bytes).sum()
+    }
+
+    pub(super) fn is_cut(&self) -> bool {
+        self.rooms.is_none()
     }
 
     pub(super) fn belongs_to(&self, client: Option<&ClientId>) -> bool {
@@ -86,6 +100,14 @@ pub(super) fn may_read(client: Option<&ClientId>, owner: Option<&str>) -> bool {
     client.is_none_or(|client| owner == Some(&*client.name))
 }
 
+/// The end of each part in the texts, in bytes, and the cost of the part.
+pub(super) type PartEnds = Vec<(usize, usize)>;
+
+/// Returns the parts as a head has them.
+pub(super) fn ends(parts: &[Cut]) -> PartEnds {
+    parts.iter().map(|cut| (cut.end, cut.tokens)).collect()
+}
+
 /// Writes a result in this format.
 pub(super) fn write(file: &mut impl Write, draft: &Draft) -> io::Result<()> {
     let frame = serde_json::to_vec(&draft.frame).expect("texts are always JSON");
@@ -94,7 +116,10 @@ pub(super) fn write(file: &mut impl Write, draft: &Draft) -> io::Result<()> {
         checksum.update(text.as_bytes());
     }
     checksum.update(&frame);
-    let parts = draft.parts.iter().map(|cut| (cut.end, cut.tokens));
+    let (parts, rooms) = match &draft.parts {
+        Parts::Cut(parts) => (ends(parts), None),
+        Parts::Uncut(rooms) => (Vec::new(), Some((rooms.first, rooms.others))),
+    };
     let head = ResultHead {
         format: FORMAT,
         owner: draft.owner.as_ref().map(|it| it.name.to_string()),
@@ -102,8 +127,9 @@ pub(super) fn write(file: &mut impl Write, draft: &Draft) -> io::Result<()> {
         kept_at: now_s(),
         max_tokens: draft.max_tokens,
         texts: draft.texts.iter().map(|(head, _)| *head).collect(),
-        parts: parts.collect(),
-        items: Some(draft.items),
+        parts,
+        rooms,
+        items: draft.items,
         frame_bytes: frame.len(),
         checksum: checksum.finalize(),
     };

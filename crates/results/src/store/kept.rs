@@ -1,4 +1,5 @@
-//! A kept result, opened to be read in parts. No more of it is held in memory than is requested.
+//! A kept result, opened to be read in parts. No more of it is held in memory than is requested, except
+//! while it is cut.
 
 use std::{
     fs,
@@ -8,11 +9,12 @@ use std::{
 };
 
 use crc32fast::Hasher;
+use excerpt::{Rooms, TextPiece};
 use serde::Deserialize;
 
 use super::{
     error::HandleError,
-    form::{FORMAT, ResultHead},
+    form::{FORMAT, ResultHead, ends},
 };
 
 /// The longest head, in bytes: that of a result with a million blocks.
@@ -98,6 +100,24 @@ impl KeptResult {
         Ok(())
     }
 
+    /// Finds the parts of a result that is not cut yet.
+    pub(super) fn cut(&mut self) -> io::Result<()> {
+        let Some((first, others)) = self.head.rooms else {
+            return Ok(());
+        };
+        let places = 0..self.head.texts.len();
+        let texts = places.map(|place| self.text(place));
+        let texts = texts.collect::<io::Result<Vec<String>>>()?;
+        let pieces = texts.iter().zip(&self.head.texts);
+        let pieces = pieces.map(|(text, head)| TextPiece {
+            text,
+            kind: head.kind,
+        });
+        let pieces: Vec<TextPiece<'_>> = pieces.collect();
+        self.head.parts = ends(&excerpt::split(&pieces, Rooms { first, others }));
+        Ok(())
+    }
+
     /// The bytes of a part; parts are counted from 1.
     pub fn part(&self, number: usize) -> Option<Range<usize>> {
         let place = number.checked_sub(1)?;
@@ -106,6 +126,16 @@ impl KeptResult {
             .checked_sub(1)
             .map_or(0, |before| self.head.parts[before].0);
         Some(start..end)
+    }
+
+    /// The number of parts.
+    pub fn count_parts(&self) -> usize {
+        self.head.parts.len()
+    }
+
+    /// The tokens of all parts.
+    pub fn count_tokens(&self) -> usize {
+        self.head.parts.iter().map(|(_, tokens)| tokens).sum()
     }
 
     /// A range of the texts, widened to whole characters.

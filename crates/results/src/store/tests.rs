@@ -7,12 +7,12 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use excerpt::{Cut, TextKind};
+use excerpt::{Cut, Rooms, TextKind, TextPiece};
 use tool::ClientId;
 
 use tokio::sync::watch;
 
-use super::{Draft, FAILURES_MAX, Handle, HandleError, ResultStore, TextHead, Writing};
+use super::{Draft, FAILURES_MAX, Handle, HandleError, Parts, ResultStore, TextHead, Writing};
 use crate::settings::ResultSettings;
 
 fn store(keep_mib: u64) -> (ResultStore, tempfile::TempDir) {
@@ -52,7 +52,7 @@ fn draft(text: &str) -> Draft {
             r#"{"content":[{"type":"text","text":"#.to_owned(),
             "}]}".to_owned(),
         ],
-        parts: ends.map(|end| Cut { end, tokens: 1 }).to_vec(),
+        parts: Parts::Cut(ends.map(|end| Cut { end, tokens: 1 }).to_vec()),
     }
 }
 
@@ -100,6 +100,36 @@ async fn a_result_is_kept_privately_and_read_back() {
         .expect("a vector can be written to");
     let expected = r#"{"content":[{"type":"text","text":"äone two"}]}"#;
     assert_eq!(String::from_utf8(json).expect("JSON"), expected);
+    drop(folder);
+}
+
+#[tokio::test]
+async fn a_result_that_was_not_cut_is_cut_by_its_reader() {
+    let (store, folder) = store(1);
+    let text = "A sentence about nothing. ".repeat(1_000);
+    let rooms = Rooms {
+        first: 100,
+        others: 200,
+    };
+    let expected = excerpt::split(&[TextPiece::plain(&text)], rooms);
+    let draft = Draft {
+        parts: Parts::Uncut(rooms),
+        ..draft(&text)
+    };
+    let handle = store.keep(draft).await.expect("the result can be kept");
+    store.finish().await;
+    let restarted = ResultStore::new(folder.path(), &ResultSettings::default());
+    for store in [&store, &store, &restarted] {
+        let opened = store.open(handle.as_str(), None).await;
+        let mut kept = opened.expect("kept");
+        assert_eq!(kept.count_parts(), expected.len());
+        assert_eq!(kept.part(1), Some(0..expected[0].end));
+        let parts = (1..=kept.count_parts()).map(|number| {
+            let part = kept.part(number).expect("the part exists");
+            kept.read(part).expect("readable")
+        });
+        assert_eq!(parts.collect::<String>(), text);
+    }
 }
 
 #[tokio::test]
