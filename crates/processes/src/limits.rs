@@ -34,5 +34,5 @@ pub(crate) const GROUP_POLL_MAX: Duration = Duration::from_millis(100);
 pub(crate) const REAPER_GRACE: Duration = Duration::from_millis(300);
 
 /// The time that a test waits for a process to end before it fails.
-#[cfg(test)]
+#[cfg(all(test, unix))]
 pub(crate) const TEST_WAIT: Duration = Duration::from_secs(20);

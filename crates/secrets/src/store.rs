@@ -131,12 +131,16 @@ impl Store {
 #[cfg(test)]
 mod tests {
     #[cfg(unix)]
+    use std::fs;
+    #[cfg(unix)]
     use std::os::unix::fs::PermissionsExt as _;
-    use std::{fs, thread};
+    use std::thread;
 
     use files::power_loss;
 
-    use super::{Store, StoreError};
+    use super::Store;
+    #[cfg(unix)]
+    use super::StoreError;
     use crate::{Secret, SecretName};
 
     fn name(text: &str) -> SecretName {

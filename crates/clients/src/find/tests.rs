@@ -11,6 +11,7 @@ fn write(home: &Path, name: &str, text: &str) {
 }
 
 /// Lists the entries found, one per line: client, name, and "(off)" for disabled ones.
+#[cfg(unix)]
 fn tell(home: &Home) -> Vec<String> {
     let mut lines = Vec::new();
     for installed in find(home) {

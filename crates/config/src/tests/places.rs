@@ -4,10 +4,15 @@
 use std::os::unix::fs::PermissionsExt;
 use std::{fs, path::Path};
 
+#[cfg(unix)]
 use fleet::Launch;
 
-use super::{HOME, home, overrides};
-use crate::{Environment, Overrides, default_path, is_of_another_program, load};
+#[cfg(unix)]
+use super::HOME;
+use super::{home, overrides};
+#[cfg(unix)]
+use crate::default_path;
+use crate::{Environment, Overrides, is_of_another_program, load};
 
 /// Returns the printed text, without the folder of the test.
 fn printed(overrides: &Overrides, env: &Environment, folder: &Path) -> String {

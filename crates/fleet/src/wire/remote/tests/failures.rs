@@ -11,10 +11,13 @@ use std::{
 };
 
 use oauth::{Credential, RecordFile};
-use secrets::{PrivateFiles, Resolver, Store};
+use secrets::PrivateFiles;
+#[cfg(unix)]
+use secrets::{Resolver, Store};
 use serde_json::{Value, json};
 use tokio::time::{advance, pause, resume};
 use tokio_util::sync::CancellationToken;
+#[cfg(unix)]
 use tool::ServerName;
 
 use super::{
@@ -22,10 +25,12 @@ use super::{
     fleet, fleet_in, open, play, request,
 };
 use crate::{
-    CALL_TIMEOUT_DEFAULT, CallError, Fleet, Ran, Servers as _, Surroundings, Template,
+    CALL_TIMEOUT_DEFAULT, CallError, Ran, Servers as _, Surroundings,
     error::{Denied, RequestError},
     wire::{HandshakeError, Obstacle},
 };
+#[cfg(unix)]
+use crate::{Fleet, Template};
 
 type Play = Box<dyn Fn(&SeenRequest) -> FakeResponse + Send + Sync>;
 
