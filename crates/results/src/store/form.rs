@@ -133,8 +133,10 @@ pub(super) fn write(file: &mut impl Write, draft: &Draft) -> io::Result<()> {
         frame_bytes: frame.len(),
         checksum: checksum.finalize(),
     };
-    serde_json::to_writer(&mut *file, &head)?;
-    file.write_all(b"\n")?;
+    // The file has no buffer.
+    let mut line = serde_json::to_vec(&head)?;
+    line.push(b'\n');
+    file.write_all(&line)?;
     for (_, text) in &draft.texts {
         file.write_all(text.as_bytes())?;
     }
