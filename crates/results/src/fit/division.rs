@@ -55,7 +55,7 @@ impl Division {
         }
         let texts: Vec<&str> = pieces.iter().map(|piece| piece.text).collect();
         let tokens = round(count_samples(&texts).max(first.tokens + 1));
-        let others = (tokens - first.tokens.min(tokens)).div_ceil(rooms.others);
+        let others = tokens.saturating_sub(first.tokens).div_ceil(rooms.others);
         Self {
             first,
             size: WholeSize {

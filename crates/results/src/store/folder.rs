@@ -134,9 +134,8 @@ impl Folder {
         if kept.head.is_cut() {
             return Ok(());
         }
-        let known = self.cut.lock().iter().find(|(it, _)| it == handle).cloned();
-        if let Some((_, parts)) = known {
-            kept.head.parts = parts;
+        if let Some((_, parts)) = self.cut.lock().iter().find(|(it, _)| it == handle) {
+            kept.head.parts.clone_from(parts);
             return Ok(());
         }
         kept.cut()?;
