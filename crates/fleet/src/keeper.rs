@@ -213,6 +213,8 @@ impl Keeper {
         let pid = running.as_ref().and_then(Running::id);
         let began = Instant::now();
         self.stage.send_replace(Stage::Ready(Arc::clone(&link)));
+        // From here on, a caller asks for a start only if the connection is closed.
+        self.discard_wanted();
         let end = tokio::select! {
             biased;
             () = self.ending.begun() => End::Stop,
@@ -263,11 +265,13 @@ impl Keeper {
         }
     }
 
-    /// Ends the child and its descendants, faster if the fleet is stopping.
+    /// Ends the child and its descendants: faster if a caller waits for the next start, and still faster
+    /// if the fleet is stopping.
     async fn stop_child(&self, mut running: Running, end: &End) {
         if let End::Idle | End::Spare = end {
             tokio::select! {
                 () = self.ending.begun() => {}
+                () = self.server.wanted.notified() => {}
                 () = running.stop(Pace::Unhurried) => return,
             }
         }

@@ -158,7 +158,6 @@ impl Server {
             let now = stage.borrow_and_update().clone();
             match now {
                 Stage::Ready(link) => {
-                    // A connection that has ended or is being stopped is replaced soon.
                     if let Some(lease) = link.activity().begin()
                         && !link.has_ended()
                     {
@@ -167,6 +166,8 @@ impl Server {
                             _lease: lease,
                         });
                     }
+                    // It has ended or is being stopped: a stop for idleness has less time from now on.
+                    self.wanted.notify_one();
                 }
                 Stage::Starting => asked = true,
                 Stage::Stopped {

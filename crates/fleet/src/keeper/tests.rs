@@ -141,12 +141,15 @@ async fn a_server_whose_launcher_left_goes_on() {
     fleet.stop().await;
 }
 
+/// Long enough for a caller that waited for the start, also in an emulator.
+const IDLE: Duration = Duration::from_millis(200);
+
 #[tokio::test]
 async fn an_idle_server_has_time_to_write_down_what_it_has() {
     let folder = tempfile::tempdir().unwrap();
     let spec = server(folder.path(), ":", "sleep 2; echo kept >HERE/kept");
     let spec = ServerSpec {
-        idle_timeout: Some(Duration::from_millis(1)),
+        idle_timeout: Some(IDLE),
         ..spec
     };
     let fleet = Fleet::new(vec![spec], Surroundings::default());
@@ -155,12 +158,29 @@ async fn an_idle_server_has_time_to_write_down_what_it_has() {
     fleet.stop().await;
 }
 
+/// The idle server would have 20 s, and writes its file after 15 s.
+#[tokio::test]
+async fn a_call_shortens_the_stop_of_an_idle_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let stays = ": >HERE/deaf; trap '' TERM; sleep 15; : >HERE/late";
+    let spec = ServerSpec {
+        idle_timeout: Some(IDLE),
+        ..server(folder.path(), ":", stays)
+    };
+    let fleet = Fleet::new(vec![spec], Surroundings::default());
+    call(&fleet).await.unwrap();
+    until_there(&folder.path().join("deaf")).await;
+    call(&fleet).await.unwrap();
+    assert!(!folder.path().join("late").exists());
+    fleet.stop().await;
+}
+
 #[tokio::test]
 async fn a_stop_in_a_hurry_does_not_wait_for_an_idle_server_that_stays() {
     let folder = tempfile::tempdir().unwrap();
     let spec = server(folder.path(), ":", ": >HERE/deaf; trap '' TERM; sleep 1000");
     let spec = ServerSpec {
-        idle_timeout: Some(Duration::from_millis(1)),
+        idle_timeout: Some(IDLE),
         ..spec
     };
     let fleet = Fleet::new(vec![spec], Surroundings::default());
