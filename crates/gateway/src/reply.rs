@@ -121,6 +121,10 @@ impl ToolReply {
     /// The same reply for a client of this revision: newer kinds of blocks become text.
     #[must_use]
     pub(super) fn for_revision(mut self, revision: &Revision) -> Self {
+        // A long result is read three times to find its blocks.
+        if revision.as_str() >= LINKS_SINCE {
+            return self;
+        }
         let is_later = |block: &RawValue| kind_of(block).is_some_and(|it| is_later(it, revision));
         let Some(fields) = Fields::of(self.result.as_str()) else {
             return self;
@@ -241,12 +245,17 @@ fn kind_of(block: &RawValue) -> Option<&str> {
     Some(Fields::of(block.get())?.get("type")?.get())
 }
 
-/// Returns true if a kind of block is newer than this revision: `audio` came with 2025-03-26,
-/// `resource_link` with 2025-06-18.
+/// The revision that added `audio`.
+const AUDIO_SINCE: &str = "2025-03-26";
+
+/// The revision that added `resource_link`, the newest kind of block.
+const LINKS_SINCE: &str = "2025-06-18";
+
+/// Returns true if a kind of block is newer than this revision.
 fn is_later(kind: &str, revision: &Revision) -> bool {
     match kind {
-        r#""audio""# => revision.as_str() < "2025-03-26",
-        r#""resource_link""# => revision.as_str() < "2025-06-18",
+        r#""audio""# => revision.as_str() < AUDIO_SINCE,
+        r#""resource_link""# => revision.as_str() < LINKS_SINCE,
         _ => false,
     }
 }
