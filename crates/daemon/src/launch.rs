@@ -26,7 +26,7 @@ pub struct Report {
 
 /// A connection and, if we started the daemon, the output in which it reports its failure.
 #[derive(Debug)]
-pub struct Connection {
+pub(crate) struct Connection {
     stream: Option<BlockingStream>,
     report: Option<ReportOutput>,
 }
@@ -34,7 +34,7 @@ pub struct Connection {
 impl Connection {
     /// Returns the stream, on which the daemon answers a [`Hello`](crate::hello::Hello). None if the daemon
     /// ended before it could be connected to.
-    pub fn stream(&self) -> io::Result<Option<BlockingStream>> {
+    pub(crate) fn stream(&self) -> io::Result<Option<BlockingStream>> {
         self.stream
             .as_ref()
             .map(BlockingStream::try_clone)
@@ -42,12 +42,12 @@ impl Connection {
     }
 
     /// Returns true if we started the daemon.
-    pub fn has_started_daemon(&self) -> bool {
+    pub(crate) fn has_started_daemon(&self) -> bool {
         self.report.is_some()
     }
 
     /// Returns why the daemon that we started exited without an answer. Waits for it to exit.
-    pub fn report(self) -> Option<Report> {
+    pub(crate) fn report(self) -> Option<Report> {
         let text = read_report(self.report?)?;
         if text.is_empty() {
             return None;
@@ -61,7 +61,7 @@ impl Connection {
 }
 
 /// Connects, and starts the daemon if there is none.
-pub fn connect_or_start(identity: &Identity, socket: &Path) -> io::Result<Connection> {
+pub(crate) fn connect_or_start(identity: &Identity, socket: &Path) -> io::Result<Connection> {
     let connected = |stream| Connection {
         stream: Some(stream),
         report: None,

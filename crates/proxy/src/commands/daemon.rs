@@ -12,10 +12,10 @@ use config::{Config, ConfigError, Environment};
 use daemon::{
     hello::{DaemonReply, Purpose, greet},
     host::{DaemonParts, Host},
-    launch::{self, Report, connect_or_start},
+    launch::{self, Report},
     log::{self, LogWriter},
     place,
-    reach::Route,
+    reach::{NoDaemon, Reached, Route, reach},
     socket::{BoundSocket, bind, connect},
 };
 use files::open_to_append;
@@ -135,15 +135,13 @@ fn refuse_config(error: &ConfigError) -> Exit {
 
 /// Starts the daemon, unless another process has, and prints which it is.
 fn start(route: &Route, is_restart: bool) -> anyhow::Result<Exit> {
-    let socket = route.place.socket(None);
-    let connection = connect_or_start(&route.identity, &socket)?;
-    let is_new = connection.has_started_daemon();
-    let greeted = match connection.stream()? {
-        Some(stream) => block_on(greet(stream, Purpose::Status))?,
-        None => None,
-    };
-    match greeted {
-        Some((_, DaemonReply::Status(status))) => {
+    let reached = block_on(async { Ok(reach(route, &Purpose::Status).await) })?;
+    match reached {
+        Ok(Reached {
+            answer: DaemonReply::Status(status),
+            is_new,
+            ..
+        }) => {
             let state = match (is_restart, is_new) {
                 (true, _) => "restarted",
                 (false, true) => "started",
@@ -152,9 +150,8 @@ fn start(route: &Route, is_restart: bool) -> anyhow::Result<Exit> {
             report::print_data(&format!("{state}: pid {}", status.pid));
             Ok(Exit::Success)
         }
-        Some((_, answer)) => bail!("the daemon answered with {answer:?}"),
-        None => {
-            let report = connection.report().context("the daemon left at once")?;
+        Ok(reached) => bail!("the daemon answered with {:?}", reached.answer),
+        Err(NoDaemon::Reported(report)) => {
             report::say(&report.text);
             Ok(if report.is_usage {
                 Exit::Usage
@@ -162,6 +159,7 @@ fn start(route: &Route, is_restart: bool) -> anyhow::Result<Exit> {
                 Exit::Nothing
             })
         }
+        Err(NoDaemon::Failed(error)) => Err(error),
     }
 }
 
