@@ -48,13 +48,15 @@ impl<'a> Engine<'a> {
         let met = Rc::new(Cell::new(None));
         // The caller's clock is paused while a question to the user is open; this limit counts
         // processor time instead.
-        let wall = processor_time() + Duration::from_millis(job.wall_ms);
+        let began = processor_time();
+        let wall = Duration::from_millis(job.wall_ms);
         let noted = Rc::clone(&met);
         runtime.set_interrupt_handler(Some(Box::new(move || {
-            let limit = if processor_time() > PROCESSOR_MAX {
+            let used = processor_time().saturating_sub(began);
+            let limit = if used > PROCESSOR_MAX {
                 Some(Limit::Processor)
             } else {
-                (processor_time() > wall).then_some(Limit::Wall)
+                (used > wall).then_some(Limit::Wall)
             };
             noted.set(noted.get().or(limit));
             noted.get().is_some()
