@@ -51,6 +51,8 @@ pub(super) fn read_config(
     let mut mistakes = Mistakes::default();
     let servers = read_servers(&mut raw, order, &folders, &mut mistakes);
     let daemon = read_daemon(&raw);
+    let search = mistakes.note("search.enrich", read_search(&raw));
+    let audit = read_audit(&raw);
     let cluster = read_cluster(raw.cluster.as_ref(), raw.results.keep_hours, &folders);
     let cluster = mistakes.note_in("cluster", cluster);
     let http = listen::read_http(&raw.http, raw.cluster.as_ref(), &folders);
@@ -64,9 +66,8 @@ pub(super) fn read_config(
     let state_dir = mistakes.note("state_dir", state_dir);
     let keeping = read_keeping(&raw.secrets.store, secrets::HAS_KEYRING);
     let keeping = mistakes.note("secrets.store", keeping);
-    let enrich = mistakes.note("search.enrich", read_words(raw.search.enrich.as_deref()));
     match (
-        state_dir, keeping, http, traces, clients, policy, quotas, enrich, cluster,
+        state_dir, keeping, http, traces, clients, policy, quotas, search, cluster,
     ) {
         (
             Some(state_dir),
@@ -76,7 +77,7 @@ pub(super) fn read_config(
             Some(clients),
             Some(policy),
             Some(quotas),
-            Some(enrich),
+            Some(search),
             Some(cluster),
         ) if mistakes.0.is_empty() => Ok(Config {
             file: file.absolute.clone(),
@@ -86,20 +87,13 @@ pub(super) fn read_config(
                 state_dir,
                 secrets: keeping,
                 results: raw.results,
-                search: SearchSettings {
-                    learns: raw.search.learn && raw.stats.enabled,
-                    enrich,
-                    embeds: raw.search.semantic == Semantic::Encoder,
-                },
+                search,
                 survey_parallel: raw.reindex.parallel,
                 clients,
                 policy: Arc::new(policy),
                 approval_wait: Duration::from_secs(raw.approvals.wait_s),
                 quotas: Arc::new(quotas),
-                audit: AuditSettings {
-                    bytes_max: raw.audit.keep_mib << 20,
-                    arguments: raw.audit.arguments,
-                },
+                audit,
                 keeps_stats: raw.stats.enabled,
                 traces,
                 scripts: Some(parent.join("scripts")),
@@ -111,6 +105,22 @@ pub(super) fn read_config(
             daemon,
         }),
         _ => Err(mistakes.0),
+    }
+}
+
+/// Search learns from the counts of calls, so it does not without statistics.
+fn read_search(raw: &RawConfig) -> Result<SearchSettings, Fault> {
+    Ok(SearchSettings {
+        learns: raw.search.learn && raw.stats.enabled,
+        enrich: read_words(raw.search.enrich.as_deref())?,
+        embeds: raw.search.semantic == Semantic::Encoder,
+    })
+}
+
+fn read_audit(raw: &RawConfig) -> AuditSettings {
+    AuditSettings {
+        bytes_max: raw.audit.keep_mib << 20,
+        arguments: raw.audit.arguments,
     }
 }
 

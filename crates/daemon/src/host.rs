@@ -369,17 +369,11 @@ impl Daemon {
                 };
                 self.hold_http(stream, &hello.build, holder).await
             }
-            stop @ (Purpose::Stop | Purpose::Restart) => {
-                if matches!(stop, Purpose::Stop) {
-                    self.http.note_stopped();
-                }
-                self.remove_socket().await;
-                let told = send_line(&mut stream, &DaemonReply::Stopping).await;
-                self.stop.cancel();
-                // Held open until our process has exited, with all servers.
-                self.waiting.lock().push(stream);
-                told
+            Purpose::Stop => {
+                self.http.note_stopped();
+                self.stop_for(stream).await
             }
+            Purpose::Restart => self.stop_for(stream).await,
         };
         if let Err(error) = answered {
             debug!(%error, "a response could not be sent");
@@ -478,6 +472,16 @@ impl Daemon {
             reply.after_asking(&new)
         };
         shell::answer(stream, run).await
+    }
+
+    /// Stops this process for a command, which waits until the connection closes.
+    async fn stop_for(self: &Arc<Self>, mut stream: Stream) -> io::Result<()> {
+        self.remove_socket().await;
+        let told = send_line(&mut stream, &DaemonReply::Stopping).await;
+        self.stop.cancel();
+        // Held open until our process has exited, with all servers.
+        self.waiting.lock().push(stream);
+        told
     }
 
     /// Surveys the servers that have got what they waited for.

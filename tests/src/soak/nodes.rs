@@ -378,12 +378,8 @@ async fn serve_all(estate: &Estate, shared: &Shared) {
     }
 }
 
-async fn judge(
-    estate: Estate,
-    shared: &Shared,
-    faults: HashMap<&'static str, u32>,
-    elapsed: Duration,
-) -> NodesOutcome {
+/// Counts the runs of each call, and the lines by which a server says that it had two owners.
+fn count_runs(estate: &Estate) -> (HashMap<u64, u32>, usize) {
     let mut ran: HashMap<u64, u32> = HashMap::new();
     let mut doubles = 0;
     for house in &estate.houses {
@@ -399,6 +395,16 @@ async fn judge(
             }
         }
     }
+    (ran, doubles)
+}
+
+async fn judge(
+    estate: Estate,
+    shared: &Shared,
+    faults: HashMap<&'static str, u32>,
+    elapsed: Duration,
+) -> NodesOutcome {
+    let (ran, doubles) = count_runs(&estate);
     let answers = std::mem::take(&mut *shared.answers.lock());
     let count = |answer| answers.values().filter(|it| **it == answer).count();
     let twice = ran.values().filter(|times| **times > 1).count();

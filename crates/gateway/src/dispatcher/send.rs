@@ -69,13 +69,7 @@ impl Dispatcher {
         )
         .await;
         self.count_call(entry, answer.is_ok());
-        let untaken = asker.and_then(ServerAsker::explain_untaken);
-        let least = entry.overlay.min_version.as_ref();
-        let known = least.and_then(|_| self.catalog.registry.known_server(server));
-        let remarks = list_remarks(entry, known.as_deref()).into_iter();
-        let remarks = remarks.map(|it| format!("[proxy: {it}]"));
-        let notes: Vec<String> = untaken.into_iter().chain(remarks).collect();
-        let note = (!notes.is_empty()).then(|| notes.join("\n"));
+        let note = self.note_of(entry, asker.and_then(ServerAsker::explain_untaken));
         // A search teaches nothing about a call of an app.
         let searches = context
             .searches
@@ -101,6 +95,16 @@ impl Dispatcher {
         };
         self.catalog.learn(searches, entry, || !called.is_error());
         Ok(called)
+    }
+
+    /// Returns the note below a result: what no client could be asked, and remarks of the configuration.
+    fn note_of(&self, entry: &Entry, untaken: Option<String>) -> Option<String> {
+        let least = entry.overlay.min_version.as_ref();
+        let known = least.and_then(|_| self.catalog.registry.known_server(&entry.at.server));
+        let remarks = list_remarks(entry, known.as_deref()).into_iter();
+        let remarks = remarks.map(|it| format!("[proxy: {it}]"));
+        let notes: Vec<String> = untaken.into_iter().chain(remarks).collect();
+        (!notes.is_empty()).then(|| notes.join("\n"))
     }
 
     /// Counts a call that ended, unless statistics are off.

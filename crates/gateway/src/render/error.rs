@@ -95,15 +95,10 @@ fn sentence(error: &ToolError, audience: Audience) -> String {
             "a person ended the call on the web page; it may have run. Ask before you call it again"
                 .to_owned()
         }
-        ToolError::InputRequired { tool, why } => format!(
-            "{tool} asks for more before it goes on: {why}. The call is not done. Call it with \
-             all it needs, if it takes that as arguments"
-        ),
+        ToolError::InputRequired { tool, why } => explain_input_required(tool, why),
         ToolError::Misconfigured(mistakes) => {
-            format!(
-                "the configuration cannot be used. {}",
-                printable::prose(mistakes)
-            )
+            let mistakes = printable::prose(mistakes);
+            format!("the configuration cannot be used. {mistakes}")
         }
         ToolError::Script { text, .. } => text.clone(),
         ToolError::ScriptLimit(limit) => limit.to_string(),
@@ -111,6 +106,13 @@ fn sentence(error: &ToolError, audience: Audience) -> String {
             format!("{why}. This is an error in the proxy, not in the tool")
         }
     }
+}
+
+fn explain_input_required(tool: &ToolRef, why: &str) -> String {
+    format!(
+        "{tool} asks for more before it goes on: {why}. The call is not done. Call it with all it \
+         needs, if it takes that as arguments"
+    )
 }
 
 /// Ends a sentence with a full stop, unless it is a question.

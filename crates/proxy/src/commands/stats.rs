@@ -144,6 +144,19 @@ fn print_learned(gateway: &Gateway, global: &Global) {
     report::print_data(&lines.join("\n"));
 }
 
+/// The columns of the table; the last is a bar.
+const HEAD: [&str; 9] = [
+    "",
+    "calls",
+    "errors",
+    "p50 ms",
+    "p95 ms",
+    "tokens in",
+    "out",
+    "cut",
+    "",
+];
+
 fn text_of(answer: &FiguresAnswer, top: usize) -> String {
     let figures = &answer.figures;
     let most = figures.lines.iter().map(|line| line.calls).max();
@@ -168,18 +181,7 @@ fn text_of(answer: &FiguresAnswer, top: usize) -> String {
     let shown = figures.lines.iter();
     let mut rows: Vec<_> = shown.map(|line| row(line, bar(line))).collect();
     rows.push(row(&figures.total, String::new()));
-    let head = [
-        "",
-        "calls",
-        "errors",
-        "p50 ms",
-        "p95 ms",
-        "tokens in",
-        "out",
-        "cut",
-        "",
-    ];
-    let table = render_table(head, rows);
+    let table = render_table(HEAD, rows);
     let mut lines = Vec::new();
     if answer.more > 0 {
         let all = figures.lines.len() + answer.more;
