@@ -122,12 +122,11 @@ fn defaults(servers: &[String]) -> Map<String, Value> {
     ] {
         values.insert(name.to_owned(), defaults_of(name).into());
     }
-    let each = servers.iter().map(|name| {
-        let mut server = defaults_of("servers.NAME");
-        let oauth = defaults_of("servers.NAME.oauth");
-        server.insert("oauth".to_owned(), oauth.into());
-        (name.clone(), server.into())
-    });
+    let mut server = defaults_of("servers.NAME");
+    let oauth = defaults_of("servers.NAME.oauth");
+    server.insert("oauth".to_owned(), oauth.into());
+    let server = Value::from(server);
+    let each = servers.iter().map(|name| (name.clone(), server.clone()));
     values.insert("servers".to_owned(), Value::Object(each.collect()));
     values
 }

@@ -590,7 +590,8 @@ impl Roster {
             siblings,
             roots,
         );
-        self.keepers.spawn(keeper.run());
+        // In a box: tokio copies the state of a task several times.
+        self.keepers.spawn(Box::pin(keeper.run()));
         server
     }
 }

@@ -91,7 +91,8 @@ impl Dispatcher {
             call: Some(Arc::clone(&listed.call)),
             ..context
         };
-        let running = self.run(request, context, &mut note);
+        // In a box: the stages have a large state, which would be copied with each future around it.
+        let running = Box::pin(self.run(request, context, &mut note));
         // Dropping a call cancels it at its server.
         let outcome = listed.call.end.run_until_cancelled(running).await;
         match outcome.unwrap_or(Err(ToolError::EndedByPerson)) {

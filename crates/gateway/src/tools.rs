@@ -61,9 +61,7 @@ impl Gateway {
         context: CallContext,
     ) -> Result<ToolReply, ToolError> {
         let request = ExecuteRequest::parse(arguments)?;
-        // In a box: the stages of a call have a large state.
-        let dispatched = Box::pin(self.dispatcher.dispatch(request, context));
-        let called = dispatched.await?;
+        let called = self.dispatcher.dispatch(request, context).await?;
         Ok(called.reply(&self.results).await)
     }
 }

@@ -33,6 +33,9 @@ pub fn one_line(text: &str) -> String {
 
 /// Puts an untrusted text on one line of at most `chars_max` characters, with `…` for the rest.
 pub fn one_line_of(text: &str, chars_max: usize) -> String {
+    if text.len() <= chars_max && text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return text.to_owned();
+    }
     // Reads no more of a long text than can be shown.
     let end = text
         .char_indices()

@@ -12,10 +12,12 @@ mod parsed_result;
 mod shares;
 mod view;
 
+use std::sync::LazyLock;
+
 use compose::Composition;
 use excerpt::tokens;
 use jsonrpc::Json;
-use memchr::memmem;
+use memchr::memmem::Finder;
 use parsed_result::ParsedResult;
 
 use crate::store::ResultStore;
@@ -98,15 +100,21 @@ fn decide(result: &Json, budget: Budget) -> FitDecision {
 /// Returns true if a result of the usual form can be sent unchanged, without being parsed. The token
 /// count of the whole text is never less than that of its blocks.
 fn passes(result: &str, budget: Budget) -> bool {
-    let mentions = |key: &str| memmem::find(result.as_bytes(), key.as_bytes()).is_some();
-    result.starts_with(r#"{"content":["#)
-        && (budget.surely_fits(result.len())
-            || tokens::token_upper_bound_to(result, budget.max()) <= budget.max())
-        && !mentions(r#""structuredContent""#)
-        && !result.starts_with(r#"{"content":[]"#)
-        && !mentions(r#""isError""#)
-        && (budget.is_ours || !imitation::may_be_in(result))
+    let Some(blocks) = result.strip_prefix(r#"{"content":["#) else {
+        return false;
+    };
+    (budget.surely_fits(result.len())
+        || tokens::token_upper_bound_to(result, budget.max()) <= budget.max())
+        && !blocks.starts_with(']')
+        && STRUCTURED.find(blocks.as_bytes()).is_none()
+        && IS_ERROR.find(blocks.as_bytes()).is_none()
+        && (budget.is_ours || !imitation::may_be_in(blocks))
 }
+
+static STRUCTURED: LazyLock<Finder<'static>> =
+    LazyLock::new(|| Finder::new(r#""structuredContent""#));
+
+static IS_ERROR: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(r#""isError""#));
 
 #[cfg(test)]
 mod tests;

@@ -32,6 +32,7 @@ impl Spread {
 pub(crate) struct Figures {
     rows: Vec<Value>,
     aims: Vec<Aim>,
+    is_over_a_limit: bool,
 }
 
 /// An aim and its measured value.
@@ -79,6 +80,16 @@ impl Figures {
             measured,
             unit,
         });
+    }
+
+    /// Adds an aim that fails the run if the measured value is more than 5 % above it.
+    pub(crate) fn limit(&mut self, what: String, limit: f64, measured: f64, unit: &'static str) {
+        self.is_over_a_limit |= measured > limit * 1.05;
+        self.aim(what, limit, measured, unit);
+    }
+
+    pub(crate) const fn is_over_a_limit(&self) -> bool {
+        self.is_over_a_limit
     }
 
     pub(crate) fn print_aims(&self) {

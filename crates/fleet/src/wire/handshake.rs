@@ -308,8 +308,11 @@ impl OwnMeta {
     /// Returns the members for a call, with exactly the capabilities of its client, so that the server
     /// asks only questions that can be answered.
     pub(crate) fn of_call(&self, request: &Request) -> Vec<(String, String)> {
+        if self.0.is_none() {
+            return Vec::new();
+        }
         let mut members = self.members(&mirrored_capabilities(request));
-        if let (Some(log), Some(_)) = (&request.log, &self.0) {
+        if let Some(log) = &request.log {
             let level = json!(log.level).to_string();
             members.push((meta::LOG_LEVEL.to_owned(), level));
         }

@@ -32,6 +32,9 @@ const LOOKS_FAILED_MAX: u32 = 3;
 /// Returns the member of a call that asks for a task, if the tool can be called in no other way
 /// (2025-11-25). Servers of other revisions ignore it.
 pub(crate) fn task_parameter(tool: &Tool) -> Option<(String, Json)> {
+    if !tool.json().contains("\"taskSupport\"") {
+        return None;
+    }
     let execution = Fields::of(tool.json()).and_then(|it| it.get("execution"))?;
     let support = Fields::of(execution.get()).and_then(|it| text_of(it.get("taskSupport")?))?;
     (support == "required").then(|| ("task".to_owned(), Json::of_built("{}".to_owned())))

@@ -202,8 +202,10 @@ impl Calls {
         // it.
         let arrival = self.arrive();
         let (calls, out) = (Arc::clone(self), out.clone());
-        self.tasks
-            .spawn_call(async move { calls.answer(call, arrival, &out, cancel).await });
+        // In a box: tokio copies the state of a task several times.
+        self.tasks.spawn_call(async move {
+            Box::pin(calls.answer(call, arrival, &out, cancel)).await;
+        });
     }
 
     fn arrive(&self) -> Arrival {

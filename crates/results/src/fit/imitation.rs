@@ -6,7 +6,7 @@
 
 use std::{borrow::Cow, sync::LazyLock};
 
-use memchr::memmem;
+use memchr::memmem::{self, Finder};
 use regex::Regex;
 
 /// The beginnings of our lines: a footer, the shape of a whole, the marks of `call_many`, the notes
@@ -27,6 +27,9 @@ static LINE: LazyLock<Regex> = LazyLock::new(|| {
 
 static ANYWHERE: LazyLock<Regex> = LazyLock::new(|| Regex::new(OURS).expect("the pattern is ours"));
 
+/// The beginning of those that have no bracket.
+static ERROR: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("error "));
+
 /// Letters of ASCII as escapes, which they need in no JSON, and escapes of what is hidden.
 static ESCAPED: LazyLock<Regex> = LazyLock::new(|| {
     let escapes = concat!(
@@ -46,7 +49,9 @@ pub(super) const NOTICE_TOKENS_MAX: usize = 60;
 /// Returns true if the text of a result, still JSON, may contain such a line, also if the line is
 /// escaped or contains hidden characters.
 pub(super) fn may_be_in(json: &str) -> bool {
-    ANYWHERE.is_match(json)
+    // A regular expression costs more than all else for a short text.
+    let has_bracket = memchr::memchr(b'[', json.as_bytes()).is_some();
+    (has_bracket || ERROR.find(json.as_bytes()).is_some()) && ANYWHERE.is_match(json)
         || memmem::find(json.as_bytes(), br"\u").is_some() && ESCAPED.is_match(json)
         || !json.is_ascii() && json.chars().any(printable::is_hidden)
 }
