@@ -5,8 +5,8 @@ use std::{
     path::PathBuf,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-        mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+        mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel},
     },
     thread::{self, Thread},
     time::{Duration, Instant},
@@ -22,7 +22,8 @@ use crate::{
     totals::Totals,
 };
 
-/// The capacity of the queue: some seconds of the heaviest use.
+/// The number of records that may wait: some seconds of the heaviest use. The channel itself has no limit,
+/// since one with a limit allocates all of its places at once: 1.2 MB.
 const QUEUE_MAX: usize = 16_384;
 
 /// The time that a record waits for others, so that they are written together and the thread is not
@@ -60,12 +61,14 @@ pub struct Recorder {
 /// The queue of the thread, and the thread itself.
 #[derive(Debug)]
 struct Handle {
-    sender: SyncSender<Message>,
+    sender: Sender<Message>,
     thread: Thread,
 }
 
 #[derive(Debug)]
 struct RecorderState {
+    /// The number of records that wait for the thread.
+    waiting: AtomicUsize,
     /// The number of lost records that are not yet in the log.
     lost: AtomicU64,
     /// The number of lost records since the program started; they are in no statistics.
@@ -91,6 +94,7 @@ impl Recorder {
             folder: settings.folder,
             hide: settings.hide,
             shared: Arc::new(RecorderState {
+                waiting: AtomicUsize::new(0),
                 lost: AtomicU64::new(0),
                 uncounted: AtomicU64::new(0),
                 totals: Mutex::default(),
@@ -115,10 +119,16 @@ impl Recorder {
     /// Queues a record. Never blocks.
     pub fn record(&self, event: Event) {
         let writer = self.writer.get_or_init(|| self.start());
-        let sent = writer
-            .as_ref()
-            .map(|it| it.sender.try_send(Message::Event(event)));
-        if !matches!(sent, Some(Ok(()))) {
+        let is_queued = writer.as_ref().is_some_and(|writer| {
+            let waiting = self.shared.waiting.fetch_add(1, Ordering::Relaxed);
+            let is_queued =
+                waiting < QUEUE_MAX && writer.sender.send(Message::Event(event)).is_ok();
+            if !is_queued {
+                self.shared.waiting.fetch_sub(1, Ordering::Relaxed);
+            }
+            is_queued
+        });
+        if !is_queued {
             self.shared.lost.fetch_add(1, Ordering::Relaxed);
             self.shared.uncounted.fetch_add(1, Ordering::Relaxed);
         }
@@ -156,7 +166,11 @@ impl Recorder {
 
     /// Starts the thread. Returns `None` if that fails: then every record is lost, and counted as lost.
     fn start(&self) -> Option<Handle> {
-        let (sender, receiver) = sync_channel(QUEUE_MAX);
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "`record` counts what waits, and a thread of ours receives"
+        )]
+        let (sender, receiver) = channel();
         let writer = Writer {
             audit: AuditLog::new(self.folder.join("audit"), self.hide.clone()),
             stats: Stats::new(self.folder.join("stats")),
@@ -201,6 +215,7 @@ impl Writer {
                 match message {
                     Message::Flush(done) => waiting.push(done),
                     Message::Event(event) => {
+                        self.shared.waiting.fetch_sub(1, Ordering::Relaxed);
                         if self.shared.keeps_stats.load(Ordering::Relaxed) {
                             self.stats.count(&event);
                         }
@@ -261,5 +276,37 @@ impl Writer {
             warn!(%error, "the records of calls are not written");
         }
         self.is_failing = failed;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_that_finds_no_room_is_counted_as_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let recorder = Recorder::new(RecorderSettings {
+            folder: folder.path().to_owned(),
+            audit_bytes_max: 0,
+            keeps_stats: true,
+            hide: Hide::new(|text| Some(text.to_owned())),
+        });
+        let search = || Event::Search {
+            at_ms: 0,
+            words: String::new(),
+            hits: 1,
+        };
+        let waiting = &recorder.shared.waiting;
+        waiting.store(QUEUE_MAX, Ordering::Relaxed);
+        recorder.record(search());
+        assert_eq!(recorder.totals().lost, 1);
+        assert_eq!(waiting.load(Ordering::Relaxed), QUEUE_MAX);
+
+        waiting.store(0, Ordering::Relaxed);
+        recorder.record(search());
+        recorder.flush();
+        assert_eq!(recorder.totals().lost, 1);
+        assert_eq!(waiting.load(Ordering::Relaxed), 0);
     }
 }

@@ -1,9 +1,8 @@
 //! One line of the audit log.
 
 use files::clock::show_time;
-use std::fmt::Write as _;
-
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::masking::{mask, mask_text};
@@ -89,6 +88,29 @@ pub(super) fn head_body(number: u64, at_ms: u64, node: &str, head: &AuditHead) -
     format!("{{\"n\":{number},\"at\":\"{at}\",\"log_of\":{node},\"line\":{of},\"has\":{digest}}}")
 }
 
+/// A line under construction: an object of JSON.
+struct LineBody(Vec<u8>);
+
+impl LineBody {
+    /// Adds a member. The key needs no escapes.
+    fn add(&mut self, key: &str, value: &impl Serialize) {
+        self.0.extend_from_slice(b",\"");
+        self.0.extend_from_slice(key.as_bytes());
+        self.0.extend_from_slice(b"\":");
+        serde_json::to_writer(&mut self.0, value).expect("the values are JSON");
+    }
+
+    /// Adds an untrusted text, on one line.
+    fn add_text(&mut self, key: &str, text: &str) {
+        self.add(key, &printable::one_line_of(text, NAME_CHARS_MAX));
+    }
+
+    fn finish(mut self) -> String {
+        self.0.push(b'}');
+        String::from_utf8(self.0).expect("JSON is UTF-8")
+    }
+}
+
 /// Returns the body of a call's line. `hide` removes the secrets of the configuration from the
 /// arguments. If it returns `None` because the secrets cannot be read, the arguments are written as a
 /// digest.
@@ -97,65 +119,60 @@ pub(super) fn body(
     call: &CallRecord,
     hide: impl Fn(&str) -> Option<String>,
 ) -> String {
-    let text = |text: &str| Value::from(printable::one_line_of(text, NAME_CHARS_MAX));
-    let mut line = format!("{{\"n\":{number},\"at\":\"{}\"", show_time(call.at_ms));
-    let mut add = |key: &str, value: Value| {
-        let _ = write!(line, ",\"{key}\":{value}");
-    };
-    add("client", text(&call.client));
+    let start = format!("{{\"n\":{number},\"at\":\"{}\"", show_time(call.at_ms));
+    let mut line = LineBody(start.into_bytes());
+    line.add_text("client", &call.client);
     if !call.caller.is_empty() {
-        add("caller", text(&call.caller));
+        line.add_text("caller", &call.caller);
     }
     if let Some(session) = call.session {
-        add("session", session.into());
+        line.add("session", &session);
     }
     if !call.transport.is_empty() {
-        add("transport", call.transport.into());
+        line.add("transport", &call.transport);
     }
     for (key, name) in [("run", &call.run), ("parent", &call.parent)] {
         if let Some(name) = name {
-            add(key, text(name));
+            line.add_text(key, name);
         }
     }
     if call.by_app {
-        add("app", true.into());
+        line.add("app", &true);
     }
-    add("server", text(&call.server));
+    line.add_text("server", &call.server);
     if let Some(node) = &call.node {
-        add("node", text(node));
+        line.add_text("node", node);
     }
-    let name = if call.name.contains("://") {
+    if call.name.contains("://") {
         // An address may hold a password.
-        mask_text(&call.name)
+        line.add_text(call.kind, &mask_text(&call.name));
     } else {
-        call.name.as_str().into()
-    };
-    add(call.kind, text(&name));
-    add("decision", call.decision.into());
+        line.add_text(call.kind, &call.name);
+    }
+    line.add("decision", &call.decision);
     if let Some(rule) = call.rule {
-        add("rule", rule.into());
+        line.add("rule", &rule);
     }
-    add("outcome", text(&call.outcome));
+    line.add_text("outcome", &call.outcome);
     if call.bytes_in > 0 {
-        add("bytes_in", call.bytes_in.into());
+        line.add("bytes_in", &call.bytes_in);
     }
-    add("bytes", call.bytes.into());
-    add("tokens", estimate_tokens(call.bytes_sent).into());
-    add("ms", json!(call.micros / 1_000));
+    line.add("bytes", &call.bytes);
+    line.add("tokens", &estimate_tokens(call.bytes_sent));
+    line.add("ms", &(call.micros / 1_000));
     if call.is_cut {
-        add("cut", true.into());
+        line.add("cut", &true);
     }
     if call.redacted > 0 {
-        add("redacted", call.redacted.into());
+        line.add("redacted", &call.redacted);
     }
     if let Some(handle) = &call.handle {
-        add("handle", text(handle));
+        line.add_text("handle", handle);
     }
     if let Some(arguments) = write_arguments(&call.arguments, hide) {
-        add("arguments", arguments);
+        line.add("arguments", &arguments);
     }
-    line.push('}');
-    line
+    line.finish()
 }
 
 fn write_arguments(
