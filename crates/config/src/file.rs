@@ -142,11 +142,14 @@ command = "uvx"
 args = ["mcp-server-time"]"#;
 
 fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    if path.is_dir() {
+    let about = path.metadata()?;
+    if about.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
     let file = std::fs::File::open(path)?;
+    // One more byte than expected, so that the read that finds the end needs no more room.
+    let expected = about.len().min(FILE_BYTES_MAX) + 1;
+    let mut bytes = Vec::with_capacity(usize::try_from(expected).unwrap_or_default());
     file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }

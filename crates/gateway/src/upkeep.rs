@@ -1,14 +1,18 @@
 //! The tasks of a proxy that serves, besides answering: it gets to know servers, keeps up with
 //! their lists, and writes down what was counted. The same in a daemon and in a single process.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use tokio::{
     task::JoinSet,
-    time::{error::Elapsed, timeout},
+    time::{error::Elapsed, sleep, timeout},
 };
 
 use crate::{gateway::Gateway, state_dir::marker, survey};
+
+/// The time after the start in which the process does nothing but serve: the first messages of its client
+/// are answered before files are watched and the leftovers of earlier processes are searched for.
+pub const FIRST_ANSWERS: Duration = Duration::from_millis(10);
 
 /// The interval at which counts are written to the disk.
 const FLUSH_EVERY: Duration = Duration::from_secs(30);
@@ -46,16 +50,25 @@ impl Upkeep {
         tasks.spawn(survey::keep_fresh(Arc::clone(&gateway.catalog)));
         tasks.spawn(survey::keep_embedding(Arc::clone(&gateway.catalog)));
         tasks.spawn(flush(Arc::clone(gateway)));
-        tasks.spawn(gateway.results.clone().keep_swept());
-        Self {
+        let mut upkeep = Self {
             gateway: Arc::clone(gateway),
             tasks,
-        }
+        };
+        upkeep.add_later(gateway.results.clone().keep_swept());
+        upkeep
     }
 
     /// One more task that ends with the others.
     pub fn add(&mut self, task: impl Future<Output = ()> + Send + 'static) {
         self.tasks.spawn(task);
+    }
+
+    /// One more task that ends with the others, and that no first message waits for.
+    pub fn add_later(&mut self, task: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn(async move {
+            sleep(FIRST_ANSWERS).await;
+            task.await;
+        });
     }
 
     /// Ends the tasks, then every server, before a client loses its patience.
@@ -79,20 +92,18 @@ fn tell_late(ended: &Result<(), Elapsed>) {
     }
 }
 
-/// Ends processes of a predecessor that crashed, in the background.
-pub fn sweep(state_dir: &Path) {
-    let marker = marker(state_dir);
-    tokio::task::spawn_blocking(move || {
-        let ended = processes::sweep(&marker);
-        if ended > 0 {
-            tracing::warn!(ended, "ended servers that a crashed proxy had left");
-        }
-    });
+/// Ends processes that a predecessor left when it crashed.
+pub async fn sweep(state_dir: PathBuf) {
+    let sweeping = tokio::task::spawn_blocking(move || processes::sweep(&marker(&state_dir)));
+    let ended = sweeping.await.unwrap_or_default();
+    if ended > 0 {
+        tracing::warn!(ended, "ended servers that a crashed proxy had left");
+    }
 }
 
 async fn flush(gateway: Arc<Gateway>) {
     loop {
-        tokio::time::sleep(FLUSH_EVERY).await;
+        sleep(FLUSH_EVERY).await;
         // Another process may have committed.
         gateway.catalog.lists_changed.send_replace(());
         let gateway = Arc::clone(&gateway);

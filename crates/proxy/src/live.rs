@@ -67,10 +67,10 @@ pub(crate) fn open(
     daemon: watch::Sender<daemon::DaemonSettings>,
     is_member: bool,
 ) -> anyhow::Result<(Arc<Gateway>, Upkeep)> {
-    upkeep::sweep(&config.gateway.state_dir);
     let (gateway, cluster) = open_gateway(&config, is_member)?;
     allowance::follow(&gateway, &config.file);
     let mut upkeep = Upkeep::begin(&gateway);
+    upkeep.add_later(upkeep::sweep(config.gateway.state_dir.clone()));
     upkeep.add(scripts_folder::follow(Arc::clone(&gateway)));
     if let Some(cluster) = &cluster {
         let following = follow_shared(Arc::clone(cluster), config.clone(), Arc::clone(&nudge));
@@ -86,7 +86,7 @@ pub(crate) fn open(
         asked,
         daemon,
     };
-    upkeep.add(follower.follow());
+    upkeep.add_later(follower.follow());
     Ok((gateway, upkeep))
 }
 

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use gateway::{Gateway, survey};
+use gateway::{Gateway, survey, upkeep};
 use notify::{
     Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _,
     event::{AccessKind, AccessMode},
@@ -23,6 +23,11 @@ pub(crate) async fn follow(gateway: Arc<Gateway>) {
         return;
     };
     let skills = folder.with_file_name("skills");
+    if folder.is_dir() || skills.is_dir() {
+        survey::take_in_scripts(&gateway.catalog).await;
+    }
+    // A watcher has a thread of its own, and starting it takes longer than the first answers.
+    sleep(upkeep::FIRST_ANSWERS).await;
     let (sender, mut changes) = mpsc::channel(1);
     let mut watcher = watch([folder.clone(), skills.clone()], sender)
         .inspect_err(|error| warn!(%error, "the scripts folder is not watched"))

@@ -121,12 +121,17 @@ impl PinBook {
     }
 
     fn parse(bytes: &[u8]) -> Result<Self, PinTrouble> {
-        if let Ok(Format { format }) = serde_json::from_slice(bytes)
-            && format > PINS_FORMAT
-        {
-            return Err(PinTrouble::Newer(format));
+        let read = serde_json::from_slice::<PinFile>(bytes);
+        let format = match &read {
+            Ok(file) => Some(file.format),
+            Err(_) => serde_json::from_slice(bytes)
+                .ok()
+                .map(|it: Format| it.format),
+        };
+        if let Some(newer) = format.filter(|format| *format > PINS_FORMAT) {
+            return Err(PinTrouble::Newer(newer));
         }
-        let file: PinFile = serde_json::from_slice(bytes).map_err(|_| PinTrouble::Damaged)?;
+        let file = read.map_err(|_| PinTrouble::Damaged)?;
         Ok(Self {
             servers: file.servers,
             trouble: file.trouble,
