@@ -1,12 +1,15 @@
 //! The state of a session that a relay needs to continue with another daemon.
 
-use std::collections::{BTreeMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::LazyLock,
+};
 
 use bytes::Bytes;
 use gateway::{LOST_CALL, answer_lost_call};
 use jsonrpc::mcp::meta::PROTOCOL_VERSION;
 use jsonrpc::{Fields, Message, answered_id, canonical_id, frame, text_of};
-use memchr::memmem;
+use memchr::memmem::Finder;
 use serde_json::json;
 
 /// The beginning of the session, and the requests that are not answered yet.
@@ -37,6 +40,9 @@ enum OpenRequest {
 /// that ends every daemon would start daemons for ever.
 const RESENDS_MAX: u32 = 2;
 
+/// The key of `_meta` with which a request names its revision.
+static REVISION: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(PROTOCOL_VERSION));
+
 impl Pending {
     /// Records a message of the client.
     pub(super) fn record_client_line(&mut self, line: &Bytes) {
@@ -66,7 +72,7 @@ impl Pending {
             _ => {}
         }
         let asked = if method == "tools/call" {
-            let names_revision = memmem::find(line, PROTOCOL_VERSION.as_bytes()).is_some();
+            let names_revision = REVISION.find(line).is_some();
             OpenRequest::Call { names_revision }
         } else {
             OpenRequest::Repeatable {

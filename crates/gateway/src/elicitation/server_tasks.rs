@@ -1,10 +1,14 @@
 //! Tasks of servers: a call that is answered with a task is followed until the task has ended, in both
 //! forms of the protocol (2025-11-25, and the extension of 2026-07-28).
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
 
 use fleet::{CallError, Failure, Ran, Request, Servers};
 use jsonrpc::{Fields, Json, ProtocolError, mcp::TASKS_EXTENSION, text_of};
+use memchr::memmem::Finder;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 use tokio::sync::watch;
@@ -28,6 +32,8 @@ pub(crate) const TASK_LIMIT: Duration = Duration::from_hours(1);
 
 /// The most looks in a row that may fail before the task counts as lost.
 const LOOKS_FAILED_MAX: u32 = 3;
+
+static TASK_ID: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(r#""taskId""#));
 
 /// Returns the member of a call that asks for a task, if the tool can be called in no other way
 /// (2025-11-25). Servers of other revisions ignore it.
@@ -55,9 +61,8 @@ impl ServerTask {
     /// Reads the answer to a call; `None` if it is a result.
     pub(crate) fn of_answer(answer: &Json, is_asked_for: bool) -> Option<Self> {
         let text = answer.as_str();
-        if !text.contains("\"taskId\"") {
-            return None;
-        }
+        // The members of a large result are not read.
+        TASK_ID.find(text.as_bytes())?;
         let fields = Fields::of(text)?;
         let kind = fields.get("resultType").and_then(text_of);
         if kind.as_deref() == Some("task") {

@@ -3,10 +3,11 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::Arc,
+    sync::{Arc, LazyLock},
 };
 
 use jsonrpc::{Fields, text_of};
+use memchr::memmem::Finder;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tool::ServerName;
@@ -19,6 +20,8 @@ const URI_BYTES_MAX: usize = 4 * 1024;
 
 /// The number of clients without a session that are remembered; the oldest are dropped.
 const CLIENTS_MAX: usize = 32;
+
+static URI: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(r#""uri""#));
 
 /// The URIs that were sent to one client.
 #[derive(Debug, Default)]
@@ -58,7 +61,7 @@ impl UriLedger {
 
     /// Adds the links and resources of a result: of a tool, a prompt or a resource.
     pub(crate) fn note_result(&self, server: &ServerName, result: &str) {
-        if !result.contains(r#""uri""#) {
+        if URI.find(result.as_bytes()).is_none() {
             return;
         }
         let Some(fields) = Fields::of(result) else {
