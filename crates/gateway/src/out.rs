@@ -1,12 +1,14 @@
 //! Outgoing messages of a session: to stdout, or to the HTTP response that asked.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, AtomicUsize, Ordering},
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
 };
 
 use bytes::Bytes;
-use dashmap::DashMap;
 use jsonrpc::{Closed, Message, Outbox, canonical_id};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, futures::Notified, mpsc, watch};
@@ -296,7 +298,7 @@ const STREAMS_MAX: usize = 4;
 #[derive(Debug, Default)]
 pub struct StreamRouter {
     /// By the text of the request's id.
-    waiting: DashMap<String, Arc<ResponseSender>>,
+    waiting: Mutex<HashMap<String, Arc<ResponseSender>>>,
     /// The newest last.
     streams: Mutex<Vec<Arc<ResponseSender>>>,
     /// Notified when a stream or a request arrives.
@@ -306,12 +308,13 @@ pub struct StreamRouter {
 impl StreamRouter {
     /// Sends the response with this id to this stream.
     pub(super) fn expect(&self, id: &str, responses: &Arc<ResponseSender>) {
-        self.waiting.insert(key(id), Arc::clone(responses));
+        self.waiting.lock().insert(key(id), Arc::clone(responses));
     }
 
     /// Ends the stream of a cancelled request without a response.
     pub(super) fn forget(&self, id: &str) {
-        if let Some((_, responses)) = self.waiting.remove(&key(id)) {
+        let responses = self.waiting.lock().remove(&key(id));
+        if let Some(responses) = responses {
             responses.end(ServerEvent::Withdrawn);
         }
     }
@@ -348,15 +351,15 @@ impl StreamRouter {
     /// Ends every stream and every request without a response.
     pub fn close(&self) {
         self.streams().clear();
-        self.waiting.clear();
+        self.waiting.lock().clear();
     }
 
     /// Sends a response; one that no caller expects any more is dropped.
     async fn answer(&self, parts: Vec<Bytes>) {
         let line = parts.concat();
         let id = Message::parse(&line).and_then(|message| Some(key(message.id?.get())));
-        let responses = id.and_then(|id| self.waiting.remove(&id));
-        if let Some((_, responses)) = responses {
+        let responses = id.and_then(|id| self.waiting.lock().remove(&id));
+        if let Some(responses) = responses {
             // A disconnected client of one request does not end the session.
             let _ = responses.answer(parts).await;
         }

@@ -242,7 +242,7 @@ impl Session {
         {
             router.expect(id.get(), responses);
         }
-        match self.engine().await.take(line).await {
+        match self.pass_to_engine(line).await {
             Ok(()) => Ok(()),
             Err(LineError::Ended) => Err(Ended),
             Err(LineError::Malformed(why)) => {
@@ -255,10 +255,23 @@ impl Session {
         }
     }
 
+    async fn pass_to_engine(&self, line: &Bytes) -> Result<(), LineError> {
+        loop {
+            let engine = self.engine().await;
+            match engine.take(line).await {
+                Err(LineError::Ended) if engine.has_rested() => {}
+                passed => return passed,
+            }
+        }
+    }
+
     /// The rmcp instance of this session. It is started with the instructions for this client, which
-    /// then stay the same.
+    /// then stay the same as long as it runs.
     async fn engine(&self) -> Engine {
-        let is_running = self.engine.lock().is_some();
+        let is_running = {
+            let running = self.engine.lock();
+            running.as_ref().is_some_and(|it| !it.engine.has_rested())
+        };
         let names_tools = self.calls.policy().catalog >= ShownCatalog::Names;
         let tools = if names_tools && !is_running {
             self.calls.gateway.catalog.generation().await.ok()
@@ -266,6 +279,11 @@ impl Session {
             None
         };
         let mut running = self.engine.lock();
+        let rested = running.take_if(|it| it.engine.has_rested());
+        let opening = match rested {
+            Some(_) if self.is_open.load(Ordering::Acquire) => Opening::None,
+            _ => self.opening,
+        };
         let running = running.get_or_insert_with(|| {
             let catalog = self.calls.gateway.catalog.registry.catalog();
             let policy = self.calls.policy();
@@ -280,7 +298,7 @@ impl Session {
                 ),
             };
             let face = Face::new(says, self.announced(), self.calls.level.clone());
-            let (engine, task) = Engine::start(face, self.out.clone(), self.opening);
+            let (engine, task) = Engine::start(face, self.out.clone(), opening);
             Running { engine, task }
         });
         running.engine.clone()
@@ -303,9 +321,12 @@ impl Session {
         if !is_open || self.calls.client.connection.is_stateless {
             return;
         }
+        let filter = Filter::of(self.announced());
+        if filter.is_empty() {
+            return;
+        }
         self.telling.get_or_init(|| {
             let (calls, out) = (Arc::clone(&self.calls), self.out.clone());
-            let filter = Filter::of(self.announced());
             let telling = async move {
                 changes::tell(&calls.gateway, || calls.policy(), filter, "", &out).await;
             };

@@ -5,7 +5,14 @@
 // Logging is deprecated in the newest revision, but clients of all others request it.
 #![expect(deprecated)]
 
-use std::{future::ready, sync::LazyLock};
+use std::{
+    future::ready,
+    sync::{
+        Arc, LazyLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use bytes::Bytes;
 use jsonrpc::Closed;
@@ -19,7 +26,10 @@ use rmcp::{
     service::{RequestContext, RxJsonRpcMessage, serve_directly},
     transport::Transport,
 };
-use tokio::sync::mpsc;
+use tokio::{
+    sync::{mpsc, watch},
+    time::timeout,
+};
 
 use crate::{definitions::TOOLS, forward::Announced, log_level::LogLevel, out::Out};
 
@@ -118,11 +128,22 @@ impl ServerHandler for Face {
 pub(super) struct EngineTransport {
     out: Out,
     inbox: mpsc::Receiver<BoxedMessage>,
+    /// The number of requests that are not answered yet.
+    open: Arc<watch::Sender<usize>>,
+    /// Set when rmcp ends because no message came; `None` if it runs as long as the session.
+    rested: Option<Arc<AtomicBool>>,
 }
 
 /// The session's end.
 #[derive(Debug, Clone)]
-pub(super) struct Engine(mpsc::Sender<BoxedMessage>);
+pub(super) struct Engine {
+    sender: mpsc::Sender<BoxedMessage>,
+    rested: Arc<AtomicBool>,
+}
+
+/// The time without a message after which the rmcp of an HTTP session ends: its queues take 35 KB. The next
+/// message starts another.
+const REST_AFTER: Duration = Duration::from_millis(100);
 
 /// Boxed, because the queue of every session allocates room for 32 messages.
 type BoxedMessage = Box<RxJsonRpcMessage<RoleServer>>;
@@ -139,14 +160,22 @@ pub(super) enum LineError {
 }
 
 impl Engine {
-    /// Starts rmcp for one session; it ends when the session drops its end.
+    /// Starts rmcp for one session; it ends when the session drops its end, and that of a session over HTTP
+    /// also when it has no work.
     pub(super) fn start(
         face: Face,
         out: Out,
         opening: Opening,
     ) -> (Self, tokio::task::JoinHandle<()>) {
         let (sender, inbox) = mpsc::channel(ENGINE_MESSAGES_MAX);
-        let transport = EngineTransport { out, inbox };
+        let rested = Arc::new(AtomicBool::new(false));
+        let rests = matches!(out, Out::Router(_));
+        let transport = EngineTransport {
+            out,
+            inbox,
+            open: Arc::new(watch::Sender::new(0)),
+            rested: rests.then(|| Arc::clone(&rested)),
+        };
         let task = tokio::spawn(async move {
             let begun = match opening {
                 Opening::Handshake => face.serve(transport).await,
@@ -159,14 +188,40 @@ impl Engine {
                 Err(error) => tracing::debug!(%error, "the session ended before its handshake"),
             }
         });
-        (Self(sender), task)
+        (Self { sender, rested }, task)
+    }
+
+    /// Returns true if it ended because it had no work.
+    pub(super) fn has_rested(&self) -> bool {
+        self.rested.load(Ordering::Acquire)
     }
 
     pub(super) async fn take(&self, line: &Bytes) -> Result<(), LineError> {
         let message = serde_json::from_slice(line);
         let message = message.map_err(|error| LineError::Malformed(error.to_string()))?;
-        let sent = self.0.send(Box::new(message)).await;
+        let sent = self.sender.send(Box::new(message)).await;
         sent.map_err(|_| LineError::Ended)
+    }
+}
+
+impl EngineTransport {
+    /// Receives the next message. Returns `None` when the session has dropped its end, or takes no message
+    /// any more because none came. Nothing is lost if this future is dropped.
+    async fn next(&mut self) -> Option<BoxedMessage> {
+        let Some(rested) = &self.rested else {
+            return self.inbox.recv().await;
+        };
+        loop {
+            match timeout(REST_AFTER, self.inbox.recv()).await {
+                Ok(message) => return message,
+                Err(_) if *self.open.borrow() > 0 => {}
+                Err(_) => {
+                    rested.store(true, Ordering::Release);
+                    // A message that was sent before this is still received.
+                    self.inbox.close();
+                }
+            }
+        }
     }
 }
 
@@ -177,14 +232,16 @@ impl Transport<RoleServer> for EngineTransport {
         &mut self,
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = Result<(), Closed>> + Send + 'static {
-        let out = self.out.clone();
+        let (out, open) = (self.out.clone(), Arc::clone(&self.open));
         async move {
             let mut line = serde_json::to_vec(&message).map_err(|_| Closed)?;
             line.push(b'\n');
             let line = vec![Bytes::from(line)];
             match message {
                 ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_) => {
-                    out.answer(line).await
+                    let answered = out.answer(line).await;
+                    open.send_modify(|open| *open = open.saturating_sub(1));
+                    answered
                 }
                 _ => out.tell(line).await,
             }
@@ -192,10 +249,95 @@ impl Transport<RoleServer> for EngineTransport {
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
-        self.inbox.recv().await.map(|message| *message)
+        let Some(message) = self.next().await else {
+            // rmcp ends at once then, with the answers that it has not sent. It does not answer a request
+            // that was cancelled.
+            let mut open = self.open.subscribe();
+            let _ = timeout(REST_AFTER, open.wait_for(|open| *open == 0)).await;
+            return None;
+        };
+        if matches!(*message, ClientJsonRpcMessage::Request(_)) {
+            self.open.send_modify(|open| *open += 1);
+        }
+        Some(*message)
     }
 
     fn close(&mut self) -> impl Future<Output = Result<(), Closed>> + Send {
         ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::sleep;
+
+    use super::*;
+    use crate::{
+        Gateway, Settings,
+        clients::Connection,
+        out::{ServerEvent, StreamRouter, response_stream},
+        session::Session,
+    };
+
+    /// Sends a request of a session over HTTP, and returns its response.
+    async fn ask(session: &Arc<Session>, line: &str) -> String {
+        let (responses, mut stream) = response_stream();
+        let line = Bytes::from(line.to_owned());
+        let taken = session.take(&line, &Out::Reply(responses)).await;
+        assert!(taken.is_ok());
+        match stream.next().await {
+            Some(ServerEvent::Answer(parts)) => String::from_utf8(parts.concat()).unwrap(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_session_over_http_answers_alike_after_its_rmcp_has_ended() {
+        const LIST: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
+        const PING: &str = r#"{"jsonrpc":"2.0","id":3,"method":"ping"}"#;
+        let folder = tempfile::tempdir().unwrap();
+        let settings = Settings::in_folder(folder.path().join("state"));
+        let session = Session::new(
+            Gateway::new(settings).unwrap(),
+            Connection::default(),
+            Out::Router(Arc::default()),
+            Opening::Handshake,
+        );
+        let begun = ask(
+            &session,
+            r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",
+            "capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#,
+        );
+        assert!(begun.await.contains(r#""protocolVersion":"2025-06-18""#));
+        let told = Bytes::from_static(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        assert!(
+            session
+                .take(&told, &Out::Router(Arc::default()))
+                .await
+                .is_ok()
+        );
+        let before = (ask(&session, LIST).await, ask(&session, PING).await);
+        for _ in 0..2 {
+            sleep(REST_AFTER * 3).await;
+            assert_eq!(ask(&session, LIST).await, before.0);
+            assert_eq!(ask(&session, PING).await, before.1);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_engine_ends_when_it_has_no_work() {
+        const PING: Bytes = Bytes::from_static(br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+        let router = Arc::new(StreamRouter::default());
+        let face = Face::new(String::new(), Announced::default(), LogLevel::unsaid());
+        let out = Out::Router(Arc::clone(&router));
+        let (engine, task) = Engine::start(face, out, Opening::None);
+        let (responses, mut stream) = response_stream();
+        router.expect("1", &responses);
+        assert!(engine.take(&PING).await.is_ok());
+        assert!(matches!(stream.next().await, Some(ServerEvent::Answer(_))));
+        assert!(!engine.has_rested());
+        task.await.unwrap();
+        assert!(engine.has_rested());
+        assert!(matches!(engine.take(&PING).await, Err(LineError::Ended)));
     }
 }

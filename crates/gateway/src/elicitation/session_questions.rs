@@ -1,6 +1,7 @@
 //! The open questions of one session, as requests to its client.
 
 use std::{
+    collections::HashMap,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -9,7 +10,6 @@ use std::{
 };
 
 use bytes::Bytes;
-use dashmap::DashMap;
 use fleet::{ClientAnswer, QuestionKind, ServerQuestion};
 use futures::{
     FutureExt as _,
@@ -50,7 +50,7 @@ pub(crate) struct SessionQuestions {
     prefix: String,
     next: AtomicU64,
     /// By id, as JSON text.
-    open: DashMap<String, oneshot::Sender<ClientAnswer>>,
+    open: Mutex<HashMap<String, oneshot::Sender<ClientAnswer>>>,
     /// The outputs to the client of the calls in progress, the newest last.
     calls: Mutex<Vec<(u64, Out)>>,
     /// The senders to a client that is asked in the responses to its calls, the newest last.
@@ -68,7 +68,7 @@ impl SessionQuestions {
             capabilities: Mutex::default(),
             prefix: format!("proxy-{:016x}", u64::from_ne_bytes(random)),
             next: AtomicU64::new(0),
-            open: DashMap::new(),
+            open: Mutex::default(),
             calls: Mutex::default(),
             rounds: Mutex::default(),
         })
@@ -116,7 +116,7 @@ impl SessionQuestions {
     /// Delivers the client's response to a question; a response that no caller waits for is dropped.
     pub(crate) fn take_answer(&self, line: &Bytes, message: &Message<'_>) {
         let id = message.id.and_then(|id| canonical_id(id.get()));
-        let Some((_, answer)) = id.and_then(|id| self.open.remove(&id)) else {
+        let Some(answer) = id.and_then(|id| self.open.lock().remove(&id)) else {
             debug!("a response of the client matches no question");
             return;
         };
@@ -191,7 +191,7 @@ impl SessionQuestions {
         let id = Value::from(format!("{}-{number}", self.prefix)).to_string();
         let (answer, answered) = oneshot::channel();
         let key = canonical_id(&id).unwrap_or_else(|| id.clone());
-        self.open.insert(key.clone(), answer);
+        self.open.lock().insert(key.clone(), answer);
         let request = frame::request(&id, kind.method(), [params]);
         let open = OpenQuestion {
             questions: Arc::clone(self),
@@ -362,7 +362,7 @@ struct OpenQuestion {
 
 impl Drop for OpenQuestion {
     fn drop(&mut self) {
-        if self.questions.open.remove(&self.key).is_some() {
+        if self.questions.open.lock().remove(&self.key).is_some() {
             let why = "the answer is no longer needed";
             let params = format!(r#"{{"requestId":{},"reason":"{why}"}}"#, self.id);
             let cancelled = frame::notification("notifications/cancelled", &params);

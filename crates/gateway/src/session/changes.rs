@@ -38,6 +38,10 @@ impl Filter {
         }
     }
 
+    pub(super) fn is_empty(self) -> bool {
+        !self.prompts && !self.resources
+    }
+
     /// The changes that `subscriptions/listen` asks for, limited to the announced ones.
     pub(super) fn read(asked: &str, announced: Announced) -> Self {
         let fields = Fields::of(asked);

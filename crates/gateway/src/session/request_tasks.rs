@@ -1,8 +1,8 @@
 //! The tasks that answer the requests of one client.
 
-use std::time::Duration;
+use std::{collections::HashMap, time::Duration};
 
-use dashmap::DashMap;
+use parking_lot::Mutex;
 use tokio::{
     sync::{Semaphore, SemaphorePermit},
     time::timeout,
@@ -27,7 +27,7 @@ pub(super) struct RequestTasks {
     /// One permit per running call; a call that was only read from the input needs none.
     turns: Semaphore,
     /// By the text of their request id.
-    running: DashMap<String, CancellationToken>,
+    running: Mutex<HashMap<String, CancellationToken>>,
     /// Cancelled when the client is gone.
     pub(super) gone: CancellationToken,
 }
@@ -38,7 +38,7 @@ impl RequestTasks {
             calls: TaskTracker::new(),
             listeners: TaskTracker::new(),
             turns: Semaphore::new(CALLS_AT_ONCE),
-            running: DashMap::new(),
+            running: Mutex::default(),
             gone,
         }
     }
@@ -61,7 +61,7 @@ impl RequestTasks {
 
     fn begin(&self, id: &str) -> CancellationToken {
         let cancel = self.gone.child_token();
-        self.running.insert(id.to_owned(), cancel.clone());
+        self.running.lock().insert(id.to_owned(), cancel.clone());
         cancel
     }
 
@@ -84,13 +84,13 @@ impl RequestTasks {
 
     /// Removes a request that needs no cancellation any more.
     pub(super) fn remove(&self, id: &str) {
-        self.running.remove(id);
+        self.running.lock().remove(id);
     }
 
     /// Cancels a request by the text of its id, if it is one of these.
     pub(super) fn cancel(&self, id: &str) -> bool {
-        let request = self.running.get(id);
-        request.inspect(|request| request.cancel()).is_some()
+        let request = self.running.lock().get(id).cloned();
+        request.inspect(CancellationToken::cancel).is_some()
     }
 
     /// Returns true if a call is in progress.
