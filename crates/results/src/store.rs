@@ -51,6 +51,8 @@ struct Inner {
     writing_turns: Semaphore,
     /// Limits processes that read a result at one time.
     readings: Semaphore,
+    /// Limits sweeps after a write to one at a time: each has the names and dates of all files in memory.
+    sweep_turn: Semaphore,
     tasks: TaskTracker,
     /// Set if machines share their results.
     shared: OnceLock<Arc<dyn SharedResults>>,
@@ -100,6 +102,7 @@ impl ResultStore {
             writers: Mutex::default(),
             writing_turns: Semaphore::new(WRITERS_MAX),
             readings: Semaphore::new(READINGS_MAX),
+            sweep_turn: Semaphore::new(1),
             tasks: TaskTracker::new(),
             shared: OnceLock::new(),
         }))
@@ -138,7 +141,10 @@ impl ResultStore {
                 }
             }
             store.forget(&name);
-            if store.0.folder.is_sweep_due() {
+            // While a sweep runs, the next is due after each write.
+            if let Ok(_turn) = store.0.sweep_turn.try_acquire()
+                && store.0.folder.is_sweep_due()
+            {
                 store.sweep().await;
             }
         });

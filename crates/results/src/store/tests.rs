@@ -356,3 +356,20 @@ async fn as_long_as_there_is_room_nobody_looks_for_what_may_go() {
     keep(&store, &big).await;
     assert!(!left.exists(), "no room was made");
 }
+
+#[tokio::test]
+async fn a_write_starts_no_sweep_while_another_runs() {
+    let (store, folder) = store(1);
+    keep(&store, "x").await;
+    let left = folder.path().join("results/r0123456789abcdef.result");
+    fs::write(&left, "{}").expect("writable");
+    make_old(&left, 25);
+    let big = "x".repeat(700_000);
+    let running = store.0.sweep_turn.acquire().await.expect("it is open");
+    keep(&store, &big).await;
+    keep(&store, &big).await;
+    assert!(left.exists(), "a second sweep ran");
+    drop(running);
+    keep(&store, "x").await;
+    assert!(!left.exists(), "no room was made");
+}
