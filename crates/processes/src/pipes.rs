@@ -94,10 +94,18 @@ pub fn split_socket(socket: UnixStream) -> io::Result<(PipeReader, PipeWriter)> 
 /// such as a file or a terminal, which only a thread can read.
 pub fn stdin() -> Option<PipeReader> {
     match kind(io::stdin()) {
+        // A named pipe that was opened again after its last writer left never reports its end.
+        StreamKind::Pipe(_) if has_no_writer(io::stdin()) => None,
         StreamKind::Pipe(file) => pipe::Receiver::from_file(file).ok(),
         StreamKind::Socket(socket) => Some(split_socket(socket).ok()?.0),
         StreamKind::Other => None,
     }
+}
+
+fn has_no_writer(pipe: impl AsFd) -> bool {
+    let mut ends = [PollFd::new(&pipe, PollFlags::IN)];
+    let polled = poll(&mut ends, Some(&Timespec::default()));
+    polled.is_ok() && ends[0].revents().contains(PollFlags::HUP)
 }
 
 /// Returns our stdout if it is a pipe or a socket. Asks the system to buffer this many bytes in a pipe.

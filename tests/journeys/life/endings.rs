@@ -1,8 +1,9 @@
 //! No process is left, however a session ends.
 
-use std::time::Duration;
+use std::{fs::File, os::unix::fs::OpenOptionsExt as _, time::Duration};
 
-use journeys::{fake::Step, house::fake, processes};
+use journeys::{client::DEADLINE, fake::Step, house::fake, processes};
+use rustix::fs::{Mode, OFlags, fcntl_setfl, mkfifoat};
 use serde_json::json;
 use tokio::time::timeout;
 
@@ -45,6 +46,32 @@ async fn a_client_that_goes_away_ends_the_session() {
     client.execute("polite/echo", json!({})).await.good();
     assert_eq!(client.close().await.code(), Some(0));
     assert_eq!(house.all_gone().await, Ok(()));
+}
+
+#[tokio::test]
+async fn a_named_pipe_that_nobody_writes_to_any_more_ends_the_session() {
+    let house = house([fake("polite").tool("echo", Step::Echo)]);
+    let path = house.path("input");
+    mkfifoat(rustix::fs::CWD, &path, Mode::from(0o600)).unwrap();
+    // The writer leaves before the proxy starts.
+    let mut reader = File::options();
+    let reader = reader
+        .read(true)
+        .custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    let reader = reader.open(&path).unwrap();
+    drop(File::options().write(true).open(&path).unwrap());
+    fcntl_setfl(&reader, OFlags::empty()).unwrap();
+    for arguments in [&["serve", "--standalone"][..], &["serve"]] {
+        let mut command = house.command(arguments);
+        let mut serving = command
+            .kill_on_drop(true)
+            .stdin(reader.try_clone().unwrap())
+            .spawn()
+            .unwrap();
+        let status = timeout(DEADLINE, serving.wait()).await;
+        let status = status.expect("the proxy exits").unwrap();
+        assert_eq!(status.code(), Some(0), "{arguments:?}");
+    }
 }
 
 #[tokio::test]
