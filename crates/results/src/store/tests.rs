@@ -75,6 +75,14 @@ fn make_old(path: &PathBuf, hours: u64) {
     file.set_modified(then).expect("the file is writable");
 }
 
+/// Writes the file of a result that the next sweep removes.
+fn leave_expired(folder: &tempfile::TempDir) -> PathBuf {
+    let left = folder.path().join("results/r0123456789abcdef.result");
+    fs::write(&left, "{}").expect("writable");
+    make_old(&left, 25);
+    left
+}
+
 #[tokio::test]
 async fn a_result_is_kept_privately_and_read_back() {
     let (store, folder) = store(1);
@@ -346,9 +354,7 @@ async fn what_a_writer_that_died_has_left_goes() {
 async fn as_long_as_there_is_room_nobody_looks_for_what_may_go() {
     let (store, folder) = store(1);
     keep(&store, "x").await;
-    let left = folder.path().join("results/r0123456789abcdef.result");
-    fs::write(&left, "{}").expect("writable");
-    make_old(&left, 25);
+    let left = leave_expired(&folder);
     keep(&store, "x").await;
     assert!(left.exists(), "a sweep ran although there was room");
     let big = "x".repeat(700_000);
@@ -361,9 +367,7 @@ async fn as_long_as_there_is_room_nobody_looks_for_what_may_go() {
 async fn a_write_starts_no_sweep_while_another_runs() {
     let (store, folder) = store(1);
     keep(&store, "x").await;
-    let left = folder.path().join("results/r0123456789abcdef.result");
-    fs::write(&left, "{}").expect("writable");
-    make_old(&left, 25);
+    let left = leave_expired(&folder);
     let big = "x".repeat(700_000);
     let running = store.0.sweep_turn.acquire().await.expect("it is open");
     keep(&store, &big).await;
