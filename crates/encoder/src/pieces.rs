@@ -1,6 +1,6 @@
 //! Splits text into the word pieces of the model, as BERT's uncased models do.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 
@@ -17,7 +17,9 @@ pub(crate) struct Pieces {
 impl Pieces {
     /// `vocabulary` has one piece per line; its id is the line number.
     pub(crate) fn of(vocabulary: &'static str) -> Option<Self> {
-        let ids: FxHashMap<&str, u32> = vocabulary.lines().zip(0..).collect();
+        let count = vocabulary.lines().count();
+        let mut ids = FxHashMap::with_capacity_and_hasher(count, FxBuildHasher);
+        ids.extend(vocabulary.lines().zip(0..));
         Some(Self {
             begin: *ids.get("[CLS]")?,
             end: *ids.get("[SEP]")?,

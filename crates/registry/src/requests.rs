@@ -134,6 +134,17 @@ struct Shipped {
     by_name: HashMap<Vec<String>, Vec<usize>>,
 }
 
+/// Returns the sections of a file, without `= `. A first search waits for this, and `str::split` is slow.
+fn sections(file: &'static str) -> impl Iterator<Item = &'static str> {
+    const BEGIN: &str = "\n= ";
+    let mut begins = memchr::memmem::find_iter(file.as_bytes(), BEGIN).peekable();
+    std::iter::from_fn(move || {
+        let begin = begins.next()? + BEGIN.len();
+        let end = begins.peek().copied().unwrap_or(file.len());
+        Some(&file[begin..end])
+    })
+}
+
 static SHIPPED: LazyLock<Shipped> = LazyLock::new(|| {
     let mut shipped = Shipped {
         sections: Vec::new(),
@@ -143,7 +154,7 @@ static SHIPPED: LazyLock<Shipped> = LazyLock::new(|| {
         include_str!("../../../registry/requests/known.tsv"),
         include_str!("../../../registry/requests/captured.tsv"),
     ];
-    for section in files.iter().flat_map(|it| it.split("\n= ").skip(1)) {
+    for section in files.into_iter().flat_map(sections) {
         let (names, lines) = section.split_once('\n').unwrap_or((section, ""));
         for name in names.split(" | ").map(parts).filter(|it| !it.is_empty()) {
             let place = shipped.sections.len();

@@ -1,6 +1,6 @@
 //! SHA-256 over JSON in canonical form.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, fmt, ops::Range};
 
 use serde::{
     Deserializer as _,
@@ -54,11 +54,13 @@ impl Digest {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&hex::encode(self.0))
+        let mut digits = [0; 64];
+        hex::encode_to_slice(self.0, &mut digits).map_err(|_| fmt::Error)?;
+        f.write_str(std::str::from_utf8(&digits).map_err(|_| fmt::Error)?)
     }
 }
 
-/// Containers nested deeper than this are replaced by their digests: each level copies its content, and
+/// Containers nested deeper than this are replaced by their digests: each level may copy its content, and
 /// a definition may have a hundred thousand levels.
 const LEVELS_COPIED: usize = 32;
 
@@ -72,66 +74,78 @@ struct Canonical {
 /// An object or array whose end has not been read yet.
 struct Open<'j> {
     is_object: bool,
-    /// Keys (empty in an array) and values.
-    members: Vec<(Cow<'j, [u8]>, Vec<u8>)>,
-    /// The key whose value comes next.
-    key: Option<Cow<'j, [u8]>>,
+    /// The place of its first bracket in the canonical text.
+    begin: usize,
+    /// The members of an object, which lie in the canonical text with commas between them.
+    members: Vec<Member<'j>>,
+    /// True if the value of the last member comes next.
+    has_key: bool,
 }
+
+/// A key, and the place of `"key":value` in the canonical text.
+type Member<'j> = (Cow<'j, [u8]>, Range<usize>);
 
 /// Returns `None` if the text is not JSON.
 fn canonical(json: &str) -> Option<Canonical> {
     // The scan below relies on a valid text.
     serde_json::from_str::<IgnoredAny>(json).ok()?;
     let mut open: Vec<Open<'_>> = Vec::new();
+    let mut bytes = Vec::with_capacity(json.len());
     let mut duplicate = None;
     let mut at = 0;
     loop {
         let byte = *json.as_bytes().get(at)?;
-        let begin = at;
-        at = end_of_token(json.as_bytes(), at);
-        let value = match byte {
-            b' ' | b'\t' | b'\n' | b'\r' | b',' | b':' => continue,
+        let token = at..end_of_token(json.as_bytes(), at);
+        at = token.end;
+        if b" \t\n\r,:".contains(&byte) {
+            continue;
+        }
+        if let Some(parent) = open.last_mut()
+            && !matches!(byte, b'}' | b']')
+            && !parent.has_key
+        {
+            if bytes.len() > parent.begin + 1 {
+                bytes.push(b',');
+            }
+            if parent.is_object {
+                let key = unescape(&json[token])?;
+                let place = bytes.len();
+                quote(&key, &mut bytes);
+                bytes.push(b':');
+                parent.members.push((key, place..place));
+                parent.has_key = true;
+                continue;
+            }
+        }
+        match byte {
             b'{' | b'[' => {
                 open.push(Open {
                     is_object: byte == b'{',
+                    begin: bytes.len(),
                     members: Vec::new(),
-                    key: None,
+                    has_key: false,
                 });
+                bytes.push(byte);
                 continue;
             }
-            b'}' | b']' => open.pop()?.close(open.len(), &mut duplicate),
-            b'"' => {
-                let text = unescape(&json[begin..at])?;
-                match open.last_mut() {
-                    Some(object) if object.is_object && object.key.is_none() => {
-                        object.key = Some(text);
-                        continue;
-                    }
-                    _ => quoted(&text),
-                }
-            }
-            _ => json.as_bytes()[begin..at].to_vec(),
-        };
-        match open.last_mut() {
-            Some(parent) => {
-                let key = parent.key.take().unwrap_or_default();
-                parent.members.push((key, value));
-            }
-            None => {
-                return Some(Canonical {
-                    bytes: value,
-                    duplicate,
-                });
-            }
+            b'}' | b']' => open.pop()?.close(open.len(), &mut bytes, &mut duplicate),
+            b'"' => quote(&unescape(&json[token])?, &mut bytes),
+            _ => bytes.extend_from_slice(&json.as_bytes()[token]),
         }
+        let Some(parent) = open.last_mut() else {
+            return Some(Canonical { bytes, duplicate });
+        };
+        if let Some((_, place)) = parent.members.last_mut() {
+            place.end = bytes.len();
+        }
+        parent.has_key = false;
     }
 }
 
 impl Open<'_> {
-    /// Writes the container, which is `depth` levels below the outermost value.
-    fn close(mut self, depth: usize, duplicate: &mut Option<String>) -> Vec<u8> {
-        let [begin, end] = if self.is_object { *b"{}" } else { *b"[]" };
-        if self.is_object {
+    /// Ends the container, which is `depth` levels below the outermost value.
+    fn close(mut self, depth: usize, bytes: &mut Vec<u8>, duplicate: &mut Option<String>) {
+        if !self.members.is_sorted_by(|a, b| a.0 < b.0) {
             self.members.sort_by(|a, b| a.0.cmp(&b.0));
             let mut pairs = self.members.windows(2);
             if duplicate.is_none()
@@ -139,23 +153,19 @@ impl Open<'_> {
             {
                 *duplicate = Some(String::from_utf8_lossy(&pair[0].0).into_owned());
             }
-        }
-        let mut text = vec![begin];
-        for (nth, (key, value)) in self.members.iter().enumerate() {
-            if nth > 0 {
-                text.push(b',');
+            let unsorted = bytes.split_off(self.begin);
+            for (nth, (_, place)) in self.members.iter().enumerate() {
+                bytes.push(if nth == 0 { b'{' } else { b',' });
+                let place = place.start - self.begin..place.end - self.begin;
+                bytes.extend_from_slice(&unsorted[place]);
             }
-            if self.is_object {
-                text.extend(quoted(key));
-                text.push(b':');
-            }
-            text.extend(value);
         }
-        text.push(end);
+        bytes.push(if self.is_object { b'}' } else { b']' });
         if depth >= LEVELS_COPIED {
-            return format!("#{}", Digest::of_bytes(&text)).into_bytes();
+            let digest = Digest::of_bytes(&bytes[self.begin..]);
+            bytes.truncate(self.begin);
+            bytes.extend_from_slice(format!("#{digest}").as_bytes());
         }
-        text
     }
 }
 
@@ -207,24 +217,26 @@ impl Visitor<'_> for Bytes {
     }
 }
 
-/// Quotes a string with the escapes that JSON requires, as `serde_json` writes them.
-fn quoted(text: &[u8]) -> Vec<u8> {
-    let mut quoted = Vec::with_capacity(text.len() + 2);
-    quoted.push(b'"');
-    for byte in text {
-        match byte {
-            b'"' | b'\\' => quoted.extend([b'\\', *byte]),
-            b'\n' => quoted.extend(b"\\n"),
-            b'\r' => quoted.extend(b"\\r"),
-            b'\t' => quoted.extend(b"\\t"),
-            0x08 => quoted.extend(b"\\b"),
-            0x0c => quoted.extend(b"\\f"),
-            0..0x20 => quoted.extend(format!("\\u{byte:04x}").into_bytes()),
-            _ => quoted.push(*byte),
+/// Writes a string in quotes, with the escapes that JSON requires, as `serde_json` writes them.
+fn quote(text: &[u8], to: &mut Vec<u8>) {
+    to.push(b'"');
+    let is_plain = |byte: &u8| *byte >= 0x20 && *byte != b'"' && *byte != b'\\';
+    let mut rest = text;
+    while let Some(plain) = rest.iter().position(|byte| !is_plain(byte)) {
+        to.extend_from_slice(&rest[..plain]);
+        match rest[plain] {
+            byte @ (b'"' | b'\\') => to.extend_from_slice(&[b'\\', byte]),
+            b'\n' => to.extend_from_slice(b"\\n"),
+            b'\r' => to.extend_from_slice(b"\\r"),
+            b'\t' => to.extend_from_slice(b"\\t"),
+            0x08 => to.extend_from_slice(b"\\b"),
+            0x0c => to.extend_from_slice(b"\\f"),
+            byte => to.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
         }
+        rest = &rest[plain + 1..];
     }
-    quoted.push(b'"');
-    quoted
+    to.extend_from_slice(rest);
+    to.push(b'"');
 }
 
 #[cfg(test)]
@@ -314,6 +326,9 @@ mod tests {
         assert_eq!(digest.to_string(), sha256);
         assert_eq!(digest.short(8), sha256[..8]);
         let plain = r#"{"a":"x\n\t\"\\\u0001é","b":[true,null,-1.5]}"#;
+        let nested = r#"{"a":{"c":{},"d":["x",{"e":[],"f":"\""}]},"b":[{"a":1,"z":[[1,2],3]},{}]}"#;
+        let mixed = r#"{"b":[{"z":[[1,2],3],"a":1},{}],"a":{"d":["x",{"f":"\"","e":[]}],"c":{}}}"#;
+        assert_eq!(Digest::of_json(mixed), Digest::of_bytes(nested.as_bytes()));
         let spaced = r#" {"b": [true , null, -1.5], "a": "x\u000a\t\u0022\\\u0001\u00e9"} "#;
         assert_eq!(Digest::of_json(spaced), Digest::of_bytes(plain.as_bytes()));
     }
