@@ -590,7 +590,7 @@ impl Roster {
             siblings,
             roots,
         );
-        // In a box: tokio copies the state of a task several times.
+        // Boxed, because tokio copies the state of a task several times.
         self.keepers.spawn(Box::pin(keeper.run()));
         server
     }
