@@ -2,7 +2,9 @@
 
 use std::{
     fs,
+    hash::{BuildHasher as _, RandomState},
     net::TcpListener,
+    ops::Range,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
@@ -62,14 +64,16 @@ impl NatsProgram {
     fn prepare(&self, places: Vec<NatsPlace>) -> Nats {
         let count = places.len();
         let folder = tempfile::Builder::new().prefix("proxy-nats-").tempdir();
+        let mut ports = free_ports(3 * count);
+        let (monitors, routes) = (ports.split_off(2 * count), ports.split_off(count));
         Nats {
             program: self.0.clone(),
             folder: folder.expect("a temporary folder can be created"),
             config: None,
             places,
-            ports: (0..count).map(|_| free_port()).collect(),
-            routes: (0..count).map(|_| free_port()).collect(),
-            monitors: (0..count).map(|_| free_port()).collect(),
+            ports,
+            routes,
+            monitors,
             running: Mutex::new((0..count).map(|_| None).collect()),
         }
     }
@@ -203,7 +207,19 @@ impl Drop for Nats {
     }
 }
 
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
-    listener.local_addr().expect("the socket is bound").port()
+/// The system gives the ports from 32,768 on to outgoing connections, so a server that was killed might not
+/// get such a port again.
+const PORTS: Range<u16> = 20_000..32_000;
+
+/// Returns ports on which nothing listens; they differ from each other, and mostly from those of other processes.
+fn free_ports(count: usize) -> Vec<u16> {
+    let random = RandomState::new().hash_one(std::process::id());
+    let begin =
+        usize::try_from(random % u64::from(PORTS.end - PORTS.start)).expect("a small number fits");
+    let ports = PORTS.cycle().skip(begin).take(PORTS.len());
+    let listeners = ports.filter_map(|port| TcpListener::bind(("127.0.0.1", port)).ok());
+    let listeners: Vec<TcpListener> = listeners.take(count).collect();
+    assert_eq!(listeners.len(), count, "there are free ports");
+    let port = |it: &TcpListener| it.local_addr().expect("the socket is bound").port();
+    listeners.iter().map(port).collect()
 }
