@@ -101,6 +101,13 @@ pub struct KnownServer {
     pub damaged: Option<String>,
 }
 
+/// The data of a server that only searches read.
+struct Searched<'a> {
+    products: Arc<[BTreeSet<String>]>,
+    requests: ServerRequests,
+    book: &'a RequestBook,
+}
+
 /// The category of the tools of the built-in server.
 pub const BUILT_IN_CATEGORY: &str = "utility";
 
@@ -125,7 +132,7 @@ impl LoadedTools {
                 disk,
                 (server_rules, filter),
                 record,
-                (book.of(name), requests),
+                (book.of(name), Some(requests)),
             );
         }
         loaded.add_built_in(built_in);
@@ -133,7 +140,8 @@ impl LoadedTools {
         loaded
     }
 
-    /// Reads the snapshot of one server.
+    /// Reads the snapshot of one server, without the data that only searches read: a first call does not
+    /// wait for the table of known servers.
     pub(crate) fn read_one(
         disk: &Disk,
         rules: (&ServerRules, &AllowDeny),
@@ -141,7 +149,7 @@ impl LoadedTools {
         pins: &Pins,
     ) -> Self {
         let mut loaded = Self::default();
-        loaded.add(disk, rules, record, (pins, &RequestBook::default()));
+        loaded.add(disk, rules, record, (pins, None));
         loaded
     }
 
@@ -150,7 +158,7 @@ impl LoadedTools {
         disk: &Disk,
         (server_rules, filter): (&ServerRules, &AllowDeny),
         record: &Record,
-        (pins, requests): (&Pins, &RequestBook),
+        (pins, requests): (&Pins, Option<&RequestBook>),
     ) {
         let kept = record
             .snapshot
@@ -161,22 +169,30 @@ impl LoadedTools {
         if let Some(Ok(kept)) = &kept {
             server.describe(&kept.head);
         }
-        server.know(&server_rules.program);
-        server.about = server.description.clone().or(server.about);
+        if requests.is_some() {
+            server.know(&server_rules.program);
+            server.about = server.description.clone().or(server.about);
+        }
         match kept {
             Some(Ok(kept)) => {
                 server.offer = Arc::new(kept.offer);
                 server.withhold(pins, server_rules.pin);
                 let (denied, visible) = (self.denied.len(), self.visible.len());
-                let requests = (requests, requests.of_server(server.names()));
+                let searched = requests.map(|book| Searched {
+                    products: server.product_names(),
+                    requests: book.of_server(server.names()),
+                    book,
+                });
                 let rules = (server_rules, filter);
-                let products = server.product_names();
-                server.tools = self.sort(rules, (record, &products), (pins, &requests), kept.tools);
-                let requests = self.visible[visible..].iter().flat_map(|it| &it.requests);
-                let requests: Vec<&str> = requests.map(|it| &**it).collect();
-                let denied = &self.denied[denied..];
-                let digest = digest(server_rules, record, denied, &requests);
-                self.digests.push((server_rules.name.clone(), digest));
+                let searched = searched.as_ref();
+                server.tools = self.sort(rules, record, (pins, searched), kept.tools);
+                if searched.is_some() {
+                    let requests = self.visible[visible..].iter().flat_map(|it| &it.requests);
+                    let requests: Vec<&str> = requests.map(|it| &**it).collect();
+                    let denied = &self.denied[denied..];
+                    let digest = digest(server_rules, record, denied, &requests);
+                    self.digests.push((server_rules.name.clone(), digest));
+                }
             }
             Some(Err(why)) => {
                 tracing::warn!(server = %server_rules.name, %why, "damaged snapshot");
@@ -192,8 +208,8 @@ impl LoadedTools {
     fn sort(
         &mut self,
         (server_rules, filter): (&ServerRules, &AllowDeny),
-        (record, products): (&Record, &Arc<[BTreeSet<String>]>),
-        (pins, (requests, shipped)): (&Pins, &(&RequestBook, ServerRequests)),
+        record: &Record,
+        (pins, searched): (&Pins, Option<&Searched<'_>>),
         tools: Vec<Tool>,
     ) -> usize {
         let before = self.visible.len();
@@ -219,8 +235,9 @@ impl LoadedTools {
                 category: record.category_of(server_rules, &tool),
                 tags: tags.clone(),
                 aliases: record.aliases.clone(),
-                products: Arc::clone(products),
-                requests: requests.of_tool(shipped, &at, &tool),
+                products: searched.map_or_else(Arc::default, |it| Arc::clone(&it.products)),
+                requests: searched
+                    .map_or_else(Vec::new, |it| it.book.of_tool(&it.requests, &at, &tool)),
                 overlay,
                 stale: record.stale.is_some(),
                 changed: record.change_of(tool.name()),
