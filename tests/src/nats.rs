@@ -213,9 +213,8 @@ const PORTS: Range<u16> = 20_000..32_000;
 
 /// Returns ports on which nothing listens; they differ from each other, and mostly from those of other processes.
 fn free_ports(count: usize) -> Vec<u16> {
-    let random = RandomState::new().hash_one(std::process::id());
-    let begin =
-        usize::try_from(random % u64::from(PORTS.end - PORTS.start)).expect("a small number fits");
+    let random = RandomState::new().hash_one(()).to_be_bytes();
+    let begin = usize::from(u16::from_be_bytes([random[0], random[1]])) % PORTS.len();
     let ports = PORTS.cycle().skip(begin).take(PORTS.len());
     let listeners = ports.filter_map(|port| TcpListener::bind(("127.0.0.1", port)).ok());
     let listeners: Vec<TcpListener> = listeners.take(count).collect();

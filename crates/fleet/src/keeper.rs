@@ -68,7 +68,7 @@ impl Keeper {
     }
 
     /// Runs until the fleet stops or the server is retired. Each line is one stage of its life. The
-    /// stages of a running server are boxed, so that one that nobody calls takes no 11 KB.
+    /// stages with a large state (11 KB) are boxed, so that a server that is not called does not hold it.
     pub(crate) async fn run(mut self) {
         self.await_predecessor().await;
         while self.stopped().await.is_continue() {
