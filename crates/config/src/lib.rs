@@ -40,7 +40,6 @@ mod variables;
 #[cfg(test)]
 mod tests;
 
-use figment::Figment;
 use file::ConfigFile;
 use layers::Layer;
 
@@ -114,8 +113,8 @@ pub fn list_values(
     let file = file::find(overrides, env)?;
     let read = file
         .read()
-        .and_then(|text| merge_layers(&file, &text, overrides, env));
-    read.map(|(figment, _)| effective::list(&figment))
+        .and_then(|text| check_layers(&file, &text, overrides, env));
+    read.map(|(layers, servers)| effective::list(&layers::merge(&servers, &file.shown, layers)))
         .map_err(|mistakes| ConfigError {
             file: file.shown.clone(),
             mistakes,
@@ -128,8 +127,9 @@ fn read_layers(
     overrides: &Overrides,
     env: &Environment,
 ) -> Result<Config, Vec<Mistake>> {
-    let (figment, servers) = merge_layers(file, text, overrides, env)?;
-    meant::read_config(file, layers::extract(&figment)?, &servers, env)
+    let (layers, servers) = check_layers(file, text, overrides, env)?;
+    let raw = layers::read(&servers, &file.shown, layers)?;
+    meant::read_config(file, raw, &servers, env)
 }
 
 /// Returns the state folder before the layers are merged.
@@ -150,13 +150,13 @@ fn find_state_dir(
     }
 }
 
-/// Returns the merged layers, and the names of the servers in the order of the file.
-fn merge_layers(
+/// Returns the layers, and the names of the servers in the order of the file.
+fn check_layers(
     file: &ConfigFile,
     text: &str,
     overrides: &Overrides,
     env: &Environment,
-) -> Result<(Figment, Vec<String>), Vec<Mistake>> {
+) -> Result<([Layer; 3], Vec<String>), Vec<Mistake>> {
     let mut checked = check::check(text);
     if checked.values.contains_key("cluster")
         && let Some(state_dir) = find_state_dir(file, &checked, overrides, env)
@@ -175,6 +175,5 @@ fn merge_layers(
     if !mistakes.is_empty() {
         return Err(mistakes);
     }
-    let figment = layers::merge(&checked.servers, &file.shown, layers);
-    Ok((figment, checked.servers))
+    Ok((layers, checked.servers))
 }

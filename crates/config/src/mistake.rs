@@ -158,6 +158,9 @@ pub(super) fn shown_address(text: &str) -> String {
 }
 
 fn cut(text: &str) -> String {
+    if text.len() <= SHOWN_CHARS_MAX && !text.contains(char::is_control) {
+        return text.to_owned();
+    }
     let mut chars = text.chars();
     let head: String = chars.by_ref().take(SHOWN_CHARS_MAX).collect();
     let more = if chars.next().is_some() { "…" } else { "" };

@@ -109,6 +109,17 @@ fn the_example_of_every_key_has_every_key() {
     }
 }
 
+/// figment merges the servers only if a variable sets a key of one.
+#[test]
+fn servers_are_the_same_whether_figment_merges_them_or_not() {
+    let text = fs::read_to_string(in_tree("config/every-key.toml")).unwrap();
+    let load = |variables: &[(&str, &str)]| load_text(&text, variables).unwrap().gateway.servers;
+    let merged = load(&[("PROXY_SERVERS__ISSUES__TIMEOUT_S", "60")]);
+    let laid_over = load(&[]);
+    assert_eq!(merged.len(), 5, "four servers and `commands`");
+    assert_eq!(format!("{laid_over:#?}"), format!("{merged:#?}"));
+}
+
 fn holds(value: &toml::Value, path: &[&str]) -> bool {
     match path {
         [] => true,

@@ -130,7 +130,7 @@ impl Environments {
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
         let mut lacking = BTreeSet::new();
-        for (name, is_required) in templates(spec).into_iter().flat_map(Template::needs) {
+        for (name, is_required) in templates(spec).flat_map(Template::needs) {
             match get(name) {
                 Some(value) => values.set(name, value),
                 None if is_required => drop(lacking.insert(name.to_owned())),
@@ -158,7 +158,7 @@ impl Environments {
 
 /// Returns true if a server may get different values for different clients.
 pub(crate) fn takes_variables(spec: &ServerSpec) -> bool {
-    let mut needs = templates(spec).into_iter().flat_map(Template::needs);
+    let mut needs = templates(spec).flat_map(Template::needs);
     !spec.inherit_env.is_empty() || needs.next().is_some()
 }
 
@@ -177,12 +177,12 @@ pub(crate) fn is_of_callers(spec: &ServerSpec) -> bool {
             .any(|name| name.starts_with(HttpCaller::PREFIX))
             || references.any(|(_, it)| matches!(it, Reference::CallerSecret(_)))
     };
-    spec.login.is_of_callers || templates(spec).into_iter().any(names_caller)
+    spec.login.is_of_callers || templates(spec).any(names_caller)
 }
 
 /// Lists the values of a caller that a server gets.
 pub(crate) fn values_of_callers(spec: &ServerSpec) -> impl Iterator<Item = String> {
-    let named = templates(spec).into_iter().flat_map(Template::variables);
+    let named = templates(spec).flat_map(Template::variables);
     let named = named.filter(|it| it.starts_with(HttpCaller::PREFIX));
     let exchanged = spec.login.settings.grant == GrantKind::TokenExchange;
     let token = exchanged.then_some(HttpCaller::AUTHORIZATION);
@@ -190,7 +190,7 @@ pub(crate) fn values_of_callers(spec: &ServerSpec) -> impl Iterator<Item = Strin
 }
 
 /// Returns every template of a server's specification.
-pub(crate) fn templates(spec: &ServerSpec) -> Vec<&Template> {
+pub(crate) fn templates(spec: &ServerSpec) -> impl Iterator<Item = &Template> {
     let texts = spec.launch.texts().into_iter().map(|(_, text)| text);
     let login = spec.login.templates();
     let roots = spec.roots.iter().flatten();
@@ -200,7 +200,6 @@ pub(crate) fn templates(spec: &ServerSpec) -> Vec<&Template> {
         .chain(roots)
         .chain(&spec.image)
         .chain(write)
-        .collect()
 }
 
 /// Returns a digest of the inputs of a server: its texts with these values, and its inherited variables.

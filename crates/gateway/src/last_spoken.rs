@@ -1,5 +1,7 @@
 //! The protocol revision and transport that each server used last, for its next connection.
 
+use std::collections::HashMap;
+
 use fleet::{ServerSpec, Spoken};
 use jsonrpc::mcp::{Revision, Transport};
 use registry::ServerCatalog;
@@ -10,11 +12,10 @@ pub(crate) fn with_last_spoken(
     mut specs: Vec<ServerSpec>,
     catalog: &ServerCatalog,
 ) -> Vec<ServerSpec> {
+    let known = catalog.servers.iter().map(|server| (&server.name, server));
+    let known: HashMap<_, _> = known.collect();
     for spec in &mut specs {
-        let known = catalog
-            .servers
-            .iter()
-            .find(|server| server.name == spec.name);
+        let known = known.get(&spec.name);
         let known = known.filter(|server| !server.protocol.is_empty());
         spec.asks_clients = known.is_some_and(|server| server.asks_clients);
         spec.spoken = known.map(|server| Spoken {
