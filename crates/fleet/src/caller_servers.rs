@@ -105,7 +105,7 @@ pub(crate) fn has_credential(
 }
 
 fn has_secrets(spec: &ServerSpec, caller: Option<&str>, surroundings: &Surroundings) -> bool {
-    let named = templates(spec).into_iter().flat_map(Template::references);
+    let named = templates(spec).flat_map(Template::references);
     let mut of_callers = named.filter_map(|(_, reference)| match reference {
         Reference::CallerSecret(name) => Some(name),
         _ => None,

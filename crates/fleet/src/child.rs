@@ -236,7 +236,7 @@ pub fn find_command(spec: &ServerSpec) -> Result<Option<PathBuf>, Failure> {
         Launch::Child { .. } => {
             let mut variables = Variables::of_process();
             // Nothing is read or run to find a program; a secret is seldom a part of its name.
-            for (text, _) in templates(spec).into_iter().flat_map(Template::references) {
+            for (text, _) in templates(spec).flat_map(Template::references) {
                 variables.set(text, text);
             }
             for path in spec.sandbox.iter().flat_map(|it| &it.write) {

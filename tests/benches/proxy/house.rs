@@ -188,6 +188,11 @@ pub(crate) fn direct() -> Peer {
     Peer::ready(&mut direct_command())
 }
 
+/// The server behind this many processes that only pass bytes on.
+pub(crate) fn direct_behind(hops: u32) -> Peer {
+    Peer::ready(direct_command().args(["--hops", &hops.to_string()]))
+}
+
 pub(crate) fn direct_command() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_direct-server"));
     command.env_clear().args(["--pipe", PIPE_BYTES]);

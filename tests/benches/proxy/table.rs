@@ -12,7 +12,7 @@ use crate::{
     catalog::queries,
     cores::OneCore,
     figures::{Figures, Spread},
-    house::{CALLED, House, direct, direct_command},
+    house::{CALLED, House, direct, direct_behind, direct_command},
     peer::{Peer, PeerCall},
 };
 
@@ -39,16 +39,30 @@ pub(crate) fn run(proxy: &Path, figures: &mut Figures) {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Connection {
     Direct,
+    /// Through processes that only pass bytes on.
+    OneHop,
+    TwoHops,
     Alone,
     Daemon,
 }
 
 const WAYS: [Connection; 3] = [Connection::Direct, Connection::Alone, Connection::Daemon];
 
+/// The least that calls alone and by the daemon can take is one hop and two.
+const WAYS_AND_HOPS: [Connection; 5] = [
+    Connection::Direct,
+    Connection::OneHop,
+    Connection::Alone,
+    Connection::TwoHops,
+    Connection::Daemon,
+];
+
 impl Connection {
     const fn name(self) -> &'static str {
         match self {
             Self::Direct => "direct",
+            Self::OneHop => "one hop",
+            Self::TwoHops => "two hops",
             Self::Alone => "alone",
             Self::Daemon => "by the daemon",
         }
@@ -57,6 +71,8 @@ impl Connection {
     fn open(self, house: &House) -> Side {
         match self {
             Self::Direct => Side::without_us(direct()),
+            Self::OneHop => Side::without_us(direct_behind(1)),
+            Self::TwoHops => Side::without_us(direct_behind(2)),
             Self::Alone => Side::of(house.serve()),
             Self::Daemon => Side::behind(Peer::ready(&mut house.serve_with_daemon()), house),
         }
@@ -64,8 +80,8 @@ impl Connection {
 
     fn call(self, tool: &str, options: &str) -> PeerCall {
         match self {
-            Self::Direct => PeerCall::direct(tool),
-            _ => PeerCall::through(&format!("{CALLED}/{tool}"), options),
+            Self::Direct | Self::OneHop | Self::TwoHops => PeerCall::direct(tool),
+            Self::Alone | Self::Daemon => PeerCall::through(&format!("{CALLED}/{tool}"), options),
         }
     }
 }
@@ -113,18 +129,18 @@ impl FigureTable<'_> {
         const BATCH: u32 = 50;
         // A running daemon is still pinned to the processors that it was started on.
         house.stop_daemon();
-        let mut sides = WAYS.map(|way| (way, way.open(house), way.call("text_100", "")));
+        let mut sides = WAYS_AND_HOPS.map(|way| (way, way.open(house), way.call("text_100", "")));
         for (_, side, call) in &mut sides {
             side.repeat(call, 300);
         }
-        let (mut times, mut work) = (Row::of(&WAYS), Row::of(&WAYS[1..]));
+        let (mut times, mut work) = (Row::of(&WAYS_AND_HOPS), Row::of(&WAYS[1..]));
         for _ in 0..ROUNDS {
             for (way, side, call) in &mut sides {
                 let before = processor_time_us(&side.ours);
                 let batch: Vec<f64> = (0..BATCH).map(|_| side.peer.time(call)).collect();
                 let spent = processor_time_us(&side.ours) - before;
                 times.push(*way, Spread::of(batch).p50);
-                if *way != Connection::Direct {
+                if WAYS[1..].contains(way) {
                     work.push(*way, spent / f64::from(BATCH));
                 }
             }

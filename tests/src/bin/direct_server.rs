@@ -1,4 +1,4 @@
-//! `direct-server [--catalog FILE] [--pipe BYTES] [--hang FILE]`
+//! `direct-server [--catalog FILE] [--pipe BYTES] [--hang FILE] [--hops N]`
 //!
 //! A server with almost no overhead, so that a bench measures the program in front of it: one
 //! thread, no runtime, responses prepared in advance.
@@ -6,15 +6,19 @@
 //! `--catalog` is the `result` of `tools/list`. The name of a tool determines its result: `text_N`,
 //! `same_N` (structured, with the same JSON as text) or `structured_N`; the response has about N
 //! bytes. `--pipe` requests a stdout pipe of that size. `--hang` writes the file and then never
-//! responds.
+//! responds. `--hops` starts the server behind N processes that pass bytes on: the least that a
+//! process between client and server costs.
 
 use std::{
     collections::HashMap,
     fmt::Write as _,
-    fs,
-    io::{self, BufRead as _, Write as _},
+    fs::{self, File},
+    io::{self, BufRead as _, Read as _, Write as _},
+    os::fd::AsFd,
+    process::{Command, Stdio},
 };
 
+use rustix::event::{PollFd, PollFlags, poll};
 use serde_json::{Value, json};
 
 fn main() -> io::Result<()> {
@@ -29,6 +33,7 @@ fn main() -> io::Result<()> {
                 io::copy(&mut io::stdin(), &mut io::sink())?;
                 return Ok(());
             }
+            "--hops" => return relay(value.parse().map_err(io::Error::other)?),
             _ => return Err(io::Error::other(format!("unknown flag {flag}"))),
         }
     }
@@ -38,6 +43,53 @@ fn main() -> io::Result<()> {
 /// Sets the size of the stdout pipe. If the system refuses, the pipe keeps its size.
 fn widen(bytes: usize) {
     let _ = rustix::pipe::fcntl_setpipe_size(io::stdout(), bytes);
+}
+
+/// Passes bytes between this process and a server behind it until stdin ends.
+fn relay(hops: u32) -> io::Result<()> {
+    let mut command = Command::new(std::env::current_exe()?);
+    if hops > 1 {
+        command.args(["--hops", &(hops - 1).to_string()]);
+    }
+    let mut next = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let missing = || io::Error::other("the next process has no pipe");
+    let mut requests = (
+        open(io::stdin())?,
+        open(next.stdin.take().ok_or_else(missing)?)?,
+    );
+    let mut answers = (
+        open(next.stdout.take().ok_or_else(missing)?)?,
+        open(io::stdout())?,
+    );
+    let mut bytes = vec![0; READ_BYTES];
+    loop {
+        let wanted = [&requests.0, &answers.0];
+        let mut wanted = wanted.map(|it| PollFd::new(it, PollFlags::IN));
+        poll(&mut wanted, None)?;
+        let [asked, answered] = wanted.map(|it| !it.revents().is_empty());
+        if asked && !pass_on(&mut requests, &mut bytes)? {
+            drop(requests);
+            return next.wait().map(drop);
+        }
+        if answered {
+            pass_on(&mut answers, &mut bytes)?;
+        }
+    }
+}
+
+/// Without the buffers of the standard library.
+fn open(end: impl AsFd) -> io::Result<File> {
+    end.as_fd().try_clone_to_owned().map(File::from)
+}
+
+/// Returns false at the end of the first.
+fn pass_on((from, to): &mut (File, File), bytes: &mut [u8]) -> io::Result<bool> {
+    let read = from.read(bytes)?;
+    to.write_all(&bytes[..read])?;
+    Ok(read > 0)
 }
 
 #[derive(Default)]
@@ -53,8 +105,7 @@ const READ_BYTES: usize = 64 * 1024;
 impl DirectServer {
     fn serve(mut self) -> io::Result<()> {
         let mut input = io::BufReader::with_capacity(READ_BYTES, io::stdin().lock());
-        let mut output =
-            fs::File::from(std::os::fd::AsFd::as_fd(&io::stdout()).try_clone_to_owned()?);
+        let mut output = open(io::stdout())?;
         let (mut line, mut answer) = (String::new(), Vec::new());
         while input.read_line(&mut line)? > 0 {
             answer.clear();
