@@ -257,10 +257,12 @@ const TASKS = {
       await tabTo("button", "Add the rule", "Enter");
     }
     await page.getByRole("dialog").waitFor({ state: "detached" });
-    await main().getByRole("listitem").filter({ hasText: tool }).first().waitFor();
+    // The rules in effect, not the changes of the file below them.
+    const client = by === "mouse" && scene ? "claude-code" : "cursor";
+    await page.getByRole("region", { name: "Rules" }).getByRole("listitem").filter({ hasText: tool }).filter({ hasText: client }).first().waitFor();
     const bench = page.getByRole("region", { name: "Test a call" });
     await bench.getByLabel("Tool").fill(`${server}/${tool}`);
-    await bench.getByLabel("Client").fill(by === "mouse" && scene ? "claude-code" : "cursor");
+    await bench.getByLabel("Client").fill(client);
     await bench.getByRole("button", { name: "Test the call" }).click();
     await bench.getByRole("status").getByText("deny").waitFor();
   },

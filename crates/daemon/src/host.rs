@@ -9,7 +9,7 @@ use std::{
 };
 
 use fleet::Variables;
-use futures::{FutureExt as _, future::BoxFuture};
+use futures::FutureExt as _;
 use gateway::{
     Connection, Gateway,
     shell::{ShellReply, ShellRequest},
@@ -31,7 +31,7 @@ use super::{
     identity::Build,
     launch::Report,
     listeners::{Holder, Listeners, ReadSettings},
-    page::{ApiRequest, PageDaemon, ServePage},
+    page::{ApiRequest, PageDaemon, ServePage, Settle},
     place, shell,
     socket::{
         BoundSocket, HeldStream, Listener, SocketFile, Stream, accept, hold, is_ours, listen, split,
@@ -52,7 +52,7 @@ const LEAVE_WAIT: Duration = Duration::from_millis(500);
 /// The most ended sessions that are remembered: a number of a process may be used again later.
 const ENDED_MAX: usize = 64;
 
-/// The longest wait of a command for a change of the configuration to take effect.
+/// The longest wait of a command or of the page for a change of the configuration to take effect.
 const SETTLE_WAIT: Duration = Duration::from_secs(5);
 
 /// The delay after a failed `accept` (too many open files).
@@ -100,9 +100,6 @@ pub struct DaemonParts {
     pub settle: Settle,
 }
 
-/// Waits until the configuration file as it is now is in effect.
-pub type Settle = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
-
 impl std::fmt::Debug for DaemonParts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("DaemonParts")
@@ -145,7 +142,7 @@ impl Host {
             ),
             gateway: opened.gateway,
             page: opened.page,
-            settle: opened.settle,
+            settle: Arc::new(move || timeout(SETTLE_WAIT, (opened.settle)()).map(drop).boxed()),
             config: opened.config,
             settings: opened.settings,
             build: Build::ours(),
@@ -507,7 +504,7 @@ impl Daemon {
             return send_line(&mut stream, &answer).await;
         }
         let _present = self.count_session();
-        let _ = timeout(SETTLE_WAIT, (self.settle)()).await;
+        (self.settle)().await;
         let run = async |_| self.page.answer(self.page_daemon(), request).await;
         shell::answer(stream, run).await
     }
@@ -543,6 +540,7 @@ impl Daemon {
             status: Arc::new(move || looking.read_status()),
             attend: Arc::new(move || Box::new(attended.count_session())),
             stop: self.http.stop_token(),
+            settle: Arc::clone(&self.settle),
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use futures::future::BoxFuture;
+use futures::{FutureExt as _, future::BoxFuture};
 use gateway::{Gateway, shell::ShellReply};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -55,6 +55,9 @@ impl ApiRequest {
     }
 }
 
+/// Waits until the configuration file as it is now is in effect.
+pub type Settle = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
+
 /// The daemon as its page sees it.
 #[derive(Clone)]
 pub struct PageDaemon {
@@ -67,6 +70,8 @@ pub struct PageDaemon {
     pub attend: Arc<dyn Fn() -> Box<dyn Send + Sync> + Send + Sync>,
     /// Cancelled when the daemon ends, or makes room for another.
     pub stop: CancellationToken,
+    /// Waits until the configuration file as it is now is in effect, at most a few seconds.
+    pub settle: Settle,
 }
 
 impl PageDaemon {
@@ -77,6 +82,7 @@ impl PageDaemon {
             status: Arc::new(DaemonStatus::default),
             attend: Arc::new(|| Box::new(())),
             stop: CancellationToken::new(),
+            settle: Arc::new(|| futures::future::ready(()).boxed()),
         }
     }
 }

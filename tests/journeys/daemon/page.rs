@@ -313,9 +313,7 @@ async fn a_change_of_the_configuration_shows_its_lines_and_is_undone() {
             tested["rule"].clone(),
         )
     };
-    while verdict().await != ("deny".to_owned(), json!(1)) {
-        tokio::time::sleep(LOOK_EVERY).await;
-    }
+    assert_eq!(verdict().await, ("deny".to_owned(), json!(1)));
     let wrong = tab
         .post(
             "/api/v1/rules/1/remove",

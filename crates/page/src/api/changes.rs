@@ -1,5 +1,7 @@
 //! Making a change of the configuration, and undoing it.
 
+use tokio::runtime::Handle;
+
 use super::answer::Done;
 use crate::{
     configure::ConfigChange,
@@ -9,10 +11,15 @@ use crate::{
 };
 
 impl PageState {
-    /// Makes a change of the configuration, and keeps what undoes it. Blocks.
+    /// Makes a change of the configuration, keeps what undoes it, and waits until it is in effect.
+    /// Blocks.
     pub(crate) fn change(&self, change: &ConfigChange, is_dry_run: bool) -> Result<Done, ApiError> {
         let changed = self.configure.change(change, is_dry_run)?;
         let is_made = !is_dry_run && changed.before != changed.after;
+        if is_made {
+            // A tab that asks again at once sees its change.
+            Handle::current().block_on((self.daemon.settle)());
+        }
         Ok(Done {
             message: changed.message.clone(),
             diff: (!changed.diff.is_empty()).then(|| changed.diff.clone()),
