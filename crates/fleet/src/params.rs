@@ -1,8 +1,9 @@
 //! Writes the `params` of requests, and reads those of notifications, as JSON text.
 
 use bytes::Bytes;
+use jsonrpc::quote;
 use serde::Deserialize;
-use serde_json::{Value, value::RawValue};
+use serde_json::value::RawValue;
 
 use crate::request::Request;
 
@@ -15,8 +16,7 @@ pub(crate) fn write_params(request: &Request, own: &OwnMembers, id: u64) -> Vec<
     let mut parts = Vec::with_capacity(2 * request.params.len() + 1);
     let mut before = "{";
     for (key, value) in &request.params {
-        let key = Value::from(key.as_str());
-        parts.push(Bytes::from(format!("{before}{key}:")));
+        parts.push(Bytes::from([before, &quote(key), ":"].concat()));
         parts.push(value.bytes());
         before = ",";
     }
@@ -25,13 +25,11 @@ pub(crate) fn write_params(request: &Request, own: &OwnMembers, id: u64) -> Vec<
     let token = request.progress.is_some().then(|| id.to_string());
     let token = token.as_deref().map(|token| ("progressToken", token));
     let meta = write_members(passed.chain(texts(own)).chain(token));
-    parts.push(Bytes::from(
-        match (meta.is_empty(), request.params.is_empty()) {
-            (true, true) => "{}".to_owned(),
-            (true, false) => "}".to_owned(),
-            (false, _) => format!(r#"{before}"_meta":{{{meta}}}}}"#),
-        },
-    ));
+    parts.push(match (meta.is_empty(), request.params.is_empty()) {
+        (true, true) => Bytes::from_static(b"{}"),
+        (true, false) => Bytes::from_static(b"}"),
+        (false, _) => Bytes::from(format!(r#"{before}"_meta":{{{meta}}}}}"#)),
+    });
     parts
 }
 
@@ -41,7 +39,7 @@ fn texts(own: &OwnMembers) -> impl Iterator<Item = (&str, &str)> {
 }
 
 fn write_members<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> String {
-    let member = |(key, value)| format!("{}:{value}", Value::from(key));
+    let member = |(key, value)| [&quote(key), ":", value].concat();
     pairs.map(member).collect::<Vec<_>>().join(",")
 }
 

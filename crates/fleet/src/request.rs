@@ -2,8 +2,8 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use jsonrpc::{Json, limits::LINE_BYTES_MAX};
-use serde_json::{Value, value::RawValue};
+use jsonrpc::{Json, limits::LINE_BYTES_MAX, quote};
+use serde_json::value::RawValue;
 use tool::ClientId;
 
 use crate::{limits::LIST_BYTES_MAX, question::Asks};
@@ -60,7 +60,7 @@ impl Request {
 
     /// Creates the call of a tool by its own name, with a JSON object as arguments.
     pub fn call_tool(name: &str, arguments: Json) -> Self {
-        let name = Json::of_built(Value::from(name).to_string());
+        let name = Json::of_built(quote(name));
         Self::new(
             "tools/call",
             vec![
@@ -72,7 +72,7 @@ impl Request {
 
     /// Creates the request of one page of a list, such as `tools/list`.
     pub(crate) fn list(method: &'static str, cursor: Option<&str>) -> Self {
-        let cursor = cursor.map(|it| Json::of_built(Value::from(it).to_string()));
+        let cursor = cursor.map(|it| Json::of_built(quote(it)));
         let params = cursor.map(|it| ("cursor".to_owned(), it));
         Self::new(method, params.into_iter().collect())
     }

@@ -183,7 +183,7 @@ impl Authorizer {
             PolicyVerdict::Allow => Ok(()),
             PolicyVerdict::Deny => Err(refuse(asked, &decided.decision, RefusalReason::Denied)),
             PolicyVerdict::Ask => {
-                let asking = self.ask_unless_allowed(asked, &decided, context);
+                let asking = Box::pin(self.ask_unless_allowed(asked, &decided, context));
                 let asking = context.cancel.run_until_cancelled(asking).await;
                 let said = asking.unwrap_or(Err(ToolError::Cancelled));
                 said.and_then(|()| self.refuse_if_denied_meanwhile(asked, context, note))

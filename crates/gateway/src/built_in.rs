@@ -203,7 +203,7 @@ pub(crate) fn tools() -> Vec<BuiltIn> {
 }
 
 pub(crate) fn is_own(entry: &Entry) -> bool {
-    entry.at.server == ServerName::built_in()
+    entry.at.server.is_built_in()
 }
 
 #[cfg(test)]

@@ -61,9 +61,9 @@ impl Dispatcher {
     pub(crate) async fn dispatch(
         &self,
         request: ExecuteRequest,
-        context: CallContext,
+        mut context: CallContext,
     ) -> Result<CallOutcome, ToolError> {
-        let mut note = self.authorizer.begin_note("tool", &context);
+        let mut note = Box::new(self.authorizer.begin_note("tool", &context));
         note.set_name(&request.tool_name);
         if let Input::AsSent(raw) = &request.input {
             note.set_input(raw.get().len());
@@ -71,26 +71,19 @@ impl Dispatcher {
         if !request.repairs.is_empty() {
             debug!(tool = request.tool_name, repairs = ?request.repairs, "repaired the envelope");
         }
-        let context = CallContext {
-            trace: note.trace().or(context.trace),
+        context.trace = note.trace().or(context.trace);
+        if context.script.is_some() {
             // A script may outlive a change of the configuration: each of its calls follows the
             // current rules.
-            policy: match &context.script {
-                Some(_) => self.catalog.settings().clients.renew(&context.policy),
-                None => context.policy,
-            },
-            ..context
-        };
+            context.policy = self.catalog.settings().clients.renew(&context.policy);
+        }
         let script = context.script.as_ref();
         let listed = self.running.begin(
             &request.tool_name,
             (&context.policy.name, context.transport),
             script.and_then(|it| Some(it.call()?.id)),
         );
-        let context = CallContext {
-            call: Some(Arc::clone(&listed.call)),
-            ..context
-        };
+        context.call = Some(Arc::clone(&listed.call));
         // In a box: the stages have a large state, which would be copied with each future around it.
         let running = Box::pin(self.run(request, context, &mut note));
         // Dropping a call cancels it at its server.

@@ -343,7 +343,7 @@ fn list_entries<'a>(generation: &'a Generation, of: Option<&str>) -> Vec<&'a Ent
     let wanted = of.map(tool::fold);
     let is_wanted = |entry: &&Entry| {
         // Our own tools are listed if the request names us.
-        let is_own = entry.at.server == ServerName::built_in();
+        let is_own = entry.at.server.is_built_in();
         wanted.as_ref().map_or(!is_own, |of| {
             let is_of = |text: &str| tool::fold(text) == *of;
             is_of(entry.at.server.as_str()) || (!is_own && is_of(&entry.category))

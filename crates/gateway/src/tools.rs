@@ -36,11 +36,18 @@ impl Gateway {
         let mut span = self.traces.begin_request(name, &mut context);
         let reply = match name {
             SEARCH => {
-                search_tools::search_tools(&self.catalog, &self.recorder, arguments, &context).await
+                let (catalog, recorder) = (&self.catalog, &self.recorder);
+                Box::pin(search_tools::search_tools(
+                    catalog, recorder, arguments, &context,
+                ))
+                .await
             }
             DESCRIBE => {
                 let (catalog, results) = (&self.catalog, &self.results);
-                describe_tool::describe_tool(catalog, results, arguments, &context).await
+                Box::pin(describe_tool::describe_tool(
+                    catalog, results, arguments, &context,
+                ))
+                .await
             }
             _ => self.execute(arguments, context).await,
         };

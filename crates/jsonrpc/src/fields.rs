@@ -50,6 +50,12 @@ pub fn text_of(raw: &RawValue) -> Option<Cow<'_, str>> {
     unquote(raw.get())
 }
 
+/// Returns a text as a JSON string.
+pub fn quote(text: &str) -> String {
+    // Text always has a form as JSON.
+    serde_json::to_string(text).unwrap_or_default()
+}
+
 /// Returns the text of a valid string; `None` for any other value, and for a string with half a
 /// surrogate pair.
 pub(crate) fn unquote(json: &str) -> Option<Cow<'_, str>> {

@@ -24,13 +24,21 @@ pub fn request(
     method: &str,
     params: impl IntoIterator<Item = Bytes>,
 ) -> Vec<Bytes> {
-    let head = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":"#);
-    enclose(head, params)
+    let id = id.to_string();
+    let head = [
+        r#"{"jsonrpc":"2.0","id":"#,
+        &id,
+        r#","method":""#,
+        method,
+        r#"","params":"#,
+    ];
+    enclose(head.concat(), params)
 }
 
 /// Builds a successful response; the pieces of `result` are not copied.
 pub fn result(id: &str, result: impl IntoIterator<Item = Bytes>) -> Vec<Bytes> {
-    enclose(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":"#), result)
+    let head = [r#"{"jsonrpc":"2.0","id":"#, id, r#","result":"#];
+    enclose(head.concat(), result)
 }
 
 /// Builds a notification; `params` is JSON text.
@@ -60,7 +68,9 @@ pub fn error_with(id: &str, code: impl Display, message: &str, data: Option<&str
 }
 
 fn enclose(head: String, pieces: impl IntoIterator<Item = Bytes>) -> Vec<Bytes> {
-    let mut parts = vec![Bytes::from(head)];
+    let pieces = pieces.into_iter();
+    let mut parts = Vec::with_capacity(pieces.size_hint().0 + 2);
+    parts.push(Bytes::from(head));
     parts.extend(pieces);
     parts.push(Bytes::from_static(b"}\n"));
     parts

@@ -19,7 +19,7 @@ mod message;
 mod outbox;
 mod scan;
 
-pub use fields::{Fields, text_of};
+pub use fields::{Fields, quote, text_of};
 pub use head::{answered_id, canonical_id};
 pub use line::{Cap, Line, LineReader};
 pub use message::{Json, Message, ProtocolError, json};

@@ -24,7 +24,7 @@ impl View {
     /// The rule that keeps a tool of this server and category out.
     pub fn refuses(&self, server: &ServerName, category: &str) -> Option<String> {
         // Our own tools serve the ones that are seen.
-        let is_ours = *server == ServerName::built_in();
+        let is_ours = server.is_built_in();
         let mut refusals = self
             .0
             .iter()

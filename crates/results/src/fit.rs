@@ -58,7 +58,7 @@ pub async fn fit(result: Json, budget: Budget, origin: Origin, store: &ResultSto
         }
         FitDecision::Cut(composition) => {
             drop(result);
-            composition.keep(origin, store).await
+            Box::pin(composition.keep(origin, store)).await
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Names of servers and addresses of tools, and the accepted misspellings.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
@@ -9,10 +9,11 @@ pub const SERVER_NAME_CHARS_MAX: usize = 32;
 
 /// The key of a `[servers.NAME]` table: lower-case letters, digits and `-`.
 ///
-/// The name is ours and not the server's, so it is strict, and a [`ToolRef`] needs no escaping.
+/// The name is ours and not the server's, so it is strict, and a [`ToolRef`] needs no escaping. A clone
+/// allocates nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct ServerName(String);
+pub struct ServerName(Arc<str>);
 
 impl TryFrom<String> for ServerName {
     type Error = NameError;
@@ -24,7 +25,7 @@ impl TryFrom<String> for ServerName {
 
 impl From<ServerName> for String {
     fn from(name: ServerName) -> Self {
-        name.0
+        name.0.as_ref().to_owned()
     }
 }
 
@@ -36,27 +37,27 @@ impl ServerName {
 
     /// Returns the built-in server, whose tools are our own (`proxy/read_result`).
     pub fn built_in() -> Self {
-        Self(BUILT_IN.to_owned())
+        Self(BUILT_IN.into())
     }
 
     /// Returns true for the built-in server.
     pub fn is_built_in(&self) -> bool {
-        self.0 == BUILT_IN
+        *self.0 == *BUILT_IN
     }
 
     /// Returns the server whose tools are saved scripts. No other server may have its name.
     pub fn scripts() -> Self {
-        Self(SCRIPTS.to_owned())
+        Self(SCRIPTS.into())
     }
 
     /// Returns true for the server of saved scripts.
     pub fn is_scripts(&self) -> bool {
-        self.0 == SCRIPTS
+        *self.0 == *SCRIPTS
     }
 
     /// Returns the server whose tools are command-line programs, if the configuration has some.
     pub fn commands() -> Self {
-        Self(COMMANDS.to_owned())
+        Self(COMMANDS.into())
     }
 }
 
@@ -116,7 +117,7 @@ impl FromStr for ServerName {
         if name == BUILT_IN {
             return Err(NameError::Taken);
         }
-        Ok(Self(name.to_owned()))
+        Ok(Self(name.into()))
     }
 }
 

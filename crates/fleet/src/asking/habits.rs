@@ -24,7 +24,7 @@ pub(super) fn describe(request: &Request) -> String {
         .param("name")
         .filter(|_| request.method == "tools/call");
     let name = name.map_or("", |name| name.as_str());
-    format!("{} {name}", request.method)
+    [request.method, " ", name].concat()
 }
 
 impl Habits {

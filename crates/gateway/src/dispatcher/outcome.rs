@@ -48,7 +48,9 @@ impl CallOutcome {
                         let fitted = fit(result, budget, origin, store).await;
                         let reply = ToolReply::from(fitted).with_note(note.as_deref());
                         match whole {
-                            Some((whole, origin)) => name_whole(reply, whole, origin, store).await,
+                            Some((whole, origin)) => {
+                                Box::pin(name_whole(reply, whole, origin, store)).await
+                            }
                             None => reply,
                         }
                     }
@@ -63,10 +65,10 @@ impl CallOutcome {
     }
 
     /// Attaches the record of the call.
-    pub(crate) fn with_record(mut self, mut note: CallNote) -> Self {
+    pub(crate) fn with_record(mut self, mut note: Box<CallNote>) -> Self {
         note.set_result(self.bytes(), self.is_error());
         match &mut self {
-            Self::Server { record, .. } => *record = Some(Box::new(note)),
+            Self::Server { record, .. } => *record = Some(note),
             Self::Own(reply) => note.set_sent(reply),
         }
         self

@@ -34,7 +34,7 @@ pub(crate) async fn request_in_rounds(
     for _ in 0..ROUNDS_MAX {
         let result = match servers.call(server, &request, cancel).await {
             Err(error) => {
-                visit_addresses(error, asker).await?;
+                Box::pin(visit_addresses(error, asker)).await?;
                 continue;
             }
             Ok(result) => result,
@@ -42,7 +42,7 @@ pub(crate) async fn request_in_rounds(
         let is_asked_for = request.param("task").is_some();
         if let Some(task) = ServerTask::of_answer(&result, is_asked_for) {
             on_task(&task);
-            return follow(servers, server, &request, task, asker, cancel).await;
+            return Box::pin(follow(servers, server, &request, task, asker, cancel)).await;
         }
         let Some(wanted) = RequestedInput::read(&result) else {
             return Ok(result);

@@ -260,9 +260,7 @@ fn explain_timeout(
 ) -> String {
     let ms = limit.as_millis();
     let happened = match (ran, held_up) {
-        _ if tool.server == ServerName::built_in() => {
-            "it was stopped, and changed nothing".to_owned()
-        }
+        _ if tool.server.is_built_in() => "it was stopped, and changed nothing".to_owned(),
         (Ran::No, Some(why)) => format!("its server {why}; the call did not run"),
         (Ran::No, None) => {
             "its server was still starting, or its arguments being checked; the call did not run"

@@ -1,7 +1,10 @@
 //! The calls in progress of one client.
 
 use files::clock::now_ms;
-use std::sync::{Arc, OnceLock, atomic::Ordering::Relaxed};
+use std::{
+    pin::pin,
+    sync::{Arc, OnceLock, atomic::Ordering::Relaxed},
+};
 
 use bytes::Bytes;
 use fleet::{LogSink, ProgressSink, list_client_roots};
@@ -287,18 +290,20 @@ impl Calls {
         }
         // Held until the response is sent.
         let _turn = self.tasks.take_turn(&cancel).await;
-        let answering = async {
+        // By reference: `run_until_cancelled` has room for its future twice. Requests that are rare are
+        // in boxes for the same reason: the state of a call is copied when it begins.
+        let answering = pin!(async {
             // No further responses are kept for a client that does not read.
             out.room().await;
             match questions.filter(|_| goes_in_rounds(&wants)) {
                 Some(questions) => {
                     let request = self.round_request(wants, continuation, taking);
                     let answering = request.answer(&id, &self.gateway, context, questions);
-                    answering.await
+                    Box::pin(answering).await
                 }
                 None => self.answer_with(&id, wants, context, is_stateless).await,
             }
-        };
+        });
         let answer = cancel.run_until_cancelled(answering).await;
         self.tasks.remove(id.as_str());
         // Nothing is sent to a client that cancelled its call, or is gone. Over HTTP a call that our
@@ -341,13 +346,15 @@ impl Calls {
                     None => vec![refuse_unknown(id, &name)],
                 }
             }
-            Wants::Watch(watching, params) => match self.watch(watching, &params, &context).await {
-                Ok(()) => frame::result(id, [Bytes::from_static(b"{}")]),
-                Err(refusal) => vec![refusal.line(id, is_stateless)],
-            },
+            Wants::Watch(watching, params) => {
+                match Box::pin(self.watch(watching, &params, &context)).await {
+                    Ok(()) => frame::result(id, [Bytes::from_static(b"{}")]),
+                    Err(refusal) => vec![refusal.line(id, is_stateless)],
+                }
+            }
             Wants::Task(method, params, responses) => {
                 let asked = (method, &params, responses.as_ref().map(Json::as_str));
-                match self.gateway.client_tasks.answer(asked, &context).await {
+                match Box::pin(self.gateway.client_tasks.answer(asked, &context)).await {
                     Ok(answer) => frame::result(id, [answer.bytes()]),
                     Err(refusal) => vec![refusal.line(id, is_stateless)],
                 }
@@ -357,12 +364,8 @@ impl Calls {
                 vec![frame::error(id, frame::INTERNAL_ERROR, why)]
             }
             Wants::Other(method, params) => {
-                match self
-                    .gateway
-                    .forwarder
-                    .forward(method, &params, &context)
-                    .await
-                {
+                let forwarding = self.gateway.forwarder.forward(method, &params, &context);
+                match Box::pin(forwarding).await {
                     Ok(answer) => frame::result(id, answer.parts(is_stateless)),
                     Err(refusal) => vec![refusal.line(id, is_stateless)],
                 }
