@@ -14,7 +14,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 use futures::future::BoxFuture;
 use registry::{BuiltIn, Entry};
 use serde_json::value::RawValue;
-use tool::{Capability, ServerName, Tool};
+use tool::{Capability, Tool};
 
 use crate::{
     call_context::CallContext,

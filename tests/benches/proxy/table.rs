@@ -3,7 +3,11 @@
 
 pub(crate) mod ours;
 
-use std::{path::Path, time::Instant};
+use std::{
+    path::Path,
+    thread::sleep,
+    time::{Duration, Instant},
+};
 
 use journeys::processes;
 
@@ -268,6 +272,8 @@ impl FigureTable<'_> {
     }
 
     fn starts(&mut self, house: &House) {
+        /// A daemon leaves work for the time after its first answers; a daemon that runs has done it.
+        const DAEMON_REST: Duration = Duration::from_millis(100);
         const ROUNDS: usize = 40;
         let ways = [Connection::Alone, Connection::Daemon];
         let rows = ["cold", "warm"].map(|_| (Row::of(&ways), Row::of(&ways)));
@@ -280,6 +286,8 @@ impl FigureTable<'_> {
             ] {
                 if is_cold {
                     house.stop_daemon();
+                } else {
+                    sleep(DAEMON_REST);
                 }
                 let (listed, called) = start(house, way);
                 if round > 1 {

@@ -1,10 +1,7 @@
 //! The calls in progress of one client.
 
 use files::clock::now_ms;
-use std::{
-    pin::pin,
-    sync::{Arc, OnceLock, atomic::Ordering::Relaxed},
-};
+use std::sync::{Arc, OnceLock, atomic::Ordering::Relaxed};
 
 use bytes::Bytes;
 use fleet::{LogSink, ProgressSink, list_client_roots};
@@ -290,9 +287,9 @@ impl Calls {
         }
         // Held until the response is sent.
         let _turn = self.tasks.take_turn(&cancel).await;
-        // By reference: `run_until_cancelled` has room for its future twice. Requests that are rare are
-        // in boxes for the same reason: the state of a call is copied when it begins.
-        let answering = pin!(async {
+        // In boxes: `run_until_cancelled` has room for its future twice, and the state is copied when it
+        // begins.
+        let answering = Box::pin(async {
             // No further responses are kept for a client that does not read.
             out.room().await;
             match questions.filter(|_| goes_in_rounds(&wants)) {
