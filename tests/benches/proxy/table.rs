@@ -5,7 +5,6 @@ pub(crate) mod ours;
 
 use std::{
     path::Path,
-    thread::sleep,
     time::{Duration, Instant},
 };
 
@@ -272,8 +271,6 @@ impl FigureTable<'_> {
     }
 
     fn starts(&mut self, house: &House) {
-        /// A daemon leaves work for the time after its first answers; a daemon that runs has done it.
-        const DAEMON_REST: Duration = Duration::from_millis(100);
         const ROUNDS: usize = 40;
         let ways = [Connection::Alone, Connection::Daemon];
         let rows = ["cold", "warm"].map(|_| (Row::of(&ways), Row::of(&ways)));
@@ -287,7 +284,7 @@ impl FigureTable<'_> {
                 if is_cold {
                     house.stop_daemon();
                 } else {
-                    sleep(DAEMON_REST);
+                    rest();
                 }
                 let (listed, called) = start(house, way);
                 if round > 1 {
@@ -400,4 +397,13 @@ fn start(house: &House, way: Connection) -> (f64, f64) {
 
 fn is_error(answer: &[u8]) -> bool {
     String::from_utf8_lossy(answer).contains(r#""isError":true"#)
+}
+
+/// Waits for what a daemon that has just started leaves for the time after its first answers.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the daemon does not tell when it has nothing to do"
+)]
+fn rest() {
+    std::thread::sleep(Duration::from_millis(100));
 }
