@@ -2,8 +2,8 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use jsonrpc::Json;
-use serde_json::{Value, json};
+use jsonrpc::{Json, quote};
+use serde_json::json;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use tool::{ClientId, ServerName};
@@ -215,7 +215,7 @@ fn is_stateless(link: &Link) -> bool {
 }
 
 fn request(method: &'static str, uri: &str) -> Request {
-    let uri = Json::of_built(Value::from(uri).to_string());
+    let uri = Json::of_built(quote(uri));
     Request::new(method, vec![("uri".to_owned(), uri)])
 }
 

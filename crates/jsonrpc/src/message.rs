@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::{
-    fields::{text_of, unquote},
+    fields::{quote, text_of, unquote},
     limits::UNREADABLE_CHARS_MAX,
     scan::scan_members,
 };
@@ -149,7 +149,7 @@ impl ProtocolError {
         let own = i64::from(crate::frame::INTERNAL_ERROR);
         let raw = |text: String| match serde_json::from_str::<&RawValue>(&text) {
             Ok(_) => text,
-            Err(_) => serde_json::Value::from(text).to_string(),
+            Err(_) => quote(&text),
         };
         let code = self.code.parse().unwrap_or(own);
         (code, self.message, self.data.map(raw))

@@ -1,7 +1,7 @@
 //! The apps of a server's tools. No list has them: each page that a tool names is read once, for the
 //! domains and permissions that it needs. Its text is not kept.
 
-use jsonrpc::{Fields, Json};
+use jsonrpc::{Fields, Json, quote};
 use serde_json::{Value, value::RawValue};
 use tokio::time::{Instant, timeout_at};
 use tool::{ItemKind, OfferItem, Tool};
@@ -55,7 +55,7 @@ pub(super) async fn read(
 }
 
 async fn read_page(link: &Link, uri: &str, deadline: Instant) -> Result<Json, String> {
-    let uri = Json::of_built(Value::from(uri).to_string());
+    let uri = Json::of_built(quote(uri));
     let request = Request::new("resources/read", vec![("uri".to_owned(), uri)]);
     match timeout_at(deadline, link.ask(&request)).await {
         Ok(answer) => answer.map_err(|error| error.to_string()),
