@@ -112,18 +112,23 @@ struct Relay {
 enum Event {
     FromDaemon(Option<Line>),
     FromClient(Option<Line>),
-    ClientLeft,
 }
 
 impl Relay {
     async fn run(&mut self) {
+        let output = Arc::clone(&self.output);
+        let mut gone = std::pin::pin!(output.gone());
         loop {
-            match self.next().await {
+            let event = tokio::select! {
+                biased;
+                () = &mut gone => return,
+                event = self.next() => event,
+            };
+            match event {
                 Event::FromDaemon(Some(line)) => self.pass_to_client(line),
                 Event::FromDaemon(None) => self.handle_loss().await,
                 Event::FromClient(Some(line)) => self.pass_to_daemon(line).await,
                 Event::FromClient(None) => return self.finish().await,
-                Event::ClientLeft => return,
             }
         }
     }
@@ -157,7 +162,6 @@ impl Relay {
         };
         tokio::select! {
             biased;
-            () = output.gone() => Event::ClientLeft,
             line = from_daemon => Event::FromDaemon(line),
             line = from_client => Event::FromClient(line),
         }

@@ -21,8 +21,16 @@ pub fn answered_id(line: &[u8]) -> Option<&str> {
     head.id.filter(|_| head.is_answer)
 }
 
+/// The most digits of a number that is certain to fit into 64 bits.
+const DIGITS_MAX: usize = 18;
+
 /// Returns the canonical form of an id; `None` if the text is not an id.
 pub fn canonical_id(id: &str) -> Option<String> {
+    // Most ids are small numbers, which have one spelling.
+    let is_number = id.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number && (1..=DIGITS_MAX).contains(&id.len()) && (id == "0" || !id.starts_with('0')) {
+        return Some(id.to_owned());
+    }
     let id: Value = serde_json::from_str(id).ok()?;
     (id.is_string() || id.is_number()).then(|| id.to_string())
 }
@@ -108,6 +116,10 @@ mod tests {
     fn ids_are_equal_in_every_spelling() {
         assert_eq!(canonical_id(r#""\u0061""#), canonical_id(r#""a""#));
         assert_eq!(canonical_id(" 7 ").as_deref(), Some("7"));
+        assert_eq!(canonical_id("0").as_deref(), Some("0"));
+        assert_eq!(canonical_id("120").as_deref(), Some("120"));
+        assert_eq!(canonical_id("012"), None);
+        assert_eq!(canonical_id(""), None);
         assert_eq!(canonical_id("null"), None);
     }
 }
