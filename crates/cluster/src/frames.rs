@@ -349,6 +349,8 @@ impl CallOp {
     pub(crate) fn to_request(&self) -> Option<Request> {
         let method = METHODS.into_iter().find(|it| *it == self.method)?;
         let json = |(key, raw): &(String, Box<RawValue>)| (key.clone(), Json::from(raw.clone()));
+        let params = self.params.iter().map(json);
+        let params = params.map(|(key, value)| (key.into(), value));
         Some(Request {
             meta: self.meta.iter().map(json).collect(),
             limit: self.limit_ms.map(Duration::from_millis),
@@ -361,7 +363,7 @@ impl CallOp {
                 name: name.as_str().into(),
                 caller: None,
             }),
-            ..Request::new(method, self.params.iter().map(json).collect())
+            ..Request::new(method, params.collect())
         })
     }
 
@@ -378,10 +380,12 @@ impl CallOp {
 }
 
 fn raw_members(
-    members: &[(String, Json)],
+    members: &[(impl AsRef<str>, Json)],
 ) -> Result<Vec<(String, Box<RawValue>)>, serde_json::Error> {
-    let member = |(key, value): &(String, Json)| Ok((key.clone(), raw(value)?));
-    members.iter().map(member).collect()
+    let members = members.iter();
+    members
+        .map(|(key, value)| Ok((key.as_ref().to_owned(), raw(value)?)))
+        .collect()
 }
 
 fn raw(json: &Json) -> Result<Box<RawValue>, serde_json::Error> {

@@ -573,7 +573,7 @@ fn connection_of(
 ) -> Connection {
     let name = variables.get(CLIENT_VARIABLE);
     Connection {
-        cwd,
+        cwd: cwd.map(Into::into),
         name: name.filter(|it| !it.trim().is_empty()).map(str::to_owned),
         variables: Some(Arc::new(variables)),
         pid: Some(pid),

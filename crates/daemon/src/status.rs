@@ -368,13 +368,13 @@ fn describe_traces(gateway: &Gateway) -> Option<TraceStatus> {
 }
 
 fn name(client: &Arc<ConnectedClient>) -> String {
-    let named = client.info().map(|info| info.name.clone());
+    let named = client.info().map(|info| info.name.to_string());
     named.unwrap_or_else(|| "unnamed".to_owned())
 }
 
 /// Returns the rules for a client in these settings.
 pub fn policy_of(settings: &Settings, client: &ConnectedClient) -> ClientPolicy {
-    let announced = client.info().map(|it| it.name.as_str());
+    let announced = client.info().map(|it| &*it.name);
     settings
         .clients
         .of_connection(&client.connection, announced)
@@ -386,12 +386,12 @@ pub fn describe_client(settings: &Settings, client: &ConnectedClient) -> ClientS
     let profiles = settings.clients.choose(connection).into_iter();
     ClientStatus {
         number: client.number,
-        name: info.map(|info| info.name.clone()),
+        name: info.map(|info| info.name.to_string()),
         version: info.and_then(|info| info.version.clone()),
         transport: connection.transport.to_owned(),
         protocol: client.revision().map(|it| it.as_str().to_owned()),
         pid: connection.pid,
-        cwd: connection.cwd.clone(),
+        cwd: connection.cwd.as_deref().map(Path::to_owned),
         profiles: profiles
             .map(|(name, why)| format!("{name} ({why})"))
             .collect(),

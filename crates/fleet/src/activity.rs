@@ -17,12 +17,27 @@ pub(crate) struct Activity {
 struct UseState {
     users: usize,
     idle_since: Instant,
-    is_closed: bool,
+    phase: UsePhase,
     /// True if it is to be closed as soon as it is unused, unless it is called before that.
     is_spare: bool,
     was_called: bool,
     /// When it last answered a call.
     answered: Option<Instant>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum UsePhase {
+    Open,
+    /// It is to be closed as soon as it is unused.
+    Leaving,
+    Closed,
+}
+
+impl UseState {
+    /// Returns true if it is spare, and was not called.
+    fn is_unneeded(&self) -> bool {
+        self.is_spare && !self.was_called
+    }
 }
 
 /// One use of a connection, until it is dropped.
@@ -34,7 +49,7 @@ impl Activity {
         let state = UseState {
             users: 0,
             idle_since: Instant::now(),
-            is_closed: false,
+            phase: UsePhase::Open,
             is_spare: false,
             was_called: false,
             answered: None,
@@ -48,7 +63,7 @@ impl Activity {
     /// `None` once the connection was closed.
     pub(crate) fn begin(self: &Arc<Self>) -> Option<Lease> {
         let mut state = self.state.lock();
-        if state.is_closed {
+        if state.phase == UsePhase::Closed {
             return None;
         }
         state.users += 1;
@@ -74,12 +89,21 @@ impl Activity {
     /// Closes it if it was unused for this time.
     pub(crate) fn close_if_idle(&self, idle: Duration) -> bool {
         let mut state = self.state.lock();
-        state.is_closed = state.users == 0 && state.idle_since.elapsed() >= idle;
-        state.is_closed
+        let is_idle = state.users == 0 && state.idle_since.elapsed() >= idle;
+        if is_idle {
+            state.phase = UsePhase::Closed;
+        }
+        is_idle
     }
 
     /// Closes it as soon as it is unused.
     pub(crate) async fn close_when_unused(&self) {
+        {
+            let mut state = self.state.lock();
+            if state.phase == UsePhase::Open {
+                state.phase = UsePhase::Leaving;
+            }
+        }
         loop {
             let unused = self.unused.notified();
             if self.close_if_idle(Duration::ZERO) {
@@ -116,8 +140,8 @@ impl Activity {
             let unused = self.unused.notified();
             {
                 let mut state = self.state.lock();
-                if state.is_spare && !state.was_called && state.users == 0 {
-                    state.is_closed = true;
+                if state.is_unneeded() && state.users == 0 {
+                    state.phase = UsePhase::Closed;
                     return;
                 }
             }
@@ -131,8 +155,13 @@ impl Drop for Lease {
         let mut state = self.0.state.lock();
         state.users -= 1;
         state.idle_since = Instant::now();
+        // The keeper is woken only if it waits for this.
+        let is_leaving = state.phase == UsePhase::Leaving;
+        let is_last = state.users == 0 && (is_leaving || state.is_unneeded());
         drop(state);
-        self.0.unused.notify_waiters();
+        if is_last {
+            self.0.unused.notify_waiters();
+        }
     }
 }
 

@@ -1,6 +1,10 @@
 //! The pending requests of one connection, and the messages of the server that belong to them.
 
-use std::{fmt, ops::Range, sync::Arc};
+use std::{
+    fmt,
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
 
 use bytes::Bytes;
 use dashmap::DashMap;
@@ -42,8 +46,8 @@ pub(crate) struct PendingRequest {
     /// The bound on its response.
     pub(crate) bytes_max: usize,
     listeners: Listeners,
-    /// Cancelled when the request has a response, or when its caller stopped waiting.
-    over: CancellationToken,
+    /// Cancelled when the request has a response, or when its caller stopped waiting. Only a question needs it.
+    over: OnceLock<CancellationToken>,
 }
 
 impl PendingRequest {
@@ -56,7 +60,7 @@ impl PendingRequest {
             response: Mutex::new(Some(sender)),
             bytes_max: bytes_max(method),
             listeners,
-            over: CancellationToken::new(),
+            over: OnceLock::new(),
         };
         (Arc::new(request), receiver)
     }
@@ -67,13 +71,27 @@ impl PendingRequest {
             // The caller may have stopped waiting.
             let _ = sender.send(response);
         }
-        self.over.cancel();
+        self.end_questions();
     }
 
     fn asker(&self) -> Asker {
+        let ended = self.over.get_or_init(CancellationToken::new).clone();
+        if self.has_response() {
+            ended.cancel();
+        }
         Asker {
             asks: self.listeners.asks.clone(),
-            ended: self.over.clone(),
+            ended,
+        }
+    }
+
+    fn has_response(&self) -> bool {
+        self.response.lock().is_none()
+    }
+
+    fn end_questions(&self) {
+        if let Some(over) = self.over.get() {
+            over.cancel();
         }
     }
 }
@@ -86,7 +104,7 @@ impl fmt::Debug for PendingRequest {
 
 impl Drop for PendingRequest {
     fn drop(&mut self) {
-        self.over.cancel();
+        self.end_questions();
     }
 }
 
@@ -180,7 +198,7 @@ impl PendingRequests {
     /// Lists the pending calls of clients, the oldest first.
     fn list_askers(&self) -> Vec<Asker> {
         let calls = self.by_id.iter();
-        let calls = calls.filter(|it| it.listeners.is_of_client && !it.over.is_cancelled());
+        let calls = calls.filter(|it| it.listeners.is_of_client && !it.has_response());
         let mut askers: Vec<(u64, Asker)> = calls.map(|it| (*it.key(), it.asker())).collect();
         askers.sort_by_key(|(id, _)| *id);
         askers.into_iter().map(|(_, asker)| asker).collect()

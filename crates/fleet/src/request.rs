@@ -1,6 +1,6 @@
 //! A request to a server, and the sinks for its progress and log.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
 use jsonrpc::{Json, limits::LINE_BYTES_MAX, quote};
 use serde_json::value::RawValue;
@@ -8,13 +8,16 @@ use tool::ClientId;
 
 use crate::{limits::LIST_BYTES_MAX, question::Asks};
 
+/// The members of the `params` of a request.
+pub type Params = Vec<(Cow<'static, str>, Json)>;
+
 /// One request to a server.
 #[derive(Clone)]
 pub struct Request {
     /// The method, such as `tools/call`.
     pub method: &'static str,
     /// The members of its `params` but for `_meta`, each as the client wrote it.
-    pub params: Vec<(String, Json)>,
+    pub params: Params,
     /// The members of the client's `_meta`, without the keys of the protocol itself, which belong to one
     /// hop.
     pub meta: Vec<(String, Json)>,
@@ -41,7 +44,7 @@ pub struct Request {
 
 impl Request {
     /// Creates a request with the limits of its server and without sinks.
-    pub fn new(method: &'static str, params: Vec<(String, Json)>) -> Self {
+    pub fn new(method: &'static str, params: Params) -> Self {
         Self {
             method,
             params,
@@ -64,8 +67,8 @@ impl Request {
         Self::new(
             "tools/call",
             vec![
-                ("name".to_owned(), name),
-                ("arguments".to_owned(), arguments),
+                (Cow::Borrowed("name"), name),
+                (Cow::Borrowed("arguments"), arguments),
             ],
         )
     }
@@ -73,7 +76,7 @@ impl Request {
     /// Creates the request of one page of a list, such as `tools/list`.
     pub(crate) fn list(method: &'static str, cursor: Option<&str>) -> Self {
         let cursor = cursor.map(|it| Json::of_built(quote(it)));
-        let params = cursor.map(|it| ("cursor".to_owned(), it));
+        let params = cursor.map(|it| (Cow::Borrowed("cursor"), it));
         Self::new(method, params.into_iter().collect())
     }
 

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
+    path::Path,
     sync::Arc,
 };
 
@@ -187,7 +188,7 @@ impl Roster {
         let era = servers.era_of(&shared, connection, asks);
         let taken = match connection {
             Some(_) => servers.environments.take(&shared.spec, connection),
-            None => (*shared.taken).clone(),
+            None => shared.taken.clone(),
         };
         let own =
             client.filter(|_| connection.is_some() && shared.spec.scope == ServerScope::Client);
@@ -268,7 +269,7 @@ impl Roster {
             beside: Some(shared),
             ..Siblings::default()
         };
-        let server = self.begin((**spec).clone(), taken, &siblings, None);
+        let server = self.begin((*spec).clone(), taken, &siblings, None);
         servers.of_callers.insert(key, server.clone());
         Ok(server)
     }
@@ -369,7 +370,7 @@ impl Roster {
                 beside: Some(shared),
                 is_twin,
             };
-            let server = self.begin((*shared.spec).clone(), taken, &siblings, None);
+            let server = self.begin(shared.spec.clone(), taken, &siblings, None);
             servers.apart.insert(key, server.clone());
             server
         })
@@ -556,7 +557,7 @@ impl Roster {
             // A person may have renewed the value that a command prints.
             let resolver = self.surroundings.secrets.as_deref();
             forget_printed(templates(&old.spec), resolver);
-            let spec = (*old.spec).clone();
+            let spec = old.spec.clone();
             let taken = servers.environments.take(&spec, None);
             let server = self.replace(&old, spec, taken);
             servers.shared.insert(name.clone(), server);
@@ -732,7 +733,7 @@ fn starts_alike(old: &ServerSpec, new: &ServerSpec) -> bool {
 /// Sets the folder of a child to that of its client, unless the configuration sets one.
 fn in_folder_of(spec: &ServerSpec, client: &ClientId) -> ServerSpec {
     let mut spec = spec.clone();
-    spec.client_folder.clone_from(&client.folder);
+    spec.client_folder = client.folder.as_deref().map(Path::to_owned);
     if let Launch::Child { cwd, .. } = &mut spec.launch
         && let (None, Some(folder)) = (&cwd, &client.folder)
     {

@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     num::NonZeroUsize,
+    ops::Deref,
     sync::{Arc, atomic::AtomicBool},
 };
 
@@ -47,10 +48,14 @@ pub(crate) enum Stage {
 
 /// The handle on a server, which its callers and its keeper share.
 #[derive(Debug, Clone)]
-pub(crate) struct Server {
-    pub(crate) spec: Arc<ServerSpec>,
+pub(crate) struct Server(Arc<ServerParts>);
+
+/// The parts of a server, in one allocation: a call clones the handle several times.
+#[derive(Debug)]
+pub(crate) struct ServerParts {
+    pub(crate) spec: ServerSpec,
     /// The variables that it gets at its start.
-    pub(crate) taken: Arc<TakenVariables>,
+    pub(crate) taken: TakenVariables,
     /// True if clients may use different processes.
     pub(crate) is_personal: bool,
     /// True if each caller over HTTP has an instance of its own.
@@ -65,9 +70,9 @@ pub(crate) struct Server {
     /// handshake.
     pub(crate) newest: Option<watch::Receiver<Stage>>,
     pub(crate) stage: watch::Receiver<Stage>,
-    pub(crate) wanted: Arc<Notify>,
+    pub(crate) wanted: Notify,
     /// Ends its rest: the awaited change has been made.
-    pub(crate) rested: Arc<Notify>,
+    pub(crate) rested: Notify,
     /// Held while a person is asked to log in.
     pub(crate) login_turn: Arc<Mutex<()>>,
     pub(crate) retired: CancellationToken,
@@ -106,6 +111,14 @@ impl LeasedLink {
     }
 }
 
+impl Deref for Server {
+    type Target = ServerParts;
+
+    fn deref(&self) -> &ServerParts {
+        &self.0
+    }
+}
+
 impl Server {
     /// Creates a handle, and the sender of its stages for the keeper.
     pub(crate) fn new(
@@ -129,10 +142,10 @@ impl Server {
         });
         let asking = Asking::new(&spec.name, Arc::clone(changes), roots, names_no_call);
         let eras = || Arc::new(Eras::of(&spec, before.map(|it| &*it.eras)));
-        let server = Self {
+        let parts = ServerParts {
             is_personal,
             is_of_callers: is_of_callers(&spec),
-            taken: Arc::new(taken),
+            taken,
             places: twin.map_or_else(places, |it| Arc::clone(&it.places)),
             vitals: before.map_or_else(Arc::default, |it| Arc::clone(&it.vitals)),
             asking: Arc::new(asking),
@@ -140,18 +153,22 @@ impl Server {
             eras: beside.map_or_else(eras, |it| Arc::clone(&it.eras)),
             newest: twin.map(|it| it.stage.clone()),
             login_turn: twin.map_or_else(Arc::default, |it| Arc::clone(&it.login_turn)),
-            spec: Arc::new(spec),
+            spec,
             stage,
-            wanted: Arc::default(),
-            rested: Arc::default(),
+            wanted: Notify::new(),
+            rested: Notify::new(),
             retired: CancellationToken::new(),
         };
-        (server, sender)
+        (Self(Arc::new(parts)), sender)
     }
 
     /// Returns the open connection, and starts the server if necessary. Waits for the end of a short
     /// rest. Fails if a start fails meanwhile.
     pub(crate) async fn ready(&self) -> Result<LeasedLink, NotReady> {
+        // Most calls find an open connection.
+        if let Some(leased) = self.open_now().filter(|it| !it.link.has_ended()) {
+            return Ok(leased);
+        }
         let mut stage = self.stage.clone();
         let mut asked = false;
         loop {
@@ -244,7 +261,7 @@ impl Server {
 
     /// Returns true if both are handles of the same server.
     pub(crate) fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.spec, &other.spec)
+        Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// Ends the server after its running calls; it accepts no new ones.

@@ -2,7 +2,7 @@
 //! questions of different sessions run together.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{HashMap, VecDeque, hash_map::Entry},
     sync::Arc,
 };
 
@@ -187,14 +187,17 @@ impl UnderWay {
 impl Drop for SessionTurn {
     fn drop(&mut self) {
         let mut state = self.turns.state.lock();
-        if let Some(calls) = state.under_way.get_mut(&self.entrant.session) {
-            *calls.count(self.entrant) -= 1;
-            if calls.asking + calls.quiet == 0 {
-                state.under_way.remove(&self.entrant.session);
+        if let Entry::Occupied(mut calls) = state.under_way.entry(self.entrant.session) {
+            *calls.get_mut().count(self.entrant) -= 1;
+            if calls.get().asking + calls.get().quiet == 0 {
+                calls.remove();
             }
         }
+        let has_waiting = !state.waiting.is_empty();
         drop(state);
-        self.turns.admit_waiting();
+        if has_waiting {
+            self.turns.admit_waiting();
+        }
     }
 }
 

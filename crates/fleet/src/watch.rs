@@ -204,7 +204,7 @@ async fn listen(link: &Link, uri: &str, sink: &UpdateSink) {
         }
     };
     let filter = json!({"resourceSubscriptions": [uri]}).to_string();
-    let filter = vec![("notifications".to_owned(), Json::of_built(filter))];
+    let filter = vec![("notifications".into(), Json::of_built(filter))];
     let _ = link
         .ask(&Request::new("subscriptions/listen", filter))
         .await;
@@ -216,7 +216,7 @@ fn is_stateless(link: &Link) -> bool {
 
 fn request(method: &'static str, uri: &str) -> Request {
     let uri = Json::of_built(quote(uri));
-    Request::new(method, vec![("uri".to_owned(), uri)])
+    Request::new(method, vec![("uri".into(), uri)])
 }
 
 /// A subscriber of a resource. When the last one is dropped, the server gets an unsubscription.

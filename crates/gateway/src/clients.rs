@@ -1,7 +1,7 @@
 //! The connected clients.
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
@@ -23,7 +23,7 @@ use crate::{person_questions::PersonQuestions, project::ProjectRule};
 #[derive(Debug, Clone, Default)]
 pub struct Connection {
     /// The client's working folder, if it is known.
-    pub cwd: Option<PathBuf>,
+    pub cwd: Option<Arc<Path>>,
     /// The folders of its roots, once it was asked for them.
     pub roots: Arc<ArcSwap<Vec<PathBuf>>>,
     /// The client's environment, which fills in variables of servers; `None` if the client sent
@@ -75,7 +75,7 @@ pub struct ConnectedClient {
 #[derive(Debug, Clone)]
 pub struct ClientInfo {
     /// Its name.
-    pub name: String,
+    pub name: Arc<str>,
     /// Its version, if it sent one.
     pub version: Option<String>,
 }
@@ -87,6 +87,12 @@ impl ConnectedClient {
     /// Its name and version, once it has sent them.
     pub fn info(&self) -> Option<&ClientInfo> {
         self.info.get()
+    }
+
+    /// Its name; empty until it has sent one.
+    pub(crate) fn name(&self) -> Arc<str> {
+        let info = self.info.get();
+        info.map_or_else(Arc::default, |info| Arc::clone(&info.name))
     }
 
     /// The revision of the protocol that it spoke first, once it has named one.
@@ -120,8 +126,8 @@ impl ConnectedClient {
     }
 
     /// Sets the name and version. Returns the name if none was set before; later ones are ignored.
-    pub(super) fn set_info(&self, info: ClientInfo) -> Option<String> {
-        let name = info.name.clone();
+    pub(super) fn set_info(&self, info: ClientInfo) -> Option<Arc<str>> {
+        let name = Arc::clone(&info.name);
         self.info.set(info).is_ok().then_some(name)
     }
 }
@@ -130,7 +136,7 @@ impl ClientInfo {
     /// Creates the info of a client whose name is given; its version belongs to the announced name.
     pub(super) fn named(name: &str) -> Self {
         Self {
-            name: printable::one_line_of(name, NAME_CHARS_MAX),
+            name: printable::one_line_of(name, NAME_CHARS_MAX).into(),
             version: None,
         }
     }
@@ -143,7 +149,7 @@ impl ClientInfo {
             Some(printable::one_line_of(&text, NAME_CHARS_MAX))
         };
         Some(Self {
-            name: text("name")?,
+            name: text("name")?.into(),
             version: text("version"),
         })
     }
@@ -186,7 +192,7 @@ impl ConnectedClients {
     pub fn end(&self, number: u64) -> Option<String> {
         let (_, client) = self.here.remove(&number)?;
         client.ended.cancel();
-        let name = client.info().map(|info| info.name.clone());
+        let name = client.info().map(|info| info.name.to_string());
         Some(name.unwrap_or_else(|| "unnamed".to_owned()))
     }
 

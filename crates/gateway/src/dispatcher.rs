@@ -139,7 +139,8 @@ impl Dispatcher {
             };
             self.call_here(entry, &arguments, &options, context).await
         } else {
-            let called = self.send(entry, arguments, &options, context).await?;
+            let called = self.send(entry, arguments, &options, &settings, context);
+            let called = called.await?;
             if let CallOutcome::Server { result, .. } = &called
                 && settings.is_redacted(&entry.at.server)
             {

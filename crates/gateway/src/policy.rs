@@ -83,7 +83,7 @@ pub struct ClientRule {
 #[derive(Debug, Clone, Default)]
 pub struct ClientPolicy {
     /// The name that the client announced, in lower case; empty if it announced none.
-    pub name: String,
+    pub name: Arc<str>,
     /// The table that it comes from, as written; `None` if the client has none.
     pub table: Option<String>,
     /// The limit in the configuration.
@@ -180,7 +180,8 @@ impl ClientPolicies {
         let roots = connection.roots.load();
         for profile in &self.profiles {
             let is_in = |folder: &&PathBuf| {
-                let mut places = connection.cwd.iter().chain(&**roots);
+                let cwd = connection.cwd.as_deref().into_iter();
+                let mut places = cwd.chain(roots.iter().map(PathBuf::as_path));
                 places.any(|place| place.starts_with(folder))
             };
             if let Some(folder) = profile.folders.iter().find(is_in) {
@@ -249,7 +250,7 @@ impl ClientPolicies {
             lists: list.into_iter().collect(),
             profiles: Vec::new(),
             project: None,
-            name: name.clone(),
+            name: name.as_str().into(),
             max_tokens: table.and_then(|table| table.max_tokens),
             takes_tokens: known.map(|(_, tokens)| *tokens),
             view,
@@ -327,7 +328,7 @@ impl ClientPolicy {
     /// tables of clients do not.
     pub fn of_command_line() -> Self {
         Self {
-            name: COMMAND_LINE.to_owned(),
+            name: COMMAND_LINE.into(),
             ..Self::default()
         }
     }
@@ -372,7 +373,7 @@ impl ClientPolicy {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::{path::Path, sync::Arc};
 
     use super::{ClientPolicies, ClientRule, ProfileSelector};
     use crate::{Connection, project::ProjectRule};
@@ -411,7 +412,7 @@ mod tests {
         let plain = Connection::default;
         check(plain(), &["github", "gitlab", "notes"], "", 8_000);
         let in_folder = Connection {
-            cwd: Some("/projects/a".into()),
+            cwd: Some(Path::new("/projects/a").into()),
             ..plain()
         };
         check(

@@ -23,7 +23,7 @@ pub struct RunningCall {
     /// The tool as the client named it, on one line.
     pub tool: String,
     /// The name of the client, in lower case; empty if it announced none.
-    pub client: String,
+    pub client: Arc<str>,
     /// `stdio`, `http`, `shell` or `page`.
     pub transport: &'static str,
     /// The time at which it began, in milliseconds since 1970.
@@ -61,13 +61,13 @@ impl RunningCalls {
     pub(crate) fn begin(
         &self,
         tool: &str,
-        (client, transport): (&str, &'static str),
+        (client, transport): (&Arc<str>, &'static str),
         parent: Option<u64>,
     ) -> ListedCall<'_> {
         let call = Arc::new(RunningCall {
             id: self.last.fetch_add(1, Ordering::Relaxed) + 1,
             tool: printable::one_line_of(tool, TOOL_CHARS_MAX),
-            client: client.to_owned(),
+            client: Arc::clone(client),
             transport,
             since_ms: now_ms(),
             parent,

@@ -77,10 +77,21 @@ pub async fn serve(
         Out::Line(Arc::clone(&outbox)),
         Opening::Handshake,
     );
-    let reading = session.read(LineReader::new(input));
+    // A task of its own: else each message would have this one look for the other reasons to end.
+    let reader = Arc::clone(&session);
+    let reading = tokio::spawn(async move { reader.read(LineReader::new(input)).await });
+    let mut reading = AbortOnDropHandle::new(reading);
     let by_person = session.calls.client.ended().clone();
-    let reading = by_person.run_until_cancelled(reading);
-    let ended_itself = matches!(stop.run_until_cancelled(reading).await, Some(Some(())));
+    let ended_itself = tokio::select! {
+        biased;
+        () = stop.cancelled() => false,
+        () = by_person.cancelled() => false,
+        _ = &mut reading => true,
+    };
+    if !ended_itself {
+        reading.abort();
+        let _ = reading.await;
+    }
     session.end(ended_itself).await;
     drop(session);
     let _ = timeout(DRAIN_WAIT, outbox.drained()).await;
@@ -160,7 +171,7 @@ impl Session {
         self.calls.questions.recall(&known.capabilities);
         if let Some(name) = &known.name {
             self.calls.know(ClientInfo {
-                name: name.clone(),
+                name: name.as_str().into(),
                 version: None,
             });
         }

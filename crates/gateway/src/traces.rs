@@ -85,7 +85,7 @@ pub(crate) fn describe_call(span: &mut OpenSpan, call: &CallRecord) {
         _ => None,
     };
     let is_ours = [ServerName::built_in(), ServerName::scripts()];
-    let is_ours = call.server.is_empty() || is_ours.iter().any(|it| it.as_str() == call.server);
+    let is_ours = call.server.is_empty() || is_ours.iter().any(|it| it.as_str() == &*call.server);
     let kind = if is_ours {
         SpanKind::Internal
     } else {

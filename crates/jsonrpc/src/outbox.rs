@@ -46,6 +46,8 @@ struct Queue {
     /// `None` once closed.
     sink: Option<Arc<Sink>>,
     closing: bool,
+    /// The buffer in which the parts of a short line are joined.
+    joined: Vec<u8>,
 }
 
 impl Outbox {
@@ -59,6 +61,7 @@ impl Outbox {
                 read: None,
                 sink: Some(Arc::new(sink)),
                 closing: false,
+                joined: Vec::new(),
             }),
             work: Notify::new(),
             room: Notify::new(),
@@ -163,23 +166,22 @@ impl Outbox {
     }
 
     fn push(&self, parts: &[Bytes]) -> Result<u64, Closed> {
-        let mut queue = self.lock();
-        let sink = queue
-            .sink
-            .clone()
-            .filter(|_| !queue.closing)
-            .ok_or(Closed)?;
+        let mut guard = self.lock();
+        let queue = &mut *guard;
+        let sink = queue.sink.as_ref().filter(|_| !queue.closing);
+        let sink = sink.ok_or(Closed)?;
         let before = queue.taken;
         let mut written = 0;
-        if queue.parts.is_empty() && write_now(&sink, parts, &mut written).is_err() {
+        let joined = &mut queue.joined;
+        if queue.parts.is_empty() && write_now(sink, parts, joined, &mut written).is_err() {
             queue.taken += written as u64;
-            drop(queue);
+            drop(guard);
             self.lose();
             return Err(Closed);
         }
         queue.add_rest(parts, written);
         let waits = !queue.parts.is_empty();
-        drop(queue);
+        drop(guard);
         if waits {
             self.work.notify_one();
         }
@@ -283,22 +285,32 @@ impl Queue {
 
 /// Writes as much of a line as the peer accepts now. `written` counts the written bytes, even if an
 /// error is returned.
-fn write_now(sink: &Sink, parts: &[Bytes], written: &mut usize) -> io::Result<()> {
+fn write_now(
+    sink: &Sink,
+    parts: &[Bytes],
+    joined: &mut Vec<u8>,
+    written: &mut usize,
+) -> io::Result<()> {
     let whole: usize = parts.iter().map(Bytes::len).sum();
-    if whole <= JOINED_BYTES_MAX {
-        return write_all_now(sink, &[Bytes::from(parts.concat())], whole, written);
+    if whole > JOINED_BYTES_MAX {
+        let write = |passed| sink.try_write(&slices_after(parts, passed));
+        return write_all_now(write, whole, written);
     }
-    write_all_now(sink, parts, whole, written)
+    joined.clear();
+    for part in parts {
+        joined.extend_from_slice(part);
+    }
+    let write = |passed| sink.try_write(&[IoSlice::new(&joined[passed..])]);
+    write_all_now(write, whole, written)
 }
 
 fn write_all_now(
-    sink: &Sink,
-    parts: &[Bytes],
+    write: impl Fn(usize) -> io::Result<usize>,
     whole: usize,
     written: &mut usize,
 ) -> io::Result<()> {
     while *written < whole {
-        match sink.try_write(&slices_after(parts, *written)) {
+        match write(*written) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(count) => *written += count,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,

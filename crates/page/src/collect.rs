@@ -113,7 +113,7 @@ impl Builder {
         let clients = gateway.clients.list();
         let names: BTreeMap<u64, String> = clients
             .iter()
-            .filter_map(|it| Some((it.number, it.info()?.name.clone())))
+            .filter_map(|it| Some((it.number, it.info()?.name.to_string())))
             .collect();
         let mut state = State {
             attention: close.attention.clone(),
@@ -237,7 +237,7 @@ fn list_running(gateway: &Gateway) -> BTreeMap<String, RunningRow> {
         let row = RunningRow {
             id: call.id,
             tool: call.tool.clone(),
-            client: call.client.clone(),
+            client: call.client.to_string(),
             transport: call.transport,
             since_ms: call.since_ms,
             parent: call.parent,

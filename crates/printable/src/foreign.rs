@@ -33,8 +33,13 @@ pub fn one_line(text: &str) -> String {
 
 /// Puts an untrusted text on one line of at most `chars_max` characters, with `…` for the rest.
 pub fn one_line_of(text: &str, chars_max: usize) -> String {
+    one_line_cow(text, chars_max).into_owned()
+}
+
+/// The same as [`one_line_of`]. Nothing is copied of a short text without white space.
+pub fn one_line_cow(text: &str, chars_max: usize) -> Cow<'_, str> {
     if text.len() <= chars_max && text.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return text.to_owned();
+        return Cow::Borrowed(text);
     }
     // Reads no more of a long text than can be shown.
     let end = text
@@ -42,8 +47,8 @@ pub fn one_line_of(text: &str, chars_max: usize) -> String {
         .nth(chars_max.saturating_mul(READ_FACTOR));
     let line = one_line(end.map_or(text, |(end, _)| &text[..end]));
     match shorten(&line, chars_max) {
-        Cow::Borrowed(_) if end.is_some() => line + "…",
-        short => short.into_owned(),
+        Cow::Borrowed(_) if end.is_some() => Cow::Owned(line + "…"),
+        short => Cow::Owned(short.into_owned()),
     }
 }
 

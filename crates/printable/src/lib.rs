@@ -11,7 +11,7 @@ mod secret;
 mod shell;
 mod short;
 
-pub use foreign::{for_terminal, is_hidden, one_line, one_line_of, prose, seen_json};
+pub use foreign::{for_terminal, is_hidden, one_line, one_line_cow, one_line_of, prose, seen_json};
 pub use number::{count_of, group_digits};
 pub use secret::{
     FoundSecret, HIDDEN, TOKEN_CHARS_MIN, TOKEN_PATTERNS, find_secrets, find_secrets_in_arguments,

@@ -190,19 +190,16 @@ impl Registry {
     /// Returns the generation if it is loaded and current. Blocks no longer than one check of file
     /// dates. Commits of other processes are visible after at most one millisecond.
     pub fn loaded(&self) -> Option<Arc<Generation>> {
-        let seen = self.0.look_lately();
-        let held = self.0.generation.try_lock()?;
-        let (of, generation) = held.as_ref()?;
-        of.is_same(&seen).then(|| Arc::clone(generation))
+        self.0.loaded_as(&self.0.look_lately())
     }
 
     /// Returns the tool with the canonical name `server/tool`, if it is loaded and current. Like
     /// [`Registry::loaded`], never blocks for long.
     pub fn named(&self, asked: &str) -> Option<Arc<Entry>> {
-        if let Some(generation) = self.loaded() {
+        let seen = self.0.look_lately();
+        if let Some(generation) = self.0.loaded_as(&seen) {
             return generation.named(asked).cloned();
         }
-        let seen = self.0.look_lately();
         self.0.parts.find(asked, |of| of.is_same(&seen))
     }
 
@@ -458,6 +455,13 @@ impl Inner {
         *glance = Some((Instant::now(), writes));
         drop(glance);
         self.look()
+    }
+
+    /// Returns the generation if it is loaded, and of this state.
+    fn loaded_as(&self, seen: &Seen) -> Option<Arc<Generation>> {
+        let held = self.generation.try_lock()?;
+        let (of, generation) = held.as_ref()?;
+        of.is_same(seen).then(|| Arc::clone(generation))
     }
 
     fn stamps(&self) -> Stamps {

@@ -12,13 +12,11 @@ mod parsed_result;
 mod shares;
 mod view;
 
-use std::sync::LazyLock;
-
 use compose::Composition;
 use excerpt::tokens;
 use jsonrpc::Json;
-use memchr::memmem::Finder;
-use parsed_result::ParsedResult;
+use parsed_result::{IS_ERROR, ParsedResult};
+use tool::Literal;
 
 use crate::store::ResultStore;
 
@@ -106,15 +104,12 @@ fn passes(result: &str, budget: Budget) -> bool {
     (budget.surely_fits(result.len())
         || tokens::token_upper_bound_to(result, budget.max()) <= budget.max())
         && !blocks.starts_with(']')
-        && STRUCTURED.find(blocks.as_bytes()).is_none()
-        && IS_ERROR.find(blocks.as_bytes()).is_none()
+        && !STRUCTURED.is_in(blocks)
+        && !IS_ERROR.is_in(blocks)
         && (budget.is_ours || !imitation::may_be_in(blocks))
 }
 
-static STRUCTURED: LazyLock<Finder<'static>> =
-    LazyLock::new(|| Finder::new(r#""structuredContent""#));
-
-static IS_ERROR: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(r#""isError""#));
+static STRUCTURED: Literal = Literal::new(r#""structuredContent""#);
 
 #[cfg(test)]
 mod tests;

@@ -13,10 +13,9 @@ const AUDIT_BYTES_MAX: u64 = 64 << 20;
 fn call(number: u64, begin_ms: u64, all: u64) -> CallRecord {
     CallRecord {
         at_ms: begin_ms + number * 7 * 86_400_000 / all,
-        client: ["claude-code", "cursor", "codex"][usize::try_from(number % 3).unwrap_or(0)]
-            .to_owned(),
+        client: ["claude-code", "cursor", "codex"][usize::try_from(number % 3).unwrap_or(0)].into(),
         session: Some(number % 17),
-        server: format!("server-{}", number % 20),
+        server: format!("server-{}", number % 20).into(),
         kind: "tool",
         name: format!("tool_{}", number % 211),
         decision: "allow",

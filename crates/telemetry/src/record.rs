@@ -1,6 +1,6 @@
 //! The records of calls, searches, scripts and sessions.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -23,10 +23,10 @@ pub struct CallRecord {
     /// The time of the call, in unix milliseconds.
     pub at_ms: u64,
     /// The name that its client announced; empty for a person at the command line.
-    pub client: String,
+    pub client: Arc<str>,
     /// The token or subject that authorized the call over HTTP: `token NAME`, `oauth SUBJECT`; empty
     /// otherwise.
-    pub caller: String,
+    pub caller: Arc<str>,
     /// The number of the client's connection.
     pub session: Option<u64>,
     /// The transport of the client: `stdio`, `http`, `shell`; empty if it is not known.
@@ -38,7 +38,7 @@ pub struct CallRecord {
     /// True if an app of the server made the call.
     pub by_app: bool,
     /// The server.
-    pub server: String,
+    pub server: Arc<str>,
     /// The node of the cluster that runs the server, if it is another one.
     pub node: Option<String>,
     /// `tool`, `prompt` or `resource`.

@@ -107,8 +107,8 @@ impl Totals {
     }
 
     fn count_call(&mut self, call: &CallRecord) {
-        let is_room = self.servers.len() < SERVERS_MAX || self.servers.contains_key(&call.server);
-        let server = if is_room { &call.server } else { OTHERS };
+        let is_room = self.servers.len() < SERVERS_MAX || self.servers.contains_key(&*call.server);
+        let server = if is_room { &*call.server } else { OTHERS };
         let key = (server.to_owned(), call.kind, call.outcome.to_string());
         *self.calls.entry(key).or_default() += 1;
         if call.kind == "tool" && !call.server.is_empty() {

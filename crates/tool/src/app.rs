@@ -6,13 +6,16 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::Tool;
+use crate::{Literal, Tool};
 
 /// The scheme of every app.
 const SCHEME: &str = "ui://";
 
 /// The member of `_meta` that named the app in drafts of the extension.
 const DRAFT_KEY: &str = "ui/resourceUri";
+
+/// The beginning of the members that name an app.
+static UI: Literal = Literal::new("\"ui");
 
 #[derive(Deserialize)]
 struct Definition<'a> {
@@ -30,7 +33,7 @@ struct Ui {
 impl Ui {
     fn of(json: &str) -> Self {
         // Nearly every definition has no app, and is not parsed.
-        if !json.contains("\"ui") {
+        if !UI.is_in(json) {
             return Self::default();
         }
         let Ok(Definition { meta }) = serde_json::from_str(json) else {

@@ -1,6 +1,6 @@
 //! The client that calls a tool.
 
-use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, fmt, path::Path, sync::Arc};
 
 /// A client that calls tools. A call from the command line has no `ClientId`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub struct ClientId {
     /// request and disconnects.
     pub connection: Option<u64>,
     /// The working folder of the client, if it is known.
-    pub folder: Option<PathBuf>,
+    pub folder: Option<Arc<Path>>,
     /// A unique name that stays the same after a restart; kept results belong to this name.
     pub name: Arc<str>,
     /// The caller whose token the request carries, if servers may differ between callers.

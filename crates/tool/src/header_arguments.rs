@@ -2,16 +2,18 @@
 
 use serde_json::Value;
 
-use crate::Tool;
+use crate::{Literal, Tool};
 
 const MARK: &str = "x-mcp-header";
+
+static MARKED: Literal = Literal::new(MARK);
 
 impl Tool {
     /// Returns the headers of a call with these arguments: the names from the schema, with the argument
     /// values as text.
     pub fn header_arguments(&self, arguments: &str) -> Vec<(String, String)> {
         let mut found = Vec::new();
-        if self.json().contains(MARK)
+        if MARKED.is_in(self.json())
             && let Ok(schema) = serde_json::from_str(&self.input_schema())
             && let Ok(arguments) = serde_json::from_str(arguments)
         {

@@ -17,6 +17,7 @@ mod example;
 mod header_arguments;
 #[cfg(any(test, fuzzing))]
 pub mod laws;
+mod literal;
 mod names;
 mod offer;
 mod purpose;
@@ -33,6 +34,7 @@ pub use compatibility::{ChangeKind, DefinitionChange, compare_definitions};
 pub use declaration::{declare_globals, declare_server};
 pub use digest::{Digest, DuplicateMember};
 pub use example::example;
+pub use literal::Literal;
 pub use names::{NameError, SERVER_NAME_CHARS_MAX, ServerName, ToolRef, fold, near};
 pub use offer::{Capability, ItemKind, Offer, OfferItem, SkillFile, is_in_skill};
 pub use purpose::{PURPOSE_CHARS_MAX, purpose};

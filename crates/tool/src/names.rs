@@ -23,6 +23,12 @@ impl TryFrom<String> for ServerName {
     }
 }
 
+impl From<ServerName> for Arc<str> {
+    fn from(name: ServerName) -> Self {
+        name.0
+    }
+}
+
 impl From<ServerName> for String {
     fn from(name: ServerName) -> Self {
         name.0.as_ref().to_owned()
@@ -144,6 +150,11 @@ impl ToolRef {
     pub fn new(server: ServerName, tool: impl Into<String>) -> Self {
         let tool = tool.into();
         Self { server, tool }
+    }
+
+    /// Returns the address as text, without the cost of formatting.
+    pub fn full_name(&self) -> String {
+        [self.server.as_str(), "/", &self.tool].concat()
     }
 }
 

@@ -35,9 +35,10 @@ impl Habits {
     }
 
     pub(super) fn note_quiet_call(&self, what: String) {
-        if self.0.len() < HABITS_MAX || self.0.contains_key(&what) {
-            let mut habit = self.0.entry(what).or_default();
+        if let Some(mut habit) = self.0.get_mut(&what) {
             habit.quiet_calls = habit.quiet_calls.saturating_add(1);
+        } else if self.0.len() < HABITS_MAX {
+            self.0.entry(what).or_default().quiet_calls += 1;
         }
     }
 

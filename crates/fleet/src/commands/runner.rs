@@ -1,6 +1,6 @@
 //! Runs command-line programs: each call of a tool is one process, which ends with its call.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use futures::{
     FutureExt as _,
@@ -70,7 +70,8 @@ impl CommandRunner {
         let stdin = stdin
             .map(|text| expand(&text, &self.variables))
             .transpose()?;
-        let folder = request.client.as_ref().and_then(|it| it.folder.clone());
+        let folder = request.client.as_ref().and_then(|it| it.folder.as_deref());
+        let folder = folder.map(Path::to_owned);
         // A container has folders of its own.
         let folder = folder
             .or_else(std::env::home_dir)

@@ -56,7 +56,7 @@ pub(super) async fn read(
 
 async fn read_page(link: &Link, uri: &str, deadline: Instant) -> Result<Json, String> {
     let uri = Json::of_built(quote(uri));
-    let request = Request::new("resources/read", vec![("uri".to_owned(), uri)]);
+    let request = Request::new("resources/read", vec![("uri".into(), uri)]);
     match timeout_at(deadline, link.ask(&request)).await {
         Ok(answer) => answer.map_err(|error| error.to_string()),
         Err(_) => Err(format!(

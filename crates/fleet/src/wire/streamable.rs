@@ -317,7 +317,7 @@ fn type_request(request: &Request) -> serde_json::Result<ClientRequest> {
     let meta = (!request.meta.is_empty()).then(|| typed_meta(&request.meta));
     let mut params = JsonObject::new();
     for (key, value) in &request.params {
-        params.insert(key.clone(), serde_json::from_str(value.as_str())?);
+        params.insert(key.to_string(), serde_json::from_str(value.as_str())?);
     }
     if request.method == "tools/call" {
         let mut params: CallToolRequestParams = serde_json::from_value(params.into())?;

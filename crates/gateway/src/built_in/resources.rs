@@ -126,8 +126,8 @@ impl GetPrompt {
         let name = text(arguments, "name").unwrap_or_default();
         let own = Fields::of(arguments.get()).and_then(|it| it.filled("arguments"));
         let own = own.map(|raw| Json::from(raw.to_owned()));
-        let mut params = vec![("name".to_owned(), json_text(&name))];
-        params.extend(own.map(|own| ("arguments".to_owned(), own)));
+        let mut params = vec![("name".into(), json_text(&name))];
+        params.extend(own.map(|own| ("arguments".into(), own)));
         let generation = self.forwarder.catalog.generation().await?;
         let seen = seen(&generation, &context.policy);
         let got = self.forwarder.get_prompt(&seen, &params, &context).await;

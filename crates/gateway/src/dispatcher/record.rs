@@ -40,12 +40,8 @@ impl CallNote {
             recorder: Arc::clone(recorder),
             record: CallRecord {
                 at_ms: now_ms(),
-                client: context.policy.name.clone(),
-                caller: context
-                    .admitted_as
-                    .as_deref()
-                    .unwrap_or_default()
-                    .to_owned(),
+                client: Arc::clone(&context.policy.name),
+                caller: context.admitted_as.clone().unwrap_or_default(),
                 session: context.client.as_ref().and_then(|it| it.connection),
                 transport: context.transport,
                 parent: context
@@ -81,7 +77,7 @@ impl CallNote {
 
     /// Sets the server, and the name as the server knows it.
     pub(crate) fn set_target(&mut self, server: &ServerName, name: &str) {
-        server.as_str().clone_into(&mut self.record.server);
+        self.record.server = server.clone().into();
         name.clone_into(&mut self.record.name);
     }
 

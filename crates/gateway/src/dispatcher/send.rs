@@ -23,6 +23,7 @@ use crate::{
     envelope::Options,
     error::ToolError,
     render::hit::list_remarks,
+    settings::Settings,
 };
 
 impl Dispatcher {
@@ -32,13 +33,14 @@ impl Dispatcher {
         entry: &Entry,
         arguments: Json,
         options: &Options,
+        settings: &Settings,
         context: CallContext,
     ) -> Result<CallOutcome, ToolError> {
         let server = &entry.at.server;
         let asker = context.asks.as_ref().map(|asks| asks.for_server(server));
         let request = Request {
             asks: asker.clone().map(|asks| asks as Arc<dyn Asks>),
-            limit: self.catalog.settings().call_limit(entry, options),
+            limit: settings.call_limit(entry, options),
             limit_is_final: options.timeout_ms.is_some(),
             is_safe: is_safe(entry),
             header_arguments: entry.tool.header_arguments(arguments.as_str()),
@@ -47,7 +49,6 @@ impl Dispatcher {
         let mut request = context.complete(request);
         request.params.extend(task_parameter(&entry.tool));
         let asker = asker.as_deref();
-        let settings = self.catalog.settings();
         let max_tokens = settings.max_tokens(entry, options, &context.policy);
         let on_task = |task: &ServerTask| {
             if let Some(note) = &context.task_note {
@@ -68,7 +69,7 @@ impl Dispatcher {
             &on_task,
         )
         .await;
-        self.count_call(entry, answer.is_ok());
+        self.count_call(entry, settings, answer.is_ok());
         let note = self.note_of(entry, asker.and_then(ServerAsker::explain_untaken));
         // A search teaches nothing about a call of an app.
         let searches = context
@@ -88,7 +89,7 @@ impl Dispatcher {
                 is_off: options.raw,
                 ..Budget::new(max_tokens)
             },
-            origin: context.origin(entry.at.to_string()),
+            origin: context.origin(entry.at.full_name()),
             note,
             app: find_app_use(entry, options, &context),
             record: None,
@@ -108,8 +109,8 @@ impl Dispatcher {
     }
 
     /// Counts a call that ended, unless statistics are off.
-    fn count_call(&self, entry: &Entry, ok: bool) {
-        if self.catalog.settings().keeps_stats {
+    fn count_call(&self, entry: &Entry, settings: &Settings, ok: bool) {
+        if settings.keeps_stats {
             self.catalog.usage.record(&entry.at, ok, now_s());
         }
     }
@@ -132,7 +133,7 @@ impl Dispatcher {
         };
         let reply = self.built_in.find(entry)?.call(call, self).await;
         if !is_own(entry) {
-            self.count_call(entry, reply.is_ok());
+            self.count_call(entry, &self.catalog.settings(), reply.is_ok());
         }
         Ok(CallOutcome::Own(reply?.of_tool(entry.at.to_string())))
     }

@@ -50,8 +50,8 @@ pub(crate) async fn request_in_rounds(
         let responses = wanted.ask(asker).await.map_err(RoundError::Unanswered)?;
         let params = &mut request.params;
         params.retain(|(key, _)| *key != RESPONSES && *key != STATE);
-        params.push((RESPONSES.to_owned(), responses));
-        params.extend(wanted.state.map(|state| (STATE.to_owned(), state)));
+        params.push((RESPONSES.into(), responses));
+        params.extend(wanted.state.map(|state| (STATE.into(), state)));
     }
     let why = format!("it asked for more {ROUNDS_MAX} times");
     Err(RoundError::Unanswered(why))

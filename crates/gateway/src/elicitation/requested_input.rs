@@ -3,6 +3,7 @@
 use fleet::{CallError, ClientAnswer, QuestionKind, ServerQuestion};
 use jsonrpc::{Fields, Json, text_of};
 use serde_json::{Value, value::RawValue};
+use tool::Literal;
 
 use crate::elicitation::ServerAsker;
 
@@ -34,7 +35,8 @@ impl RequestedInput {
     /// `None` for a final result.
     pub(super) fn read(result: &Json) -> Option<Self> {
         const INPUT_REQUIRED: &str = "input_required";
-        if !result.as_str().contains(INPUT_REQUIRED) {
+        static LITERAL: Literal = Literal::new(INPUT_REQUIRED);
+        if !LITERAL.is_in(result.as_str()) {
             return None;
         }
         let fields = Fields::of(result.as_str())?;

@@ -1,20 +1,16 @@
 //! Tasks of servers: a call that is answered with a task is followed until the task has ended, in both
 //! forms of the protocol (2025-11-25, and the extension of 2026-07-28).
 
-use std::{
-    sync::{Arc, LazyLock},
-    time::Duration,
-};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use fleet::{CallError, Failure, Ran, Request, Servers};
 use jsonrpc::{Fields, Json, ProtocolError, mcp::TASKS_EXTENSION, text_of};
-use memchr::memmem::Finder;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
-use tool::{ServerName, Tool};
+use tool::{Literal, ServerName, Tool};
 
 use super::requested_input::{RequestedInput, RoundError};
 use crate::elicitation::ServerAsker;
@@ -33,17 +29,18 @@ pub(crate) const TASK_LIMIT: Duration = Duration::from_hours(1);
 /// The most looks in a row that may fail before the task counts as lost.
 const LOOKS_FAILED_MAX: u32 = 3;
 
-static TASK_ID: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(r#""taskId""#));
+static TASK_ID: Literal = Literal::new(r#""taskId""#);
+static TASK_SUPPORT: Literal = Literal::new(r#""taskSupport""#);
 
 /// Returns the member of a call that asks for a task, if the tool can be called in no other way
 /// (2025-11-25). Servers of other revisions ignore it.
-pub(crate) fn task_parameter(tool: &Tool) -> Option<(String, Json)> {
-    if !tool.json().contains("\"taskSupport\"") {
+pub(crate) fn task_parameter(tool: &Tool) -> Option<(Cow<'static, str>, Json)> {
+    if !TASK_SUPPORT.is_in(tool.json()) {
         return None;
     }
     let execution = Fields::of(tool.json()).and_then(|it| it.get("execution"))?;
     let support = Fields::of(execution.get()).and_then(|it| text_of(it.get("taskSupport")?))?;
-    (support == "required").then(|| ("task".to_owned(), Json::of_built("{}".to_owned())))
+    (support == "required").then(|| ("task".into(), Json::of_built("{}".to_owned())))
 }
 
 /// A task as its server describes it.
@@ -62,7 +59,9 @@ impl ServerTask {
     pub(crate) fn of_answer(answer: &Json, is_asked_for: bool) -> Option<Self> {
         let text = answer.as_str();
         // The members of a large result are not read.
-        TASK_ID.find(text.as_bytes())?;
+        if !TASK_ID.is_in(text) {
+            return None;
+        }
         let fields = Fields::of(text)?;
         let kind = fields.get("resultType").and_then(text_of);
         if kind.as_deref() == Some("task") {
@@ -105,7 +104,7 @@ impl ServerTask {
             log: of.log.clone(),
             client: of.client.clone(),
             limit: Some(LOOK_LIMIT),
-            ..Request::new(method, vec![("taskId".to_owned(), id)])
+            ..Request::new(method, vec![("taskId".into(), id)])
         }
     }
 }
@@ -265,9 +264,7 @@ impl Following<'_> {
             .map_err(RoundError::Unanswered)?;
         answered.extend(wanted.keys());
         let mut request = task.request("tasks/update", self.request);
-        request
-            .params
-            .push(("inputResponses".to_owned(), responses));
+        request.params.push(("inputResponses".into(), responses));
         self.ask(&request).await?;
         Ok(())
     }

@@ -89,7 +89,7 @@ impl SessionQuestions {
         let info = self.client.info();
         info.map_or_else(
             || "a client without a name".to_owned(),
-            |it| it.name.clone(),
+            |it| it.name.to_string(),
         )
     }
 

@@ -3,14 +3,13 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Arc, LazyLock},
+    sync::Arc,
 };
 
 use jsonrpc::{Fields, text_of};
-use memchr::memmem::Finder;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
-use tool::ServerName;
+use tool::{Literal, ServerName};
 
 /// The number of URIs remembered for one client; the oldest are dropped.
 const URIS_MAX: usize = 4_096;
@@ -21,7 +20,7 @@ const URI_BYTES_MAX: usize = 4 * 1024;
 /// The number of clients without a session that are remembered; the oldest are dropped.
 const CLIENTS_MAX: usize = 32;
 
-static URI: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(r#""uri""#));
+static URI: Literal = Literal::new(r#""uri""#);
 
 /// The URIs that were sent to one client.
 #[derive(Debug, Default)]
@@ -61,7 +60,7 @@ impl UriLedger {
 
     /// Adds the links and resources of a result: of a tool, a prompt or a resource.
     pub(crate) fn note_result(&self, server: &ServerName, result: &str) {
-        if URI.find(result.as_bytes()).is_none() {
+        if !URI.is_in(result) {
             return;
         }
         let Some(fields) = Fields::of(result) else {

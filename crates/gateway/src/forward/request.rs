@@ -51,7 +51,7 @@ impl Method {
 }
 
 /// The `params` of such a request without its `_meta`, each member as it came.
-pub(crate) type Params = Vec<(String, Json)>;
+pub(crate) use fleet::Params;
 
 /// A member that has to be a text.
 pub(crate) fn text(params: &Params, key: &str) -> Result<String, ForwardError> {
@@ -71,9 +71,9 @@ pub(super) fn member<'p>(params: &'p Params, key: &str) -> Option<&'p Json> {
 }
 
 /// The members of a request, with one of them replaced.
-pub(super) fn replaced(params: &Params, key: &str, value: Json) -> Params {
+pub(super) fn replaced(params: &Params, key: &'static str, value: Json) -> Params {
     let others = params.iter().filter(|(name, _)| name != key).cloned();
-    std::iter::once((key.to_owned(), value))
+    std::iter::once((Cow::Borrowed(key), value))
         .chain(others)
         .collect()
 }

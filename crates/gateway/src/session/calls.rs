@@ -135,7 +135,7 @@ impl Calls {
         if self.client.connection.is_stateless || self.memory.used[place].swap(true, Relaxed) {
             return;
         }
-        let client = self.client.info().map_or("", |info| info.name.as_str());
+        let client = self.client.info().map_or("", |info| &*info.name);
         self.gateway.recorder.record(Event::FirstUse {
             at_ms: now_ms(),
             client: client.to_lowercase(),
@@ -147,20 +147,21 @@ impl Calls {
     /// The rules for this client in the current configuration. A change of the configuration applies
     /// to an open session from its next request on.
     pub(super) fn policy(&self) -> Arc<ClientPolicy> {
-        let announced = self.client.info().map(|info| info.name.as_str());
+        let announced = self.client.info().map(|info| &*info.name);
         let connection = &self.client.connection;
         let make = |settings: &Settings| settings.clients.of_connection(connection, announced);
         self.memory
             .policy(&self.gateway.settings(), announced.is_some(), make)
     }
 
-    /// Asks the client for its roots before its first request, and after they changed, if folders select
-    /// profiles.
+    /// Returns true if the roots of the client select its profiles.
+    fn chooses_by_roots(&self) -> bool {
+        !self.client.connection.is_stateless && self.gateway.settings().clients.has_folders()
+    }
+
+    /// Asks the client for its roots before its first request, and after they changed.
     async fn learn_roots(&self, out: &Out) {
         let connection = &self.client.connection;
-        if connection.is_stateless || !self.gateway.settings().clients.has_folders() {
-            return;
-        }
         let mut knows = self.memory.knows_roots.lock().await;
         if *knows {
             return;
@@ -276,8 +277,10 @@ impl Calls {
             return;
         }
         let _under_way = self.questions.begin_call(out);
-        let learning = cancel.run_until_cancelled(self.learn_roots(out));
-        learning.await.unwrap_or_default();
+        if self.chooses_by_roots() {
+            let learning = cancel.run_until_cancelled(self.learn_roots(out));
+            learning.await.unwrap_or_default();
+        }
         let (mut context, questions) = self.context(meta, arrival, out, &cancel);
         let may_take = takes_tasks && matches!(wants, Wants::Tool { .. });
         let taking = may_take.then(|| TakenCall::begin(&mut context));
@@ -476,7 +479,7 @@ impl Calls {
     fn caller(&self) -> Caller {
         match &self.client.connection.token {
             Some(token) => Caller::Token(Arc::clone(token)),
-            None => Caller::Client(self.client.info().map_or("", |it| &it.name).into()),
+            None => Caller::Client(self.client.name()),
         }
     }
 
@@ -484,14 +487,14 @@ impl Calls {
     /// not; a request over HTTP that stands alone has no servers of its own, which would live as
     /// long as it does.
     fn client_id(&self) -> ClientId {
-        let name = self.client.info().map_or("", |it| it.name.as_str());
+        let name = self.client.name();
         let connection = &self.client.connection;
         ClientId {
             connection: (!connection.is_stateless).then_some(self.client.number),
             folder: connection.cwd.clone(),
             name: match &connection.token {
                 Some(token) => format!("{token}\n{name}").into(),
-                None => name.into(),
+                None => name,
             },
             caller: connection.http_caller.load_full(),
         }

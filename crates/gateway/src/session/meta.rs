@@ -93,7 +93,7 @@ impl Announcement {
     pub fn read(message: &Message<'_>) -> Self {
         let capabilities = read_announced(message);
         Self {
-            name: read_client_info(message).map(|info| info.name),
+            name: read_client_info(message).map(|info| info.name.to_string()),
             capabilities: capabilities.map_or_else(String::new, |it| it.letters()),
         }
     }

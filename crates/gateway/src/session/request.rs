@@ -1,5 +1,7 @@
 //! Requests that are answered in tasks of their own, as they came.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use jsonrpc::{Fields, Json, Message, text_of};
 use serde_json::value::RawValue;
@@ -98,8 +100,8 @@ impl ClientRequest {
         } else {
             let members = params.into_iter().flat_map(|params| params.0);
             let members = members.filter(|(key, _)| key != "_meta" && !Continuation::has(key));
-            let members =
-                members.map(|(key, value)| (key.into_owned(), Json::part_of(line, value)));
+            let members = members
+                .map(|(key, value)| (Cow::Owned(key.into_owned()), Json::part_of(line, value)));
             let responses = || continuation.as_ref().and_then(|it| it.responses.clone());
             if let Some(asked) = TaskMethod::parse(method) {
                 return Some(Self {

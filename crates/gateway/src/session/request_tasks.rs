@@ -78,6 +78,9 @@ impl RequestTasks {
         &self,
         cancel: &CancellationToken,
     ) -> Option<SemaphorePermit<'_>> {
+        if let Ok(turn) = self.turns.try_acquire() {
+            return Some(turn);
+        }
         let turn = cancel.run_until_cancelled(self.turns.acquire()).await;
         turn.and_then(Result::ok)
     }

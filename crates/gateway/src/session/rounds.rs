@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use jsonrpc::{Json, frame};
+use jsonrpc::{Json, frame, quote};
 use tokio::sync::mpsc::Receiver;
 use tokio_util::sync::CancellationToken;
 use tool::Digest;
@@ -143,10 +143,9 @@ fn digest(wants: &Wants) -> Digest {
 }
 
 fn digest_params(method: Method, params: &Params) -> Digest {
-    let members = params.iter().map(|(key, value)| {
-        let key = serde_json::Value::from(key.as_str());
-        format!("[{key},{}]", value.as_str())
-    });
+    let members = params
+        .iter()
+        .map(|(key, value)| format!("[{},{}]", quote(key), value.as_str()));
     let members: Vec<String> = members.collect();
     Digest::of_json(&format!("[\"{}\",{}]", method.as_str(), members.join(",")))
 }

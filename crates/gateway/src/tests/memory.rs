@@ -286,8 +286,12 @@ impl Servers for Memory {
         if request.method != "tools/call" {
             let key = (server.clone(), request.method.to_owned());
             let params = request.params.iter();
-            let params = params
-                .map(|(key, value)| (key.clone(), serde_json::from_str(value.as_str()).unwrap()));
+            let params = params.map(|(key, value)| {
+                (
+                    key.to_string(),
+                    serde_json::from_str(value.as_str()).unwrap(),
+                )
+            });
             let params: Value = params.collect::<serde_json::Map<_, _>>().into();
             self.called
                 .lock()

@@ -103,7 +103,7 @@ async fn ask_own(
 ) -> ShellReply {
     report_first_survey(gateway);
     let connection = Connection {
-        cwd: std::env::current_dir().ok(),
+        cwd: std::env::current_dir().ok().map(Into::into),
         transport: "shell",
         ..Connection::default()
     };

@@ -198,7 +198,7 @@ fn serve_alone(
         }
         say_to_terminal();
         let connection = Connection {
-            cwd: std::env::current_dir().ok(),
+            cwd: std::env::current_dir().ok().map(Into::into),
             pid: None,
             name: client.name,
             profile: client.narrowing.profile.map(Arc::from),

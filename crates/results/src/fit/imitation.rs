@@ -6,8 +6,8 @@
 
 use std::{borrow::Cow, sync::LazyLock};
 
-use memchr::memmem::{self, Finder};
 use regex::Regex;
+use tool::Literal;
 
 /// The beginnings of our lines: a footer, the shape of a whole, the marks of `call_many`, the notes
 /// of `read_result`, errors, and this notice itself.
@@ -28,7 +28,10 @@ static LINE: LazyLock<Regex> = LazyLock::new(|| {
 static ANYWHERE: LazyLock<Regex> = LazyLock::new(|| Regex::new(OURS).expect("the pattern is ours"));
 
 /// The beginning of those that have no bracket.
-static ERROR: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("error "));
+static ERROR: Literal = Literal::new("error ");
+
+/// The beginning of an escape by number.
+static ESCAPE: Literal = Literal::new(r"\u");
 
 /// Letters of ASCII as escapes, which they need in no JSON, and escapes of what is hidden.
 static ESCAPED: LazyLock<Regex> = LazyLock::new(|| {
@@ -51,8 +54,8 @@ pub(super) const NOTICE_TOKENS_MAX: usize = 60;
 pub(super) fn may_be_in(json: &str) -> bool {
     // A regular expression costs more than all else for a short text.
     let has_bracket = memchr::memchr(b'[', json.as_bytes()).is_some();
-    (has_bracket || ERROR.find(json.as_bytes()).is_some()) && ANYWHERE.is_match(json)
-        || memmem::find(json.as_bytes(), br"\u").is_some() && ESCAPED.is_match(json)
+    (has_bracket || ERROR.is_in(json)) && ANYWHERE.is_match(json)
+        || ESCAPE.is_in(json) && ESCAPED.is_match(json)
         || !json.is_ascii() && json.chars().any(printable::is_hidden)
 }
 

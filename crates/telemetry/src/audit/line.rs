@@ -43,7 +43,14 @@ pub(super) fn split_line(line: &str) -> Option<(String, &str)> {
 
 pub(super) fn digest_of(before: &str, body: &str) -> String {
     let digest = Sha256::new().chain_update(before).chain_update(body);
-    hex::encode(&digest.finalize()[..DIGEST_DIGITS / 2])
+    digits_of(&digest.finalize())
+}
+
+/// Returns the digits of a digest that a line has.
+fn digits_of(digest: &[u8]) -> String {
+    let mut digits = [0; DIGEST_DIGITS];
+    hex::encode_to_slice(&digest[..DIGEST_DIGITS / 2], &mut digits).expect("there is room for all");
+    String::from_utf8_lossy(&digits).into_owned()
 }
 
 pub(super) fn number_in(line: &str) -> Option<u64> {
@@ -102,7 +109,7 @@ impl LineBody {
 
     /// Adds an untrusted text, on one line.
     fn add_text(&mut self, key: &str, text: &str) {
-        self.add(key, &printable::one_line_of(text, NAME_CHARS_MAX));
+        self.add(key, &printable::one_line_cow(text, NAME_CHARS_MAX));
     }
 
     fn finish(mut self) -> String {
@@ -191,8 +198,6 @@ fn write_arguments(
             return value;
         }
     }
-    Some(Value::from(format!(
-        "sha256:{}",
-        hex::encode(&Sha256::digest(json)[..DIGEST_DIGITS / 2])
-    )))
+    let digits = digits_of(&Sha256::digest(json));
+    Some(Value::from(["sha256:", &digits].concat()))
 }

@@ -24,9 +24,9 @@ fn open(folder: &Path) -> AuditLog {
 fn call(client: &str, at_ms: u64, arguments: RecordedArguments) -> Box<CallRecord> {
     Box::new(CallRecord {
         at_ms,
-        client: client.to_owned(),
+        client: client.into(),
         session: Some(7),
-        server: "notes".to_owned(),
+        server: "notes".into(),
         kind: "tool",
         name: "write".to_owned(),
         decision: "allow",
@@ -86,7 +86,7 @@ fn a_line_says_who_called_what_and_how_it_ended() {
     assert!(all[2]["arguments"].as_str().unwrap().starts_with("sha256:"));
     let filter = Filter {
         since_ms: Some(2_000),
-        client: Some("Claude-Code".to_owned()),
+        client: Some("Claude-Code".into()),
         ..Filter::default()
     };
     assert_eq!(lines(&folder.path().join("audit"), &filter).len(), 1);
@@ -110,7 +110,7 @@ fn a_line_says_whether_the_result_was_cut_and_filters_find_slow_and_failed_calls
         redacted: 2,
         rule: Some(3),
         session: Some(4),
-        client: String::new(),
+        client: "".into(),
         ..*call("cursor", 3_000, RecordedArguments::None)
     };
     append(&mut log, [plain, Box::new(cut), Box::new(failed)], 1);
@@ -135,7 +135,7 @@ fn a_line_says_whether_the_result_was_cut_and_filters_find_slow_and_failed_calls
     };
     assert_eq!((numbers(slow), numbers(failures)), (vec![3], vec![4]));
     let of_person = Filter {
-        client: Some(crate::COMMAND_LINE.to_owned()),
+        client: Some(crate::COMMAND_LINE.into()),
         session: Some(4),
         rule: Some(3),
         outcome: Some("timeout".to_owned()),
@@ -484,7 +484,7 @@ fn a_log_is_read_by_who_was_let_in() {
     let folder = tempfile::tempdir().unwrap();
     let calls = ["token ci", "oauth ada", ""].map(|caller| {
         let mut call = call("test", 1, RecordedArguments::None);
-        caller.clone_into(&mut call.caller);
+        call.caller = caller.into();
         call
     });
     append(&mut open(folder.path()), calls, 0);
@@ -496,7 +496,7 @@ fn a_log_is_read_by_who_was_let_in() {
         ("", 0),
     ] {
         let filter = Filter {
-            caller: Some(wanted.to_owned()),
+            caller: Some(wanted.into()),
             ..Filter::default()
         };
         let found = lines(&folder.path().join("audit"), &filter);

@@ -8,8 +8,8 @@ const DAY_MS: u64 = 86_400_000;
 fn call(day: u64, client: &str, tool: &str, outcome: &'static str) -> Event {
     Event::Call(Box::new(CallRecord {
         at_ms: day * DAY_MS,
-        client: client.to_owned(),
-        server: "notes".to_owned(),
+        client: client.into(),
+        server: "notes".into(),
         kind: "tool",
         name: tool.to_owned(),
         outcome: outcome.into(),
@@ -36,13 +36,13 @@ fn what_several_processes_counted_is_added_up() {
         });
         stats.count(&Event::Session {
             at_ms: 20_001 * DAY_MS,
-            client: client.to_owned(),
+            client: client.into(),
             tokens_saved: 500,
         });
         for (tool, turn) in [("search_tools", 1), ("execute_dynamic_tool", 3)] {
             stats.count(&Event::FirstUse {
                 at_ms: 20_001 * DAY_MS,
-                client: "codex".to_owned(),
+                client: "codex".into(),
                 tool,
                 turn,
             });

@@ -8,7 +8,7 @@ use crate::{
 
 fn call(server: &str, name: &str, outcome: &'static str, micros: u64) -> Event {
     Event::Call(Box::new(CallRecord {
-        server: server.to_owned(),
+        server: server.into(),
         kind: "tool",
         name: name.to_owned(),
         decision: if outcome == "denied" { "ask" } else { "allow" },
@@ -130,7 +130,7 @@ fn searches_scripts_and_sessions_are_counted() {
     });
     totals.count(&Event::Session {
         at_ms: 0,
-        client: "cursor".to_owned(),
+        client: "cursor".into(),
         tokens_saved: 500,
     });
     let samples = written(&totals);

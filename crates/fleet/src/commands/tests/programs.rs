@@ -93,7 +93,7 @@ async fn a_program_is_run_and_its_end_is_the_result() {
     let in_folder = |tool: &str, pattern: &str| Request {
         client: Some(ClientId {
             connection: None,
-            folder: Some(folder.path().to_owned()),
+            folder: Some(folder.path().into()),
             name: "client".into(),
             caller: None,
         }),

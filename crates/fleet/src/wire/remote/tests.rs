@@ -534,8 +534,8 @@ async fn a_request_of_any_method_travels_as_it_is_with_its_headers() {
         let (remote, _) = open(&web.url("/mcp"), opening).await.unwrap();
         let raw = |value: &str| text(value.to_owned()).unwrap();
         let params = vec![
-            ("name".to_owned(), raw(r#""é b""#)),
-            ("arguments".to_owned(), raw(r#"{"a":"1"}"#)),
+            ("name".into(), raw(r#""é b""#)),
+            ("arguments".into(), raw(r#"{"a":"1"}"#)),
         ];
         let request = Request {
             meta: request("t").meta,
