@@ -138,11 +138,13 @@ impl CatalogServer {
     ) -> Self {
         let nothing = Record::default();
         let known = record.unwrap_or(&nothing);
+        // Read at every start, for every tool.
+        let holds_nothing = pins.holds_nothing(server_rules.pin);
         let is_visible = |name: &&String| {
             !server_rules.hides(name)
                 && !known.for_apps.contains(*name)
                 && filter.refuses(&[name]).is_none()
-                && known.holds(name, pins, server_rules.pin).is_none()
+                && (holds_nothing || known.holds(name, pins, server_rules.pin).is_none())
         };
         Self {
             name: server_rules.name.clone(),

@@ -339,6 +339,15 @@ impl Pins {
         self.accepted.contains_key(&subject.to_string())
     }
 
+    /// Returns true if [`Pins::holds`] blocks nothing, whatever the definition.
+    pub(crate) fn holds_nothing(&self, pin: Pin) -> bool {
+        match pin {
+            Pin::Off => true,
+            Pin::Warn => self.refused.is_empty(),
+            Pin::Hold => false,
+        }
+    }
+
     /// Returns why a definition is blocked, or `None` if it is not blocked.
     pub(crate) fn holds(&self, subject: &Subject, digest: &str, pin: Pin) -> Option<HeldBy> {
         if pin == Pin::Off {

@@ -193,9 +193,11 @@ fn a_server_that_goes_back_and_forth_does_not_outlive_a_refusal() {
         commit(&registry, "notes", &[evil]);
         assert_eq!(waiting(&registry), ["notes/add refused"], "{evil}");
         assert_eq!(held(&registry), Vec::<String>::new());
+        assert_eq!(registry.catalog().servers[0].tools, 0);
     }
     commit(&registry, "notes", &["add: Adds."]);
     assert_eq!(held(&registry), ["notes/add"]);
+    assert_eq!(registry.catalog().servers[0].tools, 1);
     assert_eq!(waiting(&registry), Vec::<String>::new());
 }
 
