@@ -345,7 +345,7 @@ impl Daemon {
                 request,
             } => {
                 let connection = connection_of(cwd, variables, hello.pid, "shell");
-                self.run_shell(stream, connection, request).await
+                Box::pin(self.run_shell(stream, connection, request)).await
             }
             Purpose::Status => {
                 send_line(&mut stream, &DaemonReply::Status(self.status().await)).await

@@ -84,11 +84,13 @@ impl Dispatcher {
             script.and_then(|it| Some(it.call()?.id)),
         );
         context.call = Some(Arc::clone(&listed.call));
-        // In a box: the stages have a large state, which would be copied with each future around it.
-        let running = Box::pin(self.run(request, context, &mut note));
         // Dropping a call cancels it at its server.
-        let outcome = listed.call.end.run_until_cancelled(running).await;
-        match outcome.unwrap_or(Err(ToolError::EndedByPerson)) {
+        let outcome = tokio::select! {
+            biased;
+            () = listed.call.end.cancelled() => Err(ToolError::EndedByPerson),
+            outcome = self.run(request, context, &mut note) => outcome,
+        };
+        match outcome {
             Ok(called) => Ok(called.with_record(note)),
             Err(error) => {
                 note.set_failure(error.code());

@@ -1,6 +1,10 @@
 //! Names of servers and addresses of tools, and the accepted misspellings.
 
-use std::{fmt, str::FromStr, sync::Arc};
+use std::{
+    fmt,
+    str::FromStr,
+    sync::{Arc, LazyLock},
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +47,8 @@ impl ServerName {
 
     /// Returns the built-in server, whose tools are our own (`proxy/read_result`).
     pub fn built_in() -> Self {
-        Self(BUILT_IN.into())
+        static NAME: LazyLock<ServerName> = LazyLock::new(|| ServerName(BUILT_IN.into()));
+        NAME.clone()
     }
 
     /// Returns true for the built-in server.

@@ -290,9 +290,7 @@ impl Calls {
         }
         // Held until the response is sent.
         let _turn = self.tasks.take_turn(&cancel).await;
-        // In boxes: `run_until_cancelled` has room for its future twice, and the state is copied when it
-        // begins.
-        let answering = Box::pin(async {
+        let answering = async {
             // No further responses are kept for a client that does not read.
             out.room().await;
             match questions.filter(|_| goes_in_rounds(&wants)) {
@@ -303,8 +301,13 @@ impl Calls {
                 }
                 None => self.answer_with(&id, wants, context, is_stateless).await,
             }
-        });
-        let answer = cancel.run_until_cancelled(answering).await;
+        };
+        // `run_until_cancelled` would have room for the future twice.
+        let answer = tokio::select! {
+            biased;
+            () = cancel.cancelled() => None,
+            answer = answering => Some(answer),
+        };
         self.tasks.remove(id.as_str());
         // Nothing is sent to a client that cancelled its call, or is gone. Over HTTP a call that our
         // own shutdown ends is answered all the same: its client waits.
