@@ -1,6 +1,6 @@
 //! The response of one of the three tools: the `result` of a `tools/call`, as JSON text.
 
-use std::time::Duration;
+use std::{any::Any, time::Duration};
 
 use bytes::Bytes;
 use jsonrpc::mcp::Revision;
@@ -11,7 +11,7 @@ use serde_json::{Value, json, value::RawValue};
 use crate::error::{Audience, ToolError};
 
 /// A result, ready to send.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct ToolReply {
     result: Json,
     is_error: bool,
@@ -23,6 +23,8 @@ pub struct ToolReply {
     tool: Option<String>,
     /// The whole of which it is a part.
     part: Option<Box<PartOfWhole>>,
+    /// Dropped after the client has its response: the record of the call, which is written then.
+    _record: Option<Box<dyn Any + Send + Sync>>,
 }
 
 impl ToolReply {
@@ -50,6 +52,7 @@ impl ToolReply {
             code: None,
             tool: None,
             part: None,
+            _record: None,
         }
     }
 
@@ -74,6 +77,15 @@ impl ToolReply {
     pub(super) fn of_tool(self, tool: String) -> Self {
         Self {
             tool: Some(tool),
+            ..self
+        }
+    }
+
+    /// The same reply with the record of its call, which is written when it is dropped.
+    #[must_use]
+    pub(super) fn with_record(self, record: Box<dyn Any + Send + Sync>) -> Self {
+        Self {
+            _record: Some(record),
             ..self
         }
     }

@@ -69,7 +69,11 @@ impl Gateway {
     ) -> Result<ToolReply, ToolError> {
         let request = ExecuteRequest::parse(arguments)?;
         let called = self.dispatcher.dispatch(request, context).await?;
-        Ok(called.reply(&self.results).await)
+        let (reply, record) = called.reply_and_record(&self.results).await;
+        Ok(match record {
+            Some(record) => reply.with_record(record),
+            None => reply,
+        })
     }
 }
 

@@ -27,7 +27,16 @@ pub(crate) enum CallOutcome {
 }
 
 impl CallOutcome {
+    /// The reply, cut to size. The record of the call is written.
     pub(crate) async fn reply(self, store: &ResultStore) -> ToolReply {
+        self.reply_and_record(store).await.0
+    }
+
+    /// The reply, cut to size, and the record of the call, which is written when it is dropped.
+    pub(crate) async fn reply_and_record(
+        self,
+        store: &ResultStore,
+    ) -> (ToolReply, Option<Box<CallNote>>) {
         match self {
             Self::Server {
                 result,
@@ -35,7 +44,7 @@ impl CallOutcome {
                 origin,
                 note,
                 app,
-                record,
+                mut record,
             } => {
                 let tool = origin.tool.clone();
                 let reply = match app {
@@ -55,12 +64,12 @@ impl CallOutcome {
                         }
                     }
                 };
-                if let Some(mut record) = record {
+                if let Some(record) = &mut record {
                     record.set_sent(&reply);
                 }
-                reply.of_tool(tool)
+                (reply.of_tool(tool), record)
             }
-            Self::Own(reply) => reply,
+            Self::Own(reply) => (reply, None),
         }
     }
 

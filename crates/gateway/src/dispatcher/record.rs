@@ -137,9 +137,16 @@ impl CallNote {
 
     /// Notes what the client got: its bytes, and the handle of the whole if it is a part.
     pub(crate) fn set_sent(&mut self, reply: &ToolReply) {
+        self.set_time();
         self.record.bytes_sent = reply.json().len() as u64;
         self.record.is_cut = reply.part().is_some_and(|part| !part.is_read_on);
         self.record.handle = reply.part().and_then(|part| part.handle.clone());
+    }
+
+    /// Notes the time that the call took up to now.
+    fn set_time(&mut self) {
+        let micros = self.began.elapsed().as_micros();
+        self.record.micros = u64::try_from(micros).unwrap_or(u64::MAX).max(1);
     }
 
     /// Notes the end of a request that is no call of a tool.
@@ -165,12 +172,13 @@ impl Drop for CallNote {
             }
             return;
         }
-        let mut record = std::mem::take(&mut self.record);
+        if self.record.micros == 0 {
+            self.set_time();
+        }
+        let record = std::mem::take(&mut self.record);
         if let Some(charge) = &self.charge {
             charge.add(estimate_tokens(record.bytes_in + record.bytes_sent));
         }
-        let micros = self.began.elapsed().as_micros();
-        record.micros = u64::try_from(micros).unwrap_or(u64::MAX);
         if let Some(span) = &mut self.span {
             describe_call(span, &record);
         }

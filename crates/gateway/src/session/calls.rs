@@ -40,6 +40,7 @@ use crate::{
     log_level::LogLevel,
     out::Out,
     policy::ClientPolicy,
+    reply::ToolReply,
     settings::Settings,
 };
 
@@ -297,7 +298,7 @@ impl Calls {
                 Some(questions) => {
                     let request = self.round_request(wants, continuation, taking);
                     let answering = request.answer(&id, &self.gateway, context, questions);
-                    Box::pin(answering).await
+                    (Box::pin(answering).await, None)
                 }
                 None => self.answer_with(&id, wants, context, is_stateless).await,
             }
@@ -319,21 +320,23 @@ impl Calls {
             }
             return;
         }
-        if let Some(line) = answer {
+        if let Some((line, reply)) = answer {
             let _ = out.answer(line).await;
+            drop(reply);
         }
     }
 
-    /// The line of the response to a request.
+    /// The line of the response to a request, and the reply that it is of: its record is written after the
+    /// line.
     async fn answer_with(
         &self,
         id: &Json,
         wants: Wants,
         context: CallContext,
         is_stateless: bool,
-    ) -> Vec<Bytes> {
+    ) -> (Vec<Bytes>, Option<ToolReply>) {
         let id = id.as_str();
-        match wants {
+        let line = match wants {
             Wants::Tool {
                 name, arguments, ..
             } => {
@@ -344,7 +347,7 @@ impl Calls {
                             Some(revision) if !is_stateless => reply.for_revision(revision),
                             _ => reply,
                         };
-                        reply.line(id, is_stateless)
+                        return (reply.line(id, is_stateless), Some(reply));
                     }
                     None => vec![refuse_unknown(id, &name)],
                 }
@@ -373,7 +376,8 @@ impl Calls {
                     Err(refusal) => vec![refusal.line(id, is_stateless)],
                 }
             }
-        }
+        };
+        (line, None)
     }
 
     async fn watch(
