@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::{process::Command, time::timeout};
 
@@ -72,6 +73,9 @@ impl RealPage {
 
 /// Installs Debian's Chromium if it is missing. Panics if that is not possible here.
 pub(crate) fn install_browser() {
+    // Two tests need it, and a second `apt-get` fails while the first runs.
+    static INSTALLING: Mutex<()> = Mutex::new(());
+    let _turn = INSTALLING.lock();
     let is_there = || Path::new(BROWSER).exists();
     if is_there() {
         return;
