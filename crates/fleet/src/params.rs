@@ -16,7 +16,7 @@ pub(crate) fn write_params(request: &Request, own: &OwnMembers, id: u64) -> Vec<
     let mut parts = Vec::with_capacity(2 * request.params.len() + 1);
     let mut before = "{";
     for (key, value) in &request.params {
-        parts.push(write_key(before, key));
+        parts.push(Bytes::from([before, &quote(key), ":"].concat()));
         parts.push(value.bytes());
         before = ",";
     }
@@ -31,15 +31,6 @@ pub(crate) fn write_params(request: &Request, own: &OwnMembers, id: u64) -> Vec<
         (false, _) => Bytes::from(format!(r#"{before}"_meta":{{{meta}}}}}"#)),
     });
     parts
-}
-
-/// Writes a key and its colon. That of a tool's call is not allocated.
-fn write_key(before: &str, key: &str) -> Bytes {
-    match (before, key) {
-        ("{", "name") => Bytes::from_static(br#"{"name":"#),
-        (",", "arguments") => Bytes::from_static(br#","arguments":"#),
-        _ => Bytes::from([before, &quote(key), ":"].concat()),
-    }
 }
 
 fn texts(own: &OwnMembers) -> impl Iterator<Item = (&str, &str)> {
