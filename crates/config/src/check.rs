@@ -86,12 +86,12 @@ impl Walk {
         let (at, found) = parent.child(name.get_ref(), value.span());
         match found {
             None => {
-                let hint = keys::unknown(&parent.pattern, name.get_ref());
+                let hint = keys::unknown(parent.pattern, name.get_ref());
                 self.note(name.span(), &at, Fault::new("unknown key", hint));
                 None
             }
             Some(KeyMatch::Value(key)) => self.read_value(&at, key, value.get_ref()),
-            Some(KeyMatch::Table) => match value.get_ref() {
+            Some(KeyMatch::Table(_)) => match value.get_ref() {
                 DeValue::Table(table) => self.read_named(&at, name, table),
                 other => {
                     self.note(at.span.clone(), &at, not_a_table(&at, other));
@@ -240,7 +240,7 @@ fn misspelt(table: &DeTable<'_>) -> bool {
 
 fn not_a_table(at: &At, found: &DeValue<'_>) -> Fault {
     let what = format!("expected a table, found {}", as_written(found).noun());
-    let hint = match at.pattern.as_str() {
+    let hint = match at.pattern {
         "servers" => "write `[servers.NAME]`, one table per server".to_owned(),
         "servers.NAME" => format!("write `[{}]` and below it `command` or `url`", at.key),
         "clients" => "write `[clients.NAME]`, one table per client".to_owned(),

@@ -7,7 +7,7 @@ use std::{
 };
 
 use figment::{Figment, Metadata, Profile, Provider, providers::Serialized, value::Dict};
-use serde::Deserialize as _;
+use serde::{Deserialize as _, de::value::MapDeserializer};
 use serde_json::{Map, Value};
 
 use super::{
@@ -102,11 +102,11 @@ fn read_servers(
 ) -> Result<BTreeMap<String, RawServer>, Vec<Mistake>> {
     let defaults = server_defaults();
     let read = |name: &String| {
-        let mut values = defaults.clone();
-        if let Some(Value::Object(own)) = own.remove(name) {
-            lay_over(&mut values, own);
-        }
-        let server = RawServer::deserialize(Value::Object(values));
+        let own = match own.remove(name) {
+            Some(Value::Object(own)) => own,
+            _ => Map::new(),
+        };
+        let server = read_server(own, &defaults);
         let server = server.map_err(|error| differ(error.to_string(), format!("servers.{name}")));
         Ok((name.clone(), server?))
     };
@@ -114,15 +114,22 @@ fn read_servers(
     read.map_err(|mistake| vec![mistake])
 }
 
-fn lay_over(values: &mut Map<String, Value>, others: Map<String, Value>) {
-    for (key, other) in others {
-        match (values.get_mut(&key), other) {
-            (Some(Value::Object(values)), Value::Object(others)) => lay_over(values, others),
-            (_, other) => {
-                values.insert(key, other);
-            }
+/// Reads a server from its own values and the defaults, without a copy of the defaults.
+fn read_server(
+    mut own: Map<String, Value>,
+    defaults: &Map<String, Value>,
+) -> serde_json::Result<RawServer> {
+    for (key, value) in &mut own {
+        if let (Value::Object(own), Some(Value::Object(defaults))) = (value, defaults.get(key)) {
+            let absent = defaults.iter().filter(|(key, _)| !own.contains_key(*key));
+            let absent: Vec<_> = absent.map(|(k, v)| (k.clone(), v.clone())).collect();
+            own.extend(absent);
         }
     }
+    let absent = defaults.iter().filter(|(key, _)| !own.contains_key(*key));
+    let values = own.iter().chain(absent);
+    let values = values.map(|(key, value)| (key.as_str(), value));
+    RawServer::deserialize(MapDeserializer::new(values))
 }
 
 fn extract(figment: &Figment) -> Result<RawConfig, Vec<Mistake>> {
@@ -198,8 +205,10 @@ fn server_defaults() -> Map<String, Value> {
 
 /// Defaults are numbers, texts and booleans, which TOML and JSON write alike.
 fn defaults_of(pattern: &str) -> Map<String, Value> {
-    let keys = KEYS.iter().filter(|key| key.table() == pattern);
     let value = |text: &str| serde_json::from_str(text).expect("a test reads every default");
-    keys.filter_map(|key| Some((key.name().to_owned(), value(key.default?))))
+    let with_default = KEYS.iter().filter_map(|key| Some((key, key.default?)));
+    let of_table = with_default.filter(|(key, _)| key.table() == pattern);
+    of_table
+        .map(|(key, default)| (key.name().to_owned(), value(default)))
         .collect()
 }

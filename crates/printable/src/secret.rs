@@ -34,6 +34,10 @@ pub fn find_secrets_in_arguments<'a>(
 
 /// Masks the secrets in a text.
 pub fn mask_secrets(text: &str, name: Option<&str>) -> String {
+    // Most keys of a configuration are such words.
+    if name.is_none() && form::is_short_word(text) {
+        return text.to_owned();
+    }
     hide(text, &find_secrets(text, name))
 }
 

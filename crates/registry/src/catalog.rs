@@ -14,6 +14,7 @@ use crate::limits::{CHANGE_KEPT_S, FORMAT};
 use crate::pins::{HeldBy, LegacyPins, Pin, Pins, Subject};
 use crate::server_rules::{Rules, ServerRules};
 use crate::snapshot::{SnapshotContent, SurveyFailure, is_false, part_transport, server_in};
+use crate::text_map::TextMap;
 
 /// A summary of every configured server, read without opening a snapshot.
 #[derive(Debug, Clone, Default)]
@@ -206,7 +207,7 @@ pub(crate) struct Record {
     pub(crate) mixed: bool,
     /// The full digest of each tool; `None` if a version before `pins.json` wrote the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) digests: Option<BTreeMap<String, String>>,
+    pub(crate) digests: Option<TextMap>,
     /// The pins in the format of that earlier version.
     #[serde(default, skip_serializing, rename = "pins")]
     pub(crate) legacy_pins: Option<LegacyPins>,
@@ -220,7 +221,7 @@ impl Record {
     fn holds(&self, tool: &str, pins: &Pins, pin: Pin) -> Option<HeldBy> {
         let digest = self.digests.as_ref().and_then(|all| all.get(tool));
         let subject = Subject::Tool(tool.to_owned());
-        pins.holds(&subject, digest.map_or("", String::as_str), pin)
+        pins.holds(&subject, digest.unwrap_or_default(), pin)
     }
 
     pub(crate) fn note_digests(&mut self, tools: &[Tool]) {

@@ -38,6 +38,7 @@ mod server_rules;
 mod shared_pins;
 mod snapshot;
 mod steering;
+mod text_map;
 mod tool_lock;
 mod usage;
 mod view;

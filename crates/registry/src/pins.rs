@@ -8,7 +8,10 @@ use std::{
 use serde::{Deserialize, Serialize};
 use tool::{Annotations, Digest, ItemKind, Offer, Tool};
 
-use crate::limits::{ACCEPTED_RESOURCES_MAX, REFUSALS_MAX};
+use crate::{
+    limits::{ACCEPTED_RESOURCES_MAX, REFUSALS_MAX},
+    text_map::TextMap,
+};
 
 /// The treatment of definitions that differ from the accepted ones.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -144,7 +147,7 @@ pub(crate) enum Standing {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Pins {
-    accepted: BTreeMap<String, String>,
+    accepted: TextMap,
     /// The refused definitions: if a server returns to one of them, it is still refused.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     refused: BTreeMap<String, Vec<String>>,
@@ -187,7 +190,7 @@ impl Pins {
     /// The decisions that nodes share.
     pub(crate) fn shared(&self) -> SharedPins {
         SharedPins {
-            accepted: self.accepted.clone(),
+            accepted: self.accepted.to_map(),
             refused: self.refused.clone(),
         }
     }
@@ -202,7 +205,7 @@ impl Pins {
         if shared == self.shared() {
             return;
         }
-        self.accepted = shared.accepted;
+        self.accepted = shared.accepted.into();
         self.refused = shared.refused;
         self.decisions += 1;
     }
@@ -228,19 +231,19 @@ impl Pins {
             _ => false,
         };
         let mut pins = Self::default();
-        for it in now.iter().filter(|it| !is_open(&it.subject)) {
-            pins.accepted
-                .insert(it.subject.to_string(), it.digest.clone());
-        }
+        let kept = now.iter().filter(|it| !is_open(&it.subject));
+        let kept = kept.map(|it| (it.subject.to_string(), it.digest.clone()));
+        let mut accepted: BTreeMap<String, String> = kept.collect();
         for (name, json) in &legacy.before {
             if let Ok(tool) = Tool::parse(json) {
                 let key = Subject::Tool(name.clone()).to_string();
-                pins.accepted
+                accepted
                     .entry(key.clone())
                     .or_insert_with(|| tool.digest().to_string());
                 pins.before.insert(key, json.clone());
             }
         }
+        pins.accepted = accepted.into();
         // A short digest may refuse more than intended, but never less.
         for (name, digest) in &legacy.refused {
             pins.refused.insert(
@@ -262,7 +265,7 @@ impl Pins {
 
     pub(crate) fn standing(&self, subject: &Subject, digest: &str) -> Standing {
         let key = subject.to_string();
-        if self.accepted.get(&key).is_some_and(|it| it == digest) {
+        if self.accepted.get(&key) == Some(digest) {
             return Standing::Accepted;
         }
         let refused = self.refused.get(&key);
@@ -305,9 +308,9 @@ impl Pins {
         }
         if is_accepted {
             self.before.remove(&key);
-            self.accepted.insert(key, digest.to_owned());
+            self.accepted.insert(&key, digest);
         } else {
-            if self.accepted.get(&key).is_some_and(|it| it == digest) {
+            if self.accepted.get(&key) == Some(digest) {
                 self.accepted.remove(&key);
             }
             let refused = self.refused.entry(key).or_default();
@@ -322,11 +325,12 @@ impl Pins {
     /// Removes accepted resources that no longer exist, if there are too many.
     pub(crate) fn bound(&mut self, now: &[Definition<'_>]) {
         let is_resource = |key: &str| key.starts_with("resource ");
-        let count = self.accepted.keys().filter(|key| is_resource(key)).count();
+        let names = self.accepted.iter().map(|(key, _)| key);
+        let count = names.filter(|key| is_resource(key)).count();
         if count > ACCEPTED_RESOURCES_MAX {
             let there: BTreeSet<String> = now.iter().map(|it| it.subject.to_string()).collect();
             self.accepted
-                .retain(|key, _| !is_resource(key) || there.contains(key));
+                .retain(|key| !is_resource(key) || there.contains(key));
         }
     }
 
@@ -336,7 +340,7 @@ impl Pins {
 
     /// Returns true if any definition of this subject was ever accepted.
     pub(crate) fn knows(&self, subject: &Subject) -> bool {
-        self.accepted.contains_key(&subject.to_string())
+        self.accepted.get(&subject.to_string()).is_some()
     }
 
     /// Returns true if [`Pins::holds`] blocks nothing, whatever the definition.

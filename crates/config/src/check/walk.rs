@@ -18,7 +18,7 @@ use crate::{
 /// A place in the walk: the pattern in the table of keys, and the key as the user wrote it.
 #[derive(Debug, Default, Clone)]
 pub(super) struct At {
-    pub(super) pattern: String,
+    pub(super) pattern: &'static str,
     pub(super) key: String,
     pub(super) span: Range<usize>,
 }
@@ -29,17 +29,22 @@ impl At {
         At {
             key: format!("{}.{}", self.key, shown_key(name)),
             span,
-            pattern: self.pattern.clone(),
+            pattern: self.pattern,
         }
     }
 
     /// Returns the place one step down in the table of keys; `None` if the table has no such key.
     pub(super) fn child(&self, name: &str, span: Range<usize>) -> (At, Option<KeyMatch>) {
-        let dot = if self.key.is_empty() { "" } else { "." };
-        let key = format!("{}{dot}{}", self.key, shown_key(name));
-        let pattern = keys::child(&self.pattern, name);
+        let name_in_key = shown_key(name);
+        let mut key = String::with_capacity(self.key.len() + 1 + name_in_key.len());
+        if !self.key.is_empty() {
+            key.push_str(&self.key);
+            key.push('.');
+        }
+        key.push_str(&name_in_key);
+        let pattern = keys::child(self.pattern, name);
         let found = pattern.as_deref().and_then(keys::find);
-        let pattern = pattern.unwrap_or_default();
+        let pattern = found.map_or("", KeyMatch::path);
         (At { pattern, key, span }, found)
     }
 }

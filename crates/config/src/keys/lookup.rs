@@ -1,13 +1,40 @@
 //! Paths and names, looked up in the table of keys.
 
+use std::{collections::HashMap, sync::LazyLock};
+
 use super::{KEYS, KeySpec};
 
 /// A key or a table, at a path of the configuration.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum KeyMatch {
     Value(&'static KeySpec),
-    Table,
+    /// The table of this path.
+    Table(&'static str),
 }
+
+impl KeyMatch {
+    /// The path in the table of keys.
+    pub(crate) fn path(self) -> &'static str {
+        match self {
+            Self::Value(key) => key.path,
+            Self::Table(path) => path,
+        }
+    }
+}
+
+/// All keys and tables by their paths. A file of a thousand servers is looked up key by key.
+static MATCHES: LazyLock<HashMap<&str, KeyMatch>> = LazyLock::new(|| {
+    let mut matches: HashMap<&str, KeyMatch> = HashMap::with_capacity(2 * KEYS.len());
+    for key in KEYS {
+        let mut path = key.path;
+        matches.insert(path, KeyMatch::Value(key));
+        while let Some((table, _)) = path.rsplit_once('.') {
+            matches.entry(table).or_insert(KeyMatch::Table(table));
+            path = table;
+        }
+    }
+    matches
+});
 
 /// Returns the pattern of the key `name` in the table `parent`; `None` if no key can match.
 pub(crate) fn child(parent: &str, name: &str) -> Option<String> {
@@ -24,11 +51,7 @@ pub(crate) fn child(parent: &str, name: &str) -> Option<String> {
 }
 
 pub(crate) fn find(pattern: &str) -> Option<KeyMatch> {
-    if let Some(key) = KEYS.iter().find(|key| key.path == pattern) {
-        return Some(KeyMatch::Value(key));
-    }
-    let inside = |key: &KeySpec| in_table(key.path, pattern).is_some();
-    KEYS.iter().any(inside).then_some(KeyMatch::Table)
+    MATCHES.get(pattern).copied()
 }
 
 /// The names in the table `pattern`, in the order of their declaration.
