@@ -468,7 +468,7 @@ impl Daemon {
             });
             reply.after_asking(&new)
         };
-        shell::answer(stream, run).await
+        Box::pin(shell::answer(stream, run)).await
     }
 
     /// Stops this process for a command, which waits until the connection closes.

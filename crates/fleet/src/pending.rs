@@ -161,7 +161,7 @@ impl PendingRequests {
         };
         request.respond(match (message.result, message.error) {
             (_, Some(error)) => Err(RequestError::Protocol(ProtocolError::read(error))),
-            (Some(result), None) => Ok(Json::part_of(text, result)),
+            (Some(result), None) => Ok(Json::part_of_message(text, result, message)),
             (None, None) => Err(RequestError::Protocol(ProtocolError::empty())),
         });
         Routed::Response

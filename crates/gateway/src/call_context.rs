@@ -120,7 +120,7 @@ impl CallContext {
     }
 
     /// Remembers the links in a result of a server.
-    pub(crate) fn note_uris(&self, server: &ServerName, result: &str) {
+    pub(crate) fn note_uris(&self, server: &ServerName, result: &Json) {
         if let Some(uris) = &self.uris {
             uris.note_result(server, result);
         }

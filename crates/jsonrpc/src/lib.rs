@@ -10,6 +10,7 @@ pub mod events;
 mod fields;
 pub mod frame;
 mod head;
+mod known;
 #[cfg(any(test, fuzzing))]
 pub mod laws;
 pub mod limits;
@@ -21,6 +22,7 @@ mod scan;
 
 pub use fields::{Fields, quote, text_of};
 pub use head::{answered_id, canonical_id};
+pub use known::{KnownString, KnownStrings};
 pub use line::{Cap, Line, LineReader};
 pub use message::{Json, Message, ProtocolError, json};
 pub use outbox::{Closed, Outbox, Sink};

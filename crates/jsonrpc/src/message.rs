@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     fields::{quote, text_of, unquote},
+    known::{KnownString, KnownStrings},
     limits::UNREADABLE_CHARS_MAX,
     scan::scan_members,
 };
@@ -26,6 +27,8 @@ pub struct Message<'a> {
     pub result: Option<&'a RawValue>,
     /// The error of an error response.
     pub error: Option<&'a RawValue>,
+    /// The known strings of the whole message.
+    pub known: KnownStrings,
 }
 
 impl<'a> Message<'a> {
@@ -34,7 +37,7 @@ impl<'a> Message<'a> {
     pub fn parse(line: &'a [u8]) -> Option<Self> {
         let mut message = Self::default();
         let mut seen = [false; 5];
-        scan_members(str::from_utf8(line).ok()?, |key, value| {
+        let known = scan_members(str::from_utf8(line).ok()?, |key, value| {
             let key = unquote(key)?;
             let Some(place) = MEMBERS.iter().position(|member| *member == key) else {
                 return Some(());
@@ -54,56 +57,93 @@ impl<'a> Message<'a> {
             }
             Some(())
         })?;
-        Some(message)
+        Some(Self { known, ..message })
     }
 }
 
 const MEMBERS: [&str; 5] = ["id", "method", "params", "result", "error"];
 
 /// A piece of JSON text from a peer, stored as the received bytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Json(ByteString);
+#[derive(Debug, Clone)]
+pub struct Json {
+    text: ByteString,
+    /// The known strings of the message that the text is from; `None` if it was not scanned.
+    known: Option<KnownStrings>,
+}
 
 impl Json {
     /// Returns `part` of `line`, without a copy.
     pub fn part_of(line: &Bytes, part: &RawValue) -> Self {
         let part = line.slice_ref(part.get().as_bytes());
-        Self(ByteString::try_from(part).expect("it was a str a moment ago"))
+        Self::from(ByteString::try_from(part).expect("it was a str a moment ago"))
+    }
+
+    /// Does the same with the known strings of the message in that line.
+    pub fn part_of_message(line: &Bytes, part: &RawValue, message: &Message<'_>) -> Self {
+        Self {
+            known: Some(message.known),
+            ..Self::part_of(line, part)
+        }
+    }
+
+    /// Returns false if the text does not contain the string. Searches a long text only if it is no part
+    /// of a message.
+    pub fn may_contain(&self, string: KnownString) -> bool {
+        match self.known {
+            Some(known) => known.contains(string),
+            None => {
+                memchr::memmem::find(self.text.as_bytes(), string.quoted().as_bytes()).is_some()
+            }
+        }
     }
 
     /// Wraps text that the caller built from pieces of JSON; it is not parsed again.
     pub fn of_built(text: String) -> Self {
         debug_assert!(serde_json::from_str::<&RawValue>(&text).is_ok(), "{text}");
-        Self(text.into())
+        Self::from(ByteString::from(text))
     }
 
     /// Returns the text as it was received.
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.text
     }
 
     /// Returns the bytes without copying them.
     pub fn bytes(&self) -> Bytes {
-        self.0.as_bytes().clone()
+        self.text.as_bytes().clone()
     }
 
     /// Returns the length in bytes.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.text.len()
     }
 
     /// Returns true if the text is empty, which JSON never is.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.text.is_empty()
     }
 }
 
 impl From<Box<RawValue>> for Json {
     fn from(raw: Box<RawValue>) -> Self {
         let text: Box<str> = raw.into();
-        Self(String::from(text).into())
+        Self::from(ByteString::from(String::from(text)))
     }
 }
+
+impl From<ByteString> for Json {
+    fn from(text: ByteString) -> Self {
+        Self { text, known: None }
+    }
+}
+
+impl PartialEq for Json {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Json {}
 
 /// The JSON-RPC error of a response; `code` is text because real servers send strings and numbers
 /// outside every integer type.

@@ -14,9 +14,8 @@ mod view;
 
 use compose::Composition;
 use excerpt::tokens;
-use jsonrpc::Json;
-use parsed_result::{IS_ERROR, ParsedResult};
-use tool::Literal;
+use jsonrpc::{Json, KnownString};
+use parsed_result::ParsedResult;
 
 use crate::store::ResultStore;
 
@@ -37,7 +36,7 @@ const INLINE_BYTES_MAX: usize = 4 * 1024;
 /// is kept, and the last line shows the call that reads on. Long texts are parsed and counted off the
 /// event loop.
 pub async fn fit(result: Json, budget: Budget, origin: Origin, store: &ResultStore) -> Fitted {
-    if passes(result.as_str(), budget) {
+    if passes(&result, budget) {
         return Fitted::whole(result, false);
     }
     let is_short = result.len() <= INLINE_BYTES_MAX;
@@ -97,19 +96,18 @@ fn decide(result: &Json, budget: Budget) -> FitDecision {
 
 /// Returns true if a result of the usual form can be sent unchanged, without being parsed. The token
 /// count of the whole text is never less than that of its blocks.
-fn passes(result: &str, budget: Budget) -> bool {
+fn passes(json: &Json, budget: Budget) -> bool {
+    let result = json.as_str();
     let Some(blocks) = result.strip_prefix(r#"{"content":["#) else {
         return false;
     };
     (budget.surely_fits(result.len())
         || tokens::token_upper_bound_to(result, budget.max()) <= budget.max())
         && !blocks.starts_with(']')
-        && !STRUCTURED.is_in(blocks)
-        && !IS_ERROR.is_in(blocks)
+        && !json.may_contain(KnownString::StructuredContent)
+        && !json.may_contain(KnownString::IsError)
         && (budget.is_ours || !imitation::may_be_in(blocks))
 }
-
-static STRUCTURED: Literal = Literal::new(r#""structuredContent""#);
 
 #[cfg(test)]
 mod tests;

@@ -49,7 +49,7 @@ impl CallOutcome {
                 let tool = origin.tool.clone();
                 let reply = match app {
                     Some(AppUse::Calls) => {
-                        let is_error = results::is_error(result.as_str());
+                        let is_error = results::is_error(&result);
                         ToolReply::of_server(result, is_error)
                     }
                     app => {
@@ -85,7 +85,7 @@ impl CallOutcome {
 
     pub(crate) fn is_error(&self) -> bool {
         match self {
-            Self::Server { result, .. } => results::is_error(result.as_str()),
+            Self::Server { result, .. } => results::is_error(result),
             Self::Own(reply) => reply.is_error(),
         }
     }

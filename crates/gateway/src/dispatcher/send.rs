@@ -82,7 +82,7 @@ impl Dispatcher {
             let available = || self.catalog.list_others_available(server, policy);
             explain(error, entry, available).with_note(note.as_deref())
         })?;
-        context.note_uris(server, result.as_str());
+        context.note_uris(server, &result);
         let called = CallOutcome::Server {
             result,
             budget: Budget {

@@ -1,9 +1,8 @@
 //! The input that a server asks for, in a result or in the state of a task.
 
 use fleet::{CallError, ClientAnswer, QuestionKind, ServerQuestion};
-use jsonrpc::{Fields, Json, text_of};
+use jsonrpc::{Fields, Json, KnownString, text_of};
 use serde_json::{Value, value::RawValue};
-use tool::Literal;
 
 use crate::elicitation::ServerAsker;
 
@@ -35,8 +34,7 @@ impl RequestedInput {
     /// `None` for a final result.
     pub(super) fn read(result: &Json) -> Option<Self> {
         const INPUT_REQUIRED: &str = "input_required";
-        static LITERAL: Literal = Literal::new(INPUT_REQUIRED);
-        if !LITERAL.is_in(result.as_str()) {
+        if !result.may_contain(KnownString::InputRequired) {
             return None;
         }
         let fields = Fields::of(result.as_str())?;

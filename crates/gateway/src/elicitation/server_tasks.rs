@@ -4,7 +4,7 @@
 use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use fleet::{CallError, Failure, Ran, Request, Servers};
-use jsonrpc::{Fields, Json, ProtocolError, mcp::TASKS_EXTENSION, text_of};
+use jsonrpc::{Fields, Json, KnownString, ProtocolError, mcp::TASKS_EXTENSION, text_of};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 use tokio::sync::watch;
@@ -29,7 +29,6 @@ pub(crate) const TASK_LIMIT: Duration = Duration::from_hours(1);
 /// The most looks in a row that may fail before the task counts as lost.
 const LOOKS_FAILED_MAX: u32 = 3;
 
-static TASK_ID: Literal = Literal::new(r#""taskId""#);
 static TASK_SUPPORT: Literal = Literal::new(r#""taskSupport""#);
 
 /// Returns the member of a call that asks for a task, if the tool can be called in no other way
@@ -59,7 +58,7 @@ impl ServerTask {
     pub(crate) fn of_answer(answer: &Json, is_asked_for: bool) -> Option<Self> {
         let text = answer.as_str();
         // The members of a large result are not read.
-        if !TASK_ID.is_in(text) {
+        if !answer.may_contain(KnownString::TaskId) {
             return None;
         }
         let fields = Fields::of(text)?;

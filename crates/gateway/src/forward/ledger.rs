@@ -6,10 +6,10 @@ use std::{
     sync::Arc,
 };
 
-use jsonrpc::{Fields, text_of};
+use jsonrpc::{Fields, Json, KnownString, text_of};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
-use tool::{Literal, ServerName};
+use tool::ServerName;
 
 /// The number of URIs remembered for one client; the oldest are dropped.
 const URIS_MAX: usize = 4_096;
@@ -19,8 +19,6 @@ const URI_BYTES_MAX: usize = 4 * 1024;
 
 /// The number of clients without a session that are remembered; the oldest are dropped.
 const CLIENTS_MAX: usize = 32;
-
-static URI: Literal = Literal::new(r#""uri""#);
 
 /// The URIs that were sent to one client.
 #[derive(Debug, Default)]
@@ -59,11 +57,11 @@ impl UriLedger {
     }
 
     /// Adds the links and resources of a result: of a tool, a prompt or a resource.
-    pub(crate) fn note_result(&self, server: &ServerName, result: &str) {
-        if !URI.is_in(result) {
+    pub(crate) fn note_result(&self, server: &ServerName, result: &Json) {
+        if !result.may_contain(KnownString::Uri) {
             return;
         }
-        let Some(fields) = Fields::of(result) else {
+        let Some(fields) = Fields::of(result.as_str()) else {
             return;
         };
         for block in list(fields.get("content")) {
@@ -137,13 +135,15 @@ mod tests {
             {"type":"resource_link","uri":"a:1"},{"type":"resource","resource":{"uri":"a:2"}}],
             "messages":[{"content":{"type":"resource_link","uri":"a:3"}}],
             "contents":[{"uri":"a:4"}]}"#;
-        ledger.note_result(&one, result);
+        let note =
+            |server, result: &str| ledger.note_result(server, &Json::of_built(result.to_owned()));
+        note(&one, result);
         let sender = |uri: &str| ledger.sender(uri);
         assert_eq!(sender("a:0"), None);
         for uri in ["a:1", "a:2", "a:3", "a:4"] {
             assert_eq!(sender(uri).as_ref(), Some(&one), "{uri}");
         }
-        ledger.note_result(
+        note(
             &two,
             r#"{"content":[{"type":"resource_link","uri":"a:1"}]}"#,
         );

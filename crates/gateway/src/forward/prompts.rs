@@ -42,7 +42,7 @@ impl Forwarder {
         let within = context.below(note.trace());
         let answer = self.ask(server, request, &within);
         let result = note.end(answer.await)?;
-        context.note_uris(&server.name, result.as_str());
+        context.note_uris(&server.name, &result);
         Ok(result)
     }
 }

@@ -104,7 +104,7 @@ impl Forwarder {
         let result = note.end(answer.await);
         let result = result.map_err(ForwardError::known_by_its_uri)?;
         skills::check_skill_file(self, server, &uri, &result)?;
-        context.note_uris(&server.name, result.as_str());
+        context.note_uris(&server.name, &result);
         Ok(result)
     }
 }

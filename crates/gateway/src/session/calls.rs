@@ -32,7 +32,6 @@ use crate::{
     clients::{ClientInfo, ConnectedClient},
     definitions::{DESCRIBE, EXECUTE, SEARCH},
     elicitation::parked_calls::{RoundQuestions, round_questions},
-    elicitation::server_tasks::takes_tasks,
     elicitation::{CallAsker, SessionQuestions},
     error::Audience,
     forward::{Announced, ForwardError, Params, UriLedger, text},
@@ -268,14 +267,9 @@ impl Calls {
             self.client.set_revision(revision.clone());
         }
         let is_stateless = meta.revision.is_some();
-        let declared = meta.capabilities.as_ref().filter(|_| is_stateless);
-        let takes_tasks = declared.is_some_and(|it| takes_tasks(it.as_str()));
+        let takes_tasks = is_stateless && meta.takes_tasks();
         if matches!(wants, Wants::Task(..)) && !takes_tasks {
-            let line =
-                frame::error_with(id.as_str(), MISSING_CAPABILITY, NO_TASKS, Some(NEEDS_TASKS));
-            self.tasks.remove(id.as_str());
-            let _ = out.answer(vec![line]).await;
-            return;
+            return self.refuse_task(&id, out).await;
         }
         let _under_way = self.questions.begin_call(out);
         if self.chooses_by_roots() {
@@ -294,13 +288,28 @@ impl Calls {
         let answering = async {
             // No further responses are kept for a client that does not read.
             out.room().await;
-            match questions.filter(|_| goes_in_rounds(&wants)) {
-                Some(questions) => {
+            match (questions.filter(|_| goes_in_rounds(&wants)), wants) {
+                (Some(questions), wants) => {
                     let request = self.round_request(wants, continuation, taking);
                     let answering = request.answer(&id, &self.gateway, context, questions);
                     (Box::pin(answering).await, None)
                 }
-                None => self.answer_with(&id, wants, context, is_stateless).await,
+                (
+                    None,
+                    Wants::Tool {
+                        name, arguments, ..
+                    },
+                ) => {
+                    let called = self.gateway.call_tool(&name, arguments.as_deref(), context);
+                    match called.await {
+                        Some(reply) => self.answer_with_reply(&id, reply, is_stateless),
+                        None => (vec![refuse_unknown(id.as_str(), &name)], None),
+                    }
+                }
+                (None, wants) => {
+                    let answering = self.answer_with(&id, wants, context, is_stateless);
+                    (Box::pin(answering).await, None)
+                }
             }
         };
         // `run_until_cancelled` would have room for the future twice.
@@ -310,15 +319,8 @@ impl Calls {
             answer = answering => Some(answer),
         };
         self.tasks.remove(id.as_str());
-        // Nothing is sent to a client that cancelled its call, or is gone. Over HTTP a call that our
-        // own shutdown ends is answered all the same: its client waits.
         if cancel.is_cancelled() {
-            if self.tasks.gone.is_cancelled() {
-                out.give_up();
-            } else {
-                out.withdraw();
-            }
-            return;
+            return self.end_unanswered(out);
         }
         if let Some((line, reply)) = answer {
             let _ = out.answer(line).await;
@@ -326,58 +328,71 @@ impl Calls {
         }
     }
 
-    /// The line of the response to a request, and the reply that it is of: its record is written after the
-    /// line.
+    /// Sends nothing to a client that cancelled its call, or is gone. Over HTTP a call that our own shutdown
+    /// ends is answered all the same: its client waits.
+    fn end_unanswered(&self, out: &Out) {
+        if self.tasks.gone.is_cancelled() {
+            out.give_up();
+        } else {
+            out.withdraw();
+        }
+    }
+
+    /// Refuses a request for a task to a client that did not declare that it takes tasks.
+    async fn refuse_task(&self, id: &Json, out: &Out) {
+        let line = frame::error_with(id.as_str(), MISSING_CAPABILITY, NO_TASKS, Some(NEEDS_TASKS));
+        self.tasks.remove(id.as_str());
+        let _ = out.answer(vec![line]).await;
+    }
+
+    /// The line of the response to a call of a tool, and the reply that it is of: its record is written after
+    /// the line.
+    fn answer_with_reply(
+        &self,
+        id: &Json,
+        reply: ToolReply,
+        is_stateless: bool,
+    ) -> (Vec<Bytes>, Option<ToolReply>) {
+        let reply = match self.revision.get() {
+            Some(revision) if !is_stateless => reply.for_revision(revision),
+            _ => reply,
+        };
+        (reply.line(id.as_str(), is_stateless), Some(reply))
+    }
+
+    /// The line of the response to any other request.
     async fn answer_with(
         &self,
         id: &Json,
         wants: Wants,
         context: CallContext,
         is_stateless: bool,
-    ) -> (Vec<Bytes>, Option<ToolReply>) {
+    ) -> Vec<Bytes> {
         let id = id.as_str();
-        let line = match wants {
-            Wants::Tool {
-                name, arguments, ..
-            } => {
-                let called = self.gateway.call_tool(&name, arguments.as_deref(), context);
-                match called.await {
-                    Some(reply) => {
-                        let reply = match self.revision.get() {
-                            Some(revision) if !is_stateless => reply.for_revision(revision),
-                            _ => reply,
-                        };
-                        return (reply.line(id, is_stateless), Some(reply));
-                    }
-                    None => vec![refuse_unknown(id, &name)],
-                }
-            }
-            Wants::Watch(watching, params) => {
-                match Box::pin(self.watch(watching, &params, &context)).await {
-                    Ok(()) => frame::result(id, [Bytes::from_static(b"{}")]),
-                    Err(refusal) => vec![refusal.line(id, is_stateless)],
-                }
-            }
+        match wants {
+            Wants::Watch(watching, params) => match self.watch(watching, &params, &context).await {
+                Ok(()) => frame::result(id, [Bytes::from_static(b"{}")]),
+                Err(refusal) => vec![refusal.line(id, is_stateless)],
+            },
             Wants::Task(method, params, responses) => {
                 let asked = (method, &params, responses.as_ref().map(Json::as_str));
-                match Box::pin(self.gateway.client_tasks.answer(asked, &context)).await {
+                match self.gateway.client_tasks.answer(asked, &context).await {
                     Ok(answer) => frame::result(id, [answer.bytes()]),
                     Err(refusal) => vec![refusal.line(id, is_stateless)],
                 }
             }
-            Wants::Listen(_) => {
-                let why = "a call cannot listen for changes";
-                vec![frame::error(id, frame::INTERNAL_ERROR, why)]
-            }
             Wants::Other(method, params) => {
                 let forwarding = self.gateway.forwarder.forward(method, &params, &context);
-                match Box::pin(forwarding).await {
+                match forwarding.await {
                     Ok(answer) => frame::result(id, answer.parts(is_stateless)),
                     Err(refusal) => vec![refusal.line(id, is_stateless)],
                 }
             }
-        };
-        (line, None)
+            Wants::Listen(_) | Wants::Tool { .. } => {
+                let why = "a call of a tool and `listen` are answered elsewhere";
+                vec![frame::error(id, frame::INTERNAL_ERROR, why)]
+            }
+        }
     }
 
     async fn watch(

@@ -5,7 +5,10 @@ use jsonrpc::mcp::{Revision, meta as keys};
 use jsonrpc::{Fields, Json, Message, text_of};
 use serde_json::value::RawValue;
 
-use crate::{clients::ClientInfo, elicitation::read_announced, log_level::LogLevel};
+use crate::{
+    clients::ClientInfo, elicitation::read_announced, elicitation::server_tasks::takes_tasks,
+    log_level::LogLevel,
+};
 
 /// The members of a request's `_meta`, by their purpose.
 #[derive(Default)]
@@ -21,6 +24,12 @@ pub(super) struct Meta {
 }
 
 impl Meta {
+    /// Returns true if the client declares with this request that it takes tasks.
+    pub(super) fn takes_tasks(&self) -> bool {
+        let declared = self.capabilities.as_ref();
+        declared.is_some_and(|it| takes_tasks(it.as_str()))
+    }
+
     pub(super) fn read(line: &Bytes, raw: &RawValue) -> Self {
         let mut meta = Self::default();
         let Some(fields) = Fields::of(raw.get()) else {

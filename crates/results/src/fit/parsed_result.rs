@@ -3,22 +3,19 @@
 use std::borrow::Cow;
 
 use excerpt::tokens::Counter;
-use jsonrpc::{Fields, Json};
+use jsonrpc::{Fields, Json, KnownString};
 use serde_json::value::RawValue;
-use tool::Literal;
 
 use super::{
     block::{Block, quote, sole_member},
     imitation::notice,
 };
 
-/// The member of a result that is an error.
-pub(super) static IS_ERROR: Literal = Literal::new(r#""isError""#);
-
 /// Returns true if a result says that it is an error. A result is parsed only if it contains
 /// `isError`.
-pub fn is_error(result: &str) -> bool {
-    IS_ERROR.is_in(result) && Fields::of(result).is_some_and(|members| says_error(&members))
+pub fn is_error(result: &Json) -> bool {
+    result.may_contain(KnownString::IsError)
+        && Fields::of(result.as_str()).is_some_and(|members| says_error(&members))
 }
 
 fn says_error(members: &Fields<'_>) -> bool {
