@@ -43,7 +43,7 @@ impl KnownString {
 
 /// The known strings in a JSON text, at any depth.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct KnownStrings(u8);
+pub(crate) struct KnownStrings(u8);
 
 impl KnownStrings {
     pub(crate) fn note(&mut self, bytes: &[u8]) {

@@ -22,7 +22,7 @@ mod scan;
 
 pub use fields::{Fields, quote, text_of};
 pub use head::{answered_id, canonical_id};
-pub use known::{KnownString, KnownStrings};
+pub use known::KnownString;
 pub use line::{Cap, Line, LineReader};
 pub use message::{Json, Message, ProtocolError, json};
 pub use outbox::{Closed, Outbox, Sink};

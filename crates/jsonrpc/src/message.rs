@@ -28,7 +28,7 @@ pub struct Message<'a> {
     /// The error of an error response.
     pub error: Option<&'a RawValue>,
     /// The known strings of the whole message.
-    pub known: KnownStrings,
+    pub(crate) known: KnownStrings,
 }
 
 impl<'a> Message<'a> {

@@ -101,18 +101,17 @@ impl TextMap {
 
 impl From<BTreeMap<String, String>> for TextMap {
     fn from(map: BTreeMap<String, String>) -> Self {
-        map.into_iter().collect()
+        let mut texts = Self::default();
+        for (name, value) in &map {
+            texts.push(name, value);
+        }
+        texts
     }
 }
 
 impl FromIterator<(String, String)> for TextMap {
     fn from_iter<I: IntoIterator<Item = (String, String)>>(entries: I) -> Self {
-        let sorted: BTreeMap<String, String> = entries.into_iter().collect();
-        let mut map = Self::default();
-        for (name, value) in &sorted {
-            map.push(name, value);
-        }
-        map
+        Self::from(entries.into_iter().collect::<BTreeMap<_, _>>())
     }
 }
 
