@@ -250,3 +250,12 @@ def read_tools(shared):
     for tool in read_lines(pathlib.Path(shared, "retrieval", "dev", "scale", "tools.jsonl")):
         tools.setdefault((tool["server"], tool["name"]), tool)
     return tools
+
+
+def tool_of(row):
+    """The definition in a line of `servers/`."""
+    return {
+        "name": row["name"],
+        "description": row["description"],
+        "inputSchema": {"properties": {name: {} for name in row["params"]}},
+    }

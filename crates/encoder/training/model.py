@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional as F
 
 LAYERS, HEADS, WIDTH, PLACES = 6, 12, 384, 256
-PIECES_A_BATCH = 4_096
+PIECES_A_BATCH = 8_192
 
 
 class Layer(nn.Module):

@@ -49,8 +49,11 @@ pub(crate) struct LearnedRequest {
     /// Of the definition that was called.
     pub(crate) digest: String,
     pub(crate) stems: Vec<String>,
-    /// The bytes of its embedding; none if embeddings were off.
+    /// The bytes of its embedding; none if embeddings were off, or another encoder made it.
     pub(crate) vector: Vec<u8>,
+    /// The encoder that made the embedding.
+    #[serde(default)]
+    encoder: String,
     /// The time of the last successful call after it, in Unix seconds.
     at: u64,
 }
@@ -99,6 +102,7 @@ impl RelevanceFeedback {
             digest: entry.tool.digest().to_string(),
             stems: wanted.words.into_iter().map(|word| word.stem).collect(),
             vector: Vec::new(),
+            encoder: encoder::MODEL.to_owned(),
             at: now,
         };
         let tool = entry.at.to_string();
@@ -205,7 +209,14 @@ fn bound(known: &mut LearnedRequests) {
 
 fn read(disk: &Disk) -> LearnedRequests {
     let bytes = disk.read(FILE).unwrap_or_default();
-    serde_json::from_slice(&bytes).unwrap_or_default()
+    let mut known: LearnedRequests = serde_json::from_slice(&bytes).unwrap_or_default();
+    for request in known.values_mut().flatten() {
+        // Embeddings of different encoders have nothing in common.
+        if request.encoder != encoder::MODEL {
+            request.vector.clear();
+        }
+    }
+    known
 }
 
 pub(crate) const FILE: &str = "learned.json";
@@ -309,6 +320,25 @@ mod tests {
         let old = r#"{"me@here":{"mail":{"mail/send":{"value":1.0,"at":1}}}}"#;
         std::fs::write(folder.path().join(FILE), old).unwrap();
         assert_eq!(open(folder.path()).count(), 0);
+    }
+
+    #[test]
+    fn an_embedding_of_another_encoder_is_not_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let feedback = RelevanceFeedback::open(folder.path(), true);
+        let send = entry("mail/send", "Sends");
+        feedback.learn("a@b", "send mail", &send, true, 1);
+        feedback.flush(WAIT).unwrap();
+        let file = folder.path().join(FILE);
+        let has_vector = || {
+            let known = RelevanceFeedback::open(folder.path(), true);
+            let state = known.state();
+            !state.known["mail/send"][0].vector.is_empty()
+        };
+        assert!(has_vector());
+        let text = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(&file, text.replace(encoder::MODEL, "another")).unwrap();
+        assert!(!has_vector());
     }
 
     #[test]

@@ -51,14 +51,14 @@ pub(super) const LEAD_OFFERED: f32 = 0.15;
 /// Fewer texts count as this many: the regression saw no smaller catalogue.
 pub(super) const TEXTS_MIN: f32 = 12.0;
 /// Odds from which tools are offered, and from which the offer is sure.
-pub(super) const ODDS_OFFERED: f32 = -2.0;
+pub(super) const ODDS_OFFERED: f32 = -2.3;
 pub(super) const ODDS_SURE: f32 = 2.2;
 /// The place of the tool that the best is compared with: after a fifth of the tools, at most this one.
 pub(super) const COMPARED_SHARE: usize = 5;
 pub(super) const COMPARED_PLACE: usize = 5;
 /// The confidence below which the nearest tools are only named: no request of our sets with a
 /// matching tool has less.
-pub(super) const CONFIDENCE_NEAR: f32 = 0.24;
+pub(super) const CONFIDENCE_NEAR: f32 = 0.15;
 /// The same for a search by words alone: the share of the query's weight.
 pub(super) const COVERAGE_NEAR: f32 = 0.13;
 /// The share of the best tool's score from which a built-in tool is shown after the page.
