@@ -18,7 +18,7 @@ class Layer(nn.Module):
         self.wide, self.narrow = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
         self.norm_seen, self.norm = (nn.LayerNorm(WIDTH, eps=1e-12) for _ in range(2))
 
-    def forward(self, x, hidden, dropout):
+    def forward(self, x, hidden):
         count, length, _ = x.shape
 
         def heads(linear):
@@ -27,9 +27,8 @@ class Layer(nn.Module):
         scores = heads(self.query) @ heads(self.key).transpose(2, 3) * (WIDTH // HEADS) ** -0.5
         seen = torch.softmax(scores + hidden, dim=-1) @ heads(self.value)
         seen = self.seen(seen.transpose(1, 2).reshape(count, length, WIDTH))
-        x = self.norm_seen(x + F.dropout(seen, dropout, self.training))
-        y = self.narrow(F.gelu(self.wide(x)))
-        return self.norm(x + F.dropout(y, dropout, self.training))
+        x = self.norm_seen(x + seen)
+        return self.norm(x + self.narrow(F.gelu(self.wide(x))))
 
 
 NAMES = {
@@ -40,19 +39,18 @@ NAMES = {
 
 
 class Encoder(nn.Module):
-    def __init__(self, words, dropout=0.0):
+    def __init__(self, words):
         super().__init__()
         self.words, self.places = nn.Embedding(words, WIDTH), nn.Embedding(PLACES, WIDTH)
         self.norm = nn.LayerNorm(WIDTH, eps=1e-12)
         self.layers = nn.ModuleList(Layer() for _ in range(LAYERS))
-        self.dropout = dropout
 
     def rows(self, ids, lengths):
         held = torch.arange(ids.shape[1])[None, :] < lengths[:, None]
         hidden = torch.zeros(ids.shape).masked_fill(~held, -1e4)[:, None, None, :]
         x = self.norm(self.words(ids) + self.places.weight[: ids.shape[1]])
         for layer in self.layers:
-            x = layer(x, hidden, self.dropout)
+            x = layer(x, hidden)
         held = held[:, :, None].to(x.dtype)
         return (x * held).sum(1) / lengths[:, None]
 
