@@ -248,6 +248,15 @@ impl Calls {
         });
     }
 
+    /// Sets the revision of a client that names it with each request and sends no `initialize`.
+    fn know_revision(&self, meta: &Meta) {
+        if let Some(revision) = meta.revision.as_ref()
+            && self.client.revision().is_none()
+        {
+            self.client.set_revision(revision.clone());
+        }
+    }
+
     async fn answer(
         &self,
         call: ClientRequest,
@@ -261,11 +270,7 @@ impl Calls {
             wants,
             continuation,
         } = call;
-        if let Some(revision) = meta.revision.as_ref()
-            && self.client.revision().is_none()
-        {
-            self.client.set_revision(revision.clone());
-        }
+        self.know_revision(&meta);
         let is_stateless = meta.revision.is_some();
         let takes_tasks = is_stateless && meta.takes_tasks();
         if matches!(wants, Wants::Task(..)) && !takes_tasks {
@@ -288,29 +293,23 @@ impl Calls {
         let answering = async {
             // No further responses are kept for a client that does not read.
             out.room().await;
-            match (questions.filter(|_| goes_in_rounds(&wants)), wants) {
-                (Some(questions), wants) => {
-                    let request = self.round_request(wants, continuation, taking);
-                    let answering = request.answer(&id, &self.gateway, context, questions);
-                    (Box::pin(answering).await, None)
-                }
-                (
-                    None,
-                    Wants::Tool {
-                        name, arguments, ..
-                    },
-                ) => {
-                    let called = self.gateway.call_tool(&name, arguments.as_deref(), context);
-                    match called.await {
-                        Some(reply) => self.answer_with_reply(&id, reply, is_stateless),
-                        None => (vec![refuse_unknown(id.as_str(), &name)], None),
-                    }
-                }
-                (None, wants) => {
-                    let answering = self.answer_with(&id, wants, context, is_stateless);
-                    (Box::pin(answering).await, None)
-                }
+            if let Some(questions) = questions.filter(|_| goes_in_rounds(&wants)) {
+                let request = self.round_request(wants, continuation, taking);
+                let answering = request.answer(&id, &self.gateway, context, questions);
+                return (Box::pin(answering).await, None);
             }
+            if let Wants::Tool {
+                name, arguments, ..
+            } = wants
+            {
+                let called = self.gateway.call_tool(&name, arguments.as_deref(), context);
+                return match called.await {
+                    Some(reply) => self.answer_with_reply(&id, reply, is_stateless),
+                    None => (vec![refuse_unknown(id.as_str(), &name)], None),
+                };
+            }
+            let answering = self.answer_with(&id, wants, context, is_stateless);
+            (Box::pin(answering).await, None)
         };
         // `run_until_cancelled` would have room for the future twice.
         let answer = tokio::select! {
