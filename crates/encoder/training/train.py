@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Teaches the encoder which tool serves a request.
 
-usage: train.py MODEL_FOLDER OUT_FOLDER [--shared ../shared] [--steps N] [--seed N]
+usage: train.py MODEL_FOLDER OUT_FOLDER [--from FOLDER...] [--steps N] [--seed N] [--shared ../shared]
 
-MODEL_FOLDER holds all-MiniLM-L6-v2 as published; OUT_FOLDER gets `model.safetensors` and `log.tsv`. README.md says what
-is trained on. Needs 9 GB of memory.
+MODEL_FOLDER holds all-MiniLM-L6-v2 as published. With --from, the run starts with the weights of an earlier run, or with the
+mean of several; with --steps 0, that is the result. OUT_FOLDER gets `model.safetensors` and `log.tsv`. README.md describes
+the training data. Needs 10 GB of memory.
 """
 import argparse
 import hashlib
@@ -35,11 +36,15 @@ WAYS = "asitxn"
 OF_PEOPLE = "si"
 # The text that the program embeds most often.
 VIEWS = (0, 0, 0, 0, 1, 2)
+# A tool of this share stands in a step by another request that it serves: the program compares with those too.
+BY_REQUEST = 0.25
+# This share of the requests has a slip of the keyboard.
+SLIPS = 0.08
 # Tools of other files that are so alike may serve the request too: its author did not see them.
 ALIKE_ELSEWHERE, ALIKE_HERE = 0.60, 0.93
 HELD_OUT_EVERY = 14
 PIECES_MAX = 64
-CHECK_EVERY = 85
+CHECK_EVERY = 115
 
 
 class Data:
@@ -58,26 +63,27 @@ class Data:
         self.said = torch.tensor([spoken.setdefault(speak(name), len(spoken)) for _, name in self.names])
         self.file = torch.full((len(self.names),), -1)
         self.requests, self.unserved, self.held = [], [], []
+        self.pieces = pieces
         for number, path in enumerate(sorted((HERE / "requests").glob("*.tsv"))):
             for line in path.read_text(encoding="utf8").splitlines():
                 way, right, text = line.split("\t")
                 right = [tuple(it.split("/", 1)) for it in right.split(" | ")] if right != "-" else []
-                self.add(right, way, pieces.of(text, PIECES_MAX), number)
+                self.add(right, way, text, number)
         for number, rows in enumerate(written.values(), 1_000):
             for row in rows:
                 right = [(row["server"], it) for it in [row["name"], *row["also"]]]
                 for way in WAYS:
                     for text in row.get(way, ()):
-                        self.add(right, way, pieces.of(text, PIECES_MAX), number)
+                        self.add(right, way, text, number)
 
-    def add(self, right, way, ids, file):
+    def add(self, right, way, text, file):
         if way not in WAYS:
             return
         right = [self.at[it] for it in right if it in self.at]
         self.file[[it for it in right if self.file[it] < 0]] = file
         held = any(self.is_held(it) for it in right)
         kind = self.held if held else self.requests if right else self.unserved
-        kind.append((right, way, ids, file))
+        kind.append((right, way, self.pieces.of(text, PIECES_MAX), file, text))
 
     def is_held(self, tool):
         digest = hashlib.sha256(self.names[tool][0].encode()).digest()
@@ -85,7 +91,7 @@ class Data:
 
     def wrong(self, request, tools, base):
         """Which of these tools surely do not serve the request."""
-        right, _, _, file = request
+        right, file = request[0], request[3]
         here = self.file[tools] == file
         if not right:
             return here
@@ -116,8 +122,20 @@ def groups(data, base, dice):
     return made
 
 
+def slip(text, dice):
+    """The text with one letter dropped, doubled or changed for its neighbour."""
+    at = [it for it in range(1, len(text)) if text[it].isalpha() and text[it - 1].isalpha()]
+    if not at:
+        return text
+    at = dice.choice(at)
+    letters = dice.choice(("", text[at] * 2, text[at] + text[at - 1]))
+    if len(letters) == 2 and letters[0] != letters[1]:
+        return text[: at - 1] + letters + text[at + 1 :]
+    return text[:at] + letters + text[at + 1 :]
+
+
 def steps(data, base, dice):
-    """Tools and their requests, step after step, epoch after epoch."""
+    """Tools, their texts, and their requests, step after step, epoch after epoch."""
     while True:
         of_tool = {}
         for request in data.requests:
@@ -129,21 +147,25 @@ def steps(data, base, dice):
             tools += group
             if len(tools) < TOOLS_A_STEP:
                 continue
-            asked = []
+            asked, texts = [], []
             for tool in tools:
                 mine = of_tool.get(tool, [])
-                asked += [(tool, it) for it in dice.sample(mine, min(len(mine), REQUESTS_A_TOOL))]
+                mine = dice.sample(mine, len(mine))
+                spare = [it[2] for it in mine[REQUESTS_A_TOOL:] if len(it[0]) == 1]
+                # One view of each tool at a time: each must serve by itself.
+                by_request = spare and dice.random() < BY_REQUEST
+                texts.append(spare[0] if by_request else data.views[tool][dice.choice(VIEWS)])
+                asked += [(tool, it) for it in mine[:REQUESTS_A_TOOL]]
             asked += [(-1, unserved.pop()) for _ in range(min(UNSERVED, len(unserved)))]
-            yield tools, asked
+            slips = [it[2] if dice.random() > SLIPS else data.pieces.of(slip(it[4], dice), PIECES_MAX) for _, it in asked]
+            yield tools, texts, asked, slips
             tools = []
 
 
-def losses(encoder, data, base, tools, asked, dice):
+def losses(encoder, data, base, tools, texts, asked, said):
     """The loss of requests that look for their tool, and of tools that look for their request."""
-    # One view of each tool at a time: each must serve by itself.
-    texts = [data.views[tool][dice.choice(VIEWS)] for tool in tools]
     with torch.autocast("cpu", torch.bfloat16):
-        vectors = encoder(texts + [it[2] for _, it in asked])
+        vectors = encoder(texts + said)
     near = vectors[len(texts) :] @ vectors[: len(texts)].T / TEMPERATURE
     place = {tool: at for at, tool in enumerate(tools)}
     ids = torch.tensor(tools)
@@ -174,6 +196,11 @@ def check(encoder, data):
     return f"{first:.4f}", f"{five:.4f}", documents
 
 
+def mean_of(encoders):
+    states = [it.state_dict() for it in encoders]
+    return {name: torch.stack([it[name] for it in states]).mean(0) for name in states[0]}
+
+
 def train(encoder, data, arguments):
     out, dice, began = arguments.out, random.Random(arguments.seed), time.time()
     log = (out / "log.tsv").open("w", encoding="utf8")
@@ -184,7 +211,7 @@ def train(encoder, data, arguments):
 
     say("# requests", len(data.requests), "held out", len(data.held), "tools", len(data.names))
     say("# step", "loss", "recall@1", "recall@5", "seconds")
-    # Which tools are alike is taken from the published weights.
+    # Which tools are alike is taken from the first weights.
     first, five, base = check(encoder, data)
     say(0, "-", first, five, 0)
     big = [it for it in encoder.parameters() if it.dim() > 1]
@@ -199,7 +226,7 @@ def train(encoder, data, arguments):
         for part in learner.param_groups:
             part["lr"] = RATE * min(1, step / (WARM * arguments.steps), max(LEAST, left / FALL))
         encoder.train()
-        forward, backward = losses(encoder, data, base, *next(source), dice)
+        forward, backward = losses(encoder, data, base, *next(source))
         learner.zero_grad()
         (forward + BACK_WEIGHT * backward).backward()
         torch.nn.utils.clip_grad_norm_(encoder.parameters(), 1.0)
@@ -219,8 +246,9 @@ def main():
     arguments = argparse.ArgumentParser(usage=__doc__)
     arguments.add_argument("model", type=pathlib.Path)
     arguments.add_argument("out", type=pathlib.Path)
+    arguments.add_argument("--from", dest="start", nargs="+", type=pathlib.Path)
     arguments.add_argument("--shared", default="../shared")
-    arguments.add_argument("--steps", type=int, default=170)
+    arguments.add_argument("--steps", type=int, default=230)
     arguments.add_argument("--seed", type=int, default=7)
     arguments = arguments.parse_args()
     torch.manual_seed(arguments.seed)
@@ -228,7 +256,10 @@ def main():
     shutil.copyfile(arguments.model / "vocab.txt", arguments.out / "vocab.txt")
     pieces = Pieces(arguments.out / "vocab.txt")
     data = Data(arguments.shared, pieces)
-    train(Encoder(len(pieces.ids)).read(arguments.model), data, arguments)
+    encoder = Encoder(len(pieces.ids)).read(arguments.model)
+    if arguments.start:
+        encoder.load_state_dict(mean_of([Encoder(len(pieces.ids)).read(it) for it in arguments.start]))
+    train(encoder, data, arguments)
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ pub(super) const LEAD_OFFERED: f32 = 0.15;
 /// Fewer texts count as this many: the regression saw no smaller catalogue.
 pub(super) const TEXTS_MIN: f32 = 12.0;
 /// Odds from which tools are offered, and from which the offer is sure.
-pub(super) const ODDS_OFFERED: f32 = -2.3;
+pub(super) const ODDS_OFFERED: f32 = -2.1;
 pub(super) const ODDS_SURE: f32 = 2.2;
 /// The place of the tool that the best is compared with: after a fifth of the tools, at most this one.
 pub(super) const COMPARED_SHARE: usize = 5;
