@@ -133,18 +133,18 @@ fn a_plain_need_of_the_only_server_is_not_refused() {
         ("remember something", "memory/add_observations"),
         ("store a fact about the user", "memory/add_observations"),
         ("save a note about the project", "memory/add_observations"),
-        ("forget what I told you", "memory/delete_observations"),
+        ("forget that", "memory/delete_observations"),
+        ("wipe what I said", "memory/delete_observations"),
     ] {
         let found = hits(&registry, &Query::words(request));
         assert!(found.contains(&wanted.to_owned()), "{request}: {found:?}");
         // The first uncertain hit is not destructive.
-        let generation = registry.generation().unwrap();
-        let is_guess = generation.search(&Query::words(request)).is_guess;
-        assert!(
-            !is_guess || !found[0].contains("/delete_"),
-            "{request}: {found:?}"
-        );
+        assert!(!found[0].contains("/delete_"), "{request}: {found:?}");
     }
+    // A sure one may be.
+    let generation = registry.generation().unwrap();
+    let found = generation.search(&Query::words("forget what I told you"));
+    assert!(!found.is_guess && found.hits[0].entry.is_destructive());
 }
 
 #[test]
