@@ -6,12 +6,12 @@
 //! vector of a text does not depend on the other texts of its batch.
 
 use rten_gemm::{GemmError, GemmExecutor, GemmInputA, GemmInputB, GemmOptions, PackedBMatrix};
-use rten_simd::SimdOp as _;
+use rten_simd::{SimdOp as _, SimdUnaryOp as _};
 use rten_tensor::{Matrix, NdTensorView};
+use rten_vecmath::{Gelu, Softmax};
 
-use crate::numbers;
-use crate::packed::Packed;
-use crate::rows::{self, Add, Restore};
+use crate::packed::{Packed, number};
+use crate::rows::{self, Add, Restore, Round};
 use crate::words::DIMENSIONS;
 
 const LAYERS: usize = 6;
@@ -109,7 +109,7 @@ impl Layers {
             Add(rows, &room.narrow).dispatch();
             layer.behind_attention.apply(rows);
             layer.up.times(rows, &mut room.product, &mut room.wide)?;
-            rows::gelu(&mut room.wide);
+            Gelu {}.map_mut(&mut room.wide);
             layer
                 .down
                 .times(&room.wide, &mut room.product, &mut room.narrow)?;
@@ -148,7 +148,6 @@ struct ProductRoom {
 }
 
 impl Product {
-    /// Multiplies every row with the matrix.
     fn times(
         &self,
         rows: &[f32],
@@ -163,8 +162,8 @@ impl Product {
         let small = room.small.chunks_exact_mut(into);
         let rounded = rows.chunks_exact(into).zip(small);
         room.rounded.clear();
-        room.rounded
-            .extend(rounded.map(|(row, small)| rows::round(row, small)));
+        let rounded = rounded.map(|(row, small)| Round { row, small }.dispatch());
+        room.rounded.extend(rounded);
         let a = GemmInputA::Unpacked(NdTensorView::from_data([count, into], &room.small[..]));
         let b = GemmInputB::Packed(&self.matrix);
         room.kernel
@@ -222,7 +221,7 @@ fn look(
     let value = matrix([length, HEAD], part(2), [ATTENTION, 1]);
     multiply(whole, shares, query, key)?;
     for row in shares.chunks_exact_mut(length) {
-        rows::softmax(row);
+        Softmax::new_mut(row).dispatch();
     }
     multiply(
         whole,
@@ -313,12 +312,8 @@ impl WeightsReader {
     fn numbers(&mut self, count: usize) -> Option<Vec<f32>> {
         let (numbers, behind) = self.numbers.split_at_checked(count * size_of::<f32>())?;
         self.numbers = behind;
-        Some(
-            numbers
-                .chunks_exact(size_of::<f32>())
-                .map(numbers::number)
-                .collect(),
-        )
+        let numbers = numbers.chunks_exact(size_of::<f32>());
+        Some(numbers.map(number).collect())
     }
 }
 
@@ -336,7 +331,7 @@ fn mean(rows: &[f32]) -> Vec<f32> {
     for row in rows.chunks_exact(DIMENSIONS) {
         Add(&mut sum, row).dispatch();
     }
-    let count = numbers::count(rows.len() / DIMENSIONS);
+    let count = rows::count(rows.len() / DIMENSIONS);
     for number in &mut sum {
         *number /= count;
     }

@@ -8,7 +8,6 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod layers;
-mod numbers;
 mod packed;
 mod pieces;
 mod rows;
@@ -37,18 +36,16 @@ const ROWS_A_BATCH: usize = 128;
 
 /// The embedded model cannot be used, which only happens in a broken build.
 #[derive(Debug, thiserror::Error)]
-pub enum EncoderError {
-    /// The network cannot be run.
-    #[error("the encoder's model: {0}")]
-    Model(String),
-    /// One of its files cannot be read.
-    #[error("the encoder's {0} is invalid")]
-    File(&'static str),
-}
+#[error("the encoder's {0}")]
+pub struct EncoderError(String);
 
 impl EncoderError {
-    fn of(error: &impl Display) -> Self {
-        Self::Model(error.to_string())
+    fn of_model(error: impl Display) -> Self {
+        Self(format!("model: {error}"))
+    }
+
+    fn of_file(name: &str) -> Self {
+        Self(format!("{name} is invalid"))
     }
 }
 
@@ -77,11 +74,12 @@ impl Encoder {
             let layers = Layers::of(LAYERS);
             (pieces.join().expect("reading does not panic"), layers)
         });
-        let pieces = pieces.ok_or(EncoderError::File("vocab.txt"))?;
+        let pieces = pieces.ok_or_else(|| EncoderError::of_file("vocab.txt"))?;
         Ok(Self {
-            words: Words::of(WORDS, pieces.count()).ok_or(EncoderError::File("words.bin"))?,
+            words: Words::of(WORDS, pieces.count())
+                .ok_or_else(|| EncoderError::of_file("words.bin"))?,
             pieces,
-            layers: layers.ok_or(EncoderError::File("layers.bin"))?,
+            layers: layers.ok_or_else(|| EncoderError::of_file("layers.bin"))?,
             thread: one_thread()?,
         })
     }
@@ -89,15 +87,10 @@ impl Encoder {
     /// Encodes the beginning of a text (about 250 words) as a vector of length one. Takes one to two
     /// milliseconds for a request.
     pub fn encode(&self, text: &str) -> Result<Vec<f32>, EncoderError> {
-        let vectors = {
-            let ids = self.ids(text, PLACES);
-            self.thread
-                .install(|| self.batch(&[ids], &mut Room::default()))?
-        };
-        vectors
-            .into_iter()
-            .next()
-            .ok_or_else(|| EncoderError::of(&"it gave no vector"))
+        let ids = [self.ids(text, PLACES)];
+        let encode = || self.batch(&ids, &mut Room::default());
+        let vector = self.thread.install(encode)?.pop();
+        vector.ok_or_else(|| EncoderError::of_model("it gave no vector"))
     }
 
     /// Encodes the first word pieces of each text, 256 at most, as vectors of length one: the same as
@@ -138,7 +131,7 @@ impl Encoder {
         }
         let lengths: Vec<usize> = texts.iter().map(Vec::len).collect();
         let vectors = self.layers.vectors(&mut rows, &lengths, room);
-        let vectors = vectors.map_err(|error| EncoderError::of(&error))?;
+        let vectors = vectors.map_err(EncoderError::of_model)?;
         Ok(vectors.into_iter().map(of_length_one).collect())
     }
 }
@@ -148,7 +141,7 @@ fn one_thread() -> Result<ThreadPool, EncoderError> {
     let pool = ThreadPoolBuilder::new()
         .num_threads(1)
         .thread_name(|_| "encoder".to_owned());
-    pool.build().map_err(|error| EncoderError::of(&error))
+    pool.build().map_err(EncoderError::of_model)
 }
 
 /// Multiplies each row with another one, by the widest vector instructions of this processor: about 20 ns

@@ -76,6 +76,12 @@ fn unpack(bytes: &[u8; BYTES]) -> [i8; GROUP] {
     numbers
 }
 
+/// Reads the little-endian number at the start of some bytes.
+pub(crate) fn number(bytes: &[u8]) -> f32 {
+    let first = bytes.first_chunk().expect("the file's size was checked");
+    f32::from_le_bytes(*first)
+}
+
 #[expect(
     clippy::cast_possible_truncation,
     reason = "16 times a step of at most 126, divided by 32, is 63"

@@ -82,7 +82,7 @@ const CONTINUED: &str = "##";
 
 /// Splits a text into words in lower case without accents; signs and Chinese characters are separate
 /// words.
-fn words(text: &str) -> impl Iterator<Item = String> {
+fn words(text: &str) -> Vec<String> {
     let plain = text.nfd().filter(|c| !is_combining_mark(*c));
     let mut spaced = String::with_capacity(text.len());
     for c in plain.flat_map(char::to_lowercase) {
@@ -95,8 +95,7 @@ fn words(text: &str) -> impl Iterator<Item = String> {
             spaced.push(c);
         }
     }
-    let words: Vec<String> = spaced.split_whitespace().map(str::to_owned).collect();
-    words.into_iter()
+    spaced.split_whitespace().map(str::to_owned).collect()
 }
 
 fn is_invisible(c: char) -> bool {

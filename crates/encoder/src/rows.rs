@@ -7,9 +7,7 @@
 
 use rten_simd::ops::{BitOps, FloatOps, NarrowSaturate, NumOps};
 use rten_simd::{Isa, SimdOp};
-use rten_vecmath::{Gelu, MinMax, Normalize, NormalizeOptions, Softmax, Sum, SumSquareSub};
-
-use crate::numbers;
+use rten_vecmath::{MinMax, Normalize, NormalizeOptions, Sum, SumSquareSub};
 
 /// Prevents a deviation of zero; the model was trained with this value.
 const EPSILON: f32 = 1e-12;
@@ -23,13 +21,9 @@ pub(crate) struct Rounding {
 
 /// Rounds a row to 8 bits, with its own scale. The length is a multiple of 64, and so of the vector
 /// length of every processor.
-pub(crate) fn round(row: &[f32], small: &mut [u8]) -> Rounding {
-    Round { row, small }.dispatch()
-}
-
-struct Round<'a> {
-    row: &'a [f32],
-    small: &'a mut [u8],
+pub(crate) struct Round<'a> {
+    pub(crate) row: &'a [f32],
+    pub(crate) small: &'a mut [u8],
 }
 
 impl SimdOp for Round<'_> {
@@ -116,7 +110,7 @@ impl SimdOp for Add<'_> {
 
 /// Normalizes a row to mean zero and deviation one, then applies the trained gain and shift.
 pub(crate) fn normalize(row: &mut [f32], gain: &[f32], shift: &[f32]) {
-    let count = numbers::count(row.len());
+    let count = count(row.len());
     let mean = Sum::new(row).dispatch() / count;
     let variance = SumSquareSub::new(row, mean).dispatch() / count;
     let options = NormalizeOptions {
@@ -129,14 +123,9 @@ pub(crate) fn normalize(row: &mut [f32], gain: &[f32], shift: &[f32]) {
     Normalize::new_mut(row, options).dispatch();
 }
 
-/// Applies the softmax function.
-pub(crate) fn softmax(row: &mut [f32]) {
-    Softmax::new_mut(row).dispatch();
-}
-
-/// Applies the activation function between the two widest products.
-pub(crate) fn gelu(numbers: &mut [f32]) {
-    rten_simd::SimdUnaryOp::map_mut(&Gelu {}, numbers);
+#[expect(clippy::cast_precision_loss, reason = "rows and their numbers are few")]
+pub(crate) fn count(things: usize) -> f32 {
+    things as f32
 }
 
 /// Multiplies every row with another one, in integers.
@@ -172,7 +161,7 @@ mod tests {
         #[test]
         fn what_was_rounded_is_near_what_it_was(row in proptest::collection::vec(-50.0_f32..50.0, 64)) {
             let mut small = [0; 64];
-            let by = round(&row, &mut small);
+            let by = Round { row: &row, small: &mut small }.dispatch();
             for (number, small) in row.iter().zip(small) {
                 let again = (f32::from(small) - f32::from(by.zero)) * by.scale;
                 prop_assert!((number - again).abs() <= by.scale * 1.01, "{number} {again}");
@@ -183,7 +172,12 @@ mod tests {
     #[test]
     fn nothing_rounds_to_nothing() {
         let mut small = [7; 64];
-        let by = round(&[0.0; 64], &mut small);
+        let (row, small_row) = (&[0.0; 64], &mut small);
+        let by = Round {
+            row,
+            small: small_row,
+        }
+        .dispatch();
         assert_eq!(small, [by.zero; 64]);
     }
 }

@@ -1,7 +1,6 @@
 //! The embeddings of words and positions, the input of the first layer.
 
-use crate::numbers::number;
-use crate::packed::{GROUP, Packed};
+use crate::packed::{GROUP, Packed, number};
 
 /// The numbers of a vector.
 pub const DIMENSIONS: usize = 384;

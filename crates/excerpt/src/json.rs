@@ -2,48 +2,8 @@
 
 use serde::de::IgnoredAny;
 
-use crate::mark::{Mark, RANKS};
-
-/// The positions after each comma, ranked by depth: a cut between outer items is better.
-pub(crate) struct JsonMarks<'a> {
-    bytes: &'a [u8],
-    at: usize,
-    depth: usize,
-}
-
-impl<'a> JsonMarks<'a> {
-    pub(crate) fn of(text: &'a str) -> Self {
-        Self {
-            bytes: text.as_bytes(),
-            at: 0,
-            depth: 0,
-        }
-    }
-}
-
-impl Iterator for JsonMarks<'_> {
-    type Item = Mark;
-
-    fn next(&mut self) -> Option<Mark> {
-        while let Some(byte) = self.bytes.get(self.at) {
-            self.at += 1;
-            match byte {
-                b'"' => self.at = string_end(self.bytes, self.at).unwrap_or(self.bytes.len()),
-                b'{' | b'[' => self.depth += 1,
-                b'}' | b']' => self.depth = self.depth.saturating_sub(1),
-                b',' => {
-                    let rank = self.depth.saturating_sub(1).min(RANKS - 1);
-                    return Some(Mark { at: self.at, rank });
-                }
-                _ => {}
-            }
-        }
-        None
-    }
-}
-
 /// Returns the position after the quote that ends a string; none if it has no end. `at` is inside it.
-fn string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
+pub(crate) fn string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     loop {
         at += memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;
         if bytes[at] == b'"' {
@@ -71,16 +31,18 @@ struct Beginning {
 
 fn read_beginning(text: &str) -> Beginning {
     let bytes = text.as_bytes();
-    let (mut open, mut at) = (Vec::<Open>::new(), 0);
+    let mut read = Beginning {
+        open: Vec::new(),
+        in_string: false,
+    };
+    let (open, mut at) = (&mut read.open, 0);
     while let Some(byte) = bytes.get(at) {
         at += 1;
         match byte {
             b'"' => {
                 let Some(end) = string_end(bytes, at) else {
-                    return Beginning {
-                        open,
-                        in_string: true,
-                    };
+                    read.in_string = true;
+                    return read;
                 };
                 let is_key = bytes[end..].iter().find(|byte| !byte.is_ascii_whitespace());
                 if is_key == Some(&b':')
@@ -104,10 +66,7 @@ fn read_beginning(text: &str) -> Beginning {
             _ => {}
         }
     }
-    Beginning {
-        open,
-        in_string: false,
-    }
+    read
 }
 
 /// Completes a beginning of JSON so that it is valid JSON again; none if it was cut within a key, a

@@ -44,7 +44,7 @@ impl TextKind {
                 return Self::JsonLines;
             }
         }
-        let head = head(text);
+        let head = &text[..text.floor_char_boundary(HEAD_BYTES)];
         if is_binary(head) {
             return Self::Binary;
         }
@@ -97,15 +97,6 @@ impl TextKind {
             _ => 2,
         }
     }
-}
-
-/// Returns the beginning of a text, up to a character boundary.
-fn head(text: &str) -> &str {
-    let mut end = text.len().min(HEAD_BYTES);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
 }
 
 fn is_json_lines(text: &str) -> bool {

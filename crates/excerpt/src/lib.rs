@@ -11,7 +11,6 @@ mod json;
 mod kind;
 #[cfg(any(test, fuzzing))]
 pub mod laws;
-mod mark;
 mod marks;
 mod places;
 mod shape;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use printable::{count_of, group_digits};
 use serde::{
     Deserialize, Deserializer,
-    de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
+    de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 use serde_json::value::RawValue;
 
@@ -49,17 +49,9 @@ pub fn count_items(piece: &TextPiece<'_>) -> usize {
     if piece.kind != TextKind::Json {
         return count_lines(piece.text);
     }
-    let items = if piece.text.trim_start().starts_with('[') {
-        serde_json::from_str::<Value>(piece.text)
-            .ok()
-            .and_then(|it| it.items)
-    } else {
-        let object = serde_json::from_str::<Object>(piece.text);
-        object
-            .ok()
-            .and_then(|it| it.0.iter().filter_map(|(_, value)| value.items).max())
-    };
-    items.unwrap_or(1)
+    let whole = Value::read(piece.text).unwrap_or_default();
+    let longest = || whole.members.iter().filter_map(|(_, it)| it.items).max();
+    whole.items.or_else(longest).unwrap_or(1)
 }
 
 /// Counts the lines of a text; the last one may lack its end.
@@ -81,104 +73,130 @@ fn list(mut names: impl Iterator<Item = String>) -> String {
     first.join(", ")
 }
 
-/// A value of JSON: its type, and for an array the type of its items.
-#[derive(Debug, Default)]
+/// A value of JSON, some levels deep.
+#[derive(Default)]
 struct Value {
     /// `[]` for an array, `{}` for an object.
     mark: &'static str,
+    /// The number of all items of an array.
     items: Option<usize>,
-    /// The keys of the items that are objects, in order.
-    keys: Vec<(String, &'static str)>,
+    /// The first members of an object, or of the objects in an array, in order.
+    members: Vec<(String, Value)>,
 }
 
-/// The members of an object, without their content.
-#[derive(Debug, Default)]
-struct Members(Vec<(String, &'static str)>);
-
-/// An object, one level deep.
-#[derive(Debug)]
-struct Object(Vec<(String, Value)>);
-
 fn of_json(text: &str) -> Option<String> {
-    if text.trim_start().starts_with('[') {
-        return serde_json::from_str::<Value>(text).ok()?.items_of();
+    let whole = Value::read(text)?;
+    if let Some(items) = whole.items {
+        return Some(format!("{}{}", count_of(items, "item"), whole.of_keys()));
     }
-    let Object(members) = serde_json::from_str(text).ok()?;
-    let widest = members.iter().max_by_key(|(_, value)| value.items);
-    let widest = widest.map(|(key, _)| key.clone());
-    let members = members.iter().map(|(key, value)| {
-        let of_keys = (Some(key) == widest.as_ref()).then(|| value.of_keys());
-        let of_keys = of_keys.unwrap_or_default();
-        match value.items {
-            Some(items) => format!("{}[{}]{of_keys}", name(key), group_digits(items)),
-            None => format!("{}{}", name(key), value.mark),
+    let widest = whole.members.iter().max_by_key(|(_, value)| value.items);
+    let widest = widest.map(|(key, _)| key);
+    let members = whole.members.iter().map(|(key, value)| match value.items {
+        Some(items) => {
+            let of_keys = widest.filter(|it| *it == key).map(|_| value.of_keys());
+            let of_keys = of_keys.unwrap_or_default();
+            format!("{}[{}]{of_keys}", name(key), group_digits(items))
         }
+        None => format!("{}{}", name(key), value.mark),
     });
     Some(format!("object {{{}}}", list(members)))
 }
 
 impl Value {
-    fn items_of(&self) -> Option<String> {
-        Some(format!(
-            "{}{}",
-            count_of(self.items?, "item"),
-            self.of_keys()
-        ))
+    /// Reads an array or an object in one pass.
+    fn read(text: &str) -> Option<Self> {
+        let level = match text.trim_start().as_bytes().first()? {
+            b'[' => Level::Array,
+            b'{' => Level::Whole,
+            _ => return None,
+        };
+        let mut json = serde_json::Deserializer::from_str(text);
+        let value = level.deserialize(&mut json).ok()?;
+        json.end().ok()?;
+        Some(value)
     }
 
+    /// Lists the keys of the items that are objects.
     fn of_keys(&self) -> String {
-        if self.keys.is_empty() {
+        if self.members.is_empty() {
             return String::new();
         }
-        let keys = self.keys.iter();
-        let keys = keys.map(|(key, mark)| format!("{}{mark}", name(key)));
+        let keys = self.members.iter();
+        let keys = keys.map(|(key, value)| format!("{}{}", name(key), value.mark));
         format!(" of {{{}}}", list(keys))
     }
 }
 
-struct ValueVisitor;
-struct MembersVisitor;
-
-/// The methods of all visitors here for scalars: each returns the default value.
-macro_rules! scalars {
-    () => {
-        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            f.write_str("any JSON")
-        }
-        fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-            Ok(Self::Value::default())
-        }
-        fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-            Ok(Self::Value::default())
-        }
-        fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
-            Ok(Self::Value::default())
-        }
-        fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-            Ok(Self::Value::default())
-        }
-        fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
-            Ok(Self::Value::default())
-        }
-        fn visit_unit<E>(self) -> Result<Self::Value, E> {
-            Ok(Self::Value::default())
-        }
-    };
+/// The place of a value in the whole: an object, an array in it, an item of that array, a member of that
+/// item. The content of a member is not read.
+#[derive(Clone, Copy, PartialEq)]
+enum Level {
+    Whole,
+    Array,
+    Item,
+    Member,
 }
 
-impl<'de> Visitor<'de> for ValueVisitor {
+impl<'de> DeserializeSeed<'de> for Level {
     type Value = Value;
-    scalars!();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        if self != Self::Member {
+            return deserializer.deserialize_any(self);
+        }
+        let mark = mark_of(<&RawValue>::deserialize(deserializer)?.get());
+        Ok(Value {
+            mark,
+            ..Value::default()
+        })
+    }
+}
+
+impl<'de> Visitor<'de> for Level {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("any JSON")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Value, E> {
+        Ok(Value::default())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Value, E> {
+        Ok(Value::default())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Value, E> {
+        Ok(Value::default())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Value, E> {
+        Ok(Value::default())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Value, E> {
+        Ok(Value::default())
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::default())
+    }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let (mut keys, mut count) = (Vec::<(String, &'static str)>::new(), 0);
+        let (mut members, mut count) = (Vec::<(String, Value)>::new(), 0);
+        let inner = if self == Self::Array {
+            Self::Item
+        } else {
+            Self::Member
+        };
         while count < ITEMS_SEEN
-            && let Some(Members(members)) = items.next_element()?
+            && let Some(item) = items.next_element_seed(inner)?
         {
             count += 1;
-            for member in members {
-                if keys.len() <= NAMES_MAX && !keys.iter().any(|(key, _)| *key == member.0) {
-                    keys.push(member);
+            for member in item.members {
+                if members.len() <= NAMES_MAX && !members.iter().any(|(key, _)| *key == member.0) {
+                    members.push(member);
                 }
             }
         }
@@ -188,42 +206,33 @@ impl<'de> Visitor<'de> for ValueVisitor {
         Ok(Value {
             mark: "[]",
             items: Some(count),
-            keys,
+            members,
         })
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
-        while members.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Value, A::Error> {
+        let mut members = Vec::new();
+        while let Some(key) = object.next_key::<String>()? {
+            if members.len() > NAMES_MAX {
+                object.next_value::<IgnoredAny>()?;
+                continue;
+            }
+            let inner = if self == Self::Whole {
+                Self::Array
+            } else {
+                Self::Member
+            };
+            members.push((key, object.next_value_seed(inner)?));
+        }
         Ok(Value {
             mark: "{}",
+            members,
             ..Value::default()
         })
     }
 }
 
-impl<'de> Visitor<'de> for MembersVisitor {
-    type Value = Members;
-    scalars!();
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Members, A::Error> {
-        while items.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Members::default())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Members, A::Error> {
-        let mut seen = Vec::new();
-        while let Some(key) = members.next_key::<String>()? {
-            if seen.len() > NAMES_MAX {
-                members.next_value::<IgnoredAny>()?;
-            } else {
-                let value: &RawValue = members.next_value()?;
-                seen.push((key, mark_of(value.get())));
-            }
-        }
-        Ok(Members(seen))
-    }
-}
-
+/// Returns `[]` for an array, `{}` for an object.
 fn mark_of(json: &str) -> &'static str {
     match json.as_bytes().first() {
         Some(b'[') => "[]",
@@ -232,49 +241,11 @@ fn mark_of(json: &str) -> &'static str {
     }
 }
 
-impl<'de> Deserialize<'de> for Value {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ValueVisitor)
-    }
-}
-
-impl<'de> Deserialize<'de> for Members {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(MembersVisitor)
-    }
-}
-
-impl<'de> Deserialize<'de> for Object {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ObjectVisitor;
-        impl<'de> Visitor<'de> for ObjectVisitor {
-            type Value = Object;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Object, A::Error> {
-                let mut members = Vec::new();
-                while let Some(key) = map.next_key::<String>()? {
-                    if members.len() > NAMES_MAX {
-                        map.next_value::<IgnoredAny>()?;
-                    } else {
-                        members.push((key, map.next_value()?));
-                    }
-                }
-                Ok(Object(members))
-            }
-        }
-        deserializer.deserialize_map(ObjectVisitor)
-    }
-}
-
 fn of_json_lines(text: &str) -> String {
     let items = text.lines().filter(|line| !line.trim().is_empty());
     let first: Vec<&str> = items.take(ITEMS_SEEN).collect();
-    let value = serde_json::from_str::<Value>(&format!("[{}]", first.join(",")));
-    let keys = value.map(|value| value.of_keys()).unwrap_or_default();
+    let value = Value::read(&format!("[{}]", first.join(","))).unwrap_or_default();
+    let keys = value.of_keys();
     format!("{} of JSON{keys}", count_of(count_lines(text), "line"))
 }
 

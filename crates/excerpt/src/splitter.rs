@@ -3,8 +3,7 @@
 use crate::{
     TextKind, TextPiece,
     json::outside_escape,
-    mark::{Mark, RANKS},
-    marks::marks,
+    marks::{Mark, RANKS, marks},
     tokens::{Counter, Pieces},
 };
 
@@ -137,12 +136,16 @@ impl<'c> Splitter<'c> {
             from = to;
         }
         self.base += text.text.len();
-        let end = Candidate {
-            at: self.base,
+        self.offer(0, self.candidate(0));
+    }
+
+    /// Returns the candidate before the current piece, which begins at `from`.
+    fn candidate(&self, from: usize) -> Candidate {
+        Candidate {
+            at: self.base + from,
             before: self.tokens,
             after: self.tokens,
-        };
-        self.offer(0, end);
+        }
     }
 
     /// Considers a mark within the piece that ends at `to`, or at its end.
@@ -178,11 +181,7 @@ impl<'c> Splitter<'c> {
         if from == 0 || !bytes[from].is_ascii_whitespace() {
             return;
         }
-        let here = Some(Candidate {
-            at: self.base + from,
-            before: self.tokens,
-            after: self.tokens,
-        });
+        let here = Some(self.candidate(from));
         self.word = here;
         if matches!(bytes[from - 1], b'.' | b'!' | b'?') {
             self.sentence = here;

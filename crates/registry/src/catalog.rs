@@ -7,13 +7,14 @@ use tool::{Capability, Digest, Offer, OfferItem, ServerName, Tool};
 
 use crate::allow_deny::AllowDeny;
 use crate::categories;
-use crate::disk::{Disk, snapshot_path};
-use crate::guess::Guess;
+use crate::disk::Disk;
 use crate::known_servers::ServerNames;
 use crate::limits::{CHANGE_KEPT_S, FORMAT};
 use crate::pins::{HeldBy, LegacyPins, Pin, Pins, Subject};
 use crate::server_rules::{Rules, ServerRules};
-use crate::snapshot::{SnapshotContent, SurveyFailure, is_false, part_transport, server_in};
+use crate::snapshot::{
+    SnapshotContent, SnapshotHead, SurveyFailure, is_false, part_transport, split_name,
+};
 use crate::text_map::TextMap;
 
 /// A summary of every configured server, read without opening a snapshot.
@@ -90,14 +91,10 @@ impl OfferNote {
 impl ListNote {
     fn of<'a>(items: impl Iterator<Item = &'a OfferItem>) -> Self {
         let texts: Vec<&str> = items.map(OfferItem::json).collect();
-        let digest = Digest::of_bytes(texts.join("\n").as_bytes()).short(DIGEST_DIGITS);
+        let digest = || Digest::of_bytes(texts.join("\n").as_bytes()).short(DIGEST_DIGITS);
         Self {
             count: texts.len(),
-            digest: if texts.is_empty() {
-                String::new()
-            } else {
-                digest
-            },
+            digest: (!texts.is_empty()).then(digest).unwrap_or_default(),
         }
     }
 }
@@ -118,10 +115,11 @@ impl ServerCatalog {
         records: &Records,
         pins_of: impl Fn(&str) -> &'p Pins,
     ) -> Self {
+        let nothing = Record::default();
         let servers = rules.servers.iter().zip(filters);
         let servers = servers.map(|(server_rules, filter)| {
             let name = server_rules.name.as_str();
-            let record = records.servers.get(name);
+            let record = records.servers.get(name).unwrap_or(&nothing);
             CatalogServer::new(server_rules, filter, record, pins_of(name))
         });
         Self {
@@ -131,18 +129,12 @@ impl ServerCatalog {
 }
 
 impl CatalogServer {
-    fn new(
-        server_rules: &ServerRules,
-        filter: &AllowDeny,
-        record: Option<&Record>,
-        pins: &Pins,
-    ) -> Self {
-        let nothing = Record::default();
-        let known = record.unwrap_or(&nothing);
+    fn new(server_rules: &ServerRules, filter: &AllowDeny, known: &Record, pins: &Pins) -> Self {
         // Read at every start, for every tool.
         let holds_nothing = pins.holds_nothing(server_rules.pin);
         let is_visible = |name: &&String| {
-            !server_rules.hides(name)
+            let overlay = server_rules.overlays.get(*name);
+            overlay.is_none_or(|it| !it.hidden)
                 && !known.for_apps.contains(*name)
                 && filter.refuses(&[name]).is_none()
                 && (holds_nothing || known.holds(name, pins, server_rules.pin).is_none())
@@ -154,9 +146,7 @@ impl CatalogServer {
             tools: known.tools.iter().filter(is_visible).count(),
             tokens: known.tokens,
             stale: known.stale.clone(),
-            surveyed_at: record
-                .filter(|known| known.snapshot.is_some())
-                .map(|known| known.surveyed_at),
+            surveyed_at: known.snapshot.as_ref().map(|_| known.surveyed_at),
             protocol: known.protocol.clone(),
             transport: known.transport.clone(),
             asks_clients: known.asks_clients,
@@ -179,7 +169,6 @@ pub(crate) struct Record {
     pub(crate) tools: Vec<String>,
     /// The tools whose definition a survey found changed and that were not read since.
     pub(crate) changed: Vec<String>,
-    /// The tools that are for apps alone.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) for_apps: BTreeSet<String>,
     /// The times of those surveys in Unix seconds; a tool without an entry has the time of the last
@@ -200,6 +189,7 @@ pub(crate) struct Record {
     /// The category from the built-in rules; the configuration overrides it.
     pub(crate) category: Option<String>,
     pub(crate) tags: Vec<String>,
+    /// Other common names of the server.
     #[serde(default)]
     pub(crate) aliases: Vec<String>,
     /// True if each tool of the server has its own category.
@@ -217,6 +207,27 @@ pub(crate) struct Record {
 }
 
 impl Record {
+    /// Makes the record of a server with this snapshot, without its cost and its time.
+    pub(crate) fn new(
+        file_name: String,
+        names: ServerNames,
+        head: &SnapshotHead,
+        (tools, offer): (&[Tool], &Offer),
+    ) -> Self {
+        let mut record = Self {
+            snapshot: Some(file_name),
+            tools: tools.iter().map(|tool| tool.name().to_owned()).collect(),
+            protocol: head.protocol.clone(),
+            transport: head.transport.clone(),
+            asks_clients: head.asks_clients,
+            offer: head.capabilities.as_ref().map(|_| OfferNote::of(offer)),
+            ..Self::default()
+        };
+        record.note_digests(tools);
+        record.guess(names, tools);
+        record
+    }
+
     /// Returns why a tool is blocked until a user accepts it, or `None` if it is not blocked.
     fn holds(&self, tool: &str, pins: &Pins, pin: Pin) -> Option<HeldBy> {
         let digest = self.digests.as_ref().and_then(|all| all.get(tool));
@@ -235,9 +246,7 @@ impl Record {
 
     /// Reads the snapshot; returns `None` if the file is missing or damaged.
     pub(crate) fn read_snapshot(&self, disk: &Disk) -> Option<SnapshotContent> {
-        let file_name = self.snapshot.as_deref()?;
-        let bytes = disk.read(&snapshot_path(file_name)).ok()?;
-        SnapshotContent::read(file_name, &bytes).ok()
+        SnapshotContent::load(disk, self.snapshot.as_deref()?).ok()
     }
 
     /// Returns the summary of the lists as clients see them; its digests also change with every
@@ -302,21 +311,10 @@ impl Record {
         is_it
     }
 
-    pub(crate) fn guess(&mut self, guess: Guess) {
-        self.category = Some(guess.category);
-        self.tags = guess.tags;
-        self.aliases = guess.aliases;
-        self.mixed = guess.mixed;
-    }
-
     pub(crate) fn tags(&self, server_rules: &ServerRules) -> Vec<String> {
-        let mut tags = server_rules.tags.clone();
-        let more = self
-            .tags
-            .iter()
-            .filter(|tag| !server_rules.tags.contains(tag));
-        tags.extend(more.cloned());
-        tags
+        let own = &server_rules.tags;
+        let more = self.tags.iter().filter(|tag| !own.contains(tag));
+        own.iter().chain(more).cloned().collect()
     }
 }
 
@@ -347,9 +345,8 @@ impl Records {
 
     /// Returns the names of the snapshot files in this catalog.
     pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
-        self.servers
-            .values()
-            .filter_map(|record| record.snapshot.as_deref())
+        let records = self.servers.values();
+        records.filter_map(|record| record.snapshot.as_deref())
     }
 
     /// Rebuilds the records from the newest valid snapshot of each server.
@@ -360,13 +357,10 @@ impl Records {
         let mut records = Self::default();
         for path in disk.snapshots() {
             let file_name = path.rsplit('/').next().unwrap_or_default();
-            let Some(server) = server_in(file_name) else {
-                continue;
-            };
-            if records.servers.contains_key(server) {
-                continue;
-            }
-            if let Some(record) = salvage(disk, server, file_name) {
+            if let Some((server, _)) = split_name(file_name)
+                && !records.servers.contains_key(server)
+                && let Some(record) = salvage(disk, server, file_name)
+            {
                 records.servers.insert(server.to_owned(), record);
             }
         }
@@ -375,36 +369,14 @@ impl Records {
 }
 
 fn salvage(disk: &Disk, server: &str, file_name: &str) -> Option<Record> {
-    let bytes = disk.read(&snapshot_path(file_name)).ok()?;
-    let kept = SnapshotContent::read(file_name, &bytes).ok()?;
-    let names = ServerNames {
-        configured: server,
-        program: "",
-        server_name: &kept.head.server_name,
-    };
-    let mut record = Record {
-        snapshot: Some(file_name.to_owned()),
-        protocol: kept.head.protocol.clone(),
-        transport: kept.head.transport.clone(),
-        asks_clients: kept.head.asks_clients,
-        tools: kept
-            .tools
-            .iter()
-            .map(|tool| tool.name().to_owned())
-            .collect(),
-        stale: Some(SurveyFailure::new(
-            "the catalog was damaged; this is the newest snapshot found",
-        )),
-        offer: kept
-            .head
-            .capabilities
-            .is_some()
-            .then(|| OfferNote::of(&kept.offer)),
-        ..Record::default()
-    };
-    record.note_digests(&kept.tools);
-    record.guess(Guess::new(names, &kept.tools));
-    Some(record)
+    let kept = SnapshotContent::load(disk, file_name).ok()?;
+    let names = [server, "", &kept.head.server_name];
+    let lists = (kept.tools.as_slice(), &kept.offer);
+    let why = "the catalog was damaged; this is the newest snapshot found";
+    Some(Record {
+        stale: Some(SurveyFailure::new(why)),
+        ..Record::new(file_name.to_owned(), names, &kept.head, lists)
+    })
 }
 
 pub(crate) const CATALOG: &str = "catalog.json";

@@ -1,6 +1,6 @@
 //! Categories of servers and tools, derived from their words by `registry/categories.toml`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use serde::Deserialize;
@@ -76,9 +76,7 @@ fn words_of(tools: &[Tool]) -> BTreeMap<String, usize> {
         let description = tool.description();
         let description = printable::first_chars(&description, DESCRIPTION_CHARS);
         for text in [tool.name(), description] {
-            let mut stems = words::stems(text);
-            stems.sort();
-            stems.dedup();
+            let stems: BTreeSet<String> = words::stems(text).into_iter().collect();
             for stem in stems {
                 *counts.entry(stem).or_default() += 1;
             }
@@ -90,11 +88,8 @@ fn words_of(tools: &[Tool]) -> BTreeMap<String, usize> {
 static RULES: LazyLock<Rules> = LazyLock::new(|| {
     let mut rules: Rules = toml::from_str(SOURCE).expect("a test reads the same embedded file");
     for rule in rules.category.values_mut() {
-        rule.stems = rule
-            .words
-            .iter()
-            .flat_map(|word| words::stems(word))
-            .collect();
+        let stems = rule.words.iter().flat_map(|word| words::stems(word));
+        rule.stems = stems.collect();
     }
     rules
 });

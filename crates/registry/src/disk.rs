@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use files::{FileVersion, LOCK_WAIT, Lock, own_folder, write_durable};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 #[derive(Debug)]
 pub(crate) struct Disk {
@@ -17,7 +17,6 @@ pub(crate) struct Disk {
     /// Files that could not be written because the folder is read-only or the disk is full. The
     /// copy in memory is read until the file can be written or another process has written it.
     memory: Mutex<BTreeMap<String, UnwrittenFile>>,
-    /// The number of writes by this process.
     writes: AtomicU64,
     /// The damaged files that were already logged, with their stamps at that time.
     told: Mutex<BTreeMap<String, Stamp>>,
@@ -96,20 +95,10 @@ impl Disk {
     /// Writes a file atomically: readers see either the old bytes or the new ones, even after a
     /// crash.
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        let written = self.write_or_remember(name, bytes);
-        self.writes.fetch_add(1, Ordering::Release);
-        written
-    }
-
-    /// Returns a counter that changes with each write by this process.
-    pub(crate) fn writes(&self) -> u64 {
-        self.writes.load(Ordering::Acquire)
-    }
-
-    fn write_or_remember(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        match self.write_kept().and_then(|()| self.replace(name, bytes)) {
+        let written = self.write_kept().and_then(|()| self.replace(name, bytes));
+        let outcome = match written {
             Ok(()) => {
-                self.memory().remove(name);
+                self.memory.lock().remove(name);
                 Ok(())
             }
             Err(error) if takes_nothing(&error) => {
@@ -118,17 +107,24 @@ impl Disk {
                 Ok(())
             }
             outcome => outcome,
-        }
+        };
+        self.writes.fetch_add(1, Ordering::Release);
+        outcome
+    }
+
+    /// Returns a counter that changes with each write by this process.
+    pub(crate) fn writes(&self) -> u64 {
+        self.writes.load(Ordering::Acquire)
     }
 
     /// Writes the files that could not be written before, if the disk accepts them now. The
     /// catalog, whose name sorts first, is written last, since it references the others.
     fn write_kept(&self) -> io::Result<()> {
-        let names: Vec<String> = self.memory().keys().rev().cloned().collect();
+        let names: Vec<String> = self.memory.lock().keys().rev().cloned().collect();
         for name in names {
             if let Some(kept) = self.get_from_memory(&name) {
                 self.replace(&name, &kept.bytes)?;
-                self.memory().remove(&name);
+                self.memory.lock().remove(&name);
             }
         }
         Ok(())
@@ -136,7 +132,7 @@ impl Disk {
 
     /// Returns the copy of a file in memory, unless another process has written the file meanwhile.
     fn get_from_memory(&self, name: &str) -> Option<UnwrittenFile> {
-        let mut memory = self.memory();
+        let mut memory = self.memory.lock();
         let kept = memory.get(name)?;
         if kept.over == self.stamp_on_disk(name) {
             return Some(kept.clone());
@@ -147,7 +143,7 @@ impl Disk {
 
     pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
         self.step()?;
-        if self.memory().remove(name).is_some() {
+        if self.memory.lock().remove(name).is_some() {
             return Ok(());
         }
         files::remove_file(&self.path(name))
@@ -155,21 +151,15 @@ impl Disk {
 
     /// Returns the paths of the snapshot files, relative to the registry folder, newest first.
     pub(crate) fn snapshots(&self) -> Vec<String> {
-        let listed = fs::read_dir(self.path(SNAPSHOTS))
-            .into_iter()
-            .flatten()
-            .flatten();
-        let mut found: Vec<_> = listed
-            .filter_map(|file| {
-                let written = file.metadata().ok()?.modified().ok()?;
-                Some((written, file.file_name().into_string().ok()?))
-            })
-            .collect();
+        let listed = fs::read_dir(self.path(SNAPSHOTS)).into_iter().flatten();
+        let found = listed.flatten().filter_map(|file| {
+            let written = file.metadata().ok()?.modified().ok()?;
+            Some((written, file.file_name().into_string().ok()?))
+        });
+        let mut found: Vec<_> = found.collect();
         found.sort_by(|a, b| b.cmp(a));
-        found
-            .into_iter()
-            .map(|(_, name)| snapshot_path(&name))
-            .collect()
+        let names = found.iter().map(|(_, name)| snapshot_path(name));
+        names.collect()
     }
 
     /// Takes the writers' lock, and waits at most [`LOCK_WAIT`] for it. Blocks.
@@ -204,7 +194,7 @@ impl Disk {
     }
 
     fn remember(&self, name: &str, bytes: &[u8]) {
-        let mut memory = self.memory();
+        let mut memory = self.memory.lock();
         let writes = memory.get(name).map_or(0, |kept| kept.writes + 1);
         let kept = UnwrittenFile {
             bytes: bytes.to_vec(),
@@ -212,10 +202,6 @@ impl Disk {
             over: self.stamp_on_disk(name),
         };
         memory.insert(name.to_owned(), kept);
-    }
-
-    fn memory(&self) -> MutexGuard<'_, BTreeMap<String, UnwrittenFile>> {
-        self.memory.lock()
     }
 
     /// A point at which a test can simulate a crash.

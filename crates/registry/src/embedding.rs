@@ -68,11 +68,6 @@ impl LazyEncoder {
 /// it was unloaded.
 pub fn let_encoder_go(idle: Duration) -> bool {
     let mut held = LOADED.lock();
-    let is_idle = held
-        .as_ref()
-        .is_some_and(|it| it.encoder.is_some() && it.used.elapsed() >= idle);
-    if is_idle {
-        *held = None;
-    }
-    is_idle
+    let is_idle = |it: &mut Loaded| it.encoder.is_some() && it.used.elapsed() >= idle;
+    held.take_if(is_idle).is_some()
 }

@@ -24,7 +24,8 @@ pub struct Entry {
     pub tags: Vec<String>,
     /// Other common names of the server.
     pub(crate) aliases: Vec<String>,
-    products: Arc<[BTreeSet<String>]>,
+    /// The stems of the words of each name of the server's product.
+    pub(crate) products: Arc<[BTreeSet<String>]>,
     /// Example requests that the tool serves; see `requests.rs`.
     pub(crate) requests: Vec<Cow<'static, str>>,
     /// Additions from the configuration.
@@ -37,7 +38,13 @@ pub struct Entry {
     /// read since.
     pub changed: Option<u64>,
     /// The annotations of the accepted definition, if the definition has changed since.
-    accepted: Option<Annotations>,
+    pub(crate) accepted: Option<Annotations>,
+    pub(crate) computed: ComputedValues,
+}
+
+/// The values of an [`Entry`] that are computed on first use.
+#[derive(Debug, Default)]
+pub(crate) struct ComputedValues {
     signature: OnceLock<String>,
     purpose: OnceLock<String>,
     checker: OnceLock<Checker>,
@@ -47,57 +54,23 @@ pub struct Entry {
     operations: OnceLock<Operations>,
 }
 
-/// The metadata of an [`Entry`] besides the tool itself.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Context {
-    pub(crate) category: String,
-    pub(crate) tags: Vec<String>,
-    pub(crate) aliases: Vec<String>,
-    /// The stems of the words of each name of the server's product.
-    pub(crate) products: Arc<[BTreeSet<String>]>,
-    pub(crate) requests: Vec<Cow<'static, str>>,
-    pub(crate) overlay: Overlay,
-    pub(crate) argument_settings: ArgumentSettings,
-    pub(crate) stale: bool,
-    pub(crate) changed: Option<u64>,
-    pub(crate) accepted: Option<Annotations>,
-}
-
 impl Entry {
-    pub(crate) fn new(at: ToolRef, tool: Tool, context: Context) -> Self {
-        let Context {
-            category,
-            mut tags,
-            aliases,
-            products,
-            requests,
-            overlay,
-            argument_settings,
-            stale,
-            changed,
-            accepted,
-        } = context;
-        tags.extend(overlay.tags.iter().cloned());
+    /// Makes an entry of a tool alone, without metadata.
+    pub(crate) fn plain(at: ToolRef, tool: Tool) -> Self {
         Self {
-            category: overlay.category.clone().unwrap_or(category),
             at,
             tool,
-            tags,
-            aliases,
-            products,
-            requests,
-            overlay,
-            argument_settings,
-            stale,
-            changed,
-            accepted,
-            signature: OnceLock::new(),
-            purpose: OnceLock::new(),
-            checker: OnceLock::new(),
-            is_deprecated: OnceLock::new(),
-            is_destructive: OnceLock::new(),
-            name_stems: OnceLock::new(),
-            operations: OnceLock::new(),
+            category: String::new(),
+            tags: Vec::new(),
+            aliases: Vec::new(),
+            products: Arc::default(),
+            requests: Vec::new(),
+            overlay: Overlay::default(),
+            argument_settings: ArgumentSettings::default(),
+            stale: false,
+            changed: None,
+            accepted: None,
+            computed: ComputedValues::default(),
         }
     }
 
@@ -106,28 +79,21 @@ impl Entry {
         self.requests.len()
     }
 
-    /// Returns the stems of the words of the tool's name.
     pub(crate) fn name_stems(&self) -> &BTreeSet<String> {
         let stems = || words::stems(self.tool.name()).into_iter().collect();
-        self.name_stems.get_or_init(stems)
-    }
-
-    /// Returns the stems of the words of each name of the server's product.
-    pub(crate) fn product_names(&self) -> &[BTreeSet<String>] {
-        &self.products
+        self.computed.name_stems.get_or_init(stems)
     }
 
     /// Returns what the tool does to a thing.
     pub(crate) fn operations(&self) -> Operations {
-        *self
-            .operations
-            .get_or_init(|| Operations::of_tool(&self.tool, self.purpose(), &self.requests))
+        let operations = &self.computed.operations;
+        *operations.get_or_init(|| Operations::of_tool(&self.tool, self.purpose(), &self.requests))
     }
 
     /// Returns the signature, `(owner: string, ...)`. It is computed on first use.
     pub fn signature(&self) -> &str {
-        self.signature
-            .get_or_init(|| tool::signature(&self.input_schema(), &self.output_signature()))
+        let signature = &self.computed.signature;
+        signature.get_or_init(|| tool::signature(&self.input_schema(), &self.output_signature()))
     }
 
     /// Returns the type of the output, such as ` -> {path, size}`, or an empty string.
@@ -140,8 +106,8 @@ impl Entry {
     pub fn purpose(&self) -> &str {
         let overlay = &self.overlay;
         let (title, description) = (overlay.title.as_deref(), overlay.description.as_deref());
-        self.purpose
-            .get_or_init(|| tool::purpose(&self.tool, title, description, &overlay.tags))
+        let purpose = &self.computed.purpose;
+        purpose.get_or_init(|| tool::purpose(&self.tool, title, description, &overlay.tags))
     }
 
     /// Returns the input schema that a caller sees, without the arguments that the configuration sets.
@@ -152,13 +118,13 @@ impl Entry {
     /// Returns the compiled input schema of the server. It is compiled on first use, which may take a
     /// millisecond.
     pub fn checker(&self) -> &Checker {
-        self.checker
-            .get_or_init(|| Checker::new(&self.tool.input_schema()))
+        let checker = &self.computed.checker;
+        checker.get_or_init(|| Checker::new(&self.tool.input_schema()))
     }
 
     /// Returns the checker if it was already built: building one may delay other tasks.
     pub fn ready_checker(&self) -> Option<&Checker> {
-        self.checker.get()
+        self.computed.checker.get()
     }
 
     /// Returns the overlay's title, or else the server's.
@@ -192,26 +158,23 @@ impl Entry {
     }
 
     fn is_destructive_by(&self, claims: Annotations) -> bool {
+        let begins_with_verb = || {
+            let mut words = words::split(self.tool.name()).into_iter();
+            let first = words.find(|word| !word.is_joined);
+            first.is_some_and(|word| DESTROYING_VERBS.contains(&word.exact.as_str()))
+        };
+        let is_destructive = &self.computed.is_destructive;
         match (claims.read_only, claims.destructive) {
             (Some(true), _) => false,
             (_, Some(destructive)) => destructive,
-            (_, None) => *self
-                .is_destructive
-                .get_or_init(|| self.begins_with_a_destroying_verb()),
+            (_, None) => *is_destructive.get_or_init(begins_with_verb),
         }
     }
 
     /// Returns true if the overlay or the definition declares the tool deprecated.
     pub fn is_deprecated(&self) -> bool {
-        self.overlay.deprecated.is_some()
-            || *self.is_deprecated.get_or_init(|| self.tool.is_deprecated())
-    }
-
-    fn begins_with_a_destroying_verb(&self) -> bool {
-        let first = words::split(self.tool.name())
-            .into_iter()
-            .find(|word| !word.is_joined);
-        first.is_some_and(|word| DESTROYING_VERBS.contains(&word.exact.as_str()))
+        let declared = &self.computed.is_deprecated;
+        self.overlay.deprecated.is_some() || *declared.get_or_init(|| self.tool.is_deprecated())
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use crate::disk::Disk;
@@ -107,18 +107,18 @@ impl RelevanceFeedback {
         };
         let tool = entry.at.to_string();
         let outcome = CallOutcome { tool, request, ok };
-        self.state().pending.push((outcome, lesson.to_owned()));
+        self.state.lock().pending.push((outcome, lesson.to_owned()));
     }
 
     /// Embeds the requests of the latest calls, a few milliseconds each, from when on searches use them.
     pub(crate) fn absorb(&self) {
-        let mut pending = mem::take(&mut self.state().pending);
+        let mut pending = mem::take(&mut self.state.lock().pending);
         for (outcome, text) in pending.iter_mut().filter(|(outcome, _)| outcome.ok) {
             let vector = self.encoder.get().and_then(|it| it.encode(text).ok());
             outcome.request.vector =
                 vector.map_or_else(Vec::new, |it| Vector::of(&it).to_bytes().collect());
         }
-        let mut state = self.state();
+        let mut state = self.state.lock();
         for (outcome, _) in pending {
             add(&mut state.known, &outcome);
             state.fresh.push(outcome);
@@ -131,7 +131,7 @@ impl RelevanceFeedback {
     pub fn flush(&self, wait: Duration) -> Result<(), RegistryError> {
         let _flushing = self.flushing.lock();
         self.absorb();
-        let fresh = self.state().fresh.clone();
+        let fresh = self.state.lock().fresh.clone();
         if fresh.is_empty() {
             return Ok(());
         }
@@ -143,7 +143,7 @@ impl RelevanceFeedback {
         bound(&mut known);
         let text = serde_json::to_vec(&known).map_err(std::io::Error::from)?;
         self.disk.write(FILE, &text)?;
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.fresh.drain(..fresh.len());
         for outcome in &state.fresh {
             add(&mut known, outcome);
@@ -157,18 +157,14 @@ impl RelevanceFeedback {
         let _flushing = self.flushing.lock();
         let _turn = self.disk.take_turn()?;
         self.disk.write(FILE, b"{}")?;
-        *self.state() = FeedbackState::default();
+        *self.state.lock() = FeedbackState::default();
         Ok(())
     }
 
     /// Returns the number of learned requests. Blocks while the latest are embedded.
     pub fn count(&self) -> usize {
         self.absorb();
-        self.state().known.values().map(Vec::len).sum()
-    }
-
-    fn state(&self) -> MutexGuard<'_, FeedbackState> {
-        self.state.lock()
+        self.state.lock().known.values().map(Vec::len).sum()
     }
 }
 
@@ -178,7 +174,7 @@ impl Learned {
         self.feedback.absorb();
         let of_all = self.whose.starts_with('@');
         let is_mine = |it: &str| it == self.whose || of_all && it.ends_with(&self.whose);
-        for (tool, requests) in &self.feedback.state().known {
+        for (tool, requests) in &self.feedback.state.lock().known {
             let mine = requests.iter().filter(|it| is_mine(&it.whose));
             mine.for_each(|it| visit(tool, it));
         }
@@ -226,7 +222,6 @@ mod tests {
     use files::Lock;
 
     use super::*;
-    use crate::entry::Context;
     use crate::tests::tools;
 
     const WAIT: Duration = Duration::from_secs(20);
@@ -234,7 +229,7 @@ mod tests {
     fn entry(at: &str, description: &str) -> Entry {
         let at: tool::ToolRef = at.parse().unwrap();
         let mut tools = tools(&[&format!("{}: {description}", at.tool)]);
-        Entry::new(at, tools.remove(0), Context::default())
+        Entry::plain(at, tools.remove(0))
     }
 
     fn open(folder: &Path) -> RelevanceFeedback {
@@ -332,7 +327,7 @@ mod tests {
         let file = folder.path().join(FILE);
         let has_vector = || {
             let known = RelevanceFeedback::open(folder.path(), true);
-            let state = known.state();
+            let state = known.state.lock();
             !state.known["mail/send"][0].vector.is_empty()
         };
         assert!(has_vector());

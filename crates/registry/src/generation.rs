@@ -11,7 +11,7 @@ use crate::index::Index;
 use crate::known_servers::is_same;
 use crate::limits::EMBEDDED_TOOLS_MAX;
 use crate::loaded_tools::{DeniedBy, KnownServer, LoadedTools};
-use crate::names::{FindError, Meant, NameIndex, fold_title};
+use crate::names::{FindError, NameIndex, fold_title};
 
 /// The tools as readers see them between two commits.
 #[derive(Debug)]
@@ -21,8 +21,8 @@ pub struct Generation {
     /// The positions of the tools by title; built for the first name that is no tool's.
     titles: OnceLock<HashMap<String, Vec<usize>>>,
     denied: NameIndex,
-    index: Index,
-    embeddings: Embeddings,
+    pub(crate) index: Index,
+    pub(crate) embeddings: Embeddings,
     encoder: LazyEncoder,
     owners: Owners,
 }
@@ -58,11 +58,8 @@ impl Generation {
         kept: &embedding::StoredVectors,
         encoder: LazyEncoder,
     ) -> Self {
-        let refs = tools
-            .visible
-            .iter()
-            .chain(&tools.hidden)
-            .map(|entry| &entry.at);
+        let all = tools.visible.iter().chain(&tools.hidden);
+        let refs = all.map(|entry| &entry.at);
         let built_in = [ServerName::built_in()];
         let configured = tools.servers.iter().map(|server| &server.name);
         let configured = configured.chain(&tools.disabled);
@@ -108,10 +105,8 @@ impl Generation {
 
     /// Returns a server by its name.
     pub fn server(&self, name: &ServerName) -> Option<&Arc<KnownServer>> {
-        self.tools
-            .servers
-            .iter()
-            .find(|server| server.name == *name)
+        let mut servers = self.tools.servers.iter();
+        servers.find(|server| server.name == *name)
     }
 
     /// Returns the servers that `asked` refers to: the server with this name in any spelling, or
@@ -137,10 +132,10 @@ impl Generation {
             Err(error @ FindError::Unknown { .. }) => error,
             found => return found,
         };
-        match self.names.mean_title(asked, self.titles()) {
-            Meant::One(place) => Ok(self.entry(place)),
-            Meant::Several(places) => Err(self.doubt(asked, &places)),
-            Meant::Nothing => Err(error),
+        match self.names.mean_title(asked, self.titles()).as_slice() {
+            [] => Err(error),
+            [place] => Ok(self.entry(*place)),
+            places => Err(self.doubt(asked, places)),
         }
     }
 
@@ -174,10 +169,10 @@ impl Generation {
         {
             return Err(refuse(&self.tools.denied[place]));
         }
-        match self.names.mean(asked) {
-            Meant::One(place) => Ok(self.entry(place)),
-            Meant::Several(places) => Err(self.doubt(asked, &places)),
-            Meant::Nothing => self.find_elsewhere(asked.trim()),
+        match self.names.mean(asked).as_slice() {
+            [] => self.find_elsewhere(asked.trim()),
+            [place] => Ok(self.entry(*place)),
+            places => Err(self.doubt(asked, places)),
         }
     }
 
@@ -200,13 +195,8 @@ impl Generation {
     }
 
     fn find_elsewhere(&self, asked: &str) -> Result<&Arc<Entry>, FindError> {
-        let denied = match self.denied.mean(asked) {
-            Meant::One(place) => Some(place),
-            Meant::Several(places) => places.first().copied(),
-            Meant::Nothing => None,
-        };
-        if let Some(place) = denied {
-            return Err(refuse(&self.tools.denied[place]));
+        if let Some(place) = self.denied.mean(asked).first() {
+            return Err(refuse(&self.tools.denied[*place]));
         }
         self.only_tool_of(asked).ok_or_else(|| FindError::Unknown {
             asked: asked.to_owned(),
@@ -216,11 +206,8 @@ impl Generation {
 
     fn only_tool_of(&self, server: &str) -> Option<&Arc<Entry>> {
         let folded = tool::fold(server);
-        let mut tools = self
-            .tools
-            .visible
-            .iter()
-            .filter(|entry| tool::fold(entry.at.server.as_str()) == folded);
+        let is_its = |entry: &&Arc<Entry>| tool::fold(entry.at.server.as_str()) == folded;
+        let mut tools = self.tools.visible.iter().filter(is_its);
         let first = tools.next()?;
         tools.next().is_none().then_some(first)
     }
@@ -233,9 +220,9 @@ impl Generation {
     }
 
     /// Returns the position of the tool that `asked` refers to among the visible tools.
-    pub(crate) fn visible_place(&self, asked: &str) -> Option<usize> {
-        match self.names.mean(asked) {
-            Meant::One(place) if place < self.tools.visible.len() => Some(place),
+    pub(crate) fn visible_place(&self, asked: &str) -> Option<u32> {
+        match *self.names.mean(asked) {
+            [place] if place < self.tools.visible.len() => u32::try_from(place).ok(),
             _ => None,
         }
     }
@@ -258,30 +245,14 @@ impl Generation {
         for place in places {
             counts[self.owners.of[place as usize] as usize] += 1;
         }
-        let counts = self.owners.names.iter().zip(counts);
-        let mut counts: Vec<(&ServerName, usize)> =
-            counts.filter(|(_, count)| *count > 0).collect();
-        counts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
-        let counts = counts
-            .into_iter()
-            .map(|(name, count)| (name.clone(), count));
-        counts.collect()
-    }
-
-    pub(crate) fn index(&self) -> &Index {
-        &self.index
+        let counts = self.owners.names.iter().cloned().zip(counts);
+        most_first(counts.filter(|(_, count)| *count > 0))
     }
 
     /// Returns the number of tools and servers that [`crate::Registry::embed_tools`] would embed;
     /// until then only their words are searched.
     pub fn unembedded(&self) -> usize {
-        let tools = self.tools.visible.len();
-        let has_say = self.encoder.is_on() && tools <= EMBEDDED_TOOLS_MAX;
-        if has_say {
-            self.embeddings.missing()
-        } else {
-            0
-        }
+        self.embedded().map_or(0, |_| self.embeddings.missing())
     }
 
     /// Returns the number of visible tools with an embedding, and of all visible tools; `None` if
@@ -296,10 +267,6 @@ impl Generation {
     pub fn with_requests(&self) -> usize {
         let tools = self.tools.visible.iter();
         tools.filter(|it| it.count_requests() > 0).count()
-    }
-
-    pub(crate) fn embeddings(&self) -> &Embeddings {
-        &self.embeddings
     }
 
     /// Returns the embedding of a text, and the similarity of each visible tool and of each server
@@ -317,6 +284,13 @@ impl Generation {
     pub(crate) fn near(&self, asked: &str) -> Vec<ToolRef> {
         self.names.near(asked)
     }
+}
+
+/// Sorts by count in descending order, then by key.
+pub(crate) fn most_first<T: Ord>(counts: impl IntoIterator<Item = (T, usize)>) -> Vec<(T, usize)> {
+    let mut counts: Vec<(T, usize)> = counts.into_iter().collect();
+    counts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    counts
 }
 
 fn refuse((at, by): &(ToolRef, DeniedBy)) -> FindError {

@@ -4,40 +4,24 @@ use std::sync::LazyLock;
 
 use tool::{Digest, Tool};
 
+use crate::catalog::Record;
 use crate::categories;
 use crate::known_servers::{ServerNames, known};
 
-/// The category and tags of a server according to the built-in rules.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Guess {
-    pub(crate) category: String,
-    pub(crate) tags: Vec<String>,
-    /// Other common names of the server.
-    pub(crate) aliases: Vec<String>,
-    /// True if each tool of the server has its own category.
-    pub(crate) mixed: bool,
-}
-
-impl Guess {
-    /// Derives the guess from a recipe for one of the names, or else from the words of the tools.
-    pub(crate) fn new(names: ServerNames, tools: &[Tool]) -> Self {
-        match known(names) {
-            Some(known) => Self {
-                category: known.category.clone(),
-                tags: known.tags.clone(),
-                aliases: std::iter::once(&known.name)
-                    .chain(&known.aliases)
-                    .cloned()
-                    .collect(),
-                mixed: known.mixed,
-            },
-            None => Self {
-                category: categories::by_words(tools).unwrap_or(OTHERWISE).to_owned(),
-                tags: Vec::new(),
-                aliases: Vec::new(),
-                mixed: false,
-            },
-        }
+impl Record {
+    /// Sets the category, the tags and the other names of a server, by a recipe for one of its names, or
+    /// else by the words of its tools.
+    pub(crate) fn guess(&mut self, names: ServerNames, tools: &[Tool]) {
+        let Some(known) = known(names) else {
+            let category = categories::by_words(tools).unwrap_or(OTHERWISE);
+            self.category = Some(category.to_owned());
+            return;
+        };
+        let names = std::iter::once(&known.name).chain(&known.aliases);
+        self.category = Some(known.category.clone());
+        self.tags.clone_from(&known.tags);
+        self.aliases = names.cloned().collect();
+        self.mixed = known.mixed;
     }
 }
 
@@ -62,12 +46,9 @@ mod tests {
 
     #[track_caller]
     fn check(names: &[&str], expected: &str) {
-        let nobody = ServerNames {
-            configured: "x",
-            program: "",
-            server_name: "y",
-        };
-        assert_eq!(Guess::new(nobody, &tools(names)).category, expected);
+        let mut record = Record::default();
+        record.guess(["x", "", "y"], &tools(names));
+        assert_eq!(record.category.as_deref(), Some(expected));
     }
 
     #[test]

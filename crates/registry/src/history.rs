@@ -44,9 +44,12 @@ impl HistoryEntry {
         }
         self.definitions.retain(|name, _| name == tool);
         self.version = None;
-        [&self.added, &self.changed, &self.removed]
-            .iter()
-            .any(|names| !names.is_empty())
+        self.has_tools()
+    }
+
+    fn has_tools(&self) -> bool {
+        let lists = [&self.added, &self.changed, &self.removed];
+        lists.iter().any(|names| !names.is_empty())
     }
 }
 
@@ -66,34 +69,22 @@ pub(crate) fn list(disk: &Disk, server: Option<&str>) -> Vec<HistoryEntry> {
 /// Appends the changes of a commit. Write errors are ignored, since the log is only informational.
 pub(crate) fn note(disk: &Disk, planned: &[Planned], now: u64) {
     let mut lines = String::new();
-    for Planned {
-        server,
-        plan,
-        altered,
-        version,
-        ..
-    } in planned
-    {
-        let is_same = plan.added.is_empty() && plan.changed.is_empty() && plan.removed.is_empty();
-        if is_same && version.is_none() {
-            continue;
-        }
-        let bytes: usize = altered.values().map(|(a, b)| a.len() + b.len()).sum();
-        let is_short = bytes <= DEFINITIONS_BYTES_MAX;
+    for it in planned {
+        let bytes: usize = it.altered.values().map(|(a, b)| a.len() + b.len()).sum();
+        let definitions = Some(&it.altered).filter(|_| bytes <= DEFINITIONS_BYTES_MAX);
         let entry = HistoryEntry {
             number: 0,
             at: now,
-            server: server.to_string(),
-            added: plan.added.clone(),
-            changed: plan.changed.clone(),
-            removed: plan.removed.clone(),
-            version: version.clone(),
-            definitions: if is_short {
-                altered.clone()
-            } else {
-                BTreeMap::new()
-            },
+            server: it.server.to_string(),
+            added: it.plan.added.clone(),
+            changed: it.plan.changed.clone(),
+            removed: it.plan.removed.clone(),
+            version: it.version.clone(),
+            definitions: definitions.cloned().unwrap_or_default(),
         };
+        if !entry.has_tools() && entry.version.is_none() {
+            continue;
+        }
         if let Ok(line) = serde_json::to_string(&entry) {
             lines.push_str(&line);
             lines.push('\n');

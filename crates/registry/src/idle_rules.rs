@@ -68,16 +68,13 @@ impl KnownNames {
             let overlays = overlays.filter_map(|overlay| overlay.category.clone());
             rules.category.clone().into_iter().chain(overlays)
         });
-        let guessed = records
-            .servers
-            .values()
-            .filter_map(|it| it.category.clone());
+        let records = records.servers.values();
+        let guessed = records.filter_map(|it| it.category.clone());
         let known = categories::list().map(str::to_owned);
         Self {
             tools: rules.servers.iter().map(of).chain(disabled).collect(),
-            prompts: Vec::new(),
-            arguments: BTreeMap::new(),
             categories: configured.chain(guessed).chain(known).collect(),
+            ..Self::default()
         }
     }
 
@@ -95,12 +92,9 @@ pub fn find_idle(rules: &Rules, known: &KnownNames) -> (Vec<IdleRule>, Vec<Serve
         match known.tools_of(&rules.name) {
             Some(tools) => {
                 idle.extend(find_of(rules, tools));
-                let arguments = known.arguments.get(&rules.name);
-                idle.extend(
-                    arguments
-                        .into_iter()
-                        .flat_map(|it| find_argument_settings(rules, it)),
-                );
+                if let Some(arguments) = known.arguments.get(&rules.name) {
+                    idle.extend(find_argument_settings(rules, arguments));
+                }
             }
             None if has_rules(rules) => unlisted.push(rules.name.clone()),
             None => {}
@@ -173,8 +167,8 @@ fn find_argument_settings(rules: &ServerRules, tools: &ToolArguments) -> Vec<Idl
         let own: BTreeSet<&str> = arguments.iter().map(String::as_str).collect();
         let names = overlay.arguments.keys();
         let names = names.filter(|name| !own.contains(name.as_str()));
-        found
-            .extend(names.map(|name| idle(format!("overlay.{tool}.arguments.{name}"), name, &own)));
+        let rule = |name: &str| format!("overlay.{tool}.arguments.{name}");
+        found.extend(names.map(|name| idle(rule(name), name, &own)));
     }
     found
 }

@@ -1,7 +1,7 @@
 //! The Tantivy index of the visible tools: derived from the snapshots, and rebuilt if it does not
 //! match.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -14,14 +14,14 @@ use tantivy::{
     DocSet as _, IndexReader, IndexSettings, IndexWriter, InvertedIndexReader, ReloadPolicy,
     SegmentReader, TERMINATED, TantivyDocument, Term,
 };
-use tool::{Digest, ServerName};
+use tool::Digest;
 
 use crate::disk::Disk;
 use crate::entry::Entry;
 use crate::error::IndexError;
 use crate::index::folder::IndexFolder;
 use crate::limits::INDEX_WRITER_BYTES;
-use crate::loaded_tools::LoadedTools;
+use crate::loaded_tools::{DocumentDigests, LoadedTools};
 
 mod document;
 mod folder;
@@ -81,14 +81,14 @@ impl Index {
     }
 
     fn in_memory(tools: &LoadedTools) -> Result<Self, IndexError> {
-        let index = tantivy::Index::create_in_ram(SchemaFields::schema());
-        write(&index, tools, &Contents::default())?;
+        let index = tantivy::Index::create_in_ram(schema());
+        write(&index, tools, &DocumentDigests::new())?;
         Self::read(&index, tools)
     }
 
     fn open(folder: &Path, tools: &LoadedTools) -> Result<Self, IndexError> {
         let index = existing(folder)?;
-        if Contents::of(&index)? != Contents::of_tools(tools) {
+        if read_digests(&index)? != tools.digests {
             return Err(IndexError::Misfit("it holds other tools"));
         }
         if !index.validate_checksum()?.is_empty() {
@@ -103,12 +103,13 @@ impl Index {
             .reader_builder()
             .reload_policy(ReloadPolicy::Manual)
             .try_into()?;
-        let fields = SchemaFields::of(&index.schema())?;
-        let mut places = places(tools);
+        let entries = (0..).zip(&tools.visible);
+        let places = entries.map(|(place, entry)| (key(entry, &tools.digests), place));
+        let mut places: HashMap<u64, u32> = places.collect();
         let mut lengths = vec![0.0; tools.visible.len()];
         let mut segments = Vec::new();
         for segment in reader.searcher().segment_readers() {
-            segments.push(Segment::read(segment, fields, &mut places, &mut lengths)?);
+            segments.push(Segment::read(segment, &mut places, &mut lengths)?);
         }
         if !places.is_empty() {
             return Err(IndexError::Misfit("tools are missing"));
@@ -146,26 +147,23 @@ impl Index {
 impl Segment {
     fn read(
         segment: &SegmentReader,
-        fields: SchemaFields,
         places: &mut HashMap<u64, u32>,
         lengths: &mut [f32],
     ) -> Result<Self, IndexError> {
-        let keys = segment.fast_fields().u64(KEY)?;
-        let norms = segment.get_fieldnorms_reader(fields.stems)?;
+        let keys = segment.fast_fields().u64(KEY_NAME)?;
+        let norms = segment.get_fieldnorms_reader(STEMS)?;
         let mut tools = vec![NOBODY; segment.max_doc() as usize];
         for document in segment.doc_ids_alive() {
-            let key = keys
-                .first(document)
-                .ok_or(IndexError::Misfit("a document without key"))?;
-            let place = places
-                .remove(&key)
-                .ok_or(IndexError::Misfit("a foreign document"))?;
+            let key = keys.first(document);
+            let key = key.ok_or(IndexError::Misfit("a document without key"))?;
+            let place = places.remove(&key);
+            let place = place.ok_or(IndexError::Misfit("a foreign document"))?;
             tools[document as usize] = place;
             lengths[place as usize] = to_f32(norms.fieldnorm(document));
         }
         Ok(Self {
-            stems: segment.inverted_index(fields.stems)?,
-            exact: segment.inverted_index(fields.exact)?,
+            stems: segment.inverted_index(STEMS)?,
+            exact: segment.inverted_index(EXACT)?,
             tools,
         })
     }
@@ -177,8 +175,8 @@ impl Segment {
         found: &mut Vec<(u32, u32)>,
     ) -> io::Result<()> {
         let (inverted, field) = match field {
-            IndexField::Stems => (&self.stems, Field::from_field_id(STEMS_ID)),
-            IndexField::Exact => (&self.exact, Field::from_field_id(EXACT_ID)),
+            IndexField::Stems => (&self.stems, STEMS),
+            IndexField::Exact => (&self.exact, EXACT),
         };
         let term = Term::from_field_text(field, word);
         let Some(mut postings) = inverted.read_postings(&term, IndexRecordOption::WithFreqs)?
@@ -216,16 +214,13 @@ pub(crate) fn update(disk: &Disk, tools: &LoadedTools) -> Result<(), IndexError>
     let folder = disk.path(FOLDER);
     folder::make_all_private(&folder);
     let attempt = existing(&folder).and_then(|index| {
-        let before = Contents::of(&index)?;
-        if before != Contents::of_tools(tools) {
+        let before = read_digests(&index)?;
+        if before != tools.digests {
             write(&index, tools, &before)?;
         }
         Index::open(&folder, tools).map(drop)
     });
-    attempt.or_else(|_| {
-        let index = fresh(&folder)?;
-        write(&index, tools, &Contents::default())
-    })
+    attempt.or_else(|_| write(&fresh(&folder)?, tools, &DocumentDigests::new()))
 }
 
 fn existing(folder: &Path) -> Result<tantivy::Index, IndexError> {
@@ -233,7 +228,7 @@ fn existing(folder: &Path) -> Result<tantivy::Index, IndexError> {
         return Err(IndexError::Misfit("there is none"));
     }
     let index = tantivy::Index::open(IndexFolder::open(folder)?)?;
-    if index.schema() != SchemaFields::schema() {
+    if index.schema() != schema() {
         return Err(IndexError::Misfit("another schema"));
     }
     Ok(index)
@@ -247,140 +242,72 @@ fn fresh(folder: &Path) -> Result<tantivy::Index, IndexError> {
     }
     files::own_folder(folder).map_err(io::Error::from)?;
     let folder = IndexFolder::open(folder)?;
-    let settings = IndexSettings::default();
-    Ok(tantivy::Index::create(
-        folder,
-        SchemaFields::schema(),
-        settings,
-    )?)
+    let index = tantivy::Index::create(folder, schema(), IndexSettings::default());
+    Ok(index?)
 }
 
-/// Replaces the documents of servers whose contents differ, in one commit.
-fn write(index: &tantivy::Index, tools: &LoadedTools, before: &Contents) -> Result<(), IndexError> {
-    let fields = SchemaFields::of(&index.schema())?;
-    let wanted = Contents::of_tools(tools);
+/// Replaces the documents of servers whose digests differ from those before, in one commit.
+fn write(
+    index: &tantivy::Index,
+    tools: &LoadedTools,
+    before: &DocumentDigests,
+) -> Result<(), IndexError> {
+    let wanted = &tools.digests;
     let mut writer: IndexWriter = index.writer_with_num_threads(1, INDEX_WRITER_BYTES)?;
-    let altered = |server: &str| before.0.get(server) != wanted.0.get(server);
-    let servers = before.0.keys().chain(wanted.0.keys());
+    let altered = |server: &str| before.get(server) != wanted.get(server);
+    let servers = before.keys().chain(wanted.keys());
     for server in servers.filter(|server| altered(server)) {
-        writer.delete_term(Term::from_field_text(fields.server, server));
+        writer.delete_term(Term::from_field_text(SERVER, server));
     }
-    for entry in tools
-        .visible
-        .iter()
-        .filter(|entry| altered(entry.at.server.as_str()))
-    {
-        let digest = wanted
-            .0
-            .get(entry.at.server.as_str())
-            .map_or("", String::as_str);
-        writer.add_document(fields.document(entry, key(entry, digest)))?;
+    let entries = tools.visible.iter();
+    for entry in entries.filter(|entry| altered(entry.at.server.as_str())) {
+        writer.add_document(document(entry, key(entry, wanted)))?;
     }
     let mut commit = writer.prepare_commit()?;
-    commit.set_payload(&wanted.to_text());
+    commit.set_payload(&serde_json::to_string(wanted).expect("a map of texts is always JSON"));
     commit.commit()?;
     writer.wait_merging_threads()?;
     Ok(())
 }
 
-/// The contents of an index: one digest per server. They are stored as the payload of its single
-/// commit.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Contents(BTreeMap<String, String>);
-
-impl Contents {
-    fn of_tools(tools: &LoadedTools) -> Self {
-        let digests = tools.digests.iter();
-        Self(
-            digests
-                .map(|(server, digest)| (server.to_string(), digest.clone()))
-                .collect(),
-        )
-    }
-
-    fn of(index: &tantivy::Index) -> Result<Self, IndexError> {
-        let payload = index.load_metas()?.payload;
-        let payload = payload.ok_or(IndexError::Misfit("it was never committed"))?;
-        let contents = serde_json::from_str(&payload);
-        Ok(Self(
-            contents.map_err(|_| IndexError::Misfit("another payload"))?,
-        ))
-    }
-
-    fn to_text(&self) -> String {
-        serde_json::to_string(&self.0).expect("a map of texts is always JSON")
-    }
+/// Returns the digests of an index, which are the payload of its single commit.
+fn read_digests(index: &tantivy::Index) -> Result<DocumentDigests, IndexError> {
+    let payload = index.load_metas()?.payload;
+    let payload = payload.ok_or(IndexError::Misfit("it was never committed"))?;
+    serde_json::from_str(&payload).map_err(|_| IndexError::Misfit("another payload"))
 }
 
-#[derive(Debug, Clone, Copy)]
-struct SchemaFields {
-    server: Field,
-    key: Field,
-    stems: Field,
-    exact: Field,
+fn schema() -> Schema {
+    let indexing = TextFieldIndexing::default()
+        .set_tokenizer("raw")
+        .set_index_option(IndexRecordOption::WithFreqs);
+    let words = TextOptions::default().set_indexing_options(indexing);
+    let mut schema = Schema::builder();
+    let fields = [
+        schema.add_text_field("server", STRING),
+        schema.add_u64_field(KEY_NAME, FAST | INDEXED),
+        schema.add_text_field("stems", words.clone()),
+        schema.add_text_field("exact", words),
+    ];
+    debug_assert_eq!(fields, [SERVER, KEY, STEMS, EXACT]);
+    schema.build()
 }
 
-impl SchemaFields {
-    fn schema() -> Schema {
-        let words = |record| {
-            let indexing = TextFieldIndexing::default()
-                .set_tokenizer("raw")
-                .set_index_option(record);
-            TextOptions::default().set_indexing_options(indexing)
-        };
-        let mut schema = Schema::builder();
-        schema.add_text_field("server", STRING);
-        schema.add_u64_field(KEY, FAST | INDEXED);
-        schema.add_text_field("stems", words(IndexRecordOption::WithFreqs));
-        schema.add_text_field("exact", words(IndexRecordOption::WithFreqs));
-        schema.build()
-    }
-
-    fn of(schema: &Schema) -> Result<Self, IndexError> {
-        let fields = Self {
-            server: schema.get_field("server")?,
-            key: schema.get_field(KEY)?,
-            stems: schema.get_field("stems")?,
-            exact: schema.get_field("exact")?,
-        };
-        debug_assert_eq!(
-            (fields.stems.field_id(), fields.exact.field_id()),
-            (STEMS_ID, EXACT_ID)
-        );
-        Ok(fields)
-    }
-
-    fn document(self, entry: &Entry, key: u64) -> TantivyDocument {
-        let text = document::text(entry);
-        let mut document = TantivyDocument::new();
-        document.add_text(self.server, entry.at.server.as_str());
-        document.add_u64(self.key, key);
-        document.add_pre_tokenized_text(self.stems, document::tokens(text.stems));
-        document.add_pre_tokenized_text(self.exact, document::tokens(text.exact));
-        document
-    }
-}
-
-/// Returns the position of each visible tool by the key of its document.
-fn places(tools: &LoadedTools) -> HashMap<u64, u32> {
-    let digests: HashMap<&ServerName, &str> = tools
-        .digests
-        .iter()
-        .map(|(server, digest)| (server, digest.as_str()))
-        .collect();
-    let entries = (0..).zip(&tools.visible);
-    entries
-        .map(|(place, entry)| {
-            let digest = digests.get(&entry.at.server).copied().unwrap_or_default();
-            (key(entry, digest), place)
-        })
-        .collect()
+fn document(entry: &Entry, key: u64) -> TantivyDocument {
+    let text = document::text(entry);
+    let mut document = TantivyDocument::new();
+    document.add_text(SERVER, entry.at.server.as_str());
+    document.add_u64(KEY, key);
+    document.add_pre_tokenized_text(STEMS, document::tokens(text.stems));
+    document.add_pre_tokenized_text(EXACT, document::tokens(text.exact));
+    document
 }
 
 /// Returns a key of a tool *and* of its document's text, so that a document of another generation
 /// never matches.
-fn key(entry: &Entry, digest: &str) -> u64 {
-    let name = format!("{digest}\0{}", entry.at);
+fn key(entry: &Entry, digests: &DocumentDigests) -> u64 {
+    let digest = digests.get(entry.at.server.as_str());
+    let name = format!("{}\0{}", digest.map_or("", String::as_str), entry.at);
     let hex = Digest::of_bytes(name.as_bytes()).short(16);
     u64::from_str_radix(&hex, 16).expect("sixteen hexadecimal digits are a u64")
 }
@@ -399,7 +326,11 @@ fn mean(lengths: &[f32]) -> f32 {
 }
 
 const FOLDER: &str = "index";
-const KEY: &str = "key";
 const NOBODY: u32 = u32::MAX;
-const STEMS_ID: u32 = 2;
-const EXACT_ID: u32 = 3;
+
+/// The fields of a document, in the order of the schema.
+const SERVER: Field = Field::from_field_id(0);
+const KEY: Field = Field::from_field_id(1);
+const STEMS: Field = Field::from_field_id(2);
+const EXACT: Field = Field::from_field_id(3);
+const KEY_NAME: &str = "key";

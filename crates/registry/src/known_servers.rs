@@ -7,22 +7,15 @@ use tool::fold;
 
 use crate::categories::noise;
 
-/// The names of a server, the most reliable first.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ServerNames<'a> {
-    /// The name in the configuration.
-    pub(crate) configured: &'a str,
-    /// The package, program or host that the configuration names.
-    pub(crate) program: &'a str,
-    /// The name from `serverInfo`.
-    pub(crate) server_name: &'a str,
-}
+/// The names of a server, the most reliable first: the name in the configuration; the package, program or
+/// host that the configuration names; the name from `serverInfo`.
+pub(crate) type ServerNames<'a> = [&'a str; 3];
 
 /// Returns the known server whose name equals one of these names, or else one whose name is
 /// contained in one of them. Of several contained names the longest wins, because it is the most
 /// specific (`google-calendar` before `google`).
 pub(crate) fn known(names: ServerNames) -> Option<&'static ServerFacts> {
-    let names = [names.configured, names.program, names.server_name].map(parts);
+    let names = names.map(parts);
     let whole = |named: &NamedServer, name: &[String]| named.parts == name;
     let held = |named: &NamedServer, name: &[String]| {
         !named.known.whole && named.parts.iter().all(|part| name.contains(part))
@@ -85,12 +78,7 @@ mod tests {
     use crate::categories;
 
     #[track_caller]
-    fn check([configured, program, server_name]: [&str; 3], expected: Option<&str>) {
-        let names = ServerNames {
-            configured,
-            program,
-            server_name,
-        };
+    fn check(names: ServerNames, expected: Option<&str>) {
         let category = known(names).map(|known| known.category.as_str());
         assert_eq!(category, expected, "{names:?}");
     }

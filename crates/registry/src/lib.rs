@@ -34,6 +34,7 @@ mod rename;
 mod requests;
 mod review;
 mod search;
+mod seen;
 mod server_rules;
 mod shared_pins;
 mod snapshot;

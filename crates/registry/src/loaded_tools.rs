@@ -2,22 +2,23 @@
 //! denied tools.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
 use std::sync::Arc;
 
-use tool::{ArgumentSetting, Capability, Digest, ItemKind, Offer, ServerName, Tool, ToolRef};
+use tool::{Capability, Digest, ItemKind, Offer, ServerName, Tool, ToolRef};
 
 use crate::allow_deny::AllowDeny;
 use crate::catalog::{OfferNote, Record, Records};
-use crate::disk::{Disk, snapshot_path};
-use crate::entry::{Context, Entry};
+use crate::disk::Disk;
+use crate::entry::Entry;
 use crate::guess::rules_digest;
-use crate::known_servers::{self, ServerNames};
+use crate::known_servers;
 use crate::limits::SCHEMA_VERSION;
 use crate::pin_book::PinBook;
 use crate::pins::{HeldBy, Pin, Pins, Subject, digest_of_instructions};
 use crate::requests::{RequestBook, ServerRequests};
 use crate::server_rules::{Overlay, Rules, ServerRules};
-use crate::snapshot::{SnapshotContent, SnapshotHead, SurveyFailure};
+use crate::snapshot::{SnapshotContent, SurveyFailure};
 use crate::words;
 
 /// Everything in a generation except its index.
@@ -28,9 +29,11 @@ pub(crate) struct LoadedTools {
     pub(crate) denied: Vec<(ToolRef, DeniedBy)>,
     pub(crate) servers: Vec<Arc<KnownServer>>,
     pub(crate) disabled: Vec<ServerName>,
-    /// The digest of each server's documents in the index.
-    pub(crate) digests: Vec<(ServerName, String)>,
+    pub(crate) digests: DocumentDigests,
 }
+
+/// The digest of each server's documents in the index.
+pub(crate) type DocumentDigests = BTreeMap<String, String>;
 
 /// The reason why a tool is denied.
 #[derive(Debug, Clone)]
@@ -128,12 +131,8 @@ impl LoadedTools {
         for (server_rules, filter) in rules.servers.iter().zip(filters) {
             let name = server_rules.name.as_str();
             let record = records.servers.get(name).unwrap_or(&nothing);
-            loaded.add(
-                disk,
-                (server_rules, filter),
-                record,
-                (book.of(name), Some(requests)),
-            );
+            let kept = (book.of(name), Some(requests));
+            loaded.add(disk, (server_rules, filter), record, kept);
         }
         loaded.add_built_in(built_in);
         loaded.visible.sort_by(|a, b| a.at.cmp(&b.at));
@@ -153,6 +152,12 @@ impl LoadedTools {
         loaded
     }
 
+    /// Returns the tool of this name; of hidden ones too.
+    pub(crate) fn find(&self, tool: &str) -> Option<&Arc<Entry>> {
+        let mut all = self.visible.iter().chain(&self.hidden);
+        all.find(|entry| entry.at.tool == tool)
+    }
+
     fn add(
         &mut self,
         disk: &Disk,
@@ -160,45 +165,43 @@ impl LoadedTools {
         record: &Record,
         (pins, requests): (&Pins, Option<&RequestBook>),
     ) {
-        let kept = record
-            .snapshot
-            .as_deref()
-            .map(|file_name| read_kept(disk, file_name));
-        let mut server = KnownServer::new(server_rules, record);
-        server.offer_note = record.offer_note(pins, server_rules.pin);
-        if let Some(Ok(kept)) = &kept {
-            server.describe(&kept.head);
+        let file_name = record.snapshot.as_deref();
+        let kept = file_name.map(|file_name| SnapshotContent::load(disk, file_name));
+        let mut server = KnownServer::new(server_rules, record, pins);
+        let kept = kept.transpose().unwrap_or_else(|why| {
+            tracing::warn!(server = %server_rules.name, %why, "damaged snapshot");
+            server.damaged = Some(why);
+            None
+        });
+        if let Some(SnapshotContent { head, .. }) = &kept {
+            server.server_name.clone_from(&head.server_name);
+            server.server_version.clone_from(&head.server_version);
+            server.protocol.clone_from(&head.protocol);
+            server.instructions.clone_from(&head.instructions);
         }
         if requests.is_some() {
             server.know(&server_rules.program);
             server.about = server.description.clone().or(server.about);
         }
-        match kept {
-            Some(Ok(kept)) => {
-                server.offer = Arc::new(kept.offer);
-                server.withhold(pins, server_rules.pin);
-                let (denied, visible) = (self.denied.len(), self.visible.len());
-                let searched = requests.map(|book| Searched {
-                    products: server.product_names(),
-                    requests: book.of_server(server.names()),
-                    book,
-                });
-                let rules = (server_rules, filter);
-                let searched = searched.as_ref();
-                server.tools = self.sort(rules, record, (pins, searched), kept.tools);
-                if searched.is_some() {
-                    let requests = self.visible[visible..].iter().flat_map(|it| &it.requests);
-                    let requests: Vec<&str> = requests.map(|it| &**it).collect();
-                    let denied = &self.denied[denied..];
-                    let digest = digest(server_rules, record, denied, &requests);
-                    self.digests.push((server_rules.name.clone(), digest));
-                }
+        if let Some(kept) = kept {
+            server.offer = Arc::new(kept.offer);
+            server.withhold(pins, server_rules.pin);
+            let (denied, visible) = (self.denied.len(), self.visible.len());
+            let searched = requests.map(|book| Searched {
+                products: server.product_names(),
+                requests: book.of_server(server.names()),
+                book,
+            });
+            let rules = (server_rules, filter);
+            let searched = searched.as_ref();
+            server.tools = self.sort(rules, record, (pins, searched), kept.tools);
+            if searched.is_some() {
+                let requests = self.visible[visible..].iter().flat_map(|it| &it.requests);
+                let requests: Vec<&str> = requests.map(|it| &**it).collect();
+                let denied = &self.denied[denied..];
+                let digest = digest(server_rules, record, denied, &requests);
+                self.digests.insert(server_rules.name.to_string(), digest);
             }
-            Some(Err(why)) => {
-                tracing::warn!(server = %server_rules.name, %why, "damaged snapshot");
-                server.damaged = Some(why);
-            }
-            None => {}
         }
         self.servers.push(Arc::new(server));
     }
@@ -230,10 +233,11 @@ impl LoadedTools {
             }
             let overlay = server_rules.overlays.get(tool.name()).cloned();
             let overlay = overlay.unwrap_or_default();
-            let context = Context {
+            let category = overlay.category.clone();
+            let entry = Entry {
                 argument_settings: server_rules.argument_settings_of(&overlay, &tool),
-                category: record.category_of(server_rules, &tool),
-                tags: tags.clone(),
+                category: category.unwrap_or_else(|| record.category_of(server_rules, &tool)),
+                tags: tags.iter().chain(&overlay.tags).cloned().collect(),
                 aliases: record.aliases.clone(),
                 products: searched.map_or_else(Arc::default, |it| Arc::clone(&it.products)),
                 requests: searched
@@ -242,13 +246,14 @@ impl LoadedTools {
                 stale: record.stale.is_some(),
                 changed: record.change_of(tool.name()),
                 accepted: pins.accepted_claims(tool.name(), server_rules.pin),
+                ..Entry::plain(at, tool)
             };
-            let place = if context.overlay.hidden || !tool.is_for_models() {
+            let place = if entry.overlay.hidden || !entry.tool.is_for_models() {
                 &mut self.hidden
             } else {
                 &mut self.visible
             };
-            place.push(Arc::new(Entry::new(at, tool, context)));
+            place.push(Arc::new(entry));
         }
         self.visible.len() - before
     }
@@ -256,11 +261,8 @@ impl LoadedTools {
     fn add_built_in(&mut self, built_in: &[BuiltIn]) {
         let has = |needed: Capability| self.servers.iter().any(|it| it.offer.has(needed));
         let is_of_use = |it: &&BuiltIn| it.needs.is_none_or(has);
-        let tools: Vec<&Tool> = built_in
-            .iter()
-            .filter(is_of_use)
-            .map(|it| &it.tool)
-            .collect();
+        let tools = built_in.iter().filter(is_of_use).map(|it| &it.tool);
+        let tools: Vec<&Tool> = tools.collect();
         if tools.is_empty() {
             return;
         }
@@ -269,22 +271,20 @@ impl LoadedTools {
         let products: Arc<[BTreeSet<String>]> = Arc::from([names]);
         for tool in &tools {
             let at = ToolRef::new(server.clone(), tool.name());
-            let context = Context {
+            self.visible.push(Arc::new(Entry {
                 category: BUILT_IN_CATEGORY.to_owned(),
                 products: Arc::clone(&products),
-                ..Context::default()
-            };
-            self.visible
-                .push(Arc::new(Entry::new(at, Tool::clone(tool), context)));
+                ..Entry::plain(at, Tool::clone(tool))
+            }));
         }
         let texts: Vec<&str> = tools.iter().map(|tool| tool.json()).collect();
         let digest = Digest::of_bytes(format!("{SCHEMA_VERSION} {texts:?}").as_bytes()).short(16);
-        self.digests.push((server, digest));
+        self.digests.insert(server.to_string(), digest);
     }
 }
 
 impl KnownServer {
-    fn new(server_rules: &ServerRules, record: &Record) -> Self {
+    fn new(server_rules: &ServerRules, record: &Record, pins: &Pins) -> Self {
         Self {
             name: server_rules.name.clone(),
             category: record.category(server_rules),
@@ -299,20 +299,13 @@ impl KnownServer {
             offer: Arc::default(),
             withheld: BTreeMap::new(),
             holds_new: false,
-            offer_note: record.offer.clone(),
+            offer_note: record.offer_note(pins, server_rules.pin),
             tools: 0,
             tokens: record.tokens,
             stale: record.stale.clone(),
             surveyed_at: record.snapshot.as_ref().map(|_| record.surveyed_at),
             damaged: None,
         }
-    }
-
-    fn describe(&mut self, head: &SnapshotHead) {
-        self.server_name.clone_from(&head.server_name);
-        self.server_version.clone_from(&head.server_version);
-        self.protocol.clone_from(&head.protocol);
-        self.instructions.clone_from(&head.instructions);
     }
 
     /// Removes everything that a pin or a refusal blocks.
@@ -340,10 +333,8 @@ impl KnownServer {
             (ItemKind::App, &mut offer.apps),
         ] {
             list.retain(|item| {
-                !is_held(
-                    Subject::of_item(kind, item.id()),
-                    &item.digest().to_string(),
-                )
+                let subject = Subject::of_item(kind, item.id());
+                !is_held(subject, &item.digest().to_string())
             });
         }
         self.withheld = withheld;
@@ -357,7 +348,6 @@ impl KnownServer {
         !reported.is_empty() && reported < read_version(least)
     }
 
-    /// Returns the server's name and its other names.
     fn names(&self) -> impl Iterator<Item = &str> {
         let others = self.other_names.iter().map(String::as_str);
         std::iter::once(self.name.as_str()).chain(others)
@@ -378,12 +368,8 @@ impl KnownServer {
     /// Adds the names and the description from the server's recipe, if it has one.
     fn know(&mut self, program: &str) {
         self.other_names = vec![program.to_owned(), self.server_name.clone()];
-        let known = known_servers::known(ServerNames {
-            configured: self.name.as_str(),
-            program,
-            server_name: &self.server_name,
-        });
-        let Some(known) = known else {
+        let names = [self.name.as_str(), program, &self.server_name];
+        let Some(known) = known_servers::known(names) else {
             return;
         };
         self.other_names.push(known.name.clone());
@@ -407,13 +393,6 @@ fn read_version(version: &str) -> Vec<u64> {
     numbers
 }
 
-fn read_kept(disk: &Disk, file_name: &str) -> Result<SnapshotContent, String> {
-    let bytes = disk
-        .read(&snapshot_path(file_name))
-        .map_err(|error| error.to_string())?;
-    SnapshotContent::read(file_name, &bytes)
-}
-
 /// Returns a digest that changes if a document of this server changes: with its tools, its
 /// configuration, and the indexing rules.
 fn digest(
@@ -434,35 +413,21 @@ fn digest(
         overlays,
         arguments,
     } = server_rules;
-    let overlays: Vec<(&String, String)> = overlays
-        .iter()
-        .map(|(tool, overlay)| (tool, overlay_text(overlay)))
-        .collect();
+    let overlays = overlays.iter();
+    let overlays = overlays.map(|(tool, overlay)| (tool, overlay_text(overlay)));
+    let overlays: Vec<(&String, String)> = overlays.collect();
+    let (category, tags) = (record.category(server_rules), record.tags(server_rules));
     let made_of = (
         (SCHEMA_VERSION, rules_digest()),
         (name.as_str(), &record.snapshot, &record.aliases),
-        (
-            record.category(server_rules),
-            record.tags(server_rules),
-            allow,
-            deny,
-            overlays,
-        ),
+        (category, tags, allow, deny, overlays),
     );
     let held = denied.iter();
     let held = held.filter(|(_, by)| matches!(by, DeniedBy::Held(_)));
     let held: Vec<&String> = held.map(|(at, _)| &at.tool).collect();
-    let held = if held.is_empty() {
-        String::new()
-    } else {
-        format!("{held:?}")
-    };
-    let requests = if requests.is_empty() {
-        String::new()
-    } else {
-        format!("{requests:?}")
-    };
-    let arguments = arguments_text(arguments);
+    let held = text_of(held.is_empty(), &held);
+    let requests = text_of(requests.is_empty(), &requests);
+    let arguments = text_of(arguments.is_empty(), arguments);
     Digest::of_bytes(format!("{made_of:?}{held}{requests}{arguments}").as_bytes()).short(16)
 }
 
@@ -481,18 +446,16 @@ fn overlay_text(overlay: &Overlay) -> String {
         hidden,
         arguments,
     } = overlay;
-    let mut text = format!("{:?}", (description, tags, category, notes, hidden));
-    if title.is_some() || usage.is_some() {
-        text.push_str(&format!("{:?}", (title, usage)));
-    }
-    text + &arguments_text(arguments)
+    let text = format!("{:?}", (description, tags, category, notes, hidden));
+    let added = text_of(title.is_none() && usage.is_none(), &(title, usage));
+    text + &added + &text_of(arguments.is_empty(), arguments)
 }
 
-/// Returns the settings of arguments, which decide what parameters are searched.
-fn arguments_text(arguments: &BTreeMap<String, ArgumentSetting>) -> String {
-    if arguments.is_empty() {
+/// Returns no text for an empty part, so that a new part leaves the digests of servers without it.
+fn text_of(is_empty: bool, part: &impl Debug) -> String {
+    if is_empty {
         String::new()
     } else {
-        format!("{arguments:?}")
+        format!("{part:?}")
     }
 }

@@ -59,24 +59,6 @@ pub(crate) struct NameIndex {
     bare_folded: HashMap<String, Vec<usize>>,
 }
 
-/// The tools that a name refers to.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Meant {
-    One(usize),
-    Several(Vec<usize>),
-    Nothing,
-}
-
-impl Meant {
-    fn of(places: Vec<usize>) -> Self {
-        match places.as_slice() {
-            [] => Self::Nothing,
-            [one] => Self::One(*one),
-            _ => Self::Several(places),
-        }
-    }
-}
-
 /// Normalizes a title: like a name, and a space is the same as `_`.
 pub(crate) fn fold_title(title: &str) -> String {
     fold(title).replace(' ', "_")
@@ -105,18 +87,14 @@ impl NameIndex {
         };
         for (place, at) in names.refs.iter().enumerate() {
             let full = at.to_string();
-            names
-                .full_folded
-                .entry(fold(&full))
-                .or_default()
-                .push(place);
+            for (places, name) in [
+                (&mut names.full_folded, fold(&full)),
+                (&mut names.bare, at.tool.clone()),
+                (&mut names.bare_folded, fold(&at.tool)),
+            ] {
+                places.entry(name).or_default().push(place);
+            }
             names.full.insert(full, place);
-            names.bare.entry(at.tool.clone()).or_default().push(place);
-            names
-                .bare_folded
-                .entry(fold(&at.tool))
-                .or_default()
-                .push(place);
         }
         names
     }
@@ -136,34 +114,30 @@ impl NameIndex {
             return Some(place);
         }
         let claims = self.list_claims(asked.trim());
-        let mut exact = claims
-            .iter()
-            .map(|claim| self.find_spelled(claim.server, claim.rest));
-        exact.find_map(|place| place)
+        let mut claims = claims.iter();
+        claims.find_map(|claim| self.find_spelled(claim.server, claim.rest))
     }
 
-    /// Returns the most exact interpretation that matches any tool.
-    pub(crate) fn mean(&self, asked: &str) -> Meant {
+    /// Returns the tools of the most exact interpretation that matches any tool.
+    pub(crate) fn mean(&self, asked: &str) -> Vec<usize> {
         let asked = asked.trim();
         // The canonical name, which most callers use.
         if let Some(place) = self.full(asked) {
-            return Meant::One(place);
+            return vec![place];
         }
         let claims = self.list_claims(asked);
-        let found = if claims.is_empty() {
-            let bare = self.bare.get(asked);
-            bare.or_else(|| self.bare_folded.get(&fold(asked))).cloned()
-        } else {
-            self.find_claimed(&claims)
-        };
-        Meant::of(found.unwrap_or_default())
+        if !claims.is_empty() {
+            return self.find_claimed(&claims);
+        }
+        let bare = self.bare.get(asked);
+        let bare = bare.or_else(|| self.bare_folded.get(&fold(asked)));
+        bare.cloned().unwrap_or_default()
     }
 
     /// Returns the configured server that a name begins with or equals.
     pub(crate) fn server(&self, asked: &str) -> Option<&ServerName> {
-        self.list_claims(asked.trim())
-            .first()
-            .map(|claim| claim.server)
+        let claims = self.list_claims(asked.trim());
+        Some(claims.first()?.server)
     }
 
     /// Returns the configured server that a name begins with, and the text after it.
@@ -176,7 +150,11 @@ impl NameIndex {
 
     /// Returns the tools with this title; `titles` has their positions by [`fold_title`]. A name that
     /// begins with a configured server refers to a title of that server only.
-    pub(crate) fn mean_title(&self, asked: &str, titles: &HashMap<String, Vec<usize>>) -> Meant {
+    pub(crate) fn mean_title(
+        &self,
+        asked: &str,
+        titles: &HashMap<String, Vec<usize>>,
+    ) -> Vec<usize> {
         let asked = asked.trim();
         let claims = self.list_claims(asked);
         let places = move |text: &str| titles.get(&fold_title(text)).into_iter().flatten().copied();
@@ -190,12 +168,12 @@ impl NameIndex {
             });
             claimed.collect()
         };
-        Meant::of(found.into_iter().collect())
+        found.into_iter().collect()
     }
 
     /// Tries the interpretations in order: the text after the server as written, the whole text as
     /// written, then both folded.
-    fn find_claimed(&self, claims: &[Claim<'_, '_>]) -> Option<Vec<usize>> {
+    fn find_claimed(&self, claims: &[Claim<'_, '_>]) -> Vec<usize> {
         let orders = [(false, false), (false, true), (true, false), (true, true)];
         let mut found = orders.into_iter().map(|(is_folded, is_whole)| {
             let places = claims.iter().flat_map(|claim| {
@@ -208,8 +186,8 @@ impl NameIndex {
             });
             places.collect::<BTreeSet<usize>>()
         });
-        let places = found.find(|places| !places.is_empty())?;
-        Some(places.into_iter().collect())
+        let places = found.find(|places| !places.is_empty());
+        places.into_iter().flatten().collect()
     }
 
     fn list_folded(&self, server: &ServerName, tool: &str) -> Vec<usize> {
@@ -218,7 +196,7 @@ impl NameIndex {
     }
 
     fn find_spelled(&self, server: &ServerName, tool: &str) -> Option<usize> {
-        self.full.get(&format!("{server}/{tool}")).copied()
+        self.full(&format!("{server}/{tool}"))
     }
 
     fn list_claims<'n, 't>(&'n self, asked: &'t str) -> Vec<Claim<'n, 't>> {
@@ -256,22 +234,17 @@ impl NameIndex {
         let asked = spelled.as_deref().unwrap_or(asked);
         let bare = self.bare.keys().map(String::as_str);
         let bare = near(own, list_alike(own, bare), NEAREST_MAX);
-        let bare = bare
-            .into_iter()
-            .filter_map(|name| self.bare.get(name))
-            .flatten()
-            .copied();
+        let bare: Vec<&usize> = bare.iter().flat_map(|name| &self.bare[*name]).collect();
         let full = self.full.keys().map(String::as_str);
         let full = near(asked, list_alike(asked, full), NEAREST_MAX);
-        let full = full
-            .into_iter()
-            .filter_map(|name| self.full.get(name))
-            .copied();
+        let full: Vec<&usize> = full.iter().map(|name| &self.full[*name]).collect();
         let mut found: Vec<ToolRef> = Vec::new();
-        for place in interleave(full, bare) {
-            let at = self.at(place);
-            if !found.contains(at) {
-                found.push(at.clone());
+        for nth in 0..full.len().max(bare.len()) {
+            for place in [full.get(nth), bare.get(nth)].into_iter().flatten() {
+                let at = self.at(**place);
+                if !found.contains(at) {
+                    found.push(at.clone());
+                }
             }
         }
         found.truncate(NEAREST_MAX);
@@ -315,19 +288,6 @@ fn bare_of(asked: &str) -> &str {
     cut.rsplit_once("__").map_or(cut, |(_, bare)| bare).trim()
 }
 
-fn interleave(
-    first: impl Iterator<Item = usize>,
-    second: impl Iterator<Item = usize>,
-) -> impl Iterator<Item = usize> {
-    let mut second = second.fuse();
-    let mut first = first.fuse();
-    let pairs = std::iter::from_fn(move || {
-        let pair = [first.next(), second.next()];
-        pair.iter().any(Option::is_some).then_some(pair)
-    });
-    pairs.flatten().flatten()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -355,18 +315,9 @@ mod tests {
     #[track_caller]
     fn check(asked: &str, expected: &str) {
         let names = names();
-        let meant = match names.mean(asked) {
-            Meant::One(place) => names.at(place).to_string(),
-            Meant::Several(places) => {
-                let refs: Vec<_> = places
-                    .iter()
-                    .map(|place| names.at(*place).to_string())
-                    .collect();
-                refs.join(" or ")
-            }
-            Meant::Nothing => "nothing".to_owned(),
-        };
-        assert_eq!(meant, expected);
+        let meant = names.mean(asked).into_iter();
+        let meant: Vec<String> = meant.map(|place| names.at(place).to_string()).collect();
+        assert_eq!(meant.join(" or "), expected);
     }
 
     #[test]
@@ -400,9 +351,9 @@ mod tests {
         check("read_file", "files/read_file or my-db/read_file");
         check("two/get-x", "two/get-x");
         check("two/Get-x", "two/get-x or two/get_x");
-        check("", "nothing");
-        check("github/", "nothing");
-        check("nowhere/create_issue", "nothing");
+        check("", "");
+        check("github/", "");
+        check("nowhere/create_issue", "");
     }
 
     #[test]

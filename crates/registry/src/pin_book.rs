@@ -1,10 +1,7 @@
 //! `pins.json`: the pins of all servers, in a separate file so that damage to the catalog does not
 //! affect them.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt, io,
-};
+use std::{collections::BTreeMap, fmt, io};
 
 use serde::{Deserialize, Serialize};
 use tool::Digest;
@@ -19,12 +16,17 @@ use crate::{
 
 /// The pins of all servers, including removed ones. A server that is added under an old name is
 /// compared with the definitions accepted under that name.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct PinBook {
+    format: u32,
     servers: BTreeMap<String, Pins>,
+    /// In the file, the reason why it was recreated; cleared when everything was reviewed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     trouble: Option<PinTrouble>,
+    #[serde(skip)]
     nothing: Pins,
     /// True if the pins differ from the file.
+    #[serde(skip)]
     is_new: bool,
 }
 
@@ -71,23 +73,17 @@ impl fmt::Display for PinTrouble {
     }
 }
 
-/// The content of the file.
-#[derive(Debug, Serialize, Deserialize)]
-struct PinFile {
-    format: u32,
-    servers: BTreeMap<String, Pins>,
-    /// The reason why the file was recreated; cleared when everything was reviewed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    trouble: Option<PinTrouble>,
-}
-
-#[derive(Deserialize)]
-struct Format {
-    format: u32,
+/// Returns the format that a JSON text names, whatever else it has.
+pub(crate) fn read_format(json: &[u8]) -> Option<u32> {
+    #[derive(Deserialize)]
+    struct Format {
+        format: u32,
+    }
+    let read: Format = serde_json::from_slice(json).ok()?;
+    Some(read.format)
 }
 
 impl Records {
-    /// Reads the records and the pins.
     pub(crate) fn read_with_pins(disk: &Disk) -> (Self, PinBook) {
         let mut records = Self::read(disk);
         let book = PinBook::read(disk, &mut records);
@@ -121,22 +117,15 @@ impl PinBook {
     }
 
     fn parse(bytes: &[u8]) -> Result<Self, PinTrouble> {
-        let read = serde_json::from_slice::<PinFile>(bytes);
+        let read = serde_json::from_slice::<Self>(bytes);
         let format = match &read {
-            Ok(file) => Some(file.format),
-            Err(_) => serde_json::from_slice(bytes)
-                .ok()
-                .map(|it: Format| it.format),
+            Ok(book) => Some(book.format),
+            Err(_) => read_format(bytes),
         };
         if let Some(newer) = format.filter(|format| *format > PINS_FORMAT) {
             return Err(PinTrouble::Newer(newer));
         }
-        let file = read.map_err(|_| PinTrouble::Damaged)?;
-        Ok(Self {
-            servers: file.servers,
-            trouble: file.trouble,
-            ..Self::default()
-        })
+        read.map_err(|_| PinTrouble::Damaged)
     }
 
     fn troubled(trouble: PinTrouble) -> Self {
@@ -152,10 +141,8 @@ impl PinBook {
                 continue;
             }
             let kept = record.read_snapshot(disk);
-            let now = kept
-                .as_ref()
-                .map(SnapshotContent::definitions)
-                .unwrap_or_default();
+            let now = kept.as_ref().map(SnapshotContent::definitions);
+            let now = now.unwrap_or_default();
             if self.trouble.is_none() && !self.servers.contains_key(name) {
                 let pins = match &record.legacy_pins {
                     Some(legacy) => Pins::of_legacy(legacy, &now),
@@ -213,9 +200,8 @@ impl PinBook {
     /// Removes the pins of the servers that were removed longest ago, if there are too many.
     pub(crate) fn bound(&mut self, is_there: impl Fn(&str) -> bool) {
         let removed = self.servers.iter().filter(|(name, _)| !is_there(name));
-        let mut removed: Vec<(u64, String)> = removed
-            .map(|(name, pins)| (pins.at, name.clone()))
-            .collect();
+        let removed = removed.map(|(name, pins)| (pins.at, name.clone()));
+        let mut removed: Vec<(u64, String)> = removed.collect();
         removed.sort_unstable();
         let surplus = removed.len().saturating_sub(REMOVED_SERVERS_PINNED_MAX);
         for (_, name) in &removed[..surplus] {
@@ -248,12 +234,8 @@ impl PinBook {
         if !self.is_new {
             return Ok(());
         }
-        let file = PinFile {
-            format: PINS_FORMAT,
-            servers: self.servers.clone(),
-            trouble: self.trouble.clone(),
-        };
-        let text = serde_json::to_string(&file).expect("maps with text keys are always JSON");
+        self.format = PINS_FORMAT;
+        let text = serde_json::to_string(&self).expect("maps with text keys are always JSON");
         disk.write(PINS, text.as_bytes())?;
         self.is_new = false;
         Ok(())
@@ -262,9 +244,8 @@ impl PinBook {
     /// Replaces the file; all definitions of all known servers wait for a review.
     fn begin_anew(&mut self, aside: Option<String>, records: &Records) {
         self.trouble = Some(PinTrouble::Replaced(aside));
-        let known: BTreeSet<String> = records.servers.keys().cloned().collect();
-        for name in known {
-            self.servers.entry(name).or_default();
+        for name in records.servers.keys() {
+            self.servers.entry(name.clone()).or_default();
         }
         self.is_new = true;
     }

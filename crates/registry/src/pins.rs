@@ -102,6 +102,13 @@ pub(crate) struct Definition<'s> {
     pub(crate) text: &'s str,
 }
 
+impl Definition<'_> {
+    /// Returns the formatted subject and the digest.
+    fn pin(&self) -> (String, String) {
+        (self.subject.to_string(), self.digest.clone())
+    }
+}
+
 /// Returns all definitions of a server that have a pin.
 pub(crate) fn definitions<'s>(
     tools: &'s [Tool],
@@ -212,11 +219,8 @@ impl Pins {
 
     /// Accepts all current definitions, at the first survey of a server.
     pub(crate) fn of(now: &[Definition<'_>]) -> Self {
-        let accepted = now
-            .iter()
-            .map(|it| (it.subject.to_string(), it.digest.clone()));
         Self {
-            accepted: accepted.collect(),
+            accepted: now.iter().map(Definition::pin).collect(),
             ..Self::default()
         }
     }
@@ -230,34 +234,32 @@ impl Pins {
             Subject::Tool(name) => legacy.open.contains_key(name),
             _ => false,
         };
-        let mut pins = Self::default();
         let kept = now.iter().filter(|it| !is_open(&it.subject));
-        let kept = kept.map(|it| (it.subject.to_string(), it.digest.clone()));
-        let mut accepted: BTreeMap<String, String> = kept.collect();
+        let mut pins = Self {
+            accepted: kept.map(Definition::pin).collect(),
+            ..Self::default()
+        };
         for (name, json) in &legacy.before {
             if let Ok(tool) = Tool::parse(json) {
                 let key = Subject::Tool(name.clone()).to_string();
-                accepted
-                    .entry(key.clone())
-                    .or_insert_with(|| tool.digest().to_string());
+                if pins.accepted.get(&key).is_none() {
+                    pins.accepted.insert(&key, &tool.digest().to_string());
+                }
                 pins.before.insert(key, json.clone());
             }
         }
-        pins.accepted = accepted.into();
         // A short digest may refuse more than intended, but never less.
         for (name, digest) in &legacy.refused {
-            pins.refused.insert(
-                Subject::Tool(name.clone()).to_string(),
-                vec![digest.clone()],
-            );
+            let key = Subject::Tool(name.clone()).to_string();
+            pins.refused.insert(key, vec![digest.clone()]);
         }
         for it in now {
             let Subject::Tool(name) = &it.subject else {
                 continue;
             };
             if legacy.open.get(name) == Some(&true) {
-                pins.refused
-                    .insert(it.subject.to_string(), vec![it.digest.clone()]);
+                let (key, digest) = it.pin();
+                pins.refused.insert(key, vec![digest]);
             }
         }
         pins
@@ -277,10 +279,8 @@ impl Pins {
 
     /// Updates the pins after a survey; `before` contains the definitions before it.
     pub(crate) fn follow(&mut self, before: &[Definition<'_>], now: &[Definition<'_>]) {
-        let digests: BTreeMap<&Subject, &str> = now
-            .iter()
-            .map(|it| (&it.subject, it.digest.as_str()))
-            .collect();
+        let digests = now.iter().map(|it| (&it.subject, it.digest.as_str()));
+        let digests: BTreeMap<&Subject, &str> = digests.collect();
         for it in before {
             let after = digests.get(&it.subject);
             // Resources often come and go, but a removed tool must be compared if it is added

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tool::{Digest, ServerName, Tool};
 
-use crate::snapshot::SurveyFailure;
+use crate::{catalog::Record, snapshot::SurveyFailure};
 
 /// The names of tools by the kind of their change.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -34,6 +34,23 @@ pub struct Planned {
     pub tokens: u64,
     /// The reason why the survey failed and the last snapshot, if there is one, was kept.
     pub stale: Option<SurveyFailure>,
+}
+
+impl Planned {
+    /// Says that no tool changed.
+    pub(crate) fn unchanged(server: &ServerName, record: &Record) -> Self {
+        Self {
+            server: server.clone(),
+            plan: Plan {
+                same: record.tools.clone(),
+                ..Plan::default()
+            },
+            altered: BTreeMap::new(),
+            version: None,
+            tokens: record.tokens,
+            stale: record.stale.clone(),
+        }
+    }
 }
 
 /// Compares two lists by name and [`Tool::digest`]; order and white space are ignored.

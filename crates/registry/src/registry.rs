@@ -13,7 +13,6 @@ use tool::{Digest, ServerName, ToolRef};
 
 use crate::{
     Planned, RegistryError,
-    allow_deny::AllowDeny,
     catalog::{CATALOG, Records, ServerCatalog},
     commit::Commit,
     disk::{Disk, Stamp},
@@ -24,10 +23,11 @@ use crate::{
     idle_rules::{KnownNames, ToolArguments, list_arguments},
     index,
     limits::{LOADS_MAX, NOTE_WAIT},
-    loaded_servers::{LoadedServer, LoadedServers},
+    loaded_servers::LoadedServers,
     loaded_tools::{BuiltIn, KnownServer, LoadedTools},
     pin_book::{PINS, PinBook},
     requests::{self, RequestBook, StoredRequests},
+    seen::{AppliedRules, Seen, Stamps},
     server_rules::{Rules, ServerRules},
     snapshot::{News, Snapshot, SnapshotContent},
 };
@@ -63,31 +63,11 @@ struct Inner {
     /// Held while a generation is loaded, so that concurrent calls load it once.
     generation: Mutex<Option<(Arc<Seen>, Arc<Generation>)>>,
     /// The tools of individual servers, until a generation is loaded.
-    parts: LoadedServers<Seen>,
-}
-
-/// The rules of the configuration, with compiled globs.
-#[derive(Debug)]
-struct AppliedRules {
-    rules: Rules,
-    filters: Vec<AllowDeny>,
+    parts: LoadedServers,
 }
 
 /// The minimum interval at which consecutive calls check for commits of other processes.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
-
-/// The stamps of the catalog, the pins, the requests and the file of vectors.
-type Stamps = [Stamp; 4];
-
-/// The content of the files at one stamp, under one configuration.
-#[derive(Debug)]
-struct Seen {
-    stamp: Stamps,
-    applied: Arc<AppliedRules>,
-    records: Arc<Records>,
-    book: Arc<PinBook>,
-    catalog: Arc<ServerCatalog>,
-}
 
 impl Registry {
     /// Opens or creates a folder. Reads only the small catalog file; a missing or damaged file
@@ -98,17 +78,12 @@ impl Registry {
 
     /// Like [`Registry::open`], with more options.
     pub fn open_with(folder: &Path, rules: Rules, options: Options) -> Result<Self, RegistryError> {
-        let Options {
-            built_in,
-            embeds,
-            has_requests,
-        } = options;
         let inner = Inner {
             disk: Disk::new(folder),
             applied: ArcSwap::from_pointee(AppliedRules::new(rules)?),
-            built_in,
-            encoder: LazyEncoder::new(embeds),
-            has_requests,
+            built_in: options.built_in,
+            encoder: LazyEncoder::new(options.embeds),
+            has_requests: options.has_requests,
             seen: ArcSwapOption::empty(),
             glance: Mutex::default(),
             generation: Mutex::default(),
@@ -149,10 +124,8 @@ impl Registry {
             Some(prompts.map(|prompt| prompt.id().to_owned()).collect())
         };
         let rules = &seen.applied.rules;
-        let enabled = rules
-            .servers
-            .iter()
-            .map(|it| (it.name.clone(), list(&it.name)));
+        let enabled = rules.servers.iter().map(|it| &it.name);
+        let enabled = enabled.map(|name| (name.clone(), list(name)));
         let disabled = rules.disabled.iter().map(|name| (name.clone(), None));
         enabled.chain(disabled).collect()
     }
@@ -200,7 +173,7 @@ impl Registry {
         if let Some(generation) = self.0.loaded_as(&seen) {
             return generation.named(asked).cloned();
         }
-        self.0.parts.find(asked, |of| of.is_same(&seen))
+        self.0.parts.find(asked, &seen)
     }
 
     /// Loads only the server of a canonical name, and returns the tool. Blocks while one snapshot
@@ -222,9 +195,8 @@ impl Registry {
         if !self.0.look().is_same(&seen) {
             return None;
         }
-        let part = LoadedServer::new(tools)?;
-        let entry = part.find(tool);
-        self.0.parts.insert(seen, part);
+        let entry = tools.find(tool).cloned();
+        self.0.parts.insert(server, seen, tools);
         entry
     }
 
@@ -249,7 +221,8 @@ impl Registry {
     pub fn holds(&self, snapshot: &Snapshot) -> bool {
         let seen = self.0.look();
         let record = seen.records.servers.get(snapshot.server.as_str());
-        let file_name = snapshot.clone().in_order().own_file_name();
+        let text = snapshot.clone().in_order().to_text();
+        let file_name = Snapshot::file_name(&snapshot.server, &text);
         record.is_some_and(|it| it.stale.is_none() && it.snapshot.as_ref() == Some(&file_name))
     }
 
@@ -268,15 +241,15 @@ impl Registry {
         let inner = &*self.0;
         let turn = inner.disk.take_turn()?;
         let applied = inner.applied.load_full();
-        let commit = Commit::new(&inner.disk, &applied.rules, keep_others);
-        let done = commit.run(news, now)?;
-        if let Err(error) = inner.reindex(&done.records, &done.book) {
+        let mut commit = Commit::new(&inner.disk, &applied.rules, keep_others);
+        let planned = commit.run(news, now)?;
+        if let Err(error) = inner.reindex(&commit.records, &commit.book) {
             tracing::warn!(%error, "index not updated, the next search rebuilds it");
         }
-        done.sweep(&inner.disk);
+        commit.sweep();
         drop(turn);
-        history::note(&inner.disk, &done.planned, now);
-        Ok(done.planned)
+        history::note(&inner.disk, &planned, now);
+        Ok(planned)
     }
 
     /// Removes the marks of changed tools whose definition was read. Each is passed with the time
@@ -323,7 +296,7 @@ impl Registry {
         let work = Work::new(
             generation.visible(),
             generation.servers(),
-            generation.embeddings(),
+            &generation.embeddings,
             threads,
             go_on,
         );
@@ -331,7 +304,7 @@ impl Registry {
             let _turn = self.0.disk.take_turn()?;
             let mut kept = embedding::StoredVectors::read(&self.0.disk);
             kept.join(made);
-            kept.retain(|key| work.is_used(key));
+            kept.0.retain(|key, _| work.used.contains(key));
             Ok(self.0.disk.write(embedding::FILE, &kept.to_bytes())?)
         })
     }
@@ -361,9 +334,7 @@ impl Registry {
 
     /// Returns the rules of a server; `None` if it is not configured or disabled.
     pub(crate) fn rules_of(&self, server: &str) -> Option<ServerRules> {
-        let applied = self.0.applied.load();
-        let mut rules = applied.rules.servers.iter();
-        rules.find(|it| it.name.as_str() == server).cloned()
+        self.0.applied.load().rules.find(server).cloned()
     }
 
     /// Returns the configured servers whose snapshot is missing or does not match its name, with
@@ -372,13 +343,8 @@ impl Registry {
         let seen = self.0.look();
         let rules = seen.applied.rules.servers.iter();
         let damaged = rules.filter_map(|it| {
-            let file_name = seen
-                .records
-                .servers
-                .get(it.name.as_str())?
-                .snapshot
-                .as_deref()?;
-            let why = SnapshotContent::prove(&self.0.disk, file_name).err()?;
+            let record = seen.records.servers.get(it.name.as_str())?;
+            let why = SnapshotContent::prove(&self.0.disk, record.snapshot.as_deref()?).err()?;
             Some((it.name.clone(), why))
         });
         damaged.collect()
@@ -396,22 +362,6 @@ impl Registry {
 
     pub(crate) fn disk(&self) -> &Disk {
         &self.0.disk
-    }
-}
-
-impl AppliedRules {
-    fn new(rules: Rules) -> Result<Self, RegistryError> {
-        let filters = rules.servers.iter().map(ServerRules::compile);
-        let filters = filters.collect::<Result<_, _>>()?;
-        Ok(Self { rules, filters })
-    }
-}
-
-impl Seen {
-    /// Returns true if both have the same files and configuration, so that data derived from one is
-    /// valid for the other.
-    fn is_same(&self, other: &Self) -> bool {
-        self.stamp == other.stamp && Arc::ptr_eq(&self.applied, &other.applied)
     }
 }
 
@@ -493,15 +443,10 @@ impl Inner {
 
     fn load(&self, seen: &Seen) -> Result<Generation, RegistryError> {
         let (tools, kept) = std::thread::scope(|scope| {
-            let kept = scope.spawn(|| {
-                if self.encoder.is_on() {
-                    embedding::StoredVectors::read(&self.disk)
-                } else {
-                    embedding::StoredVectors::default()
-                }
-            });
+            let read = || embedding::StoredVectors::read(&self.disk);
+            let kept = scope.spawn(move || self.encoder.is_on().then(read));
             let tools = self.tools(&seen.applied, &seen.records, &seen.book);
-            (tools, kept.join().unwrap_or_default())
+            (tools, kept.join().ok().flatten().unwrap_or_default())
         });
         let index = index::Index::for_readers(&self.disk, &tools)?;
         Ok(Generation::new(tools, index, &kept, self.encoder))
@@ -511,12 +456,14 @@ impl Inner {
         let tools = self.tools(&self.applied.load(), records, book);
         self.disk.step()?;
         index::update(&self.disk, &tools)?;
-        self.disk.step()?;
-        Ok(())
+        Ok(self.disk.step()?)
     }
 
     fn tools(&self, applied: &AppliedRules, records: &Records, book: &PinBook) -> LoadedTools {
-        let requests = RequestBook::new(self.has_requests, StoredRequests::read(&self.disk));
+        let requests = RequestBook {
+            is_shipped_used: self.has_requests,
+            stored: StoredRequests::read(&self.disk),
+        };
         LoadedTools::read(
             &self.disk,
             &applied.rules,

@@ -1,6 +1,6 @@
 //! Renames a server in the registry.
 
-use std::{collections::BTreeMap, fs, io, path::Path};
+use std::{fs, io, path::Path};
 
 use files::{put_aside, write_whole};
 use serde_json::Value;
@@ -45,7 +45,7 @@ impl Registry {
         // Written before the record: without pins the record would count as a server that has lost
         // them.
         book.write(disk, &records)?;
-        copy_counts(disk, from, to)?;
+        change_tools(disk, from, Some(to))?;
         if let Some(record) = records.servers.get(from.as_str()) {
             let mut record = record.clone();
             if let Some(file_name) = record.snapshot.as_deref()
@@ -76,60 +76,38 @@ impl Registry {
             return Ok(());
         }
         rename_history(&disk.path(history::FILE), from, to);
-        remove_counts(disk, from)?;
+        change_tools(disk, from, None)?;
         records.servers.remove(from.as_str());
         book.remove(from.as_str());
         Ok(book.write_with(disk, &records)?)
     }
 }
 
-/// The old counts stay until the rename is finished. Duplicate counts are harmless because only one of the
-/// names is configured.
-fn copy_counts(disk: &Disk, from: &ServerName, to: &ServerName) -> io::Result<()> {
-    change_tools(disk, |tool| {
-        let own = tool.strip_prefix(from.as_str())?.strip_prefix('/')?;
-        Some((format!("{to}/{own}"), true))
-    })
-}
-
-fn remove_counts(disk: &Disk, from: &ServerName) -> io::Result<()> {
-    change_tools(disk, |tool| {
-        tool.strip_prefix(from.as_str())?.strip_prefix('/')?;
-        Some((String::new(), false))
-    })
-}
-
-/// Changes the files with data by tool, `server/tool`. `change` returns the new name of a value and
-/// whether the old name keeps it as well; an empty new name removes it.
-fn change_tools(disk: &Disk, change: impl Fn(&str) -> Option<(String, bool)>) -> io::Result<()> {
-    let change_map = |map: &mut serde_json::Map<String, Value>| {
-        let all: BTreeMap<String, (String, bool)> = map
-            .keys()
-            .filter_map(|tool| Some((tool.clone(), change(tool)?)))
-            .collect();
-        for (tool, (new, stays)) in &all {
-            let Some(value) = map.get(tool).cloned() else {
-                continue;
-            };
-            if !stays {
-                map.shift_remove(tool);
-            }
-            if !new.is_empty() {
-                map.insert(new.clone(), value);
-            }
-        }
-        !all.is_empty()
-    };
+/// Copies the data by tool, `server/tool`, of a server to its new name; without one, removes it. The old
+/// counts stay until the rename is finished. Duplicate counts are harmless because only one of the names is
+/// configured.
+fn change_tools(disk: &Disk, from: &ServerName, to: Option<&ServerName>) -> io::Result<()> {
+    let prefix = format!("{from}/");
     for file in [usage::FILE, feedback::FILE, requests::FILE] {
-        let Ok(mut value) = disk
-            .read(file)
-            .and_then(|bytes| serde_json::from_slice::<Value>(&bytes).map_err(io::Error::from))
-        else {
+        let bytes = disk.read(file).unwrap_or_default();
+        let Ok(Value::Object(mut map)) = serde_json::from_slice(&bytes) else {
             continue;
         };
-        if value.as_object_mut().is_some_and(change_map) {
-            disk.write(file, value.to_string().as_bytes())?;
+        let own = map.iter().filter_map(|(tool, value)| {
+            let name = tool.strip_prefix(&prefix)?;
+            Some((tool.clone(), name.to_owned(), value.clone()))
+        });
+        let own: Vec<(String, String, Value)> = own.collect();
+        if own.is_empty() {
+            continue;
         }
+        for (tool, name, value) in own {
+            match to {
+                Some(to) => drop(map.insert(format!("{to}/{name}"), value)),
+                None => drop(map.shift_remove(&tool)),
+            }
+        }
+        disk.write(file, Value::Object(map).to_string().as_bytes())?;
     }
     Ok(())
 }

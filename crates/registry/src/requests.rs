@@ -22,8 +22,8 @@ pub(crate) const FILE: &str = "requests.json";
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RequestBook {
     /// The requests that are part of the program count too.
-    is_shipped_used: bool,
-    stored: StoredRequests,
+    pub(crate) is_shipped_used: bool,
+    pub(crate) stored: StoredRequests,
 }
 
 /// By the tool's address, which a rename of its server changes (`rename.rs`).
@@ -56,10 +56,8 @@ impl StoredRequests {
     pub(crate) fn set(&mut self, at: &ToolRef, digest: &Digest, requests: &[String]) {
         let texts = requests.iter();
         let texts = texts.map(|text| printable::one_line_of(text, REQUEST_CHARS_MAX));
-        let requests: Vec<String> = texts
-            .filter(|it| !it.is_empty())
-            .take(REQUESTS_MAX)
-            .collect();
+        let requests = texts.filter(|it| !it.is_empty()).take(REQUESTS_MAX);
+        let requests = requests.collect();
         let digest = digest.to_string();
         self.tools
             .insert(at.to_string(), ToolRequests { digest, requests });
@@ -76,38 +74,25 @@ impl StoredRequests {
     }
 }
 
-/// The shipped requests of one server.
-#[derive(Debug, Default)]
-pub(crate) struct ServerRequests(HashMap<&'static str, Vec<&'static str>>);
+/// The shipped requests of one server, by tool.
+pub(crate) type ServerRequests = HashMap<&'static str, Vec<&'static str>>;
 
 impl RequestBook {
-    pub(crate) fn new(is_shipped_used: bool, stored: StoredRequests) -> Self {
-        Self {
-            is_shipped_used,
-            stored,
-        }
-    }
-
     /// The shipped requests of a server that has one of these names.
     pub(crate) fn of_server<'a>(&self, names: impl Iterator<Item = &'a str>) -> ServerRequests {
-        let mut tools: HashMap<&str, Vec<&str>> = HashMap::new();
+        let mut tools = ServerRequests::new();
         if !self.is_shipped_used {
-            return ServerRequests(tools);
+            return tools;
         }
-        let mut sections: Vec<usize> = names
-            .filter_map(|name| SHIPPED.by_name.get(&parts(name)))
-            .flatten()
-            .copied()
-            .collect();
-        sections.sort_unstable();
-        sections.dedup();
-        for section in sections {
-            let lines = SHIPPED.sections[section].lines();
+        let sections = names.filter_map(|name| SHIPPED.get(&parts(name)));
+        let sections: BTreeMap<usize, &str> = sections.flatten().copied().collect();
+        for section in sections.into_values() {
+            let lines = section.lines();
             for (tool, request) in lines.filter_map(|line| line.split_once('\t')) {
                 tools.entry(tool).or_default().push(request);
             }
         }
-        ServerRequests(tools)
+        tools
     }
 
     /// The requests of a tool, at most `REQUESTS_MAX`: stored ones, then shipped ones.
@@ -119,20 +104,14 @@ impl RequestBook {
     ) -> Vec<Cow<'static, str>> {
         let stored = self.stored.of(at, tool).iter();
         let stored = stored.map(|text| Cow::Owned(text.clone()));
-        let shipped = shipped.0.get(tool.name()).into_iter().flatten();
+        let shipped = shipped.get(tool.name()).into_iter().flatten();
         let shipped = shipped.map(|text| Cow::Borrowed(*text));
         stored.chain(shipped).take(REQUESTS_MAX).collect()
     }
 }
 
-/// `registry/requests`: a line `= NAME | NAME...` begins a server; each other line is a tool, a tab
-/// and a request.
-struct Shipped {
-    /// The lines of each server.
-    sections: Vec<&'static str>,
-    /// By the informative words of a name.
-    by_name: HashMap<Vec<String>, Vec<usize>>,
-}
+/// The numbers of servers, and their lines.
+type ShippedLines = Vec<(usize, &'static str)>;
 
 /// Returns the sections of a file, without `= `. A first search waits for this, and `str::split` is slow.
 fn sections(file: &'static str) -> impl Iterator<Item = &'static str> {
@@ -145,22 +124,19 @@ fn sections(file: &'static str) -> impl Iterator<Item = &'static str> {
     })
 }
 
-static SHIPPED: LazyLock<Shipped> = LazyLock::new(|| {
-    let mut shipped = Shipped {
-        sections: Vec::new(),
-        by_name: HashMap::new(),
-    };
+/// `registry/requests`: a line `= NAME | NAME...` begins a server; each other line is a tool, a tab
+/// and a request. By the informative words of a name, the number of each server and its lines.
+static SHIPPED: LazyLock<HashMap<Vec<String>, ShippedLines>> = LazyLock::new(|| {
+    let mut shipped: HashMap<_, ShippedLines> = HashMap::new();
     let files = [
         include_str!("../../../registry/requests/known.tsv"),
         include_str!("../../../registry/requests/captured.tsv"),
     ];
-    for section in files.into_iter().flat_map(sections) {
+    for (number, section) in files.into_iter().flat_map(sections).enumerate() {
         let (names, lines) = section.split_once('\n').unwrap_or((section, ""));
         for name in names.split(" | ").map(parts).filter(|it| !it.is_empty()) {
-            let place = shipped.sections.len();
-            shipped.by_name.entry(name).or_default().push(place);
+            shipped.entry(name).or_default().push((number, lines));
         }
-        shipped.sections.push(lines);
     }
     shipped
 });

@@ -2,7 +2,7 @@
 
 use std::{
     cell::LazyCell,
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeSet, HashSet},
 };
 
 use serde_json::{Value, json};
@@ -10,12 +10,11 @@ use tool::{Digest, ServerName};
 
 use crate::{
     RegistryError,
-    catalog::{Record, Records},
+    catalog::Records,
     limits::RESOURCES_REVIEWED_MAX,
     pin_book::{PinBook, PinTrouble},
     pins::{Definition, Pin, Standing, Subject},
     registry::Registry,
-    snapshot::SnapshotContent,
     steering::find_signs,
 };
 
@@ -48,6 +47,14 @@ pub struct ShownDefinition {
 }
 
 impl ShownDefinition {
+    fn of(server: &ServerName, definition: Definition<'_>) -> Self {
+        Self {
+            server: server.clone(),
+            subject: definition.subject,
+            digest: definition.digest,
+        }
+    }
+
     /// `SERVER/TOOL`; of anything else `SERVER prompt NAME`, `SERVER instructions` and the like.
     pub fn name(&self) -> String {
         let server = &self.server;
@@ -93,14 +100,7 @@ impl Registry {
     /// which change all the time.
     pub fn list_reviews(&self, server: Option<&ServerName>) -> Reviews {
         let (records, book) = Records::read_with_pins(self.disk());
-        let wanted = |name: &&String| server.is_none_or(|server| server.as_str() == *name);
-        let mut reviews = Reviews::default();
-        for name in records.servers.keys().filter(wanted) {
-            if let Some(pin) = pin_of(self, name) {
-                reviews.add(self, (&records, &book), name, pin);
-            }
-        }
-        reviews
+        Reviews::collect(self, (&records, &book), server)
     }
 
     /// The reason why nothing counts as accepted, if the pins were lost or cannot be read and a definition
@@ -129,12 +129,7 @@ impl Registry {
             for it in kept.definitions() {
                 let signs = signs_of(&it, &others);
                 if !signs.is_empty() {
-                    let shown = ShownDefinition {
-                        server: server.clone(),
-                        subject: it.subject,
-                        digest: it.digest,
-                    };
-                    found.push((shown, signs));
+                    found.push((ShownDefinition::of(&server, it), signs));
                 }
             }
         }
@@ -150,8 +145,8 @@ impl Registry {
         if let Some(trouble) = book.trouble().filter(|it| !it.is_writable()) {
             return Err(DecideError::Pins(trouble.clone()));
         }
-        let now = Current::read(self, &records, shown);
-        let changed = shown.iter().filter(|it| !now.has(it));
+        let now = list_current(self, &records, shown);
+        let changed = shown.iter().filter(|it| !now.contains(it));
         let changed: Vec<String> = changed.map(ShownDefinition::name).collect();
         if !changed.is_empty() {
             return Err(DecideError::Changed(changed));
@@ -161,60 +156,58 @@ impl Registry {
             pins.decide(&it.subject, &it.digest, is_accepted);
             book.set(it.server.as_str(), pins);
         }
-        if self.waits_for_nothing(&records, &book) {
+        if book.trouble().is_some() && self.waits_for_nothing(&records, &book) {
             book.end_trouble();
         }
         let written = book.write_with(disk, &records);
         Ok(written.map_err(RegistryError::from)?)
     }
 
+    /// Returns true if everything that `list_reviews` shows was refused: a user cannot decide on anything else.
     fn waits_for_nothing(&self, records: &Records, book: &PinBook) -> bool {
-        let mut reviews = Reviews::default();
-        if book.trouble().is_some() {
-            for name in records.servers.keys() {
-                // A user cannot decide on an item that `list_reviews` never shows.
-                if let Some(pin) = pin_of(self, name) {
-                    reviews.add(self, (records, book), name, pin);
-                }
-            }
-        }
+        let reviews = Reviews::collect(self, (records, book), None);
         reviews.more == 0 && reviews.list.iter().all(|it| it.is_refused)
     }
 }
 
-/// The definitions of some servers as they are now.
-struct Current(BTreeMap<String, SnapshotContent>);
-
-impl Current {
-    fn read(registry: &Registry, records: &Records, shown: &[ShownDefinition]) -> Self {
-        let mut servers = BTreeMap::new();
-        for name in shown.iter().map(|it| it.server.as_str()) {
-            let record = records.servers.get(name);
-            if !servers.contains_key(name)
-                && let Some(kept) = record.and_then(|it| it.read_snapshot(registry.disk()))
-            {
-                servers.insert(name.to_owned(), kept);
-            }
+/// Returns the definitions of the servers of these, as they are now.
+fn list_current(
+    registry: &Registry,
+    records: &Records,
+    shown: &[ShownDefinition],
+) -> Vec<ShownDefinition> {
+    let servers: BTreeSet<&ServerName> = shown.iter().map(|it| &it.server).collect();
+    let mut all = Vec::new();
+    for server in servers {
+        let record = records.servers.get(server.as_str());
+        if let Some(kept) = record.and_then(|it| it.read_snapshot(registry.disk())) {
+            let definitions = kept.definitions().into_iter();
+            all.extend(definitions.map(|it| ShownDefinition::of(server, it)));
         }
-        Self(servers)
     }
-
-    fn has(&self, shown: &ShownDefinition) -> bool {
-        let kept = self.0.get(shown.server.as_str());
-        let all = kept.map(SnapshotContent::definitions).unwrap_or_default();
-        all.iter()
-            .any(|it| it.subject == shown.subject && it.digest == shown.digest)
-    }
+    all
 }
 
 impl Reviews {
-    fn add(
-        &mut self,
+    fn collect(
         registry: &Registry,
         (records, book): (&Records, &PinBook),
-        name: &str,
-        pin: Pin,
-    ) {
+        server: Option<&ServerName>,
+    ) -> Self {
+        let wanted = |name: &&String| server.is_none_or(|server| server.as_str() == *name);
+        let mut reviews = Self::default();
+        for name in records.servers.keys().filter(wanted) {
+            reviews.add(registry, (records, book), name);
+        }
+        reviews
+    }
+
+    /// Adds those of a server, if it is configured and pinned.
+    fn add(&mut self, registry: &Registry, (records, book): (&Records, &PinBook), name: &str) {
+        let pin = registry.rules_of(name).map(|it| it.pin);
+        let Some(pin) = pin.filter(|pin| *pin != Pin::Off) else {
+            return;
+        };
         let kept = records.servers[name].read_snapshot(registry.disk());
         let (Some(kept), Ok(server)) = (kept, name.parse::<ServerName>()) else {
             return;
@@ -243,21 +236,10 @@ impl Reviews {
                 is_changed: is_known,
                 is_refused,
                 signs: signs_of(&it, &others),
-                shown: ShownDefinition {
-                    server: server.clone(),
-                    subject: it.subject,
-                    digest: it.digest,
-                },
+                shown: ShownDefinition::of(&server, it),
             });
         }
     }
-}
-
-/// Returns the treatment of a server's unaccepted definitions; `None` if it is not configured or not
-/// pinned.
-fn pin_of(registry: &Registry, server: &str) -> Option<Pin> {
-    let pin = registry.rules_of(server)?.pin;
-    (pin != Pin::Off).then_some(pin)
 }
 
 fn signs_of(definition: &Definition<'_>, others: &HashSet<&str>) -> Vec<String> {
@@ -272,12 +254,9 @@ fn signs_of(definition: &Definition<'_>, others: &HashSet<&str>) -> Vec<String> 
 pub(crate) fn names_of_others<'r>(records: &'r Records, name: &str) -> HashSet<&'r str> {
     let others = records.servers.iter().filter(|(other, _)| *other != name);
     let names = others.flat_map(|(_, record)| record.tools.iter().map(String::as_str));
-    let own = records.servers.get(name).map(names_of).unwrap_or_default();
-    names
-        .filter(|name| !own.contains(&tool::fold(name)))
-        .collect()
-}
-
-fn names_of(record: &Record) -> HashSet<String> {
-    record.tools.iter().map(|name| tool::fold(name)).collect()
+    let own = records.servers.get(name).into_iter();
+    let own = own.flat_map(|record| record.tools.iter().map(|tool| tool::fold(tool)));
+    let own: HashSet<String> = own.collect();
+    let names = names.filter(|name| !own.contains(&tool::fold(name)));
+    names.collect()
 }

@@ -16,7 +16,6 @@ use crate::{Entry, View};
 
 mod alike;
 mod compound;
-mod evidence;
 mod filter;
 mod learned;
 mod operation;
@@ -34,11 +33,10 @@ mod vocabulary;
 mod weights;
 mod why;
 
-pub use evidence::Evidence;
 pub use learned::find_lesson;
 pub(crate) use operation::Operations;
 pub use query::{Query, QueryText};
-pub use search_result::{Hit, MatchKind, SearchResult, count_categories};
+pub use search_result::{Evidence, Hit, MatchKind, SearchResult, count_categories};
 pub(crate) use weights::REQUEST_DISTANCE;
 
 impl Generation {
@@ -102,7 +100,7 @@ fn answer_steps(generation: &Generation, query: &Query, steps: &[String]) -> Sea
         limit,
         ..query.clone()
     };
-    let mut all = SearchResult::empty(MatchKind::Nothing);
+    let mut all = SearchResult::default();
     for (step, text) in steps.iter().enumerate() {
         let found = answer(generation, &of_step, text);
         if found.hits.is_empty() {
@@ -126,28 +124,23 @@ fn find_named(generation: &Generation, query: &Query, text: &str) -> Option<u32>
         return None;
     }
     let place = generation.visible_place(text)?;
-    let entry = &generation.visible()[place];
+    let entry = &generation.visible()[place as usize];
     let name = entry.tool.name();
     let is_name = text == name || text.contains(|c: char| !c.is_alphanumeric());
-    (is_name && query.sees(entry)).then_some(place_of(place))
+    (is_name && query.sees(entry)).then_some(place)
 }
 
 fn browse(generation: &Generation, query: &Query) -> SearchResult {
     let filter = Filter::of(query);
     let all = || {
-        let places = (0..generation.visible().len()).map(|place| Scored::plain(place_of(place)));
-        places.filter(|tool| query.sees(tool.entry(generation)))
+        let tools = (0..).take(generation.visible().len()).map(Scored::plain);
+        tools.filter(|tool| query.sees(tool.entry(generation)))
     };
-    let kept: Vec<Scored> = all()
-        .filter(|tool| filter.admits(tool.entry(generation)))
-        .collect();
+    let kept = all().filter(|tool| filter.admits(tool.entry(generation)));
+    let kept: Vec<Scored> = kept.collect();
     if kept.is_empty() && filter.is_set() {
-        let mut found = SearchResult::of(
-            generation,
-            MatchKind::Browse,
-            &all().collect::<Vec<_>>(),
-            query,
-        );
+        let all: Vec<Scored> = all().collect();
+        let mut found = SearchResult::of(generation, MatchKind::Browse, &all, query);
         found.without_filter = !found.hits.is_empty();
         found.categories = categories(generation, query);
         return found;
@@ -161,7 +154,7 @@ fn select(generation: &Generation, query: &Query, names: &[String]) -> SearchRes
     let mut near = Vec::new();
     for name in names.iter().take(HITS_MAX) {
         let place = generation.visible_place(name);
-        match place.filter(|place| query.sees(&generation.visible()[*place])) {
+        match place.filter(|place| query.sees(&generation.visible()[*place as usize])) {
             Some(place) if !places.contains(&place) => places.push(place),
             Some(_) => {}
             None => {
@@ -170,10 +163,8 @@ fn select(generation: &Generation, query: &Query, names: &[String]) -> SearchRes
             }
         }
     }
-    let tools: Vec<Scored> = places
-        .into_iter()
-        .map(|place| Scored::plain(place_of(place)))
-        .collect();
+    let tools = places.into_iter().map(Scored::plain);
+    let tools: Vec<Scored> = tools.collect();
     let mut found = SearchResult::of(generation, MatchKind::Selected, &tools, query);
     found.unknown_words = unknown;
     near.retain(|at| query.sees_at(generation, at));
@@ -267,7 +258,7 @@ fn answer_nearest(
         let places = near
             .iter()
             .filter_map(|at| generation.visible_place(&at.to_string()));
-        nearest = places.map(|place| Scored::plain(place_of(place))).collect();
+        nearest = places.map(Scored::plain).collect();
         nearest.retain(|tool| admits(tool.entry(generation)));
     }
     let of_servers = generation
@@ -282,7 +273,7 @@ fn answer_nearest(
     let mut found = if is_near || is_small {
         SearchResult::nearest(generation, &nearest, query)
     } else {
-        SearchResult::empty(MatchKind::Nothing)
+        SearchResult::default()
     };
     if without_filter || is_any {
         found.categories = categories(generation, query);
@@ -297,10 +288,6 @@ fn answer_nearest(
     }
     found.unknown_words.clone_from(&ranking.unknown_words);
     found
-}
-
-fn place_of(place: usize) -> u32 {
-    u32::try_from(place).expect("the index holds fewer than 2^32 tools")
 }
 
 /// The maximum length of a possibly misspelt name; comparing long texts with every name would be

@@ -44,10 +44,9 @@ pub struct ServerRules {
 }
 
 impl Rules {
-    pub(crate) fn program(&self, server: &ServerName) -> &str {
-        let mut servers = self.servers.iter();
-        let server_rules = servers.find(|server_rules| server_rules.name == *server);
-        server_rules.map_or("", |server_rules| &server_rules.program)
+    /// Returns the rules of an enabled server.
+    pub(crate) fn find(&self, server: &str) -> Option<&ServerRules> {
+        self.servers.iter().find(|it| it.name.as_str() == server)
     }
 }
 
@@ -88,12 +87,6 @@ impl ServerRules {
     pub(crate) fn sets_arguments(&self) -> bool {
         let overlays = self.overlays.values();
         !self.arguments.is_empty() || overlays.into_iter().any(|it| !it.arguments.is_empty())
-    }
-
-    pub(crate) fn hides(&self, tool: &str) -> bool {
-        self.overlays
-            .get(tool)
-            .is_some_and(|overlay| overlay.hidden)
     }
 }
 

@@ -129,17 +129,7 @@ impl Snapshot {
     ///
     /// Costs and times are left to the catalog, so an unchanged server keeps its file.
     pub fn to_text(&self) -> String {
-        let head = SnapshotHead {
-            format: FORMAT,
-            server_name: self.server_name.clone(),
-            server_version: self.server_version.clone(),
-            protocol: self.protocol.clone(),
-            transport: self.transport.clone(),
-            asks_clients: self.asks_clients,
-            instructions: self.instructions.clone(),
-            capabilities: Some(self.offer.capabilities.clone()),
-        };
-        let head = serde_json::to_string(&head).expect("a struct of texts is always JSON");
+        let head = serde_json::to_string(&self.head()).expect("a struct of texts is always JSON");
         let tools: Vec<&str> = self.tools.iter().map(Tool::json).collect();
         let tools = tools.join(",\n");
         let lists = ItemKind::ALL
@@ -148,14 +138,22 @@ impl Snapshot {
         format!("{{\"head\":{head},\n\"tools\":[\n{tools}\n]{lists}}}\n")
     }
 
+    pub(crate) fn head(&self) -> SnapshotHead {
+        SnapshotHead {
+            format: FORMAT,
+            server_name: self.server_name.clone(),
+            server_version: self.server_version.clone(),
+            protocol: self.protocol.clone(),
+            transport: self.transport.clone(),
+            asks_clients: self.asks_clients,
+            instructions: self.instructions.clone(),
+            capabilities: Some(self.offer.capabilities.clone()),
+        }
+    }
+
     /// Everything that has a pin.
     pub(crate) fn definitions(&self) -> Vec<Definition<'_>> {
         definitions(&self.tools, &self.offer, self.instructions.as_deref())
-    }
-
-    /// The name of the file that holds this snapshot, once it is in order.
-    pub(crate) fn own_file_name(&self) -> String {
-        Self::file_name(&self.server, &self.to_text())
     }
 
     /// The content-addressed name of the file that holds `text`.
@@ -210,10 +208,12 @@ impl SnapshotContent {
 
     /// Checks that a snapshot file matches the digest in its name, without parsing its content.
     pub(crate) fn prove(disk: &Disk, file_name: &str) -> Result<(), String> {
-        let bytes = disk
-            .read(&snapshot_path(file_name))
-            .map_err(|error| error.to_string())?;
-        check_digest(file_name, &bytes)
+        check_digest(file_name, &read_file(disk, file_name)?)
+    }
+
+    /// Reads a snapshot file of this folder.
+    pub(crate) fn load(disk: &Disk, file_name: &str) -> Result<Self, String> {
+        Self::read(file_name, &read_file(disk, file_name)?)
     }
 
     /// Reads a snapshot file and proves that it is the one its name promises.
@@ -245,8 +245,13 @@ impl SnapshotContent {
     }
 }
 
+fn read_file(disk: &Disk, file_name: &str) -> Result<Vec<u8>, String> {
+    let bytes = disk.read(&snapshot_path(file_name));
+    bytes.map_err(|error| error.to_string())
+}
+
 fn check_digest(file_name: &str, bytes: &[u8]) -> Result<(), String> {
-    let promised = digest_in(file_name).ok_or("its name carries no digest")?;
+    let (_, promised) = split_name(file_name).ok_or("its name carries no digest")?;
     if Digest::of_bytes(bytes).short(promised.len()) == promised {
         Ok(())
     } else {
@@ -281,23 +286,15 @@ struct SnapshotFile<'a> {
 
 /// The name that a snapshot file has for another server.
 pub(crate) fn renamed(file_name: &str, to: &ServerName) -> Option<String> {
-    Some(format!("{to}-{}.json", digest_in(file_name)?))
+    let (_, digest) = split_name(file_name)?;
+    Some(format!("{to}-{digest}.json"))
 }
 
-/// The server a snapshot file belongs to, read from its name.
-pub(crate) fn server_in(file_name: &str) -> Option<&str> {
-    digest_in(file_name)?;
-    file_name
-        .strip_suffix(".json")?
-        .rsplit_once('-')
-        .map(|(server, _)| server)
-}
-
-fn digest_in(file_name: &str) -> Option<&str> {
-    let (_, digest) = file_name.strip_suffix(".json")?.rsplit_once('-')?;
-    [DIGEST_DIGITS, LEGACY_DIGEST_DIGITS]
-        .contains(&digest.len())
-        .then_some(digest)
+/// Splits the name of a snapshot file into its server and its digest.
+pub(crate) fn split_name(file_name: &str) -> Option<(&str, &str)> {
+    let (server, digest) = file_name.strip_suffix(".json")?.rsplit_once('-')?;
+    let is_digest = [DIGEST_DIGITS, LEGACY_DIGEST_DIGITS].contains(&digest.len());
+    is_digest.then_some((server, digest))
 }
 
 /// The full digest: a server controls the hashed text, and could find two texts with the same short digest.

@@ -48,11 +48,8 @@ pub(crate) fn find_signs(definition: &Value, others: &HashSet<&str>) -> Vec<Stri
             let found = SIGNS.iter().filter_map(|sign| sign.find(sentence));
             let mut found: Vec<_> = found.collect();
             found.retain(|(what, _)| known.insert(*what));
-            signs.extend(
-                found
-                    .iter()
-                    .map(|(what, shown)| format!("{what}: \"{shown}\"")),
-            );
+            let found = found.iter();
+            signs.extend(found.map(|(what, shown)| format!("{what}: \"{shown}\"")));
         }
     }
     signs.extend(visible.iter().find_map(|text| name_of_other(text, others)));
@@ -74,17 +71,11 @@ impl Sign {
         let skipped = before
             .saturating_sub(SHOWN_CHARS_MAX / 4)
             .min(chars.saturating_sub(SHOWN_CHARS_MAX));
-        let shown: String = sentence
-            .chars()
-            .skip(skipped)
-            .take(SHOWN_CHARS_MAX)
-            .collect();
+        let shown = sentence.chars().skip(skipped).take(SHOWN_CHARS_MAX);
+        let shown: String = shown.collect();
         let start = if skipped > 0 { "…" } else { "" };
-        let end = if skipped + SHOWN_CHARS_MAX < chars {
-            "…"
-        } else {
-            ""
-        };
+        let is_cut = skipped + SHOWN_CHARS_MAX < chars;
+        let end = if is_cut { "…" } else { "" };
         Some((self.what, format!("{start}{}{end}", shown.trim())))
     }
 }
@@ -100,14 +91,8 @@ fn sentences(plain: &str) -> impl Iterator<Item = &str> {
 
 /// Returns true if text follows so much white space, in a line or in empty lines, that no reader sees it.
 fn has_text_behind_blanks(text: &str) -> bool {
-    let mut blanks = 0;
-    for c in text.trim().chars() {
-        blanks = if c.is_whitespace() { blanks + 1 } else { 0 };
-        if blanks > BLANKS_MAX {
-            return true;
-        }
-    }
-    false
+    let mut blanks = text.trim().split(|c: char| !c.is_whitespace());
+    blanks.any(|blanks| blanks.chars().count() > BLANKS_MAX)
 }
 
 fn name_of_other(text: &str, others: &HashSet<&str>) -> Option<String> {

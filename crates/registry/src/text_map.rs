@@ -1,6 +1,6 @@
 //! Texts by name in one allocation: the digests of definitions, which every start reads.
 
-use std::{borrow::Cow, cmp::Ordering, collections::BTreeMap, fmt};
+use std::{borrow::Cow, collections::BTreeMap, fmt};
 
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
@@ -13,8 +13,8 @@ use serde::{
 pub(crate) struct TextMap {
     /// Each name and its value, in the order of the names.
     text: String,
-    /// The end of each name and of its value in `text`.
-    ends: Vec<(usize, usize)>,
+    /// The start of each name and of its value in `text`.
+    starts: Vec<(usize, usize)>,
 }
 
 impl TextMap {
@@ -24,7 +24,7 @@ impl TextMap {
     }
 
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &str)> {
-        (0..self.ends.len()).map(|at| self.entry(at))
+        (0..self.starts.len()).map(|at| self.entry(at))
     }
 
     pub(crate) fn to_map(&self) -> BTreeMap<String, String> {
@@ -32,29 +32,27 @@ impl TextMap {
         self.iter().map(owned).collect()
     }
 
-    /// Sets the value of a name.
     pub(crate) fn insert(&mut self, name: &str, value: &str) {
         self.remove(name);
         let Err(at) = self.find(name) else { return };
         let start = self.start(at);
         self.text.insert_str(start, value);
         self.text.insert_str(start, name);
-        for (middle, end) in &mut self.ends[at..] {
+        for (later, middle) in &mut self.starts[at..] {
+            *later += name.len() + value.len();
             *middle += name.len() + value.len();
-            *end += name.len() + value.len();
         }
-        let middle = start + name.len();
-        self.ends.insert(at, (middle, middle + value.len()));
+        self.starts.insert(at, (start, start + name.len()));
     }
 
     pub(crate) fn remove(&mut self, name: &str) {
         let Ok(at) = self.find(name) else { return };
-        let start = self.start(at);
-        let (_, end) = self.ends.remove(at);
+        let (start, end) = (self.start(at), self.start(at + 1));
+        self.starts.remove(at);
         self.text.drain(start..end);
-        for (middle, later) in &mut self.ends[at..] {
-            *middle -= end - start;
+        for (later, middle) in &mut self.starts[at..] {
             *later -= end - start;
+            *middle -= end - start;
         }
     }
 
@@ -69,33 +67,29 @@ impl TextMap {
 
     /// Returns the index of a name, or the index at which it would be.
     fn find(&self, name: &str) -> Result<usize, usize> {
-        let (mut low, mut high) = (0, self.ends.len());
-        while low < high {
-            let at = usize::midpoint(low, high);
-            match self.entry(at).0.cmp(name) {
-                Ordering::Equal => return Ok(at),
-                Ordering::Less => low = at + 1,
-                Ordering::Greater => high = at,
-            }
-        }
-        Err(low)
+        let name_at = |(start, middle): &(usize, usize)| &self.text[*start..*middle];
+        self.starts.binary_search_by(|it| name_at(it).cmp(name))
     }
 
+    /// Returns the start of an entry, or the end of the last one.
     fn start(&self, at: usize) -> usize {
-        at.checked_sub(1).map_or(0, |before| self.ends[before].1)
+        self.starts.get(at).map_or(self.text.len(), |it| it.0)
     }
 
     fn entry(&self, at: usize) -> (&str, &str) {
-        let (middle, end) = self.ends[at];
-        (&self.text[self.start(at)..middle], &self.text[middle..end])
+        let (start, middle) = self.starts[at];
+        (
+            &self.text[start..middle],
+            &self.text[middle..self.start(at + 1)],
+        )
     }
 
     /// Adds an entry after all others.
     fn push(&mut self, name: &str, value: &str) {
+        let start = self.text.len();
         self.text.push_str(name);
-        let middle = self.text.len();
+        self.starts.push((start, self.text.len()));
         self.text.push_str(value);
-        self.ends.push((middle, self.text.len()));
     }
 }
 

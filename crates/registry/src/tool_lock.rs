@@ -9,6 +9,7 @@ use tool::{ChangeKind, Digest, ItemKind, OfferItem, ServerName, Tool, compare_de
 
 use crate::{
     catalog::Records,
+    pin_book::read_format,
     pins::{Definition, Pin, Standing, Subject},
     registry::Registry,
     review::names_of_others,
@@ -44,17 +45,8 @@ impl PartialEq for LockedDefinition {
 
 /// The reason why the text of a lock file cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum LockError {
-    /// Not a lock file.
-    #[error("it is no lock file: {0}")]
-    Damaged(#[from] serde_json::Error),
-    /// Written by a newer version of this program.
-    #[error("it has format {0}, and this version reads format {FORMAT}")]
-    Newer(u32),
-    /// The text of a definition was edited.
-    #[error("the digest of `{0}` does not match its text")]
-    Edited(String),
-}
+#[error("{0}")]
+pub struct LockError(String);
 
 /// The result of [`lock`].
 #[derive(Debug)]
@@ -99,20 +91,18 @@ impl LockDifference {
 impl ToolLock {
     /// Parses the text of a lock file, and checks every digest.
     pub fn parse(text: &str) -> Result<Self, LockError> {
-        #[derive(Deserialize)]
-        struct Format {
-            format: u32,
+        if let Some(newer) = read_format(text.as_bytes()).filter(|format| *format > FORMAT) {
+            let read = format!("this version reads format {FORMAT}");
+            return Err(LockError(format!("it has format {newer}, and {read}")));
         }
-        if let Ok(Format { format }) = serde_json::from_str(text)
-            && format > FORMAT
-        {
-            return Err(LockError::Newer(format));
-        }
-        let lock: Self = serde_json::from_str(text)?;
+        let lock = serde_json::from_str::<Self>(text);
+        let lock = lock.map_err(|error| LockError(format!("it is no lock file: {error}")))?;
         for (server, definitions) in &lock.servers {
             for (subject, locked) in definitions {
                 if digest_of(subject, locked.definition.get()) != Some(locked.digest.clone()) {
-                    return Err(LockError::Edited(format!("{server} {subject}")));
+                    let name = format!("{server} {subject}");
+                    let why = format!("the digest of `{name}` does not match its text");
+                    return Err(LockError(why));
                 }
             }
         }
@@ -148,23 +138,21 @@ impl ToolLock {
 
     /// Returns the numbers of definitions that this lock adds, changes and removes.
     pub fn differs_from(&self, before: &Self) -> [usize; 3] {
-        let all = |lock: &Self| -> BTreeMap<(String, String), String> {
-            let servers = lock.servers.iter();
-            let rows = servers.flat_map(|(server, definitions)| {
-                let key = move |subject: &String| (server.clone(), subject.clone());
-                definitions
-                    .iter()
-                    .map(move |(subject, it)| (key(subject), it.digest.clone()))
-            });
-            rows.collect()
-        };
-        let (old, new) = (all(before), all(self));
+        let (old, new) = (before.digests(), self.digests());
         let added = new.keys().filter(|key| !old.contains_key(*key)).count();
         let removed = old.keys().filter(|key| !new.contains_key(*key)).count();
-        let changed = new
-            .iter()
-            .filter(|(key, it)| old.get(*key).is_some_and(|old| old != *it));
-        [added, changed.count(), removed]
+        let is_changed = |key: &[&str; 2]| old.get(key).is_some_and(|old| *old != new[key]);
+        let changed = new.keys().filter(|key| is_changed(key)).count();
+        [added, changed, removed]
+    }
+
+    /// Returns the digests by server and subject.
+    fn digests(&self) -> BTreeMap<[&str; 2], &str> {
+        let rows = self.servers.iter().flat_map(|(server, definitions)| {
+            let rows = definitions.iter();
+            rows.map(|(subject, it)| ([server, subject.as_str()], it.digest.as_str()))
+        });
+        rows.collect()
     }
 
     /// Removes the servers that are not configured.
@@ -189,11 +177,7 @@ impl Default for ToolLock {
 
 /// Computes the digest that a definition of this subject has. `None` if it is none.
 fn digest_of(subject: &str, text: &str) -> Option<String> {
-    let item = |kind| {
-        OfferItem::parse(kind, text)
-            .ok()
-            .map(|it| it.digest().to_string())
-    };
+    let item = |kind| Some(OfferItem::parse(kind, text).ok()?.digest().to_string());
     match subject.split(' ').next()? {
         "instructions" => {
             let text: String = serde_json::from_str(text).ok()?;
@@ -210,17 +194,11 @@ fn digest_of(subject: &str, text: &str) -> Option<String> {
 
 /// Returns the definitions of a server that a lock file has: not its resources, which come and go, and
 /// no tools that the configuration denies.
-fn lockable<'s>(rules: &ServerRules, all: Vec<Definition<'s>>) -> Vec<Definition<'s>> {
+fn lockable<'s>(rules: &ServerRules, mut all: Vec<Definition<'s>>) -> Vec<Definition<'s>> {
     let filter = rules.compile().ok();
-    let is_denied = |name: &str| {
-        filter
-            .as_ref()
-            .is_some_and(|it| it.refuses(&[name]).is_some())
-    };
-    let mut all = all;
     all.retain(|it| match &it.subject {
         Subject::Resource(_) => false,
-        Subject::Tool(name) => !is_denied(name),
+        Subject::Tool(name) => !filter.iter().any(|it| it.refuses(&[name]).is_some()),
         _ => true,
     });
     all
@@ -288,12 +266,9 @@ pub fn verify(
     let mut found = Vec::new();
     for server in servers {
         let Some(rules) = registry.rules_of(server) else {
-            let text = "no longer configured, or disabled";
-            found.push(LockDifference::whole(
-                server,
-                Some(ChangeKind::Breaking),
-                text,
-            ));
+            let text = "no longer configured, or disabled".to_owned();
+            let kind = Some(ChangeKind::Breaking);
+            found.push(LockDifference::of(server, "", kind, text));
             continue;
         };
         let record = records.servers.get(server);
@@ -317,26 +292,17 @@ pub fn verify(
         match present {
             Ok(present) => {
                 let others = names_of_others(&records, server);
+                let locked = lock.servers.get(server);
                 let present = lockable(&rules, present);
-                compare(
-                    server,
-                    lock.servers.get(server),
-                    &present,
-                    &others,
-                    &mut found,
-                );
+                found.extend(compare(server, locked, &present, &others));
             }
-            Err(why) => found.push(LockDifference::whole(server, None, &why)),
+            Err(why) => found.push(LockDifference::of(server, "", None, why)),
         }
     }
     found
 }
 
 impl LockDifference {
-    fn whole(server: &str, kind: Option<ChangeKind>, text: &str) -> Self {
-        Self::of(server, "", kind, text.to_owned())
-    }
-
     fn of(server: &str, subject: &str, kind: Option<ChangeKind>, text: String) -> Self {
         Self {
             server: server.to_owned(),
@@ -353,11 +319,10 @@ fn compare(
     locked: Option<&BTreeMap<String, LockedDefinition>>,
     present: &[Definition<'_>],
     others: &HashSet<&str>,
-    found: &mut Vec<LockDifference>,
-) {
+) -> Vec<LockDifference> {
     let nothing = BTreeMap::new();
     let locked = locked.unwrap_or(&nothing);
-    let begin = found.len();
+    let mut found = Vec::new();
     let mut seen = HashSet::new();
     for it in present {
         let subject = it.subject.to_string();
@@ -371,37 +336,31 @@ fn compare(
         }
         let of = |kind, text| LockDifference::of(server, &subject, Some(kind), text);
         let before = before.map(|it| it.definition.get());
-        let changes = match (before, &it.subject) {
-            (None, Subject::Instructions) => vec![of(ChangeKind::Wording, "added".to_owned())],
-            (None, _) => vec![of(ChangeKind::Additive, "added".to_owned())],
-            (_, Subject::Instructions) => vec![of(ChangeKind::Wording, "changed".to_owned())],
-            (Some(before), _) => {
-                let changes = compare_definitions(before, it.text).into_iter();
-                changes.map(|change| of(change.kind, change.text)).collect()
-            }
+        let changed = |kind, text: &str| LockDifference {
+            texts: before.map(|before| (before.to_owned(), it.text.to_owned())),
+            ..of(kind, text.to_owned())
         };
-        let texts = before.map(|before| (before.to_owned(), it.text.to_owned()));
-        found.extend(changes.into_iter().map(|change| LockDifference {
-            texts: texts.clone(),
-            ..change
-        }));
+        match (before, &it.subject) {
+            (None, Subject::Instructions) => found.push(changed(ChangeKind::Wording, "added")),
+            (None, _) => found.push(changed(ChangeKind::Additive, "added")),
+            (_, Subject::Instructions) => found.push(changed(ChangeKind::Wording, "changed")),
+            (Some(before), _) => {
+                let all = compare_definitions(before, it.text).into_iter();
+                found.extend(all.map(|it| changed(it.kind, &it.text)));
+            }
+        }
         // A text that seems to steer the model needs a person even if it is an addition.
         let value = |text: &str| serde_json::from_str(text).unwrap_or_else(|_| Value::from(text));
-        let known = before
-            .map(|before| find_signs(&value(before), others))
-            .unwrap_or_default();
+        let known = before.map(|before| find_signs(&value(before), others));
+        let known = known.unwrap_or_default();
         let signs = find_signs(&value(it.text), others).into_iter();
         let signs = signs.filter(|sign| !known.contains(sign));
         found.extend(signs.map(|sign| of(ChangeKind::Wording, sign)));
     }
     for subject in locked.keys().filter(|subject| !seen.contains(*subject)) {
-        let kind = Some(ChangeKind::Breaking);
-        found.push(LockDifference::of(
-            server,
-            subject,
-            kind,
-            "removed".to_owned(),
-        ));
+        let (kind, text) = (Some(ChangeKind::Breaking), "removed".to_owned());
+        found.push(LockDifference::of(server, subject, kind, text));
     }
-    found[begin..].sort_by_key(|it| std::cmp::Reverse(it.kind));
+    found.sort_by_key(|it| std::cmp::Reverse(it.kind));
+    found
 }

@@ -82,7 +82,7 @@ impl Usage {
             fresh: DashMap::new(),
             counts: Mutex::new(KnownCounts {
                 written,
-                unwritten: Counts::new(),
+                ..KnownCounts::default()
             }),
             flushing: Mutex::default(),
         }
@@ -152,11 +152,17 @@ impl Usage {
     pub fn flush(&self, wait: Duration) -> Result<(), RegistryError> {
         let _flushing = self.flushing.lock();
         let taken = self.take();
-        let counts = self.merge(&taken, wait)?;
-        *self.counts.lock() = KnownCounts {
-            written: counts,
-            unwritten: Counts::new(),
-        };
+        let _turn = self.disk.take_turn_within(wait)?;
+        let mut written = read(&self.disk);
+        for (tool, calls) in &taken {
+            written.entry(tool.clone()).or_default().add(calls);
+        }
+        if !taken.is_empty() {
+            let text = serde_json::to_vec(&written).map_err(std::io::Error::from)?;
+            self.disk.write(FILE, &text)?;
+        }
+        let unwritten = Counts::new();
+        *self.counts.lock() = KnownCounts { written, unwritten };
         Ok(())
     }
 
@@ -175,10 +181,8 @@ impl Usage {
     pub fn calls(&self) -> Vec<ToolUsage> {
         let known = self.counts.lock();
         let mut all = known.written.clone();
-        let fresh = self
-            .fresh
-            .iter()
-            .map(|it| (it.key().to_string(), it.clone()));
+        let fresh = self.fresh.iter();
+        let fresh = fresh.map(|it| (it.key().to_string(), it.clone()));
         for (tool, calls) in known.unwritten.clone().into_iter().chain(fresh) {
             all.entry(tool).or_default().add(&calls);
         }
@@ -201,25 +205,10 @@ impl Usage {
         let mut known = self.counts.lock();
         let fresh: Vec<ToolRef> = self.fresh.iter().map(|calls| calls.key().clone()).collect();
         for (at, calls) in fresh.iter().filter_map(|at| self.fresh.remove(at)) {
-            known
-                .unwritten
-                .entry(at.to_string())
-                .or_default()
-                .add(&calls);
+            let unwritten = known.unwritten.entry(at.to_string());
+            unwritten.or_default().add(&calls);
         }
         known.unwritten.clone()
-    }
-
-    fn merge(&self, taken: &Counts, wait: Duration) -> std::io::Result<Counts> {
-        let _turn = self.disk.take_turn_within(wait)?;
-        let mut counts = read(&self.disk);
-        for (tool, calls) in taken {
-            counts.entry(tool.clone()).or_default().add(calls);
-        }
-        if !taken.is_empty() {
-            self.disk.write(FILE, &serde_json::to_vec(&counts)?)?;
-        }
-        Ok(counts)
     }
 }
 
@@ -232,11 +221,8 @@ impl Calls {
         self.ok += more.ok;
         self.failed += more.failed;
         self.last = self.last.max(more.last);
-        self.add_wrong(
-            more.wrong
-                .iter()
-                .map(|(name, count)| (name.clone(), *count)),
-        );
+        let wrong = more.wrong.iter();
+        self.add_wrong(wrong.map(|(name, count)| (name.clone(), *count)));
     }
 
     fn add_wrong(&mut self, more: impl IntoIterator<Item = (String, u64)>) {

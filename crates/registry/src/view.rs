@@ -25,10 +25,8 @@ impl View {
     pub fn refuses(&self, server: &ServerName, category: &str) -> Option<String> {
         // Our own tools serve the ones that are seen.
         let is_ours = server.is_built_in();
-        let mut refusals = self
-            .0
-            .iter()
-            .filter_map(|rules| rules.refuses(&[server.as_str(), category]));
+        let names = [server.as_str(), category];
+        let mut refusals = self.0.iter().filter_map(|rules| rules.refuses(&names));
         let refusal = refusals.find(|it| !(is_ours && *it == Exclusion::NotAllowed));
         refusal.map(|it| it.in_configuration(""))
     }

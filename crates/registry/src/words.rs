@@ -44,7 +44,6 @@ pub(crate) fn split(text: &str) -> Vec<Word> {
     words
 }
 
-/// The stems of a text's words.
 pub(crate) fn stems(text: &str) -> Vec<String> {
     split(text)
         .into_iter()

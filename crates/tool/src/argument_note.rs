@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{
     Violation, near, parameters,
-    schema::{Detail, SchemaNode, SchemaReader, name_text},
+    schema::{Detail, SchemaNode, SchemaReader, name_text, plain_text},
 };
 
 /// The level of detail of a note: a signature shows fewer values and members.
@@ -86,11 +86,10 @@ fn limits(node: SchemaNode<'_>) -> Vec<String> {
     let inner = node.alternatives().into_iter().map(SchemaNode::resolve);
     for node in [node].into_iter().chain(inner).chain(node.items()) {
         for (keyword, before, after) in LIMITS {
-            let value = node.get(keyword).map(|value| match value.as_str() {
-                Some(text) => one_line_of(text, LIMIT_CHARS_MAX),
-                None => one_line_of(&value.to_string(), LIMIT_CHARS_MAX),
-            });
-            limits.extend(value.map(|value| format!("{before}{value}{after}")));
+            if let Some(value) = node.get(keyword) {
+                let value = one_line_of(&plain_text(value), LIMIT_CHARS_MAX);
+                limits.push(format!("{before}{value}{after}"));
+            }
         }
     }
     limits.dedup();

@@ -10,6 +10,7 @@ mod violation;
 
 use serde_json::{Map, Value};
 
+use cost::At;
 use ready::Ready;
 
 pub use violation::Violation;
@@ -51,7 +52,7 @@ impl Checker {
     /// Returns true if a check of these arguments takes less than a millisecond.
     pub fn is_quick(&self, arguments: &Map<String, Value>) -> bool {
         self.ready.as_ref().is_none_or(|ready| {
-            let cost = cost::of(&ready.graph, arguments);
+            let cost = cost::of(&ready.graph, At::Object(arguments));
             let steps = cost.map(|cost| ready.in_runs(cost.explained()));
             // A check that does not run is quick.
             steps.is_none_or(|steps| steps <= QUICK_STEPS_MAX)

@@ -54,8 +54,9 @@ pub fn compare_definitions(before: &str, now: &str) -> Vec<DefinitionChange> {
 }
 
 /// The side of a call that a schema describes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Direction {
+    #[default]
     Input,
     Output,
 }
@@ -63,6 +64,7 @@ enum Direction {
 #[derive(Default)]
 struct Comparison {
     place: Vec<String>,
+    direction: Direction,
     changes: Vec<DefinitionChange>,
 }
 
@@ -107,19 +109,18 @@ impl Comparison {
     }
 
     fn definitions(&mut self, before: &Map<String, Value>, now: &Map<String, Value>) {
-        let any = Value::Bool(true);
-        for key in keys_of(before, now) {
-            let (old, new) = (before.get(key), now.get(key));
-            if old == new {
-                continue;
-            }
+        for (key, old, new) in differences(before, now) {
             self.within(key, |it| match key {
                 _ if TEXTS.contains(&key) => it.add(ChangeKind::Wording, told(old, new)),
                 "inputSchema" => {
-                    it.schema(old.unwrap_or(&any), new.unwrap_or(&any), Direction::Input);
+                    it.direction = Direction::Input;
+                    it.schema(old.unwrap_or(ANY), new.unwrap_or(ANY));
                 }
                 "outputSchema" => match (old, new) {
-                    (Some(old), Some(new)) => it.schema(old, new, Direction::Output),
+                    (Some(old), Some(new)) => {
+                        it.direction = Direction::Output;
+                        it.schema(old, new);
+                    }
                     (None, _) => it.add(ChangeKind::Additive, "added"),
                     _ => it.add(ChangeKind::Breaking, "removed"),
                 },
@@ -131,19 +132,13 @@ impl Comparison {
     }
 
     fn annotations(&mut self, before: Option<&Value>, now: Option<&Value>) {
-        let empty = Map::new();
-        let members = |it: Option<&Value>| it.and_then(Value::as_object).unwrap_or(&empty).clone();
-        let (before, now) = (members(before), members(now));
-        for key in keys_of(&before, &now) {
-            let (old, new) = (before.get(key), now.get(key));
+        for (key, old, new) in differences(&members_of(before), &members_of(now)) {
             let kind = if key == "title" {
                 ChangeKind::Wording
             } else {
                 ChangeKind::Breaking
             };
-            if old != new {
-                self.within(key, |it| it.add(kind, told(old, new)));
-            }
+            self.within(key, |it| it.add(kind, told(old, new)));
         }
     }
 
@@ -156,9 +151,8 @@ impl Comparison {
                 .collect()
         };
         let is_required = |it: &Value| it.get("required") == Some(&Value::Bool(true));
-        let (before, now) = (read(before), read(now));
-        for name in keys_of(&before, &now) {
-            self.within(name, |it| match (before.get(name), now.get(name)) {
+        for (name, old, new) in differences(&read(before), &read(now)) {
+            self.within(name, |it| match (old, new) {
                 (Some(old), Some(new)) => {
                     match (is_required(old), is_required(new)) {
                         (false, true) => it.add(ChangeKind::Breaking, "now required"),
@@ -180,71 +174,53 @@ impl Comparison {
     }
 
     /// A schema that accepts more: no caller notices it, but a reader of results does.
-    fn wider(&mut self, direction: Direction, what: &str) {
-        let kind = match direction {
+    fn wider(&mut self, what: &str) {
+        let kind = match self.direction {
             Direction::Input => ChangeKind::Additive,
             Direction::Output => ChangeKind::Breaking,
         };
         self.add(kind, what);
     }
 
-    fn narrower(&mut self, direction: Direction, what: &str) {
-        let kind = match direction {
+    fn narrower(&mut self, what: &str) {
+        let kind = match self.direction {
             Direction::Input => ChangeKind::Breaking,
             Direction::Output => ChangeKind::Additive,
         };
         self.add(kind, what);
     }
 
-    fn schema(&mut self, before: &Value, now: &Value, direction: Direction) {
+    fn schema(&mut self, before: &Value, now: &Value) {
         match (before, now) {
             _ if before == now => {}
-            (Value::Object(before), Value::Object(now)) => self.members(before, now, direction),
-            (Value::Bool(false), _) | (_, Value::Bool(true)) => {
-                self.wider(direction, "accepts more values");
-            }
-            (Value::Object(empty), _) if empty.is_empty() => {
-                self.narrower(direction, "accepts fewer values");
-            }
-            (_, Value::Object(empty)) if empty.is_empty() => {
-                self.wider(direction, "accepts more values");
-            }
+            (Value::Object(before), Value::Object(now)) => self.members(before, now),
+            (Value::Bool(false), _) | (_, Value::Bool(true)) => self.wider("accepts more values"),
+            (Value::Object(empty), _) if empty.is_empty() => self.narrower("accepts fewer values"),
+            (_, Value::Object(empty)) if empty.is_empty() => self.wider("accepts more values"),
             (Value::Bool(true), _) | (_, Value::Bool(false)) => {
-                self.narrower(direction, "accepts fewer values");
+                self.narrower("accepts fewer values");
             }
             _ => self.add(ChangeKind::Breaking, "changed"),
         }
     }
 
-    fn members(
-        &mut self,
-        before: &Map<String, Value>,
-        now: &Map<String, Value>,
-        direction: Direction,
-    ) {
-        let any = Value::Bool(true);
-        for key in keys_of(before, now) {
-            let (old, new) = (before.get(key), now.get(key));
-            if old == new {
-                continue;
-            }
+    fn members(&mut self, before: &Map<String, Value>, now: &Map<String, Value>) {
+        for (key, old, new) in differences(before, now) {
             match key {
-                _ if TEXTS.contains(&key) => {
-                    self.within(key, |it| it.add(ChangeKind::Wording, told(old, new)));
-                }
-                "properties" => self.properties(old, new, now.get("required"), direction),
-                "required" => self.required(old, new, before.get("properties"), direction),
-                "$defs" | "definitions" => self.named_schemas(old, new, direction),
-                "type" => self.within(key, |it| it.types(old, new, direction)),
-                "enum" => self.within(key, |it| it.values(old, new, direction)),
-                "anyOf" | "oneOf" => self.within(key, |it| it.branches(old, new, direction)),
-                "default" if old.is_none() => {
-                    self.within(key, |it| it.add(ChangeKind::Additive, "added"));
-                }
-                _ if SCHEMAS.contains(&key) => self.within(key, |it| {
-                    it.schema(old.unwrap_or(&any), new.unwrap_or(&any), direction);
+                "properties" => self.properties(old, new, now.get("required")),
+                "required" => self.required(old, new, before.get("properties")),
+                "$defs" | "definitions" => self.named_schemas(old, new),
+                _ => self.within(key, |it| match key {
+                    _ if TEXTS.contains(&key) => it.add(ChangeKind::Wording, told(old, new)),
+                    "type" => it.types(old, new),
+                    "enum" => it.values(old, new),
+                    "anyOf" | "oneOf" => it.branches(old, new),
+                    "default" if old.is_none() => it.add(ChangeKind::Additive, "added"),
+                    _ if SCHEMAS.contains(&key) => {
+                        it.schema(old.unwrap_or(ANY), new.unwrap_or(ANY));
+                    }
+                    _ => it.limit(key, old, new),
                 }),
-                _ => self.within(key, |it| it.limit(key, old, new, direction)),
             }
         }
     }
@@ -254,13 +230,12 @@ impl Comparison {
         before: Option<&Value>,
         now: Option<&Value>,
         required: Option<&Value>,
-        direction: Direction,
     ) {
-        let (before, now) = (members_of(before), members_of(now));
-        for name in keys_of(&before, &now) {
-            self.within(name, |it| match (before.get(name), now.get(name)) {
-                (Some(old), Some(new)) => it.schema(old, new, direction),
-                (None, _) if direction == Direction::Input && texts_in(required).contains(name) => {
+        let is_checked = self.direction == Direction::Input;
+        for (name, old, new) in differences(&members_of(before), &members_of(now)) {
+            self.within(name, |it| match (old, new) {
+                (Some(old), Some(new)) => it.schema(old, new),
+                (None, _) if is_checked && texts_in(required).contains(name) => {
                     it.add(ChangeKind::Breaking, "added and required");
                 }
                 (None, _) => it.add(ChangeKind::Additive, "added"),
@@ -270,36 +245,30 @@ impl Comparison {
     }
 
     /// Members that were not declared before are the task of [`Self::properties`].
-    fn required(
-        &mut self,
-        before: Option<&Value>,
-        now: Option<&Value>,
-        declared: Option<&Value>,
-        direction: Direction,
-    ) {
+    fn required(&mut self, before: Option<&Value>, now: Option<&Value>, declared: Option<&Value>) {
         let declared = members_of(declared);
         let (before, now) = (texts_in(before), texts_in(now));
         for name in now.difference(&before) {
-            if declared.contains_key(*name) || direction == Direction::Output {
-                self.within(name, |it| it.narrower(direction, "now required"));
+            if declared.contains_key(*name) || self.direction == Direction::Output {
+                self.within(name, |it| it.narrower("now required"));
             }
         }
         for name in before.difference(&now) {
-            self.within(name, |it| it.wider(direction, "no longer required"));
+            self.within(name, |it| it.wider("no longer required"));
         }
     }
 
     /// A new or removed one has an effect only through a reference to it, which differs as well.
-    fn named_schemas(&mut self, before: Option<&Value>, now: Option<&Value>, direction: Direction) {
+    fn named_schemas(&mut self, before: Option<&Value>, now: Option<&Value>) {
         let (before, now) = (members_of(before), members_of(now));
         for (name, old) in &before {
             if let Some(new) = now.get(name) {
-                self.within(name, |it| it.schema(old, new, direction));
+                self.within(name, |it| it.schema(old, new));
             }
         }
     }
 
-    fn types(&mut self, before: Option<&Value>, now: Option<&Value>, direction: Direction) {
+    fn types(&mut self, before: Option<&Value>, now: Option<&Value>) {
         let read = |value: Option<&Value>| -> Option<BTreeSet<String>> {
             let mut types: BTreeSet<String> = match value? {
                 Value::String(one) => [one.clone()].into(),
@@ -315,91 +284,71 @@ impl Comparison {
             Some(types)
         };
         match (read(before), read(now)) {
-            (Some(old), Some(new)) if old.is_subset(&new) => self.wider(direction, "more types"),
-            (Some(old), Some(new)) if new.is_subset(&old) => {
-                self.narrower(direction, "fewer types");
-            }
-            (None, Some(_)) => self.narrower(direction, "added"),
-            (Some(_), None) => self.wider(direction, "removed"),
+            (Some(old), Some(new)) if old.is_subset(&new) => self.wider("more types"),
+            (Some(old), Some(new)) if new.is_subset(&old) => self.narrower("fewer types"),
+            (None, Some(_)) => self.narrower("added"),
+            (Some(_), None) => self.wider("removed"),
             _ => self.add(ChangeKind::Breaking, "changed"),
         }
     }
 
-    fn values(&mut self, before: Option<&Value>, now: Option<&Value>, direction: Direction) {
+    fn values(&mut self, before: Option<&Value>, now: Option<&Value>) {
         let (Some(old), Some(new)) = (list_in(before), list_in(now)) else {
-            return self.limit("enum", before, now, direction);
+            return self.limit("enum", before, now);
         };
-        let differ = |a: &[Value], b: &[Value]| {
-            let b: BTreeSet<String> = b.iter().map(ToString::to_string).collect();
-            let more = a
-                .iter()
-                .map(ToString::to_string)
-                .filter(|it| !b.contains(it));
-            more.collect::<Vec<_>>().join(", ")
+        let text = |what: &str, values: Vec<&Value>| {
+            let values: Vec<String> = values.iter().map(ToString::to_string).collect();
+            printable::one_line_of(&format!("{what} {}", values.join(", ")), 120)
         };
-        let (more, fewer) = (differ(new, old), differ(old, new));
+        let (more, fewer) = (only_in(new, old), only_in(old, new));
         if !more.is_empty() {
-            self.wider(
-                direction,
-                &printable::one_line_of(&format!("added {more}"), 120),
-            );
+            self.wider(&text("added", more));
         }
         if !fewer.is_empty() {
-            self.narrower(
-                direction,
-                &printable::one_line_of(&format!("removed {fewer}"), 120),
-            );
+            self.narrower(&text("removed", fewer));
         }
     }
 
-    fn branches(&mut self, before: Option<&Value>, now: Option<&Value>, direction: Direction) {
+    fn branches(&mut self, before: Option<&Value>, now: Option<&Value>) {
         let (Some(old), Some(new)) = (list_in(before), list_in(now)) else {
-            return self.limit("anyOf", before, now, direction);
+            return self.limit("anyOf", before, now);
         };
-        let without = |a: &[Value], b: &[Value]| -> Vec<Value> {
-            let b: BTreeSet<String> = b.iter().map(ToString::to_string).collect();
-            let only = a.iter().filter(|it| !b.contains(&it.to_string()));
-            only.cloned().collect()
-        };
-        let (more, fewer) = (without(new, old), without(old, new));
+        let (more, fewer) = (only_in(new, old), only_in(old, new));
         if more.len() == fewer.len() {
-            for (nth, (old, new)) in fewer.iter().zip(&more).enumerate() {
-                self.within(&nth.to_string(), |it| it.schema(old, new, direction));
+            for (nth, (old, new)) in fewer.into_iter().zip(more).enumerate() {
+                self.within(&nth.to_string(), |it| it.schema(old, new));
             }
             return;
         }
         if !more.is_empty() {
-            self.wider(direction, "more alternatives");
+            self.wider("more alternatives");
         }
         if !fewer.is_empty() {
-            self.narrower(direction, "fewer alternatives");
+            self.narrower("fewer alternatives");
         }
     }
 
     /// A member that limits values; without it, nothing is limited.
-    fn limit(
-        &mut self,
-        key: &str,
-        before: Option<&Value>,
-        now: Option<&Value>,
-        direction: Direction,
-    ) {
+    fn limit(&mut self, key: &str, before: Option<&Value>, now: Option<&Value>) {
         let numbers = before
             .and_then(Value::as_f64)
             .zip(now.and_then(Value::as_f64));
         let is_minimum = key.starts_with("min") || key == "exclusiveMinimum";
         let is_maximum = key.starts_with("max") || key == "exclusiveMaximum";
         match (before, now, numbers) {
-            (Some(_), None, _) if key != "default" => self.wider(direction, "removed"),
-            (None, Some(_), _) => self.narrower(direction, "added"),
+            (Some(_), None, _) if key != "default" => self.wider("removed"),
+            (None, Some(_), _) => self.narrower("added"),
             (_, _, Some((old, new))) if is_minimum && new < old || is_maximum && new > old => {
-                self.wider(direction, "less strict");
+                self.wider("less strict");
             }
-            (_, _, Some(_)) if is_minimum || is_maximum => self.narrower(direction, "stricter"),
+            (_, _, Some(_)) if is_minimum || is_maximum => self.narrower("stricter"),
             _ => self.add(ChangeKind::Breaking, told(before, now)),
         }
     }
 }
+
+/// The schema that is in place of an absent one.
+const ANY: &Value = &Value::Bool(true);
 
 fn told(before: Option<&Value>, now: Option<&Value>) -> &'static str {
     match (before, now) {
@@ -409,8 +358,26 @@ fn told(before: Option<&Value>, now: Option<&Value>) -> &'static str {
     }
 }
 
-fn keys_of<'m>(a: &'m Map<String, Value>, b: &'m Map<String, Value>) -> BTreeSet<&'m str> {
-    a.keys().chain(b.keys()).map(String::as_str).collect()
+/// A member that differs: its key, and its values before and now.
+type Difference<'m> = (&'m str, Option<&'m Value>, Option<&'m Value>);
+
+/// Returns the members that differ, sorted by key.
+fn differences<'m>(
+    before: &'m Map<String, Value>,
+    now: &'m Map<String, Value>,
+) -> impl Iterator<Item = Difference<'m>> {
+    let keys = before.keys().chain(now.keys()).map(String::as_str);
+    let keys: BTreeSet<&str> = keys.collect();
+    let members = keys.into_iter();
+    let members = members.map(|key| (key, before.get(key), now.get(key)));
+    members.filter(|(_, old, new)| old != new)
+}
+
+/// Returns the values that the other list lacks.
+fn only_in<'v>(list: &'v [Value], other: &[Value]) -> Vec<&'v Value> {
+    let other: BTreeSet<String> = other.iter().map(ToString::to_string).collect();
+    let only = list.iter().filter(|it| !other.contains(&it.to_string()));
+    only.collect()
 }
 
 fn members_of(value: Option<&Value>) -> Map<String, Value> {

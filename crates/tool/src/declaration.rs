@@ -85,10 +85,7 @@ fn declare_tool((tool, input): (&Tool, Cow<'_, str>)) -> String {
     let input: Value = serde_json::from_str(&input).unwrap_or_default();
     let output = tool.output_schema();
     let output: Option<Value> = output.and_then(|schema| serde_json::from_str(schema).ok());
-    let output = output.map_or_else(
-        || "any".to_owned(),
-        |schema| TypePrinter::of(&schema).whole(),
-    );
+    let output = output.map_or_else(|| "any".to_owned(), |schema| print_type(&schema));
     let has_required = input
         .get("required")
         .and_then(Value::as_array)
@@ -98,8 +95,12 @@ fn declare_tool((tool, input): (&Tool, Cow<'_, str>)) -> String {
         "{}  {}(input{optional}: {}): Called<{output}>;\n",
         comment(&tool.description(), "  "),
         key(tool.name()),
-        TypePrinter::of(&input).whole(),
+        print_type(&input),
     )
+}
+
+fn print_type(root: &Value) -> String {
+    TypePrinter { root }.text(root, 0, 1)
 }
 
 /// Prints the types of a schema. References are resolved in `root`.
@@ -107,15 +108,7 @@ struct TypePrinter<'a> {
     root: &'a Value,
 }
 
-impl<'a> TypePrinter<'a> {
-    fn of(root: &'a Value) -> Self {
-        Self { root }
-    }
-
-    fn whole(&self) -> String {
-        self.text(self.root, 0, 1)
-    }
-
+impl TypePrinter<'_> {
     fn text(&self, schema: &Value, depth: usize, level: usize) -> String {
         let Some(schema) = schema.as_object().filter(|_| depth < DEPTH_MAX) else {
             return "unknown".to_owned();

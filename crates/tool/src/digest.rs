@@ -29,13 +29,12 @@ impl Digest {
 
     /// Returns the digest of a JSON text; fails if any object in it has a member twice.
     pub fn of_unique(json: &str) -> Result<Self, DuplicateMember> {
-        match canonical(json) {
-            Some(Canonical {
-                duplicate: Some(member),
-                ..
-            }) => Err(DuplicateMember(member)),
-            Some(canonical) => Ok(Self::of_bytes(&canonical.bytes)),
-            None => Ok(Self::of_bytes(json.as_bytes())),
+        let Some(canonical) = canonical(json) else {
+            return Ok(Self::of_bytes(json.as_bytes()));
+        };
+        match canonical.duplicate {
+            Some(member) => Err(DuplicateMember(member)),
+            None => Ok(Self::of_bytes(&canonical.bytes)),
         }
     }
 

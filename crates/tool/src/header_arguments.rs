@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::{Literal, Tool};
+use crate::{Literal, Tool, schema::plain_text};
 
 const MARK: &str = "x-mcp-header";
 
@@ -33,19 +33,11 @@ fn collect(schema: &Value, arguments: &Value, found: &mut Vec<(String, String)>)
         };
         let header = property.get(MARK).and_then(Value::as_str);
         let header = header.filter(|header| !header.is_empty());
-        if let (Some(header), Some(text)) = (header, text_of(value)) {
-            found.push((header.to_owned(), text));
+        let is_single = value.is_string() || value.is_boolean() || value.is_number();
+        if let Some(header) = header.filter(|_| is_single) {
+            found.push((header.to_owned(), plain_text(value)));
         }
         collect(property, value, found);
-    }
-}
-
-/// Returns `None` for an object, a list or null.
-fn text_of(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Bool(_) | Value::Number(_) => Some(value.to_string()),
-        _ => None,
     }
 }
 

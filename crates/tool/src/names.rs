@@ -238,12 +238,8 @@ fn likeness(a: &str, b: &str) -> f64 {
 /// `list_notifications`.
 fn is_short_form(short: &str, long: &str) -> bool {
     let is_end = long.starts_with(short) || long.ends_with(short);
-    is_end && short.len() >= 4 && short.len() * 5 >= long.len() * 2 && !is_slip(short, long)
-}
-
-/// Returns true if the names differ by a letter or two, which edit distance rates better.
-fn is_slip(short: &str, long: &str) -> bool {
-    long.len() - short.len() <= 2
+    // Edit distance rates names better that differ by a letter or two.
+    is_end && short.len() >= 4 && short.len() * 5 >= long.len() * 2 && long.len() - short.len() > 2
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
 use crate::{Digest, digest::DuplicateMember};
@@ -119,7 +119,7 @@ impl OfferItem {
         let key = kind.id_key();
         let none = || format!("an element of `{}` without `{key}`", kind.list_key());
         let unique = Digest::of_unique(json);
-        let id = text_member(json, key).filter(|id| !id.is_empty());
+        let id = member::<String>(json, key).filter(|id| !id.is_empty());
         let id = id.ok_or_else(none)?;
         if id.len() > ID_BYTES_MAX {
             let shown = printable::one_line_of(&id, ID_CHARS_SHOWN_MAX);
@@ -162,7 +162,7 @@ impl OfferItem {
     /// Returns a member of a skill's front matter that is a string.
     pub fn frontmatter(&self, key: &str) -> Option<String> {
         let members: BTreeMap<String, &RawValue> = serde_json::from_str(&self.json).ok()?;
-        text_member(members.get("frontmatter")?.get(), key)
+        member(members.get("frontmatter")?.get(), key)
     }
 
     /// Returns the files of a skill, as its entry lists them; `None` if its content has no digests.
@@ -182,7 +182,7 @@ impl OfferItem {
 
     /// Returns a member that is a string.
     pub fn text(&self, key: &str) -> Option<String> {
-        text_member(&self.json, key)
+        member(&self.json, key)
     }
 }
 
@@ -230,8 +230,8 @@ fn digest_of_texts(json: &str) -> Digest {
     Digest::of_json(&format!("{{{}}}", texts.collect::<Vec<_>>().join(",")))
 }
 
-/// Returns a member that is a string; `None` if the text is not an object.
-pub(crate) fn text_member(json: &str, key: &str) -> Option<String> {
+/// Returns a member of this type; `None` if the text is not an object.
+pub(crate) fn member<T: DeserializeOwned>(json: &str, key: &str) -> Option<T> {
     // Serde would accept a list as well.
     if !json.trim_start().starts_with('{') {
         return None;

@@ -2,7 +2,10 @@
 
 use printable::one_line;
 
-use crate::{Parameter, Tool, parameters, signature::char_columns};
+use crate::{
+    Parameter, Tool, parameters,
+    signature::{char_columns, columns},
+};
 
 /// The longest purpose in a search hit, in characters (interface, section 4). A non-ASCII character
 /// counts as two.
@@ -26,11 +29,11 @@ pub fn purpose(
     tags: &[String],
 ) -> String {
     let described = description
-        .and_then(|text| some_text(first_sentence(text)))
-        .or_else(|| some_text(first_sentence(&tool.description())));
+        .and_then(first_sentence)
+        .or_else(|| first_sentence(&tool.description()));
     let titled = || {
         let title = title.map(str::to_owned).or_else(|| tool.title())?;
-        some_text(first_sentence(&title))
+        first_sentence(&title)
     };
     let sentence = described.unwrap_or_else(|| match (titled(), tags) {
         (Some(title), []) => title,
@@ -43,16 +46,13 @@ pub fn purpose(
     cut(&sentence)
 }
 
-fn some_text(text: String) -> Option<String> {
-    (!text.is_empty()).then_some(text)
-}
-
-fn first_sentence(description: &str) -> String {
+/// Returns `None` if there is no sentence.
+fn first_sentence(description: &str) -> Option<String> {
     let read = printable::first_chars(description, READ_CHARS_MAX);
     let paragraph = flat(&first_paragraph(read));
     let sentence = &paragraph[..sentence_end(&paragraph)];
     let sentence = sentence.trim_end_matches(['.', '。', ':', ';', ',', ' ']);
-    sentence.to_owned()
+    (!sentence.is_empty()).then(|| sentence.to_owned())
 }
 
 /// Returns the first paragraph that is not a heading, or the first heading if there is no other text.
@@ -182,25 +182,16 @@ fn ends_here(before: &str, after: &str) -> bool {
 
 /// Cuts a text to [`PURPOSE_CHARS_MAX`] after a word.
 fn cut(text: &str) -> String {
-    let mut room = PURPOSE_CHARS_MAX;
-    let is_over = |(_, c): &(usize, char)| {
-        let columns = char_columns(*c);
-        let is_over = columns > room;
-        room = room.saturating_sub(columns);
-        is_over
-    };
-    if text.char_indices().find(is_over).is_none() {
+    if columns(text) <= PURPOSE_CHARS_MAX {
         return text.to_owned();
     }
-    let mut room = PURPOSE_CHARS_MAX - 1;
-    let mut end = 0;
-    for c in text.chars() {
-        let Some(left) = room.checked_sub(char_columns(c)) else {
-            break;
-        };
-        room = left;
-        end += c.len_utf8();
-    }
+    let mut columns = 0;
+    let is_over = |(_, c): &(usize, char)| {
+        columns += char_columns(*c);
+        columns >= PURPOSE_CHARS_MAX
+    };
+    let end = text.char_indices().find(is_over);
+    let end = end.map_or(text.len(), |(at, _)| at);
     let head = &text[..end];
     let last_space = if text[end..].starts_with(' ') {
         None

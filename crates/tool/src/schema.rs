@@ -30,34 +30,36 @@ const ENUM_VALUES_MAX: usize = 256;
 /// Returns the parameters of an input schema, required ones first, otherwise in the schema's order.
 /// The list is empty if the schema cannot be parsed.
 pub fn parameters(schema: &str) -> Vec<Parameter> {
-    let root: Value = serde_json::from_str(schema).unwrap_or_default();
-    let reader = SchemaReader::new(&root);
-    let fields = reader.root().fields().into_iter();
-    fields.map(|field| parameter(&field)).collect()
+    map_fields(schema, parameter)
 }
 
 /// Returns the types of the [`parameters`], in their order, as a signature shows them: `string[]`,
 /// `"a"|"b"`, `{x: number}`, with the default after `=`.
 pub fn parameter_types(schema: &str) -> Vec<String> {
+    map_fields(schema, |field| field.type_text(Detail::FULL))
+}
+
+fn map_fields<T>(schema: &str, map: impl Fn(&Field<'_>) -> T) -> Vec<T> {
     let root: Value = serde_json::from_str(schema).unwrap_or_default();
     let reader = SchemaReader::new(&root);
-    let fields = reader.root().fields().into_iter();
-    fields.map(|field| field.type_text(Detail::FULL)).collect()
+    reader.root().fields().iter().map(map).collect()
 }
 
 fn parameter(field: &Field<'_>) -> Parameter {
-    let text = |value: &&Value| match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
     let shape = Shape::of(field.node);
     let literals = shape.literals().into_iter();
     Parameter {
         name: field.name.to_owned(),
         description: field.node.description().unwrap_or_default().to_owned(),
         required: field.required,
-        enum_values: literals.take(ENUM_VALUES_MAX).map(|v| text(&v)).collect(),
+        enum_values: literals.take(ENUM_VALUES_MAX).map(plain_text).collect(),
     }
+}
+
+/// Returns a string without quotes, and any other value as JSON.
+pub(crate) fn plain_text(value: &Value) -> String {
+    let text = value.as_str().map(str::to_owned);
+    text.unwrap_or_else(|| value.to_string())
 }
 
 /// Removes the white space between the tokens of a schema; nothing else changes.

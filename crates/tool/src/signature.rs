@@ -37,7 +37,7 @@ pub fn signature(schema: &str, output: &str) -> String {
         &optional,
         OPTIONAL_COLUMNS_MAX.saturating_sub(columns(output)),
     );
-    line.finish()
+    format!("({})", line.finish())
 }
 
 /// Renders the members of an output schema as ` -> {path, size}`.
@@ -56,7 +56,7 @@ pub fn output_signature(schema: &str) -> String {
     for field in &fields {
         line.add(name_text(field.name), OUTPUT_COLUMNS_MAX);
     }
-    format!(" -> {{{}}}", line.finish_parts())
+    format!(" -> {{{}}}", line.finish())
 }
 
 /// The parts of a signature that fit.
@@ -106,11 +106,7 @@ impl SignatureParts {
         self.parts.push(text);
     }
 
-    fn finish(self) -> String {
-        format!("({})", self.finish_parts())
-    }
-
-    fn finish_parts(mut self) -> String {
+    fn finish(mut self) -> String {
         if self.is_cut {
             self.parts.push("…".to_owned());
         }

@@ -6,7 +6,7 @@ use printable::{is_hidden, one_line_of};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::{Digest, digest::DuplicateMember};
+use crate::{Digest, digest::DuplicateMember, offer::member};
 
 /// The longest name of a tool, in characters, which is the limit of MCP.
 pub const TOOL_NAME_CHARS_MAX: usize = 128;
@@ -41,40 +41,8 @@ pub struct Annotations {
 
 /// An invalid definition, and why it is invalid.
 #[derive(Debug, thiserror::Error)]
-pub enum ToolError {
-    /// Not a JSON object; with the message of the parser.
-    #[error("a tool that is not a JSON object: {0}")]
-    NotAnObject(String),
-    /// No name, or one that is not a string.
-    #[error("a tool without a name")]
-    NoName,
-    /// An object of the definition has a member twice: a person may see one of the two values, and a
-    /// model the other.
-    #[error("`{shown}`: its definition has the member `{member}` twice")]
-    Duplicate {
-        /// The beginning of its name.
-        shown: String,
-        /// The beginning of the member's name.
-        member: String,
-    },
-    /// A name over [`TOOL_NAME_CHARS_MAX`].
-    #[error("`{shown}`: its name has {chars} characters, more than {TOOL_NAME_CHARS_MAX}")]
-    LongName {
-        /// Its beginning.
-        shown: String,
-        /// Its length, in characters.
-        chars: usize,
-    },
-    /// A name with an invisible character, which makes two names look the same. No legitimate tool
-    /// needs one.
-    #[error("`{shown}`: its name contains the invisible character U+{:04X}", u32::from(*hidden))]
-    HiddenName {
-        /// The name, its hidden characters escaped.
-        shown: String,
-        /// The first of them.
-        hidden: char,
-    },
-}
+#[error("{0}")]
+pub struct ToolError(String);
 
 impl Tool {
     /// Parses one element of a `tools` array. Everything except the name is optional, and a field of an
@@ -82,15 +50,14 @@ impl Tool {
     pub fn parse(json: &str) -> Result<Self, ToolError> {
         // Serde would accept a list as the fields in order.
         if !json.trim_start().starts_with('{') {
-            return Err(ToolError::NotAnObject(
-                "it does not start with `{`".to_owned(),
-            ));
+            return Err(refuse_text("it does not start with `{`"));
         }
         let digest = Digest::of_unique(json).map_err(|it| refuse_duplicate(json, &it))?;
-        let fields: RawDefinition<'_> = serde_json::from_str(json)
-            .map_err(|error| ToolError::NotAnObject(error.to_string()))?;
+        let fields = serde_json::from_str::<RawDefinition<'_>>(json);
+        let fields = fields.map_err(|error| refuse_text(&error.to_string()))?;
         let name = RawDefinition::text(fields.name).filter(|name| !name.is_empty());
-        let name = check_name(name.ok_or(ToolError::NoName)?)?;
+        let name = name.ok_or_else(|| ToolError("a tool without a name".to_owned()))?;
+        check_name(&name)?;
         let annotations = fields.annotations.map(read_annotations).unwrap_or_default();
         Ok(Self {
             json: json.into(),
@@ -118,10 +85,7 @@ impl Tool {
     /// Returns `title`, else `annotations.title`.
     pub fn title(&self) -> Option<String> {
         let fields = self.fields();
-        let of_annotations = || {
-            let annotations: Titled<'_> = serde_json::from_str(fields.annotations?.get()).ok()?;
-            RawDefinition::text(annotations.title)
-        };
+        let of_annotations = || member(fields.annotations?.get(), "title");
         RawDefinition::text(fields.title).or_else(of_annotations)
     }
 
@@ -148,8 +112,8 @@ impl Tool {
     pub fn is_deprecated(&self) -> bool {
         let fields = self.fields();
         let flagged = |raw: Option<&RawValue>| {
-            raw.and_then(|raw| serde_json::from_str::<Flagged>(raw.get()).ok())
-                .is_some_and(|flags| flags.deprecated)
+            let flag = raw.and_then(|raw| member::<bool>(raw.get(), "deprecated"));
+            flag.unwrap_or_default()
         };
         let description = || RawDefinition::text(fields.description).unwrap_or_default();
         flagged(fields.annotations) || flagged(fields.meta) || says_deprecated(&description())
@@ -174,7 +138,8 @@ fn says_deprecated(description: &str) -> bool {
     const MARKUP: [char; 8] = ['[', '(', '*', '_', '`', '~', '"', '\u{26a0}'];
     let is_markup = |c: char| MARKUP.contains(&c) || c.is_whitespace() || c == '\u{fe0f}';
     let start = description.trim_start_matches(is_markup);
-    if begins_with(start, "deprecated") {
+    let first = start.get(.."deprecated".len());
+    if first.is_some_and(|first| first.eq_ignore_ascii_case("deprecated")) {
         return true;
     }
     description.lines().any(|line| {
@@ -190,11 +155,6 @@ fn says_deprecated(description: &str) -> bool {
             begins && ends_word_or_clause(after) || is_said_of_this(before)
         })
     })
-}
-
-fn begins_with(text: &str, word: &str) -> bool {
-    let head = text.get(..word.len());
-    head.is_some_and(|head| head.eq_ignore_ascii_case(word))
 }
 
 /// Returns true for a bullet, or the line of a parameter: `limit (int): ...`.
@@ -239,31 +199,32 @@ fn is_said_of_this(before: &str) -> bool {
     })
 }
 
-fn refuse_duplicate(json: &str, DuplicateMember(member): &DuplicateMember) -> ToolError {
-    let name = crate::offer::text_member(json, "name").unwrap_or_default();
-    ToolError::Duplicate {
-        shown: one_line_of(&name, NAME_CHARS_SHOWN_MAX),
-        member: one_line_of(member, NAME_CHARS_SHOWN_MAX),
-    }
+fn refuse_text(why: &str) -> ToolError {
+    ToolError(format!("a tool that is not a JSON object: {why}"))
 }
 
-/// Checks that a name is short enough, and has no invisible characters.
-fn check_name(name: String) -> Result<String, ToolError> {
-    let shown = || one_line_of(&name, NAME_CHARS_SHOWN_MAX);
+/// A person may see one of the two values of the member, and a model the other.
+fn refuse_duplicate(json: &str, DuplicateMember(member): &DuplicateMember) -> ToolError {
+    let name = crate::offer::member::<String>(json, "name").unwrap_or_default();
+    let [shown, member] = [&name, member].map(|it| one_line_of(it, NAME_CHARS_SHOWN_MAX));
+    let what = format!("its definition has the member `{member}` twice");
+    ToolError(format!("`{shown}`: {what}"))
+}
+
+/// Checks that a name is short enough, and has no invisible characters, which make two names look the
+/// same. No legitimate tool needs one.
+fn check_name(name: &str) -> Result<(), ToolError> {
     let chars = name.chars().count();
-    if chars > TOOL_NAME_CHARS_MAX {
-        return Err(ToolError::LongName {
-            shown: shown(),
-            chars,
-        });
-    }
-    match name.chars().find(|c| is_hidden(*c)) {
-        Some(hidden) => Err(ToolError::HiddenName {
-            shown: shown(),
-            hidden,
-        }),
-        None => Ok(name),
-    }
+    let hidden = name.chars().find(|c| is_hidden(*c)).map(u32::from);
+    let what = match hidden {
+        _ if chars > TOOL_NAME_CHARS_MAX => {
+            format!("its name has {chars} characters, more than {TOOL_NAME_CHARS_MAX}")
+        }
+        Some(hidden) => format!("its name contains the invisible character U+{hidden:04X}"),
+        None => return Ok(()),
+    };
+    let shown = one_line_of(name, NAME_CHARS_SHOWN_MAX);
+    Err(ToolError(format!("`{shown}`: {what}")))
 }
 
 #[derive(Deserialize)]
@@ -288,18 +249,6 @@ impl RawDefinition<'_> {
     fn text(raw: Option<&RawValue>) -> Option<String> {
         serde_json::from_str(raw?.get()).ok()
     }
-}
-
-#[derive(Deserialize)]
-struct Titled<'a> {
-    #[serde(borrow, default)]
-    title: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Flagged {
-    #[serde(default)]
-    deprecated: bool,
 }
 
 fn read_annotations(raw: &RawValue) -> Annotations {
@@ -402,6 +351,7 @@ mod tests {
             ..Annotations::default()
         };
         assert_eq!(titled.annotations(), hints);
+        assert_eq!(tool(r#"{"name":"a","annotations":["T"]}"#).title(), None);
         assert_eq!(
             tool(r#"{"name":"a","inputSchema":null}"#).input_schema(),
             r#"{"type":"object"}"#
@@ -441,5 +391,6 @@ mod tests {
             check(&format!(r#""description":"{text}""#), false);
         }
         check(r#""annotations":{"deprecated":false}"#, false);
+        check(r#""_meta":[true]"#, false);
     }
 }

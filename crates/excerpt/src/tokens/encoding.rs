@@ -9,8 +9,8 @@ use self::split::split;
 
 pub(super) use self::split::find_end as find_piece_end;
 
-/// Counts the tokens of a text.
-pub(super) fn count(text: &str) -> usize {
+/// Counts the tokens of the `o200k` encoding, about 10 MB per second.
+pub fn count(text: &str) -> usize {
     split(text)
         .map(|piece| merge::count(piece.as_bytes()))
         .sum()

@@ -13,7 +13,7 @@ pub(crate) const FILE: &str = "meaning.bin";
 
 /// Vectors by the key of their text.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct StoredVectors(BTreeMap<TextKey, Vector>);
+pub(crate) struct StoredVectors(pub(crate) BTreeMap<TextKey, Vector>);
 
 impl StoredVectors {
     /// Reads the file. A missing or damaged file reads as empty, since vectors can be computed
@@ -23,27 +23,11 @@ impl StoredVectors {
         Self::parse(&bytes).unwrap_or_default()
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    pub(crate) fn get(&self, key: TextKey) -> Option<&Vector> {
-        self.0.get(&key)
-    }
-
-    pub(crate) fn insert(&mut self, key: TextKey, vector: Vector) {
-        self.0.insert(key, vector);
-    }
-
     /// Adds the vectors of `other` that are missing here.
     pub(crate) fn join(&mut self, other: Self) {
         for (key, vector) in other.0 {
             self.0.entry(key).or_insert(vector);
         }
-    }
-
-    pub(crate) fn retain(&mut self, is_used: impl Fn(&TextKey) -> bool) {
-        self.0.retain(|key, _| is_used(key));
     }
 
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
@@ -92,7 +76,7 @@ mod tests {
         let mut kept = StoredVectors::default();
         for key in keys {
             let numbers = vec![f32::from(*key); encoder::DIMENSIONS];
-            kept.insert([*key; 16], Vector::of(&numbers));
+            kept.0.insert([*key; 16], Vector::of(&numbers));
         }
         kept
     }

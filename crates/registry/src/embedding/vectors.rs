@@ -8,7 +8,7 @@ use encoder::DIMENSIONS;
 use crate::Entry;
 use crate::embedding::stored_vectors::StoredVectors;
 use crate::embedding::vector::{self, Vector};
-use crate::embedding::views::{TextKey, key, request_key, server_key};
+use crate::embedding::views::{EncodedText, TextKey};
 use crate::loaded_tools::KnownServer;
 use crate::search::REQUEST_DISTANCE;
 
@@ -24,19 +24,11 @@ pub(crate) struct Embeddings {
     tools: usize,
     /// The index of the tool of each request row, which follow the rows of the tools.
     owners: Vec<u32>,
-    /// The requests that have no vector yet.
+    /// The requests and descriptions of servers that have no vector yet.
     unread: HashSet<TextKey>,
     known: usize,
-    /// The recipe's description of each server that has visible tools, in order.
-    servers: Vec<ServerAbout>,
-}
-
-/// A recipe's description of a server.
-#[derive(Debug)]
-enum ServerAbout {
-    Nothing,
-    Unread(TextKey),
-    Vector(Vector),
+    /// The vector of the recipe's description of each server that has visible tools, in order.
+    servers: Vec<Option<Vector>>,
 }
 
 /// The similarities between a request and the texts of a generation.
@@ -64,25 +56,22 @@ impl Embeddings {
             let name = &server[0].at.server;
             let known = servers.iter().find(|it| it.name == *name);
             let about = known.and_then(|it| it.about.as_deref());
-            let about = about.map_or(ServerAbout::Nothing, |about| {
-                let key = server_key(name, about);
-                kept.get(key).map_or(ServerAbout::Unread(key), |it| {
-                    ServerAbout::Vector(it.clone())
-                })
-            });
-            embeddings.servers.push(about);
+            let key = about.map(|about| EncodedText::Server(name, about).key());
+            let vector = key.and_then(|key| kept.0.get(&key));
+            embeddings.unread.extend(key.filter(|_| vector.is_none()));
+            embeddings.servers.push(vector.cloned());
         }
         let requests = visible.iter().flat_map(|entry| &entry.requests);
-        if kept.len() == 0 {
-            embeddings.unread = requests.map(|it| request_key(it)).collect();
+        if kept.0.is_empty() {
+            let requests = requests.map(|it| EncodedText::Request(it).key());
+            embeddings.unread.extend(requests);
             embeddings.scales.resize(visible.len(), 0.0);
             return embeddings;
         }
-        embeddings
-            .rows
-            .reserve_exact(visible.len() + requests.count());
+        let texts = visible.len() + requests.count();
+        embeddings.rows.reserve_exact(texts);
         for entry in visible {
-            let vector = kept.get(key(entry));
+            let vector = kept.0.get(&EncodedText::Tool(entry).key());
             embeddings.known += usize::from(vector.is_some());
             let (row, scale) = vector.map_or(([0; DIMENSIONS], 0.0), Vector::parts);
             embeddings.rows.push(row);
@@ -90,21 +79,15 @@ impl Embeddings {
         }
         for (owner, entry) in (0..).zip(visible) {
             for request in &entry.requests {
-                embeddings.add_request(owner, request_key(request), kept);
+                let key = EncodedText::Request(request).key();
+                embeddings.add_request(owner, key, kept);
             }
         }
         embeddings
     }
 
-    /// Returns true if the server text with this key has no vector yet.
-    pub(crate) fn lacks(&self, server: &TextKey) -> bool {
-        let unread =
-            |about: &ServerAbout| matches!(about, ServerAbout::Unread(key) if key == server);
-        self.servers.iter().any(unread)
-    }
-
     fn add_request(&mut self, owner: u32, key: TextKey, kept: &StoredVectors) {
-        let Some(vector) = kept.get(key) else {
+        let Some(vector) = kept.0.get(&key) else {
             self.unread.insert(key);
             return;
         };
@@ -114,9 +97,9 @@ impl Embeddings {
         self.owners.push(owner);
     }
 
-    /// Returns true if the request with this key has no vector yet.
-    pub(crate) fn lacks_request(&self, request: &TextKey) -> bool {
-        self.unread.contains(request)
+    /// Returns true if the request or server text with this key has no vector yet.
+    pub(crate) fn lacks(&self, key: &TextKey) -> bool {
+        self.unread.contains(key)
     }
 
     pub(crate) fn has(&self, place: usize) -> bool {
@@ -125,9 +108,7 @@ impl Embeddings {
 
     /// Returns the number of tools, requests and servers without a vector.
     pub(crate) fn missing(&self) -> usize {
-        let unread = |about: &&ServerAbout| matches!(about, ServerAbout::Unread(_));
-        let servers = self.servers.iter().filter(unread).count();
-        self.tools - self.known + self.unread.len() + servers
+        self.tools - self.known + self.unread.len()
     }
 
     /// Returns the number of texts that a query is compared with: definitions and requests.
@@ -166,10 +147,8 @@ impl Embeddings {
                 *similar = mean;
             }
         }
-        let servers = self.servers.iter().map(|about| match about {
-            ServerAbout::Vector(vector) => Some(vector.times(request)),
-            ServerAbout::Nothing | ServerAbout::Unread(_) => None,
-        });
+        let servers = self.servers.iter();
+        let servers = servers.map(|about| Some(about.as_ref()?.times(request)));
         let mut best = similar.clone();
         for (owner, request) in self.owners.iter().zip(requests) {
             let best = &mut best[*owner as usize];

@@ -5,12 +5,40 @@ use tool::{Digest, ServerName};
 use crate::Entry;
 use crate::limits::{DESCRIPTION_CHARS_ENCODED, PARAMETERS_ENCODED};
 
-/// The key of a text; see [`key`].
+/// The key of a text and the model.
 pub(crate) type TextKey = [u8; 16];
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum EncodedText<'a> {
+    Tool(&'a Entry),
+    /// A server, and its recipe's description.
+    Server(&'a ServerName, &'a str),
+    /// An example request.
+    Request(&'a str),
+}
+
+impl EncodedText<'_> {
+    pub(crate) fn text(self) -> String {
+        match self {
+            Self::Tool(entry) => tool_text(entry),
+            Self::Server(name, about) => format!("{}: {about}", speak(name.as_str())),
+            Self::Request(text) => text.to_owned(),
+        }
+    }
+
+    /// Returns the key, without building the text.
+    pub(crate) fn key(self) -> TextKey {
+        match self {
+            Self::Tool(entry) => tool_key(entry),
+            Self::Server(name, about) => key_of(&[encoder::MODEL, "server", name.as_str(), about]),
+            Self::Request(text) => key_of(&[encoder::MODEL, "request", text]),
+        }
+    }
+}
 
 /// Returns the server, the name, the beginning of the description, and the parameters: the format
 /// that the encoder was trained on (`crates/encoder/training`).
-pub(crate) fn text(entry: &Entry) -> String {
+fn tool_text(entry: &Entry) -> String {
     let name = speak(entry.tool.name());
     let server = speak(entry.at.server.as_str());
     let description = entry.description();
@@ -22,23 +50,7 @@ pub(crate) fn text(entry: &Entry) -> String {
     format!("{server} {name}: {begin} ({})", parameters.join(", "))
 }
 
-/// Returns the text of a server: its name and its recipe's description.
-pub(crate) fn server_text(name: &ServerName, about: &str) -> String {
-    format!("{}: {about}", speak(name.as_str()))
-}
-
-/// Returns the key of a server's text and the model.
-pub(crate) fn server_key(name: &ServerName, about: &str) -> TextKey {
-    key_of(&[encoder::MODEL, "server", name.as_str(), about])
-}
-
-/// Returns the key of an example request and the model.
-pub(crate) fn request_key(request: &str) -> TextKey {
-    key_of(&[encoder::MODEL, "request", request])
-}
-
-/// Returns the key of a tool's text and the model, without building the text.
-pub(crate) fn key(entry: &Entry) -> TextKey {
+fn tool_key(entry: &Entry) -> TextKey {
     let overlay = entry.overlay.description.as_deref().unwrap_or_default();
     let mut parts = vec![
         encoder::MODEL,

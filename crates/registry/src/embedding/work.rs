@@ -5,49 +5,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use encoder::Encoder;
-use tool::ServerName;
 
 use crate::embedding::stored_vectors::StoredVectors;
 use crate::embedding::vector::Vector;
 use crate::embedding::vectors::Embeddings;
-use crate::embedding::views::{self, TextKey, key, request_key, server_key};
+use crate::embedding::views::{EncodedText, TextKey};
 use crate::limits::{EMBEDDINGS_A_WRITE, EMBEDDINGS_AT_ONCE, PIECES_ENCODED, WRITES_MAX};
 use crate::loaded_tools::KnownServer;
 use crate::{Entry, RegistryError};
 
 pub(crate) struct Work<'a> {
-    used: HashSet<TextKey>,
-    todo: Vec<UnembeddedText<'a>>,
+    pub(crate) used: HashSet<TextKey>,
+    /// The texts that have no vector.
+    todo: Vec<EncodedText<'a>>,
     threads: usize,
     go_on: &'a (dyn Fn(usize, usize) -> bool + Sync),
     done: AtomicUsize,
     is_over: AtomicBool,
-}
-
-/// A text that has no vector.
-#[derive(Debug, Clone, Copy)]
-enum UnembeddedText<'a> {
-    Tool(&'a Entry),
-    Server(&'a ServerName, &'a str),
-    Request(&'a str),
-}
-
-impl UnembeddedText<'_> {
-    fn text(&self) -> String {
-        match self {
-            Self::Tool(entry) => views::text(entry),
-            Self::Server(name, about) => views::server_text(name, about),
-            Self::Request(text) => (*text).to_owned(),
-        }
-    }
-
-    fn key(&self) -> TextKey {
-        match self {
-            Self::Tool(entry) => key(entry),
-            Self::Server(name, about) => server_key(name, about),
-            Self::Request(text) => request_key(text),
-        }
-    }
 }
 
 impl<'a> Work<'a> {
@@ -61,20 +35,20 @@ impl<'a> Work<'a> {
     ) -> Self {
         let about = |server: &'a Arc<KnownServer>| {
             let about = server.about.as_deref()?;
-            Some(UnembeddedText::Server(&server.name, about))
+            Some(EncodedText::Server(&server.name, about))
         };
-        let about: Vec<UnembeddedText> = servers.iter().filter_map(about).collect();
+        let about: Vec<EncodedText> = servers.iter().filter_map(about).collect();
         let requests = visible.iter().flat_map(|entry| &entry.requests);
-        let requests = requests.map(|text| UnembeddedText::Request(text));
-        let keys = visible.iter().map(|entry| key(entry));
-        let keys = keys.chain(about.iter().map(UnembeddedText::key));
-        let used = keys.chain(requests.clone().map(|it| it.key())).collect();
+        let requests = requests.map(|text| EncodedText::Request(text));
+        let keys = visible.iter().map(|entry| EncodedText::Tool(entry).key());
+        let keys = keys.chain(about.iter().map(|it| it.key()));
+        let used = keys.chain(requests.clone().map(EncodedText::key)).collect();
         let tools = visible.iter().enumerate();
         let tools = tools.filter(|(place, _)| !made.has(*place));
-        let tools = tools.map(|(_, entry)| UnembeddedText::Tool(entry));
+        let tools = tools.map(|(_, entry)| EncodedText::Tool(entry));
         let about = about.into_iter().filter(|it| made.lacks(&it.key()));
         let mut seen = HashSet::new();
-        let requests = requests.filter(|it| made.lacks_request(&it.key()) && seen.insert(it.key()));
+        let requests = requests.filter(|it| made.lacks(&it.key()) && seen.insert(it.key()));
         Self {
             used,
             todo: about.chain(tools).chain(requests).collect(),
@@ -83,10 +57,6 @@ impl<'a> Work<'a> {
             done: AtomicUsize::new(0),
             is_over: AtomicBool::new(false),
         }
-    }
-
-    pub(crate) fn is_used(&self, key: &TextKey) -> bool {
-        self.used.contains(key)
     }
 
     /// Passes the computed vectors to `write`, one batch at a time.
@@ -100,8 +70,8 @@ impl<'a> Work<'a> {
         let a_write = EMBEDDINGS_A_WRITE.max(self.todo.len().div_ceil(WRITES_MAX));
         for batch in self.todo.chunks(a_write) {
             let kept = self.batch(encoder, batch);
-            made += kept.len();
-            if kept.len() > 0 {
+            made += kept.0.len();
+            if !kept.0.is_empty() {
                 write(kept)?;
             }
             if self.is_over.load(Ordering::Relaxed) {
@@ -111,7 +81,7 @@ impl<'a> Work<'a> {
         Ok(made)
     }
 
-    fn batch(&self, encoder: &Encoder, batch: &[UnembeddedText]) -> StoredVectors {
+    fn batch(&self, encoder: &Encoder, batch: &[EncodedText]) -> StoredVectors {
         let share = batch.len().div_ceil(self.threads);
         let shares = batch.chunks(share.max(1));
         std::thread::scope(|scope| {
@@ -125,17 +95,17 @@ impl<'a> Work<'a> {
         })
     }
 
-    fn share(&self, encoder: &Encoder, texts: &[UnembeddedText]) -> StoredVectors {
+    fn share(&self, encoder: &Encoder, texts: &[EncodedText]) -> StoredVectors {
         let mut made = StoredVectors::default();
         for chunk in texts.chunks(EMBEDDINGS_AT_ONCE) {
             if self.is_over.load(Ordering::Relaxed) {
                 break;
             }
-            let said: Vec<String> = chunk.iter().map(UnembeddedText::text).collect();
+            let said: Vec<String> = chunk.iter().map(|it| it.text()).collect();
             match encoder.encode_all(&said, PIECES_ENCODED) {
                 Ok(vectors) => {
                     for (text, numbers) in chunk.iter().zip(vectors) {
-                        made.insert(text.key(), Vector::of(&numbers));
+                        made.0.insert(text.key(), Vector::of(&numbers));
                     }
                 }
                 Err(error) => tracing::warn!(%error, "some tools have no embedding"),

@@ -1,5 +1,6 @@
 //! The text of a tool that is searched, and the weights of its parts.
 
+use printable::first_chars;
 use tantivy::tokenizer::{PreTokenizedString, Token};
 use tool::Parameter;
 
@@ -10,7 +11,6 @@ use crate::limits::{
 use crate::search::ParsedQuery;
 use crate::words;
 
-/// The words of one tool.
 #[derive(Debug, Default)]
 pub(super) struct ToolWords {
     pub(super) stems: Vec<String>,
@@ -24,7 +24,8 @@ pub(super) fn text(entry: &Entry) -> ToolWords {
     text.add(entry.tool.name(), NAME_WEIGHT);
     text.add(entry.at.server.as_str(), 1);
     text.add(&entry.title().unwrap_or_default(), 1);
-    text.add(&head(&entry.description(), DESCRIPTION_CHARS_INDEXED), 1);
+    let description = entry.description();
+    text.add(first_chars(&description, DESCRIPTION_CHARS_INDEXED), 1);
     text.add(&entry.category, 1);
     for tag in &entry.tags {
         text.add(tag, 1);
@@ -38,10 +39,8 @@ pub(super) fn text(entry: &Entry) -> ToolWords {
     for request in &entry.requests {
         text.add_request(request);
     }
-    for parameter in tool::parameters(&entry.input_schema())
-        .iter()
-        .take(PARAMETERS_INDEXED)
-    {
+    let parameters = tool::parameters(&entry.input_schema());
+    for parameter in parameters.iter().take(PARAMETERS_INDEXED) {
         text.add_parameter(parameter);
     }
     text
@@ -76,7 +75,8 @@ impl ToolWords {
 
     fn add_parameter(&mut self, parameter: &Parameter) {
         self.add(&parameter.name, 1);
-        self.add(&head(&parameter.description, PARAMETER_CHARS_INDEXED), 1);
+        let description = first_chars(&parameter.description, PARAMETER_CHARS_INDEXED);
+        self.add(description, 1);
         for value in parameter.enum_values.iter().take(ENUM_VALUES_INDEXED) {
             self.add(value, 1);
         }
@@ -94,10 +94,6 @@ pub(super) fn tokens(words: Vec<String>) -> PreTokenizedString {
         text: String::new(),
         tokens,
     }
-}
-
-fn head(text: &str, chars_max: usize) -> String {
-    printable::first_chars(text, chars_max).to_owned()
 }
 
 const NAME_WEIGHT: usize = 2;

@@ -4,15 +4,15 @@ use std::collections::HashMap;
 
 use tool::ToolRef;
 
+use crate::Entry;
 use crate::generation::Generation;
 use crate::search::filter::Filter;
-use crate::search::parsed_query;
+use crate::search::parsed_query::ParsedQuery;
 use crate::search::query::Query;
-use crate::search::rank::{Ranking, is_built_in};
+use crate::search::rank::Ranking;
 use crate::search::search_result::{MatchKind, SearchResult};
 use crate::search::steps::split_steps;
 use crate::search::sums::Scored;
-use crate::{Entry, Learned};
 
 /// Returns the answer, if the text names several steps that different tools serve; and the steps that
 /// no tool serves, if one serves another.
@@ -25,9 +25,14 @@ pub(super) fn compound(
     let filter = Filter::of(query);
     let shown = query.offset.saturating_add(query.limit);
     let ranked = |text: &str| {
-        let admits =
-            |entry: &Entry| query.sees(entry) && filter.admits(entry) && !is_built_in(entry);
-        rank_part(generation, (admits, query.learned.as_ref()), shown, text)
+        let ParsedQuery::Words(wanted) = ParsedQuery::of(text) else {
+            return (Vec::new(), false);
+        };
+        let is_ours = |entry: &Entry| entry.at.server.is_built_in();
+        let admits = |entry: &Entry| query.sees(entry) && filter.admits(entry) && !is_ours(entry);
+        let ranking = Ranking::new(generation, &wanted, text, query.learned.as_ref());
+        let fitting = ranking.best(generation, shown, admits);
+        (fitting.tools, fitting.is_guess)
     };
     let (lists, guesses): (Vec<Vec<Scored>>, Vec<bool>) =
         parts.iter().map(|part| ranked(part)).unzip();
@@ -78,31 +83,11 @@ fn show_each_step(fused: &mut [(Scored, usize)], lists: &[Vec<Scored>], shown: u
     }
 }
 
-/// Returns the tools of servers that fit, best first, and true if they are a guess.
-fn rank_part(
-    generation: &Generation,
-    (admits, learned): (impl Fn(&Entry) -> bool, Option<&Learned>),
-    shown: usize,
-    text: &str,
-) -> (Vec<Scored>, bool) {
-    match parsed_query::ParsedQuery::of(text) {
-        parsed_query::ParsedQuery::Words(wanted) => {
-            let ranking = Ranking::new(generation, &wanted, text, learned);
-            let fitting = ranking.best(generation, shown, admits);
-            (fitting.tools, fitting.is_guess)
-        }
-        _ => (Vec::new(), false),
-    }
-}
-
 /// Returns true if at least two steps have different best tools.
 fn differ(lists: &[Vec<Scored>]) -> bool {
-    let mut best = lists
-        .iter()
-        .filter_map(|list| list.first())
-        .map(|tool| tool.place);
-    best.next()
-        .is_some_and(|first| best.any(|other| other != first))
+    let mut best = lists.iter().filter_map(|list| Some(list.first()?.place));
+    let first = best.next();
+    first.is_some_and(|first| best.any(|other| other != first))
 }
 
 /// Tools by their score for the whole or for a step, whichever is higher, each with the step that it fits

@@ -37,16 +37,14 @@ impl Filter {
         }
         let server = fold(entry.at.server.as_str());
         let category = self.category.as_ref().is_none_or(|asked| {
-            *asked == server || *asked == fold(&entry.category) || is_within(&entry.category, asked)
+            let within = crate::categories::within(&entry.category);
+            *asked == server
+                || *asked == fold(&entry.category)
+                || within.is_some_and(|coarse| fold(coarse) == *asked)
         });
         let has = |tag: &String| entry.tags.iter().any(|known| fold(known) == *tag);
         category
             && self.server.as_ref().is_none_or(|asked| *asked == server)
             && self.tags.iter().all(has)
     }
-}
-
-/// Returns true if a category is a subcategory of the requested one.
-fn is_within(category: &str, asked: &str) -> bool {
-    crate::categories::within(category).is_some_and(|coarse| fold(coarse) == asked)
 }

@@ -16,13 +16,8 @@ use crate::words::{self, Word};
 /// Returns the words of a request that a call may teach: those that occur in the text of some tool, and
 /// those that say nothing. A piece with another word is left out as a whole. `None` if nothing is left.
 pub fn find_lesson(generation: &Generation, request: &str) -> Option<String> {
-    let holds = |stem: &str| {
-        !generation
-            .index()
-            .postings(IndexField::Stems, stem)
-            .is_empty()
-    };
-    let is_known = |it: &Word| is_request_word(&it.exact) || holds(&it.stem);
+    let postings = |stem: &str| generation.index.postings(IndexField::Stems, stem);
+    let is_known = |it: &Word| is_request_word(&it.exact) || !postings(&it.stem).is_empty();
     let mut known = Vec::new();
     for piece in printable::first_chars(request, QUERY_CHARS_MAX).split_whitespace() {
         let mut words = words::split(piece);
@@ -45,14 +40,14 @@ pub(super) fn raise(
     learned: &Learned,
     (vector, stems): (Option<&Vector>, &BTreeSet<String>),
     scored: &mut [Scored],
-) -> BTreeMap<usize, f32> {
+) -> BTreeMap<u32, f32> {
     let mut gains = BTreeMap::new();
     learned.each(|tool, request| {
         let near = nearness(request, vector, stems);
         let Some(place) = generation.visible_place(tool).filter(|_| near > 0.0) else {
             return;
         };
-        let Ok(at) = scored.binary_search_by(|it| (it.place as usize).cmp(&place)) else {
+        let Ok(at) = scored.binary_search_by_key(&place, |it| it.place) else {
             return;
         };
         let gain = match vector {
@@ -60,14 +55,19 @@ pub(super) fn raise(
             None => LEARNED_LIFT * near,
         };
         let best = gains.entry(place).or_insert(0.0_f32);
-        let digest = || generation.visible()[place].tool.digest().to_string();
+        let digest = || {
+            generation.visible()[place as usize]
+                .tool
+                .digest()
+                .to_string()
+        };
         if gain > *best && digest() == request.digest {
             *best = gain;
         }
     });
     gains.retain(|_, gain| *gain > 0.0);
     for (place, gain) in &gains {
-        let at = scored.binary_search_by(|it| (it.place as usize).cmp(place));
+        let at = scored.binary_search_by_key(place, |it| it.place);
         let tool = &mut scored[at.expect("found above")];
         match vector {
             Some(_) => tool.similar += gain,

@@ -29,13 +29,8 @@ impl Operations {
         if is_noun || VOCABULARY.any_operation.contains(&verb) {
             return Self::default();
         }
-        Self(
-            VOCABULARY
-                .operations
-                .get(&verb)
-                .copied()
-                .unwrap_or_default(),
-        )
+        let operations = VOCABULARY.operations.get(&verb).copied();
+        Self(operations.unwrap_or_default())
     }
 
     /// Returns the operations of a tool, by the verbs of its name, its purpose and the values of its
@@ -50,10 +45,8 @@ impl Operations {
         name.retain(|it| !it.is_joined);
         let mut operations = Self::of_words(name.iter().filter(|it| !is_noun(it)));
         if operations.0 == 0 {
-            if name
-                .iter()
-                .any(|it| VOCABULARY.any_operation.contains(&it.exact))
-            {
+            let is_any = |it: &words::Word| VOCABULARY.any_operation.contains(&it.exact);
+            if name.iter().any(is_any) {
                 return Self::default();
             }
             operations = Self::of_words(name.iter());
@@ -95,17 +88,16 @@ mod tests {
 
     use super::*;
     use crate::Entry;
-    use crate::entry::Context;
 
     fn of_tool(name: &str, description: &str, requests: &[&'static str]) -> Operations {
         let json =
             json!({"name": name, "description": description, "inputSchema": {"type": "object"}});
-        let context = Context {
-            requests: requests.iter().map(|it| (*it).into()).collect(),
-            ..Context::default()
-        };
         let at = ToolRef::new("any".parse().unwrap(), name);
-        Entry::new(at, Tool::parse(&json.to_string()).unwrap(), context).operations()
+        let entry = Entry {
+            requests: requests.iter().map(|it| (*it).into()).collect(),
+            ..Entry::plain(at, Tool::parse(&json.to_string()).unwrap())
+        };
+        entry.operations()
     }
 
     #[test]

@@ -4,7 +4,6 @@ use crate::limits::{QUERY_CHARS_MAX, QUERY_WORDS_MAX};
 use crate::search::vocabulary::is_request_word;
 use crate::words::{self, Word};
 
-/// A parsed query.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ParsedQuery {
     /// Lists everything, by server.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use crate::embedding::Similar;
 use crate::generation::Generation;
+use crate::index::IndexField;
 use crate::limits::SECOND_LOOK;
 use crate::search::learned;
 use crate::search::operation::Operations;
@@ -54,10 +55,9 @@ pub(crate) struct Ranking {
     scored: Vec<Scored>,
     has_similar: bool,
     /// The amount that each tool's server adds to the similarity; none if embeddings are not used.
-    context: Option<Vec<f32>>,
+    pub(super) context: Option<Vec<f32>>,
     /// The amount that learned requests add to a tool's similarity, or to the factor of its words; by place.
-    pub(super) learned: BTreeMap<usize, f32>,
-    /// The operations that the request names.
+    pub(super) learned: BTreeMap<u32, f32>,
     operations: Operations,
     /// Stems of the query, to compare with names.
     stems: BTreeSet<String>,
@@ -78,7 +78,7 @@ impl Ranking {
     ) -> Self {
         let similar = generation.similar(&values::with_kinds(text));
         let (vector, similar) = similar.unzip();
-        let index = generation.index();
+        let index = &generation.index;
         let terms: Vec<Term> = wanted
             .words
             .iter()
@@ -94,7 +94,8 @@ impl Ranking {
             .map(|term| term.mass)
             .sum();
         for joined in &wanted.joined {
-            sums.add_joined(&synonyms::joined_postings(index, joined), unknown);
+            let tools = synonyms::postings(index, IndexField::Exact, joined);
+            sums.add_joined(&tools, unknown);
         }
         let unknown = wanted
             .words
@@ -117,7 +118,7 @@ impl Ranking {
             unknown_words: unknown.map(|(word, _)| word.exact.clone()).collect(),
             coverage_min: coverage_min(&terms),
             confidence_min: confidence_min(wanted.words.len()),
-            texts_a_tool: share(generation.embeddings().texts(), generation.visible().len()),
+            texts_a_tool: share(generation.embeddings.texts(), generation.visible().len()),
         }
     }
 
@@ -300,17 +301,11 @@ impl Ranking {
             name
         }
     }
-
-    /// Returns the amount that the server of a tool adds to its similarity; none if embeddings are not
-    /// used.
-    pub(super) fn context_of(&self, place: usize) -> Option<f32> {
-        self.context.as_ref().map(|context| context[place])
-    }
 }
 
 /// Returns true if a query with these words contains a name of the product of the tool's server.
 fn names_product(entry: &Entry, query: &BTreeSet<String>) -> bool {
-    let mut names = entry.product_names().iter();
+    let mut names = entry.products.iter();
     names.any(|name| score_spelling(name, query) >= 1.0)
 }
 
@@ -340,11 +335,6 @@ fn context(generation: &Generation, similar: &Similar, query: &BTreeSet<String>)
     context
 }
 
-/// Returns true for our own tools.
-pub(super) fn is_built_in(entry: &Entry) -> bool {
-    entry.at.server.is_built_in()
-}
-
 /// Orders by score, then real tools before built-in ones, read-only before destructive, the shorter
 /// name, the alphabet.
 fn by_rank(generation: &Generation, a: &Scored, b: &Scored) -> Ordering {
@@ -355,7 +345,8 @@ fn by_rank(generation: &Generation, a: &Scored, b: &Scored) -> Ordering {
         } else {
             1 + u8::from(entry.is_destructive())
         };
-        (is_built_in(entry), danger, entry.tool.name().len())
+        let is_ours = entry.at.server.is_built_in();
+        (is_ours, danger, entry.tool.name().len())
     };
     let by_name = || a.entry(generation).at.cmp(&b.entry(generation).at);
     round_score(b.score)

@@ -6,15 +6,14 @@ use std::sync::Arc;
 use tool::{ServerName, ToolRef};
 
 use crate::Entry;
-use crate::generation::Generation;
+use crate::generation::{Generation, most_first};
 use crate::limits::{HITS_MAX, NEAREST_MAX, SECOND_LOOK};
 use crate::search::alike::{self, Group};
-use crate::search::evidence::Evidence;
 use crate::search::query::Query;
 use crate::search::sums::Scored;
 
 /// The kind of match of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum MatchKind {
     /// The query was a tool's name.
     Exact,
@@ -27,11 +26,12 @@ pub enum MatchKind {
     /// No tool surely fits: the hits are the nearest tools.
     Nearest,
     /// No tool fits; see `unknown_words`, `nearest` and `categories`.
+    #[default]
     Nothing,
 }
 
 /// The answer to a [`Query`].
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct SearchResult {
     /// The way it was found.
     pub kind: MatchKind,
@@ -75,6 +75,15 @@ pub struct Hit {
     pub evidence: Vec<Evidence>,
 }
 
+/// One contribution to the score of a tool.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evidence {
+    /// A quoted word of the request is a summand; a label that begins with `times` is a factor.
+    pub label: String,
+    /// The summand or the factor.
+    pub amount: f32,
+}
+
 impl Hit {
     fn of(generation: &Generation, line: &Group) -> Self {
         let entry = |place: u32| &generation.visible()[place as usize];
@@ -91,22 +100,6 @@ impl Hit {
 }
 
 impl SearchResult {
-    pub(super) fn empty(kind: MatchKind) -> Self {
-        Self {
-            kind,
-            hits: Vec::new(),
-            parts: Vec::new(),
-            unserved: Vec::new(),
-            total: 0,
-            by_server: Vec::new(),
-            unknown_words: Vec::new(),
-            nearest: Vec::new(),
-            without_filter: false,
-            is_guess: false,
-            categories: Vec::new(),
-        }
-    }
-
     /// One page of `tools`, which stand in their order.
     pub(super) fn of(
         generation: &Generation,
@@ -114,13 +107,11 @@ impl SearchResult {
         tools: &[Scored],
         query: &Query,
     ) -> Self {
-        let mut found = Self::empty(if tools.is_empty() {
-            MatchKind::Nothing
-        } else {
-            kind
-        });
+        let mut found = Self::default();
         if tools.is_empty() {
             found.categories = categories(generation, query);
+        } else {
+            found.kind = kind;
         }
         found.total = tools.len();
         found.by_server = generation.count_by_server(tools.iter().map(|tool| tool.place));
@@ -222,10 +213,4 @@ pub fn count_categories(
 
 pub(super) fn categories(generation: &Generation, query: &Query) -> Vec<(String, usize)> {
     count_categories(generation, |entry| query.sees(entry))
-}
-
-fn most_first<T: Ord>(counts: BTreeMap<T, usize>) -> Vec<(T, usize)> {
-    let mut counts: Vec<(T, usize)> = counts.into_iter().collect();
-    counts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    counts
 }

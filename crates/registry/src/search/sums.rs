@@ -112,7 +112,6 @@ impl<'a> Sums<'a> {
     }
 }
 
-/// Returns the factor for covering this share of the request.
 pub(super) fn coverage_factor(coverage: f32) -> f32 {
     1.0 + COORDINATION * coverage
 }

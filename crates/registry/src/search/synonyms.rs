@@ -8,23 +8,13 @@ use serde::Deserialize;
 use crate::index::{Index, IndexField};
 use crate::words;
 
-/// Returns the tools whose text contains a word or a synonym of it, with the count.
-pub(crate) fn postings(index: &Index, stem: &str) -> Vec<(u32, u32)> {
-    let own = index.postings(IndexField::Stems, stem);
-    with_others(index, own, stem)
-}
-
-/// The same for the joined form of adjacent words, as in `pull request`.
-pub(crate) fn joined_postings(index: &Index, joined: &str) -> Vec<(u32, u32)> {
-    let own = index.postings(IndexField::Exact, joined);
-    with_others(index, own, joined)
-}
-
-fn with_others(index: &Index, own: Vec<(u32, u32)>, word: &str) -> Vec<(u32, u32)> {
+/// Returns the tools whose text contains a word or a synonym of it, with the count. The word is a stem or,
+/// in the exact field, the joined form of adjacent words, as in `pull request`.
+pub(crate) fn postings(index: &Index, field: IndexField, word: &str) -> Vec<(u32, u32)> {
+    let mut tools = index.postings(field, word);
     let Some(others) = SYNONYMS.get(word) else {
-        return own;
+        return tools;
     };
-    let mut tools = own;
     for phrase in others {
         tools.append(&mut with_all(index, phrase));
     }

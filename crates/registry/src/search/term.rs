@@ -6,7 +6,6 @@ use crate::search::vocabulary::is_general_verb;
 use crate::search::weights::{B, K1, PREFIX_TRUST, RELATIVE_TRUST, SLIP_TRUST};
 use crate::search::{spelling, synonyms};
 
-/// One word of the query in the catalogue.
 #[derive(Debug)]
 pub(super) struct Term {
     pub(super) tools: Vec<(u32, u32)>,
@@ -39,7 +38,7 @@ fn lookup(index: &Index, word: &QueryWord) -> (Vec<(u32, u32)>, f32) {
     let tools = if word.is_value {
         index.postings(IndexField::Stems, &word.stem)
     } else {
-        synonyms::postings(index, &word.stem)
+        synonyms::postings(index, IndexField::Stems, &word.stem)
     };
     if !tools.is_empty() {
         return (tools, 1.0);

@@ -2,11 +2,10 @@
 
 use crate::Entry;
 use crate::generation::Generation;
-use crate::search::evidence::Evidence;
 use crate::search::parsed_query::{ParsedQuery, QueryWords};
 use crate::search::query::Query;
 use crate::search::rank::Ranking;
-use crate::search::search_result::SearchResult;
+use crate::search::search_result::{Evidence, SearchResult};
 use crate::search::sums::coverage_factor;
 use crate::search::term::{Term, saturation};
 use crate::search::values;
@@ -39,10 +38,10 @@ fn evidence(
     let Ok(place) = visible.binary_search_by(|known| known.at.cmp(&entry.at)) else {
         return Vec::new();
     };
-    let index = generation.index();
+    let index = &generation.index;
     let length = index.lengths[place] / index.length_mean;
     let ranking = Ranking::new(generation, wanted, text, query.learned.as_ref());
-    let adds = ranking.context_of(place);
+    let adds = ranking.context.as_ref().map(|context| context[place]);
     let terms = wanted
         .words
         .iter()
@@ -50,46 +49,40 @@ fn evidence(
     let terms: Vec<_> = terms.collect();
     let all: f32 = terms.iter().map(|(_, term)| term.mass).sum();
     let (mut held, mut list) = (0.0, Vec::new());
+    let mut add = |label: &str, amount: f32| {
+        let label = label.to_owned();
+        list.push(Evidence { label, amount });
+    };
     for (word, term) in &terms {
         let times = term.tools.iter().find(|(tool, _)| *tool as usize == place);
         if let Some((_, times)) = times {
             held += term.mass;
-            list.push(Evidence {
-                label: format!("\"{}\"", word.exact),
-                amount: match adds {
-                    Some(_) => COVERED_WEIGHT * term.mass / all.max(f32::MIN_POSITIVE),
-                    None => term.weight * saturation(*times, length),
-                },
-            });
+            let amount = match adds {
+                Some(_) => COVERED_WEIGHT * term.mass / all.max(f32::MIN_POSITIVE),
+                None => term.weight * saturation(*times, length),
+            };
+            add(&format!("\"{}\"", word.exact), amount);
         }
     }
     if let Some(adds) = adds {
         if let Some((_, similar)) = generation.similar(&values::with_kinds(text)) {
-            list.push(Evidence {
-                label: "meaning: how near the request's, to which words add a little".to_owned(),
-                amount: similar.tools[place],
-            });
+            let label = "meaning: how near the request's, to which words add a little";
+            add(label, similar.tools[place]);
         }
-        list.push(Evidence {
-            label: "meaning: what its server adds, by its name, description and tools".to_owned(),
-            amount: adds,
-        });
+        let label = "meaning: what its server adds, by its name, description and tools";
+        add(label, adds);
     } else {
         let coverage = if all > 0.0 { held / all } else { 1.0 };
-        list.push(Evidence {
-            label: format!("times: it covers {:.0} % of the request", 100.0 * coverage),
-            amount: coverage_factor(coverage),
-        });
-        list.push(Evidence {
-            label: "times: the request spells its name or server".to_owned(),
-            amount: ranking.name_factor(entry),
-        });
+        let label = format!("times: it covers {:.0} % of the request", 100.0 * coverage);
+        add(&label, coverage_factor(coverage));
+        let label = "times: the request spells its name or server";
+        add(label, ranking.name_factor(entry));
     }
-    if let Some(gain) = ranking.learned.get(&place) {
-        list.push(Evidence {
-            label: "learned: what calls after similar requests add".to_owned(),
-            amount: *gain,
-        });
+    let gain = u32::try_from(place)
+        .ok()
+        .and_then(|at| ranking.learned.get(&at));
+    if let Some(gain) = gain {
+        add("learned: what calls after similar requests add", *gain);
     }
     list
 }

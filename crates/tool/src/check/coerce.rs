@@ -25,31 +25,25 @@ pub(super) fn coerce(ready: &Ready, value: &mut Value) -> Option<()> {
         if fixes.is_empty() {
             break;
         }
-        for fix in fixes {
-            fix.apply(value);
+        for (pointer, fix) in fixes {
+            match fix {
+                Fix::Replace(new) => {
+                    if let Some(place) = value.pointer_mut(&pointer) {
+                        *place = new;
+                    }
+                }
+                Fix::Remove => remove(value, &pointer),
+            }
         }
     }
     Some(())
 }
 
 #[derive(Debug)]
-struct Fix {
-    pointer: String,
-    /// `None` removes the property.
-    value: Option<Value>,
-}
-
-impl Fix {
-    fn apply(self, whole: &mut Value) {
-        match self.value {
-            Some(value) => {
-                if let Some(place) = whole.pointer_mut(&self.pointer) {
-                    *place = value;
-                }
-            }
-            None => remove(whole, &self.pointer),
-        }
-    }
+enum Fix {
+    Replace(Value),
+    /// Removes the property.
+    Remove,
 }
 
 fn remove(whole: &mut Value, pointer: &str) {
@@ -66,9 +60,10 @@ fn unescape(token: &str) -> String {
     token.replace("~1", "/").replace("~0", "~")
 }
 
-fn find_fixes(ready: &Ready, whole: &Value) -> Option<Vec<Fix>> {
+/// Returns the fixes by the pointers of their values.
+fn find_fixes(ready: &Ready, whole: &Value) -> Option<BTreeMap<String, Fix>> {
     let errors = ready.errors(whole)?;
-    let mut fixes: BTreeMap<&str, Fix> = BTreeMap::new();
+    let mut fixes = BTreeMap::new();
     for finding in errors.iter().flat_map(findings) {
         let (pointer, fix) = match finding {
             Finding::Error(error) => (error.instance_path().as_str(), find_fix(error)),
@@ -76,33 +71,28 @@ fn find_fixes(ready: &Ready, whole: &Value) -> Option<Vec<Fix>> {
                 pointer,
                 got,
                 options,
-            } => (pointer, fix_choice(pointer, got, options)),
+            } => {
+                let meant = got.as_str().and_then(|got| match_case(got, options));
+                (pointer, meant.map(Fix::Replace))
+            }
         };
         if let Some(fix) = fix {
-            fixes.entry(pointer).or_insert(fix);
+            fixes.entry(pointer.to_owned()).or_insert(fix);
         }
     }
-    let (nulls, mut read): (Vec<Fix>, Vec<Fix>) =
-        fixes.into_values().partition(|fix| fix.value.is_none());
-    read.extend(droppable(ready, whole, nulls)?);
-    Some(read)
+    keep_droppable(ready, whole, &mut fixes)?;
+    Some(fixes)
 }
 
 fn find_fix(error: &ValidationError<'_>) -> Option<Fix> {
-    let value = match error.instance().as_ref() {
-        Value::Null => None,
-        other => Some(convert(error, other)?),
-    };
-    let pointer = error.instance_path().as_str().to_owned();
     // The arguments themselves are always an object, even if the schema expects another type.
-    let is_inside = !pointer.is_empty();
-    is_inside.then_some(Fix { pointer, value })
-}
-
-fn fix_choice(pointer: &str, got: &Value, options: Vec<&Value>) -> Option<Fix> {
-    let value = Some(match_case(got.as_str()?, options)?);
-    let pointer = pointer.to_owned();
-    Some(Fix { pointer, value })
+    if error.instance_path().as_str().is_empty() {
+        return None;
+    }
+    match error.instance().as_ref() {
+        Value::Null => Some(Fix::Remove),
+        other => Some(Fix::Replace(convert(error, other)?)),
+    }
 }
 
 fn convert(error: &ValidationError<'_>, value: &Value) -> Option<Value> {
@@ -121,30 +111,28 @@ fn convert(error: &ValidationError<'_>, value: &Value) -> Option<Value> {
 
 /// Keeps the `null` properties that may be omitted: `null` then means absent. One validation without
 /// all of them shows which are required.
-fn droppable(ready: &Ready, whole: &Value, mut nulls: Vec<Fix>) -> Option<Vec<Fix>> {
-    nulls.retain(|null| is_property(whole, &null.pointer));
-    if nulls.is_empty() {
-        return Some(nulls);
+fn keep_droppable(ready: &Ready, whole: &Value, fixes: &mut BTreeMap<String, Fix>) -> Option<()> {
+    let is_null = |fix: &Fix| matches!(fix, Fix::Remove);
+    fixes.retain(|pointer, fix| !is_null(fix) || is_property(whole, pointer));
+    let mut nulls = fixes.iter().filter(|(_, fix)| is_null(fix)).peekable();
+    if nulls.peek().is_none() {
+        return Some(());
     }
     let mut without = whole.clone();
-    for null in &nulls {
-        remove(&mut without, &null.pointer);
+    for (pointer, _) in nulls {
+        remove(&mut without, pointer);
     }
     let errors = ready.errors(&without)?;
-    let required: BTreeSet<String> = errors
-        .iter()
-        .flat_map(findings)
-        .filter_map(|finding| find_missing(&finding))
-        .collect();
-    nulls.retain(|null| !required.contains(&null.pointer));
-    Some(nulls)
+    let required = errors.iter().flat_map(findings);
+    let required: BTreeSet<String> = required.filter_map(|it| find_missing(&it)).collect();
+    fixes.retain(|pointer, fix| !is_null(fix) || !required.contains(pointer));
+    Some(())
 }
 
 fn is_property(whole: &Value, pointer: &str) -> bool {
-    let parent = pointer.rsplit_once('/').map(|(parent, _)| parent);
-    parent
-        .and_then(|parent| whole.pointer(parent))
-        .is_some_and(Value::is_object)
+    let parent = pointer.rsplit_once('/');
+    let parent = parent.and_then(|(parent, _)| whole.pointer(parent));
+    parent.is_some_and(Value::is_object)
 }
 
 /// Returns the pointer of a missing required property.
@@ -155,13 +143,8 @@ fn find_missing(finding: &Finding<'_>) -> Option<String> {
     let ValidationErrorKind::Required { property } = error.kind() else {
         return None;
     };
-    Some(
-        error
-            .instance_path()
-            .join(property.as_str()?)
-            .as_str()
-            .to_owned(),
-    )
+    let missing = error.instance_path().join(property.as_str()?);
+    Some(missing.as_str().to_owned())
 }
 
 /// Parses a string that contains JSON; `True` and `FALSE` count as JSON.
@@ -192,7 +175,6 @@ fn stringify(value: &Value, accepts: impl Fn(&Value) -> bool) -> Option<Value> {
     (!value.is_f64() && accepts(&text)).then_some(text)
 }
 
-/// Wraps a single value in a list.
 fn wrap(value: &Value, accepts: impl Fn(&Value) -> bool) -> Option<Value> {
     let list = Value::Array(vec![value.clone()]);
     accepts(&list).then_some(list)

@@ -64,17 +64,8 @@ impl Cost {
     }
 }
 
-/// Computes the cost of a check of these arguments; `None` if it exceeds the limit.
-pub(super) fn of(graph: &Graph, arguments: &Map<String, Value>) -> Option<Cost> {
-    cost(graph, At::Object(arguments))
-}
-
-/// Computes the cost of a check of this value.
-pub(super) fn of_value(graph: &Graph, value: &Value) -> Option<Cost> {
-    cost(graph, At::from(value))
-}
-
-fn cost(graph: &Graph, at: At<'_>) -> Option<Cost> {
+/// Computes the cost of a check of this value; `None` if it exceeds the limit.
+pub(super) fn of(graph: &Graph, at: At<'_>) -> Option<Cost> {
     let count = Count {
         graph,
         known: RefCell::default(),
@@ -87,7 +78,7 @@ fn cost(graph: &Graph, at: At<'_>) -> Option<Cost> {
 
 /// A value, or the name of a member, which schemas treat as a string.
 #[derive(Debug, Clone, Copy)]
-enum At<'a> {
+pub(super) enum At<'a> {
     Object(&'a Map<String, Value>),
     Array(&'a Vec<Value>),
     Text(&'a str),
@@ -115,7 +106,6 @@ impl At<'_> {
         }
     }
 
-    /// Returns the number of members or items.
     fn len(self) -> u64 {
         match self {
             Self::Object(members) => members.len() as u64,

@@ -35,7 +35,6 @@ pub(super) struct GraphNode {
     /// True if a reference points to this schema, so that the schema may be applied to the same
     /// value again.
     pub(super) is_shared: bool,
-    /// The states of its `pattern`.
     pub(super) states: u64,
     /// The states of the patterns that every key is matched against.
     pub(super) key_states: u64,
@@ -49,7 +48,6 @@ pub(super) struct GraphNode {
     pub(super) every_item: Vec<(Role, usize)>,
 }
 
-/// The role of a subschema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// The value has to satisfy the subschema: its errors are reported.

@@ -4,7 +4,7 @@ use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
 use super::{
-    cost::{self, Cost, STEPS_MAX},
+    cost::{self, At, Cost, STEPS_MAX},
     graph::Graph,
     violation::{self, Violation},
 };
@@ -59,7 +59,7 @@ impl Ready {
     }
 
     fn cost(&self, value: &Value) -> Option<Cost> {
-        let cost = cost::of_value(&self.graph, value)?;
+        let cost = cost::of(&self.graph, At::from(value))?;
         (self.in_runs(cost.verdict) <= STEPS_MAX).then_some(cost)
     }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::finding::{Finding, findings};
 use crate::{
     near,
-    schema::{Detail, SchemaNode, SchemaReader, Shape, literals_text, name_text},
+    schema::{Detail, Field, SchemaNode, SchemaReader, Shape, literals_text, name_text},
 };
 
 /// One violation of the schema in a call's arguments.
@@ -79,7 +79,6 @@ pub(super) fn of_errors(
     violations
 }
 
-/// Counts the violations of a finding.
 fn count(finding: &Finding<'_>) -> usize {
     match finding {
         Finding::Error(error) => match error.kind() {
@@ -126,15 +125,14 @@ fn at(path: String, message: String) -> Violation {
 
 fn missing(error: &ValidationError<'_>, property: &Value, reader: &SchemaReader<'_>) -> Violation {
     let name = property.as_str().unwrap_or_default();
-    let fields = schema_of(error, reader)
-        .map(SchemaNode::fields)
-        .unwrap_or_default();
+    let fields = fields_of(error, reader);
     let field = fields.iter().find(|field| field.name == name);
     let shape = field.map_or(Shape::Any, |field| Shape::of(field.node));
     let mut message = format!("missing; expected {}", shape_text(&shape));
     let known = |key: &str| fields.iter().any(|field| field.name == key);
-    let unknown = keys(error.instance()).filter(|key| !known(key));
-    let unknown = unknown.take(COMPARED_MAX);
+    let given = error.instance().as_object().into_iter().flatten();
+    let unknown = given.map(|(key, _)| key.as_str());
+    let unknown = unknown.filter(|key| !known(key)).take(COMPARED_MAX);
     if let [misspelt] = near(name, unknown, 1).as_slice() {
         message = format!(
             "{message}; is `{}` a misspelling of it?",
@@ -145,9 +143,7 @@ fn missing(error: &ValidationError<'_>, property: &Value, reader: &SchemaReader<
 }
 
 fn unknown(error: &ValidationError<'_>, name: &str, reader: &SchemaReader<'_>) -> Violation {
-    let fields = schema_of(error, reader)
-        .map(SchemaNode::fields)
-        .unwrap_or_default();
+    let fields = fields_of(error, reader);
     let given = error.instance();
     let free = fields
         .iter()
@@ -171,13 +167,6 @@ fn key_list(keys: &[&str]) -> String {
         shown.push("…".to_owned());
     }
     short(&shown.join(", "), EXPECTED_CHARS_MAX)
-}
-
-fn keys(value: &Value) -> impl Iterator<Item = &str> {
-    let object = value.as_object();
-    object
-        .into_iter()
-        .flat_map(|object| object.keys().map(String::as_str))
 }
 
 fn message(error: &ValidationError<'_>, reader: &SchemaReader<'_>) -> String {
@@ -252,6 +241,11 @@ fn schema_of<'r>(
     let keyword = error.schema_path().as_str();
     let (schema, _) = keyword.rsplit_once('/')?;
     reader.at(schema)
+}
+
+fn fields_of<'r>(error: &ValidationError<'_>, reader: &'r SchemaReader<'_>) -> Vec<Field<'r>> {
+    let schema = schema_of(error, reader);
+    schema.map(SchemaNode::fields).unwrap_or_default()
 }
 
 fn path_to(error: &ValidationError<'_>, name: &str) -> String {

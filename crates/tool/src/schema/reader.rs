@@ -31,7 +31,6 @@ impl<'a> SchemaReader<'a> {
         self.node(self.root)
     }
 
-    /// Returns the schema at a JSON pointer.
     pub(crate) fn at(&self, pointer: &str) -> Option<SchemaNode<'_>> {
         self.root.pointer(pointer).map(|at| self.node(at))
     }
@@ -43,11 +42,6 @@ impl<'a> SchemaReader<'a> {
             depth,
             reader: self,
         }
-    }
-
-    /// Returns the target of a local reference. Other documents are never fetched.
-    fn target(&self, reference: &str) -> Option<&Value> {
-        resolve_pointer(self.root, reference.strip_prefix('#')?)
     }
 
     /// Takes a step. Returns false if no steps are left.
@@ -134,7 +128,8 @@ impl<'a> SchemaNode<'a> {
 
     fn target(&self) -> Option<&'a Value> {
         if let Some(reference) = self.get("$ref").and_then(Value::as_str) {
-            return self.reader.target(reference);
+            // Other documents are never fetched.
+            return resolve_pointer(self.reader.root, reference.strip_prefix('#')?);
         }
         let own_keywords = [
             "type",
@@ -218,9 +213,8 @@ impl<'a> FieldCollector<'a> {
         if node.is_spent() {
             return;
         }
-        let beside = node;
+        self.read_own(node);
         let node = node.resolve();
-        self.read_own(beside);
         self.read_own(node);
         for part in node.parts("allOf") {
             self.read(part);

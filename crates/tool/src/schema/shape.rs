@@ -46,14 +46,6 @@ impl Detail {
         alternatives_max: 2,
         fields_max: 0,
     };
-
-    /// Returns the detail of a nested field, whose own fields are not shown.
-    fn inside(self) -> Self {
-        Self {
-            fields_max: 0,
-            ..self
-        }
-    }
 }
 
 const TYPES: [&str; 7] = [
@@ -245,7 +237,12 @@ fn object_text(fields: &[Field<'_>], detail: Detail) -> String {
         return "{…}".to_owned();
     }
     let shown = fields.iter().take(detail.fields_max);
-    let mut parts: Vec<String> = shown.map(|field| field.text(detail.inside())).collect();
+    // The fields of a nested object are not shown.
+    let inside = Detail {
+        fields_max: 0,
+        ..detail
+    };
+    let mut parts: Vec<String> = shown.map(|field| field.text(inside)).collect();
     if fields.len() > detail.fields_max {
         parts.push("…".to_owned());
     }

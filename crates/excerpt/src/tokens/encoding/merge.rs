@@ -8,7 +8,6 @@ use super::ranks::rank;
 /// a heap.
 const SCANNED_BYTES_MAX: usize = 100;
 
-/// Counts the tokens of one piece of a text.
 pub(super) fn count(piece: &[u8]) -> usize {
     if piece.len() < 2 || rank(piece).is_some() {
         return piece.len().min(1);
