@@ -1,6 +1,6 @@
 //! Bundles (`.mcpb`, before `.dxt`): a zip with a manifest, or the folder it was unpacked to.
 
-use std::{fs, io::Read as _, path::Path};
+use std::{error::Error, fs, io::Read as _, path::Path};
 
 use serde_json::{Map, Value, json};
 
@@ -19,16 +19,8 @@ const MANIFEST_BYTES_MAX: u64 = 1 << 20;
 
 /// Returns true if a value is a manifest.
 pub(crate) fn is_manifest(whole: &Value) -> bool {
-    let says_version = whole
-        .get("manifest_version")
-        .or_else(|| whole.get("dxt_version"))
-        .is_some();
-    says_version && whole.get("server").is_some_and(Value::is_object)
-}
-
-/// Returns the bundle of a pasted manifest.
-pub(crate) fn not_unpacked() -> Bundle {
-    Bundle::default()
+    let has = |key: &str| whole.get(key).is_some();
+    (has("manifest_version") || has("dxt_version")) && whole["server"].is_object()
 }
 
 /// Returns the server of a manifest.
@@ -41,11 +33,7 @@ pub(crate) fn entry_of(manifest: &Value, bundle: Bundle) -> ServerEntry {
     let own = System::of_build().node_name();
     if let Some(Value::Object(overrides)) = value.remove("platform_overrides") {
         let own = overrides.get(own).and_then(Value::as_object);
-        value.extend(
-            own.into_iter()
-                .flatten()
-                .map(|(key, value)| (key.clone(), value.clone())),
-        );
+        value.extend(own.cloned().into_iter().flatten());
     }
     if value.get("command").is_none() {
         value.extend(start_of(server));
@@ -77,17 +65,16 @@ fn start_of(server: &Value) -> Map<String, Value> {
 }
 
 /// Reads the server of a bundle that is still packed.
-pub(crate) fn read_packed(path: &Path) -> Result<ServerEntry, String> {
-    let told = |error: &dyn std::fmt::Display| error.to_string();
-    let file = files::open_to_read(path).map_err(|error| told(&error))?;
-    let mut archive = zip::ZipArchive::new(file).map_err(|error| told(&error))?;
-    let manifest = archive.by_name(MANIFEST).map_err(|error| told(&error))?;
+pub(crate) fn read_packed(path: &Path) -> Result<ServerEntry, Box<dyn Error>> {
+    let mut archive = zip::ZipArchive::new(files::open_to_read(path)?)?;
+    let manifest = archive.by_name(MANIFEST)?;
     let mut text = String::new();
-    let read = manifest.take(MANIFEST_BYTES_MAX).read_to_string(&mut text);
-    read.map_err(|error| told(&error))?;
-    let whole = document::read(&text, Format::Json).map_err(|error| told(&error))?;
+    manifest
+        .take(MANIFEST_BYTES_MAX)
+        .read_to_string(&mut text)?;
+    let whole = document::read(&text, Format::Json)?;
     if !is_manifest(&whole) {
-        return Err("its manifest.json does not describe a bundle".to_owned());
+        return Err("its manifest.json does not describe a bundle".into());
     }
     Ok(entry_of(&whole, Bundle::default()))
 }

@@ -22,29 +22,41 @@ pub struct Change {
     /// Its text after the change.
     pub after: String,
     /// Added entries, in their order.
-    pub(crate) added: Vec<AddedEntry>,
+    pub(crate) added: Vec<ChangedEntry>,
     /// Removed entries.
-    pub(crate) removed: Vec<RemovedEntry>,
+    pub(crate) removed: Vec<ChangedEntry>,
     pub(crate) format: Format,
 }
 
-/// An entry of ours in a client's file.
+/// An entry of ours that was added, or one of another server that was removed.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
-pub(crate) struct AddedEntry {
+pub(crate) struct ChangedEntry {
     pub(crate) name: String,
     pub(crate) key: Vec<String>,
     pub(crate) list: bool,
-    pub(crate) made: Made,
+    /// `None` for a removed entry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) made: Option<Made>,
     pub(crate) value: Value,
 }
 
-/// An entry of another server that we removed.
-#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
-pub(crate) struct RemovedEntry {
-    pub(crate) name: String,
-    pub(crate) key: Vec<String>,
-    pub(crate) list: bool,
-    pub(crate) value: Value,
+impl ChangedEntry {
+    fn new(slot: Slot<'_>, name: &str, made: Option<Made>, value: Value) -> Self {
+        Self {
+            name: name.to_owned(),
+            key: slot.key.to_vec(),
+            list: slot.list,
+            made,
+            value,
+        }
+    }
+
+    pub(crate) fn slot(&self) -> Slot<'_> {
+        Slot {
+            key: &self.key,
+            list: self.list,
+        }
+    }
 }
 
 /// The reason why a file is not changed.
@@ -114,13 +126,8 @@ impl Change {
         let (after, made) =
             self.attempt(|text, format| document::add(text, format, slot, name, entry))?;
         self.after = after;
-        self.added.push(AddedEntry {
-            name: name.to_owned(),
-            key: slot.key.to_vec(),
-            list: slot.list,
-            made,
-            value: entry.clone(),
-        });
+        let added = ChangedEntry::new(slot, name, Some(made), entry.clone());
+        self.added.push(added);
         Ok(())
     }
 
@@ -140,12 +147,8 @@ impl Change {
             .attempt(|text, format| document::remove(text, format, slot, name, Made::default()))?;
         if let Some(after) = removed {
             self.after = after;
-            self.removed.push(RemovedEntry {
-                name: name.to_owned(),
-                key: slot.key.to_vec(),
-                list: slot.list,
-                value,
-            });
+            let removed = ChangedEntry::new(slot, name, None, value);
+            self.removed.push(removed);
         }
         Ok(())
     }
@@ -159,25 +162,17 @@ impl Change {
             error,
         })
     }
-}
 
-impl Change {
     /// Returns true if a text of the file has the entries that this change adds, and lacks those
     /// that it removes.
     pub(crate) fn is_done_in(&self, text: &str) -> bool {
         let Ok(whole) = document::read(text, self.format) else {
             return false;
         };
-        let is_there = |key: &[String], list: bool, name: &str| {
-            document::entry_at(&whole, Slot { key, list }, name).is_some()
-        };
+        let is_there =
+            |it: &ChangedEntry| document::entry_at(&whole, it.slot(), &it.name).is_some();
         let is_added = |name: &str| self.added.iter().any(|added| added.name == name);
-        self.added
-            .iter()
-            .all(|it| is_there(&it.key, it.list, &it.name))
-            && self
-                .removed
-                .iter()
-                .all(|it| is_added(&it.name) || !is_there(&it.key, it.list, &it.name))
+        let mut removed = self.removed.iter();
+        self.added.iter().all(is_there) && removed.all(|it| is_added(&it.name) || !is_there(it))
     }
 }

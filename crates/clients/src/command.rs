@@ -2,10 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::{
-    change::{AddedEntry, RemovedEntry},
-    find::ClientFile,
-};
+use crate::{change::ChangedEntry, find::ClientFile};
 
 /// A command of a client, to be run by the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,54 +28,36 @@ impl ClientFile {
     }
 }
 
-/// Returns the commands that add entries and remove others.
-pub(crate) fn change_commands(
+/// Returns the commands that remove entries and add others. The parts of an entry that the client's
+/// command does not support are lost.
+pub(crate) fn commands(
     program: &str,
-    added: &[AddedEntry],
-    removed: &[RemovedEntry],
+    removed: &[ChangedEntry],
+    added: &[ChangedEntry],
 ) -> Vec<ClientCommand> {
     let removals = removed
         .iter()
-        .map(|taken| removal(program, &taken.key, &taken.name));
-    let additions = added
-        .iter()
-        .map(|added| addition(program, &added.key, &added.name, &added.value));
+        .map(|it| command(program, "remove", it, None));
+    let additions = added.iter().map(|it| {
+        let value = it.value.to_string();
+        command(program, "add-json", it, Some(value))
+    });
     removals.chain(additions).collect()
 }
 
-/// Returns the commands that undo a change. The parts of an entry that the client's command does
-/// not support are lost.
-pub(crate) fn undo_commands(
+fn command(
     program: &str,
-    added: &[AddedEntry],
-    removed: &[RemovedEntry],
-) -> Vec<ClientCommand> {
-    let removals = added
-        .iter()
-        .map(|added| removal(program, &added.key, &added.name));
-    let additions = removed.iter();
-    let additions = additions.map(|taken| addition(program, &taken.key, &taken.name, &taken.value));
-    removals.chain(additions).collect()
-}
-
-fn removal(program: &str, key: &[String], name: &str) -> ClientCommand {
-    let (scope, folder) = scope_of(key);
-    let args = ["mcp", "remove", "-s", scope, name].map(str::to_owned);
+    action: &str,
+    entry: &ChangedEntry,
+    stdin: Option<String>,
+) -> ClientCommand {
+    let (scope, folder) = scope_of(&entry.key);
+    let words = ["mcp", action, "-s", scope, &entry.name];
+    let words = words.into_iter().chain(stdin.as_ref().map(|_| "-"));
     ClientCommand {
         program: program.to_owned(),
-        args: args.to_vec(),
-        stdin: None,
-        folder,
-    }
-}
-
-fn addition(program: &str, key: &[String], name: &str, value: &serde_json::Value) -> ClientCommand {
-    let (scope, folder) = scope_of(key);
-    let args = ["mcp", "add-json", "-s", scope, name, "-"].map(str::to_owned);
-    ClientCommand {
-        program: program.to_owned(),
-        args: args.to_vec(),
-        stdin: Some(value.to_string()),
+        args: words.map(str::to_owned).collect(),
+        stdin,
         folder,
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use self::error::{EditError, SyntaxError};
+pub(crate) use self::render::render_yaml;
 use self::slot::is_empty;
 pub(crate) use self::slot::{Made, Slot, at, entry_at};
 
@@ -104,11 +105,6 @@ pub(crate) fn remove(
     }))
 }
 
-/// Renders an entry as the lines that a person pastes into a YAML file.
-pub(crate) fn render_yaml(slot: Slot<'_>, name: &str, entry: &Value) -> String {
-    render::yaml_lines(slot.key, slot.list, name, entry)
-}
-
 fn split_bom(text: &str) -> (&str, &str) {
     let rest = text.trim_start_matches(BOM);
     text.split_at(text.len() - rest.len())
@@ -133,11 +129,8 @@ fn check_way(whole: &Value, slot: Slot<'_>) -> Result<(), EditError> {
         Value::Array(_) => slot.list,
         _ => false,
     };
-    if fits {
-        Ok(())
-    } else {
-        Err(EditError::Occupied(slot.key.join(".")))
-    }
+    fits.then_some(())
+        .ok_or_else(|| EditError::Occupied(slot.key.join(".")))
 }
 
 /// Adds the entry to a value, as the edit adds it to the text.
@@ -167,15 +160,12 @@ fn put(whole: &mut Value, slot: Slot<'_>, name: &str, entry: &Value) {
 }
 
 fn take(whole: &mut Value, slot: Slot<'_>, name: &str) -> bool {
-    let inner = slot
-        .key
-        .iter()
-        .try_fold(whole, |value, key| value.get_mut(key));
-    match inner {
+    let mut keys = slot.key.iter();
+    match keys.try_fold(whole, |value, key| value.get_mut(key)) {
         Some(Value::Object(members)) => members.shift_remove(name).is_some(),
         Some(Value::Array(items)) if slot.list => {
             let before = items.len();
-            items.retain(|item| item.get("name").and_then(Value::as_str) != Some(name));
+            items.retain(|item| item["name"].as_str() != Some(name));
             items.len() < before
         }
         _ => false,

@@ -75,24 +75,15 @@ impl ServerEntry {
 
     /// Returns the name of its client for messages: `Cursor`, `Claude Code (project)`.
     pub fn origin(&self) -> String {
-        match &self.place {
-            None => "pasted".to_owned(),
-            Some(EntryPlace {
-                client,
-                scope: EntryScope::User,
-                ..
-            }) => client.name.clone(),
-            Some(EntryPlace {
-                client,
-                scope: EntryScope::Local,
-                ..
-            }) => format!("{} (local)", client.name),
-            Some(EntryPlace {
-                client,
-                scope: EntryScope::Project,
-                ..
-            }) => format!("{} (project)", client.name),
-        }
+        let Some(place) = &self.place else {
+            return "pasted".to_owned();
+        };
+        let scope = match place.scope {
+            EntryScope::User => "",
+            EntryScope::Local => " (local)",
+            EntryScope::Project => " (project)",
+        };
+        format!("{}{scope}", place.client.name)
     }
 }
 

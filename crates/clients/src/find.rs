@@ -10,9 +10,10 @@ use serde_json::Value;
 use crate::{
     Home, bundle,
     disk::{read_file, read_open},
-    document::{self, Format, Slot, at, entry_at},
+    document::{self, Format, Slot, at, entry_at, render_yaml},
     entry::{EntryPlace, ServerEntry, is_marked_disabled, refuse_many},
     table::{self, ClientProgram, ConfigFile, DisabledList, EntryScope},
+    translate::names_server,
 };
 
 /// A client that is installed on this machine.
@@ -49,10 +50,8 @@ pub struct ClientEntries {
 /// Returns the installed clients, in the order of the table.
 pub fn find(home: &Home) -> Vec<Installed> {
     let is_there = |client: &&ClientProgram| {
-        let marks = client.marks(home.system()).iter();
-        marks
-            .filter_map(|mark| home.resolve(mark))
-            .any(|path| path.exists())
+        let mut marks = client.marks(home.system()).iter();
+        marks.any(|mark| home.resolve(mark).is_some_and(|path| path.exists()))
     };
     let look = |client: &'static ClientProgram| Installed {
         client,
@@ -90,20 +89,14 @@ fn find_file(
 
 /// Returns the files that match a `*` in the last part of a path.
 fn spread(path: &Path) -> Vec<PathBuf> {
-    let name = path
-        .file_name()
-        .and_then(|name| name.to_str())
-        .unwrap_or_default();
-    let Some(ending) = name.strip_prefix('*') else {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let Some(ending) = name.and_then(|name| name.strip_prefix('*')) else {
         return vec![path.to_owned()];
     };
     let folder = path.parent().and_then(|folder| fs::read_dir(folder).ok());
-    let files = folder
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|file| file.path());
+    let files = folder.into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = files
+        .map(|file| file.path())
         .filter(|path| path.to_str().is_some_and(|path| path.ends_with(ending)))
         .collect();
     files.sort();
@@ -176,7 +169,7 @@ impl ClientFile {
         let whole = document::read(&text, self.file.format).map_err(|error| error.to_string())?;
         let slot = self.slot(&whole);
         let is_there = entry_at(&whole, slot, name) == Some(entry);
-        Ok((!is_there).then(|| document::render_yaml(slot, name, entry)))
+        Ok((!is_there).then(|| render_yaml(slot, name, entry)))
     }
 
     /// Returns the scope of the servers in the file.
@@ -225,11 +218,7 @@ impl ClientFile {
             _ => project.map(Path::to_owned),
         };
         let off = self.read_disabled_lists(whole, project.as_deref(), home);
-        let inputs = whole
-            .get("inputs")
-            .and_then(Value::as_array)
-            .cloned()
-            .unwrap_or_default();
+        let inputs = whole["inputs"].as_array().cloned().unwrap_or_default();
         let make = |name: &str, value: &Value| ServerEntry {
             is_off: off.iter().any(|it| is_disabled_by(it, name)) || is_marked_disabled(value),
             project: project.clone(),
@@ -249,15 +238,10 @@ impl ClientFile {
         };
         match at(whole, key) {
             Some(Value::Object(members)) if !self.file.list => {
-                let inner: Vec<&String> = self
-                    .file
-                    .also
-                    .iter()
-                    .filter_map(|also| also.get(key.len()))
-                    .collect();
+                let also = self.file.also.iter();
+                let inner: Vec<&String> = also.filter_map(|also| also.get(key.len())).collect();
                 let is_entry = |(name, value): &(&String, &Value)| {
-                    let holds_servers = inner.contains(name) && is_no_server(value);
-                    !holds_servers && (!key.is_empty() || !is_no_server(value))
+                    names_server(value) || !key.is_empty() && !inner.contains(name)
                 };
                 members
                     .iter()
@@ -266,12 +250,8 @@ impl ClientFile {
                     .collect()
             }
             Some(Value::Array(items)) if self.file.list => {
-                let name =
-                    |item: &Value| item.get("name").and_then(Value::as_str).map(str::to_owned);
-                items
-                    .iter()
-                    .filter_map(|item| Some(make(&name(item)?, item)))
-                    .collect()
+                let named = |item: &Value| Some(make(item["name"].as_str()?, item));
+                items.iter().filter_map(named).collect()
             }
             _ => Vec::new(),
         }
@@ -285,13 +265,11 @@ impl ClientFile {
         home: &Home,
     ) -> Vec<(bool, Vec<String>)> {
         let list = |off: &DisabledList| {
-            let other = match &off.place {
-                None => None,
-                Some(place) => {
-                    let text = read_file(&home.resolve(place)?).ok()?;
-                    Some(document::read(&text, Format::Jsonc).ok()?)
-                }
-            };
+            let mut other = None;
+            if let Some(place) = &off.place {
+                let text = read_file(&home.resolve(place)?).ok()?;
+                other = Some(document::read(&text, Format::Jsonc).ok()?);
+            }
             let key = off.key.iter().map(|key| match key.as_str() {
                 "{project}" => project.map(|project| project.to_string_lossy().into_owned()),
                 key => Some(key.to_owned()),
@@ -303,9 +281,7 @@ impl ClientFile {
                     names.map(str::to_owned).collect()
                 }
                 Value::Object(members) => {
-                    let off = members
-                        .iter()
-                        .filter(|(_, value)| is_marked_disabled(value));
+                    let off = members.iter().filter(|(_, it)| is_marked_disabled(it));
                     off.map(|(name, _)| name.clone()).collect()
                 }
                 _ => return None,
@@ -339,11 +315,6 @@ fn expand(whole: &Value, key: &[String], home: &Home) -> Vec<(Vec<String>, Optio
         (key, Some(PathBuf::from(name)))
     });
     names.collect()
-}
-
-/// Returns true if the entry has neither a command nor an address.
-fn is_no_server(value: &Value) -> bool {
-    !crate::translate::names_server(value)
 }
 
 #[cfg(test)]

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Change,
-    change::{AddedEntry, RemovedEntry},
-    command::{Run, change_commands},
+    change::ChangedEntry,
+    command::{Run, commands},
     disk::{delete, digest, read, write},
     document::Format,
 };
@@ -50,8 +50,8 @@ pub(crate) struct Record {
     pub(crate) backup: Option<PathBuf>,
     /// `None` for a file that is not a client's: it is restored as a whole or not at all.
     pub(crate) format: Option<Format>,
-    pub(crate) added: Vec<AddedEntry>,
-    pub(crate) removed: Vec<RemovedEntry>,
+    pub(crate) added: Vec<ChangedEntry>,
+    pub(crate) removed: Vec<ChangedEntry>,
     /// The client's own program, if that changed the file.
     #[serde(default)]
     pub(crate) program: Option<String>,
@@ -245,7 +245,7 @@ impl Journal {
         let backup = self.note(&mut record, change.before.as_deref(), &change.after, backup)?;
         self.changes.push(record);
         self.save()?;
-        let calls = change_commands(program, &change.added, &change.removed);
+        let calls = commands(program, &change.removed, &change.added);
         let run = calls.iter().try_for_each(run).map_err(io::Error::other);
         let found = read(&change.path)?.unwrap_or_default();
         if let Some(record) = self.changes.last_mut() {

@@ -17,26 +17,16 @@ pub fn merge(all: Vec<ImportedServer>) -> Vec<ImportedServer> {
 }
 
 fn join(known: &mut ImportedServer, other: ImportedServer) {
-    for (name, value) in other.server.env {
-        if known.server.env.iter().all(|(set, _)| *set != name) {
-            known.server.env.push((name, value));
-        }
-    }
-    for (name, value) in other.server.headers {
-        if known
-            .server
-            .headers
-            .iter()
-            .all(|(set, _)| !set.eq_ignore_ascii_case(&name))
-        {
-            known.server.headers.push((name, value));
-        }
-    }
-    for name in other.server.inherit_env {
-        if !known.server.inherit_env.contains(&name) {
-            known.server.inherit_env.push(name);
-        }
-    }
+    let server = &mut known.server;
+    add_new(&mut server.env, other.server.env, |a, b| a.0 == b.0);
+    add_new(&mut server.headers, other.server.headers, |a, b| {
+        a.0.eq_ignore_ascii_case(&b.0)
+    });
+    add_new(
+        &mut server.inherit_env,
+        other.server.inherit_env,
+        String::eq,
+    );
     // A server that one client disables and another enables is enabled.
     known.server.enabled |= other.server.enabled;
     if known.server.allow != other.server.allow || known.server.deny != other.server.deny {
@@ -48,17 +38,20 @@ fn join(known: &mut ImportedServer, other: ImportedServer) {
     known.server.timeout_s = known.server.timeout_s.max(other.server.timeout_s);
     known.server.is_per_client |= other.server.is_per_client;
     known.entries.extend(other.entries);
-    for remark in other.remarks {
-        if !known.remarks.contains(&remark) {
-            known.remarks.push(remark);
-        }
-    }
-    for need in other.needs {
-        if known.needs.iter().all(|it| it.variable != need.variable) {
-            known.needs.push(need);
-        }
-    }
+    add_new(&mut known.remarks, other.remarks, String::eq);
+    add_new(&mut known.needs, other.needs, |a, b| {
+        a.variable == b.variable
+    });
     known.secrets = crate::translate::find_secrets(&known.server);
+}
+
+/// Adds each value that is not there yet.
+fn add_new<T>(known: &mut Vec<T>, others: Vec<T>, is_same: impl Fn(&T, &T) -> bool) {
+    for other in others {
+        if !known.iter().any(|it| is_same(it, &other)) {
+            known.push(other);
+        }
+    }
 }
 
 fn widen(server: &mut TranslatedServer, allow: &[String], deny: &[String]) {

@@ -8,7 +8,7 @@ use crate::{
     Home, bundle,
     disk::{read_open, read_stream},
     document::{self, Format, SyntaxError},
-    entry::{ServerEntry, is_marked_disabled, refuse_many},
+    entry::{Bundle, ServerEntry, is_marked_disabled, refuse_many},
     find, server_json,
     translate::names_server,
 };
@@ -45,27 +45,24 @@ pub fn read_any_file(path: &Path, home: &Home) -> Result<Vec<ServerEntry>, ReadE
         .filter(|it| *it != "")
         .unwrap_or(Path::new("."));
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    let is_bundle = |ending: &str| {
-        path.extension()
-            .is_some_and(|it| it.eq_ignore_ascii_case(ending))
-    };
-    if ["mcpb", "dxt"].into_iter().any(is_bundle) {
-        return bundle::read_packed(path)
-            .map(|entry| vec![entry])
-            .map_err(ReadError::Unreadable);
+    let ending = path.extension().unwrap_or_default();
+    if ["mcpb", "dxt"]
+        .iter()
+        .any(|it| ending.eq_ignore_ascii_case(it))
+    {
+        let entry = bundle::read_packed(path);
+        let entry = entry.map_err(|why| ReadError::Unreadable(why.to_string()))?;
+        return Ok(vec![entry]);
     }
-    let known = find::find(&home.clone().with_project(&folder));
+    let home = home.clone().with_project(&folder);
+    let whole = path.canonicalize().ok();
     let same = |found: &find::ClientFile| {
-        found.path == path
-            || found
-                .path
-                .canonicalize()
-                .is_ok_and(|it| path.canonicalize().is_ok_and(|path| path == it))
+        found.path == path || whole.is_some() && found.path.canonicalize().ok() == whole
     };
-    let files = known.into_iter().flat_map(|installed| installed.files);
+    let known = find::find(&home).into_iter();
+    let files = known.flat_map(|installed| installed.files);
     let mut entries = Vec::new();
     for found in files.filter(same) {
-        let home = home.clone().with_project(&folder);
         let read = found.read_entries(&home);
         entries.extend(read.map_err(ReadError::Unreadable)?);
     }
@@ -95,21 +92,17 @@ pub fn read_text(text: &str) -> Result<Vec<ServerEntry>, ReadError> {
         .split_whitespace()
         .take(3)
         .collect();
-    if let [client, "mcp", "add"] = words.as_slice()
-        && let Some(command) = ADD_COMMANDS
-            .iter()
-            .find(|it| it.split(' ').next() == Some(client))
-    {
+    let words = words.join(" ");
+    if let Some(command) = ADD_COMMANDS.into_iter().find(|it| *it == words) {
         return Err(ReadError::Command(command));
     }
     let whole = read_value(text)?;
     let entries = entries_of(&whole);
     refuse_many(&entries).map_err(ReadError::Unreadable)?;
     if entries.is_empty() {
-        Err(ReadError::NoServer)
-    } else {
-        Ok(entries)
+        return Err(ReadError::NoServer);
     }
+    Ok(entries)
 }
 
 /// Commands of clients that add a server as `proxy add` does.
@@ -163,17 +156,13 @@ fn entries_of(whole: &Value) -> Vec<ServerEntry> {
         return server_json::read(whole);
     }
     if bundle::is_manifest(whole) {
-        return vec![bundle::entry_of(whole, bundle::not_unpacked())];
+        return vec![bundle::entry_of(whole, Bundle::default())];
     }
-    let inputs = whole
-        .get("inputs")
-        .and_then(Value::as_array)
-        .cloned()
-        .unwrap_or_default();
+    let inputs = whole["inputs"].as_array().cloned().unwrap_or_default();
     let holders = HOLDERS
         .iter()
         .filter_map(|holder| holder.iter().try_fold(whole, |value, key| value.get(key)));
-    let projects = whole.get("projects").and_then(Value::as_object);
+    let projects = whole["projects"].as_object();
     let local = projects.into_iter().flat_map(|projects| projects.values());
     let local = local.filter_map(|project| project.get("mcpServers"));
     let mut entries: Vec<ServerEntry> = holders.chain(local).flat_map(read_holder).collect();

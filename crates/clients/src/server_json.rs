@@ -19,11 +19,11 @@ pub(crate) fn read(whole: &Value) -> Vec<ServerEntry> {
         whole
             .get(key)
             .and_then(Value::as_array)
-            .cloned()
-            .unwrap_or_default()
+            .into_iter()
+            .flatten()
     };
-    let package = list("packages").iter().find_map(of_package);
-    let value = package.or_else(|| list("remotes").iter().find_map(of_remote));
+    let package = list("packages").find_map(of_package);
+    let value = package.or_else(|| list("remotes").find_map(of_remote));
     value
         .map(|value| ServerEntry::pasted(name, value))
         .into_iter()
@@ -32,16 +32,13 @@ pub(crate) fn read(whole: &Value) -> Vec<ServerEntry> {
 
 /// Returns a member under its current or its earlier name.
 fn get<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
-    let snake: String = name
-        .chars()
-        .flat_map(|c| {
-            if c.is_ascii_uppercase() {
-                vec!['_', c.to_ascii_lowercase()]
-            } else {
-                vec![c]
-            }
-        })
-        .collect();
+    let mut snake = String::new();
+    for c in name.chars() {
+        if c.is_ascii_uppercase() {
+            snake.push('_');
+        }
+        snake.push(c.to_ascii_lowercase());
+    }
     value.get(name).or_else(|| value.get(&snake))
 }
 
@@ -61,24 +58,21 @@ fn of_package(package: &Value) -> Option<Value> {
         return None;
     }
     let mut runtime = arguments(get(package, "runtimeArguments"));
-    let (hint, start) = match (
-        get(package, "registryType")
-            .or_else(|| package.get("registry_name"))?
-            .as_str()?,
-        version,
-    ) {
-        ("npm", "") => ("npx", id.to_owned()),
-        ("npm", version) => ("npx", format!("{id}@{version}")),
-        ("pypi", "") => ("uvx", id.to_owned()),
-        ("pypi", version) => ("uvx", format!("{id}@{version}")),
-        ("oci" | "docker", _) => ("docker", id.to_owned()),
-        ("nuget", version) => ("dnx", format!("{id}@{version}")),
+    let kind = get(package, "registryType").or_else(|| package.get("registry_name"))?;
+    let hint = match kind.as_str()? {
+        "npm" => "npx",
+        "pypi" => "uvx",
+        "oci" | "docker" => "docker",
+        "nuget" => "dnx",
         _ => return None,
     };
+    let start = match (hint, version) {
+        ("docker", _) | ("npx" | "uvx", "") => id.to_owned(),
+        _ => format!("{id}@{version}"),
+    };
     let variables = get(package, "environmentVariables").and_then(Value::as_array);
-    let variables = variables.cloned().unwrap_or_default();
     let mut env = Map::new();
-    for variable in &variables {
+    for variable in variables.into_iter().flatten() {
         let name = text(variable, "name");
         if let Some(value) = value_of(variable, name) {
             env.insert(name.to_owned(), value.into());
@@ -95,16 +89,13 @@ fn of_package(package: &Value) -> Option<Value> {
         // in argv.
         runtime.extend(env.keys().flat_map(|name| ["-e".to_owned(), name.clone()]));
     }
-    let given = get(package, "runtimeHint")
-        .and_then(Value::as_str)
-        .filter(|it| !it.is_empty());
-    let args = [
-        runtime,
-        vec![start],
-        arguments(get(package, "packageArguments")),
-    ]
-    .concat();
-    Some(json!({"command": given.unwrap_or(hint), "args": args, "env": env}))
+    let command = match text(package, "runtimeHint") {
+        "" => hint,
+        given => given,
+    };
+    runtime.push(start);
+    runtime.extend(arguments(get(package, "packageArguments")));
+    Some(json!({"command": command, "args": runtime, "env": env}))
 }
 
 /// Returns the text for a value: the value itself, its default, or a variable to be set. `None` if it
@@ -161,19 +152,13 @@ fn argument(input: &Value) -> Vec<String> {
 
 fn of_remote(remote: &Value) -> Option<Value> {
     let url = fill_in(remote.get("url")?.as_str()?, remote);
-    let headers = remote
-        .get("headers")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten();
+    let headers = remote["headers"].as_array().into_iter().flatten();
     let headers = headers.filter_map(|header| {
         let name = text(header, "name");
         let value = value_of(header, name)?;
         Some((name.to_owned(), Value::from(value)))
     });
     let headers: Map<String, Value> = headers.collect();
-    let kind = get(remote, "type")
-        .or_else(|| get(remote, "transportType"))
-        .cloned();
+    let kind = get(remote, "type").or_else(|| get(remote, "transportType"));
     Some(json!({"type": kind, "url": url, "headers": headers}))
 }

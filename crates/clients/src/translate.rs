@@ -11,7 +11,12 @@ mod words;
 pub(crate) use fields::names_server;
 pub use secrets::find_secrets;
 
-use self::{fields::EntryFields, words::Words};
+use serde_json::Value;
+
+use self::{
+    fields::{ALLOWED, DENIED, EntryLaunch, list, pairs, text},
+    words::Words,
+};
 use crate::{
     Home, System,
     entry::ServerEntry,
@@ -24,11 +29,12 @@ const TIMEOUT_S_MAX: u64 = 86_400;
 
 /// Returns the server of an entry; or the reason why it is left out.
 pub fn translate(entry: &ServerEntry, home: &Home) -> Result<ImportedServer, String> {
-    let fields = fields::read(entry)?;
+    let value = &entry.value;
+    let launch = fields::read_launch(entry)?;
     let mut words = Words::new(entry, home);
-    let mut server = match &fields.url {
-        Some(_) => remote(&fields, &mut words),
-        None => local(&fields, &mut words),
+    let mut server = match launch {
+        EntryLaunch::Remote(url) => remote(&url, value, &mut words),
+        EntryLaunch::Local(command, args) => local(&command, &args, value, &mut words),
     };
     let mut remarks = entry.remarks.clone();
     if server.command.is_some() {
@@ -40,13 +46,18 @@ pub fn translate(entry: &ServerEntry, home: &Home) -> Result<ImportedServer, Str
         paths::make_absolute(&mut server, entry, home, &mut remarks);
     }
     server.enabled = !entry.is_off;
-    server.timeout_s = fields
-        .timeout
-        .and_then(|timeout| seconds(timeout, entry.timeout));
-    server.allow = fields.allow.iter().map(|name| escape_glob(name)).collect();
-    server.deny = fields.deny.iter().map(|name| escape_glob(name)).collect();
+    server.timeout_s = fields::timeout(value).and_then(|it| seconds(it, entry.timeout));
+    let patterns = |keys: &[&str]| list(value, keys).iter().map(|it| escape_glob(it)).collect();
+    server.allow = patterns(&ALLOWED);
+    if server.allow.iter().any(|name| name == "*") {
+        server.allow.clear();
+    }
+    server.deny = patterns(&DENIED);
     remarks.extend(words.remarks);
-    remarks.extend(fields.remarks);
+    let client = value.get("oauth").or_else(|| value.get("auth"));
+    if client.is_some_and(Value::is_object) {
+        remarks.push("its OAuth client is not imported".to_owned());
+    }
     remarks.dedup();
     Ok(ImportedServer {
         secrets: find_secrets(&server),
@@ -57,53 +68,76 @@ pub fn translate(entry: &ServerEntry, home: &Home) -> Result<ImportedServer, Str
     })
 }
 
-fn remote(fields: &EntryFields, words: &mut Words<'_>) -> TranslatedServer {
-    let url = fields.url.as_deref().unwrap_or_default();
-    let pair = |(name, value): &(String, String)| (name.clone(), words.translate(value));
-    let mut headers: Vec<(String, String)> = fields.headers.iter().map(pair).collect();
-    for (name, variable) in &fields.header_variables {
-        let prefix = if name == "Authorization" && fields.is_bearer {
+fn remote(url: &str, value: &Value, words: &mut Words<'_>) -> TranslatedServer {
+    let url = words.translate(url);
+    let mut headers = pairs(value, &["headers", "http_headers"]);
+    if headers.is_empty() {
+        let options = value.get("requestOptions").unwrap_or(&Value::Null);
+        headers = pairs(options, &["headers"]);
+    }
+    if let Some(token) = text(value, &["bearer_token", "apiKey"]) {
+        headers.push(("Authorization".to_owned(), format!("Bearer {token}")));
+    }
+    for (_, value) in &mut headers {
+        *value = words.translate(value);
+    }
+    // Headers whose values are variables.
+    let mut variables = pairs(value, &["env_http_headers"]);
+    let bearer = text(value, &["bearer_token_env_var", "api_key_env"]);
+    let is_bearer = bearer.is_some();
+    variables.extend(bearer.map(|variable| ("Authorization".to_owned(), variable)));
+    for (name, variable) in variables {
+        let prefix = if is_bearer && name == "Authorization" {
             "Bearer "
         } else {
             ""
         };
-        headers.push((name.clone(), format!("{prefix}${{{variable}}}")));
+        headers.push((name, format!("{prefix}${{{variable}}}")));
+    }
+    for helper in ["http_headers_helper", "headersHelper"] {
+        if value.get(helper).is_some() {
+            let remark =
+                format!("`{helper}` is a program that generates headers: it is not imported");
+            words.remarks.push(remark);
+        }
     }
     TranslatedServer {
-        url: Some(words.translate(url)),
+        url: Some(url),
         headers,
         ..TranslatedServer::default()
     }
 }
 
-fn local(fields: &EntryFields, words: &mut Words<'_>) -> TranslatedServer {
-    let command = fields
-        .command
-        .as_deref()
-        .map(|command| words.translate(command));
-    let args = fields.args.iter().map(|arg| words.translate(arg)).collect();
-    let mut env: Vec<(String, String)> = Vec::new();
-    for (name, value) in &fields.env {
-        env.push((name.clone(), words.translate(value)));
+fn local(command: &str, args: &[String], value: &Value, words: &mut Words<'_>) -> TranslatedServer {
+    let command = words.translate(command);
+    let args = args.iter().map(|arg| words.translate(arg)).collect();
+    let inner = value.get("command").filter(|it| it.is_object());
+    let mut env = pairs(inner.unwrap_or(value), &["env", "environment", "envs"]);
+    for (_, value) in &mut env {
+        *value = words.translate(value);
     }
-    for name in &fields.env_needed {
+    let mut needed = list(value, &["env_keys"]);
+    needed.retain(|name| env.iter().all(|(set, _)| set != name));
+    for name in needed {
         words.need(
-            name,
+            &name,
             "stored by its client in a place that the import does not read",
         );
-        env.push((name.clone(), format!("${{{name}}}")));
+        let variable = format!("${{{name}}}");
+        env.push((name, variable));
     }
-    let cwd = fields.cwd.as_deref().map(|cwd| words.translate(cwd));
+    let cwd = text(value, &["cwd", "working_directory", "workingDirectory"]);
+    let cwd = cwd.map(|cwd| words.translate(&cwd));
     let mut server = TranslatedServer {
-        command,
+        command: Some(command),
         args,
         env,
-        inherit_env: fields.inherit_env.clone(),
+        inherit_env: fields::inherited(value),
         cwd: cwd.filter(|cwd| cwd != "."),
         ..TranslatedServer::default()
     };
-    if let Some(file) = &fields.env_file {
-        let file = words.translate(file);
+    if let Some(file) = text(value, &["envFile", "env_file"]) {
+        let file = words.translate(&file);
         paths::read_env_file(&mut server, &file, words);
     }
     server
@@ -124,23 +158,13 @@ fn unwrap_shell(server: &mut TranslatedServer, system: System) {
             .trim_end_matches(".cmd")
             .to_owned()
     };
-    let skipped = match name(server.command.as_deref().unwrap_or_default()).as_str() {
-        "cmd"
-            if server
-                .args
-                .first()
-                .is_some_and(|arg| arg.eq_ignore_ascii_case("/c")) =>
-        {
-            1
-        }
-        "wsl" => usize::from(
-            server
-                .args
-                .first()
-                .is_some_and(|arg| arg == "--" || arg == "-e"),
-        ),
+    let command = server.command.as_deref().unwrap_or_default();
+    let first = server.args.first().map(String::as_str);
+    let skipped = match (name(command).as_str(), first) {
+        ("cmd", Some(arg)) if arg.eq_ignore_ascii_case("/c") => 1,
+        ("wsl", Some("--" | "-e")) => 1,
+        ("wsl", _) => 0,
         _ => {
-            let command = server.command.as_deref().unwrap_or_default();
             if ["npx.cmd", "npm.cmd", "uvx.exe", "node.exe"].contains(&command) {
                 server.command = Some(name(command));
             }
@@ -150,9 +174,8 @@ fn unwrap_shell(server: &mut TranslatedServer, system: System) {
     let is_program =
         |word: &String| !word.starts_with(['-', '/']) && !word.contains(char::is_whitespace);
     if server.args.get(skipped).is_some_and(is_program) {
-        let rest = server.args.split_off(skipped);
-        server.command = rest.first().map(|program| name(program));
-        server.args = rest[1..].to_vec();
+        server.args.drain(..skipped);
+        server.command = Some(name(&server.args.remove(0)));
     }
 }
 
@@ -167,11 +190,9 @@ fn seconds(timeout: f64, unit: Option<TimeUnit>) -> Option<u64> {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "it is clamped before"
+        reason = "it is positive, and a larger one becomes the largest number"
     )]
-    is_sensible
-        .then(|| seconds.ceil().clamp(1.0, 86_400.0) as u64)
-        .map(|it| it.min(TIMEOUT_S_MAX))
+    is_sensible.then(|| (seconds.ceil() as u64).min(TIMEOUT_S_MAX))
 }
 
 /// Clients list names; our lists contain patterns.

@@ -5,9 +5,9 @@ use std::{fs, io, path::PathBuf, time::Duration};
 use files::Lock;
 
 use crate::{
-    command::{Run, undo_commands},
+    command::{Run, commands},
     disk::{delete, digest, read, read_file, write},
-    document::{self, Format, Slot, entry_at},
+    document::{self, Format, entry_at},
     journal::{Journal, Record},
 };
 
@@ -45,10 +45,8 @@ impl Journal {
         }
         for index in (0..self.changes.len()).rev() {
             let record = self.changes[index].clone();
-            let outcome = match undo_one(&record, run) {
-                Ok(outcome) => outcome,
-                Err(why) => UndoOutcome::Left(why, record.backup.clone()),
-            };
+            let outcome = undo_one(&record, run)
+                .unwrap_or_else(|why| UndoOutcome::Left(why.to_string(), record.backup.clone()));
             if !matches!(outcome, UndoOutcome::Left(..)) {
                 if let (Some(backup), UndoOutcome::Whole) = (&record.backup, &outcome) {
                     delete(backup)?;
@@ -67,15 +65,14 @@ impl Journal {
 /// The longest wait for another of our commands that changes the same file.
 const TURN_WAIT: Duration = Duration::from_secs(30);
 
-fn undo_one(record: &Record, run: &mut Run<'_>) -> Result<UndoOutcome, String> {
+fn undo_one(record: &Record, run: &mut Run<'_>) -> io::Result<UndoOutcome> {
     let _turn = take_turn(record)?;
-    let bytes = read(&record.file).map_err(|error| error.to_string())?;
+    let bytes = read(&record.file)?;
     let found = bytes.as_ref().map(|bytes| digest(bytes));
     if found == record.before {
-        return Ok(if record.before.is_some() {
-            UndoOutcome::Whole
-        } else {
-            UndoOutcome::Gone
+        return Ok(match found {
+            Some(_) => UndoOutcome::Whole,
+            None => UndoOutcome::Gone,
         });
     }
     if found.as_ref() == Some(&record.after) {
@@ -83,74 +80,67 @@ fn undo_one(record: &Record, run: &mut Run<'_>) -> Result<UndoOutcome, String> {
     }
     match record.format {
         Some(format) => {
-            undo_by_program(record, run).unwrap_or_else(|| undo_entries(record, format))
+            undo_by_program(record, run).map_or_else(|| undo_entries(record, format), Ok)
         }
-        None => Err("it was changed since".to_owned()),
+        None => Err(io::Error::other("it was changed since")),
     }
 }
 
 /// Takes the lock of our own configuration, which one command at a time can change.
-fn take_turn(record: &Record) -> Result<Option<Lock>, String> {
+fn take_turn(record: &Record) -> io::Result<Option<Lock>> {
     if record.format.is_some() || !record.file.exists() {
         return Ok(None);
     }
-    let turn = files::resolve(&record.file).and_then(|file| Lock::take_beside(&file, TURN_WAIT));
-    turn.map(Some).map_err(|error| error.to_string())
+    Lock::take_beside(&files::resolve(&record.file)?, TURN_WAIT).map(Some)
 }
 
-fn put_back(record: &Record, found: &[u8]) -> Result<UndoOutcome, String> {
+fn put_back(record: &Record, found: &[u8]) -> io::Result<UndoOutcome> {
     let Some(backup) = &record.backup else {
-        delete(&record.file).map_err(|error| error.to_string())?;
+        delete(&record.file)?;
         for folder in record.folders.iter().rev() {
             // A folder with other files is not empty, and stays.
             let _ = fs::remove_dir(folder);
         }
         return Ok(UndoOutcome::Gone);
     };
-    let bytes = fs::read(backup).map_err(|error| format!("its backup cannot be read: {error}"))?;
+    let unreadable = |error| io::Error::other(format!("its backup cannot be read: {error}"));
+    let bytes = fs::read(backup).map_err(unreadable)?;
     if record.before.as_ref() != Some(&digest(&bytes)) {
-        return Err("its backup was changed".to_owned());
+        return Err(io::Error::other("its backup was changed"));
     }
-    write(&record.file, Some(found), &bytes).map_err(|error| error.to_string())?;
+    write(&record.file, Some(found), &bytes)?;
     Ok(UndoOutcome::Whole)
 }
 
 /// Undoes a change by the client's own program. Returns `None` if there is no such program or it
 /// fails; the caller then edits the file.
-fn undo_by_program(record: &Record, run: &mut Run<'_>) -> Option<Result<UndoOutcome, String>> {
-    let calls = undo_commands(record.program.as_deref()?, &record.added, &record.removed);
+fn undo_by_program(record: &Record, run: &mut Run<'_>) -> Option<UndoOutcome> {
+    let calls = commands(record.program.as_deref()?, &record.added, &record.removed);
     calls.iter().try_for_each(run).ok()?;
-    Some(Ok(UndoOutcome::Entries))
+    Some(UndoOutcome::Entries)
 }
 
-fn undo_entries(record: &Record, format: Format) -> Result<UndoOutcome, String> {
+fn undo_entries(record: &Record, format: Format) -> io::Result<UndoOutcome> {
     if !record.file.exists() {
-        return Err("it is gone".to_owned());
+        return Err(io::Error::other("it is gone"));
     }
-    let found = read_file(&record.file)?;
+    let found = read_file(&record.file).map_err(io::Error::other)?;
     let mut text = found.clone();
     for added in &record.added {
-        let slot = Slot {
-            key: &added.key,
-            list: added.list,
-        };
-        let removed = document::remove(&text, format, slot, &added.name, added.made);
-        text = removed.map_err(|error| error.to_string())?.unwrap_or(text);
+        let made = added.made.unwrap_or_default();
+        let removed = document::remove(&text, format, added.slot(), &added.name, made);
+        text = removed.map_err(io::Error::other)?.unwrap_or(text);
     }
     for taken in record.removed.iter().rev() {
-        let slot = Slot {
-            key: &taken.key,
-            list: taken.list,
-        };
-        let whole = document::read(&text, format).map_err(|error| error.to_string())?;
+        let slot = taken.slot();
+        let whole = document::read(&text, format).map_err(io::Error::other)?;
         // An entry that was added again since, perhaps with other values, takes precedence.
         if entry_at(&whole, slot, &taken.name).is_none() {
             let added = document::add(&text, format, slot, &taken.name, &taken.value);
-            text = added.map_err(|error| error.to_string())?.0;
+            text = added.map_err(io::Error::other)?.0;
         }
     }
-    let written = write(&record.file, Some(found.as_bytes()), text.as_bytes());
-    written.map_err(|error| error.to_string())?;
+    write(&record.file, Some(found.as_bytes()), text.as_bytes())?;
     Ok(UndoOutcome::Entries)
 }
 

@@ -1,40 +1,26 @@
 //! Reads the text of the file against the table of keys. It never stops at a mistake: the value is
 //! reported and left out, and the rest is read.
 
-use std::collections::BTreeMap;
-
 use fleet::{CALL_TIMEOUT_DEFAULT, CommandTool};
 use serde_json::{Map, Value};
 use toml::de::{DeTable, DeValue};
 use tool::{NameError, SERVER_NAME_CHARS_MAX, ServerName};
 
 use super::{
-    Mistake, MistakePlace,
     keys::{self, KeyMatch, KeySpec, ValueKind},
+    layers::Layer,
     lines::LineIndex,
     mistake::Fault,
     rules,
 };
-use noted::PlacedFault;
-use walk::{At, Name, SpannedValue, Walk, as_written, in_order};
+use walk::{At, Name, PlacedFault, SpannedValue, Walk, as_written, in_order};
 
-mod noted;
 mod syntax;
 mod values;
 mod walk;
 
-/// The values of the file, as far as it could be read, and its mistakes.
-#[derive(Debug, Default)]
-pub(super) struct Checked {
-    pub(super) values: Map<String, Value>,
-    /// The place of each value, by its key.
-    pub(super) places: BTreeMap<String, MistakePlace>,
-    /// The names of the servers in the order of the file.
-    pub(super) servers: Vec<String>,
-    pub(super) mistakes: Vec<Mistake>,
-}
-
-pub(super) fn check(text: &str) -> Checked {
+/// Returns the values of the file, as far as it could be read, and its mistakes.
+pub(super) fn check(text: &str) -> Layer {
     let (table, errors) = DeTable::parse_recoverable(text);
     let lines = LineIndex::new(text);
     let commands = table.get_ref().get("commands").map(SpannedValue::get_ref);
@@ -43,10 +29,14 @@ pub(super) fn check(text: &str) -> Checked {
         ..Walk::default()
     };
     let top = At::default();
-    let values = walk.read_table(&top, table.get_ref());
-    let commands = ServerName::commands().to_string();
-    if walk.has_commands && !walk.servers.contains(&commands) {
-        walk.servers.push(commands);
+    let mut values = walk.read_table(&top, table.get_ref());
+    if walk.has_commands {
+        // All commands are one server.
+        let servers = values.entry("servers").or_insert_with(|| Map::new().into());
+        if let Value::Object(servers) = servers {
+            let commands = servers.entry(ServerName::commands().as_str());
+            commands.or_insert_with(|| Map::new().into());
+        }
     }
     let broken = syntax::Broken::new(text, &lines, errors);
     let mut noted = broken.keep_independent(walk.noted);
@@ -55,10 +45,9 @@ pub(super) fn check(text: &str) -> Checked {
     let starts = walk.starts.into_iter();
     let places = starts.map(|(key, byte)| (key, lines.place(byte))).collect();
     let located = |noted: PlacedFault| noted.fault.at(lines.place(noted.byte), noted.key);
-    Checked {
+    Layer {
         values,
         places,
-        servers: walk.servers,
         mistakes: noted.into_iter().map(located).collect(),
     }
 }
@@ -117,16 +106,15 @@ impl Walk {
                     `scripts/` beside this file";
                 let fault = Fault::new(what, "choose another name");
                 self.note(name.span(), at, fault);
-                return None;
+                None
             }
-            Ok(server) => self.servers.push(server.to_string()),
+            Ok(_) => Some(Value::Object(values)),
             Err(error) => {
                 let fault = bad_name(name.get_ref(), &error);
                 self.note(name.span(), at, fault);
-                return None;
+                None
             }
         }
-        Some(Value::Object(values))
     }
 
     fn read_value(&mut self, at: &At, key: &KeySpec, value: &DeValue<'_>) -> Option<Value> {

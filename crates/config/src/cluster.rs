@@ -11,13 +11,13 @@ use fleet::{Launch, NodePattern, Placement, ServerSpec, Template};
 use serde_json::Value;
 
 use super::{
-    MistakePlace,
-    check::{self, Checked},
+    MistakePlace, check,
+    layers::Layer,
     mistake::Fault,
     node_name::plain_name,
     paths::Folders,
     raw::RawCluster,
-    template::read_template,
+    template::{read_optional, read_template},
 };
 
 /// The file of the shared configuration, in the state folder.
@@ -63,7 +63,7 @@ pub(super) fn shared_revision(state_dir: &Path) -> u64 {
 
 /// Adds the shared configuration of this state folder to that of the file. A server, a client and a profile of
 /// the file replace the shared one of the same name; rules and quotas of the file come first.
-pub(super) fn add_shared(own: &mut Checked, state_dir: &Path) {
+pub(super) fn add_shared(own: &mut Layer, state_dir: &Path) {
     let path = shared_path(state_dir);
     let Ok(text) = fs::read_to_string(&path) else {
         return;
@@ -84,9 +84,7 @@ pub(super) fn add_shared(own: &mut Checked, state_dir: &Path) {
     }
     for (key, value) in shared.values.into_iter().filter(|(key, _)| is_shared(key)) {
         match (own.values.get_mut(&key), value) {
-            (None, value) => {
-                own.values.insert(key, value);
-            }
+            (None, value) => drop(own.values.insert(key, value)),
             (Some(Value::Object(known)), Value::Object(added)) => {
                 for (name, value) in added {
                     known.entry(name).or_insert(value);
@@ -98,11 +96,6 @@ pub(super) fn add_shared(own: &mut Checked, state_dir: &Path) {
                 *known = join_lists(known, &added);
             }
             (Some(_), _) => {}
-        }
-    }
-    for name in shared.servers {
-        if !own.servers.contains(&name) {
-            own.servers.push(name);
         }
     }
 }
@@ -150,17 +143,11 @@ pub(super) fn read_cluster(
         .clone()
         .or_else(|| processes::host_name().map(|name| plain_name(&name)));
     let node = node.ok_or_else(|| required("node", "name this node: the host has no name"))?;
-    let file = |path: &String| read_template(&folders.resolve_folder(path)?);
-    let credentials = raw
-        .credentials
-        .as_ref()
-        .map(|it| read_template(it))
-        .transpose();
     let identity = match (&raw.tls_cert, &raw.tls_key) {
         (None, None) => None,
         (Some(cert), Some(key)) => Some((
-            file(cert).map_err(|fault| ("tls_cert", fault))?,
-            file(key).map_err(|fault| ("tls_key", fault))?,
+            folders.read(cert).map_err(|fault| ("tls_cert", fault))?,
+            folders.read(key).map_err(|fault| ("tls_key", fault))?,
         )),
         _ => {
             let fault = Fault::new(
@@ -177,13 +164,14 @@ pub(super) fn read_cluster(
             .collect::<Result<_, _>>()
             .map_err(|fault| ("nats", fault))?,
         key: read_key(key).map_err(|fault| ("key", fault))?,
-        credentials: credentials.map_err(|fault| ("credentials", fault))?,
-        tls_ca: raw
+        credentials: read_optional(raw.credentials.as_ref())
+            .map_err(|fault| ("credentials", fault))?,
+        tls_ca: (raw
             .tls_ca
             .as_ref()
-            .map(file)
-            .transpose()
-            .map_err(|fault| ("tls_ca", fault))?,
+            .map(|path| folders.read(path))
+            .transpose())
+        .map_err(|fault| ("tls_ca", fault))?,
         tls_identity: identity,
         result_life: Duration::from_secs(keep_hours.saturating_mul(3_600)),
         require_shared: raw.require_shared,

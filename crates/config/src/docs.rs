@@ -1,8 +1,11 @@
 //! `docs/configuration.md`, generated from the table of keys.
 
+use std::collections::BTreeSet;
+
 use super::{
     keys::{KEYS, KeySpec, ValueKind},
-    rules, variables,
+    rules,
+    variables::variable_of,
 };
 
 /// The text around the tables. `{{TABLE}}` is replaced by the keys of that table.
@@ -10,25 +13,8 @@ const TEXT: &str = include_str!("docs.md");
 
 /// The whole page. A test keeps the committed one equal to it.
 pub fn docs() -> String {
-    let mut page = TEXT.replace("{{}}", &table(""));
-    for name in [
-        "results",
-        "approvals",
-        "audit",
-        "stats",
-        "traces",
-        "redaction",
-        "reindex",
-        "search",
-        "http",
-        "clients.NAME",
-        "profiles.NAME",
-        "daemon",
-        "cluster",
-        "servers.NAME",
-        "servers.NAME.overlay.TOOL",
-        "commands.NAME",
-    ] {
+    let mut page = TEXT.to_owned();
+    for name in KEYS.iter().map(KeySpec::table).collect::<BTreeSet<_>>() {
         page = page.replace(&format!("{{{{{name}}}}}"), &table(name));
     }
     page.replace("{{variables}}", &variable_table())
@@ -66,11 +52,8 @@ fn variable_table() -> String {
     let keys = KEYS.iter().filter(|key| key.variable);
     let head = "| variable | key |\n|---|---|";
     keys.fold(head.to_owned(), |table, key| {
-        format!(
-            "{table}\n| `{}` | `{}` |",
-            variables::name_of(key),
-            key.path
-        )
+        let variable = variable_of(key.path);
+        format!("{table}\n| `{variable}` | `{}` |", key.path)
     })
 }
 

@@ -11,7 +11,9 @@ use policy::{Allowance, NotAllowable, Policy};
 use toml_edit::{DocumentMut, Item, TableLike};
 use tool::ServerName;
 
-use super::{ConfigError, Environment, Mistake, Overrides, SHARED_KEYS, check, file::ConfigFile};
+use super::{
+    Config, ConfigError, Environment, Mistake, Overrides, SHARED_KEYS, check, file::ConfigFile,
+};
 
 mod change;
 mod error;
@@ -88,12 +90,12 @@ impl Document {
         let Some(servers) = self.toml.get("servers").and_then(Item::as_table_like) else {
             return Vec::new();
         };
-        let mut names: Vec<_> = servers
-            .iter()
-            .map(|(name, item)| (place::position(item).unwrap_or(isize::MAX), name.to_owned()))
-            .collect();
-        names.sort_by_key(|(position, _)| *position);
-        names.into_iter().map(|(_, name)| name).collect()
+        let mut servers: Vec<_> = servers.iter().collect();
+        servers.sort_by_key(|(_, item)| place::position(item).unwrap_or(isize::MAX));
+        servers
+            .into_iter()
+            .map(|(name, _)| name.to_owned())
+            .collect()
     }
 
     /// The keys of a server's table, or of the whole file.
@@ -142,11 +144,10 @@ impl Document {
     pub fn shared_part(&self) -> String {
         let mut shared = self.toml.clone();
         let keys: Vec<String> = shared.iter().map(|(key, _)| key.to_owned()).collect();
-        for key in keys
-            .iter()
-            .filter(|key| !SHARED_KEYS.contains(&key.as_str()))
-        {
-            shared.remove(key);
+        for key in keys {
+            if !SHARED_KEYS.contains(&key.as_str()) {
+                shared.remove(&key);
+            }
         }
         shared.to_string()
     }
@@ -277,32 +278,28 @@ impl Document {
         overrides: &Overrides,
         env: &Environment,
     ) -> Result<Arc<Policy>, EditError> {
-        let file = ConfigFile::at(&self.path);
-        let read = super::read_layers(&file, &self.text(), overrides, env);
-        let config = read.map_err(|mistakes| {
-            let file = self.path.clone();
-            EditError::Mistakes(ConfigError { file, mistakes })
-        })?;
+        let read = self.read_text(&self.text(), overrides, env);
+        let config = read.map_err(|mistakes| EditError::Mistakes(self.error(mistakes)))?;
         Ok(config.gateway.policy)
     }
 
     /// Returns the mistakes of the text as it would be written, with all layers merged.
     pub fn check(&self, overrides: &Overrides, env: &Environment) -> Result<(), Vec<Mistake>> {
-        self.check_text(&self.text(), overrides, env)
+        self.read_text(&self.text(), overrides, env).map(drop)
     }
 
-    fn check_before(&self, overrides: &Overrides, env: &Environment) -> Result<(), Vec<Mistake>> {
-        self.check_text(self.before().unwrap_or_default(), overrides, env)
-    }
-
-    fn check_text(
+    fn read_text(
         &self,
         text: &str,
         overrides: &Overrides,
         env: &Environment,
-    ) -> Result<(), Vec<Mistake>> {
-        let file = ConfigFile::at(&self.path);
-        super::read_layers(&file, text, overrides, env).map(drop)
+    ) -> Result<Config, Vec<Mistake>> {
+        super::read_layers(&ConfigFile::at(&self.path), text, overrides, env)
+    }
+
+    fn error(&self, mistakes: Vec<Mistake>) -> ConfigError {
+        let file = self.path.clone();
+        ConfigError { file, mistakes }
     }
 
     fn server(&self, name: &str) -> Result<&dyn TableLike, EditError> {

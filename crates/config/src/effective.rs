@@ -1,17 +1,15 @@
 //! The values in effect after all layers, and the origin of each.
 
-use std::fmt;
+use std::{fmt, path::Path};
 
-use figment::{
-    Figment, Profile, Provider as _,
-    value::{Dict, Value as Merged},
-};
 use printable::{mask_arguments, mask_secrets};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{
+    Mistake,
     keys::{self, KeyMatch, KeySpec, ValueKind},
+    layers::{self, Layer},
     mistake::key_of,
 };
 
@@ -33,46 +31,61 @@ impl fmt::Display for EffectiveValue {
     }
 }
 
-pub(super) fn list(figment: &Figment) -> Vec<EffectiveValue> {
-    let mut data = figment.data().unwrap_or_default();
-    let merged = data.remove(&Profile::Default).unwrap_or_default();
-    let mut found = Vec::new();
-    collect(figment, "", &mut Vec::new(), &merged, &mut found);
-    found
-}
-
-fn collect<'a>(
-    figment: &Figment,
-    pattern: &str,
-    path: &mut Vec<&'a str>,
-    table: &'a Dict,
-    found: &mut Vec<EffectiveValue>,
-) {
-    let values = table.iter().map(|(name, value)| {
-        let pattern = keys::child(pattern, name).unwrap_or_default();
-        (name, value, keys::find(&pattern), pattern)
-    });
-    // The values of a table come before the tables in it, as in a file.
-    let (values, tables): (Vec<_>, Vec<_>) =
-        values.partition(|(.., key, _)| matches!(key, Some(KeyMatch::Value(_))));
-    for (name, value, key, pattern) in values.into_iter().chain(tables) {
-        path.push(name);
-        match (key, value) {
-            (Some(KeyMatch::Value(key)), value) => found.push(EffectiveValue {
-                key: key_of(path),
-                value: mask(key, serde_json::to_value(value).unwrap_or_default()),
-                origin: find_origin(figment, value, path),
-            }),
-            (_, Merged::Dict(_, inner)) => collect(figment, &pattern, path, inner, found),
-            _ => {}
-        }
-        path.pop();
+/// `file` is the path as it is shown.
+pub(super) fn list(file: &Path, layers: &[Layer; 3]) -> Result<Vec<EffectiveValue>, Vec<Mistake>> {
+    let mut merged = Value::Object(layers::merge(layers.clone())?);
+    merged.sort_all_objects();
+    let mut listing = Listing {
+        file,
+        layers,
+        found: Vec::new(),
+    };
+    if let Value::Object(merged) = &merged {
+        listing.collect("", &mut Vec::new(), merged);
     }
+    Ok(listing.found)
 }
 
-fn find_origin(figment: &Figment, value: &Merged, path: &[&str]) -> String {
-    let metadata = figment.get_metadata(value.tag());
-    metadata.map_or_else(String::new, |it| it.interpolate(&Profile::Default, path))
+struct Listing<'a> {
+    file: &'a Path,
+    layers: &'a [Layer; 3],
+    found: Vec<EffectiveValue>,
+}
+
+impl Listing<'_> {
+    fn collect<'v>(
+        &mut self,
+        pattern: &str,
+        path: &mut Vec<&'v str>,
+        table: &'v Map<String, Value>,
+    ) {
+        let values = table.iter().map(|(name, value)| {
+            let pattern = keys::child(pattern, name).unwrap_or_default();
+            (name, value, keys::find(&pattern), pattern)
+        });
+        // The values of a table come before the tables in it, as in a file.
+        let (values, tables): (Vec<_>, Vec<_>) =
+            values.partition(|(.., key, _)| matches!(key, Some(KeyMatch::Value(_))));
+        for (name, value, key, pattern) in values.into_iter().chain(tables) {
+            path.push(name);
+            match (key, value) {
+                (Some(KeyMatch::Value(key)), value) => self.found.push(EffectiveValue {
+                    key: key_of(path),
+                    value: mask(key, value.clone()),
+                    origin: self.find_origin(path),
+                }),
+                (_, Value::Object(inner)) => self.collect(&pattern, path, inner),
+                _ => {}
+            }
+            path.pop();
+        }
+    }
+
+    fn find_origin(&self, path: &[&str]) -> String {
+        let layer = self.layers.iter().rfind(|layer| layer.sets(path));
+        let place = layer.and_then(|layer| layer.places.get(&key_of(path)));
+        place.map_or_else(|| "default".to_owned(), |place| place.origin(self.file))
+    }
 }
 
 fn mask(key: &KeySpec, value: Value) -> Value {
@@ -92,7 +105,9 @@ fn mask(key: &KeySpec, value: Value) -> Value {
         ) => serde_json::from_str(&json).unwrap_or(Value::String(json)),
         (ValueKind::Choice(_), value) => value,
         (_, Value::String(text)) => mask_secrets(&text, Some(key.name())).into(),
-        (_, Value::Array(items)) => mask_arguments(items.iter().filter_map(Value::as_str)).into(),
+        (_, Value::Array(items)) if !items.iter().all(Value::is_number) => {
+            mask_arguments(items.iter().filter_map(Value::as_str)).into()
+        }
         (_, Value::Object(entries)) => {
             let masked = |(of, value): (String, Value)| {
                 let text = value.as_str().unwrap_or_default();

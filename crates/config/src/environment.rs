@@ -34,15 +34,9 @@ impl Environment {
 
     /// The environment without the variables that set a key.
     pub(crate) fn without_proxy_variables(&self) -> Self {
-        let others = self
-            .0
-            .iter()
-            .filter(|(name, _)| !name.starts_with("PROXY_"));
-        Self(
-            others
-                .map(|(name, value)| (name.clone(), value.clone()))
-                .collect(),
-        )
+        let mut others = self.clone();
+        others.0.retain(|name, _| !name.starts_with("PROXY_"));
+        others
     }
 
     /// The variables that start with `prefix` and are not empty, in the order of their names.

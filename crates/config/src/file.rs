@@ -1,7 +1,7 @@
 //! The file that is read, and the reasons why it cannot be.
 
 use std::{
-    io::{self, Read},
+    io,
     path::{Path, PathBuf},
 };
 
@@ -75,41 +75,43 @@ impl ConfigFile {
         }
     }
 
+    pub(super) fn error(&self, mistakes: Vec<Mistake>) -> ConfigError {
+        ConfigError {
+            file: self.shown.clone(),
+            mistakes,
+        }
+    }
+
     pub(super) fn read(&self) -> Result<String, Vec<Mistake>> {
         let bytes = read_bytes(&self.absolute).map_err(|error| self.explain(&error))?;
-        if bytes.len() as u64 > FILE_BYTES_MAX {
-            let what = format!("larger than {} MiB", FILE_BYTES_MAX >> 20);
-            return Err(file_mistake(Fault::new(
-                what,
-                self.hint("name a TOML file"),
-            )));
-        }
         String::from_utf8(bytes).map_err(|error| {
             let byte = error.utf8_error().valid_up_to();
             let what = format!("not text: byte {byte} is not UTF-8");
-            file_mistake(Fault::new(
-                what,
-                self.hint("save it as UTF-8, or name a TOML file"),
-            ))
+            self.refuse(&what, "save it as UTF-8, or name a TOML file")
         })
     }
 
     fn explain(&self, error: &io::Error) -> Vec<Mistake> {
-        let fault = match error.kind() {
-            io::ErrorKind::NotFound => Fault::new("no such file", self.first_run_hint()),
-            io::ErrorKind::IsADirectory => {
-                Fault::new("a folder, not a file", self.hint("name the file in it"))
+        match error.kind() {
+            io::ErrorKind::NotFound => {
+                file_mistake(Fault::new("no such file", self.first_run_hint()))
             }
-            io::ErrorKind::PermissionDenied => Fault::new(
-                "no permission to read the file",
-                self.hint("make it readable"),
-            ),
-            _ => Fault::new(
-                format!("cannot be read: {error}"),
-                self.hint("name another file"),
-            ),
-        };
-        file_mistake(fault)
+            io::ErrorKind::IsADirectory => {
+                self.refuse("a folder, not a file", "name the file in it")
+            }
+            io::ErrorKind::FileTooLarge => {
+                let what = format!("larger than {} MiB", FILE_BYTES_MAX >> 20);
+                self.refuse(&what, "name a TOML file")
+            }
+            io::ErrorKind::PermissionDenied => {
+                self.refuse("no permission to read the file", "make it readable")
+            }
+            _ => self.refuse(&format!("cannot be read: {error}"), "name another file"),
+        }
+    }
+
+    fn refuse(&self, what: &str, hint: &str) -> Vec<Mistake> {
+        file_mistake(Fault::new(what, self.hint(hint)))
     }
 
     fn first_run_hint(&self) -> String {
@@ -142,14 +144,8 @@ command = "uvx"
 args = ["mcp-server-time"]"#;
 
 fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
-    let about = path.metadata()?;
-    if about.is_dir() {
+    if path.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
-    let file = std::fs::File::open(path)?;
-    // One more byte than expected, so that the read that finds the end needs no more room.
-    let expected = about.len().min(FILE_BYTES_MAX) + 1;
-    let mut bytes = Vec::with_capacity(usize::try_from(expected).unwrap_or_default());
-    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    secrets::read_bounded(std::fs::File::open(path)?, FILE_BYTES_MAX)
 }

@@ -58,21 +58,14 @@ pub use variables::is_of_another_program;
 pub fn load(overrides: &Overrides, env: &Environment) -> Result<Config, ConfigError> {
     let file = file::find(overrides, env)?;
     let read_at = SystemTime::now();
-    let read = file
-        .read()
-        .and_then(|text| read_layers(&file, &text, overrides, env));
-    let read = read.map(|config| Config {
-        read_at,
-        shared_revision: match &config.cluster {
-            Some(_) => cluster::shared_revision(&config.gateway.state_dir),
-            None => 0,
-        },
-        ..config
-    });
-    read.map_err(|mistakes| ConfigError {
-        file: file.shown.clone(),
-        mistakes,
-    })
+    let text = file.read().map_err(|mistakes| file.error(mistakes))?;
+    let read = read_layers(&file, &text, overrides, env);
+    let mut config = read.map_err(|mistakes| file.error(mistakes))?;
+    config.read_at = read_at;
+    if config.cluster.is_some() {
+        config.shared_revision = cluster::shared_revision(&config.gateway.state_dir);
+    }
+    Ok(config)
 }
 
 /// The configuration without its file: defaults, variables and flags, or defaults alone where
@@ -84,10 +77,7 @@ pub fn load_without_file(overrides: &Overrides, env: &Environment) -> Result<Con
         let overrides = Overrides::default();
         read_layers(&file, "", &overrides, &env.without_proxy_variables())
     });
-    read.map_err(|mistakes| ConfigError {
-        file: file.shown.clone(),
-        mistakes,
-    })
+    read.map_err(|mistakes| file.error(mistakes))
 }
 
 /// The file that would be read, as an absolute path; it may not be there.
@@ -111,14 +101,10 @@ pub fn list_values(
     env: &Environment,
 ) -> Result<Vec<EffectiveValue>, ConfigError> {
     let file = file::find(overrides, env)?;
-    let read = file
-        .read()
-        .and_then(|text| check_layers(&file, &text, overrides, env));
-    read.map(|(layers, servers)| effective::list(&layers::merge(&servers, &file.shown, layers)))
-        .map_err(|mistakes| ConfigError {
-            file: file.shown.clone(),
-            mistakes,
-        })
+    let text = file.read().map_err(|mistakes| file.error(mistakes))?;
+    let layers = check_layers(&file, &text, overrides, env);
+    let layers = layers.map_err(|mistakes| file.error(mistakes))?;
+    effective::list(&file.shown, &layers).map_err(|mistakes| file.error(mistakes))
 }
 
 fn read_layers(
@@ -127,53 +113,32 @@ fn read_layers(
     overrides: &Overrides,
     env: &Environment,
 ) -> Result<Config, Vec<Mistake>> {
-    let (layers, servers) = check_layers(file, text, overrides, env)?;
-    let raw = layers::read(&servers, &file.shown, layers)?;
-    meant::read_config(file, raw, &servers, env)
+    let raw = layers::read(check_layers(file, text, overrides, env)?)?;
+    meant::read_config(file, raw, env)
 }
 
-/// Returns the state folder before the layers are merged.
-fn find_state_dir(
-    file: &ConfigFile,
-    checked: &check::Checked,
-    overrides: &Overrides,
-    env: &Environment,
-) -> Option<PathBuf> {
-    if let Some(named) = named_state_dir(overrides, env) {
-        return Some(named);
-    }
-    let written = checked.values.get("state_dir").and_then(|it| it.as_str());
-    let parent = file.absolute.parent().unwrap_or(&file.absolute);
-    match written {
-        Some(written) => Some(parent.join(paths::from_home(written.as_ref(), env).ok()?)),
-        None => paths::default_state_dir(env, &file.absolute),
-    }
-}
-
-/// Returns the layers, and the names of the servers in the order of the file.
+/// Returns the layers, or the mistakes of all of them.
 fn check_layers(
     file: &ConfigFile,
     text: &str,
     overrides: &Overrides,
     env: &Environment,
-) -> Result<([Layer; 3], Vec<String>), Vec<Mistake>> {
-    let mut checked = check::check(text);
-    if checked.values.contains_key("cluster")
-        && let Some(state_dir) = find_state_dir(file, &checked, overrides, env)
-    {
-        cluster::add_shared(&mut checked, &state_dir);
+) -> Result<[Layer; 3], Vec<Mistake>> {
+    let mut filed = check::check(text);
+    if filed.values.contains_key("cluster") {
+        let written = filed.values.get("state_dir").and_then(|it| it.as_str());
+        let state_dir = named_state_dir(overrides, env)
+            .or_else(|| paths::find_state_dir(written, &file.absolute, env).ok());
+        if let Some(state_dir) = state_dir {
+            cluster::add_shared(&mut filed, &state_dir);
+        }
     }
-    let variables = variables::read(env, &checked);
-    let flags = layers::read_flags(overrides, env);
-    let filed = Layer {
-        values: checked.values,
-        places: checked.places,
-        mistakes: checked.mistakes,
-    };
-    let layers = [filed, variables, flags];
+    let variables = variables::read(env, &filed);
+    let layers = [filed, variables, layers::read_flags(overrides, env)];
     let mistakes: Vec<Mistake> = layers.iter().flat_map(|it| it.mistakes.clone()).collect();
-    if !mistakes.is_empty() {
-        return Err(mistakes);
+    if mistakes.is_empty() {
+        Ok(layers)
+    } else {
+        Err(mistakes)
     }
-    Ok((layers, checked.servers))
 }

@@ -9,14 +9,12 @@ use super::{
     mistake::{Fault, shown, shown_address},
     paths::Folders,
     raw::{RawCluster, RawGuard, RawHttp},
-    template::{read_pairs, read_template},
+    template::{read_pairs, read_plain, read_template},
 };
 
 pub(super) fn check(text: &str) -> Result<(), Fault> {
-    match text.parse::<Listen>() {
-        Ok(_) => Ok(()),
-        Err(error) => Err(explain_listen(&error)),
-    }
+    let listen = text.parse::<Listen>().map(drop);
+    listen.map_err(|error| explain_listen(&error))
 }
 
 fn explain_listen(error: &NoAddress) -> Fault {
@@ -64,7 +62,7 @@ pub(super) fn read_http(
         token_files: read_files(&raw.token_files, folders)
             .map_err(|fault| ("token_files", fault))?,
         oauth: read_guard(&raw.oauth).map_err(|fault| ("oauth", fault))?,
-        public_url: read_public_url(raw.public_url.as_deref())
+        public_url: read_plain("public_url", raw.public_url.as_ref())
             .map_err(|fault| ("public_url", fault))?,
         allowed_hosts: lower(&raw.allowed_hosts),
         allowed_origins: lower(&raw.allowed_origins),
@@ -97,12 +95,11 @@ fn read_cluster_key(raw: Option<&RawCluster>) -> Result<Option<(String, Template
 }
 
 fn read_tls(raw: &RawHttp, folders: &Folders<'_>) -> Result<Option<Tls>, (&'static str, Fault)> {
-    let file = |path: &str| read_template(&folders.resolve_folder(path)?);
     match (&raw.tls_cert, &raw.tls_key) {
         (None, None) => Ok(None),
         (Some(cert), Some(key)) => Ok(Some(Tls {
-            cert: file(cert).map_err(|fault| ("tls_cert", fault))?,
-            key: file(key).map_err(|fault| ("tls_key", fault))?,
+            cert: folders.read(cert).map_err(|fault| ("tls_cert", fault))?,
+            key: folders.read(key).map_err(|fault| ("tls_key", fault))?,
         })),
         (Some(_), None) => Err(("tls_cert", explain_alone("tls_key"))),
         (None, Some(_)) => Err(("tls_key", explain_alone("tls_cert"))),
@@ -111,23 +108,14 @@ fn read_tls(raw: &RawHttp, folders: &Folders<'_>) -> Result<Option<Tls>, (&'stat
 
 fn read_guard(raw: &RawGuard) -> Result<Option<Guard>, Fault> {
     let (Some(issuer), Some(audience)) = (&raw.issuer, &raw.audience) else {
-        let is_empty = raw.issuer.is_none()
-            && raw.audience.is_none()
-            && raw.scopes.is_empty()
-            && raw.introspection_client_id.is_none()
-            && raw.introspection_client_secret.is_none();
+        if *raw == RawGuard::default() {
+            return Ok(None);
+        }
         let hint = "write both, or remove the keys of `http.oauth`";
-        let what = "requires both `issuer` and `audience`";
-        return is_empty
-            .then_some(None)
-            .ok_or_else(|| Fault::new(what, hint));
+        return Err(Fault::new("requires both `issuer` and `audience`", hint));
     };
-    let is_word = |scope: &&String| {
-        scope
-            .chars()
-            .all(|c| c.is_ascii_graphic() && !"\"\\".contains(c))
-    };
-    if let Some(bad) = raw.scopes.iter().find(|scope| !is_word(scope)) {
+    let is_odd = |c: char| !c.is_ascii_graphic() || "\"\\".contains(c);
+    if let Some(bad) = raw.scopes.iter().find(|scope| scope.contains(is_odd)) {
         let what = format!("not a scope: `{}`", shown(bad));
         return Err(Fault::new(
             what,
@@ -148,18 +136,6 @@ fn read_guard(raw: &RawGuard) -> Result<Option<Guard>, Fault> {
         scopes: raw.scopes.clone(),
         introspection: read_introspection(raw)?,
     }))
-}
-
-fn read_public_url(text: Option<&str>) -> Result<Option<String>, Fault> {
-    let Some(text) = text else { return Ok(None) };
-    let plain = read_template(text)?.plain();
-    let fault = || {
-        Fault::new(
-            "`public_url` cannot contain variables",
-            "write it without `${`",
-        )
-    };
-    plain.map(Some).ok_or_else(fault)
 }
 
 fn read_introspection(raw: &RawGuard) -> Result<Option<Introspection>, Fault> {
@@ -191,10 +167,7 @@ fn read_files(
     written: &BTreeMap<String, String>,
     folders: &Folders<'_>,
 ) -> Result<Vec<(String, Template)>, Fault> {
-    let file = |(name, path): (&String, &String)| {
-        let path = read_template(&folders.resolve_folder(path)?)?;
-        Ok((name.clone(), path))
-    };
+    let file = |(name, path): (&String, &String)| Ok((name.clone(), folders.read(path)?));
     written.iter().map(file).collect()
 }
 

@@ -5,7 +5,11 @@ use std::collections::BTreeMap;
 use fleet::{IdentityProviderSpec, LoginSpec};
 use oauth::{GrantKind, LoginSettings, Resource};
 
-use super::{mistake::Fault, raw::RawOauth, template::read_template};
+use super::{
+    mistake::Fault,
+    raw::RawOauth,
+    template::{read_optional, read_plain, read_template},
+};
 
 /// Reads the login of a server; `of_callers` if each caller has its own.
 pub(super) fn read_login(
@@ -25,33 +29,29 @@ pub(super) fn read_login(
             "write `login = \"caller\"`: the token of a caller is exchanged",
         ));
     }
-    let template = |text: &Option<String>| text.as_deref().map(read_template).transpose();
     let grant = read_grant(raw)?;
     Ok(LoginSpec {
-        client_id: template(&raw.client_id)?,
-        client_secret: template(&raw.client_secret)?,
-        private_key: template(&raw.private_key)?,
-        assertion: template(&raw.assertion)?,
+        client_id: read_optional(raw.client_id.as_ref())?,
+        client_secret: read_optional(raw.client_secret.as_ref())?,
+        private_key: read_optional(raw.private_key.as_ref())?,
+        assertion: read_optional(raw.assertion.as_ref())?,
         identity_provider: read_provider(raw)?,
         is_of_callers: of_callers,
         settings: LoginSettings {
-            client_metadata_url: read_plain(
-                "client_metadata_url",
-                raw.client_metadata_url.as_ref(),
-            )?,
+            client_metadata_url: plain("client_metadata_url", raw.client_metadata_url.as_ref())?,
             scopes: raw.scopes.clone(),
             callback_port: raw.callback_port,
             callback_host: raw.callback_host,
-            resource: match read_plain("resource", raw.resource.as_ref())? {
+            resource: match plain("resource", raw.resource.as_ref())? {
                 None => Resource::Found,
                 Some(text) if text == "off" => Resource::Off,
                 Some(text) => Resource::Named(text),
             },
-            issuer: read_plain("issuer", raw.issuer.as_ref())?,
+            issuer: plain("issuer", raw.issuer.as_ref())?,
             grant,
             assumes_pkce: raw.pkce == "assumed",
             assumes_endpoints: raw.endpoints == "assumed",
-            private_key_id: read_plain("private_key_id", raw.private_key_id.as_ref())?,
+            private_key_id: plain("private_key_id", raw.private_key_id.as_ref())?,
             parameters: read_parameters(&raw.parameters)?,
             ..LoginSettings::default()
         },
@@ -75,14 +75,12 @@ fn read_grant(raw: &RawOauth) -> Result<GrantKind, Fault> {
         ));
     }
     let takes_assertion = matches!(grant, GrantKind::JwtBearer | GrantKind::EnterpriseManaged);
+    let is_login = grant == GrantKind::AuthorizationCode;
     let is_employee = grant == GrantKind::EnterpriseManaged;
     let is_machine = grant == GrantKind::ClientCredentials;
     let has_proof = raw.client_secret.is_some() || raw.private_key.is_some();
     let lacks = [
-        (
-            grant != GrantKind::AuthorizationCode && raw.client_id.is_none(),
-            "oauth.client_id",
-        ),
+        (!is_login && raw.client_id.is_none(), "oauth.client_id"),
         (
             is_machine && !has_proof,
             "oauth.client_secret = \"${secret:NAME}\"",
@@ -122,24 +120,15 @@ fn read_provider(raw: &RawOauth) -> Result<Option<IdentityProviderSpec>, Fault> 
         return Ok(None);
     };
     Ok(Some(IdentityProviderSpec {
-        issuer: read_plain("idp_issuer", Some(issuer))?.unwrap_or_default(),
+        issuer: plain("idp_issuer", Some(issuer))?.unwrap_or_default(),
         client_id: read_template(client_id)?,
-        client_secret: raw
-            .idp_client_secret
-            .as_deref()
-            .map(read_template)
-            .transpose()?,
+        client_secret: read_optional(raw.idp_client_secret.as_ref())?,
     }))
 }
 
-/// Reads a text that is compared with answers of other servers: no variable is filled in.
-fn read_plain(key: &str, text: Option<&String>) -> Result<Option<String>, Fault> {
-    let Some(text) = text else { return Ok(None) };
-    let plain = read_template(text)?.plain();
-    let what = || format!("`oauth.{key}` cannot contain variables");
-    plain
-        .map(Some)
-        .ok_or_else(|| Fault::new(what(), "write it without `${`"))
+/// Reads a text that is compared with answers of other servers.
+fn plain(key: &str, text: Option<&String>) -> Result<Option<String>, Fault> {
+    read_plain(&format!("oauth.{key}"), text)
 }
 
 /// Parameters that the proxy sets itself cannot be configured.
@@ -161,7 +150,7 @@ fn read_parameters(raw: &BTreeMap<String, String>) -> Result<Vec<(String, String
             let what = format!("`oauth.parameters.{name}` is set by the proxy");
             return Err(Fault::new(what, "remove it"));
         }
-        let text = read_plain(&format!("parameters.{name}"), Some(text))?;
+        let text = plain(&format!("parameters.{name}"), Some(text))?;
         parameters.extend(text.map(|text| (name.clone(), text)));
     }
     Ok(parameters)

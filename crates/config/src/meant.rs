@@ -17,6 +17,7 @@ use gateway::{
 };
 use registry::{Pin, ServerRules};
 use secrets::Keeping;
+use serde_json::{Map, Value};
 use tool::ArgumentSetting;
 
 use super::{
@@ -26,12 +27,12 @@ use super::{
     listen,
     login::read_login,
     mistake::Fault,
-    paths::{Folders, default_state_dir, from_home},
+    paths::{Folders, find_state_dir},
     program::find_program,
     raw::{
         RawClient, RawConfig, RawOverlay, RawProfile, RawRedaction, RawSandbox, RawServer, Semantic,
     },
-    template::{read_pairs, read_template},
+    template::{read_optional, read_pairs, read_template},
     traces::read_traces,
 };
 
@@ -40,7 +41,6 @@ use super::{
 pub(super) fn read_config(
     file: &ConfigFile,
     mut raw: RawConfig,
-    order: &[String],
     env: &Environment,
 ) -> Result<Config, Vec<Mistake>> {
     let parent = file.absolute.parent().unwrap_or(&file.absolute);
@@ -49,61 +49,57 @@ pub(super) fn read_config(
         config: parent,
     };
     let mut mistakes = Mistakes::default();
-    let servers = read_servers(&mut raw, order, &folders, &mut mistakes);
+    let servers = read_servers(&mut raw, &folders, &mut mistakes);
     let daemon = read_daemon(&raw);
     let search = mistakes.note("search.enrich", read_search(&raw));
-    let audit = read_audit(&raw);
     let cluster = read_cluster(raw.cluster.as_ref(), raw.results.keep_hours, &folders);
     let cluster = mistakes.note_in("cluster", cluster);
     let http = listen::read_http(&raw.http, raw.cluster.as_ref(), &folders);
     let http = mistakes.note_in("http", http);
     let traces = mistakes.note_in("traces", read_traces(&raw.traces));
-    let clients = read_clients(raw.clients, &raw.profiles, &folders, &mut mistakes);
-    let policy = read_policy(raw.policy, raw.rules.as_deref(), folders.env);
-    let policy = mistakes.note("rules", policy);
-    let quotas = mistakes.note("quotas", read_quotas(raw.quotas.as_deref()));
-    let state_dir = find_state_dir(raw.state_dir.as_deref(), file, &folders);
+    let clients = mistakes.note_in("clients", read_clients(raw.clients));
+    let clients = clients.and_then(|clients| {
+        mistakes.note_in("profiles", read_profiles(clients, &raw.profiles, &folders))
+    });
+    let policy = mistakes.note("rules", read_policy(raw.policy, &raw.rules, env));
+    let quotas = mistakes.note("quotas", read_quotas(&raw.quotas));
+    let state_dir = find_state_dir(raw.state_dir.as_deref(), &file.absolute, env);
     let state_dir = mistakes.note("state_dir", state_dir);
     let keeping = read_keeping(&raw.secrets.store, secrets::HAS_KEYRING);
     let keeping = mistakes.note("secrets.store", keeping);
-    match (
-        state_dir, keeping, http, traces, clients, policy, quotas, search, cluster,
-    ) {
-        (
-            Some(state_dir),
-            Some(keeping),
-            Some(http),
-            Some(traces),
-            Some(clients),
-            Some(policy),
-            Some(quotas),
-            Some(search),
-            Some(cluster),
-        ) if mistakes.0.is_empty() => Ok(Config {
+    // `None` has noted its mistake.
+    let config = || {
+        Some(Config {
             file: file.absolute.clone(),
             read_at: std::time::SystemTime::now(),
             log: raw.log,
             gateway: gateway::Settings {
-                state_dir,
-                secrets: keeping,
+                state_dir: state_dir?,
+                secrets: keeping?,
                 results: raw.results,
-                search,
+                search: search?,
                 survey_parallel: raw.reindex.parallel,
-                clients,
-                policy: Arc::new(policy),
+                clients: clients?,
+                policy: Arc::new(policy?),
                 approval_wait: Duration::from_secs(raw.approvals.wait_s),
-                quotas: Arc::new(quotas),
-                audit,
+                quotas: Arc::new(quotas?),
+                audit: AuditSettings {
+                    bytes_max: raw.audit.keep_mib << 20,
+                    arguments: raw.audit.arguments,
+                },
                 keeps_stats: raw.stats.enabled,
-                traces,
+                traces: traces?,
                 scripts: Some(parent.join("scripts")),
                 servers,
             },
-            http,
+            http: http?,
             shared_revision: 0,
-            cluster,
+            cluster: cluster?,
             daemon,
-        }),
+        })
+    };
+    match config() {
+        Some(config) if mistakes.0.is_empty() => Ok(config),
         _ => Err(mistakes.0),
     }
 }
@@ -117,13 +113,6 @@ fn read_search(raw: &RawConfig) -> Result<SearchSettings, Fault> {
     })
 }
 
-fn read_audit(raw: &RawConfig) -> AuditSettings {
-    AuditSettings {
-        bytes_max: raw.audit.keep_mib << 20,
-        arguments: raw.audit.arguments,
-    }
-}
-
 /// A node of a cluster does not leave for idleness: it would take its servers along.
 fn read_daemon(raw: &RawConfig) -> daemon::DaemonSettings {
     let linger = Some(raw.daemon.linger_s).filter(|it| *it > 0 && raw.cluster.is_none());
@@ -135,36 +124,31 @@ fn read_daemon(raw: &RawConfig) -> daemon::DaemonSettings {
 /// Reads the servers in the order of the file; the commands of `[commands]` are one.
 fn read_servers(
     raw: &mut RawConfig,
-    order: &[String],
     folders: &Folders<'_>,
     mistakes: &mut Mistakes,
 ) -> Vec<ServerSettings> {
-    let commands = std::mem::take(&mut raw.commands);
     let redaction = read_redaction(&raw.redaction);
     let redaction = mistakes.note("redaction.patterns", redaction);
-    let read = |name: &String| {
-        let mut server = raw.servers.remove(name)?;
-        let launch = if name == "commands" && !commands.is_empty() {
-            read_commands(&mut server, &commands, folders)
+    let has_cluster = raw.cluster.is_some();
+    let written = std::mem::take(&mut raw.servers);
+    let read = |(name, mut server): (String, RawServer)| {
+        let launch = if name == "commands" && !raw.commands.is_empty() {
+            read_commands(&mut server, &raw.commands, folders)
         } else {
             read_launch(&server, folders)
         };
         let is_redacted = server.redact.unwrap_or(raw.redaction.enabled);
-        let has_cluster = raw.cluster.is_some();
         let (placement, on) = (server.placement.take(), server.on.take());
         let server = launch.and_then(|it| {
-            let mut read = read_server(name, server, it, raw.pin, folders)?;
+            let mut read = read_server(&name, server, it, raw.pin, folders)?;
             read.spec.placement =
                 read_placement(placement.as_deref(), on, &read.spec, has_cluster)?;
+            read.spec.redaction = redaction.clone().filter(|_| is_redacted);
             Ok(read)
-        });
-        let server = server.map(|mut it| {
-            it.spec.redaction = redaction.clone().filter(|_| is_redacted);
-            it
         });
         mistakes.note(&format!("servers.{name}"), server)
     };
-    order.iter().filter_map(read).collect()
+    written.into_iter().filter_map(read).collect()
 }
 
 /// The mistakes of values that have the form of their keys and mean nothing.
@@ -173,8 +157,8 @@ struct Mistakes(Vec<Mistake>);
 
 impl Mistakes {
     fn note<T>(&mut self, key: &str, read: Result<T, Fault>) -> Option<T> {
-        let fault = read.map_err(|fault| self.0.push(fault.at(MistakePlace::File, key)));
-        fault.ok()
+        read.map_err(|fault| self.0.push(fault.at(MistakePlace::File, key)))
+            .ok()
     }
 
     /// Does the same with a key below this table.
@@ -183,27 +167,23 @@ impl Mistakes {
         table: &str,
         read: Result<T, (impl std::fmt::Display, Fault)>,
     ) -> Option<T> {
-        let (key, read) = match read {
-            Ok(value) => (String::new(), Ok(value)),
-            Err((key, fault)) => (format!("{table}.{key}"), Err(fault)),
-        };
-        self.note(&key, read)
+        match read {
+            Ok(value) => Some(value),
+            Err((key, fault)) => self.note(&format!("{table}.{key}"), Err(fault)),
+        }
     }
 }
 
 /// Reads the rules again: `~` can be resolved only here.
 fn read_policy(
     preset: policy::Preset,
-    rules: Option<&str>,
+    rules: &[Map<String, Value>],
     env: &Environment,
 ) -> Result<policy::Policy, Fault> {
-    let bare = |error: serde_json::Error| Fault::bare(error.to_string());
-    let written: Vec<serde_json::Map<String, serde_json::Value>> =
-        serde_json::from_str(rules.unwrap_or("[]")).map_err(bare)?;
     let home = env.path("HOME");
     let home = home.as_deref().and_then(Path::to_str);
     let read = |rule| policy::Rule::read(rule, home);
-    let rules = written.iter().map(read).collect::<Result<_, _>>();
+    let rules = rules.iter().map(read).collect::<Result<_, _>>();
     let rules = rules.map_err(|fault| Fault::bare(fault.to_string()))?;
     Ok(policy::Policy::new(preset, rules))
 }
@@ -248,10 +228,8 @@ fn read_redaction(raw: &RawRedaction) -> Result<Arc<Redaction>, Fault> {
     read.map(Arc::new).map_err(fault)
 }
 
-fn read_quotas(quotas: Option<&str>) -> Result<Vec<policy::Quota>, Fault> {
-    let written: Vec<serde_json::Map<String, serde_json::Value>> =
-        serde_json::from_str(quotas.unwrap_or("[]")).map_err(|it| Fault::bare(it.to_string()))?;
-    let quotas = written.iter().map(policy::Quota::read);
+fn read_quotas(quotas: &[Map<String, Value>]) -> Result<Vec<policy::Quota>, Fault> {
+    let quotas = quotas.iter().map(policy::Quota::read);
     let quotas: Result<_, _> = quotas.collect();
     quotas.map_err(|fault: policy::Fault| Fault::bare(fault.to_string()))
 }
@@ -281,17 +259,7 @@ fn read_keeping(store: &str, has_keyring: bool) -> Result<Keeping, Fault> {
     }
 }
 
-fn read_clients(
-    clients: BTreeMap<String, RawClient>,
-    profiles: &BTreeMap<String, RawProfile>,
-    folders: &Folders<'_>,
-    mistakes: &mut Mistakes,
-) -> Option<ClientPolicies> {
-    let clients = mistakes.note_in("clients", read_client_rules(clients))?;
-    mistakes.note_in("profiles", read_profiles(clients, profiles, folders))
-}
-
-fn read_client_rules(raw: BTreeMap<String, RawClient>) -> Result<ClientPolicies, (String, Fault)> {
+fn read_clients(raw: BTreeMap<String, RawClient>) -> Result<ClientPolicies, (String, Fault)> {
     let rules = raw.into_iter().map(|(name, raw)| {
         let rule = ClientRule {
             max_tokens: raw.max_tokens,
@@ -303,22 +271,6 @@ fn read_client_rules(raw: BTreeMap<String, RawClient>) -> Result<ClientPolicies,
         (name, rule)
     });
     ClientPolicies::new(rules).map_err(|(name, why)| (name, Fault::bare(why)))
-}
-
-fn find_state_dir(
-    written: Option<&str>,
-    file: &ConfigFile,
-    folders: &Folders<'_>,
-) -> Result<PathBuf, Fault> {
-    if let Some(written) = written {
-        return Ok(folders
-            .config
-            .join(from_home(written.as_ref(), folders.env)?));
-    }
-    default_state_dir(folders.env, &file.absolute).ok_or_else(|| {
-        let what = "no default folder: neither `XDG_STATE_HOME` nor `HOME` is set";
-        Fault::new(what, "set `state_dir`, or the variable `PROXY_STATE_DIR`")
-    })
 }
 
 fn read_server(
@@ -346,14 +298,10 @@ fn read_server(
         login: read_login(&raw.oauth, raw.login == "caller", has_authorization)?,
         inherit_env: raw.inherit_env.clone(),
         roots: read_roots(&raw, folders)?,
-        sandbox: match &raw.sandbox {
-            Some(sandbox) => Some(read_sandbox(sandbox, folders)?),
-            None => None,
-        },
-        image: match &raw.image {
-            Some(image) => Some(read_template(image)?),
-            None => None,
-        },
+        sandbox: (raw.sandbox.as_ref())
+            .map(|sandbox| read_sandbox(sandbox, folders))
+            .transpose()?,
+        image: read_optional(raw.image.as_ref())?,
         ..ServerSpec::new(name, launch)
     };
     let rules = ServerRules {
@@ -366,7 +314,7 @@ fn read_server(
         deny: raw.tools.deny,
         pin: raw.pin.unwrap_or(pin),
         overlays: read_overlays(&raw.overlay)?,
-        arguments: read_argument_settings(raw.arguments.as_deref())?,
+        arguments: read_argument_settings(&raw.arguments)?,
     };
     Ok(ServerSettings {
         spec,
@@ -379,10 +327,10 @@ fn read_server(
 }
 
 fn read_sandbox(raw: &RawSandbox, folders: &Folders<'_>) -> Result<Sandbox, Fault> {
-    let folder = |path: &String| read_template(&folders.resolve_folder(path)?);
+    let write = raw.write.iter().map(|path| folders.read(path));
     Ok(Sandbox {
         network: raw.network,
-        write: raw.write.iter().map(folder).collect::<Result<_, _>>()?,
+        write: write.collect::<Result<_, _>>()?,
     })
 }
 
@@ -390,8 +338,8 @@ fn read_roots(raw: &RawServer, folders: &Folders<'_>) -> Result<Option<Vec<Templ
     let Some(roots) = &raw.roots else {
         return Ok(None);
     };
-    let root = |root: &String| read_template(&folders.resolve_folder(root)?);
-    roots.iter().map(root).collect::<Result<_, _>>().map(Some)
+    let roots = roots.iter().map(|root| folders.read(root));
+    roots.collect::<Result<_, _>>().map(Some)
 }
 
 fn read_launch(raw: &RawServer, folders: &Folders<'_>) -> Result<Launch, Fault> {
@@ -415,9 +363,8 @@ fn read_launch(raw: &RawServer, folders: &Folders<'_>) -> Result<Launch, Fault> 
 }
 
 fn read_cwd(raw: &RawServer, folders: &Folders<'_>) -> Result<Option<Template>, Fault> {
-    let cwd = raw.cwd.as_ref();
-    cwd.map(|cwd| read_template(&folders.resolve_folder(cwd)?))
-        .transpose()
+    let cwd = raw.cwd.as_ref().map(|cwd| folders.read(cwd));
+    cwd.transpose()
 }
 
 /// Returns the server of all commands. Adds their tags to its overlays.
@@ -464,8 +411,6 @@ fn read_overlays(
 }
 
 fn read_overlay(raw: &RawOverlay) -> Result<registry::Overlay, Fault> {
-    let read = |text: &String| serde_json::from_str(text);
-    let example = raw.example.as_ref().map(read).transpose();
     Ok(registry::Overlay {
         title: raw.title.clone(),
         usage: raw.usage.clone(),
@@ -475,21 +420,18 @@ fn read_overlay(raw: &RawOverlay) -> Result<registry::Overlay, Fault> {
         tags: raw.tags.clone(),
         category: raw.category.clone(),
         notes: raw.notes.clone(),
-        example: example.map_err(|error| Fault::bare(error.to_string()))?,
+        example: raw.example.clone(),
         hidden: raw.hidden,
-        arguments: read_argument_settings(raw.arguments.as_deref())?,
+        arguments: read_argument_settings(&raw.arguments)?,
     })
 }
 
 fn read_argument_settings(
-    written: Option<&str>,
+    written: &BTreeMap<String, Value>,
 ) -> Result<BTreeMap<String, ArgumentSetting>, Fault> {
-    let written: BTreeMap<String, serde_json::Value> =
-        serde_json::from_str(written.unwrap_or("{}"))
-            .map_err(|error| Fault::bare(error.to_string()))?;
-    let read = |(name, it): (String, serde_json::Value)| {
+    let read = |(name, it): (&String, &Value)| {
         let fault = |what| Fault::bare(format!("`arguments.{name}`: {what}"));
-        Ok((name.clone(), ArgumentSetting::read(&it).map_err(fault)?))
+        Ok((name.clone(), ArgumentSetting::read(it).map_err(fault)?))
     };
-    written.into_iter().map(read).collect()
+    written.iter().map(read).collect()
 }

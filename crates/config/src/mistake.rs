@@ -1,6 +1,9 @@
 //! A mistake in the configuration: its place, its description, and the fix.
 
-use std::{fmt, path::PathBuf};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
 
 use printable::{mask_address, mask_secrets};
 
@@ -54,6 +57,19 @@ pub enum MistakePlace {
     Shared(PathBuf),
 }
 
+impl MistakePlace {
+    /// Returns the variable, the flag, or the file with the line. `file` is the path as it is shown.
+    pub(super) fn origin(&self, file: &Path) -> String {
+        match self {
+            Self::File => file.display().to_string(),
+            Self::Line { line, .. } => format!("{}:{line}", file.display()),
+            Self::Variable(name) => name.clone(),
+            Self::Flag(name) => (*name).to_owned(),
+            Self::Shared(path) => path.display().to_string(),
+        }
+    }
+}
+
 /// A mistake in a value, before its place is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fault {
@@ -92,15 +108,8 @@ const MISTAKES_SHOWN_MAX: usize = 50;
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, mistake) in self.mistakes.iter().take(MISTAKES_SHOWN_MAX).enumerate() {
-            let end = if index == 0 { "" } else { "\n" };
-            write!(
-                f,
-                "{end}{}",
-                Printed {
-                    error: self,
-                    mistake
-                }
-            )?;
+            f.write_str(if index == 0 { "" } else { "\n" })?;
+            self.print(mistake, f)?;
         }
         match self.mistakes.len().saturating_sub(MISTAKES_SHOWN_MAX) {
             0 => Ok(()),
@@ -111,26 +120,17 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
-struct Printed<'a> {
-    error: &'a ConfigError,
-    mistake: &'a Mistake,
-}
-
-impl fmt::Display for Printed<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let file = self.error.file.display();
-        match &self.mistake.place {
-            MistakePlace::File => write!(f, "{file}: ")?,
-            MistakePlace::Line { line, column } => write!(f, "{file}:{line}:{column}: ")?,
-            MistakePlace::Variable(name) => write!(f, "{name}: ")?,
-            MistakePlace::Flag(name) => write!(f, "{name}: ")?,
-            MistakePlace::Shared(path) => write!(f, "{}: ", path.display())?,
+impl ConfigError {
+    fn print(&self, mistake: &Mistake, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&mistake.place.origin(&self.file))?;
+        if let MistakePlace::Line { column, .. } = mistake.place {
+            write!(f, ":{column}")?;
         }
-        if !self.mistake.key.is_empty() {
-            write!(f, "{}: ", self.mistake.key)?;
+        if !mistake.key.is_empty() {
+            write!(f, ": {}", mistake.key)?;
         }
-        f.write_str(&self.mistake.what)?;
-        match &self.mistake.hint {
+        write!(f, ": {}", mistake.what)?;
+        match &mistake.hint {
             Some(hint) => write!(f, "\n    hint: {}", hint.replace('\n', "\n          ")),
             None => Ok(()),
         }
@@ -162,17 +162,18 @@ fn cut(text: &str) -> String {
         return text.to_owned();
     }
     let mut chars = text.chars();
-    let head: String = chars.by_ref().take(SHOWN_CHARS_MAX).collect();
-    let more = if chars.next().is_some() { "…" } else { "" };
-    let head = head.chars().flat_map(|c| {
-        let plain = !c.is_control();
-        let escaped = (!plain).then(|| c.escape_default());
-        plain
-            .then_some(c)
-            .into_iter()
-            .chain(escaped.into_iter().flatten())
-    });
-    format!("{}{more}", head.collect::<String>())
+    let mut cut = String::new();
+    for c in chars.by_ref().take(SHOWN_CHARS_MAX) {
+        if c.is_control() {
+            cut.extend(c.escape_default());
+        } else {
+            cut.push(c);
+        }
+    }
+    if chars.next().is_some() {
+        cut.push('…');
+    }
+    cut
 }
 
 /// Returns a dotted key as it is written in TOML.

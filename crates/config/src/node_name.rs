@@ -19,12 +19,9 @@ pub(super) fn check_name(name: &str) -> Result<(), Fault> {
 /// Turns the name of a host into that of a node.
 pub(super) fn plain_name(host: &str) -> String {
     let first = host.split('.').next().unwrap_or_default().to_lowercase();
-    let plain = |c: char| {
-        if c.is_ascii_lowercase() || c.is_ascii_digit() {
-            c
-        } else {
-            '-'
-        }
+    let plain = |c: char| match c {
+        'a'..='z' | '0'..='9' => c,
+        _ => '-',
     };
     first.chars().map(plain).take(NAME_CHARS_MAX).collect()
 }

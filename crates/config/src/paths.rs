@@ -5,19 +5,34 @@ use std::path::{Path, PathBuf};
 use files::UserFolder;
 use sha2::{Digest, Sha256};
 
-use super::{Environment, mistake::Fault};
+use fleet::Template;
+
+use super::{Environment, mistake::Fault, template::read_template};
 
 /// `proxy/config.toml` in the user's folder for configuration; `None` if there is no home folder either.
 pub fn default_path(env: &Environment) -> Option<PathBuf> {
-    Some(
-        find_base(env, UserFolder::Config)?
-            .join("proxy")
-            .join("config.toml"),
-    )
+    let base = find_base(env, UserFolder::Config)?;
+    Some(base.join("proxy").join("config.toml"))
+}
+
+/// Returns the state folder that a configuration file names, else its default one.
+pub(super) fn find_state_dir(
+    written: Option<&str>,
+    file: &Path,
+    env: &Environment,
+) -> Result<PathBuf, Fault> {
+    if let Some(written) = written {
+        let parent = file.parent().unwrap_or(file);
+        return Ok(parent.join(from_home(written.as_ref(), env)?));
+    }
+    default_state_dir(env, file).ok_or_else(|| {
+        let what = "no default folder: neither `XDG_STATE_HOME` nor `HOME` is set";
+        Fault::new(what, "set `state_dir`, or the variable `PROXY_STATE_DIR`")
+    })
 }
 
 /// Each configuration file has a state folder of its own, so that two never mix their tools.
-pub(super) fn default_state_dir(env: &Environment, file: &Path) -> Option<PathBuf> {
+fn default_state_dir(env: &Environment, file: &Path) -> Option<PathBuf> {
     let stem = file.file_stem()?.to_string_lossy();
     let digest = Sha256::digest(file.as_os_str().as_encoded_bytes());
     let head = u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]);
@@ -70,6 +85,11 @@ impl Folders<'_> {
         }
     }
 
+    /// Reads the path of a file or a folder.
+    pub(super) fn read(&self, path: &str) -> Result<Template, Fault> {
+        read_template(&self.resolve_folder(path)?)
+    }
+
     /// A bare word is looked up on `PATH`; `./` and `../` start at the configuration file.
     pub(super) fn resolve_command(&self, template: &str) -> Result<String, Fault> {
         if template.starts_with("./") || template.starts_with("../") {
@@ -80,13 +100,11 @@ impl Folders<'_> {
     }
 
     fn resolve_home(&self, template: &str) -> Result<String, Fault> {
-        match template.strip_prefix("~/") {
-            Some(rest) => Ok(format!(
-                "{}/{rest}",
-                escape(&from_home("~".as_ref(), self.env)?)
-            )),
-            None => Ok(template.to_owned()),
-        }
+        let Some(rest) = template.strip_prefix("~/") else {
+            return Ok(template.to_owned());
+        };
+        let home = from_home("~".as_ref(), self.env)?;
+        Ok(format!("{}/{rest}", escape(&home)))
     }
 }
 

@@ -7,19 +7,21 @@ use gateway::{KeptArguments, policy::ShownCatalog};
 use oauth::CallbackHost;
 use policy::Preset;
 use registry::Pin;
+use serde::{Deserialize, Deserializer, de::DeserializeOwned};
+use serde_json::{Map, Value};
 
 /// The raw configuration, with all layers merged.
-#[derive(Debug, serde::Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawConfig {
     pub(super) state_dir: Option<String>,
     pub(super) log: String,
     pub(super) policy: Preset,
     pub(super) pin: Pin,
-    /// JSON text, because a layer would sort the keys of a table.
-    pub(super) rules: Option<String>,
-    /// JSON text, like the rules.
-    pub(super) quotas: Option<String>,
+    #[serde(default, deserialize_with = "read_json")]
+    pub(super) rules: Vec<Map<String, Value>>,
+    #[serde(default, deserialize_with = "read_json")]
+    pub(super) quotas: Vec<Map<String, Value>>,
     pub(super) approvals: RawApprovals,
     pub(super) results: results::ResultSettings,
     pub(super) search: RawSearch,
@@ -37,20 +39,21 @@ pub(super) struct RawConfig {
     pub(super) profiles: BTreeMap<String, RawProfile>,
     pub(super) daemon: RawDaemon,
     pub(super) cluster: Option<RawCluster>,
-    #[serde(default)]
-    pub(super) servers: BTreeMap<String, RawServer>,
+    /// In the order of the file. They are read one by one.
+    #[serde(skip)]
+    pub(super) servers: Vec<(String, RawServer)>,
     #[serde(default)]
     pub(super) commands: BTreeMap<String, CommandDefinition>,
 }
 
-#[derive(Debug, serde::Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawApprovals {
     /// 0: a call is refused at once.
     pub(super) wait_s: u64,
 }
 
-#[derive(Debug, serde::Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawSearch {
     pub(super) learn: bool,
@@ -58,7 +61,7 @@ pub(super) struct RawSearch {
     pub(super) semantic: Semantic,
 }
 
-#[derive(Debug, serde::Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawAudit {
     pub(super) arguments: KeptArguments,
@@ -66,7 +69,7 @@ pub(super) struct RawAudit {
     pub(super) keep_mib: u64,
 }
 
-#[derive(Debug, Default, serde::Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct RawProfile {
     pub(super) allow: Vec<String>,
@@ -76,7 +79,7 @@ pub(super) struct RawProfile {
     pub(super) callers: Vec<String>,
 }
 
-#[derive(Debug, serde::Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawRedaction {
     pub(super) enabled: bool,
@@ -84,23 +87,29 @@ pub(super) struct RawRedaction {
     pub(super) patterns: BTreeMap<String, String>,
 }
 
-#[derive(Debug, serde::Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawStats {
     pub(super) enabled: bool,
 }
 
-#[derive(Debug, Default, serde::Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct RawTraces {
     pub(super) endpoint: Option<String>,
     pub(super) headers: BTreeMap<String, String>,
 }
 
-#[derive(Debug, serde::Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawSecrets {
     pub(super) store: String,
+}
+
+/// Reads a value that the layers have as JSON text.
+fn read_json<'de, D: Deserializer<'de>, T: DeserializeOwned>(layer: D) -> Result<T, D::Error> {
+    let text = String::deserialize(layer)?;
+    serde_json::from_str(&text).map_err(serde::de::Error::custom)
 }
 
 fn default_cluster() -> String {
@@ -108,27 +117,27 @@ fn default_cluster() -> String {
 }
 
 /// The search methods beside matching words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Semantic {
     Encoder,
     Off,
 }
 
-#[derive(Debug, serde::Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawReindex {
     pub(super) parallel: usize,
 }
 
-#[derive(Debug, serde::Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawDaemon {
     /// 0: for ever.
     pub(super) linger_s: u64,
 }
 
-#[derive(Debug, serde::Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawCluster {
     #[serde(default = "default_cluster")]
@@ -145,7 +154,7 @@ pub(super) struct RawCluster {
     pub(super) require_shared: bool,
 }
 
-#[derive(Debug, serde::Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawHttp {
     pub(super) listen: Option<String>,
@@ -174,7 +183,7 @@ pub(super) struct RawHttp {
     pub(super) stall_timeout_s: u64,
 }
 
-#[derive(Debug, Default, serde::Deserialize)]
+#[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct RawGuard {
     pub(super) issuer: Option<String>,
@@ -184,7 +193,7 @@ pub(super) struct RawGuard {
     pub(super) introspection_client_secret: Option<String>,
 }
 
-#[derive(Debug, Default, serde::Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct RawClient {
     pub(super) max_tokens: Option<u64>,
@@ -194,7 +203,7 @@ pub(super) struct RawClient {
     pub(super) catalog: ShownCatalog,
 }
 
-#[derive(Debug, serde::Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawServer {
     pub(super) command: Option<String>,
@@ -238,20 +247,20 @@ pub(super) struct RawServer {
     pub(super) redact: Option<bool>,
     #[serde(default)]
     pub(super) tools: RawTools,
-    /// JSON text, like an example.
-    pub(super) arguments: Option<String>,
+    #[serde(default, deserialize_with = "read_json")]
+    pub(super) arguments: BTreeMap<String, Value>,
     #[serde(default)]
     pub(super) overlay: BTreeMap<String, RawOverlay>,
 }
 
-#[derive(Debug, Default, serde::Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct RawSandbox {
     pub(super) network: bool,
     pub(super) write: Vec<String>,
 }
 
-#[derive(Debug, Default, serde::Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct RawOauth {
     pub(super) client_id: Option<String>,
@@ -274,14 +283,14 @@ pub(super) struct RawOauth {
     pub(super) parameters: BTreeMap<String, String>,
 }
 
-#[derive(Debug, Default, serde::Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct RawTools {
     pub(super) allow: Vec<String>,
     pub(super) deny: Vec<String>,
 }
 
-#[derive(Debug, Default, serde::Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct RawOverlay {
     pub(super) title: Option<String>,
@@ -292,11 +301,11 @@ pub(super) struct RawOverlay {
     pub(super) tags: Vec<String>,
     pub(super) category: Option<String>,
     pub(super) notes: Option<String>,
-    /// JSON text, because a layer would sort the keys of a table.
-    pub(super) example: Option<String>,
+    #[serde(deserialize_with = "read_json")]
+    pub(super) example: Option<Value>,
     pub(super) hidden: bool,
-    /// JSON text, like an example.
-    pub(super) arguments: Option<String>,
+    #[serde(deserialize_with = "read_json")]
+    pub(super) arguments: BTreeMap<String, Value>,
     pub(super) timeout_s: Option<u64>,
     pub(super) max_tokens: Option<u64>,
 }

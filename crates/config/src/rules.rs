@@ -1,5 +1,7 @@
 //! Rules for each kind of value, whether it came from the file, a variable or a flag.
 
+use std::borrow::Cow;
+
 use fleet::Template;
 use printable::mask_arguments;
 use serde_json::Value;
@@ -29,25 +31,9 @@ pub(super) fn read(kind: &ValueKind, written: Written<'_>) -> Result<Value, Faul
     match (kind, written) {
         (ValueKind::Switch, Written::Switch(on)) => Ok(Value::Bool(on)),
         (ValueKind::Count(count), Written::Number(number)) => check_count(count, number),
-        (
-            ValueKind::Switch
-            | ValueKind::Count(_)
-            | ValueKind::List(_)
-            | ValueKind::Variables
-            | ValueKind::Headers
-            | ValueKind::Tokens
-            | ValueKind::TokenFiles
-            | ValueKind::Patterns
-            | ValueKind::Arguments
-            | ValueKind::ArgumentSettings
-            | ValueKind::Rules
-            | ValueKind::Quotas,
-            _,
-        ) => Err(explain_misfit(kind, written)),
-        (_, Written::Text(text)) => match check(kind, text) {
-            Ok(()) => Ok(Value::String(text.to_owned())),
-            Err(fault) => Err(fault),
-        },
+        (_, Written::Text(text)) if matches!(kind, ValueKind::Choice(_)) || kind.is_text() => {
+            check(kind, text).map(|()| text.into())
+        }
         _ => Err(explain_misfit(kind, written)),
     }
 }
@@ -112,10 +98,8 @@ fn check_count(count: &Count, number: Result<i128, &str>) -> Result<Value, Fault
 fn check_template(text: &str) -> Result<(), Fault> {
     let hint =
         "write `${VAR}`, `${VAR:-default}` or `${secret:NAME}`; a literal `${` is written `$${`";
-    match Template::parse(text) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(Fault::new(shown(&error.to_string()), hint)),
-    }
+    let parsed = Template::parse(text).map(drop);
+    parsed.map_err(|error| Fault::new(shown(&error.to_string()), hint))
 }
 
 /// The most common mistake is a whole command line in `command`. A path may contain spaces.
@@ -132,7 +116,12 @@ fn check_command(text: &str) -> Result<(), Fault> {
         "write `command = {program:?}` and `args = [{}]`",
         args.join(", ")
     );
-    Err(Fault::new("contains arguments", bound_hint(&hint)))
+    let hint = if hint.chars().count() > HINT_CHARS_MAX {
+        SPLIT_HINT
+    } else {
+        &hint
+    };
+    Err(Fault::new("contains arguments", hint))
 }
 
 const URL_HINT: &str =
@@ -191,13 +180,8 @@ const LEVELS: [&str; 6] = ["error", "warn", "info", "debug", "trace", "off"];
 fn check_filter(text: &str) -> Result<(), Fault> {
     let hint = "write a level (`error`, `warn`, `info`, `debug`, `trace`, `off`), or \
                 `warn,fleet=debug`";
-    let levels = text
-        .split(',')
-        .map(|directive| match directive.rsplit_once('=') {
-            Some((_, level)) => level.trim(),
-            None => directive.trim(),
-        });
-    for word in levels {
+    for directive in text.split(',') {
+        let word = directive.rsplit('=').next().unwrap_or_default().trim();
         let level = LEVELS.iter().any(|level| level.eq_ignore_ascii_case(word));
         if let (false, Some(level)) = (level, near(word, LEVELS, 1).first()) {
             let what = format!("unknown level `{}`", shown(word));
@@ -205,11 +189,12 @@ fn check_filter(text: &str) -> Result<(), Fault> {
         }
     }
     // tracing-subscriber 0.3.23 cuts such a text inside a character, and panics.
-    let parsed = text.is_ascii().then(|| EnvFilter::builder().parse(text));
-    match parsed {
-        Some(Ok(_)) => Ok(()),
-        Some(Err(_)) | None => Err(Fault::new(format!("not a filter: `{}`", shown(text)), hint)),
-    }
+    let is_filter = text.is_ascii() && EnvFilter::builder().parse(text).is_ok();
+    refuse_if(
+        !is_filter,
+        &format!("not a filter: `{}`", shown(text)),
+        hint,
+    )
 }
 
 /// The longest category or tag, in characters.
@@ -257,13 +242,13 @@ pub(super) fn slug(text: &str) -> String {
 }
 
 fn check_glob(text: &str) -> Result<(), Fault> {
-    match globset::Glob::new(text) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(Fault::new(
-            format!("not a pattern: {}", shown(&error.kind().to_string())),
+    globset::Glob::new(text).map(drop).map_err(|error| {
+        let what = format!("not a pattern: {}", shown(&error.kind().to_string()));
+        Fault::new(
+            what,
             "`*` matches any text, `?` one character, `{a,b}` either",
-        )),
-    }
+        )
+    })
 }
 
 fn check_inherited(text: &str) -> Result<(), Fault> {
@@ -309,13 +294,7 @@ pub(super) fn check_limits(timeout_s: u64, timeout_max_s: u64) -> Result<(), Fau
 /// The limit of a command line in a hint, in characters.
 const HINT_CHARS_MAX: usize = 200;
 
-fn bound_hint(hint: &str) -> String {
-    if hint.chars().count() > HINT_CHARS_MAX {
-        "write the program in `command` and the rest in `args`".to_owned()
-    } else {
-        hint.to_owned()
-    }
-}
+const SPLIT_HINT: &str = "write the program in `command` and the rest in `args`";
 
 /// Describes a value of the wrong kind: the expected and the actual kind, and the correct form.
 pub(super) fn explain_misfit(kind: &ValueKind, written: Written<'_>) -> Fault {
@@ -335,9 +314,7 @@ pub(super) fn explain_misfit(kind: &ValueKind, written: Written<'_>) -> Fault {
         (ValueKind::Switch, Written::Text(text)) if ["true", "false"].contains(&text) => {
             format!("write it without quotes: `{text}`")
         }
-        (ValueKind::Command, Written::Other("a list")) => {
-            "write the program in `command` and the rest in `args`".to_owned()
-        }
+        (ValueKind::Command, Written::Other("a list")) => SPLIT_HINT.to_owned(),
         (ValueKind::List(_), Written::Text(text)) => {
             format!("write a list: `[{:?}]`", shown(text))
         }
@@ -357,22 +334,23 @@ impl ValueKind {
     }
 
     /// Describes a value of this kind, with its unit.
-    pub(super) fn noun(&self) -> String {
-        match self {
-            ValueKind::Switch => "`true` or `false`".to_owned(),
-            ValueKind::Count(count) => format!("a whole number of {}", count.unit),
-            ValueKind::Choice(words) => choices(words),
-            ValueKind::List(_) => "a list of texts".to_owned(),
-            ValueKind::Variables => "a table of variables".to_owned(),
-            ValueKind::Headers => "a table of headers".to_owned(),
-            ValueKind::Tokens => "a table of tokens".to_owned(),
-            ValueKind::TokenFiles => "a table of files".to_owned(),
-            ValueKind::Patterns => "a table of patterns".to_owned(),
-            ValueKind::Arguments | ValueKind::ArgumentSettings => "a table of arguments".to_owned(),
-            ValueKind::Rules => "tables `[[rules]]`".to_owned(),
-            ValueKind::Quotas => "tables `[[quotas]]`".to_owned(),
-            _ => "text".to_owned(),
-        }
+    pub(super) fn noun(&self) -> Cow<'static, str> {
+        let noun = match self {
+            ValueKind::Count(count) => return format!("a whole number of {}", count.unit).into(),
+            ValueKind::Choice(words) => return choices(words).into(),
+            ValueKind::Switch => "`true` or `false`",
+            ValueKind::List(_) => "a list of texts",
+            ValueKind::Variables => "a table of variables",
+            ValueKind::Headers => "a table of headers",
+            ValueKind::Tokens => "a table of tokens",
+            ValueKind::TokenFiles => "a table of files",
+            ValueKind::Patterns => "a table of patterns",
+            ValueKind::Arguments | ValueKind::ArgumentSettings => "a table of arguments",
+            ValueKind::Rules => "tables `[[rules]]`",
+            ValueKind::Quotas => "tables `[[quotas]]`",
+            _ => "text",
+        };
+        noun.into()
     }
 }
 

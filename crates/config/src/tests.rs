@@ -109,9 +109,8 @@ fn the_example_of_every_key_has_every_key() {
     }
 }
 
-/// figment merges the servers only if a variable sets a key of one.
 #[test]
-fn servers_are_the_same_whether_figment_merges_them_or_not() {
+fn servers_are_the_same_whether_a_variable_sets_a_key_of_one_or_not() {
     let text = fs::read_to_string(in_tree("config/every-key.toml")).unwrap();
     let load = |variables: &[(&str, &str)]| load_text(&text, variables).unwrap().gateway.servers;
     let merged = load(&[("PROXY_SERVERS__ISSUES__TIMEOUT_S", "60")]);

@@ -8,10 +8,9 @@ use tool::fold;
 
 use super::{
     Environment, Mistake, MistakePlace,
-    check::Checked,
     keys::{self, KEYS, KeyMatch, KeySpec, ValueKind},
     layers::Layer,
-    mistake::{Fault, key_of, shown},
+    mistake::{Fault, shown},
     paths::from_current_folder,
     rules::{self, Written},
 };
@@ -21,24 +20,16 @@ const PREFIX: &str = "PROXY_";
 /// `__` separates the parts of a key.
 const DOT: &str = "__";
 
-pub(super) fn read(env: &Environment, file: &Checked) -> Layer {
+pub(super) fn read(env: &Environment, file: &Layer) -> Layer {
     let mut layer = Layer::default();
     for (name, value) in env.starting(PREFIX) {
-        let found = match find_target(name, &file.servers) {
-            Ok(None) => continue,
-            Ok(Some(target)) => read_one(&target, value, env).map(|value| (target, value)),
-            Err(fault) => Err((String::new(), fault)),
-        };
-        match found {
-            Ok((target, value)) => {
-                put(&mut layer.values, &target.path, value);
-                let place = MistakePlace::Variable(name.to_owned());
-                layer.places.insert(key_of(&target.path), place);
+        let place = MistakePlace::Variable(name.to_owned());
+        match find_target(name, &file.servers()) {
+            Ok(None) => {}
+            Ok(Some(target)) => {
+                layer.set(place, &target.path, read_one(target.key, value, env));
             }
-            Err((key, fault)) => {
-                let place = MistakePlace::Variable(name.to_owned());
-                layer.mistakes.push(fault.at(place, key));
-            }
+            Err(fault) => layer.mistakes.push(fault.at(place, "")),
         }
     }
     let limits = check_limits(&layer.values, &file.values);
@@ -65,11 +56,7 @@ fn check_limits(variables: &Map<String, Value>, file: &Map<String, Value>) -> Ve
 }
 
 /// Returns the variable that sets a key; `NAME` is left for the reader to fill in.
-pub(super) fn name_of(key: &KeySpec) -> String {
-    variable_of(key.path)
-}
-
-fn variable_of(path: &str) -> String {
+pub(super) fn variable_of(path: &str) -> String {
     let name = path.replace('.', DOT).replace('-', "_");
     format!("{PREFIX}{}", name.to_uppercase())
 }
@@ -94,7 +81,7 @@ pub fn is_of_another_program(variable: &str) -> bool {
 }
 
 /// `None` for a variable that is not ours: other programs use the prefix too.
-fn find_target(variable: &str, servers: &[String]) -> Result<Option<Target>, Fault> {
+fn find_target(variable: &str, servers: &[&str]) -> Result<Option<Target>, Fault> {
     let name = variable
         .strip_prefix(PREFIX)
         .unwrap_or_default()
@@ -118,7 +105,7 @@ fn find_target(variable: &str, servers: &[String]) -> Result<Option<Target>, Fau
 }
 
 /// Returns the pattern in the table of keys and the path in the file.
-fn resolve(parts: &[&str], servers: &[String]) -> Result<(String, Vec<String>), Fault> {
+fn resolve(parts: &[&str], servers: &[&str]) -> Result<(String, Vec<String>), Fault> {
     let mut pattern = String::new();
     let mut path = Vec::new();
     for &part in parts {
@@ -133,10 +120,11 @@ fn resolve(parts: &[&str], servers: &[String]) -> Result<(String, Vec<String>), 
 }
 
 /// A variable's name cannot contain `-`, so `_` is used instead.
-fn find_server(part: &str, servers: &[String]) -> Result<String, Fault> {
-    let same = |name: &&String| fold(name) == fold(part);
-    servers.iter().find(same).cloned().ok_or_else(|| {
-        let near = keys::nearest(part, servers.iter().map(String::as_str));
+fn find_server(part: &str, servers: &[&str]) -> Result<String, Fault> {
+    let same = |name: &&&str| fold(name) == fold(part);
+    let found = servers.iter().find(same).map(ToString::to_string);
+    found.ok_or_else(|| {
+        let near = keys::nearest(part, servers.iter().copied());
         let hint = match (near, servers.is_empty()) {
             (Some(near), _) => {
                 let written = near.replace('-', "_").to_uppercase();
@@ -169,17 +157,11 @@ fn explain_unknown(pattern: &str, parts: &[&str]) -> Fault {
     Fault::new("does not set a known key", hint)
 }
 
-fn read_one(target: &Target, value: &OsStr, env: &Environment) -> Result<Value, (String, Fault)> {
-    let keyed = |fault| (target.path.join("."), fault);
-    let text = value
-        .to_str()
-        .ok_or_else(|| keyed(Fault::bare("not UTF-8")))?;
-    let read =
-        rules::read(&target.key.kind, read_written(&target.key.kind, text)).map_err(keyed)?;
-    match target.key.kind {
-        ValueKind::StateDir => from_current_folder(text.as_ref(), env)
-            .map(Value::String)
-            .map_err(keyed),
+fn read_one(key: &KeySpec, value: &OsStr, env: &Environment) -> Result<Value, Fault> {
+    let text = value.to_str().ok_or_else(|| Fault::bare("not UTF-8"))?;
+    let read = rules::read(&key.kind, read_written(&key.kind, text))?;
+    match key.kind {
+        ValueKind::StateDir => from_current_folder(text.as_ref(), env).map(Value::String),
         _ => Ok(read),
     }
 }
@@ -194,22 +176,5 @@ fn read_written<'a>(kind: &ValueKind, text: &'a str) -> Written<'a> {
             number.map_or(Written::Text(text), Written::Number)
         }
         _ => Written::Text(text),
-    }
-}
-
-fn put(values: &mut Map<String, Value>, path: &[String], value: Value) {
-    match path {
-        [] => {}
-        [last] => {
-            values.insert(last.clone(), value);
-        }
-        [first, rest @ ..] => {
-            let inner = values
-                .entry(first.clone())
-                .or_insert_with(|| Map::new().into());
-            if let Value::Object(inner) = inner {
-                put(inner, rest, value);
-            }
-        }
     }
 }

@@ -8,7 +8,6 @@ mod file;
 mod listed;
 mod lookup;
 mod mend;
-mod raw;
 mod recipe;
 mod template;
 mod versions;

@@ -49,11 +49,8 @@ struct RawServer {
     description: String,
     #[serde(default)]
     version: String,
-    #[serde(default)]
     status: Option<String>,
-    #[serde(default)]
     website_url: Option<String>,
-    #[serde(default)]
     repository: Option<Value>,
     #[serde(default)]
     packages: Vec<RawPackage>,
@@ -61,38 +58,27 @@ struct RawServer {
     remotes: Vec<RawRemote>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 struct RawPackage {
-    #[serde(default)]
     registry_type: String,
-    #[serde(default)]
     registry_base_url: Option<String>,
-    #[serde(default)]
     identifier: String,
-    #[serde(default)]
     version: Option<String>,
-    #[serde(default)]
     file_sha256: Option<String>,
-    #[serde(default)]
     transport: Option<Value>,
-    #[serde(default)]
     runtime_arguments: Vec<RawInput>,
-    #[serde(default)]
     package_arguments: Vec<RawInput>,
-    #[serde(default)]
     environment_variables: Vec<RawInput>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct RawRemote {
-    #[serde(rename = "type", default)]
+    #[serde(rename = "type")]
     kind: String,
-    #[serde(default)]
     url: String,
-    #[serde(default)]
     headers: Vec<RawInput>,
-    #[serde(default)]
     variables: BTreeMap<String, RawInput>,
 }
 
@@ -105,34 +91,24 @@ pub fn read_listed(json: &Value) -> Result<ListedServer, String> {
     if own.is_empty() || !space.chars().chain(own.chars()).all(is_of_name) {
         return Err(format!("`{}` is no name of a server", line(&raw.name)));
     }
+    let source = raw.repository.as_ref().and_then(|it| it["url"].as_str());
     let mut server = ListedServer {
         name: raw.name.clone(),
         version: line(&raw.version),
         description: line(&raw.description),
         status: status(json, &raw),
-        website: raw
-            .repository
-            .as_ref()
-            .and_then(|it| it["url"].as_str())
-            .map(line),
+        website: source.or(raw.website_url.as_deref()).map(line),
         ways: Vec::new(),
         left_out: Vec::new(),
     };
-    server.website = server.website.or(raw.website_url.as_deref().map(line));
-    for package in &raw.packages {
-        match read_package(&raw, package) {
+    let packages = raw.packages.iter();
+    let packages = packages.map(|it| (read_package(&raw, it), &it.registry_type));
+    let remotes = raw.remotes.iter();
+    let remotes = remotes.map(|it| (read_remote(&raw, it), &it.url));
+    for (way, place) in packages.chain(remotes) {
+        match way {
             Ok(way) => server.ways.push(way),
-            Err(why) => server
-                .left_out
-                .push(line(&format!("{}: {why}", package.registry_type))),
-        }
-    }
-    for remote in &raw.remotes {
-        match read_remote(&raw, remote) {
-            Ok(way) => server.ways.push(way),
-            Err(why) => server
-                .left_out
-                .push(line(&format!("{}: {why}", remote.url))),
+            Err(why) => server.left_out.push(line(&format!("{place}: {why}"))),
         }
     }
     server.ways.sort_by_key(|it| it.recipe.kind);
@@ -208,35 +184,31 @@ fn start_of(
         let version = version.filter(|it| *it != "latest");
         version.ok_or("it has no version".to_owned())
     };
-    let words =
-        |program: &[&str]| -> Vec<String> { program.iter().map(|it| (*it).to_owned()).collect() };
     let named = version.map_or(identifier.to_owned(), |it| format!("{identifier} {it}"));
     let (kind, words) = match package.registry_type.as_str() {
         "npm" => {
             let own = inputs.words(&package.runtime_arguments).into_iter();
             let own = own.filter(|it| !["-y", "--yes"].contains(&it.as_str()));
             let word = format!("{identifier}@{}", pinned()?);
-            let all = words(&["npx", "-y"]).into_iter().chain(own).chain([word]);
+            let all = ["npx", "-y"].map(str::to_owned).into_iter();
+            let all = all.chain(own).chain([word]);
             (Distribution::Npm, all.collect())
         }
         "pypi" => {
-            let own = inputs.words(&package.runtime_arguments);
-            let word = format!("{identifier}@{}", pinned()?);
-            let all = words(&["uvx"]).into_iter().chain(own).chain([word]);
-            (Distribution::PyPi, all.collect())
+            let mut all = inputs.words(&package.runtime_arguments);
+            all.insert(0, "uvx".to_owned());
+            all.push(format!("{identifier}@{}", pinned()?));
+            (Distribution::PyPi, all)
         }
         "oci" => {
             let mut image = in_host(identifier, base)?;
-            if !image
-                .rsplit('/')
-                .next()
-                .unwrap_or_default()
-                .contains([':', '@'])
-            {
+            if !own_name(&image).contains([':', '@']) {
                 image = format!("{image}:{}", pinned()?);
             }
             let own = inputs.docker_words(&package.runtime_arguments, &image);
-            let all = words(&["docker", "run", "-i", "--rm"]).into_iter();
+            let all = ["docker", "run", "-i", "--rm"]
+                .map(str::to_owned)
+                .into_iter();
             (
                 Distribution::Docker,
                 all.chain(own).chain([image]).collect(),
@@ -325,12 +297,7 @@ fn recipe(server: &RawServer, kind: Distribution, way: StartMethod, inputs: Inpu
     Recipe {
         known: ServerFacts {
             name: own_name(&server.name).to_owned(),
-            category: String::new(),
-            tags: Vec::new(),
-            aliases: Vec::new(),
-            names: Vec::new(),
-            whole: false,
-            mixed: false,
+            ..ServerFacts::default()
         },
         what: line(&format!(
             "{} {}: {}",

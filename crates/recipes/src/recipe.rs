@@ -6,7 +6,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 /// The data that search has of a server before the server is started.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ServerFacts {
     /// Its name here, which is valid in the configuration.
     pub name: String,
@@ -16,23 +17,29 @@ pub struct ServerFacts {
     /// Words for its subject.
     pub tags: Vec<String>,
     /// Common names for it; its tools are found by these too.
+    #[serde(default)]
     pub aliases: Vec<String>,
     /// Other names of the server, its package or its host.
+    #[serde(default)]
     pub names: Vec<String>,
     /// True if its name is too common a word to be matched as a part of another name.
+    #[serde(default)]
     pub whole: bool,
     /// True if each of its tools has a category of its own.
+    #[serde(default)]
     pub mixed: bool,
 }
 
 /// A server that can be added, with all data that this requires.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Recipe {
     /// Its name, and its search data.
     pub known: ServerFacts,
     /// A short description that follows its name.
     pub what: String,
     /// Verbs for the tasks that it does.
+    #[serde(default)]
     pub verbs: Vec<String>,
     /// The kind of its distribution.
     pub kind: Distribution,
@@ -41,34 +48,42 @@ pub struct Recipe {
     /// The command or address, with `{NAME}` for each parameter.
     pub way: StartMethod,
     /// Variables that are set to these texts, which may hold parameters.
+    #[serde(default)]
     pub env: BTreeMap<String, String>,
     /// The way in which it authenticates its user.
     pub auth: Auth,
     /// Its scope: one process for all clients, or one for each.
+    #[serde(default)]
     pub scope: RecipeScope,
     /// The start timeout, if the default is too short.
     pub start_timeout_s: Option<u64>,
     /// Variables that it reads, required ones first.
+    #[serde(default)]
     pub variables: Vec<Variable>,
     /// The parameters that replace `{NAME}` in its texts.
+    #[serde(default)]
     pub parameters: Vec<Parameter>,
     /// Version pins that its command line currently needs.
+    #[serde(default)]
     pub pins: Vec<Pin>,
     /// The Node.js version that its newest release requires, as in `engines` of a `package.json`.
     pub node: Option<String>,
     /// The Python version that its newest release requires, in the same form.
     pub python: Option<String>,
     /// Other software that it requires.
+    #[serde(default)]
     pub needs: Vec<String>,
     /// Notes for the model.
     pub notes: String,
     /// A call that matches its schema; texts in it may hold parameters.
     pub example: Option<Example>,
     /// Other ways to run or reach it.
+    #[serde(default)]
     pub alternatives: Vec<Alternative>,
     /// Its replacement, if it is deprecated.
     pub deprecated: Option<String>,
     /// Former packages and addresses that this server replaces.
+    #[serde(default)]
     pub replaces: Vec<String>,
     /// The source of this data; the server's own package if none is named.
     pub source: Option<String>,
@@ -95,7 +110,8 @@ impl Recipe {
 }
 
 /// The kind of distribution of a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Distribution {
     /// An npm package, started by `npx`.
     Npm,
@@ -120,7 +136,8 @@ impl Distribution {
 }
 
 /// The way to a server.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum StartMethod {
     /// A program and its arguments; the first text is the program. Never empty.
     Command(Vec<String>),
@@ -198,7 +215,7 @@ pub struct Variable {
     /// A description of the value.
     pub what: String,
     /// Instructions for getting the value.
-    #[serde(default, rename = "where")]
+    #[serde(rename = "where")]
     pub origin: Option<String>,
 }
 
@@ -211,7 +228,6 @@ pub struct Parameter {
     /// A description of the value.
     pub what: String,
     /// The default value. May hold `${VAR}`.
-    #[serde(default)]
     pub default: Option<String>,
     /// Arguments that it adds to the command line. A parameter with such arguments is optional.
     #[serde(default)]
@@ -241,11 +257,13 @@ pub struct Example {
 }
 
 /// Another way to run or reach a server.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Alternative {
     /// The command or address.
     pub way: StartMethod,
     /// Names of the variables that it reads.
+    #[serde(default)]
     pub variables: Vec<String>,
     /// The reason to choose it.
     pub why: String,

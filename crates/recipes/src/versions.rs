@@ -58,8 +58,7 @@ fn compare(version: [u64; 3], comparison: &str) -> Option<bool> {
 fn numbers(text: &str) -> Option<Vec<u64>> {
     let end = text.find(['-', '+', 'x', '*']).unwrap_or(text.len());
     let parts = text[..end].trim_end_matches('.').split('.');
-    let numbers: Option<Vec<u64>> = parts.take(3).map(|part| part.parse().ok()).collect();
-    numbers
+    parts.take(3).map(|part| part.parse().ok()).collect()
 }
 
 #[cfg(test)]

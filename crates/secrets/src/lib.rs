@@ -11,16 +11,14 @@ mod error;
 mod keeping;
 mod keyring;
 mod name;
-mod private;
 mod reference;
 mod resolver;
 mod secret;
 mod store;
 
 pub use error::ResolveError;
-pub use keeping::{HAS_KEYRING, Keeping, PrivateFiles};
+pub use keeping::{HAS_KEYRING, Keeping, PrivateFiles, read_bounded};
 pub use name::{NAME_CHARS_MAX, NameError, SecretName};
-pub use private::read_bounded;
 pub use reference::{Reference, ReferenceError};
 pub use resolver::Resolver;
 pub use secret::Secret;

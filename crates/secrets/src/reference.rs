@@ -42,15 +42,12 @@ impl Reference {
                 let name = rest.strip_prefix("secret:")?.trim();
                 Some(name.parse().map(Self::CallerSecret).map_err(Into::into))
             }
-            // A path of Windows begins with its disk.
-            "file"
-                if rest.starts_with('/')
-                    || rest.starts_with("~/")
-                    || Path::new(rest).is_absolute() =>
-            {
-                Some(Ok(Self::File(PathBuf::from(rest))))
+            "file" => {
+                // A path of Windows begins with its disk.
+                let is_whole = rest.starts_with('/') || Path::new(rest).is_absolute();
+                let file = (is_whole || rest.starts_with("~/")).then(|| PathBuf::from(rest));
+                Some(file.map(Self::File).ok_or(ReferenceError::Path))
             }
-            "file" => Some(Err(ReferenceError::Path)),
             "command" => {
                 let words = shell_words::split(rest).ok();
                 let words = words.filter(|words| !words.is_empty());

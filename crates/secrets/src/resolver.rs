@@ -12,7 +12,7 @@ use processes::Spawner;
 use tokio::sync::OnceCell;
 
 use crate::{
-    command, error::ResolveError, name::SecretName, private::read_bounded, reference::Reference,
+    command, error::ResolveError, keeping::read_bounded, name::SecretName, reference::Reference,
     secret::Secret, store::Store,
 };
 
@@ -67,17 +67,14 @@ impl Resolver {
     }
 
     fn read(&self, name: &SecretName, hint: String) -> Result<Secret, ResolveError> {
-        match self.store.get(name) {
-            Ok(Some(secret)) => Ok(secret),
-            Ok(None) => Err(ResolveError {
-                why: format!("there is no secret `{name}`"),
-                hint: Some(hint),
-            }),
-            Err(error) => Err(ResolveError {
-                why: error.to_string(),
-                hint: None,
-            }),
-        }
+        let stored = self.store.get(name).map_err(|error| ResolveError {
+            why: error.to_string(),
+            hint: None,
+        })?;
+        stored.ok_or_else(|| ResolveError {
+            why: format!("there is no secret `{name}`"),
+            hint: Some(hint),
+        })
     }
 
     /// Returns true if the reference is a command that has printed a secret.
@@ -96,11 +93,8 @@ impl Resolver {
             return false;
         };
         let mut printed = self.printed.lock();
-        let has_printed = printed.get(words).is_some_and(|cell| cell.initialized());
-        if has_printed {
-            printed.remove(words);
-        }
-        has_printed
+        let removed = printed.extract_if(|it, cell| it == words && cell.initialized());
+        removed.count() > 0
     }
 
     /// Returns the store from which secrets are read.

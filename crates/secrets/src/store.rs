@@ -21,7 +21,6 @@ const SECRET_BYTES_MAX: usize = 64 * 1024;
 /// a lock and replaces it atomically.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Store {
-    folder: PathBuf,
     files: PrivateFiles,
 }
 
@@ -51,7 +50,6 @@ impl Store {
     /// Returns the store in these files. Opens and creates nothing.
     pub fn of(files: &PrivateFiles) -> Self {
         Self {
-            folder: files.state_dir.join("secrets"),
             files: files.clone(),
         }
     }
@@ -100,8 +98,12 @@ impl Store {
         std::fs::metadata(self.file()).ok()?.modified().ok()
     }
 
+    fn folder(&self) -> PathBuf {
+        self.files.state_dir.join("secrets")
+    }
+
     fn file(&self) -> PathBuf {
-        self.folder.join("secrets.json")
+        self.folder().join("secrets.json")
     }
 
     fn read(&self) -> Result<Secrets, StoreError> {
@@ -115,8 +117,9 @@ impl Store {
 
     fn change<T>(&self, change: impl FnOnce(&mut Secrets) -> T) -> Result<T, StoreError> {
         files::own_folder(&self.files.state_dir)?;
-        private_folder(&self.folder)?;
-        let _lock = Lock::take(&self.folder.join("lock"))?;
+        let folder = self.folder();
+        private_folder(&folder)?;
+        let _lock = Lock::take(&folder.join("lock"))?;
         let before = self.read()?;
         let mut after = before.clone();
         let changed = change(&mut after);

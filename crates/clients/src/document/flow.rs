@@ -29,20 +29,14 @@ impl Flow<'_> {
         let inside = &self.text[self.inside.clone()];
         match self.items.last() {
             Some(_) if !inside.contains('\n') => Layout::Inline,
-            Some(last) => {
-                if self.begins_line(last.start) {
-                    Layout::Lines(indent_of(self.text, last.start).to_owned())
-                } else {
-                    Layout::Lines(self.inner_indent())
-                }
+            Some(last) if self.begins_line(last.start) => {
+                Layout::Lines(indent_of(self.text, last.start).to_owned())
             }
-            None => Layout::Lines(self.inner_indent()),
+            _ => {
+                let own = indent_of(self.text, self.inside.start);
+                Layout::Lines(format!("{own}{}", indent_step(self.text)))
+            }
         }
-    }
-
-    fn inner_indent(&self) -> String {
-        let own = indent_of(self.text, self.inside.start);
-        format!("{own}{}", indent_step(self.text))
     }
 
     /// Inserts an entry after the last.
@@ -104,17 +98,11 @@ impl Flow<'_> {
         if let (true, Some(comma)) = (last_without_comma, before) {
             edits.push(Edit::delete(comma..comma + 1));
         }
-        let start = if is_line || index > 0 {
-            self.lead_for(index, end)
+        edits.push(Edit::delete(if is_line || index > 0 {
+            self.lead_for(index, end)..end
         } else {
-            item.start
-        };
-        let end = if is_line || index > 0 {
-            end
-        } else {
-            self.skip_blanks(end)
-        };
-        edits.push(Edit::delete(start..end));
+            item.start..self.skip_blanks(end)
+        }));
         edits
     }
 
@@ -123,7 +111,6 @@ impl Flow<'_> {
         let own = indent_of(self.text, self.inside.start);
         let before = &self.text[self.inside.start..item.start];
         let behind = &self.text[end..self.inside.end];
-        let line_of_its_own = self.begins_line(item.start);
         if before.trim().is_empty() && behind == format!("{newline}{own}") {
             let ends = before.matches('\n').count();
             let kept = if ends > 1 { behind } else { "" };
@@ -132,10 +119,12 @@ impl Flow<'_> {
                 text: kept.to_owned(),
             }];
         }
-        if line_of_its_own {
-            return vec![Edit::delete(self.lead_for(0, end)..end)];
-        }
-        vec![Edit::delete(item.start..end)]
+        let start = if self.begins_line(item.start) {
+            self.lead_for(0, end)
+        } else {
+            item.start
+        };
+        vec![Edit::delete(start..end)]
     }
 
     /// Returns the place of the comma after an entry.

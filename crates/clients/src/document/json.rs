@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use super::{
     error::{EditError, SyntaxError},
     flow::{Flow, Layout},
-    lines::{Edit, apply, indent_of, indent_step, newline_of},
+    lines::{apply, indent_of, indent_step, newline_of},
     render,
     slot::{Made, Slot, at, is_empty},
 };
@@ -124,7 +124,7 @@ pub(super) fn add(
         let value = wrap(rest, slot.list, name, entry);
         let indent = indent_of(text, holder.start());
         let value = render::json_lines(&value, indent, indent_step(text), newline);
-        return Ok((replace(text, holder, value), made));
+        return Ok((replace(text, holder, &value), made));
     }
     let flow = flow_of(text, holder);
     let layout = flow.layout();
@@ -156,15 +156,8 @@ fn wrap(key: &[String], list: bool, name: &str, entry: &Value) -> Value {
         .fold(innermost, |value, key| one(key, value))
 }
 
-fn replace(text: &str, value: &ast::Value<'_>, new: impl Into<String>) -> String {
-    let span = value.start()..value.end();
-    apply(
-        text,
-        vec![Edit {
-            span,
-            text: new.into(),
-        }],
-    )
+fn replace(text: &str, value: &ast::Value<'_>, new: &str) -> String {
+    [&text[..value.start()], new, &text[value.end()..]].concat()
 }
 
 /// Removes an entry, at every occurrence of its name: parsers read the last.

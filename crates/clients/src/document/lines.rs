@@ -63,19 +63,18 @@ pub(super) fn indent_of(text: &str, at: usize) -> &str {
 
 /// Returns one step of indentation: that of the first line of the text that has some.
 pub(super) fn indent_step(text: &str) -> &str {
-    text.lines()
-        .map(|line| &line[..line.len() - line.trim_start_matches([' ', '\t']).len()])
-        .zip(text.lines())
-        .find(|(indent, line)| {
-            !indent.is_empty() && !line.trim().is_empty() && !line.trim_start().starts_with('*')
-        })
-        .map_or("  ", |(indent, _)| {
-            if indent.starts_with('\t') {
+    for line in text.lines() {
+        let indent = indent_of(line, 0);
+        let rest = line.trim();
+        if !indent.is_empty() && !rest.is_empty() && !rest.starts_with('*') {
+            return if indent.starts_with('\t') {
                 "\t"
             } else {
                 indent
-            }
-        })
+            };
+        }
+    }
+    "  "
 }
 
 /// Returns the line of this place, counted from 1.

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use super::slot::Slot;
+
 /// Renders a value on one line.
 pub(super) fn json_inline(value: &Value) -> String {
     match value {
@@ -39,15 +41,15 @@ pub(super) fn quote(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-/// Renders an entry as lines to paste into a YAML file, below the keys that lead to it.
-pub(super) fn yaml_lines(key: &[String], list: bool, name: &str, entry: &Value) -> String {
+/// Renders an entry as lines that a person pastes into a YAML file, below the keys that lead to it.
+pub(crate) fn render_yaml(slot: Slot<'_>, name: &str, entry: &Value) -> String {
     let mut lines: Vec<String> = Vec::new();
-    for (depth, key) in key.iter().enumerate() {
+    for (depth, key) in slot.key.iter().enumerate() {
         lines.push(format!("{}{key}:", "  ".repeat(depth)));
     }
-    let mut indent = "  ".repeat(key.len());
+    let mut indent = "  ".repeat(slot.key.len());
     let mut lead = format!("{indent}- ");
-    if !list {
+    if !slot.list {
         lines.push(format!("{indent}{name}:"));
         lead = format!("{indent}  ");
     }

@@ -31,7 +31,7 @@ pub(crate) fn entry_at<'a>(whole: &'a Value, slot: Slot<'_>, name: &str) -> Opti
     match at(whole, slot.key)? {
         Value::Array(items) if slot.list => items
             .iter()
-            .rfind(|item| item.get("name").and_then(Value::as_str) == Some(name)),
+            .rfind(|item| item["name"].as_str() == Some(name)),
         table => table.get(name),
     }
 }

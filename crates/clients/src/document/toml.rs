@@ -4,7 +4,6 @@ use serde_json::Value;
 use toml_edit::{
     ArrayOfTables, DocumentMut, InlineTable, Item, Table, TableLike,
     visit::{self, Visit},
-    visit_mut::{self, VisitMut},
 };
 
 use super::{
@@ -148,54 +147,38 @@ impl<'d> Visit<'d> for Comments {
 
 /// Moves a comment to the next header of the document, or to its end.
 fn keep_comment(document: &mut DocumentMut, position: isize, comment: &str) {
-    let mut next = NextHeader {
-        behind: position,
-        position: None,
-    };
-    next.visit_document(document);
-    match next.position {
-        Some(at) => Above { at, comment }.visit_document_mut(document),
-        None => {
-            let trailing = document.trailing().as_str().unwrap_or_default();
-            document.set_trailing(format!("{comment}{trailing}"));
-        }
+    let mut next = None;
+    visit_headers(document, &mut |table| {
+        let own = table.position().filter(|at| *at > position);
+        next = [next, own].into_iter().flatten().min();
+    });
+    if next.is_none() {
+        let trailing = document.trailing().as_str().unwrap_or_default();
+        document.set_trailing(format!("{comment}{trailing}"));
+        return;
     }
-}
-
-/// The first header after a position.
-struct NextHeader {
-    behind: isize,
-    position: Option<isize>,
-}
-
-impl<'d> Visit<'d> for NextHeader {
-    fn visit_table(&mut self, table: &'d Table) {
-        let is_written = !table.is_implicit() && !table.is_dotted();
-        let own = table
-            .position()
-            .filter(|at| is_written && *at > self.behind);
-        self.position = [self.position, own].into_iter().flatten().min();
-        visit::visit_table(self, table);
-    }
-}
-
-/// Puts a comment above the header at a position.
-struct Above<'a> {
-    at: isize,
-    comment: &'a str,
-}
-
-impl VisitMut for Above<'_> {
-    fn visit_table_mut(&mut self, table: &mut Table) {
-        if table.position() == Some(self.at) {
-            let own = table
-                .decor()
-                .prefix()
-                .and_then(|it| it.as_str())
-                .unwrap_or_default();
-            let prefix = format!("{}{own}", self.comment);
+    visit_headers(document, &mut |table| {
+        if table.position() == next {
+            let own = table.decor().prefix().and_then(|it| it.as_str());
+            let prefix = format!("{comment}{}", own.unwrap_or_default());
             table.decor_mut().set_prefix(prefix);
         }
-        visit_mut::visit_table_mut(self, table);
+    });
+}
+
+/// Visits each table that has a header line of its own.
+fn visit_headers(table: &mut Table, visit: &mut dyn FnMut(&mut Table)) {
+    for (_, item) in table.iter_mut() {
+        let inner: Vec<&mut Table> = match item {
+            Item::Table(inner) => vec![inner],
+            Item::ArrayOfTables(all) => all.iter_mut().collect(),
+            _ => Vec::new(),
+        };
+        for inner in inner {
+            if !inner.is_implicit() && !inner.is_dotted() {
+                visit(inner);
+            }
+            visit_headers(inner, visit);
+        }
     }
 }

@@ -13,7 +13,7 @@ struct Bridged {
 
 /// The options of a bridge that take a value, and those that can be dropped.
 struct Bridge {
-    names: &'static [&'static str],
+    name: &'static str,
     /// Options whose value is the address; if empty, the first argument is the address.
     url_options: &'static [&'static str],
     header_options: &'static [&'static str],
@@ -28,7 +28,7 @@ struct Bridge {
 
 const BRIDGES: [Bridge; 3] = [
     Bridge {
-        names: &["mcp-remote"],
+        name: "mcp-remote",
         url_options: &[],
         header_options: &["--header"],
         bearer_options: &[],
@@ -38,7 +38,7 @@ const BRIDGES: [Bridge; 3] = [
         signs_in: true,
     },
     Bridge {
-        names: &["supergateway"],
+        name: "supergateway",
         url_options: &["--sse", "--streamableHttp"],
         header_options: &["--header"],
         bearer_options: &["--oauth2Bearer"],
@@ -48,7 +48,7 @@ const BRIDGES: [Bridge; 3] = [
         signs_in: false,
     },
     Bridge {
-        names: &["mcp-proxy"],
+        name: "mcp-proxy",
         url_options: &[],
         header_options: &["--headers", "-H"],
         bearer_options: &[],
@@ -66,7 +66,7 @@ pub(super) fn unwrap(server: &mut TranslatedServer, remarks: &mut Vec<String>) {
     };
     let bridged = read(bridge, rest);
     let is_address = |url: &String| url.starts_with("https://") || url.starts_with("http://");
-    let name = bridge.names[0];
+    let name = bridge.name;
     let Some(url) = bridged.url.filter(is_address) else {
         return;
     };
@@ -108,7 +108,7 @@ fn find(server: &TranslatedServer) -> Option<(&'static Bridge, &[String])> {
         word.split('@').next().unwrap_or(word).to_owned()
     };
     let command = base(server.command.as_deref()?);
-    let of = |name: &str| BRIDGES.iter().find(|bridge| bridge.names.contains(&name));
+    let of = |name: &str| BRIDGES.iter().find(|bridge| bridge.name == name);
     if let Some(bridge) = of(&command) {
         return Some((bridge, &server.args));
     }

@@ -4,27 +4,12 @@ use serde_json::Value;
 
 use crate::entry::ServerEntry;
 
-/// The fields of an entry in their original syntax.
-#[derive(Debug, Default)]
-pub(super) struct EntryFields {
-    pub(super) command: Option<String>,
-    pub(super) args: Vec<String>,
-    pub(super) env: Vec<(String, String)>,
-    /// Variables whose values the client stores elsewhere.
-    pub(super) env_needed: Vec<String>,
-    pub(super) inherit_env: Vec<String>,
-    pub(super) env_file: Option<String>,
-    pub(super) cwd: Option<String>,
-    pub(super) url: Option<String>,
-    pub(super) headers: Vec<(String, String)>,
-    /// Headers whose values are variables.
-    pub(super) header_variables: Vec<(String, String)>,
-    /// True if the variable of `Authorization` contains the token alone.
-    pub(super) is_bearer: bool,
-    pub(super) timeout: Option<f64>,
-    pub(super) allow: Vec<String>,
-    pub(super) deny: Vec<String>,
-    pub(super) remarks: Vec<String>,
+/// The start of an entry, in its original syntax.
+pub(super) enum EntryLaunch {
+    /// The address.
+    Remote(String),
+    /// The program and its arguments.
+    Local(String, Vec<String>),
 }
 
 const COMMANDS: [&str; 2] = ["command", "cmd"];
@@ -37,49 +22,33 @@ pub(crate) fn names_server(value: &Value) -> bool {
         Some(Value::Array(words)) => *key != "url" && words.first().is_some_and(Value::is_string),
         _ => false,
     };
-    let (commands, urls) = (COMMANDS.iter().any(says), URLS.iter().any(says));
     // `command` of an editor's settings may be anything; a server of Zed may be one table deeper.
-    commands
-        || urls
-        || value
-            .get("command")
-            .is_some_and(|it| it.get("path").is_some())
+    COMMANDS.iter().chain(&URLS).any(says) || value.pointer("/command/path").is_some()
 }
 
-/// Reads an entry. The error is the reason why the entry cannot be started.
-pub(super) fn read(entry: &ServerEntry) -> Result<EntryFields, String> {
+/// Reads the start of an entry. The error is the reason why the entry cannot be started.
+pub(super) fn read_launch(entry: &ServerEntry) -> Result<EntryLaunch, String> {
     let value = &entry.value;
     if !value.is_object() {
         return Err("its entry is not a table".to_owned());
     }
     let kind = text(value, &["type", "transport", "source"]).unwrap_or_default();
     refuse_kind(&kind, value, &entry.origin())?;
-    let mut fields = EntryFields {
-        timeout: timeout(value),
-        ..EntryFields::default()
-    };
-    read_tools(value, &mut fields);
     let url = text(value, &URLS);
     let (command, args) = read_command(value);
     let is_remote = ["http", "sse", "streamable", "remote"]
         .iter()
         .any(|it| kind.contains(it));
     match (command, url) {
-        (Some(_), Some(url)) if is_remote => read_remote(url, value, &mut fields)?,
-        (Some(command), _) => read_local(command, args, value, &mut fields),
-        (None, Some(url)) => read_remote(url, value, &mut fields)?,
-        (None, None) => return Err("it names neither `command` nor `url`".to_owned()),
+        (Some(command), url) if url.is_none() || !is_remote => {
+            Ok(EntryLaunch::Local(command, args))
+        }
+        (_, Some(url)) if url.starts_with("unix:") || url.starts_with("pipe:") => {
+            Err("it uses a local socket, which is not supported".to_owned())
+        }
+        (_, Some(url)) => Ok(EntryLaunch::Remote(url)),
+        (_, None) => Err("it names neither `command` nor `url`".to_owned()),
     }
-    if value
-        .get("oauth")
-        .or_else(|| value.get("auth"))
-        .is_some_and(Value::is_object)
-    {
-        fields
-            .remarks
-            .push("its OAuth client is not imported".to_owned());
-    }
-    Ok(fields)
 }
 
 fn refuse_kind(kind: &str, value: &Value, origin: &str) -> Result<(), String> {
@@ -92,12 +61,12 @@ fn refuse_kind(kind: &str, value: &Value, origin: &str) -> Result<(), String> {
     }
 }
 
-fn text(value: &Value, keys: &[&str]) -> Option<String> {
+pub(super) fn text(value: &Value, keys: &[&str]) -> Option<String> {
     let found = keys.iter().find_map(|key| value.get(key)?.as_str());
     found.filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
-fn list(value: &Value, keys: &[&str]) -> Vec<String> {
+pub(super) fn list(value: &Value, keys: &[&str]) -> Vec<String> {
     let found = keys.iter().find_map(|key| value.get(key)?.as_array());
     found.into_iter().flatten().filter_map(scalar).collect()
 }
@@ -111,7 +80,7 @@ fn scalar(value: &Value) -> Option<String> {
     }
 }
 
-fn pairs(value: &Value, keys: &[&str]) -> Vec<(String, String)> {
+pub(super) fn pairs(value: &Value, keys: &[&str]) -> Vec<(String, String)> {
     let found = keys.iter().find_map(|key| value.get(key)?.as_object());
     let pair = |(name, value): (&String, &Value)| Some((name.clone(), scalar(value)?));
     found.into_iter().flatten().filter_map(pair).collect()
@@ -133,10 +102,7 @@ fn read_command(value: &Value) -> (Option<String>, Vec<String>) {
             None => (Some(text.clone()), args),
         },
         // Zed's older form.
-        Some(Value::Object(inner)) => {
-            let inner = Value::Object(inner.clone());
-            (text(&inner, &["path"]), list(&inner, &["args"]))
-        }
+        Some(inner @ Value::Object(_)) => (text(inner, &["path"]), list(inner, &["args"])),
         _ => (None, args),
     }
 }
@@ -150,116 +116,52 @@ fn split_line(line: &str) -> Option<(String, Vec<String>)> {
     let mut words: Vec<String> = Vec::new();
     let (mut quote, mut in_word) = (None, false);
     for c in line.chars() {
-        match (c, quote) {
-            (c, Some(open)) if c == open => quote = None,
-            ('"' | '\'', None) => {
-                quote = Some(c);
-                if !in_word {
-                    words.push(String::new());
-                }
-                in_word = true;
-            }
-            (c, None) if c.is_whitespace() => in_word = false,
-            (c, _) => {
-                if !in_word {
-                    words.push(String::new());
-                }
-                in_word = true;
-                words.last_mut()?.push(c);
-            }
+        if quote.is_none() && c.is_whitespace() {
+            in_word = false;
+            continue;
+        }
+        if !in_word {
+            words.push(String::new());
+            in_word = true;
+        }
+        match quote {
+            Some(open) if c == open => quote = None,
+            None if c == '"' || c == '\'' => quote = Some(c),
+            _ => words.last_mut()?.push(c),
         }
     }
     let (command, args) = words.split_first()?;
     Some((command.clone(), args.to_vec()))
 }
 
-fn read_local(command: String, args: Vec<String>, value: &Value, fields: &mut EntryFields) {
-    fields.command = Some(command);
-    fields.args = args;
-    let inner = value
-        .get("command")
-        .filter(|it| it.is_object())
-        .unwrap_or(value);
-    fields.env = pairs(inner, &["env", "environment", "envs"]);
-    fields.env_needed = list(value, &["env_keys"]);
-    fields
-        .env_needed
-        .retain(|name| fields.env.iter().all(|(set, _)| set != name));
-    let inherited = value
-        .get("env_vars")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten();
+/// Returns the variables that an entry passes on.
+pub(super) fn inherited(value: &Value) -> Vec<String> {
+    let inherited = value.get("env_vars").and_then(Value::as_array);
     let name = |it: &Value| {
-        it.as_str()
-            .or_else(|| it.get("name")?.as_str())
-            .map(str::to_owned)
+        let name = it.as_str().or_else(|| it.get("name")?.as_str());
+        name.map(str::to_owned)
     };
-    fields.inherit_env = inherited.filter_map(name).collect();
-    fields.env_file = text(value, &["envFile", "env_file"]);
-    fields.cwd = text(value, &["cwd", "working_directory", "workingDirectory"]);
+    inherited.into_iter().flatten().filter_map(name).collect()
 }
 
-fn read_remote(url: String, value: &Value, fields: &mut EntryFields) -> Result<(), String> {
-    if url.starts_with("unix:") || url.starts_with("pipe:") {
-        return Err("it uses a local socket, which is not supported".to_owned());
-    }
-    fields.url = Some(url);
-    fields.headers = pairs(value, &["headers", "http_headers"]);
-    if fields.headers.is_empty() {
-        let options = value.get("requestOptions").unwrap_or(&Value::Null);
-        fields.headers = pairs(options, &["headers"]);
-    }
-    fields.header_variables = pairs(value, &["env_http_headers"]);
-    if let Some(variable) = text(value, &["bearer_token_env_var", "api_key_env"]) {
-        fields
-            .header_variables
-            .push(("Authorization".to_owned(), variable));
-        fields.is_bearer = true;
-    }
-    if let Some(token) = text(value, &["bearer_token", "apiKey"]) {
-        fields
-            .headers
-            .push(("Authorization".to_owned(), format!("Bearer {token}")));
-    }
-    for helper in ["http_headers_helper", "headersHelper"] {
-        if value.get(helper).is_some() {
-            let remark =
-                format!("`{helper}` is a program that generates headers: it is not imported");
-            fields.remarks.push(remark);
-        }
-    }
-    Ok(())
-}
-
-fn timeout(value: &Value) -> Option<f64> {
+pub(super) fn timeout(value: &Value) -> Option<f64> {
     let seconds = ["tool_timeout_sec", "timeout_s"]
         .into_iter()
         .find_map(|key| value.get(key)?.as_f64());
     seconds.or_else(|| value.get("timeout")?.as_f64())
 }
 
-fn read_tools(value: &Value, fields: &mut EntryFields) {
-    fields.allow = list(
-        value,
-        &[
-            "includeTools",
-            "enabled_tools",
-            "available_tools",
-            "tools",
-            "allowedTools",
-        ],
-    );
-    if fields.allow.iter().any(|name| name == "*") {
-        fields.allow.clear();
-    }
-    fields.deny = list(
-        value,
-        &[
-            "excludeTools",
-            "disabled_tools",
-            "disabledTools",
-            "blockedTools",
-        ],
-    );
-}
+/// The keys of lists of tools.
+pub(super) const ALLOWED: [&str; 5] = [
+    "includeTools",
+    "enabled_tools",
+    "available_tools",
+    "tools",
+    "allowedTools",
+];
+pub(super) const DENIED: [&str; 4] = [
+    "excludeTools",
+    "disabled_tools",
+    "disabledTools",
+    "blockedTools",
+];

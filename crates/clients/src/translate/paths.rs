@@ -15,23 +15,16 @@ pub(super) fn make_absolute(
 ) {
     let project = entry.project.as_deref();
     if let Some(cwd) = server.cwd.take() {
-        server.cwd = match (absolute(&cwd, home), project) {
-            (Some(cwd), _) => Some(cwd),
-            (None, Some(project)) => Some(join(project, &cwd)),
-            (None, None) => {
-                remarks.push(format!(
-                    "its folder `{cwd}` is relative to the folder in which its client was started: \
-                    write an absolute path"
-                ));
-                Some(cwd)
-            }
-        };
+        let found = absolute(&cwd, home);
+        server.cwd = Some(found.unwrap_or_else(|| place("folder", &cwd, project, remarks)));
     }
-    let base = server
-        .cwd
-        .clone()
-        .map(PathBuf::from)
-        .or_else(|| project.map(Path::to_owned));
+    let base = server.cwd.as_deref().map(Path::new).or(project);
+    if let Some(command) = &server.command
+        && command.contains('/')
+        && absolute(command, home).is_none()
+    {
+        server.command = Some(place("program", command, base, remarks));
+    }
     let is_relative = |word: &str| {
         let dotted =
             word == "." || word == ".." || word.starts_with("./") || word.starts_with("../");
@@ -41,23 +34,6 @@ pub(super) fn make_absolute(
         };
         dotted || is_there()
     };
-    if let Some(command) = server.command.take() {
-        let begins_here = command.contains('/')
-            && absolute(&command, home).is_none()
-            && !command.starts_with('$');
-        server.command = Some(match &base {
-            Some(base) if begins_here => join(base, &command),
-            _ => {
-                if begins_here {
-                    remarks.push(format!(
-                        "its program `{command}` is relative to the folder in \
-                        which its client was started: write an absolute path"
-                    ));
-                }
-                command
-            }
-        });
-    }
     if server.cwd.is_some()
         || server.is_per_client
         || !server.args.iter().any(|arg| is_relative(arg))
@@ -72,6 +48,18 @@ pub(super) fn make_absolute(
                 .to_owned(),
         ),
     }
+}
+
+/// Returns a relative path from its base; adds a remark if the base is not known.
+fn place(what: &str, path: &str, base: Option<&Path>, remarks: &mut Vec<String>) -> String {
+    if let Some(base) = base {
+        return join(base, path);
+    }
+    remarks.push(format!(
+        "its {what} `{path}` is relative to the folder in which its client was started: write an \
+        absolute path"
+    ));
+    path.to_owned()
 }
 
 /// Returns the path if it begins at the root, at the home folder or with a variable.

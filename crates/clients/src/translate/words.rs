@@ -50,55 +50,43 @@ impl<'a> Words<'a> {
     /// Translates the variable that begins here, if there is one. Returns its length.
     fn variable_at(&mut self, rest: &str, template: &mut Template) -> Option<usize> {
         let style = self.entry.variables;
-        let one_of = |styles: &[Variables]| style == Variables::Any || styles.contains(&style);
-        if let Some(inner) = rest
-            .strip_prefix("${{")
-            .filter(|_| one_of(&[Variables::Secrets]))
+        let is_of = |wanted| style == Variables::Any || style == wanted;
+        if is_of(Variables::Secrets)
+            && let Some((inner, length)) = enclosed(rest, "${{", "}}")
         {
-            let end = inner.find("}}")?;
-            let name = inner[..end].trim();
+            let name = inner.trim();
             let name = name.rsplit('.').next().unwrap_or(name);
             template.variable(valid_name(name)?, None);
-            return Some(end + 5);
+            return Some(length);
         }
-        if let Some(inner) = rest.strip_prefix("${") {
-            let end = inner.find('}')?;
-            return self.resolve(&inner[..end], template).then_some(end + 3);
+        if let Some((inner, length)) = enclosed(rest, "${", "}") {
+            return self.resolve(inner, template).then_some(length);
         }
-        if let Some(inner) = rest
-            .strip_prefix("$(")
-            .filter(|_| style == Variables::Shell)
+        if style == Variables::Shell
+            && let Some((_, length)) = enclosed(rest, "$(", ")")
         {
-            let end = inner.find(')')?;
-            let name = self.own_name("VALUE");
-            self.need(
-                &name,
-                "the output of a command in its entry, which the import does not run",
-            );
-            template.variable(&name, None);
-            return Some(end + 3);
+            let what = "the output of a command in its entry, which the import does not run";
+            self.put_need(&self.own_name("VALUE"), what, template);
+            return Some(length);
         }
-        let is_bare = [Variables::Shell, Variables::Dollar].contains(&style);
-        if let Some(inner) = rest.strip_prefix('$').filter(|_| is_bare) {
+        if matches!(style, Variables::Shell | Variables::Dollar)
+            && let Some(inner) = rest.strip_prefix('$')
+        {
             let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
             let end = inner.find(|c| !is_name(c)).unwrap_or(inner.len());
             template.variable(valid_name(&inner[..end])?, None);
             return Some(end + 1);
         }
-        if !one_of(&[Variables::Opencode]) {
-            return None;
+        let (inner, length) = enclosed(rest, "{", "}").filter(|_| is_of(Variables::Opencode))?;
+        match inner.split_once(':')? {
+            ("env", name) => template.variable(valid_name(name)?, None),
+            ("file", file) => {
+                let what = format!("the content of the file {file}");
+                self.put_need(&self.own_name("FILE"), &what, template);
+            }
+            _ => return None,
         }
-        let inner = rest.strip_prefix('{')?;
-        let end = inner.find('}')?;
-        if let Some(name) = inner[..end].strip_prefix("env:") {
-            template.variable(valid_name(name)?, None);
-        } else {
-            let file = inner[..end].strip_prefix("file:")?;
-            let name = self.own_name("FILE");
-            self.need(&name, &format!("the content of the file {file}"));
-            template.variable(&name, None);
-        }
-        Some(end + 2)
+        Some(length)
     }
 
     /// Resolves the text inside `${...}` as its client does. Returns false if it has no meaning for the
@@ -128,10 +116,10 @@ impl<'a> Words<'a> {
             Some((name, default)) => (name, Some(default)),
             None => (inner, None),
         };
-        match valid_name(name) {
-            Some(name) => template.variable(name, default),
-            None => return false,
-        }
+        let Some(name) = valid_name(name) else {
+            return false;
+        };
+        template.variable(name, default);
         true
     }
 
@@ -140,17 +128,14 @@ impl<'a> Words<'a> {
         match inner {
             "userHome" => template.plain.push_str(&home),
             "workspaceFolder" | "workspaceRoot" => self.put_folder(template),
-            "workspaceFolderBasename" => {
-                let name = self.project().and_then(Path::file_name);
-                match name.map(|name| name.to_string_lossy().into_owned()) {
-                    Some(name) => template.plain.push_str(&name),
-                    None => self.put_need(
-                        "WORKSPACE_NAME",
-                        "the name of the project's folder",
-                        template,
-                    ),
-                }
-            }
+            "workspaceFolderBasename" => match self.project().and_then(Path::file_name) {
+                Some(name) => template.plain.push_str(&name.to_string_lossy()),
+                None => self.put_need(
+                    "WORKSPACE_NAME",
+                    "the name of the project's folder",
+                    template,
+                ),
+            },
             "pathSeparator" | "/" => template.plain.push('/'),
             other => match other.split_once(':') {
                 Some(("env", name)) => match valid_name(name) {
@@ -172,7 +157,8 @@ impl<'a> Words<'a> {
 
     /// Resolves the variables of a manifest: its folder, and answers of the person.
     fn resolve_bundle(&mut self, inner: &str, template: &mut Template) -> bool {
-        let Some(bundle) = &self.entry.bundle else {
+        let entry = self.entry;
+        let Some(bundle) = &entry.bundle else {
             return false;
         };
         match inner {
@@ -208,11 +194,9 @@ impl<'a> Words<'a> {
                         let title = question
                             .get("title")
                             .or_else(|| question.get("description"));
-                        let what = title
-                            .and_then(Value::as_str)
-                            .unwrap_or("required by the bundle");
-                        let what = what.to_owned();
-                        self.put_need(&upper(key), &what, template);
+                        let what = title.and_then(Value::as_str);
+                        let what = what.unwrap_or("required by the bundle");
+                        self.put_need(&upper(key), what, template);
                     }
                 }
             }
@@ -256,8 +240,8 @@ impl<'a> Words<'a> {
         let is_it = |input: &&Value| input.get("id").and_then(Value::as_str) == Some(id);
         let input = self.entry.inputs.iter().find(is_it);
         let what = input.and_then(|input| input.get("description")?.as_str());
-        let what = what.unwrap_or("required by its client").to_owned();
-        self.put_need(&upper(id), &what, template);
+        let what = what.unwrap_or("required by its client");
+        self.put_need(&upper(id), what, template);
     }
 
     fn put_need(&mut self, name: &str, what: &str, template: &mut Template) {
@@ -283,6 +267,13 @@ impl<'a> Words<'a> {
             count => format!("{base}_{}", count + 1),
         }
     }
+}
+
+/// Returns what is between these marks at the beginning of a text, and the length with both marks.
+fn enclosed<'t>(text: &'t str, open: &str, close: &str) -> Option<(&'t str, usize)> {
+    let inner = text.strip_prefix(open)?;
+    let end = inner.find(close)?;
+    Some((&inner[..end], open.len() + end + close.len()))
 }
 
 /// Returns the text if it is a valid name of a variable.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use toml::de::Error;
 
-use super::noted::PlacedFault;
+use super::walk::PlacedFault;
 use crate::{
     lines::LineIndex,
     mistake::{Fault, shown, shown_value},

@@ -8,8 +8,8 @@ use toml::de::{DeArray, DeTable, DeValue};
 
 use tool::ArgumentSetting;
 
-use super::walk::{At, Walk, as_written, in_order};
-use crate::{keys::ValueKind, mistake::Fault, rules::Written};
+use super::walk::{At, Walk, in_order};
+use crate::{keys::ValueKind, mistake::Fault};
 
 impl Walk {
     pub(super) fn read_list(
@@ -26,11 +26,7 @@ impl Walk {
         }
         let mut read = Vec::new();
         for (index, item) in items.iter().enumerate() {
-            let at = At {
-                key: format!("{}[{index}]", at.key),
-                span: item.span(),
-                ..at.clone()
-            };
+            let at = at.item(index, item.span());
             read.extend(self.read_scalar(&at, kind, item.get_ref()));
         }
         Some(Value::Array(read))
@@ -107,11 +103,7 @@ impl Walk {
     ) -> Value {
         let mut tables = Vec::new();
         for (index, item) in items.iter().enumerate() {
-            let at = At {
-                key: format!("{}[{index}]", at.key),
-                span: item.span(),
-                ..at.clone()
-            };
+            let at = at.item(index, item.span());
             let DeValue::Table(table) = item.get_ref() else {
                 let hint = format!("write `[[{}]]`, one table each", at.pattern);
                 let fault = Fault::new("expected a table", hint);
@@ -153,19 +145,18 @@ impl Walk {
             DeValue::String(text) => Some(Value::String(text.to_string())),
             DeValue::Boolean(on) => Some(Value::Bool(*on)),
             DeValue::Datetime(time) => Some(Value::String(time.to_string())),
-            DeValue::Integer(_) | DeValue::Float(_) => self.read_number(at, value),
+            DeValue::Integer(number) => {
+                let whole = i128::from_str_radix(number.as_str(), number.radix()).ok();
+                self.read_number(at, whole.and_then(Number::from_i128))
+            }
+            DeValue::Float(number) => {
+                let float = number.as_str().parse().ok();
+                self.read_number(at, float.and_then(Number::from_f64))
+            }
         }
     }
 
-    fn read_number(&mut self, at: &At, value: &DeValue<'_>) -> Option<Value> {
-        let number = match value {
-            DeValue::Float(float) => float.as_str().parse().ok().and_then(Number::from_f64),
-            DeValue::Integer(_) => match as_written(value) {
-                Written::Number(Ok(number)) => Number::from_i128(number),
-                _ => None,
-            },
-            _ => None,
-        };
+    fn read_number(&mut self, at: &At, number: Option<Number>) -> Option<Value> {
         if number.is_none() {
             let fault = Fault::new("a number that JSON cannot represent", "write it as text");
             self.note(at.span.clone(), at, fault);
@@ -175,27 +166,24 @@ impl Walk {
 }
 
 fn bad_name(kind: &ValueKind, name: &str) -> Option<Fault> {
-    if *kind == ValueKind::Headers {
-        let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
-        let good = !name.is_empty() && name.chars().all(token);
-        return (!good).then(|| {
-            Fault::new(
-                "not a header name",
-                "write one such as `Authorization` or `X-Api-Key`",
-            )
-        });
-    }
-    if matches!(kind, ValueKind::Tokens | ValueKind::TokenFiles) {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-        let good = !name.is_empty() && name.chars().all(plain);
-        return (!good).then(|| {
-            let what = "not a token name";
-            Fault::new(
-                what,
-                "use letters, digits, `-`, `_` and `.`, such as `laptop`",
-            )
-        });
-    }
-    let good = !name.is_empty() && !name.contains(['=', '\0']);
-    (!good).then(|| Fault::new("not a variable name", "use letters, digits and `_`"))
+    let (others, what, hint) = match kind {
+        ValueKind::Headers => (
+            "!#$%&'*+-.^_`|~",
+            "not a header name",
+            "write one such as `Authorization` or `X-Api-Key`",
+        ),
+        ValueKind::Tokens | ValueKind::TokenFiles => (
+            "-_.",
+            "not a token name",
+            "use letters, digits, `-`, `_` and `.`, such as `laptop`",
+        ),
+        _ => {
+            let is_bad = name.is_empty() || name.contains(['=', '\0']);
+            return is_bad
+                .then(|| Fault::new("not a variable name", "use letters, digits and `_`"));
+        }
+    };
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || others.contains(c);
+    let is_bad = name.is_empty() || !name.chars().all(is_plain);
+    is_bad.then(|| Fault::new(what, hint))
 }

@@ -8,7 +8,6 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-use super::noted::PlacedFault;
 use crate::{
     keys::{self, KeyMatch, ValueKind},
     mistake::{Fault, shown_key},
@@ -26,22 +25,23 @@ pub(super) struct At {
 impl At {
     /// Returns the place of a member of a value.
     pub(super) fn member(&self, name: &str, span: Range<usize>) -> At {
-        At {
-            key: format!("{}.{}", self.key, shown_key(name)),
-            span,
-            pattern: self.pattern,
-        }
+        let key = format!("{}.{}", self.key, shown_key(name));
+        At { key, span, ..*self }
+    }
+
+    /// Returns the place of an item of a list.
+    pub(super) fn item(&self, index: usize, span: Range<usize>) -> At {
+        let key = format!("{}[{index}]", self.key);
+        At { key, span, ..*self }
     }
 
     /// Returns the place one step down in the table of keys; `None` if the table has no such key.
     pub(super) fn child(&self, name: &str, span: Range<usize>) -> (At, Option<KeyMatch>) {
-        let name_in_key = shown_key(name);
-        let mut key = String::with_capacity(self.key.len() + 1 + name_in_key.len());
-        if !self.key.is_empty() {
-            key.push_str(&self.key);
-            key.push('.');
-        }
-        key.push_str(&name_in_key);
+        let key = if self.key.is_empty() {
+            shown_key(name)
+        } else {
+            format!("{}.{}", self.key, shown_key(name))
+        };
         let pattern = keys::child(self.pattern, name);
         let found = pattern.as_deref().and_then(keys::find);
         let pattern = found.map_or("", KeyMatch::path);
@@ -49,10 +49,19 @@ impl At {
     }
 }
 
+/// A mistake at a byte of the file.
+#[derive(Debug)]
+pub(super) struct PlacedFault {
+    pub(super) byte: usize,
+    pub(super) key: String,
+    pub(super) fault: Fault,
+    /// True if it says that something is missing, which an unreadable line may explain.
+    pub(super) missing: bool,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Walk {
     pub(super) noted: Vec<PlacedFault>,
-    pub(super) servers: Vec<String>,
     /// The key and the first byte of each value.
     pub(super) starts: Vec<(String, usize)>,
     /// True if the file has `[commands.NAME]`.

@@ -156,24 +156,18 @@ fn check(
     if !document.is_changed() {
         return Ok(None);
     }
-    let error = |mistakes: Vec<Mistake>| ConfigError {
-        file: document.path().to_owned(),
-        mistakes,
-    };
     let Err(mistakes) = document.check(overrides, env) else {
         return Ok(None);
     };
-    let before = document.check_before(overrides, env);
+    let before = document.before().unwrap_or_default();
+    let before = document.read_text(before, overrides, env);
     let before = before.err().unwrap_or_default();
-    let new: Vec<Mistake> = mistakes
-        .iter()
-        .filter(|it| !it.is_in(&before))
-        .cloned()
-        .collect();
+    let new = mistakes.iter().filter(|it| !it.is_in(&before)).cloned();
+    let new: Vec<Mistake> = new.collect();
     if new.is_empty() {
-        return Ok(Some(error(mistakes)));
+        return Ok(Some(document.error(mistakes)));
     }
-    Err(EditError::Mistakes(error(new)))
+    Err(EditError::Mistakes(document.error(new)))
 }
 
 #[cfg(test)]

@@ -23,19 +23,20 @@ const WITH_LISTS: [&str; 2] = ["clients", "profiles"];
 const RULES: [(&str, &str); 2] = [("rules", "rule"), ("quotas", "quota")];
 
 /// A rule or a quota.
-struct RuleOf<T> {
+struct RuleOf<'t> {
     list: &'static str,
     /// Its place in the list.
     at: usize,
     /// `rule 2`, for people.
     title: String,
-    rule: T,
+    rule: &'t mut dyn TableLike,
 }
 
 /// The rules and entries that name exactly this server.
 pub(super) fn list(toml: &DocumentMut, server: &str) -> Vec<String> {
+    let mut toml = toml.clone();
     let mut found = Vec::new();
-    for RuleOf { title, rule, .. } in rules(toml) {
+    for RuleOf { title, rule, .. } in rules(&mut toml) {
         for (key, item) in rule.iter() {
             let is_named = |text: &String| match key {
                 "server" | "category" => pattern::is_name(text, server),
@@ -47,7 +48,7 @@ pub(super) fn list(toml: &DocumentMut, server: &str) -> Vec<String> {
             }
         }
     }
-    for (of, key, item) in lists(toml) {
+    for (of, key, item) in lists(&toml) {
         if split(item).iter().any(|it| pattern::is_name(it, server)) {
             found.push(format!("{of}.{key} = {}", text_of(item)));
         }
@@ -64,7 +65,7 @@ pub(super) fn rename(
 ) -> Result<Vec<String>, EditError> {
     let categories = Categories::read(toml, from);
     let mut told = Vec::new();
-    for RuleOf { title, rule, .. } in rules_mut(toml) {
+    for RuleOf { title, rule, .. } in rules(toml) {
         let servers = rule.get("server").map(split);
         let holds = servers.is_none_or(|it| it.iter().any(|it| pattern::fits(it, from)));
         let keys: Vec<String> = rule.iter().map(|(key, _)| key.to_owned()).collect();
@@ -113,7 +114,7 @@ pub(super) fn remove(toml: &mut DocumentMut, server: &str) -> RemovedRules {
         at,
         title,
         rule,
-    } in rules_mut(toml)
+    } in rules(toml)
     {
         let before = show_all(&title, rule);
         let holds = |key: &str, text: &String| match key {
@@ -309,25 +310,12 @@ fn rewrite_array(array: &mut Array, change: &mut dyn FnMut(&str) -> Option<Vec<S
     is_changed
 }
 
-fn rules(toml: &DocumentMut) -> Vec<RuleOf<&dyn TableLike>> {
-    let mut all = Vec::new();
-    for (key, item) in toml.iter() {
-        let tables: Vec<&dyn TableLike> = match item {
-            Item::ArrayOfTables(rules) => rules.iter().map(|it| it as _).collect(),
-            Item::Value(Value::Array(rules)) => {
-                let tables = rules.iter().filter_map(Value::as_inline_table);
-                tables.map(|it| it as _).collect()
-            }
-            _ => continue,
-        };
-        all.extend(number(key, tables));
-    }
-    all
-}
-
-fn rules_mut(toml: &mut DocumentMut) -> Vec<RuleOf<&mut dyn TableLike>> {
+fn rules(toml: &mut DocumentMut) -> Vec<RuleOf<'_>> {
     let mut all = Vec::new();
     for (key, item) in toml.iter_mut() {
+        let Some((list, noun)) = RULES.into_iter().find(|(list, _)| *list == key.get()) else {
+            continue;
+        };
         let tables: Vec<&mut dyn TableLike> = match item {
             Item::ArrayOfTables(rules) => rules.iter_mut().map(|it| it as _).collect(),
             Item::Value(Value::Array(rules)) => {
@@ -336,25 +324,14 @@ fn rules_mut(toml: &mut DocumentMut) -> Vec<RuleOf<&mut dyn TableLike>> {
             }
             _ => continue,
         };
-        all.extend(number(key.get(), tables));
-    }
-    all
-}
-
-/// Returns the tables of a list of rules with their titles; nothing for another key.
-fn number<T>(key: &str, tables: Vec<T>) -> impl Iterator<Item = RuleOf<T>> {
-    let list = RULES.into_iter().find(|(list, _)| *list == key);
-    let numbered = tables.into_iter().enumerate();
-    numbered.filter_map(move |(at, rule)| {
-        let (list, noun) = list?;
-        let title = format!("{noun} {}", at + 1);
-        Some(RuleOf {
+        all.extend(tables.into_iter().enumerate().map(|(at, rule)| RuleOf {
             list,
             at,
-            title,
+            title: format!("{noun} {}", at + 1),
             rule,
-        })
-    })
+        }));
+    }
+    all
 }
 
 /// Returns each list with the table that it is in, `clients.cursor`.

@@ -70,20 +70,22 @@ pub(super) fn insert(toml: &mut DocumentMut, name: &ServerName, server: &NewServ
 
 /// Inserts a command with these values after the last one.
 pub(super) fn insert_command(toml: &mut DocumentMut, name: &str, values: &Map<String, Json>) {
-    let values = values.iter();
-    let values = values.filter_map(|(key, value)| Some((key, Item::Value(of_json(value)?))));
-    insert_table(toml, "commands", name, values.collect(), &[]);
+    insert_table(toml, "commands", name, table_of(values), &[]);
 }
 
 /// Inserts the table `cluster` at the end.
 pub(super) fn insert_cluster(toml: &mut DocumentMut, values: &Map<String, Json>) {
-    let values = values.iter();
-    let values = values.filter_map(|(key, value)| Some((key, Item::Value(of_json(value)?))));
-    let mut table: Table = values.collect();
+    let mut table = table_of(values);
     if !toml.to_string().trim().is_empty() {
         table.decor_mut().set_prefix("\n");
     }
     toml.insert("cluster", Item::Table(table));
+}
+
+fn table_of(values: &Map<String, Json>) -> Table {
+    let values = values.iter();
+    let values = values.filter_map(|(key, value)| Some((key, Item::Value(of_json(value)?))));
+    values.collect()
 }
 
 fn insert_table(

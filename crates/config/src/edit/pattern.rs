@@ -65,9 +65,7 @@ pub(super) fn rename_name(pattern: &str, from: &str, to: &str) -> Option<Vec<Str
     if !fits(pattern, from) || fits(pattern, to) && !is_name(pattern, from) {
         return None;
     }
-    let Some(alternatives) = alternatives(pattern) else {
-        return Some(vec![pattern.to_owned(), to.to_owned()]);
-    };
+    let alternatives = alternatives(pattern).unwrap_or_default();
     let kept = alternatives.iter().filter(|it| !is_name(it, from)).cloned();
     let mut new: Vec<String> = kept.collect();
     let is_named = new.len() < alternatives.len();

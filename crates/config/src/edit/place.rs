@@ -1,6 +1,6 @@
 //! Removes a server from its place, and renames it there.
 
-use toml_edit::{DocumentMut, InlineTable, Item, RawString, Table, Value};
+use toml_edit::{DocumentMut, InlineTable, Item, Key, RawString, Table, Value};
 
 /// Returns the position of the first table of an item among all tables of the file.
 pub(super) fn position(item: &Item) -> Option<isize> {
@@ -48,16 +48,22 @@ pub(super) fn keep_text_above(toml: &mut DocumentMut, removed: &Item) {
         return;
     }
     let at = position(removed).unwrap_or(isize::MAX);
-    match following(toml.as_table_mut(), at) {
-        Some(next) => {
-            let own = text_of(next.decor().prefix());
-            next.decor_mut().set_prefix(format!("{kept}{own}"));
-        }
-        None => {
-            let trailing = text_of(Some(toml.trailing()));
-            toml.set_trailing(format!("{kept}{trailing}"));
-        }
+    let mut next = None;
+    visit_headers(toml, &mut |table| {
+        let position = table.position().filter(|it| *it > at);
+        next = [next, position].into_iter().flatten().min();
+    });
+    if next.is_none() {
+        let trailing = text_of(Some(toml.trailing()));
+        toml.set_trailing(format!("{kept}{trailing}"));
+        return;
     }
+    visit_headers(toml, &mut |table| {
+        if table.position() == next {
+            let own = text_of(table.decor().prefix());
+            table.decor_mut().set_prefix(format!("{kept}{own}"));
+        }
+    });
 }
 
 fn up_to_last_blank_line(text: &str) -> &str {
@@ -71,25 +77,8 @@ fn up_to_last_blank_line(text: &str) -> &str {
     &text[..end]
 }
 
-/// Returns the first table of the file after a position.
-fn following(table: &mut Table, at: isize) -> Option<&mut Table> {
-    let mut next = None;
-    find_next(table, at, &mut next);
-    let next = next?;
-    find_at(table, next)
-}
-
-fn find_next(table: &Table, at: isize, next: &mut Option<isize>) {
-    for (_, item) in table {
-        for inner in tables_of(item) {
-            let own = inner.position().filter(|it| *it > at && is_written(inner));
-            *next = [*next, own].into_iter().flatten().min();
-            find_next(inner, at, next);
-        }
-    }
-}
-
-fn find_at(table: &mut Table, at: isize) -> Option<&mut Table> {
+/// Visits each table that has a header line `[...]` of its own.
+fn visit_headers(table: &mut Table, visit: &mut dyn FnMut(&mut Table)) {
     for (_, item) in table.iter_mut() {
         let inner: Vec<&mut Table> = match item {
             Item::Table(inner) => vec![inner],
@@ -97,31 +86,15 @@ fn find_at(table: &mut Table, at: isize) -> Option<&mut Table> {
             _ => Vec::new(),
         };
         for inner in inner {
-            if inner.position() == Some(at) && is_written(inner) {
-                return Some(inner);
+            if !inner.is_implicit() && !inner.is_dotted() {
+                visit(inner);
             }
-            if let Some(found) = find_at(inner, at) {
-                return Some(found);
-            }
+            visit_headers(inner, visit);
         }
     }
-    None
 }
 
-fn tables_of(item: &Item) -> Vec<&Table> {
-    match item {
-        Item::Table(table) => vec![table],
-        Item::ArrayOfTables(all) => all.iter().collect(),
-        _ => Vec::new(),
-    }
-}
-
-/// Returns true if the table has a header line `[...]` of its own.
-fn is_written(table: &Table) -> bool {
-    !table.is_implicit() && !table.is_dotted()
-}
-
-fn text_of(raw: Option<&RawString>) -> String {
+pub(super) fn text_of(raw: Option<&RawString>) -> String {
     raw.and_then(RawString::as_str)
         .unwrap_or_default()
         .to_owned()
@@ -140,16 +113,8 @@ pub(super) fn rename(toml: &mut DocumentMut, from: &str, to: &str) {
 fn rename_in_table(servers: &mut Table, from: &str, to: &str) {
     let names: Vec<_> = servers.iter().map(|(name, _)| name.to_owned()).collect();
     for name in names {
-        let Some((key, item)) = servers.remove_entry(&name) else {
-            continue;
-        };
-        if name == from {
-            let mut renamed = toml_edit::Key::new(to);
-            *renamed.leaf_decor_mut() = key.leaf_decor().clone();
-            *renamed.dotted_decor_mut() = key.dotted_decor().clone();
-            servers.insert_formatted(&renamed, item);
-        } else {
-            servers.insert_formatted(&key, item);
+        if let Some((key, item)) = servers.remove_entry(&name) {
+            servers.insert_formatted(&renamed(key, from, to), item);
         }
     }
 }
@@ -157,15 +122,18 @@ fn rename_in_table(servers: &mut Table, from: &str, to: &str) {
 fn rename_inline(servers: &mut InlineTable, from: &str, to: &str) {
     let names: Vec<_> = servers.iter().map(|(name, _)| name.to_owned()).collect();
     for name in names {
-        let Some((key, value)) = servers.remove_entry(&name) else {
-            continue;
-        };
-        if name == from {
-            let mut renamed = toml_edit::Key::new(to);
-            *renamed.leaf_decor_mut() = key.leaf_decor().clone();
-            servers.insert_formatted(&renamed, value);
-        } else {
-            servers.insert_formatted(&key, value);
+        if let Some((key, value)) = servers.remove_entry(&name) {
+            servers.insert_formatted(&renamed(key, from, to), value);
         }
     }
+}
+
+fn renamed(key: Key, from: &str, to: &str) -> Key {
+    if key.get() != from {
+        return key;
+    }
+    let mut renamed = Key::new(to);
+    *renamed.leaf_decor_mut() = key.leaf_decor().clone();
+    *renamed.dotted_decor_mut() = key.dotted_decor().clone();
+    renamed
 }

@@ -1,8 +1,8 @@
 //! A rule for calls, inserted directly before the rule that it is an exception to.
 
-use toml_edit::{
-    Array, ArrayOfTables, Decor, DocumentMut, InlineTable, Item, RawString, Table, Value,
-};
+use toml_edit::{Array, ArrayOfTables, Decor, DocumentMut, InlineTable, Item, Table, Value};
+
+use super::place::text_of;
 
 /// Inserts a rule at an index of the existing ones.
 pub(super) fn insert(toml: &mut DocumentMut, index: usize, rule: &[(&str, String)]) {
@@ -60,10 +60,7 @@ fn insert_table(rules: &mut ArrayOfTables, index: usize, rule: &[(&str, String)]
 /// In a list that has a rule on each line, the new one gets a line of its own; a comment behind a rule
 /// stays on its line, and one above a rule stays above it.
 fn insert_inline(rules: &mut Array, index: usize, rule: &[(&str, String)]) {
-    let mut inline = InlineTable::new();
-    for (key, value) in rule {
-        inline.insert(*key, value.as_str().into());
-    }
+    let inline: InlineTable = rule.iter().map(|(key, value)| (*key, value)).collect();
     let mut inline = Value::from(inline);
     let last = rules.len().checked_sub(1).and_then(|last| rules.get(last));
     let is_own_line = |decor: &Decor| text_of(decor.prefix()).contains('\n');
@@ -94,12 +91,6 @@ fn insert_inline(rules: &mut Array, index: usize, rule: &[(&str, String)]) {
         None => {}
     }
     rules.insert_formatted(index.min(rules.len()), inline);
-}
-
-fn text_of(raw: Option<&RawString>) -> String {
-    raw.and_then(RawString::as_str)
-        .unwrap_or_default()
-        .to_owned()
 }
 
 fn table_of(rule: &[(&str, String)]) -> Table {

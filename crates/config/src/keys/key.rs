@@ -77,27 +77,51 @@ pub(super) const fn count(min: u64, max: u64, unit: &'static str) -> ValueKind {
     ValueKind::Count(Count { min, max, unit })
 }
 
-pub(super) const fn key(path: &'static str, kind: ValueKind, meaning: &'static str) -> KeySpec {
-    KeySpec {
-        path,
-        kind,
-        default: None,
-        variable: false,
-        meaning,
+impl ValueKind {
+    /// Begins a key with a default.
+    pub(super) const fn or(self, default: &'static str) -> KeySpec {
+        KeySpec {
+            default: Some(default),
+            ..self.key("", "")
+        }
+    }
+
+    /// A key that only the file sets.
+    pub(super) const fn key(self, path: &'static str, meaning: &'static str) -> KeySpec {
+        KeySpec {
+            path,
+            kind: self,
+            default: None,
+            variable: false,
+            meaning,
+        }
+    }
+
+    /// A key that a variable may set as well.
+    pub(super) const fn variable(self, path: &'static str, meaning: &'static str) -> KeySpec {
+        KeySpec {
+            variable: true,
+            ..self.key(path, meaning)
+        }
     }
 }
 
 impl KeySpec {
-    pub(super) const fn or(self, default: &'static str) -> Self {
+    /// The same as [`ValueKind::key`].
+    pub(super) const fn key(self, path: &'static str, meaning: &'static str) -> Self {
         Self {
-            default: Some(default),
+            path,
+            meaning,
             ..self
         }
     }
 
-    pub(super) const fn variable(self) -> Self {
+    /// The same as [`ValueKind::variable`].
+    pub(super) const fn variable(self, path: &'static str, meaning: &'static str) -> Self {
         Self {
+            path,
             variable: true,
+            meaning,
             ..self
         }
     }

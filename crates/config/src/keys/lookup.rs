@@ -40,10 +40,7 @@ static MATCHES: LazyLock<HashMap<&str, KeyMatch>> = LazyLock::new(|| {
 pub(crate) fn child(parent: &str, name: &str) -> Option<String> {
     match parent {
         "" if !name.contains('.') => Some(name.to_owned()),
-        "servers" => Some("servers.NAME".to_owned()),
-        "clients" => Some("clients.NAME".to_owned()),
-        "commands" => Some("commands.NAME".to_owned()),
-        "profiles" => Some("profiles.NAME".to_owned()),
+        "servers" | "clients" | "commands" | "profiles" => Some(format!("{parent}.NAME")),
         "servers.NAME.overlay" => Some("servers.NAME.overlay.TOOL".to_owned()),
         _ if parent.is_empty() || name.contains('.') => None,
         _ => Some(format!("{parent}.{name}")),
@@ -60,14 +57,10 @@ pub(crate) fn names(pattern: &str) -> Vec<&'static str> {
     for key in KEYS {
         let rest = match pattern {
             "" => Some(key.path),
-            _ => in_table(key.path, pattern),
+            _ => (key.path.strip_prefix(pattern)).and_then(|rest| rest.strip_prefix('.')),
         };
         let name = rest.and_then(|rest| rest.split('.').next());
         names.extend(name.filter(|name| !names.contains(name)));
     }
     names
-}
-
-fn in_table<'a>(path: &'a str, table: &str) -> Option<&'a str> {
-    path.strip_prefix(table)?.strip_prefix('.')
 }

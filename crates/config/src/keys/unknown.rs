@@ -10,10 +10,12 @@ use super::{
 /// Returns a hint for the unknown key `name` in the table `pattern`.
 pub(crate) fn unknown(pattern: &str, name: &str) -> String {
     let known = names(pattern);
-    if let Some((_, hint)) = FOREIGN
-        .iter()
-        .find(|(foreign, _)| foreign == &(pattern, name))
-    {
+    let foreign = match pattern {
+        "" => FOREIGN_AT_TOP,
+        "servers.NAME" => FOREIGN_IN_SERVER,
+        _ => &[],
+    };
+    if let Some((_, hint)) = foreign.iter().find(|(foreign, _)| *foreign == name) {
         return (*hint).to_owned();
     }
     if pattern.is_empty() && find(name).is_some() {
@@ -44,61 +46,37 @@ pub(crate) fn nearest<'a>(
     })
 }
 
-/// Names of other programs for our keys: the table and the name, then the hint.
-static FOREIGN: &[((&str, &str), &str)] = &[
-    (("", "command"), "`command` belongs in `[servers.NAME]`"),
+/// Names of other programs for keys and tables at the top of the file, each with its hint.
+static FOREIGN_AT_TOP: &[(&str, &str)] = &[
+    ("command", "`command` belongs in `[servers.NAME]`"),
+    ("mcpServers", SERVER_TABLE_HINT),
+    ("mcp_servers", SERVER_TABLE_HINT),
+    ("mcp", SERVER_TABLE_HINT),
+];
+
+const SERVER_TABLE_HINT: &str = "write `[servers.NAME]`, one table per server";
+
+/// The same for keys of a server.
+static FOREIGN_IN_SERVER: &[(&str, &str)] = &[
     (
-        ("", "mcpServers"),
-        "write `[servers.NAME]`, one table per server",
-    ),
-    (
-        ("", "mcp_servers"),
-        "write `[servers.NAME]`, one table per server",
-    ),
-    (("", "mcp"), "write `[servers.NAME]`, one table per server"),
-    (
-        ("servers.NAME", "disabled"),
+        "disabled",
         "did you mean `enabled`? It has the opposite meaning",
     ),
+    ("type", "remove it: `command` or `url` implies it"),
+    ("transport", "remove it: `command` or `url` implies it"),
+    ("environment", "did you mean `env`?"),
+    ("env_vars", "did you mean `inherit_env`?"),
+    ("pass_env", "did you mean `inherit_env`?"),
+    ("autostart", "write `start = \"eager\"`, or remove it"),
+    ("lazy", "remove it, or write `start = \"eager\"`"),
+    ("concurrency", "did you mean `max_concurrent_calls`?"),
+    ("retries", "did you mean `retry_safe_calls`?"),
+    ("allow", "did you mean `tools.allow`?"),
+    ("deny", "did you mean `tools.deny`?"),
+    ("allowed_tools", "did you mean `tools.allow`?"),
+    ("disabled_tools", "did you mean `tools.deny`?"),
     (
-        ("servers.NAME", "type"),
-        "remove it: `command` or `url` implies it",
-    ),
-    (
-        ("servers.NAME", "transport"),
-        "remove it: `command` or `url` implies it",
-    ),
-    (("servers.NAME", "environment"), "did you mean `env`?"),
-    (("servers.NAME", "env_vars"), "did you mean `inherit_env`?"),
-    (("servers.NAME", "pass_env"), "did you mean `inherit_env`?"),
-    (
-        ("servers.NAME", "autostart"),
-        "write `start = \"eager\"`, or remove it",
-    ),
-    (
-        ("servers.NAME", "lazy"),
-        "remove it, or write `start = \"eager\"`",
-    ),
-    (
-        ("servers.NAME", "concurrency"),
-        "did you mean `max_concurrent_calls`?",
-    ),
-    (
-        ("servers.NAME", "retries"),
-        "did you mean `retry_safe_calls`?",
-    ),
-    (("servers.NAME", "allow"), "did you mean `tools.allow`?"),
-    (("servers.NAME", "deny"), "did you mean `tools.deny`?"),
-    (
-        ("servers.NAME", "allowed_tools"),
-        "did you mean `tools.allow`?",
-    ),
-    (
-        ("servers.NAME", "disabled_tools"),
-        "did you mean `tools.deny`?",
-    ),
-    (
-        ("servers.NAME", "bearer_token"),
+        "bearer_token",
         "write `headers = { Authorization = \"Bearer ${TOKEN}\" }`",
     ),
 ];

@@ -20,6 +20,9 @@ headers = { X-Plan = "abcdefgh12345678", Authorization = "Bearer ${TOKEN}" }
 [[rules]]
 decision = "deny"
 tool = "any/*"
+[commands.find]
+command = ["grep", "x"]
+ok_codes = [0, 1]
 "#;
 
 fn list(overrides: &Overrides, variables: &[(&str, &str)]) -> Vec<EffectiveValue> {
@@ -84,4 +87,11 @@ fn secrets_are_masked_and_references_are_not() {
     for kept in ["${API_KEY}", "Bearer ${TOKEN}", "PLAIN = \"x\""] {
         assert!(shown.contains(kept), "{kept} is missing: {shown}");
     }
+}
+
+#[test]
+fn numbers_of_a_list_are_shown() {
+    let values = list(&Overrides::default(), &[]);
+    let key = "commands.find.ok_codes";
+    check(&values, key, "[0, 1]", "config.toml:18");
 }

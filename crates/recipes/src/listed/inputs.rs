@@ -160,18 +160,17 @@ impl Inputs {
             }
             let name = input.value_hint.as_ref().or(input.name.as_ref());
             let name = name.map_or("value", String::as_str);
+            let is_given = input.is_required || input.default().is_some() && !input.is_secret;
+            let can_be_given = is_named && input.variables.is_empty() || input.value_hint.is_some();
             if let Some(value) = &input.value {
                 let value = self.filled(value, &input.variables);
                 words.extend(flag);
                 words.push(value);
-            } else if input.is_required || input.default().is_some() || input.is_secret {
-                if input.is_secret && !input.is_required {
-                    continue;
-                }
+            } else if is_given {
                 let value = self.given(name, input);
                 words.extend(flag);
                 words.push(value);
-            } else if is_named && input.variables.is_empty() || input.value_hint.is_some() {
+            } else if can_be_given && !input.is_secret {
                 let text = self.given(name, input);
                 let parameter = self
                     .parameters
