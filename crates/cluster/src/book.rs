@@ -8,8 +8,8 @@ use tokio::time::{Instant, sleep, timeout};
 use tracing::{debug, warn};
 
 use crate::{
-    bus::{Bus, BusError, LinkState, NATS_TIMEOUT},
-    core::Core,
+    bus::{Bus, BusError, NATS_TIMEOUT},
+    core::{Core, NO_BUS},
     ledger::ClusterRecord,
 };
 
@@ -34,6 +34,7 @@ pub(crate) async fn write_over(
     record: ClusterRecord,
     revision: u64,
 ) -> Result<Option<u64>, BusError> {
+    let no_bus = || BusError(NO_BUS.to_owned());
     let bus = core.bus.get().ok_or_else(no_bus)?;
     let key = record.key();
     let (_, sealed) = bus.seal.seal(&key, &record.text());
@@ -52,18 +53,14 @@ pub(crate) async fn write_over(
     }
 }
 
-fn no_bus() -> BusError {
-    BusError("there is no connection to NATS yet".to_owned())
-}
-
 /// Keeps the ledger up to date. `on_loaded` is called whenever all records have been read.
 pub(crate) async fn follow(core: &Core, bus: &Bus, on_loaded: impl Fn()) {
     let mut connection = 0;
     loop {
-        if !matches!(bus.state(), LinkState::Connected(_)) {
+        if !bus.is_connected() {
             bus.reconnected(&mut connection).await;
             // A server that is too old is looked at again later.
-            if !matches!(bus.state(), LinkState::Connected(_)) {
+            if !bus.is_connected() {
                 sleep(RETRY_WAIT).await;
                 continue;
             }
@@ -145,10 +142,8 @@ fn note(core: &Core, bus: &Bus, entry: Entry) {
         core.standing.moved.notify_waiters();
         return;
     }
-    let opened = bus.seal.open(&key, &entry.value);
-    let record = opened
-        .ok()
-        .and_then(|it| ClusterRecord::read(&key, &it.text));
+    let opened = bus.seal.open(&key, &entry.value).ok();
+    let record = opened.and_then(|it| ClusterRecord::read(&key, &it.text));
     let Some(record) = record else {
         ledger.note_other(&key, revision);
         drop(ledger);

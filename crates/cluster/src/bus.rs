@@ -2,7 +2,6 @@
 
 use std::{
     collections::HashMap,
-    fmt,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -65,25 +64,23 @@ const RESULTS_BYTES_MAX: i64 = 512 << 20;
 const INLINE: u8 = 0;
 const IN_OBJECT: u8 = 1;
 
-/// The state of the connection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum LinkState {
     #[default]
     Connecting,
-    /// The number counts connections.
-    Connected(u64),
+    Connected,
     Lost,
     /// It is not used: the reason.
     Refused(String),
 }
 
-/// The connection.
 pub(crate) struct Bus {
     pub(crate) seal: Seal,
     client: Client,
     jetstream: jetstream::Context,
     name: String,
-    state: watch::Receiver<LinkState>,
+    /// Counts connections.
+    connections: watch::Receiver<u64>,
     /// The number of the connection whose server is known not to be too old.
     accepted: AtomicU64,
     /// The reason why the last attempt to connect failed.
@@ -98,12 +95,6 @@ pub(crate) struct Bus {
 struct Buckets {
     book: Option<Store>,
     objects: HashMap<Objects, Bucket>,
-}
-
-impl fmt::Debug for Bus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Bus({})", self.name)
-    }
 }
 
 /// One message: its head, which is JSON, and bytes that belong to it.
@@ -139,25 +130,24 @@ impl Bus {
             return Err(BusError(what));
         }
         let seal = Seal::new(&settings.name, &access.key);
-        let (sender, state) = watch::channel(LinkState::default());
+        let (counter, connections) = watch::channel(0);
         let failure: Arc<Lock<Option<String>>> = Arc::default();
-        let options = options(settings, access, sender, Arc::clone(&failure))?;
+        let options = options(settings, access, counter, Arc::clone(&failure))?;
         let addresses: Vec<&str> = access.nats.iter().map(String::as_str).collect();
         let client = options.connect(addresses).await.map_err(BusError::of)?;
         let mut jetstream = jetstream::new(client.clone());
         jetstream.set_timeout(NATS_TIMEOUT);
-        let bus = Arc::new(Self {
+        Ok(Arc::new(Self {
             seal,
             client,
             jetstream,
             name: settings.name.clone(),
-            state,
+            connections,
             accepted: AtomicU64::new(0),
             failure,
             buckets: Mutex::default(),
             result_life: settings.result_life,
-        });
-        Ok(bus)
+        }))
     }
 
     /// The reason why the last attempt to connect failed, or the last error of the server.
@@ -171,44 +161,40 @@ impl Bus {
 
     /// Returns the state of the connection, with the version of the server looked at.
     pub(crate) fn state(&self) -> LinkState {
-        let state = self.state.borrow().clone();
-        let connected = matches!(state, LinkState::Connected(_));
-        if !connected || self.client.connection_state() != connection::State::Connected {
-            return match state {
-                LinkState::Connected(_) => LinkState::Lost,
-                other => other,
-            };
+        let number = *self.connections.borrow();
+        if number == 0 {
+            return LinkState::Connecting;
         }
-        let LinkState::Connected(number) = state else {
-            return state;
-        };
+        if self.client.connection_state() != connection::State::Connected {
+            return LinkState::Lost;
+        }
         if self.accepted.load(Ordering::Relaxed) == number {
-            return state;
+            return LinkState::Connected;
         }
         let (major, minor, patch) = NATS_VERSION_MIN;
         if self.client.is_server_compatible(major, minor, patch) {
             self.accepted.store(number, Ordering::Relaxed);
-            return state;
+            return LinkState::Connected;
         }
-        let version = self.client.server_info().version;
-        let version = printable::one_line_of(&version, 40);
+        let version = self.server_version();
         LinkState::Refused(format!(
             "the NATS server has version {version}, and older than {major}.{minor}.{patch} loses data"
         ))
     }
 
+    pub(crate) fn is_connected(&self) -> bool {
+        self.state() == LinkState::Connected
+    }
+
     /// Waits until the connection was opened another time.
     pub(crate) async fn reconnected(&self, last: &mut u64) {
-        let mut state = self.state.clone();
-        let is_new = |state: &LinkState| matches!(state, LinkState::Connected(n) if n > last);
-        if let Ok(state) = state.wait_for(is_new).await
-            && let LinkState::Connected(number) = *state
-        {
-            *last = number;
+        let mut connections = self.connections.clone();
+        let seen = *last;
+        if let Ok(number) = connections.wait_for(|number| *number > seen).await {
+            *last = *number;
         }
     }
 
-    /// The version of the connected server.
     pub(crate) fn server_version(&self) -> String {
         printable::one_line_of(&self.client.server_info().version, 40)
     }
@@ -414,7 +400,6 @@ impl Bus {
         }
     }
 
-    /// Removes such a text.
     pub(crate) async fn remove_text(&self, kind: Objects, name: &str) {
         if let Ok(bucket) = self.objects(kind).await {
             let _ = bucket.store.delete(name).await;
@@ -438,7 +423,7 @@ fn is_alone(error: &dyn std::error::Error) -> bool {
 fn options(
     settings: &ClusterSettings,
     access: &ClusterAccess,
-    state: watch::Sender<LinkState>,
+    connections: watch::Sender<u64>,
     failure: Arc<Lock<Option<String>>>,
 ) -> Result<ConnectOptions, BusError> {
     let reason = Arc::clone(&failure);
@@ -461,7 +446,7 @@ fn options(
             std::future::ready(None)
         })
         .event_callback(move |event| {
-            note(&state, &failure, &event);
+            note(&connections, &failure, &event);
             std::future::ready(())
         });
     if let Some((user, password)) = find_user(&access.nats)? {
@@ -500,27 +485,15 @@ fn find_user(addresses: &[String]) -> Result<Option<(String, String)>, BusError>
     Ok(None)
 }
 
-fn note(state: &watch::Sender<LinkState>, failure: &Lock<Option<String>>, event: &Event) {
+fn note(connections: &watch::Sender<u64>, failure: &Lock<Option<String>>, event: &Event) {
     match event {
         Event::Connected => {
             info!("connected to NATS");
             failure.lock().take();
-            state.send_modify(|state| {
-                let before = match state {
-                    LinkState::Connected(number) => *number,
-                    _ => 0,
-                };
-                *state = LinkState::Connected(before + 1);
-            });
-        }
-        Event::Disconnected
-        | Event::LameDuckMode
-        | Event::Closed
-        | Event::Draining
-        | Event::ClientError(_) => {
-            debug!(%event, "NATS");
+            connections.send_modify(|number| *number += 1);
         }
         Event::SlowConsumer(_) | Event::ServerError(_) => note_failure(failure, &event.to_string()),
+        _ => debug!(%event, "NATS"),
     }
 }
 

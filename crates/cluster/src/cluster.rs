@@ -7,7 +7,6 @@ use std::{
     time::Duration,
 };
 
-use bytes::Bytes;
 use fleet::{
     Applied, Asks, CallError, CallerLogins, ClusterNode, Failure, Launch, Placement, Request,
     RunState, ServerSpec, ServerState, Servers, Sharing, Subscriber, Surroundings, Survey,
@@ -29,8 +28,6 @@ use crate::{
     frames::{Instance, Op},
     ledger::{ClusterRecord, PinsRecord, SharedRecord},
     lists,
-    node::Node,
-    nodes::Target,
     outgoing::RemoteError,
     own::OwnData,
     remote_watch::watch_elsewhere,
@@ -102,12 +99,9 @@ impl Cluster {
             return None;
         }
         let ledger = self.core.ledger.lock();
-        let there = ledger.pins.iter().filter(|(_, it)| !it.is_lost);
-        Some(
-            there
-                .map(|(name, it)| (name.clone(), it.record.clone()))
-                .collect(),
-        )
+        let mut pins = ledger.pins.clone();
+        pins.retain(|name, _| !ledger.is_lost(&format!("pins.{name}")));
+        Some(pins)
     }
 
     /// Names what the pins of a server are about. `None`: they are not shared. A server of one node has one list
@@ -138,7 +132,7 @@ impl Cluster {
     ) -> Result<(), String> {
         let version = {
             let ledger = self.core.ledger.lock();
-            ledger.pins.get(&server).map_or(0, |it| it.record.version)
+            ledger.pins.get(&server).map_or(0, |it| it.version)
         };
         if over != 0 && over != version {
             return Err("another node decided meanwhile".to_owned());
@@ -163,34 +157,35 @@ impl Cluster {
             return read;
         }
         let until = Instant::now() + PLACE_WAIT;
-        let why = loop {
+        loop {
             let why = match self.core.place(server) {
                 Place::Here(fleet, _) => return self.survey_here(&fleet, server).await,
                 Place::There(targets, epoch) => {
-                    match self.ask(&targets[0], server, epoch, Op::Survey).await {
-                        Ok(_) => break None,
-                        Err(RemoteError::Call(CallError::Unavailable { failure, .. })) => {
+                    let instance = Some(Instance::new(server, epoch));
+                    let asking = self.core.ask(&targets[0], instance, Op::Survey);
+                    match timeout(SURVEY_WAIT, asking).await {
+                        Ok(Ok(_)) => break,
+                        Ok(Err(RemoteError::Call(CallError::Unavailable { failure, .. }))) => {
                             return Err(SurveyError { failure });
                         }
-                        Err(RemoteError::Call(error)) => error.to_string(),
-                        Err(RemoteError::NotRun(why) | RemoteError::Lost(why)) => why,
+                        Ok(Err(RemoteError::Call(error))) => error.to_string(),
+                        Ok(Err(RemoteError::NotRun(why) | RemoteError::Lost(why))) => why,
+                        Err(_) => "it took too long".to_owned(),
                     }
                 }
                 Place::Soon(failure) | Place::Nowhere(failure) => failure.why,
             };
             if Instant::now() >= until {
-                break Some(why);
+                let read = lists::read(&self.core, server).await;
+                return read.unwrap_or_else(|| Err(lists::fail(why)));
             }
             self.core.standing.wanted.notify_one();
             sleep(Duration::from_millis(100)).await;
-        };
+        }
         // The record may come after the answer.
         for _ in 0..20 {
             if let Some(read) = lists::read(&self.core, server).await {
                 return read;
-            }
-            if let Some(why) = why {
-                return Err(lists::fail(why));
             }
             sleep(Duration::from_millis(100)).await;
         }
@@ -211,24 +206,6 @@ impl Cluster {
         Ok(survey)
     }
 
-    async fn ask(
-        &self,
-        target: &Target,
-        server: &ServerName,
-        epoch: Option<u64>,
-        op: Op,
-    ) -> Result<Bytes, RemoteError> {
-        let core = &self.core;
-        let no_bus = || RemoteError::NotRun("there is no connection to NATS yet".to_owned());
-        let bus = core.bus.get().ok_or_else(no_bus)?;
-        let exchange = core
-            .exchanges
-            .begin(bus, target, Some(Instance::new(server, epoch)), op)
-            .await?;
-        let asked = timeout(SURVEY_WAIT, exchange.finish(&core.nodes, server, |_| {})).await;
-        asked.unwrap_or_else(|_| Err(RemoteError::Lost("it took too long".to_owned())))
-    }
-
     /// The fleets that run servers here.
     fn fleets(&self) -> Vec<Arc<fleet::Fleet>> {
         let owned = self.core.owned.read();
@@ -239,17 +216,21 @@ impl Cluster {
     }
 
     /// The servers that are known and run at other nodes.
-    fn elsewhere(&self) -> Vec<ServerName> {
+    fn elsewhere(&self) -> Vec<(ServerName, Place)> {
         let names: Vec<ServerName> = self.core.specs.read().keys().cloned().collect();
-        let is_elsewhere = |name: &ServerName| !matches!(self.core.place(name), Place::Here(..));
-        names.into_iter().filter(is_elsewhere).collect()
+        let places = names.into_iter().map(|name| {
+            let place = self.core.place(&name);
+            (name, place)
+        });
+        let is_elsewhere = |(_, place): &(_, Place)| !matches!(place, Place::Here(..));
+        places.filter(is_elsewhere).collect()
     }
 
     fn with_others(&self, mut states: Vec<ServerState>) -> Vec<ServerState> {
         let nodes = &self.core.nodes;
-        for name in self.elsewhere() {
+        for (name, place) in self.elsewhere() {
             states.retain(|it| it.name != name);
-            let (node, state) = match self.core.place(&name) {
+            let (node, state) = match place {
                 Place::There(targets, _) => {
                     let node = targets[0].node.clone();
                     let state = nodes.state_of(&name, &node).unwrap_or_default();
@@ -265,14 +246,10 @@ impl Cluster {
     async fn finish(&self, is_hurried: bool) {
         let core = &self.core;
         core.standing.is_draining.cancel();
-        let base = async {
-            if is_hurried {
-                core.base.stop().await;
-            } else {
-                core.base.end().await;
-            }
-        };
-        tokio::join!(base, tenure::release(core, None, is_hurried));
+        tokio::join!(
+            tenure::end_fleet(&core.base, is_hurried),
+            tenure::release(core, None, is_hurried),
+        );
         let leaving = async {
             tenure::leave(core).await;
             if let Some(bus) = core.bus.get() {
@@ -365,7 +342,8 @@ impl Servers for Cluster {
                 return lists::read(&self.core, server).await;
             };
             // A server that no node has listed is asked when it has its first owner.
-            if self.core.is_shared(server) && !lists::is_known(&self.core, server) {
+            let is_known = self.core.ledger.lock().lists.contains_key(server);
+            if self.core.is_shared(server) && !is_known {
                 return Some(self.survey_here(&fleet, server).await);
             }
             let survey = fleet.survey_running(server).await;
@@ -422,31 +400,17 @@ impl Servers for Cluster {
                 None => applied.added.push(name.clone()),
             }
         }
-        for name in old.keys().filter(|name| !new.contains_key(name)) {
-            if !applied.removed.contains(name) {
-                applied.removed.push(name.clone());
+        // A server whose placement changed was removed from one fleet and is run by another.
+        let removed = old.into_keys().filter(|name| !new.contains_key(name));
+        applied.removed = removed.collect();
+        let owned: Vec<ServerName> = core.owned.read().keys().cloned().collect();
+        for name in owned {
+            let spec = new.get(&name);
+            if spec.is_none_or(|it| it.placement != Placement::One) {
+                let core = Arc::clone(core);
+                tokio::spawn(async move { tenure::release(&core, Some(&name), false).await });
             }
         }
-        let is_one = |name: &ServerName| {
-            new.get(name)
-                .is_some_and(|it| it.placement == Placement::One)
-        };
-        let leaving: Vec<ServerName> = core
-            .owned
-            .read()
-            .keys()
-            .filter(|it| !is_one(it))
-            .cloned()
-            .collect();
-        drop(new);
-        for name in leaving {
-            let core = Arc::clone(core);
-            tokio::spawn(async move { tenure::release(&core, Some(&name), false).await });
-        }
-        // A server whose placement changed was removed from one fleet and is run by another.
-        let specs = core.specs.read();
-        applied.removed.retain(|name| !specs.contains_key(name));
-        drop(specs);
         core.standing.wanted.notify_one();
         applied
     }
@@ -457,16 +421,9 @@ impl Servers for Cluster {
             Place::There(targets, epoch) => {
                 let (core, server) = (Arc::clone(&self.core), server.clone());
                 tokio::spawn(async move {
-                    let Some(bus) = core.bus.get() else { return };
                     for target in &targets {
                         let instance = Some(Instance::new(&server, epoch));
-                        let asked = core
-                            .exchanges
-                            .begin(bus, target, instance, Op::Restart)
-                            .await;
-                        if let Ok(asked) = asked {
-                            let _ = asked.finish(&core.nodes, &server, |_| {}).await;
-                        }
+                        let _ = core.ask(target, instance, Op::Restart).await;
                     }
                 });
                 true
@@ -501,18 +458,14 @@ impl Servers for Cluster {
     }
 
     fn quick_states(&self) -> Vec<ServerState> {
-        let states = self
-            .fleets()
-            .iter()
-            .flat_map(|it| it.quick_states())
-            .collect();
-        self.with_others(states)
+        let fleets = self.fleets();
+        self.with_others(fleets.iter().flat_map(|it| it.quick_states()).collect())
     }
 
     fn failures(&self) -> Vec<(ServerName, Failure)> {
         let mut failures: Vec<_> = self.fleets().iter().flat_map(|it| it.failures()).collect();
-        for name in self.elsewhere() {
-            if let Place::Nowhere(failure) = self.core.place(&name) {
+        for (name, place) in self.elsewhere() {
+            if let Place::Nowhere(failure) = place {
                 failures.push((name, failure));
             }
         }
@@ -558,7 +511,7 @@ impl Servers for Cluster {
     }
 
     fn cluster(&self) -> Option<Arc<dyn ClusterNode>> {
-        Some(Arc::new(Node(Arc::clone(&self.core))))
+        Some(Arc::clone(&self.core) as Arc<dyn ClusterNode>)
     }
 
     fn stop(&self) -> BoxFuture<'_, ()> {

@@ -2,10 +2,12 @@
 
 use std::{
     collections::BTreeMap,
+    fmt,
     sync::{Arc, OnceLock, atomic::AtomicUsize},
     time::Duration,
 };
 
+use bytes::Bytes;
 use fleet::{
     Failure, Fleet, NodePattern, Placement, RunState, ServerSpec, Servers as _, Surroundings,
 };
@@ -21,12 +23,12 @@ use tokio_util::{
 use tool::ServerName;
 
 use crate::{
-    bus::{Bus, LinkState},
-    frames::{Beat, millis},
+    bus::Bus,
+    frames::{Beat, Instance, Op, millis},
     ledger::{Ledger, SharedRecord, Standing},
     nodes::{Nodes, Target},
-    outgoing::Outgoing,
-    own::SharedData,
+    outgoing::{Exchange, Outgoing, RemoteError, with_hint},
+    own::OwnData,
     seal::Boot,
     settings::{ClusterSettings, Role},
 };
@@ -34,8 +36,9 @@ use crate::{
 /// The servers whose lists changed and that were not read yet.
 const CHANGED_MAX: usize = 4_096;
 
-/// The state of this node.
-#[derive(Debug)]
+/// The trouble before the first connection.
+pub(crate) const NO_BUS: &str = "there is no connection to NATS yet";
+
 pub(crate) struct Core {
     pub(crate) settings: ClusterSettings,
     pub(crate) role: Role,
@@ -56,14 +59,13 @@ pub(crate) struct Core {
     pub(crate) turn: AtomicUsize,
     /// Servers whose lists changed.
     pub(crate) changed: mpsc::Sender<ServerName>,
-    /// The newest shared configuration.
     pub(crate) shared: watch::Sender<Option<SharedRecord>>,
     /// Counts changes of shared pins, and the times when all records were read.
     pub(crate) pins_changed: watch::Sender<u64>,
     /// The revision of the shared configuration that is in effect.
     pub(crate) applied_revision: Mutex<u64>,
     pub(crate) standing: StandingOfNode,
-    pub(crate) own_data: SharedData,
+    pub(crate) own_data: Arc<dyn OwnData>,
     began: Instant,
 }
 
@@ -83,7 +85,6 @@ pub(crate) struct StandingOfNode {
     pub(crate) wanted: Notify,
 }
 
-/// A lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tenure {
     pub(crate) grant: u64,
@@ -91,7 +92,6 @@ pub(crate) struct Tenure {
     pub(crate) until: Instant,
 }
 
-/// A server that this node owns.
 #[derive(Debug)]
 pub(crate) struct OwnedServer {
     pub(crate) fleet: Arc<Fleet>,
@@ -134,12 +134,18 @@ pub(crate) enum Place {
     Nowhere(Failure),
 }
 
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Core({})", self.settings.node)
+    }
+}
+
 impl Core {
     pub(crate) fn new(
         settings: ClusterSettings,
         role: Role,
         surroundings: Surroundings,
-        own_data: SharedData,
+        own_data: Arc<dyn OwnData>,
     ) -> (Self, mpsc::Receiver<ServerName>) {
         let (changed, receiver) = mpsc::channel(CHANGED_MAX);
         let (shared, _) = watch::channel(None);
@@ -178,8 +184,30 @@ impl Core {
 
     /// Returns true if NATS is connected.
     pub(crate) fn is_linked(&self) -> bool {
-        let state = self.bus.get().map(|bus| bus.state());
-        matches!(state, Some(LinkState::Connected(_)))
+        self.bus.get().is_some_and(|bus| bus.is_connected())
+    }
+
+    /// Sends a request to a process.
+    pub(crate) async fn begin(
+        &self,
+        target: &Target,
+        instance: Option<Instance>,
+        op: Op,
+    ) -> Result<Exchange, RemoteError> {
+        let no_bus = || RemoteError::NotRun(NO_BUS.to_owned());
+        let bus = self.bus.get().ok_or_else(no_bus)?;
+        self.exchanges.begin(bus, target, instance, op).await
+    }
+
+    /// Sends a request without sinks to a process, and waits for its end.
+    pub(crate) async fn ask(
+        &self,
+        target: &Target,
+        instance: Option<Instance>,
+        op: Op,
+    ) -> Result<Bytes, RemoteError> {
+        let exchange = self.begin(target, instance, op).await?;
+        exchange.finish(&self.nodes, |_| {}).await
     }
 
     pub(crate) fn set_trouble(&self, trouble: Option<String>) {
@@ -272,16 +300,17 @@ impl Core {
     /// Says why no node runs a server with one owner.
     pub(crate) fn explain_no_owner(&self, server: &ServerName) -> Failure {
         let standing = self.ledger.lock().standing(server);
+        let is_linked = self.is_linked();
+        let trouble = self.standing.trouble.lock().clone();
         let why = match standing {
-            _ if !self.is_linked() => {
-                let trouble = self.standing.trouble.lock().clone();
-                let trouble =
-                    trouble.unwrap_or_else(|| "there is no connection to NATS".to_owned());
+            _ if !is_linked => {
+                let trouble = trouble
+                    .as_deref()
+                    .unwrap_or("there is no connection to NATS");
                 format!("no node can be asked for it: {trouble}")
             }
             Standing::Owned { node, .. } if node == self.settings.node => {
-                let trouble = self.standing.trouble.lock().clone();
-                let trouble = trouble.unwrap_or_else(|| "its lease has ended".to_owned());
+                let trouble = trouble.as_deref().unwrap_or("its lease has ended");
                 format!("this node gave it up, since another may run it now: {trouble}")
             }
             Standing::Owned { node, until, .. } => {
@@ -292,7 +321,7 @@ impl Core {
                     left.as_secs() + 1
                 )
             }
-            Standing::Free { .. } => match self.standing.trouble.lock().clone() {
+            Standing::Free { .. } => match trouble {
                 Some(trouble) => format!("no node of the cluster runs it: {trouble}"),
                 None => "no node of the cluster runs it yet".to_owned(),
             },
@@ -305,8 +334,7 @@ impl Core {
         if !targets.is_empty() {
             return Place::There(targets, None);
         }
-        let absent = self.nodes.absent(pattern);
-        let why = match absent.first() {
+        let why = match self.nodes.find_absent(pattern) {
             Some((node, _, true)) => format!("node `{node}` has left the cluster"),
             Some((node, seconds, false)) => {
                 format!("node `{node}` is not connected; its last message came {seconds} s ago")
@@ -399,12 +427,5 @@ impl Core {
             shared_revision: *self.applied_revision.lock(),
             log_head: self.own_data.log_head(),
         }
-    }
-}
-
-fn with_hint(why: String) -> Failure {
-    Failure {
-        hint: Some("`proxy cluster status` shows the nodes".to_owned()),
-        ..Failure::new(why)
     }
 }

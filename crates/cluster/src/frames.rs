@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tool::{ClientId, ServerName};
 
-/// A request to another node.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct NodeRequest {
     /// The number of the request at its sender: frames go to `in.BOOT.NUMBER`.
@@ -38,7 +37,6 @@ impl Instance {
     }
 }
 
-/// The operation of a request.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Op {
     Call(Box<CallOp>),
@@ -46,7 +44,6 @@ pub(crate) enum Op {
     Watch(String),
     /// Surveys the server, and publishes its list.
     Survey,
-    /// Restarts the server.
     Restart,
     /// Reads a kept result by its handle.
     Result(String),
@@ -237,22 +234,17 @@ impl From<&CallError> for WireError {
 impl WireError {
     /// Returns the error of this server at this node.
     pub(crate) fn into_error(self, server: &ServerName, node: &str) -> CallError {
-        let server = server.clone();
         let ran = |maybe: bool| if maybe { Ran::Maybe } else { Ran::No };
         match self {
-            Self::UnknownServer => CallError::Unavailable {
-                server,
-                failure: Failure {
-                    hint: Some(
-                        "`proxy cluster status` shows the configuration of each node".to_owned(),
-                    ),
-                    ..Failure::new(format!(
-                        "the configuration of node `{node}` does not have it"
-                    ))
-                },
-                tries: 0,
-                ran: Ran::No,
-            },
+            Self::UnknownServer => {
+                let hint = "`proxy cluster status` shows the configuration of each node";
+                let why = format!("the configuration of node `{node}` does not have it");
+                let failure = Failure {
+                    hint: Some(hint.to_owned()),
+                    ..Failure::new(why)
+                };
+                unavailable(server, failure, Ran::No)
+            }
             Self::Unavailable {
                 why,
                 stderr,
@@ -262,7 +254,7 @@ impl WireError {
                 tries,
                 may_have_run,
             } => CallError::Unavailable {
-                server,
+                server: server.clone(),
                 failure: Failure {
                     stderr,
                     hint: hint.map(|hint| format!("on node `{node}`: {hint}")),
@@ -279,7 +271,7 @@ impl WireError {
                 held_up_by,
                 is_held_up,
             } => CallError::TimedOut {
-                server,
+                server: server.clone(),
                 limit: Duration::from_millis(limit_ms),
                 ran: ran(may_have_run),
                 held_up: match held_up_by {
@@ -293,7 +285,7 @@ impl WireError {
                 message,
                 data,
             } => CallError::Protocol {
-                server,
+                server: server.clone(),
                 error: ProtocolError {
                     code,
                     message,
@@ -301,6 +293,16 @@ impl WireError {
                 },
             },
         }
+    }
+}
+
+/// The error of a call whose server did not start in vain.
+pub(crate) fn unavailable(server: &ServerName, failure: Failure, ran: Ran) -> CallError {
+    CallError::Unavailable {
+        server: server.clone(),
+        failure,
+        tries: 0,
+        ran,
     }
 }
 

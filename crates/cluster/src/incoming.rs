@@ -17,7 +17,9 @@ use tracing::debug;
 use crate::{
     bus::{Bus, BusError, Parcel, ParcelError},
     core::Core,
-    frames::{CallOp, FrameKind, Instance, NodeRequest, Op, UpFrame, UpKind, WireError},
+    frames::{
+        CallOp, FrameKind, Instance, NodeRequest, Op, UpFrame, UpKind, WireError, unavailable,
+    },
     lists,
     remote_client::{Answers, Frames, RemoteClient, session_at},
     seal::Boot,
@@ -29,7 +31,6 @@ const AGE_MAX: Duration = Duration::from_secs(10);
 /// The time for which the ids of requests are remembered: a copy that comes later is too old.
 const REMEMBERED_FOR: Duration = Duration::from_secs(30);
 
-/// The requests of other nodes.
 #[derive(Debug, Default)]
 pub(crate) struct Incoming {
     /// Those under way, by their sender and number.
@@ -163,14 +164,7 @@ async fn answer(
     };
     let working = async {
         match head.op {
-            Op::Call(call) => {
-                let client = Caller {
-                    from,
-                    frames,
-                    running,
-                };
-                client.call(&fleet, &server, &call).await
-            }
+            Op::Call(op) => call(&fleet, &server, &op, from, frames, running).await,
             Op::Watch(uri) => watch(&fleet, &server, &uri, frames, running).await,
             Op::Survey => Box::pin(survey(core, &fleet, &server)).await,
             Op::Restart => {
@@ -183,12 +177,10 @@ async fn answer(
     let lost = hold.as_ref().map(|it| it.lost.clone()).unwrap_or_default();
     let answered = tokio::select! {
         answered = working => answered,
-        () = lost.cancelled() => Err(CallError::Unavailable {
-            server: server.clone(),
-            failure: Failure::new(format!("node `{}` gave it up during the call", core.settings.node)),
-            tries: 0,
-            ran: Ran::Maybe,
-        }),
+        () = lost.cancelled() => {
+            let why = format!("node `{}` gave it up during the call", core.settings.node);
+            Err(unavailable(&server, Failure::new(why), Ran::Maybe))
+        }
     };
     match answered {
         Ok(body) => (FrameKind::End, body),
@@ -201,55 +193,42 @@ fn not_here(core: &Core) -> (FrameKind, Bytes) {
     (FrameKind::NotHere { clock_ms }, Bytes::new())
 }
 
-/// A call of another node.
-struct Caller<'a> {
+async fn call(
+    fleet: &Fleet,
+    server: &ServerName,
+    op: &CallOp,
     from: Boot,
-    frames: &'a Frames,
-    running: &'a RunningRequest,
-}
-
-impl Caller<'_> {
-    async fn call(
-        &self,
-        fleet: &Fleet,
-        server: &ServerName,
-        call: &CallOp,
-    ) -> Result<Bytes, CallError> {
-        let Some(mut request) = call.to_request() else {
-            return Err(CallError::Unavailable {
-                server: server.clone(),
-                failure: Failure::new(format!(
-                    "this node does not know the method `{}`: its program is older",
-                    printable::one_line_of(&call.method, 60)
-                )),
-                tries: 0,
-                ran: Ran::No,
-            });
-        };
-        if call.wants_progress {
-            let frames = self.frames.clone();
-            request.progress = Some(Arc::new(move |params: &RawValue| {
-                frames.offer(FrameKind::Progress, copy(params));
-            }));
-        }
-        if let (Some((session, _)), Some(level)) = (&call.log, call.log_level()) {
-            let frames = self.frames.clone();
-            request.log = Some(LogSink {
-                session: session_at(self.from, *session),
-                level,
-                send: Arc::new(move |params: &RawValue| {
-                    frames.offer(FrameKind::Log, copy(params));
-                }),
-            });
-        }
-        if let Some(asker) = &call.asker {
-            let answers = Arc::clone(&self.running.answers);
-            let client = RemoteClient::new(self.from, asker.clone(), self.frames.clone(), answers);
-            request.asks = Some(Arc::new(client));
-        }
-        let answer = fleet.call(server, &request, &self.running.cancel).await;
-        answer.map(|json| json.bytes())
+    frames: &Frames,
+    running: &RunningRequest,
+) -> Result<Bytes, CallError> {
+    let Some(mut request) = op.to_request() else {
+        let method = printable::one_line_of(&op.method, 60);
+        let why = format!("this node does not know the method `{method}`: its program is older");
+        return Err(unavailable(server, Failure::new(why), Ran::No));
+    };
+    if op.wants_progress {
+        let frames = frames.clone();
+        request.progress = Some(Arc::new(move |params: &RawValue| {
+            frames.offer(FrameKind::Progress, copy(params));
+        }));
     }
+    if let (Some((session, _)), Some(level)) = (&op.log, op.log_level()) {
+        let frames = frames.clone();
+        request.log = Some(LogSink {
+            session: session_at(from, *session),
+            level,
+            send: Arc::new(move |params: &RawValue| {
+                frames.offer(FrameKind::Log, copy(params));
+            }),
+        });
+    }
+    if let Some(asker) = &op.asker {
+        let answers = Arc::clone(&running.answers);
+        let client = RemoteClient::new(from, asker.clone(), frames.clone(), answers);
+        request.asks = Some(Arc::new(client));
+    }
+    let answer = fleet.call(server, &request, &running.cancel).await;
+    answer.map(|json| json.bytes())
 }
 
 fn copy(params: &RawValue) -> Bytes {
@@ -283,11 +262,6 @@ async fn survey(core: &Arc<Core>, fleet: &Fleet, server: &ServerName) -> Result<
             let _ = core.changed.try_send(server.clone());
             Ok(Bytes::new())
         }
-        Err(error) => Err(CallError::Unavailable {
-            server: server.clone(),
-            failure: error.failure,
-            tries: 0,
-            ran: Ran::No,
-        }),
+        Err(error) => Err(unavailable(server, error.failure, Ran::No)),
     }
 }

@@ -39,6 +39,16 @@ pub(crate) struct LeaseRecord {
     pub(crate) is_revoked: bool,
 }
 
+impl LeaseRecord {
+    pub(crate) fn revoked(self) -> Self {
+        Self {
+            is_revoked: true,
+            beat: self.beat + 1,
+            ..self
+        }
+    }
+}
+
 /// The owner of a server, at `owner.SERVER`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct OwnerRecord {
@@ -130,34 +140,30 @@ impl ClusterRecord {
     }
 }
 
-/// A record with its revision, and the time at which this node first saw it.
+/// A lease, and the time at which this node first saw its last renewal.
 #[derive(Debug, Clone)]
-pub(crate) struct Seen<T> {
-    pub(crate) record: T,
-    pub(crate) revision: u64,
+pub(crate) struct SeenLease {
+    pub(crate) record: LeaseRecord,
     pub(crate) at: Instant,
-    /// The bucket has another text or none at its key: its writer writes it again.
-    pub(crate) is_lost: bool,
 }
 
-impl<T> Seen<T> {
-    /// Notes a revision that has another text or none.
-    fn lose(&mut self, revision: u64) {
-        self.revision = revision;
-        self.is_lost = true;
-    }
+/// The newest revision of a key.
+#[derive(Debug, Default)]
+struct KeyRevision {
+    revision: u64,
+    /// The bucket has another text than our record, or none: its writer writes it again.
+    is_lost: bool,
 }
 
-/// All records.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
-    pub(crate) leases: BTreeMap<String, Seen<LeaseRecord>>,
-    pub(crate) owners: BTreeMap<ServerName, Seen<OwnerRecord>>,
-    pub(crate) lists: BTreeMap<ServerName, Seen<ListRecord>>,
-    pub(crate) pins: BTreeMap<ServerName, Seen<PinsRecord>>,
-    pub(crate) shared: Option<Seen<SharedRecord>>,
-    /// Revisions of keys without a record of ours: a new record replaces them.
-    others: BTreeMap<String, u64>,
+    pub(crate) leases: BTreeMap<String, SeenLease>,
+    pub(crate) owners: BTreeMap<ServerName, OwnerRecord>,
+    pub(crate) lists: BTreeMap<ServerName, ListRecord>,
+    pub(crate) pins: BTreeMap<ServerName, PinsRecord>,
+    pub(crate) shared: Option<SharedRecord>,
+    /// Those of all keys, also of keys without a record of ours: a new record replaces them.
+    revisions: BTreeMap<String, KeyRevision>,
     /// The newest revision of any key.
     pub(crate) newest: u64,
 }
@@ -188,158 +194,119 @@ impl Ledger {
     /// Notes a record. Returns false if it is older than what is known: a server that lags or lies.
     pub(crate) fn note(&mut self, record: ClusterRecord, revision: u64, now: Instant) -> bool {
         self.newest = self.newest.max(revision);
-        let key = record.key();
-        if self.others.get(&key).is_some_and(|it| *it >= revision) {
+        let is_lost = self.has_newer(&record);
+        let known = self.revisions.entry(record.key()).or_default();
+        if known.revision >= revision {
             return false;
         }
-        let seen = (revision, now);
-        let noted = match record {
+        *known = KeyRevision { revision, is_lost };
+        if is_lost {
+            return false;
+        }
+        match record {
             ClusterRecord::Lease(node, record) => {
-                let age = |it: &LeaseRecord| (it.grant, it.beat);
-                note(&mut self.leases, node, record, seen, |old, new| {
-                    old.boot == new.boot && age(old) > age(new)
-                })
+                self.leases.insert(node, SeenLease { record, at: now });
             }
             ClusterRecord::Owner(server, record) => {
-                note(&mut self.owners, server, record, seen, |old, new| {
-                    old.epoch > new.epoch
-                })
+                self.owners.insert(server, record);
             }
             ClusterRecord::List(server, record) => {
-                note(&mut self.lists, server, record, seen, |old, new| {
-                    old.version > new.version
-                })
+                self.lists.insert(server, record);
             }
             ClusterRecord::Pins(server, record) => {
-                note(&mut self.pins, server, record, seen, |old, new| {
-                    old.version > new.version
-                })
+                self.pins.insert(server, record);
             }
-            ClusterRecord::Shared(record) => {
-                let mut known: BTreeMap<(), Seen<SharedRecord>> = BTreeMap::new();
-                known.extend(self.shared.take().map(|seen| ((), seen)));
-                let noted = note(&mut known, (), record, seen, |old, new| {
-                    old.revision > new.revision
-                });
-                self.shared = known.remove(&());
-                noted
-            }
-        };
-        if noted {
-            self.others.remove(&key);
+            ClusterRecord::Shared(record) => self.shared = Some(record),
         }
-        noted
+        true
+    }
+
+    fn has_newer(&self, record: &ClusterRecord) -> bool {
+        match record {
+            ClusterRecord::Lease(node, new) => self.leases.get(node).is_some_and(|it| {
+                let old = &it.record;
+                old.boot == new.boot && (old.grant, old.beat) > (new.grant, new.beat)
+            }),
+            ClusterRecord::Owner(server, new) => {
+                let old = self.owners.get(server);
+                old.is_some_and(|old| old.epoch > new.epoch)
+            }
+            ClusterRecord::List(server, new) => {
+                let old = self.lists.get(server);
+                old.is_some_and(|old| old.version > new.version)
+            }
+            ClusterRecord::Pins(server, new) => {
+                let old = self.pins.get(server);
+                old.is_some_and(|old| old.version > new.version)
+            }
+            ClusterRecord::Shared(new) => {
+                let old = self.shared.as_ref();
+                old.is_some_and(|old| old.revision > new.revision)
+            }
+        }
     }
 
     /// Notes a revision of a key that has no record of ours: it was deleted, or cannot be opened. No node
     /// deletes records, so the known record stays; the next write replaces this revision.
     pub(crate) fn note_other(&mut self, key: &str, revision: u64) {
         self.newest = self.newest.max(revision);
-        let (kind, name) = key.split_once('.').unwrap_or((key, ""));
-        let server = name.parse::<ServerName>().ok();
-        let known = match (kind, &server) {
-            ("lease", _) => self.leases.get_mut(name).map(|it| it.lose(revision)),
-            ("owner", Some(server)) => self.owners.get_mut(server).map(|it| it.lose(revision)),
-            ("list", Some(server)) => self.lists.get_mut(server).map(|it| it.lose(revision)),
-            ("pins", Some(server)) => self.pins.get_mut(server).map(|it| it.lose(revision)),
-            ("shared", _) => self.shared.as_mut().map(|it| it.lose(revision)),
-            _ => None,
-        };
-        if known.is_none() {
-            self.others.insert(key.to_owned(), revision);
-        }
+        let is_lost = true;
+        self.revisions
+            .insert(key.to_owned(), KeyRevision { revision, is_lost });
     }
 
     /// Forgets all revisions: the bucket has lost its data, and is another one.
     pub(crate) fn forget_revisions(&mut self) {
         self.newest = 0;
-        self.others.clear();
-        self.leases.values_mut().for_each(|it| it.lose(0));
-        self.owners.values_mut().for_each(|it| it.lose(0));
-        self.lists.values_mut().for_each(|it| it.lose(0));
-        self.pins.values_mut().for_each(|it| it.lose(0));
-        if let Some(shared) = &mut self.shared {
-            shared.lose(0);
+        for known in self.revisions.values_mut() {
+            known.revision = 0;
+            known.is_lost = true;
         }
     }
 
     /// The revision that a new record at this key replaces.
     pub(crate) fn revision_of(&self, key: &str) -> u64 {
-        let (kind, name) = key.split_once('.').unwrap_or((key, ""));
-        let server = name.parse::<ServerName>().ok();
-        let known = match (kind, server) {
-            ("lease", _) => self.leases.get(name).map(|it| it.revision),
-            ("owner", Some(server)) => self.owners.get(&server).map(|it| it.revision),
-            ("list", Some(server)) => self.lists.get(&server).map(|it| it.revision),
-            ("pins", Some(server)) => self.pins.get(&server).map(|it| it.revision),
-            ("shared", _) => self.shared.as_ref().map(|it| it.revision),
-            _ => None,
-        };
-        let other = || self.others.get(key).copied();
-        known.or_else(other).unwrap_or(0)
+        self.revisions.get(key).map_or(0, |it| it.revision)
+    }
+
+    /// Returns true if the bucket does not have our record of this key.
+    pub(crate) fn is_lost(&self, key: &str) -> bool {
+        self.revisions.get(key).is_some_and(|it| it.is_lost)
     }
 
     /// Decides who owns a server.
     pub(crate) fn standing(&self, server: &ServerName) -> Standing {
+        let revision = self.revision_of(&format!("owner.{server}"));
         let Some(owner) = self.owners.get(server) else {
-            let revision = self.revision_of(&format!("owner.{server}"));
             return Standing::Free {
                 revision,
                 epoch: 1,
                 heir: None,
             };
         };
-        let record = &owner.record;
-        let lease = self.leases.get(&record.node);
-        let live = lease.filter(|it| !it.record.is_revoked);
-        let is_same = |lease: &LeaseRecord| {
-            (lease.boot, lease.grant) == (record.boot, record.grant) && !record.is_released
-        };
+        let lease = self.leases.get(&owner.node);
+        let live = lease.filter(|it| !it.record.is_revoked && !owner.is_released);
         match live {
-            Some(lease) if is_same(&lease.record) => Standing::Owned {
-                node: record.node.clone(),
-                boot: record.boot,
-                grant: record.grant,
-                epoch: record.epoch,
-                until: lease.at + TAKE_OVER_AFTER,
-                lease_revision: lease.revision,
-            },
+            Some(SeenLease { record, at })
+                if (record.boot, record.grant) == (owner.boot, owner.grant) =>
+            {
+                Standing::Owned {
+                    node: owner.node.clone(),
+                    boot: owner.boot,
+                    grant: owner.grant,
+                    epoch: owner.epoch,
+                    until: *at + TAKE_OVER_AFTER,
+                    lease_revision: self.revision_of(&format!("lease.{}", owner.node)),
+                }
+            }
             // Its process released it or its lease, was replaced, or lost the lease.
             _ => Standing::Free {
-                revision: owner.revision,
-                epoch: record.epoch + 1,
-                heir: live
-                    .filter(|_| !record.is_released)
-                    .map(|_| record.node.clone()),
+                revision,
+                epoch: owner.epoch + 1,
+                heir: live.map(|_| owner.node.clone()),
             },
         }
     }
-}
-
-fn note<K: Ord, T>(
-    known: &mut BTreeMap<K, Seen<T>>,
-    key: K,
-    record: T,
-    (revision, at): (u64, Instant),
-    is_old: impl Fn(&T, &T) -> bool,
-) -> bool {
-    if let Some(seen) = known.get_mut(&key) {
-        if seen.revision >= revision {
-            return false;
-        }
-        if is_old(&seen.record, &record) {
-            seen.lose(revision);
-            return false;
-        }
-    }
-    let seen = Seen {
-        record,
-        revision,
-        at,
-        is_lost: false,
-    };
-    known.insert(key, seen);
-    true
 }
 
 #[cfg(test)]
@@ -436,13 +403,11 @@ mod tests {
         all.ledger.note_other("lease.a", 10);
         assert_eq!(all.standing(), "owned 3 until 28");
         assert_eq!(all.ledger.revision_of("owner.memory"), 9);
-        assert!(
-            all.ledger.owners[&server()].is_lost,
-            "its owner writes it again"
-        );
+        let is_lost = |ledger: &Ledger| ledger.is_lost("owner.memory");
+        assert!(is_lost(&all.ledger), "its owner writes it again");
         all.revision = 9;
         all.owner(1, 3, false);
-        assert!(!all.ledger.owners[&server()].is_lost);
+        assert!(!is_lost(&all.ledger));
         all.ledger.forget_revisions();
         assert_eq!(all.standing(), "owned 3 until 28");
         assert_eq!(all.ledger.revision_of("lease.a"), 0);

@@ -29,32 +29,28 @@ async fn try_publish(core: &Core, server: &ServerName, text: &str) -> Result<(),
         return Ok(());
     };
     let digest = hex::encode(Sha256::digest(text.as_bytes()));
-    let mut is_stored = false;
+    let name = text_name(&digest);
+    if !bus.has_text(Objects::Lists, &name).await {
+        bus.put_text(Objects::Lists, &name, text.as_bytes()).await?;
+    }
     for _ in 0..ATTEMPTS_MAX {
-        let known = {
+        let (known, is_lost) = {
             let ledger = core.ledger.lock();
-            let known = ledger.lists.get(server);
-            known.map(|it| (it.record.clone(), it.is_lost))
+            let is_lost = ledger.is_lost(&format!("list.{server}"));
+            (ledger.lists.get(server).cloned(), is_lost)
         };
-        let is_lost = known.as_ref().is_some_and(|(_, is_lost)| *is_lost);
-        let known = known.map(|(record, _)| record);
-        let name = text_name(&digest);
-        if !is_stored && !bus.has_text(Objects::Lists, &name).await {
-            bus.put_text(Objects::Lists, &name, text.as_bytes()).await?;
-        }
-        is_stored = true;
-        if !is_lost && known.as_ref().is_some_and(|it| it.digest == digest) {
+        let is_same = known.as_ref().is_some_and(|it| it.digest == digest);
+        if is_same && !is_lost {
             return Ok(());
         }
-        let old = known.as_ref().filter(|it| it.digest != digest);
-        let old = old.map(|it| text_name(&it.digest));
         let record = ListRecord {
-            version: known.map_or(1, |it| it.version + 1),
+            version: known.as_ref().map_or(1, |it| it.version + 1),
             digest: digest.clone(),
             node: core.settings.node.clone(),
         };
         if book::write(core, ClusterRecord::List(server.clone(), record)).await? {
-            if let Some(old) = old {
+            if let Some(old) = known.filter(|_| !is_same) {
+                let old = text_name(&old.digest);
                 bus.remove_text(Objects::Lists, &old).await;
             }
             return Ok(());
@@ -65,27 +61,14 @@ async fn try_publish(core: &Core, server: &ServerName, text: &str) -> Result<(),
     ))
 }
 
-/// Returns true if the list of a server was published.
-pub(crate) fn is_known(core: &Core, server: &ServerName) -> bool {
-    core.ledger.lock().lists.contains_key(server)
-}
-
 /// Reads the list that the owner of a server published. `None`: there is none.
 pub(crate) async fn read(core: &Core, server: &ServerName) -> Option<Result<Survey, SurveyError>> {
-    let record = {
-        let ledger = core.ledger.lock();
-        ledger.lists.get(server)?.record.clone()
-    };
+    let digest = core.ledger.lock().lists.get(server)?.digest.clone();
     let bus = core.bus.get()?;
-    let read = bus
-        .read_text(Objects::Lists, &text_name(&record.digest))
-        .await;
-    let text = match read {
-        Ok(Some(text)) => text,
-        Ok(None) => return None,
-        Err(error) => return Some(Err(fail(format!("its list of tools: {error}")))),
-    };
-    Some(parse(&text, &record.digest).map_err(fail))
+    match bus.read_text(Objects::Lists, &text_name(&digest)).await {
+        Ok(text) => Some(parse(&text?, &digest).map_err(fail)),
+        Err(error) => Some(Err(fail(format!("its list of tools: {error}")))),
+    }
 }
 
 fn parse(text: &Bytes, digest: &str) -> Result<Survey, String> {

@@ -1,6 +1,6 @@
 //! This node for commands and for kept results.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use fleet::{ClusterNode, ClusterState, LogHead, LogWitness, NodeState, OwnerState};
@@ -10,27 +10,24 @@ use tool::ServerName;
 
 use crate::{
     book,
-    bus::{Bus, BusError, LinkState, Objects},
+    bus::{BusError, LinkState, Objects},
     core::Core,
     frames::Op,
     ledger::{ClusterRecord, SharedRecord, Standing},
-    nodes::{Target, list_running},
+    nodes::list_running,
     tenure,
 };
 
 /// The longest shared configuration, in bytes: it is one record.
 const SHARED_BYTES_MAX: usize = 512 * 1_024;
 
-/// A handle to this node.
-#[derive(Debug)]
-pub(crate) struct Node(pub(crate) Arc<Core>);
-
-impl ClusterNode for Node {
+impl ClusterNode for Core {
     fn state(&self) -> ClusterState {
-        let core = &self.0;
-        let link = core.bus.get().map(|bus| bus.state()).unwrap_or_default();
-        let is_connected = matches!(link, LinkState::Connected(_));
-        let here = core.beat(false, false);
+        let link = self.bus.get().map(|bus| bus.state()).unwrap_or_default();
+        let is_connected = link == LinkState::Connected;
+        let bus = self.bus.get().filter(|_| is_connected);
+        let version = bus.map(|bus| bus.server_version());
+        let here = self.beat(false, false);
         let here = NodeState {
             node: here.node,
             is_here: true,
@@ -40,32 +37,27 @@ impl ClusterNode for Node {
             running: list_running(&here.running),
             shared_revision: here.shared_revision,
         };
-        let others = core.nodes.list().into_iter();
-        let name = here.node.clone();
-        let others = others.filter(move |it| it.node != name);
-        let shared = core.ledger.lock().shared.clone();
+        let others = self.nodes.list().into_iter();
+        let others = others.filter(|it| it.node != self.settings.node);
+        let shared = self.ledger.lock().shared.clone();
         ClusterState {
-            cluster: core.settings.name.clone(),
+            cluster: self.settings.name.clone(),
             link: match link {
                 LinkState::Connecting => "connecting",
-                LinkState::Connected(_) => "connected",
+                LinkState::Connected => "connected",
                 LinkState::Lost => "lost",
                 LinkState::Refused(_) => "refused",
             }
             .to_owned(),
-            nats_version: core
-                .bus
-                .get()
-                .filter(|_| is_connected)
-                .map(|bus| bus.server_version()),
-            trouble: core.standing.trouble.lock().clone(),
-            is_loaded: core.standing.is_loaded.load(Ordering::Relaxed),
-            is_draining: core.standing.is_draining.is_cancelled(),
+            nats_version: version,
+            trouble: self.standing.trouble.lock().clone(),
+            is_loaded: self.standing.is_loaded.load(Ordering::Relaxed),
+            is_draining: self.standing.is_draining.is_cancelled(),
             nodes: std::iter::once(here).chain(others).collect(),
-            strangers: core.nodes.strangers(),
-            owners: list_owners(core),
-            shared_revision: shared.as_ref().map_or(0, |it| it.record.revision),
-            shared_by: shared.map(|it| it.record.node),
+            strangers: self.nodes.strangers(),
+            owners: list_owners(self),
+            shared_revision: shared.as_ref().map_or(0, |it| it.revision),
+            shared_by: shared.map(|it| it.node),
         }
     }
 
@@ -77,29 +69,25 @@ impl ClusterNode for Node {
                     text.len()
                 ));
             }
-            push(&self.0, text).await.map_err(|error| error.0)
+            push(self, text).await.map_err(|error| error.0)
         }
         .boxed()
     }
 
     fn drain(&self) -> BoxFuture<'_, Vec<String>> {
         async move {
-            self.0.standing.is_draining.cancel();
-            tenure::release(&self.0, None, false).await
+            self.standing.is_draining.cancel();
+            tenure::release(self, None, false).await
         }
         .boxed()
     }
 
     fn witnesses(&self) -> BoxFuture<'_, Vec<LogWitness>> {
         async move {
-            let core = &self.0;
-            let Some(bus) = core.bus.get() else {
-                return Vec::new();
-            };
-            let targets = core.nodes.matching(None);
+            let targets = self.nodes.matching(None);
             let asking = targets.iter().map(async |target| {
-                let op = Op::Head(core.settings.node.clone());
-                let answer = ask(core, bus, target, op).await?;
+                let op = Op::Head(self.settings.node.clone());
+                let answer = self.ask(target, None, op).await.ok()?;
                 let head: Option<LogHead> = serde_json::from_slice(&answer).ok()?;
                 let node = target.node.clone();
                 Some(LogWitness { node, head: head? })
@@ -111,7 +99,7 @@ impl ClusterNode for Node {
     }
 
     fn share_result(&self, handle: &str, content: Bytes) {
-        let Some(bus) = self.0.bus.get().cloned() else {
+        let Some(bus) = self.bus.get().cloned() else {
             return;
         };
         let handle = handle.to_owned();
@@ -127,14 +115,13 @@ impl ClusterNode for Node {
 
     fn fetch_result<'a>(&'a self, handle: &'a str) -> BoxFuture<'a, Option<Bytes>> {
         async move {
-            let core = &self.0;
-            let bus = core.bus.get()?;
+            let bus = self.bus.get()?;
             if let Ok(Some(content)) = bus.read_text(Objects::Results, &result_name(handle)).await {
                 return Some(content);
             }
-            for target in core.nodes.matching(None) {
+            for target in self.nodes.matching(None) {
                 let op = Op::Result(handle.to_owned());
-                if let Some(content) = ask(core, bus, &target, op).await {
+                if let Ok(content) = self.ask(&target, None, op).await {
                     return Some(content);
                 }
             }
@@ -144,13 +131,6 @@ impl ClusterNode for Node {
     }
 }
 
-/// Asks a node for something that belongs to no server.
-async fn ask(core: &Core, bus: &Arc<Bus>, target: &Target, op: Op) -> Option<Bytes> {
-    let exchange = core.exchanges.begin(bus, target, None, op).await.ok()?;
-    let server = ServerName::built_in();
-    exchange.finish(&core.nodes, &server, |_| {}).await.ok()
-}
-
 fn result_name(handle: &str) -> String {
     format!("result-{handle}")
 }
@@ -158,7 +138,7 @@ fn result_name(handle: &str) -> String {
 async fn push(core: &Core, text: String) -> Result<u64, BusError> {
     let known = {
         let ledger = core.ledger.lock();
-        ledger.shared.as_ref().map_or(0, |it| it.record.revision)
+        ledger.shared.as_ref().map_or(0, |it| it.revision)
     };
     // NATS may have lost its data, and nodes know the revision that they apply.
     let known = known.max(*core.applied_revision.lock());
@@ -178,10 +158,7 @@ async fn push(core: &Core, text: String) -> Result<u64, BusError> {
 }
 
 fn list_owners(core: &Core) -> Vec<OwnerState> {
-    let specs = core.specs.read();
-    let one = specs
-        .values()
-        .filter(|it| it.placement == fleet::Placement::One);
+    let servers = tenure::list_of_one(core);
     let ledger = core.ledger.lock();
     let state = |name: &ServerName| match ledger.standing(name) {
         Standing::Owned {
@@ -202,5 +179,5 @@ fn list_owners(core: &Core) -> Vec<OwnerState> {
             takeover_s: None,
         },
     };
-    one.map(|it| state(&it.name)).collect()
+    servers.iter().map(state).collect()
 }

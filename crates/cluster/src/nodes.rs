@@ -36,7 +36,6 @@ pub(crate) struct Target {
     pub(crate) clock_ms: u64,
 }
 
-/// The nodes.
 #[derive(Debug, Default)]
 pub(crate) struct Nodes {
     known: Mutex<BTreeMap<String, KnownNode>>,
@@ -127,17 +126,17 @@ impl Nodes {
         matching.map(target).collect()
     }
 
-    /// The nodes whose names match a pattern and that are not connected, with the seconds of their silence;
-    /// true if they have left.
-    pub(crate) fn absent(&self, pattern: &NodePattern) -> Vec<(String, u64, bool)> {
+    /// The first node whose name matches a pattern and that is not connected, with the seconds of its silence;
+    /// true if it has left.
+    pub(crate) fn find_absent(&self, pattern: &NodePattern) -> Option<(String, u64, bool)> {
         let known = self.known.lock();
-        let absent = known.values().filter(|it| !it.is_connected());
-        let matching = absent.filter(|it| pattern.matches(&it.beat.node));
-        let told = |it: &KnownNode| {
-            let seconds = it.heard.elapsed().as_secs();
-            (it.beat.node.clone(), seconds, it.beat.is_leaving)
-        };
-        matching.map(told).collect()
+        let mut absent = known.values().filter(|it| !it.is_connected());
+        let KnownNode { beat, heard, .. } = absent.find(|it| pattern.matches(&it.beat.node))?;
+        Some((
+            beat.node.clone(),
+            heard.elapsed().as_secs(),
+            beat.is_leaving,
+        ))
     }
 
     /// The node that runs a server now, and its state there.
@@ -227,7 +226,8 @@ mod tests {
         assert_eq!(nodes.state_of(&git, "gpu-1"), Some(RunState::Ready));
         tokio::time::advance(GONE_AFTER).await;
         assert_eq!(nodes.matching(Some(&gpu)), []);
-        assert_eq!(nodes.absent(&gpu), [("gpu-1".to_owned(), 12, false)]);
+        let absent = ("gpu-1".to_owned(), 12, false);
+        assert_eq!(nodes.find_absent(&gpu), Some(absent));
         assert_eq!(nodes.state_of(&git, "gpu-1"), None);
         nodes.note(boot, beat("gpu-1"));
         let leaving = Beat {

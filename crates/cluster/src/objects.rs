@@ -53,7 +53,6 @@ impl Bucket {
         read_pieces(&self.store, name).await
     }
 
-    /// Stores an object.
     pub(crate) async fn put(&self, name: &str, sealed: &[u8]) -> Result<(), BusError> {
         let about = ObjectMetadata {
             name: name.to_owned(),

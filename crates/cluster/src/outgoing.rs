@@ -27,8 +27,8 @@ use tokio_util::sync::CancellationToken;
 use tool::ServerName;
 
 use crate::{
-    bus::{Bus, BusError, LinkState, ParcelError},
-    frames::{CallOp, Frame, FrameKind, Instance, NodeRequest, Op, UpFrame, UpKind},
+    bus::{Bus, BusError, ParcelError},
+    frames::{Frame, FrameKind, Instance, NodeRequest, Op, UpFrame, UpKind, unavailable},
     nodes::{Nodes, Target},
 };
 
@@ -68,6 +68,8 @@ pub(crate) struct Exchange {
     bus: Arc<Bus>,
     all: Arc<Outgoing>,
     target: Target,
+    /// The server of the request; a request without one is about the node.
+    server: ServerName,
     number: u64,
     frames: mpsc::Receiver<Message>,
     nth: u32,
@@ -99,7 +101,7 @@ impl Outgoing {
         op: Op,
     ) -> Result<Exchange, RemoteError> {
         // The connection would keep the request, and send it later.
-        if !matches!(bus.state(), LinkState::Connected(_)) {
+        if !bus.is_connected() {
             return Err(RemoteError::NotRun(
                 "the connection to NATS is lost".to_owned(),
             ));
@@ -111,6 +113,9 @@ impl Outgoing {
             bus: Arc::clone(bus),
             all: Arc::clone(self),
             target: target.clone(),
+            server: instance
+                .as_ref()
+                .map_or_else(ServerName::built_in, |it| it.server.clone()),
             number,
             frames,
             nth: 0,
@@ -186,8 +191,13 @@ impl Exchange {
                     "node `{node}` does not run it now"
                 )))
             }
+            FrameKind::Failed(error) => {
+                self.has_ended = true;
+                let error = error.into_error(&self.server, node);
+                Err(RemoteError::Call(error))
+            }
             kind => {
-                self.has_ended = matches!(kind, FrameKind::End | FrameKind::Failed(_));
+                self.has_ended = matches!(kind, FrameKind::End);
                 Ok((kind, frame.body))
             }
         }
@@ -197,17 +207,44 @@ impl Exchange {
     pub(crate) async fn finish(
         mut self,
         nodes: &Nodes,
-        server: &ServerName,
         mut on_frame: impl FnMut(&FrameKind),
     ) -> Result<Bytes, RemoteError> {
         loop {
             match self.next(nodes).await? {
                 (FrameKind::End, body) => return Ok(body),
-                (FrameKind::Failed(error), _) => {
-                    let error = error.into_error(server, &self.target.node);
-                    return Err(RemoteError::Call(error));
-                }
                 (kind, _) => on_frame(&kind),
+            }
+        }
+    }
+
+    /// Waits for the result of a call, and passes its frames to the sinks of the request.
+    pub(crate) async fn finish_call(
+        mut self,
+        nodes: &Nodes,
+        request: &Request,
+        cancel: &CancellationToken,
+    ) -> Result<Json, RemoteError> {
+        let mut client = Client::new(request);
+        loop {
+            let frame = tokio::select! {
+                biased;
+                () = cancel.cancelled() => return Err(RemoteError::Call(CallError::Cancelled)),
+                frame = self.next(nodes) => frame,
+                (question, answer) = client.answered() => {
+                    let is_error = matches!(answer, ClientAnswer::Error(_));
+                    let (ClientAnswer::Result(json) | ClientAnswer::Error(json)) = answer;
+                    self.up(UpKind::Answer { question, is_error }, &json.bytes()).await;
+                    continue;
+                }
+            };
+            match frame? {
+                (FrameKind::End, body) => {
+                    let text = String::from_utf8(body.into());
+                    let lost = |_| RemoteError::Lost("the answer is not text".to_owned());
+                    let json = jsonrpc::json(text.map_err(lost)?);
+                    return json.map_err(|error| RemoteError::Lost(error.to_string()));
+                }
+                (kind, body) => client.take(request, kind, &body),
             }
         }
     }
@@ -239,61 +276,15 @@ impl Drop for Exchange {
     }
 }
 
-/// Calls a server of another node.
-pub(crate) async fn call(
-    exchanges: &Arc<Outgoing>,
-    bus: &Arc<Bus>,
-    nodes: &Nodes,
-    target: &Target,
-    instance: Instance,
-    request: &Request,
-    cancel: &CancellationToken,
-) -> Result<Json, RemoteError> {
-    let server = instance.server.clone();
-    let op = CallOp::of(request).map_err(|error| RemoteError::NotRun(error.to_string()))?;
-    let op = Op::Call(Box::new(op));
-    let mut exchange = exchanges.begin(bus, target, Some(instance), op).await?;
-    let mut client = Client::new(request);
-    loop {
-        let frame = tokio::select! {
-            biased;
-            () = cancel.cancelled() => return Err(RemoteError::Call(CallError::Cancelled)),
-            frame = exchange.next(nodes) => frame,
-            (question, answer) = client.answered() => {
-                let is_error = matches!(answer, ClientAnswer::Error(_));
-                let (ClientAnswer::Result(json) | ClientAnswer::Error(json)) = answer;
-                exchange.up(UpKind::Answer { question, is_error }, &json.bytes()).await;
-                continue;
-            }
-        };
-        match frame? {
-            (FrameKind::End, body) => {
-                let Ok(text) = String::from_utf8(body.into()) else {
-                    return Err(RemoteError::Lost("the answer is not text".to_owned()));
-                };
-                return match jsonrpc::json(text) {
-                    Ok(json) => Ok(json),
-                    Err(error) => Err(RemoteError::Lost(error.to_string())),
-                };
-            }
-            (FrameKind::Failed(error), _) => {
-                return Err(RemoteError::Call(error.into_error(&server, &target.node)));
-            }
-            (kind, body) => client.take(request, kind, &body),
-        }
-    }
-}
-
 /// Turns the loss of a request into the error of its call.
 pub(crate) fn explain_loss(server: &ServerName, why: String, ran: Ran) -> CallError {
-    CallError::Unavailable {
-        server: server.clone(),
-        failure: Failure {
-            hint: Some("`proxy cluster status` shows the nodes".to_owned()),
-            ..Failure::new(why)
-        },
-        tries: 0,
-        ran,
+    unavailable(server, with_hint(why), ran)
+}
+
+pub(crate) fn with_hint(why: String) -> Failure {
+    Failure {
+        hint: Some("`proxy cluster status` shows the nodes".to_owned()),
+        ..Failure::new(why)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Data of this node that others ask for.
 
-use std::{fmt, sync::Arc};
+use std::fmt;
 
 use bytes::Bytes;
 use fleet::LogHead;
@@ -40,6 +40,3 @@ impl OwnData for NoData {
         Box::pin(std::future::ready(None))
     }
 }
-
-/// Such data, shared by the tasks of the node.
-pub(crate) type SharedData = Arc<dyn OwnData>;

@@ -62,7 +62,6 @@ impl Frames {
 
 /// Sends the frames of one request, in order. It runs in the task of the request: a task of its own would cost
 /// each call two more switches.
-#[derive(Debug)]
 pub(crate) struct FrameSender {
     bus: Arc<Bus>,
     reply: String,

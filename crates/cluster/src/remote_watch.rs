@@ -66,25 +66,19 @@ async fn watch_once(
             return explain_loss(server, failure.why, Ran::No);
         }
     };
-    let Some(bus) = core.bus.get() else {
-        return CallError::Cancelled;
-    };
     let op = Op::Watch(uri.to_owned());
     let instance = Some(Instance::new(server, epoch));
-    let asked = core.exchanges.begin(bus, &targets[0], instance, op).await;
-    let ended = match asked {
-        Ok(exchange) => {
-            let finish = exchange.finish(&core.nodes, server, |kind| match kind {
-                FrameKind::Watching if is_again => (subscriber.sink)(uri),
-                FrameKind::Watching => drop(begun.try_send(Ok(()))),
-                FrameKind::Changed => (subscriber.sink)(uri),
-                _ => {}
-            });
-            finish.await
-        }
-        Err(error) => Err(error),
+    let watching = async {
+        let exchange = core.begin(&targets[0], instance, op).await?;
+        let on_frame = |kind: &FrameKind| match kind {
+            FrameKind::Watching if is_again => (subscriber.sink)(uri),
+            FrameKind::Watching => drop(begun.try_send(Ok(()))),
+            FrameKind::Changed => (subscriber.sink)(uri),
+            _ => {}
+        };
+        exchange.finish(&core.nodes, on_frame).await
     };
-    match ended {
+    match watching.await {
         Ok(_) => CallError::Cancelled,
         Err(RemoteError::Call(error)) => error,
         Err(RemoteError::NotRun(why) | RemoteError::Lost(why)) => {

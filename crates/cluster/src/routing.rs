@@ -10,9 +10,9 @@ use tool::ServerName;
 
 use crate::{
     core::{Core, Place},
-    frames::Instance,
+    frames::{CallOp, Instance, Op, unavailable},
     nodes::Target,
-    outgoing::{RemoteError, call, explain_loss},
+    outgoing::{RemoteError, explain_loss},
 };
 
 /// The time for which a call waits for a node that may come: a daemon that is restarted takes 2 s.
@@ -57,25 +57,16 @@ pub(crate) async fn call_somewhere(
                 core.standing.wanted.notify_one();
                 failure
             }
-            Place::Nowhere(failure) => return Err(not_run(server, failure)),
+            Place::Nowhere(failure) => return Err(unavailable(server, failure, Ran::No)),
         };
         if Instant::now() >= until {
-            return Err(not_run(server, failure));
+            return Err(unavailable(server, failure, Ran::No));
         }
         tokio::select! {
             () = cancel.cancelled() => return Err(CallError::Cancelled),
             () = moved => {}
             () = sleep(Duration::from_millis(100)) => {}
         }
-    }
-}
-
-fn not_run(server: &ServerName, failure: Failure) -> CallError {
-    CallError::Unavailable {
-        server: server.clone(),
-        failure,
-        tries: 0,
-        ran: Ran::No,
     }
 }
 
@@ -87,24 +78,16 @@ async fn call_one(
     request: &Request,
     cancel: &CancellationToken,
 ) -> Result<Json, RemoteError> {
-    let Some(bus) = core.bus.get() else {
-        return Err(RemoteError::NotRun(
-            "there is no connection to NATS yet".to_owned(),
-        ));
-    };
     let first = core.turn.fetch_add(1, Ordering::Relaxed);
     let mut last = None;
     for nth in 0..targets.len() {
         let target = &targets[(first + nth) % targets.len()];
-        let called = call(
-            &core.exchanges,
-            bus,
-            &core.nodes,
-            target,
-            instance.clone(),
-            request,
-            cancel,
-        );
+        let called = async {
+            let op = CallOp::of(request).map_err(|error| RemoteError::NotRun(error.to_string()))?;
+            let op = Op::Call(Box::new(op));
+            let exchange = core.begin(target, Some(instance.clone()), op).await?;
+            exchange.finish_call(&core.nodes, request, cancel).await
+        };
         match called.await {
             Err(RemoteError::NotRun(why)) => last = Some(why),
             other => return other,

@@ -15,7 +15,7 @@ use tracing::{debug, info};
 use crate::{
     book,
     bus::{Bus, BusError, LinkState, ParcelError},
-    core::Core,
+    core::{Core, NO_BUS},
     frames::Beat,
     incoming::Incoming,
     nodes::BEAT_EVERY,
@@ -108,8 +108,7 @@ async fn listen(core: &Core, bus: &Bus) -> Result<(), BusError> {
                 continue;
             }
         }
-        let connected = matches!(bus.state(), LinkState::Connected(_));
-        if connected {
+        if bus.is_connected() {
             bus.send(&core.presence(), None, &core.beat(is_new, false), b"")
                 .await?;
             is_new = false;
@@ -128,9 +127,9 @@ async fn watch_link(core: &Core, bus: &Bus) {
                 core.set_trouble(Some(because(bus, "the connection to NATS is lost")));
             }
             LinkState::Connecting => {
-                core.set_trouble(Some(because(bus, "there is no connection to NATS yet")));
+                core.set_trouble(Some(because(bus, NO_BUS)));
             }
-            LinkState::Connected(_) => {
+            LinkState::Connected => {
                 let is_of_link = |it: &String| it.contains("NATS");
                 let known = core.standing.trouble.lock().clone();
                 if known.as_ref().is_some_and(is_of_link) {

@@ -73,7 +73,6 @@ pub(crate) struct Seal {
     senders: DashMap<Boot, LessSafeKey>,
 }
 
-/// An opened text.
 #[derive(Debug)]
 pub(crate) struct Opened {
     /// The process that sealed it.
@@ -90,7 +89,8 @@ pub(crate) struct NotOurs;
 
 impl Seal {
     pub(crate) fn new(cluster: &str, key: &str) -> Self {
-        let secret = extract(cluster, key);
+        let salt = Salt::new(HKDF_SHA256, b"proxy cluster 1");
+        let secret = salt.extract(format!("{cluster}\n{key}").as_bytes());
         let boot = Boot::random();
         Self {
             key: derive(&secret, boot),
@@ -124,30 +124,26 @@ impl Seal {
 
     /// Opens a text that was sealed for this place.
     pub(crate) fn open(&self, place: &str, sealed: &Bytes) -> Result<Opened, NotOurs> {
-        if sealed.len() < HEAD_BYTES {
-            return Err(NotOurs);
-        }
-        let mut boot = Boot([0; 16]);
-        boot.0.copy_from_slice(&sealed[..16]);
-        let number = u64::from_be_bytes(sealed[16..HEAD_BYTES].try_into().expect("8 bytes"));
-        let mut body = BytesMut::from(&sealed[HEAD_BYTES..]);
-        let aad = Aad::from(place.as_bytes());
-        let length = match self.senders.get(&boot) {
-            Some(key) => key
-                .open_in_place(nonce(number), aad, &mut body)
-                .map(|it| it.len()),
-            None => {
-                let key = derive(&self.secret, boot);
-                let opened = key.open_in_place(nonce(number), aad, &mut body);
-                let length = opened.map(|it| it.len()).map_err(|_| NotOurs)?;
-                if self.senders.len() >= SENDERS_MAX {
-                    self.senders.clear();
-                }
-                self.senders.insert(boot, key);
-                Ok(length)
-            }
+        let (boot, rest) = sealed.split_first_chunk().ok_or(NotOurs)?;
+        let (number, rest) = rest.split_first_chunk().ok_or(NotOurs)?;
+        let (boot, number) = (Boot(*boot), u64::from_be_bytes(*number));
+        let mut body = BytesMut::from(rest);
+        let mut open = |key: &LessSafeKey| {
+            let opened = key.open_in_place(nonce(number), Aad::from(place.as_bytes()), &mut body);
+            opened.map(|it| it.len()).map_err(|_| NotOurs)
         };
-        body.truncate(length.map_err(|_| NotOurs)?);
+        let length = if let Some(key) = self.senders.get(&boot) {
+            open(&key)?
+        } else {
+            let key = derive(&self.secret, boot);
+            let length = open(&key)?;
+            if self.senders.len() >= SENDERS_MAX {
+                self.senders.clear();
+            }
+            self.senders.insert(boot, key);
+            length
+        };
+        body.truncate(length);
         Ok(Opened {
             from: boot,
             number,
@@ -156,29 +152,14 @@ impl Seal {
     }
 }
 
-impl fmt::Debug for Seal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Seal({})", self.boot)
-    }
-}
-
-fn extract(cluster: &str, key: &str) -> Prk {
-    let salt = Salt::new(HKDF_SHA256, b"proxy cluster 1");
-    salt.extract(format!("{cluster}\n{key}").as_bytes())
-}
-
 fn derive(secret: &Prk, boot: Boot) -> LessSafeKey {
-    let key = expand(secret, &[b"messages", &boot.0]);
-    LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &key).expect("the key has 32 bytes"))
-}
-
-fn expand(secret: &Prk, purpose: &[&[u8]]) -> [u8; 32] {
-    let mut bytes = [0; 32];
-    let expanded = secret.expand(purpose, HKDF_SHA256);
+    let mut key = [0; 32];
+    let purpose: [&[u8]; 2] = [b"messages", &boot.0];
+    let expanded = secret.expand(&purpose, HKDF_SHA256);
     expanded
-        .and_then(|it| it.fill(&mut bytes))
+        .and_then(|it| it.fill(&mut key))
         .expect("32 bytes are one block");
-    bytes
+    LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &key).expect("the key has 32 bytes"))
 }
 
 fn nonce(number: u64) -> Nonce {

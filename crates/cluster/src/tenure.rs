@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use fleet::{Placement, Servers as _};
+use fleet::{Fleet, Placement, Servers as _};
 use tokio::time::{Instant, sleep, timeout};
 use tool::ServerName;
 use tracing::{debug, info, warn};
@@ -17,9 +17,9 @@ use crate::{
     core::{Core, OwnedServer, Tenure},
     frames::Op,
     ledger::{
-        ClusterRecord, HOLD, LeaseRecord, OwnerRecord, RENEW_EVERY, Standing, TAKE_OVER_AFTER,
+        ClusterRecord, HOLD, LeaseRecord, OwnerRecord, RENEW_EVERY, SeenLease, Standing,
+        TAKE_OVER_AFTER,
     },
-    seal::Boot,
     settings::Role,
 };
 
@@ -75,7 +75,11 @@ pub(crate) async fn keep_lease(core: &Core) {
             "the lease of this node is lost: its servers with one owner end"
         );
         core.tenure.lock().take();
-        give_up_all(core).await;
+        for server in core.owned.read().keys() {
+            warn!(server = %server, "it ends here");
+        }
+        // Within 1.5 s.
+        release(core, None, true).await;
     }
 }
 
@@ -91,32 +95,26 @@ fn find_stranger(core: &Core) -> Option<String> {
 /// Writes the first record of a lease. An error is the time to wait.
 async fn take_lease(core: &Core, record: LeaseRecord) -> Result<(), Duration> {
     let node = core.settings.node.clone();
-    let known = {
+    let (known, revision) = {
         let ledger = core.ledger.lock();
-        let known = ledger.leases.get(&node).cloned();
         let revision = ledger.revision_of(&format!("lease.{node}"));
-        known.ok_or(revision)
+        (ledger.leases.get(&node).cloned(), revision)
     };
-    let revision = match known {
-        Err(revision) => revision,
-        Ok(seen) => {
-            let old = &seen.record;
-            // The daemon's lock lets one process run for a state folder.
-            let is_ours = old.home == record.home || old.boot == record.boot || old.is_revoked;
-            let is_silent = seen.at.elapsed() >= TAKE_OVER_AFTER;
-            if !is_ours && !is_silent {
-                if answers(core, old.boot).await {
-                    core.standing.is_double.store(true, Ordering::Relaxed);
-                    core.set_trouble(Some(format!(
-                        "another machine is node `{node}`: give this one another name in `cluster.node`"
-                    )));
-                }
-                // A machine that does not answer may only be cut off.
-                return Err(RENEW_EVERY);
+    if let Some(SeenLease { record: old, at }) = known {
+        // The daemon's lock lets one process run for a state folder.
+        let is_ours = old.home == record.home || old.boot == record.boot || old.is_revoked;
+        if !is_ours && at.elapsed() < TAKE_OVER_AFTER {
+            let target = core.nodes.target(&node, old.boot);
+            if core.ask(&target, None, Op::Ping).await.is_ok() {
+                core.standing.is_double.store(true, Ordering::Relaxed);
+                core.set_trouble(Some(format!(
+                    "another machine is node `{node}`: give this one another name in `cluster.node`"
+                )));
             }
-            seen.revision
+            // A machine that does not answer may only be cut off.
+            return Err(RENEW_EVERY);
         }
-    };
+    }
     let sent = Instant::now();
     match book::write_over(core, ClusterRecord::Lease(node, record.clone()), revision).await {
         Ok(Some(_)) => {
@@ -132,19 +130,6 @@ async fn take_lease(core: &Core, record: LeaseRecord) -> Result<(), Duration> {
             )));
             Err(RETRY_WAIT)
         }
-    }
-}
-
-/// Returns true if a process answers.
-async fn answers(core: &Core, boot: Boot) -> bool {
-    let Some(bus) = core.bus.get() else {
-        return false;
-    };
-    let target = core.nodes.target(&core.settings.node, boot);
-    let server = ServerName::built_in();
-    match core.exchanges.begin(bus, &target, None, Op::Ping).await {
-        Ok(asked) => asked.finish(&core.nodes, &server, |_| {}).await.is_ok(),
-        Err(_) => false,
     }
 }
 
@@ -186,12 +171,11 @@ async fn renew(core: &Core, mut record: LeaseRecord) {
             Ok(Ok(None)) => {
                 // Another node wrote it, or an earlier renewal arrived without its acknowledgement.
                 next = sent + RETRY_WAIT;
-                let ledger = core.ledger.lock();
-                let now = ledger.leases.get(&node).map(|it| it.record.clone());
-                drop(ledger);
-                if now.is_some_and(|it| {
-                    it.is_revoked || (it.boot, it.grant) != (record.boot, record.grant)
-                }) {
+                let is_others = |it: &SeenLease| {
+                    let now = &it.record;
+                    now.is_revoked || (now.boot, now.grant) != (record.boot, record.grant)
+                };
+                if core.ledger.lock().leases.get(&node).is_some_and(is_others) {
                     return;
                 }
             }
@@ -208,17 +192,6 @@ async fn renew(core: &Core, mut record: LeaseRecord) {
             }
         }
     }
-}
-
-/// Ends all owned servers, within 1.5 s.
-async fn give_up_all(core: &Core) {
-    let all = std::mem::take(&mut *core.owned.write());
-    let ending = all.into_iter().map(|(server, owned)| async move {
-        warn!(server = %server, "it ends here");
-        owned.lost.cancel();
-        owned.fleet.stop().await;
-    });
-    futures::future::join_all(ending).await;
 }
 
 /// Takes servers without an owner, for ever.
@@ -257,8 +230,8 @@ pub(crate) async fn take_servers(core: &Core) {
 async fn write_again(core: &Core, server: &ServerName) {
     let lost = {
         let ledger = core.ledger.lock();
-        let owner = ledger.owners.get(server).filter(|it| it.is_lost);
-        owner.map(|it| it.record.clone())
+        let is_lost = ledger.is_lost(&format!("owner.{server}"));
+        ledger.owners.get(server).filter(|_| is_lost).cloned()
     };
     if let Some(record) = lost {
         let written = book::write(core, ClusterRecord::Owner(server.clone(), record)).await;
@@ -276,7 +249,8 @@ fn is_owner(core: &Core, server: &ServerName, epoch: u64) -> bool {
     known == core.boot().map(|boot| (boot, epoch))
 }
 
-fn list_of_one(core: &Core) -> Vec<ServerName> {
+/// The servers with one owner.
+pub(crate) fn list_of_one(core: &Core) -> Vec<ServerName> {
     let specs = core.specs.read();
     let one = specs.values().filter(|it| it.placement == Placement::One);
     one.map(|it| it.name.clone()).collect()
@@ -337,23 +311,12 @@ async fn look_at(
 async fn revoke(core: &Core, node: &str, revision: u64) {
     let known = {
         let ledger = core.ledger.lock();
-        let seen = ledger.leases.get(node);
-        seen.filter(|it| it.revision == revision)
-            .map(|it| it.record.clone())
+        let is_same = ledger.revision_of(&format!("lease.{node}")) == revision;
+        ledger.leases.get(node).filter(|_| is_same).cloned()
     };
     let Some(known) = known else { return };
-    let revoked = LeaseRecord {
-        is_revoked: true,
-        beat: known.beat + 1,
-        ..known
-    };
-    match book::write_over(
-        core,
-        ClusterRecord::Lease(node.to_owned(), revoked),
-        revision,
-    )
-    .await
-    {
+    let revoked = ClusterRecord::Lease(node.to_owned(), known.record.revoked());
+    match book::write_over(core, revoked, revision).await {
         Ok(Some(_)) => warn!(node, "it is silent: other nodes take over its servers"),
         Ok(None) => debug!(node, "its lease was renewed"),
         Err(error) => debug!(node, %error, "its lease was not revoked"),
@@ -400,11 +363,7 @@ pub(crate) async fn release(
             let _ = timeout(DRAIN_WAIT, owned.calls.wait()).await;
         }
         owned.lost.cancel();
-        if is_hurried {
-            owned.fleet.stop().await;
-        } else {
-            owned.fleet.end().await;
-        }
+        end_fleet(&owned.fleet, is_hurried).await;
         let is_mine = is_owner(core, &server, owned.epoch);
         if let (true, Some(boot), Some(grant)) = (is_mine, core.boot(), grant) {
             let record = OwnerRecord {
@@ -425,25 +384,26 @@ pub(crate) async fn release(
     names
 }
 
+pub(crate) async fn end_fleet(fleet: &Fleet, is_hurried: bool) {
+    if is_hurried {
+        fleet.stop().await;
+    } else {
+        fleet.end().await;
+    }
+}
+
 /// Gives up the lease when the process ends, so that others need not wait.
 pub(crate) async fn leave(core: &Core) {
     if core.tenure.lock().take().is_none() {
         return;
     }
     let node = &core.settings.node;
-    let known = {
-        let ledger = core.ledger.lock();
-        ledger.leases.get(node).map(|it| it.record.clone())
-    };
-    let Some(known) = known.filter(|it| Some(it.boot) == core.boot()) else {
+    let known = core.ledger.lock().leases.get(node).cloned();
+    let Some(known) = known.filter(|it| Some(it.record.boot) == core.boot()) else {
         return;
     };
-    let left = LeaseRecord {
-        is_revoked: true,
-        beat: known.beat + 1,
-        ..known
-    };
-    if let Err(error) = book::write(core, ClusterRecord::Lease(node.clone(), left)).await {
+    let left = ClusterRecord::Lease(node.clone(), known.record.revoked());
+    if let Err(error) = book::write(core, left).await {
         debug!(%error, "the lease was not given up");
     }
 }

@@ -22,7 +22,7 @@ use std::{
 
 use files::Lock;
 
-use crate::record::{AuditHead, CallRecord};
+use crate::record::{AuditHead, Event};
 use anchor::Anchor;
 use line::{continuation, head, lost_body};
 use segments::{LOCK, list_segments, segment_number};
@@ -37,26 +37,10 @@ const SEGMENTS: u64 = 8;
 
 /// The log of one folder, which several processes may write to.
 #[derive(Debug)]
-pub struct AuditLog {
+pub(crate) struct AuditLog {
     folder: PathBuf,
     hide: Hide,
     tail: Option<Tail>,
-}
-
-/// One line to append.
-#[derive(Debug, Clone)]
-pub enum AuditEntry {
-    /// A call, or a refused credential.
-    Call(Box<CallRecord>),
-    /// The newest call in the log of another node.
-    Head {
-        /// The time in unix milliseconds.
-        at_ms: u64,
-        /// The name of that node.
-        node: String,
-        /// Its newest call.
-        head: AuditHead,
-    },
 }
 
 /// Removes the secrets of the configuration from a text. Returns `None` if the secrets cannot be read.
@@ -85,7 +69,7 @@ impl fmt::Debug for Hide {
 
 impl AuditLog {
     /// Makes the log. Opens no file yet.
-    pub fn new(folder: PathBuf, hide: Hide) -> Self {
+    pub(crate) fn new(folder: PathBuf, hide: Hide) -> Self {
         Self {
             folder,
             hide,
@@ -93,12 +77,12 @@ impl AuditLog {
         }
     }
 
-    /// Appends a line for each entry, in one write and one sync. `lost` is the number of earlier records
+    /// Appends a line for each event that is logged, in one write and one sync. `lost` is the number of earlier records
     /// that could not be written. Waits for the lock if another process holds it. Returns the newest call that
     /// was written. After an error, it is possible that nothing was written.
-    pub fn append(
+    pub(crate) fn append(
         &mut self,
-        entries: &[AuditEntry],
+        events: &[Event],
         lost: u64,
         bytes_max: u64,
     ) -> io::Result<Option<AuditHead>> {
@@ -134,19 +118,20 @@ impl AuditLog {
             tail.add(&mut text, &body, true);
         }
         let mut head = None;
-        for entry in entries {
+        for event in events {
             let number = tail.number + 1;
-            match entry {
-                AuditEntry::Call(call) => {
+            match event {
+                Event::Call(call) | Event::Refusal(call) => {
                     let body = line::body(number, call, |text| self.hide.apply(text));
                     tail.add(&mut text, &body, true);
                     let digest = tail.digest.clone();
                     head = Some(AuditHead { number, digest });
                 }
-                AuditEntry::Head { at_ms, node, head } => {
+                Event::Head { at_ms, node, head } => {
                     let body = line::head_body(number, *at_ms, node, head);
                     tail.add(&mut text, &body, true);
                 }
+                _ => {}
             }
         }
         // The lines are written durably before the anchor counts them.

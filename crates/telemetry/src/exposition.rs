@@ -39,20 +39,15 @@ impl Exposition {
     /// Begins a family whose samples follow. Its name ends with the unit, and that of a counter with
     /// `_total`.
     pub fn family<'a>(&'a mut self, name: &'a str, kind: MetricKind, help: &str) -> Family<'a> {
-        self.head(
-            name,
-            help,
-            match kind {
-                MetricKind::Counter => "counter",
-                MetricKind::Gauge => "gauge",
-            },
-        );
-        Family { text: self, name }
+        let kind = match kind {
+            MetricKind::Counter => "counter",
+            MetricKind::Gauge => "gauge",
+        };
+        self.begin(name, help, kind)
     }
 
     pub(crate) fn histograms<'a>(&'a mut self, name: &'a str, help: &str) -> Family<'a> {
-        self.head(name, help, "histogram");
-        Family { text: self, name }
+        self.begin(name, help, "histogram")
     }
 
     /// Returns the whole text.
@@ -60,9 +55,10 @@ impl Exposition {
         self.0
     }
 
-    fn head(&mut self, name: &str, help: &str, kind: &str) {
+    fn begin<'a>(&'a mut self, name: &'a str, help: &str, kind: &str) -> Family<'a> {
         let help = help.replace('\\', r"\\").replace('\n', r"\n");
         self.add(format_args!("# HELP {name} {help}\n# TYPE {name} {kind}\n"));
+        Family { text: self, name }
     }
 
     fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl fmt::Display) {

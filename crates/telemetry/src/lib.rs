@@ -16,10 +16,7 @@ mod recorder;
 mod stats;
 mod totals;
 
-pub use audit::{
-    AuditEntry, AuditLog, Broken, Filter, Hide, Verified, find_head, has_lines, read, read_newest,
-    verify,
-};
+pub use audit::{Broken, Filter, Hide, Verified, find_head, has_lines, read, read_newest, verify};
 pub use exposition::{CONTENT_TYPE, Exposition, Family, MetricKind};
 pub use record::{AuditHead, CallRecord, Event, RecordedArguments, estimate_tokens};
 pub use recorder::{Recorder, RecorderSettings};

@@ -3,7 +3,6 @@
 //! This module knows no call, no server and no configuration. No call waits for a collector: spans that
 //! do not fit into the queue are dropped and counted.
 
-mod delivery;
 mod exporter;
 mod open_span;
 mod sending;
@@ -11,8 +10,7 @@ mod span;
 mod trace_context;
 mod wire;
 
-pub use delivery::Delivery;
-pub use exporter::{Exporter, Prepare};
+pub use exporter::{Delivery, Exporter, Prepare};
 pub use open_span::OpenSpan;
 pub use sending::Collector;
 pub use span::{SpanKind, Value};

@@ -136,6 +136,13 @@ pub enum Event {
     },
 }
 
+impl Event {
+    /// Returns true if the audit log has a line for it.
+    pub(crate) fn is_logged(&self) -> bool {
+        matches!(self, Self::Call(_) | Self::Refusal(_) | Self::Head { .. })
+    }
+}
+
 /// Estimates the number of tokens of a text with this many bytes, by a rule of thumb.
 pub fn estimate_tokens(bytes: u64) -> u64 {
     bytes.div_ceil(4)

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use tracing::warn;
 
 use crate::{
-    audit::{AuditEntry, AuditLog, Hide},
+    audit::{AuditLog, Hide},
     record::{AuditHead, Event},
     stats::Stats,
     totals::Totals,
@@ -189,7 +189,6 @@ impl Recorder {
     }
 }
 
-/// The state of the thread.
 struct Writer {
     audit: AuditLog,
     stats: Stats,
@@ -209,7 +208,7 @@ impl Writer {
                 thread::park_timeout(GATHER_WAIT);
             }
             let rest = receiver.try_iter().take(QUEUE_MAX);
-            let (mut entries, mut waiting) = (Vec::new(), Vec::new());
+            let (mut logged, mut waiting) = (Vec::new(), Vec::new());
             let mut totals = self.shared.totals.lock();
             for message in first.into_iter().chain(rest) {
                 match message {
@@ -220,20 +219,14 @@ impl Writer {
                             self.stats.count(&event);
                         }
                         totals.count(&event);
-                        match event {
-                            Event::Call(call) | Event::Refusal(call) => {
-                                entries.push(AuditEntry::Call(call));
-                            }
-                            Event::Head { at_ms, node, head } => {
-                                entries.push(AuditEntry::Head { at_ms, node, head });
-                            }
-                            _ => {}
+                        if event.is_logged() {
+                            logged.push(event);
                         }
                     }
                 }
             }
             drop(totals);
-            self.write_audit(&entries);
+            self.write_audit(&logged);
             if is_over || !waiting.is_empty() || written.elapsed() >= STATS_EVERY {
                 let result = self.stats.write();
                 self.note(result);
@@ -248,19 +241,19 @@ impl Writer {
         }
     }
 
-    fn write_audit(&mut self, entries: &[AuditEntry]) {
+    fn write_audit(&mut self, logged: &[Event]) {
         let bytes_max = self.shared.audit_bytes_max.load(Ordering::Relaxed);
-        if bytes_max == 0 || entries.is_empty() {
+        if bytes_max == 0 || logged.is_empty() {
             return;
         }
         let lost = self.shared.lost.swap(0, Ordering::Relaxed);
-        let result = self.audit.append(entries, lost, bytes_max);
+        let result = self.audit.append(logged, lost, bytes_max);
         match &result {
             Ok(Some(head)) => *self.shared.head.lock() = Some(head.clone()),
             Ok(None) => {}
             Err(_) => {
-                let is_call = |entry: &&AuditEntry| matches!(entry, AuditEntry::Call(_));
-                let calls = entries.iter().filter(is_call).count();
+                let is_call = |event: &&Event| !matches!(event, Event::Head { .. });
+                let calls = logged.iter().filter(is_call).count();
                 let calls = u64::try_from(calls).unwrap_or(u64::MAX);
                 self.shared.lost.fetch_add(lost + calls, Ordering::Relaxed);
             }

@@ -96,14 +96,10 @@ impl Totals {
 
     /// Returns the number of calls, and of those that failed.
     pub(crate) fn count_calls(&self) -> (u64, u64) {
-        let failed = self
-            .calls
-            .iter()
-            .filter(|((_, _, outcome), _)| outcome != "ok");
-        (
-            self.calls.values().sum(),
-            failed.map(|(_, count)| count).sum(),
-        )
+        let calls = self.calls.iter();
+        let failed = calls.filter(|((_, _, outcome), _)| outcome != "ok");
+        let failed = failed.map(|(_, count)| count).sum();
+        (self.calls.values().sum(), failed)
     }
 
     fn count_call(&mut self, call: &CallRecord) {

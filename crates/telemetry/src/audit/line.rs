@@ -99,17 +99,22 @@ pub(super) fn head_body(number: u64, at_ms: u64, node: &str, head: &AuditHead) -
 struct LineBody(Vec<u8>);
 
 impl LineBody {
-    /// Adds a member. The key needs no escapes.
-    fn add(&mut self, key: &str, value: &impl Serialize) {
-        self.0.extend_from_slice(b",\"");
-        self.0.extend_from_slice(key.as_bytes());
-        self.0.extend_from_slice(b"\":");
-        serde_json::to_writer(&mut self.0, value).expect("the values are JSON");
+    /// Adds a member, if it has a value. The key needs no escapes.
+    fn add(&mut self, key: &str, value: Option<impl Serialize>) {
+        if let Some(value) = value {
+            self.0.extend_from_slice(b",\"");
+            self.0.extend_from_slice(key.as_bytes());
+            self.0.extend_from_slice(b"\":");
+            serde_json::to_writer(&mut self.0, &value).expect("the values are JSON");
+        }
     }
 
     /// Adds an untrusted text, on one line.
-    fn add_text(&mut self, key: &str, text: &str) {
-        self.add(key, &printable::one_line_cow(text, NAME_CHARS_MAX));
+    fn add_text(&mut self, key: &str, text: Option<&str>) {
+        self.add(
+            key,
+            text.map(|it| printable::one_line_cow(it, NAME_CHARS_MAX)),
+        );
     }
 
     fn finish(mut self) -> String {
@@ -128,57 +133,32 @@ pub(super) fn body(
 ) -> String {
     let start = format!("{{\"n\":{number},\"at\":\"{}\"", show_time(call.at_ms));
     let mut line = LineBody(start.into_bytes());
-    line.add_text("client", &call.client);
-    if !call.caller.is_empty() {
-        line.add_text("caller", &call.caller);
-    }
-    if let Some(session) = call.session {
-        line.add("session", &session);
-    }
-    if !call.transport.is_empty() {
-        line.add("transport", &call.transport);
-    }
-    for (key, name) in [("run", &call.run), ("parent", &call.parent)] {
-        if let Some(name) = name {
-            line.add_text(key, name);
-        }
-    }
-    if call.by_app {
-        line.add("app", &true);
-    }
-    line.add_text("server", &call.server);
-    if let Some(node) = &call.node {
-        line.add_text("node", node);
-    }
-    if call.name.contains("://") {
-        // An address may hold a password.
-        line.add_text(call.kind, &mask_text(&call.name));
-    } else {
-        line.add_text(call.kind, &call.name);
-    }
-    line.add("decision", &call.decision);
-    if let Some(rule) = call.rule {
-        line.add("rule", &rule);
-    }
-    line.add_text("outcome", &call.outcome);
-    if call.bytes_in > 0 {
-        line.add("bytes_in", &call.bytes_in);
-    }
-    line.add("bytes", &call.bytes);
-    line.add("tokens", &estimate_tokens(call.bytes_sent));
-    line.add("ms", &(call.micros / 1_000));
-    if call.is_cut {
-        line.add("cut", &true);
-    }
-    if call.redacted > 0 {
-        line.add("redacted", &call.redacted);
-    }
-    if let Some(handle) = &call.handle {
-        line.add_text("handle", handle);
-    }
-    if let Some(arguments) = write_arguments(&call.arguments, hide) {
-        line.add("arguments", &arguments);
-    }
+    let said = |text| Some(text).filter(|it: &&str| !it.is_empty());
+    let positive = |number| Some(number).filter(|it| *it > 0);
+    line.add_text("client", Some(&call.client));
+    line.add_text("caller", said(&call.caller));
+    line.add("session", call.session);
+    line.add("transport", said(call.transport));
+    line.add_text("run", call.run.as_deref());
+    line.add_text("parent", call.parent.as_deref());
+    line.add("app", call.by_app.then_some(true));
+    line.add_text("server", Some(&call.server));
+    line.add_text("node", call.node.as_deref());
+    // An address may hold a password.
+    let is_address = call.name.contains("://");
+    let masked = is_address.then(|| mask_text(&call.name));
+    line.add_text(call.kind, Some(masked.as_deref().unwrap_or(&call.name)));
+    line.add("decision", Some(call.decision));
+    line.add("rule", call.rule);
+    line.add_text("outcome", Some(&call.outcome));
+    line.add("bytes_in", positive(call.bytes_in));
+    line.add("bytes", Some(call.bytes));
+    line.add("tokens", Some(estimate_tokens(call.bytes_sent)));
+    line.add("ms", Some(call.micros / 1_000));
+    line.add("cut", call.is_cut.then_some(true));
+    line.add("redacted", positive(call.redacted));
+    line.add_text("handle", call.handle.as_deref());
+    line.add("arguments", write_arguments(&call.arguments, hide));
     line.finish()
 }
 

@@ -3,11 +3,9 @@
 
 use std::{borrow::Cow, sync::LazyLock};
 
+use printable::HIDDEN;
 use regex::{Captures, Regex};
 use serde_json::{Map, Value};
-
-/// The text that replaces a secret.
-const HIDDEN: &str = "***";
 
 /// Words in the names of members whose values are masked.
 const SECRET_WORDS: [&str; 16] = [

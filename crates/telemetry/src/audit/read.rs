@@ -47,14 +47,8 @@ pub struct Filter {
 
 impl Filter {
     fn lets_through(&self, line: &Value) -> bool {
-        let is = |key: &str, wanted: &Option<String>| {
-            let wanted = wanted.as_deref();
-            wanted.is_none_or(|wanted| {
-                line[key]
-                    .as_str()
-                    .is_some_and(|it| it.eq_ignore_ascii_case(wanted))
-            })
-        };
+        let client = self.client.as_deref();
+        let client = client.map(|it| if it == COMMAND_LINE { "" } else { it });
         // Times in this format sort like text.
         let (since, until) = (self.since_ms.map(show_time), self.until_ms.map(show_time));
         let is_at = |fits: &dyn Fn(&str) -> bool| line["at"].as_str().is_some_and(fits);
@@ -63,12 +57,12 @@ impl Filter {
             && until.is_none_or(|until| is_at(&|at| at < until.as_str()))
             && (self.before).is_none_or(|before| number("n").is_some_and(|n| n < before))
             && (self.session).is_none_or(|session| number("session") == Some(session))
-            && self.fits_client(line["client"].as_str())
+            && is_named(&line["client"], client)
             && self.fits_caller(line["caller"].as_str().unwrap_or_default())
-            && is("server", &self.server)
+            && is_named(&line["server"], self.server.as_deref())
             && self.fits_tool(line)
             && (self.rule).is_none_or(|rule| number("rule") == Some(rule))
-            && is("outcome", &self.outcome)
+            && is_named(&line["outcome"], self.outcome.as_deref())
             && (!self.redacted || number("redacted").is_some())
             && (self.slow_ms).is_none_or(|least| number("ms").is_some_and(|ms| ms >= least))
             && (!self.failures || line["outcome"].as_str().is_some_and(|it| it != "ok"))
@@ -85,18 +79,21 @@ impl Filter {
         })
     }
 
-    fn fits_client(&self, client: Option<&str>) -> bool {
-        let wanted = self.client.as_deref();
-        let wanted = wanted.map(|it| if it == COMMAND_LINE { "" } else { it });
-        wanted.is_none_or(|wanted| client.is_some_and(|it| it.eq_ignore_ascii_case(wanted)))
-    }
-
     fn fits_caller(&self, caller: &str) -> bool {
         let name = caller.split_once(' ').map_or(caller, |(_, name)| name);
         self.caller
             .as_deref()
             .is_none_or(|wanted| !caller.is_empty() && [caller, name].contains(&wanted))
     }
+}
+
+/// Returns true if nothing is wanted, or a text that differs at most in upper and lower case.
+fn is_named(value: &Value, wanted: Option<&str>) -> bool {
+    let is = |wanted| {
+        let name = value.as_str();
+        name.is_some_and(|it| it.eq_ignore_ascii_case(wanted))
+    };
+    wanted.is_none_or(is)
 }
 
 /// Calls `take` with every line that matches the filter, the oldest first. Skips lines that are not

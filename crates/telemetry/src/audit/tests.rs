@@ -8,10 +8,9 @@ use files::power_loss;
 use serde_json::Value;
 
 use super::{
-    AuditEntry, AuditLog, Broken, Filter, Hide, Verified, find_head, has_lines, list_segments,
-    read, verify,
+    AuditLog, Broken, Filter, Hide, Verified, find_head, has_lines, list_segments, read, verify,
 };
-use crate::record::{AuditHead, CallRecord, RecordedArguments};
+use crate::record::{AuditHead, CallRecord, Event, RecordedArguments};
 
 const ROOM: u64 = 256 * 1024;
 
@@ -40,8 +39,8 @@ fn call(client: &str, at_ms: u64, arguments: RecordedArguments) -> Box<CallRecor
 }
 
 fn append(log: &mut AuditLog, calls: impl IntoIterator<Item = Box<CallRecord>>, lost: u64) {
-    let entries: Vec<AuditEntry> = calls.into_iter().map(AuditEntry::Call).collect();
-    log.append(&entries, lost, ROOM).unwrap();
+    let events: Vec<Event> = calls.into_iter().map(Event::Call).collect();
+    log.append(&events, lost, ROOM).unwrap();
 }
 
 fn add(log: &mut AuditLog, count: u64) {
@@ -536,16 +535,16 @@ fn the_log_of_another_node_proves_that_a_line_was_there() {
     let (ours, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let audit = |folder: &tempfile::TempDir| folder.path().join("audit");
     let note = |head: &AuditHead| {
-        let entry = AuditEntry::Head {
+        let event = Event::Head {
             at_ms: 5,
             node: "mac".to_owned(),
             head: head.clone(),
         };
-        let written = open(other.path()).append(&[entry], 0, ROOM);
+        let written = open(other.path()).append(&[event], 0, ROOM);
         assert_eq!(written.unwrap(), None, "it is no call");
     };
     let make = |client: &str| {
-        let call = AuditEntry::Call(call(client, 1, RecordedArguments::None));
+        let call = Event::Call(call(client, 1, RecordedArguments::None));
         let written = open(ours.path()).append(&[call], 0, ROOM);
         written.unwrap().unwrap()
     };

@@ -2,10 +2,7 @@
 
 use std::{
     fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
@@ -22,7 +19,6 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::otlp::{
-    delivery::Delivery,
     sending::{Collector, SendOutcome},
     span::Span,
     wire::{self, Attributes},
@@ -56,13 +52,25 @@ pub struct Exporter {
     task: Mutex<Task>,
 }
 
+/// The delivery of spans since the program started.
+#[derive(Debug, Clone, Default)]
+pub struct Delivery {
+    /// The scheme, host and port of the collector, which hold no secret; none before the first span is sent.
+    pub to: Option<String>,
+    /// The number of spans that the collector accepted.
+    pub sent: u64,
+    /// The number of spans that were dropped: the queue was full, or the collector refused them.
+    pub dropped: u64,
+    /// The time of the last attempt.
+    pub last: Option<SystemTime>,
+    /// The error of that attempt; none if it succeeded.
+    pub failure: Option<String>,
+}
+
 /// The state that the exporter and its task share.
+#[derive(Default)]
 struct ExporterState {
-    sent: AtomicU64,
-    dropped: AtomicU64,
-    /// The scheme, host and port of the collector, which hold no secret.
-    to: Mutex<Option<String>>,
-    last: Mutex<Option<(SystemTime, Option<String>)>>,
+    delivery: Mutex<Delivery>,
     /// Cancelled when the exporter stops: everything is sent at once, and no request is repeated.
     stop: CancellationToken,
 }
@@ -84,13 +92,7 @@ impl Exporter {
     /// Makes an exporter. Sends, resolves and starts nothing yet.
     pub fn new(prepare: Prepare) -> Self {
         let (queue, spans) = channel(QUEUE_MAX);
-        let shared = Arc::new(ExporterState {
-            sent: AtomicU64::new(0),
-            dropped: AtomicU64::new(0),
-            to: Mutex::default(),
-            last: Mutex::default(),
-            stop: CancellationToken::new(),
-        });
+        let shared = Arc::<ExporterState>::default();
         let worker = Worker {
             spans,
             prepare,
@@ -109,21 +111,13 @@ impl Exporter {
     pub(crate) fn record(&self, span: Span) {
         self.begin();
         if self.queue.try_send(span).is_err() {
-            self.shared.dropped.fetch_add(1, Ordering::Relaxed);
+            self.shared.drop_spans(1);
         }
     }
 
     /// Returns the delivery of spans so far.
     pub fn delivery(&self) -> Delivery {
-        let last = self.shared.last.lock().clone();
-        let (last, failure) = last.map_or((None, None), |(at, failure)| (Some(at), failure));
-        Delivery {
-            to: self.shared.to.lock().clone(),
-            sent: self.shared.sent.load(Ordering::Relaxed),
-            dropped: self.shared.dropped.load(Ordering::Relaxed),
-            last,
-            failure,
-        }
+        self.shared.delivery.lock().clone()
     }
 
     /// Sends the queued spans, for two seconds at most. Later spans are dropped.
@@ -165,7 +159,6 @@ fn about() -> Attributes {
     ]
 }
 
-/// The state of the task.
 struct Worker {
     spans: Receiver<Span>,
     prepare: Prepare,
@@ -223,9 +216,7 @@ impl Worker {
             match self.send(body.clone()).await {
                 SendOutcome::Taken { rejected } => {
                     let rejected = rejected.min(count);
-                    self.shared
-                        .sent
-                        .fetch_add(count - rejected, Ordering::Relaxed);
+                    self.shared.delivery.lock().sent += count - rejected;
                     self.shared.drop_spans(rejected);
                     return self.shared.note(None);
                 }
@@ -257,7 +248,7 @@ impl Worker {
                 }
             },
         };
-        *self.shared.to.lock() = Some(collector.origin());
+        self.shared.delivery.lock().to = Some(collector.origin());
         let outcome = collector.send(body).await;
         self.collector = Some(collector);
         outcome
@@ -266,16 +257,16 @@ impl Worker {
 
 impl ExporterState {
     fn drop_spans(&self, count: u64) {
-        self.dropped.fetch_add(count, Ordering::Relaxed);
+        self.delivery.lock().dropped += count;
     }
 
     /// Stores the result. A failure is logged once, until a request succeeds.
     fn note(&self, failure: Option<String>) {
-        let before = self
-            .last
-            .lock()
-            .replace((SystemTime::now(), failure.clone()));
-        let was_failing = before.is_some_and(|(_, failure)| failure.is_some());
+        let mut delivery = self.delivery.lock();
+        let was_failing = delivery.failure.is_some();
+        delivery.last = Some(SystemTime::now());
+        delivery.failure.clone_from(&failure);
+        drop(delivery);
         match failure {
             Some(why) if !was_failing => {
                 warn!(

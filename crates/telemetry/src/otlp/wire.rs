@@ -2,77 +2,9 @@
 //!
 //! Ids are hexadecimal there, and 64-bit integers are strings.
 
-use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
 
 use crate::otlp::span::{Span, SpanKind, Value};
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ExportRequest<'a> {
-    resource_spans: [ResourceSpans<'a>; 1],
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ResourceSpans<'a> {
-    resource: Resource<'a>,
-    scope_spans: [ScopeSpans<'a>; 1],
-}
-
-#[derive(Serialize)]
-struct Resource<'a> {
-    attributes: Vec<Attribute<'a>>,
-}
-
-#[derive(Serialize)]
-struct ScopeSpans<'a> {
-    scope: InstrumentationScope,
-    spans: Vec<WireSpan<'a>>,
-}
-
-#[derive(Serialize)]
-struct InstrumentationScope {
-    name: &'static str,
-    version: &'static str,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct WireSpan<'a> {
-    trace_id: String,
-    span_id: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    parent_span_id: Option<String>,
-    /// The trace flags. The lowest bit means that the span is sampled.
-    flags: u32,
-    name: &'a str,
-    kind: u8,
-    start_time_unix_nano: String,
-    end_time_unix_nano: String,
-    attributes: Vec<Attribute<'a>>,
-    status: Status,
-}
-
-#[derive(Serialize)]
-struct Attribute<'a> {
-    key: &'a str,
-    value: AnyValue<'a>,
-}
-
-#[derive(Serialize)]
-enum AnyValue<'a> {
-    #[serde(rename = "stringValue")]
-    Text(&'a str),
-    #[serde(rename = "intValue")]
-    Number(String),
-    #[serde(rename = "boolValue")]
-    Switch(bool),
-}
-
-#[derive(Serialize)]
-struct Status {
-    code: u8,
-}
 
 const UNSET: u8 = 0;
 const ERROR: u8 = 2;
@@ -82,75 +14,59 @@ pub(crate) type Attributes = Vec<(&'static str, Value)>;
 
 /// Returns the body of a request with these spans.
 pub(crate) fn write(about: &Attributes, spans: &[Span]) -> Vec<u8> {
-    let request = ExportRequest {
-        resource_spans: [ResourceSpans {
-            resource: Resource {
-                attributes: attributes(about),
-            },
-            scope_spans: [ScopeSpans {
-                scope: InstrumentationScope {
-                    name: "proxy",
-                    version: env!("CARGO_PKG_VERSION"),
-                },
-                spans: spans.iter().map(wire_span).collect(),
-            }],
+    let spans: Vec<Json> = spans.iter().map(span_as_json).collect();
+    let request = json!({"resourceSpans": [{
+        "resource": {"attributes": attributes(about)},
+        "scopeSpans": [{
+            "scope": {"name": "proxy", "version": env!("CARGO_PKG_VERSION")},
+            "spans": spans,
         }],
+    }]});
+    request.to_string().into_bytes()
+}
+
+fn span_as_json(span: &Span) -> Json {
+    let kind = match span.kind {
+        SpanKind::Internal => 1,
+        SpanKind::Server => 2,
+        SpanKind::Client => 3,
     };
-    serde_json::to_vec(&request).expect("structs with text keys are always JSON")
-}
-
-fn wire_span(span: &Span) -> WireSpan<'_> {
-    WireSpan {
-        trace_id: hex::encode(span.context.trace),
-        span_id: hex::encode(span.context.span),
-        parent_span_id: span.parent.map(|parent| hex::encode(parent.span)),
-        flags: u32::from(span.context.is_sampled),
-        name: &span.name,
-        kind: match span.kind {
-            SpanKind::Internal => 1,
-            SpanKind::Server => 2,
-            SpanKind::Client => 3,
-        },
-        start_time_unix_nano: span.began.to_string(),
-        end_time_unix_nano: span.ended.to_string(),
-        attributes: attributes(&span.attributes),
-        status: Status {
-            code: if span.is_error { ERROR } else { UNSET },
-        },
+    let mut json = json!({
+        "traceId": hex::encode(span.context.trace),
+        "spanId": hex::encode(span.context.span),
+        // The lowest bit means that the span is sampled.
+        "flags": u32::from(span.context.is_sampled),
+        "name": span.name,
+        "kind": kind,
+        "startTimeUnixNano": span.began.to_string(),
+        "endTimeUnixNano": span.ended.to_string(),
+        "attributes": attributes(&span.attributes),
+        "status": {"code": if span.is_error { ERROR } else { UNSET }},
+    });
+    if let Some(parent) = span.parent {
+        json["parentSpanId"] = hex::encode(parent.span).into();
     }
+    json
 }
 
-fn attributes<'a>(attributes: &'a [(&'static str, Value)]) -> Vec<Attribute<'a>> {
-    let attribute = |(key, value): &'a (&'static str, Value)| Attribute {
-        key,
-        value: match value {
-            Value::Text(text) => AnyValue::Text(text),
-            Value::Number(number) => AnyValue::Number(number.to_string()),
-            Value::Switch(switch) => AnyValue::Switch(*switch),
-        },
+fn attributes(attributes: &[(&'static str, Value)]) -> Vec<Json> {
+    let attribute = |(key, value): &(&'static str, Value)| {
+        let value = match value {
+            Value::Text(text) => json!({"stringValue": text}),
+            Value::Number(number) => json!({"intValue": number.to_string()}),
+            Value::Switch(switch) => json!({"boolValue": switch}),
+        };
+        json!({"key": key, "value": value})
     };
     attributes.iter().map(attribute).collect()
-}
-
-/// A collector's response to a request that it accepted, perhaps only in part.
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-struct Response {
-    partial_success: Option<PartialSuccess>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-struct PartialSuccess {
-    /// A string by the specification; some collectors send a number.
-    rejected_spans: serde_json::Value,
 }
 
 /// Returns the number of spans that a collector rejected, by its response; 0 if the response is
 /// invalid.
 pub(crate) fn read_rejected(body: &[u8]) -> u64 {
-    let response: Response = serde_json::from_slice(body).unwrap_or_default();
-    let rejected = response.partial_success.unwrap_or_default().rejected_spans;
+    let response: Json = serde_json::from_slice(body).unwrap_or_default();
+    // A string by the specification; some collectors send a number.
+    let rejected = &response["partialSuccess"]["rejectedSpans"];
     let text = rejected.as_str().and_then(|text| text.parse().ok());
     text.or_else(|| rejected.as_u64()).unwrap_or(0)
 }

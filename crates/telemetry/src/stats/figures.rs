@@ -1,6 +1,7 @@
 //! The statistics of several days, added up for display.
 
 use std::{
+    cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
     io,
     path::Path,
@@ -145,27 +146,21 @@ pub fn read(folder: &Path, by: By, days: u64, now_ms: u64) -> io::Result<Figures
             }
         }
     }
-    figures.total = CallFigures::of("all", total);
-    let lines = rows
-        .into_iter()
-        .map(|(name, row)| CallFigures::of(&name, row));
-    figures.lines = lines.collect();
+    figures.total = CallFigures::of(("all".to_owned(), total));
+    figures.lines = rows.into_iter().map(CallFigures::of).collect();
+    let lines = &mut figures.lines;
     if by == By::Day {
-        for line in &mut figures.lines {
+        for line in lines {
             line.tokens_saved = Some(saved_by_day.get(&line.name).copied().unwrap_or(0));
         }
     } else {
-        figures
-            .lines
-            .sort_by_key(|line| std::cmp::Reverse(line.calls));
+        lines.sort_by_key(|line| Reverse(line.calls));
     }
     let asked = asked.into_iter();
     let asked = asked.map(|(words, count)| AskedWords { words, count });
-    figures.searches.asked = asked.collect();
-    figures
-        .searches
-        .asked
-        .sort_by_key(|it| std::cmp::Reverse(it.count));
+    let mut asked: Vec<AskedWords> = asked.collect();
+    asked.sort_by_key(|it| Reverse(it.count));
+    figures.searches.asked = asked;
     Ok(figures)
 }
 
@@ -193,9 +188,9 @@ fn name_of(by: By, key: &RowKey, day: &str) -> String {
 }
 
 impl CallFigures {
-    fn of(name: &str, row: CallCounts) -> Self {
+    fn of((name, row): (String, CallCounts)) -> Self {
         Self {
-            name: name.to_owned(),
+            name,
             calls: row.calls,
             p50_us: row.percentile(50),
             p95_us: row.percentile(95),
