@@ -14,7 +14,7 @@ use rmcp::{
     transport::io::stdio_pipes,
 };
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The time for which a client may cache our lists: they never change.
 const LIST_TTL_MS: u64 = 24 * 60 * 60 * 1_000;
@@ -45,20 +45,39 @@ pub(super) enum ToolReply {
     Crash(i32),
 }
 
-/// Creates a tool from its definition and its function, whose argument type defines the arguments and
-/// their defaults.
+/// Returns the schema of arguments.
+pub(super) fn input(required: &[&str], properties: &Value) -> Value {
+    json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false
+    })
+}
+
+/// Creates a tool from its definition and its function. Arguments that were not given have the defaults of
+/// the definition.
 pub(super) fn tool<A, F>(definition: Value, answer: F) -> DemoTool
 where
     A: DeserializeOwned,
     F: Fn(A) -> ToolOutcome + Send + Sync + 'static,
 {
+    let properties = definition["inputSchema"]["properties"].as_object();
+    let default = |(name, it): (&String, &Value)| Some((name.clone(), it.get("default")?.clone()));
+    let defaults: JsonObject = properties
+        .into_iter()
+        .flatten()
+        .filter_map(default)
+        .collect();
     DemoTool {
         definition: serde_json::from_value(definition)
             .expect("every definition here is a tool, which the tests prove"),
         answer: Box::new(move |arguments| {
-            let arguments = serde_json::from_value(Value::Object(arguments))
+            let mut given = defaults.clone();
+            given.extend(arguments);
+            let given = serde_json::from_value(Value::Object(given))
                 .map_err(|error| format!("bad arguments: {error}"))?;
-            answer(arguments)
+            answer(given)
         }),
     }
 }

@@ -5,7 +5,7 @@ use std::{io::Write as _, time::Duration};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::demo_server::{DemoServer, DemoTool, ToolOutcome, ToolReply, tool};
+use super::demo_server::{DemoServer, DemoTool, ToolOutcome, ToolReply, input, tool};
 
 const WAIT_MS_MAX: u64 = 600_000;
 const NOISE_LINES_MAX: u32 = 100_000;
@@ -20,12 +20,7 @@ pub(super) fn server() -> DemoServer {
 
 #[derive(Deserialize)]
 struct Fails {
-    #[serde(default = "reason_default")]
     reason: String,
-}
-
-fn reason_default() -> String {
-    "the printer is on fire".to_owned()
 }
 
 fn always_fails() -> DemoTool {
@@ -33,14 +28,9 @@ fn always_fails() -> DemoTool {
         "name": "always_fails",
         "title": "Always fails",
         "description": "Answer with a tool error, always. Shows what an error of a server looks like to the caller.",
-        "inputSchema": {
-            "type": "object",
-            "properties": {
-                "reason": { "type": "string", "default": reason_default(), "description": "What the error says" }
-            },
-            "required": [],
-            "additionalProperties": false
-        },
+        "inputSchema": input(&[], &json!({
+            "reason": { "type": "string", "default": "the printer is on fire", "description": "What the error says" }
+        })),
         "annotations": { "readOnlyHint": true, "idempotentHint": true, "openWorldHint": false }
     });
     tool(definition, |Fails { reason }| -> ToolOutcome {
@@ -50,12 +40,7 @@ fn always_fails() -> DemoTool {
 
 #[derive(Deserialize)]
 struct Crash {
-    #[serde(default = "exit_code_default")]
     exit_code: u8,
-}
-
-fn exit_code_default() -> u8 {
-    1
 }
 
 fn crash() -> DemoTool {
@@ -63,14 +48,9 @@ fn crash() -> DemoTool {
         "name": "crash",
         "title": "Crash",
         "description": "End the server process in the middle of the call, without an answer. It can be started again.",
-        "inputSchema": {
-            "type": "object",
-            "properties": {
-                "exit_code": { "type": "integer", "minimum": 0, "maximum": 255, "default": 1, "description": "The code the process ends with" }
-            },
-            "required": [],
-            "additionalProperties": false
-        },
+        "inputSchema": input(&[], &json!({
+            "exit_code": { "type": "integer", "minimum": 0, "maximum": 255, "default": 1, "description": "The code the process ends with" }
+        })),
         "annotations": { "readOnlyHint": false, "destructiveHint": true, "idempotentHint": true, "openWorldHint": false }
     });
     tool(definition, |Crash { exit_code }| -> ToolOutcome {
@@ -83,12 +63,7 @@ fn crash() -> DemoTool {
 
 #[derive(Deserialize)]
 struct Slow {
-    #[serde(default = "wait_ms_default")]
     wait_ms: u64,
-}
-
-fn wait_ms_default() -> u64 {
-    1_000
 }
 
 fn slow() -> DemoTool {
@@ -96,14 +71,9 @@ fn slow() -> DemoTool {
         "name": "slow",
         "title": "Answer slowly",
         "description": "Wait before answering, as a server does that has a lot of work. For trying time limits and cancelling.",
-        "inputSchema": {
-            "type": "object",
-            "properties": {
-                "wait_ms": { "type": "integer", "minimum": 0, "maximum": WAIT_MS_MAX, "default": 1000, "description": "How long to wait, in milliseconds" }
-            },
-            "required": [],
-            "additionalProperties": false
-        },
+        "inputSchema": input(&[], &json!({
+            "wait_ms": { "type": "integer", "minimum": 0, "maximum": WAIT_MS_MAX, "default": 1000, "description": "How long to wait, in milliseconds" }
+        })),
         "annotations": { "readOnlyHint": true, "idempotentHint": true, "openWorldHint": false }
     });
     tool(definition, |Slow { wait_ms }| -> ToolOutcome {
@@ -117,12 +87,7 @@ fn slow() -> DemoTool {
 
 #[derive(Deserialize)]
 struct Noisy {
-    #[serde(default = "noise_lines_default")]
     lines: u32,
-}
-
-fn noise_lines_default() -> u32 {
-    100
 }
 
 fn noisy() -> DemoTool {
@@ -130,14 +95,9 @@ fn noisy() -> DemoTool {
         "name": "noisy",
         "title": "Make noise",
         "description": "Write colourful log lines to standard error, as many servers do, and then answer as if nothing had happened.",
-        "inputSchema": {
-            "type": "object",
-            "properties": {
-                "lines": { "type": "integer", "minimum": 0, "maximum": NOISE_LINES_MAX, "default": 100, "description": "How many lines to write" }
-            },
-            "required": [],
-            "additionalProperties": false
-        },
+        "inputSchema": input(&[], &json!({
+            "lines": { "type": "integer", "minimum": 0, "maximum": NOISE_LINES_MAX, "default": 100, "description": "How many lines to write" }
+        })),
         "annotations": { "readOnlyHint": true, "idempotentHint": true, "openWorldHint": false }
     });
     tool(definition, |Noisy { lines }| -> ToolOutcome {

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::demo_server::{DemoServer, DemoTool, ToolOutcome, ToolReply, tool};
+use super::demo_server::{DemoServer, DemoTool, ToolOutcome, ToolReply, input, tool};
 
 pub(super) fn server() -> DemoServer {
     let book = Book::default();
@@ -41,32 +41,19 @@ struct Note {
 }
 
 impl Book {
-    fn with<T>(&self, work: impl FnOnce(&mut Pages) -> T) -> T {
-        work(&mut self.0.lock())
-    }
-
     /// The notes that fit, oldest first.
     fn pick(&self, limit: usize, fits: impl Fn(&Note) -> bool) -> ToolReply {
-        let fitting: Vec<Note> = self.with(|pages| {
-            pages
-                .notes
-                .iter()
-                .filter(|note| fits(note))
-                .cloned()
-                .collect()
-        });
-        let total = fitting.len();
-        let notes: Vec<Note> = fitting.into_iter().take(limit).collect();
-        ToolReply::Structured(json!({ "notes": notes, "total": total }))
+        let pages = self.0.lock();
+        let fitting: Vec<&Note> = pages.notes.iter().filter(|note| fits(note)).collect();
+        let notes = &fitting[..limit.min(fitting.len())];
+        ToolReply::Structured(json!({ "notes": notes, "total": fitting.len() }))
     }
 }
 
 #[derive(Deserialize)]
 struct Draft {
     title: String,
-    #[serde(default)]
     body: String,
-    #[serde(default)]
     tags: Vec<String>,
 }
 
@@ -75,16 +62,11 @@ fn add_note(book: &Book) -> DemoTool {
         "name": "add_note",
         "title": "Add a note",
         "description": "Write down a new note with a title, an optional body and tags. Answers the id by which the note can be deleted.",
-        "inputSchema": {
-            "type": "object",
-            "properties": {
-                "title": { "type": "string", "minLength": 1, "maxLength": 200, "description": "What the note is about, in one line" },
-                "body": { "type": "string", "default": "", "description": "The note itself, any length" },
-                "tags": { "type": "array", "items": { "type": "string" }, "default": [], "description": "Words to find the note by" }
-            },
-            "required": ["title"],
-            "additionalProperties": false
-        },
+        "inputSchema": input(&["title"], &json!({
+            "title": { "type": "string", "minLength": 1, "maxLength": 200, "description": "What the note is about, in one line" },
+            "body": { "type": "string", "default": "", "description": "The note itself, any length" },
+            "tags": { "type": "array", "items": { "type": "string" }, "default": [], "description": "Words to find the note by" }
+        })),
         "annotations": { "readOnlyHint": false, "destructiveHint": false, "idempotentHint": false, "openWorldHint": false }
     });
     let book = book.clone();
@@ -94,18 +76,17 @@ fn add_note(book: &Book) -> DemoTool {
             if title.trim().is_empty() {
                 return Err("a note needs a title".to_owned());
             }
-            let id = book.with(|pages| {
-                pages.last_id += 1;
-                let id = pages.last_id;
-                pages.notes.push(Note {
-                    id,
-                    title: title.clone(),
-                    body,
-                    tags,
-                });
-                id
+            let mut pages = book.0.lock();
+            pages.last_id += 1;
+            let id = pages.last_id;
+            let told = format!("Added note {id}: {title}");
+            pages.notes.push(Note {
+                id,
+                title,
+                body,
+                tags,
             });
-            Ok(ToolReply::Text(format!("Added note {id}: {title}")))
+            Ok(ToolReply::Text(told))
         },
     )
 }
@@ -113,12 +94,7 @@ fn add_note(book: &Book) -> DemoTool {
 #[derive(Deserialize)]
 struct List {
     tag: Option<String>,
-    #[serde(default = "limit_default")]
     limit: usize,
-}
-
-fn limit_default() -> usize {
-    20
 }
 
 fn list_notes(book: &Book) -> DemoTool {
@@ -126,15 +102,10 @@ fn list_notes(book: &Book) -> DemoTool {
         "name": "list_notes",
         "title": "List notes",
         "description": "List the notes that were added, oldest first, all of them or only those that carry a tag.",
-        "inputSchema": {
-            "type": "object",
-            "properties": {
-                "tag": { "type": "string", "description": "Only notes with exactly this tag" },
-                "limit": { "type": "integer", "minimum": 1, "maximum": 1000, "default": 20, "description": "The most notes to answer" }
-            },
-            "required": [],
-            "additionalProperties": false
-        },
+        "inputSchema": input(&[], &json!({
+            "tag": { "type": "string", "description": "Only notes with exactly this tag" },
+            "limit": { "type": "integer", "minimum": 1, "maximum": 1000, "default": 20, "description": "The most notes to answer" }
+        })),
         "outputSchema": notes_schema(),
         "annotations": { "readOnlyHint": true, "openWorldHint": false }
     });
@@ -149,7 +120,6 @@ fn list_notes(book: &Book) -> DemoTool {
 #[derive(Deserialize)]
 struct Search {
     query: String,
-    #[serde(default = "limit_default")]
     limit: usize,
 }
 
@@ -158,15 +128,10 @@ fn search_notes(book: &Book) -> DemoTool {
         "name": "search_notes",
         "title": "Search notes",
         "description": "Find notes by the words they hold. Every word must occur in the title, the body or a tag; letter case does not matter.",
-        "inputSchema": {
-            "type": "object",
-            "properties": {
-                "query": { "type": "string", "description": "Words to look for", "examples": ["shopping list"] },
-                "limit": { "type": "integer", "minimum": 1, "maximum": 1000, "default": 20, "description": "The most notes to answer" }
-            },
-            "required": ["query"],
-            "additionalProperties": false
-        },
+        "inputSchema": input(&["query"], &json!({
+            "query": { "type": "string", "description": "Words to look for", "examples": ["shopping list"] },
+            "limit": { "type": "integer", "minimum": 1, "maximum": 1000, "default": 20, "description": "The most notes to answer" }
+        })),
         "outputSchema": notes_schema(),
         "annotations": { "readOnlyHint": true, "openWorldHint": false }
     });
@@ -214,29 +179,20 @@ fn delete_note(book: &Book) -> DemoTool {
         "name": "delete_note",
         "title": "Delete a note",
         "description": "Delete one note for good. Its id comes from add_note, list_notes or search_notes.",
-        "inputSchema": {
-            "type": "object",
-            "properties": {
-                "id": { "type": "integer", "minimum": 1, "description": "Which note" }
-            },
-            "required": ["id"],
-            "additionalProperties": false
-        },
+        "inputSchema": input(&["id"], &json!({
+            "id": { "type": "integer", "minimum": 1, "description": "Which note" }
+        })),
         "annotations": { "readOnlyHint": false, "destructiveHint": true, "idempotentHint": true, "openWorldHint": false }
     });
     let book = book.clone();
     tool(definition, move |Delete { id }| -> ToolOutcome {
-        let left = book.with(|pages| {
-            let before = pages.notes.len();
-            pages.notes.retain(|note| note.id != id);
-            (pages.notes.len() < before).then_some(pages.notes.len())
-        });
-        match left {
-            Some(left) => Ok(ToolReply::Text(format!(
-                "Deleted note {id}. Notes left: {left}."
-            ))),
-            None => Err(format!("no note {id}; list_notes shows the ids")),
-        }
+        let notes = &mut book.0.lock().notes;
+        let at = notes.iter().position(|note| note.id == id);
+        notes.remove(at.ok_or_else(|| format!("no note {id}; list_notes shows the ids"))?);
+        let left = notes.len();
+        Ok(ToolReply::Text(format!(
+            "Deleted note {id}. Notes left: {left}."
+        )))
     })
 }
 
@@ -245,12 +201,7 @@ const EXAMPLES_MAX: u64 = 10_000;
 
 #[derive(Deserialize)]
 struct Examples {
-    #[serde(default = "examples_default")]
     count: u64,
-}
-
-fn examples_default() -> u64 {
-    100
 }
 
 fn list_examples() -> DemoTool {
@@ -258,14 +209,9 @@ fn list_examples() -> DemoTool {
         "name": "list_examples",
         "title": "List example notes",
         "description": "List invented example notes, as many as you ask for, the same ones each time. Long: about 200 bytes a note.",
-        "inputSchema": {
-            "type": "object",
-            "properties": {
-                "count": { "type": "integer", "minimum": 1, "maximum": EXAMPLES_MAX, "default": 100, "description": "How many notes to list" }
-            },
-            "required": [],
-            "additionalProperties": false
-        },
+        "inputSchema": input(&[], &json!({
+            "count": { "type": "integer", "minimum": 1, "maximum": EXAMPLES_MAX, "default": 100, "description": "How many notes to list" }
+        })),
         "annotations": { "readOnlyHint": true, "idempotentHint": true, "openWorldHint": false }
     });
     tool(definition, |Examples { count }| -> ToolOutcome {
