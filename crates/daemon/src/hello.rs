@@ -50,22 +50,19 @@ pub struct Narrowing {
 }
 
 impl Narrowing {
-    /// Returns the name of a profile that these settings do not have.
-    pub fn find_unknown(&self, clients: &ClientPolicies) -> Option<&str> {
-        let of_project = self.project.as_ref().and_then(|it| it.profile.as_ref());
-        let named = [self.profile.as_ref(), of_project].into_iter().flatten();
-        let is_known = |name: &str| clients.profiles().any(|(known, _)| known == name);
-        named.map(String::as_str).find(|name| !is_known(name))
-    }
-
-    /// Returns the error about a profile that is not configured.
-    pub fn explain_unknown(name: &str, clients: &ClientPolicies) -> String {
+    /// Checks that the profiles are configured. The error is for people.
+    pub fn check(&self, clients: &ClientPolicies) -> Result<(), String> {
         let known: Vec<&str> = clients.profiles().map(|(name, _)| name).collect();
+        let of_project = self.project.as_ref().and_then(|it| it.profile.as_ref());
+        let mut named = self.profile.iter().chain(of_project);
+        let Some(name) = named.find(|name| !known.contains(&name.as_str())) else {
+            return Ok(());
+        };
         let next = match known.as_slice() {
             [] => "the configuration has no table `[profiles.NAME]`".to_owned(),
             known => format!("there are: {}", known.join(", ")),
         };
-        format!("no profile {name:?}; {next}")
+        Err(format!("no profile {name:?}; {next}"))
     }
 }
 
@@ -95,15 +92,7 @@ pub enum Purpose {
         request: ShellRequest,
     },
     /// Asks to serve HTTP until the connection ends.
-    Http {
-        /// The address to listen on; none: that of the configuration.
-        listen: Option<String>,
-        /// The environment of the requesting process: tokens are filled in from it.
-        variables: Variables,
-        /// The process holds the listening socket and hands it over.
-        #[serde(default)]
-        has_socket: bool,
-    },
+    Http(HttpRequest),
     /// Asks for an address that opens the web page once.
     Page,
     /// A request of a command to the API of the page.
@@ -114,6 +103,18 @@ pub enum Purpose {
     Stop,
     /// The same, and processes for which we serve HTTP ask the next daemon.
     Restart,
+}
+
+/// The request of a `serve --http`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct HttpRequest {
+    /// The address to listen on; none: that of the configuration.
+    pub listen: Option<String>,
+    /// The environment of the requesting process: tokens are filled in from it.
+    pub variables: Variables,
+    /// The process holds the listening socket and hands it over.
+    #[serde(default)]
+    pub has_socket: bool,
 }
 
 /// The first line of the daemon.

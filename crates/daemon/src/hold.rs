@@ -1,7 +1,7 @@
 //! `proxy serve --http`: has the daemon serve HTTP for as long as we live, and again when it is
 //! lost.
 
-use std::{net::TcpListener, ops::ControlFlow, time::Duration};
+use std::{net::TcpListener, time::Duration};
 
 use anyhow::anyhow;
 use fleet::Variables;
@@ -13,8 +13,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    hello::{DaemonReply, Purpose, receive_line, wait_for_line},
-    reach::{NoDaemon, Reached, Route, reach},
+    hello::{DaemonReply, HttpRequest, Purpose, receive_line, wait_for_line},
+    reach::{NoDaemon, Route, reach},
     socket::{PASSES_LISTENERS, Stream, send_listener},
 };
 
@@ -73,7 +73,7 @@ pub async fn hold_http(
             let _ = timeout(END_WAIT, wait_for_end(&mut held)).await;
             return Ok(());
         };
-        if end.is_break() {
+        if matches!(end, Some(DaemonReply::Stopping)) {
             say("the daemon was stopped: HTTP is no longer served");
             return Ok(());
         }
@@ -144,18 +144,14 @@ async fn ask(
     socket: Option<&TcpListener>,
     say: fn(&str),
 ) -> Result<ServedHttp, NoDaemon> {
-    let purpose = Purpose::Http {
+    let purpose = Purpose::Http(HttpRequest {
         listen: listen.map(|it| it.to_string()),
         variables: Variables::of_process(),
         has_socket: socket.is_some(),
-    };
+    });
     let reached = reach(route, &purpose).await?;
     reached.warn_of_log_filter(route, say);
-    let Reached {
-        mut stream,
-        mut answer,
-        ..
-    } = reached;
+    let (mut stream, mut answer) = (reached.stream, reached.answer);
     if let (DaemonReply::SendSocket, Some(socket)) = (&answer, socket) {
         send_listener(&stream, socket).await?;
         let next = receive_line(&mut stream).await?;
@@ -173,10 +169,7 @@ async fn ask(
     }
 }
 
-/// Returns when the daemon is gone, with `Break` if it reported that it was stopped.
-async fn wait_for_end(held: &mut ServedHttp) -> ControlFlow<()> {
-    match wait_for_line(&mut held.stream).await {
-        Ok(Some(DaemonReply::Stopping)) => ControlFlow::Break(()),
-        _ => ControlFlow::Continue(()),
-    }
+/// Returns when the daemon is gone, with its last message if it sent one.
+async fn wait_for_end(held: &mut ServedHttp) -> Option<DaemonReply> {
+    wait_for_line(&mut held.stream).await.ok().flatten()
 }

@@ -8,6 +8,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use files::clock::to_s;
 use fleet::Variables;
 use futures::FutureExt as _;
 use gateway::{
@@ -27,16 +28,19 @@ use tracing::{debug, info, warn};
 
 use super::{
     DaemonSettings,
-    hello::{CLIENT_VARIABLE, DaemonReply, Hello, Narrowing, Purpose, receive_line, send_line},
+    hello::{
+        CLIENT_VARIABLE, DaemonReply, Hello, HttpRequest, Narrowing, Purpose, receive_line,
+        send_line,
+    },
     identity::Build,
     launch::Report,
-    listeners::{Holder, Listeners, ReadSettings},
+    listeners::{Listeners, ReadSettings},
     page::{ApiRequest, PageDaemon, ServePage, Settle},
     place, shell,
     socket::{
         BoundSocket, HeldStream, Listener, SocketFile, Stream, accept, hold, is_ours, listen, split,
     },
-    status::{DaemonFacts, DaemonStatus, read_status},
+    status::{DaemonStatus, read_status},
 };
 
 /// The interval at which a daemon checks that it can still be reached: its folder may have been
@@ -49,6 +53,10 @@ const SESSIONS_END_WAIT: Duration = Duration::from_secs(1);
 /// The wait for the lock of the socket. After it, a daemon that ends does not remove its socket.
 const LEAVE_WAIT: Duration = Duration::from_millis(500);
 
+/// The answer to a client that opens a session again that a person ended.
+const ENDED: &str =
+    "a person ended this session on the web page; restart the MCP server in the client";
+
 /// The most ended sessions that are remembered: a number of a process may be used again later.
 const ENDED_MAX: usize = 64;
 
@@ -58,7 +66,6 @@ const SETTLE_WAIT: Duration = Duration::from_secs(5);
 /// The delay after a failed `accept` (too many open files).
 const ACCEPT_REST: Duration = Duration::from_millis(100);
 
-/// The state of the daemon, shared by every connection.
 struct Daemon {
     gateway: Arc<Gateway>,
     config: PathBuf,
@@ -108,43 +115,31 @@ impl std::fmt::Debug for DaemonParts {
     }
 }
 
-/// A daemon that is ready to serve.
-pub struct Host {
-    daemon: Arc<Daemon>,
-    listener: Listener,
-    upkeep: Upkeep,
-}
-
-impl std::fmt::Debug for Host {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Host")
-            .field("path", &self.daemon.socket.path)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Host {
-    /// Creates a daemon for an opened configuration. Needs a runtime.
-    pub fn new(
-        opened: DaemonParts,
+impl DaemonParts {
+    /// Serves an opened configuration until stopped, replaced, or idle for long. All servers have ended then.
+    /// `note_ready` is called when clients can connect. Returns the connections of clients that wait for our
+    /// process to exit.
+    pub async fn serve(
+        self,
         socket: BoundSocket,
         stop: CancellationToken,
-    ) -> io::Result<Self> {
+        note_ready: impl FnOnce() -> io::Result<()>,
+    ) -> io::Result<Vec<HeldStream>> {
         let listener = listen(socket.listener)?;
         // `proxy review --pending` and the page reach a daemon.
-        opened.gateway.clients.questions.set_reachable();
+        self.gateway.clients.questions.set_reachable();
         let daemon = Arc::new(Daemon {
             http: Listeners::new(
-                Arc::clone(&opened.gateway),
-                opened.http,
-                opened.read_http,
+                Arc::clone(&self.gateway),
+                self.http,
+                self.read_http,
                 stop.child_token(),
             ),
-            gateway: opened.gateway,
-            page: opened.page,
-            settle: Arc::new(move || timeout(SETTLE_WAIT, (opened.settle)()).map(drop).boxed()),
-            config: opened.config,
-            settings: opened.settings,
+            gateway: self.gateway,
+            page: self.page,
+            settle: Arc::new(move || timeout(SETTLE_WAIT, (self.settle)()).map(drop).boxed()),
+            config: self.config,
+            settings: self.settings,
             build: Build::ours(),
             since: SystemTime::now(),
             socket: socket.file,
@@ -154,17 +149,7 @@ impl Host {
             waiting: Mutex::default(),
             ended: Mutex::default(),
         });
-        Ok(Self {
-            daemon,
-            listener,
-            upkeep: opened.upkeep,
-        })
-    }
-
-    /// Serves until stopped, replaced, or idle for long. All servers have ended then. Returns the
-    /// connections of clients that wait for our process to exit.
-    pub async fn run(self) -> Vec<HeldStream> {
-        let daemon = self.daemon;
+        note_ready()?;
         let (socket, version) = (daemon.socket.path.display(), &daemon.build.version);
         info!(%socket, version, "the daemon serves");
         let tasks = TaskTracker::new();
@@ -174,13 +159,13 @@ impl Host {
         }
         let resumed = Arc::clone(&daemon);
         tasks.spawn(async move { resumed.page.resume(resumed.page_daemon()).await });
-        daemon.accept(self.listener, &tasks).await;
+        daemon.accept(listener, &tasks).await;
         daemon.stop.cancel();
         tasks.close();
         let _ = timeout(SESSIONS_END_WAIT, tasks.wait()).await;
         self.upkeep.end().await;
         info!("the daemon ends");
-        daemon.take_waiting()
+        Ok(daemon.take_waiting())
     }
 }
 
@@ -220,7 +205,7 @@ impl Daemon {
         while let Some(Ok(_)) = accept(&listener).now_or_never() {}
         drop(listener);
         // The daemon that replaces us needs the addresses.
-        self.http.end();
+        self.http.stop.cancel();
         let mut sessions = self.sessions.subscribe();
         tokio::select! {
             () = self.stop.cancelled() => {}
@@ -287,30 +272,6 @@ impl Daemon {
         let _ = leaving.await;
     }
 
-    /// Serves a session, unless it names a profile that is not configured.
-    async fn open_session(
-        self: &Arc<Self>,
-        mut stream: Stream,
-        connection: Connection,
-        narrowing: Narrowing,
-    ) {
-        let settings = self.gateway.settings();
-        if let Some(name) = narrowing.find_unknown(&settings.clients) {
-            let refused = DaemonReply::Refused(Report {
-                is_usage: false,
-                text: Narrowing::explain_unknown(name, &settings.clients),
-            });
-            let _ = send_line(&mut stream, &refused).await;
-            return;
-        }
-        let connection = Connection {
-            profile: narrowing.profile.map(Arc::from),
-            project: narrowing.project.map(Arc::new),
-            ..connection
-        };
-        self.serve(stream, connection).await;
-    }
-
     async fn receive(self: Arc<Self>, mut stream: Stream) {
         if !is_ours(&stream) {
             warn!("a connection from another user was refused");
@@ -337,7 +298,7 @@ impl Daemon {
                 narrowing,
             } => {
                 let connection = connection_of(cwd, variables, hello.pid, "stdio");
-                return self.open_session(stream, connection, narrowing).await;
+                return self.serve(stream, connection, narrowing).await;
             }
             Purpose::Shell {
                 cwd,
@@ -353,21 +314,12 @@ impl Daemon {
             Purpose::Page => send_line(&mut stream, &self.open_page().await).await,
             Purpose::Api(request) => self.answer_api(stream, &hello.build, request).await,
             Purpose::LookAgain => self.look_again(stream).await,
-            Purpose::Http {
-                listen,
-                variables,
-                has_socket,
-            } => {
-                let holder = Holder {
-                    listen,
-                    variables,
-                    has_socket,
-                    pid: hello.pid,
-                };
-                self.hold_http(stream, &hello.build, holder).await
+            Purpose::Http(request) => {
+                let (build, pid) = (&hello.build, hello.pid);
+                self.hold_http(stream, build, request, pid).await
             }
             Purpose::Stop => {
-                self.http.note_stopped();
+                self.http.is_stopped.cancel();
                 self.stop_for(stream).await
             }
             Purpose::Restart => self.stop_for(stream).await,
@@ -382,13 +334,14 @@ impl Daemon {
         self: &Arc<Self>,
         mut stream: Stream,
         build: &Build,
-        holder: Holder,
+        request: HttpRequest,
+        pid: u32,
     ) -> io::Result<()> {
         if build.is_newer_than(&self.build) {
             return send_line(&mut stream, &self.answer_other_build(build).await).await;
         }
         let _present = self.count_session();
-        self.http.hold(stream, holder).await
+        self.http.hold(stream, request, pid).await
     }
 
     /// Converts the connections of waiting clients for use after the event loop, which ends before our
@@ -403,32 +356,37 @@ impl Daemon {
     async fn answer_other_build(self: &Arc<Self>, other: &Build) -> DaemonReply {
         let leaves = other.is_newer_than(&self.build);
         if leaves {
-            info!(
-                version = other.version,
-                "a newer version replaces this daemon"
-            );
+            let version = &other.version;
+            info!(version, "a newer version replaces this daemon");
             self.remove_socket().await;
             self.leaving.cancel();
         }
-        DaemonReply::OtherBuild {
-            leaves,
-            version: self.build.version.clone(),
-        }
+        self.other_build(leaves)
     }
 
-    async fn serve(&self, mut stream: Stream, connection: Connection) {
-        let _session = self.count_session();
+    fn other_build(&self, leaves: bool) -> DaemonReply {
+        let version = self.build.version.clone();
+        DaemonReply::OtherBuild { leaves, version }
+    }
+
+    /// Serves a session, unless it names a profile that is not configured, or a person has ended it.
+    async fn serve(&self, mut stream: Stream, connection: Connection, narrowing: Narrowing) {
         let pid = connection.pid.unwrap_or(0);
-        if self.ended.lock().contains(&pid) {
-            let text =
-                "a person ended this session on the web page; restart the MCP server in the client";
-            let refused = DaemonReply::Refused(Report {
-                is_usage: false,
-                text: text.to_owned(),
-            });
-            let _ = send_line(&mut stream, &refused).await;
+        let was_ended = self.ended.lock().contains(&pid);
+        let refused = match narrowing.check(&self.gateway.settings().clients) {
+            Err(why) => Some(Report::failure(why)),
+            Ok(()) => was_ended.then(|| Report::failure(ENDED)),
+        };
+        if let Some(report) = refused {
+            let _ = send_line(&mut stream, &DaemonReply::Refused(report)).await;
             return;
         }
+        let _session = self.count_session();
+        let connection = Connection {
+            profile: narrowing.profile.map(Arc::from),
+            project: narrowing.project.map(Arc::new),
+            ..connection
+        };
         let welcome = DaemonReply::Welcome {
             serves_http: self.http.is_configured(),
         };
@@ -497,11 +455,7 @@ impl Daemon {
         request: ApiRequest,
     ) -> io::Result<()> {
         if *build != self.build {
-            let answer = DaemonReply::OtherBuild {
-                leaves: false,
-                version: self.build.version.clone(),
-            };
-            return send_line(&mut stream, &answer).await;
+            return send_line(&mut stream, &self.other_build(false)).await;
         }
         let _present = self.count_session();
         (self.settle)().await;
@@ -522,15 +476,18 @@ impl Daemon {
     }
 
     fn read_status(&self) -> DaemonStatus {
-        let facts = DaemonFacts {
-            build: &self.build,
-            config: &self.config,
-            socket: &self.socket.path,
-            since: self.since,
-            http: self.http.describe(),
+        let (http, http_held) = self.http.describe();
+        DaemonStatus {
+            version: self.build.version.clone(),
+            started_at: to_s(self.since),
+            uptime_s: self.since.elapsed().unwrap_or_default().as_secs(),
             is_leaving: self.leaving.is_cancelled(),
-        };
-        read_status(&self.gateway, facts)
+            config: self.config.clone(),
+            socket: self.socket.path.clone(),
+            http,
+            http_held,
+            ..read_status(&self.gateway)
+        }
     }
 
     fn page_daemon(self: &Arc<Self>) -> PageDaemon {
@@ -539,19 +496,15 @@ impl Daemon {
             gateway: Arc::clone(&self.gateway),
             status: Arc::new(move || looking.read_status()),
             attend: Arc::new(move || Box::new(attended.count_session())),
-            stop: self.http.stop_token(),
+            stop: self.http.stop.clone(),
             settle: Arc::clone(&self.settle),
         }
     }
 
-    /// Returns an address that opens the web page once.
     async fn open_page(self: &Arc<Self>) -> DaemonReply {
         match self.page.open(self.page_daemon()).await {
             Ok(url) => DaemonReply::Page { url },
-            Err(text) => DaemonReply::Refused(Report {
-                is_usage: false,
-                text,
-            }),
+            Err(text) => DaemonReply::Refused(Report::failure(text)),
         }
     }
 }

@@ -17,7 +17,8 @@ use tool::Digest;
 pub struct Identity {
     /// The options with which the daemon is started.
     pub wanted: LaunchOptions,
-    id: String,
+    /// The name of the daemon's folder.
+    pub(crate) id: String,
 }
 
 /// The part of the configuration that is known before its file is read.
@@ -69,11 +70,6 @@ impl Identity {
         let id = Digest::of_bytes(&text).short(ID_DIGITS);
         Self { wanted, id }
     }
-
-    /// Returns the name of the daemon's folder.
-    pub fn id(&self) -> &str {
-        &self.id
-    }
 }
 
 /// A build of the program, distinguished from others of the same version by its build time.
@@ -120,7 +116,7 @@ mod tests {
         let variables = variables
             .iter()
             .map(|(name, value)| (*name, value.as_ref()));
-        Identity::of(wanted.clone(), variables).id().to_owned()
+        Identity::of(wanted.clone(), variables).id
     }
 
     #[test]

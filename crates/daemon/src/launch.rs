@@ -24,60 +24,36 @@ pub struct Report {
     pub text: String,
 }
 
-/// A connection and, if we started the daemon, the output in which it reports its failure.
-#[derive(Debug)]
-pub(crate) struct Connection {
-    stream: Option<BlockingStream>,
-    report: Option<ReportOutput>,
-}
-
-impl Connection {
-    /// Returns the stream, on which the daemon answers a [`Hello`](crate::hello::Hello). None if the daemon
-    /// ended before it could be connected to.
-    pub(crate) fn stream(&self) -> io::Result<Option<BlockingStream>> {
-        self.stream
-            .as_ref()
-            .map(BlockingStream::try_clone)
-            .transpose()
+impl Report {
+    /// Makes the report of a failure for which the configuration is not the cause.
+    pub fn failure(text: impl Into<String>) -> Self {
+        let text = text.into();
+        let is_usage = false;
+        Self { is_usage, text }
     }
 
-    /// Returns true if we started the daemon.
-    pub(crate) fn has_started_daemon(&self) -> bool {
-        self.report.is_some()
-    }
-
-    /// Returns why the daemon that we started exited without an answer. Waits for it to exit.
-    pub(crate) fn report(self) -> Option<Report> {
-        let text = read_report(self.report?)?;
-        if text.is_empty() {
-            return None;
-        }
-        let garbled = |_| Report {
-            is_usage: false,
-            text: text.clone(),
-        };
-        Some(serde_json::from_str(&text).unwrap_or_else(garbled))
+    /// Reads why a daemon that we started exited without an answer. Waits for it to exit.
+    pub(crate) fn read(output: ReportOutput) -> Option<Self> {
+        let text = read_report(output).filter(|text| !text.is_empty())?;
+        Some(serde_json::from_str(&text).unwrap_or_else(|_| Self::failure(text)))
     }
 }
+
+/// A connection, and the output in which a daemon that we started reports its failure. There is no stream
+/// if the daemon ended before it could be connected to.
+pub(crate) type Connection = (Option<BlockingStream>, Option<ReportOutput>);
 
 /// Connects, and starts the daemon if there is none.
 pub(crate) fn connect_or_start(identity: &Identity, socket: &Path) -> io::Result<Connection> {
-    let connected = |stream| Connection {
-        stream: Some(stream),
-        report: None,
-    };
     if let Some(stream) = connect(socket)? {
-        return Ok(connected(stream));
+        return Ok((Some(stream), None));
     }
     let _lock = place::lock(socket, place::START_WAIT)?;
     if let Some(stream) = connect(socket)? {
-        return Ok(connected(stream));
+        return Ok((Some(stream), None));
     }
-    let (stream, report) = start(socket, |handed| spawn(identity, handed))?;
-    Ok(Connection {
-        stream,
-        report: Some(report),
-    })
+    let (stream, output) = start(socket, |handed| spawn(identity, handed))?;
+    Ok((stream, Some(output)))
 }
 
 /// Starts the daemon through an intermediate process that exits at once. So the daemon is not our

@@ -1,7 +1,7 @@
 //! The addresses at which a daemon serves HTTP: that of the configuration, and those of each
 //! `serve --http`, for as long as that one lives.
 
-use std::{fmt, io, net::TcpListener, sync::Arc, time::Duration};
+use std::{fmt::Display, io, net::TcpListener, sync::Arc, time::Duration};
 
 use fleet::Variables;
 use gateway::Gateway;
@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::{
-    hello::{DaemonReply, send_line},
+    hello::{DaemonReply, HttpRequest, send_line},
     launch::Report,
     socket::{Stream, receive_listener},
     status::{HeldAddress, HttpStatus},
@@ -34,12 +34,12 @@ pub(crate) struct Listeners {
     configured: HttpSettings,
     read: ReadSettings,
     /// The URL at which the configured address is served, or the error; none until that is known.
-    outcome: watch::Sender<Option<Result<String, String>>>,
+    outcome: watch::Sender<Option<HttpStatus>>,
     held: Mutex<Vec<Arc<ServedAddress>>>,
     /// Cancelled when a person stops the daemon: holders of an address are notified, and request no other.
-    is_stopped: CancellationToken,
-    /// Ends every listener.
-    stop: CancellationToken,
+    pub(crate) is_stopped: CancellationToken,
+    /// Ends every listener, and the sessions there.
+    pub(crate) stop: CancellationToken,
 }
 
 /// An address that is served for a `serve --http`.
@@ -48,28 +48,6 @@ struct ServedAddress {
     listen: Listen,
     url: String,
     pid: u32,
-}
-
-/// A `serve --http` that requests an address.
-#[derive(Debug)]
-pub(crate) struct Holder {
-    /// None: the address of the configuration.
-    pub(crate) listen: Option<String>,
-    pub(crate) variables: Variables,
-    pub(crate) has_socket: bool,
-    pub(crate) pid: u32,
-}
-
-enum OpenedAddress {
-    /// It is served anyway, at this address.
-    Configured(String),
-    New(Box<Bound>),
-}
-
-impl fmt::Debug for Listeners {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Listeners").finish_non_exhaustive()
-    }
 }
 
 impl Listeners {
@@ -95,37 +73,14 @@ impl Listeners {
         self.configured.listen.is_some()
     }
 
-    /// From now on, holders of an address are notified that they lose it for good.
-    pub(crate) fn note_stopped(&self) {
-        self.is_stopped.cancel();
-    }
-
-    /// Returns what is cancelled when every listener ends.
-    pub(crate) fn stop_token(&self) -> CancellationToken {
-        self.stop.clone()
-    }
-
-    /// Ends every listener, and the sessions there.
-    pub(crate) fn end(&self) {
-        self.stop.cancel();
-    }
-
     /// Returns the state of the configured address, and of the others.
     pub(crate) fn describe(&self) -> (Option<HttpStatus>, Vec<HeldAddress>) {
         let held = self.held.lock();
-        let held = held
-            .iter()
-            .map(|it| HeldAddress {
-                url: it.url.clone(),
-                pid: it.pid,
-            })
-            .collect();
-        let configured = self.outcome.borrow().clone();
-        let configured = configured.map(|outcome| match outcome {
-            Ok(url) => HttpStatus::Url(url),
-            Err(why) => HttpStatus::Error(why),
+        let held = held.iter().map(|it| HeldAddress {
+            url: it.url.clone(),
+            pid: it.pid,
         });
-        (configured, held)
+        (self.outcome.borrow().clone(), held.collect())
     }
 
     /// Serves `[http]` until the daemon ends.
@@ -134,15 +89,14 @@ impl Listeners {
             Ok(bound) => {
                 let url = bound.url();
                 info!(url, "serving HTTP");
-                self.outcome.send_replace(Some(Ok(url)));
-                bound
-                    .serve(Arc::clone(&self.gateway), self.stop.clone())
-                    .await;
+                self.outcome.send_replace(Some(HttpStatus::Url(url)));
+                let gateway = Arc::clone(&self.gateway);
+                bound.serve(gateway, self.stop.clone()).await;
             }
             Err(error) => {
                 let error = format!("{error:#}");
                 warn!(error, "HTTP is not served");
-                self.outcome.send_replace(Some(Err(error)));
+                self.outcome.send_replace(Some(HttpStatus::Error(error)));
             }
         }
     }
@@ -166,47 +120,43 @@ impl Listeners {
     }
 
     /// Serves an address until its holder is gone, and reports the outcome to the holder.
-    pub(crate) async fn hold(&self, mut stream: Stream, holder: Holder) -> io::Result<()> {
-        let socket = if holder.has_socket {
+    pub(crate) async fn hold(
+        &self,
+        mut stream: Stream,
+        request: HttpRequest,
+        pid: u32,
+    ) -> io::Result<()> {
+        let socket = if request.has_socket {
             send_line(&mut stream, &DaemonReply::SendSocket).await?;
             Some(receive_listener(&stream).await?)
         } else {
             None
         };
-        match self.open(&holder, socket).await {
+        let (url, bound) = match self.open(&request, socket).await {
+            Ok(opened) => opened,
             Err(report) => return send_line(&mut stream, &DaemonReply::Refused(report)).await,
-            Ok(OpenedAddress::Configured(url)) => {
-                let answer = DaemonReply::Listening { url, address: None };
-                send_line(&mut stream, &answer).await?;
+        };
+        let answer = DaemonReply::Listening {
+            url: url.clone(),
+            address: bound.as_ref().map(|it| it.listen().to_string()),
+        };
+        send_line(&mut stream, &answer).await?;
+        if let Some(bound) = bound {
+            let listen = bound.listen();
+            let held = Arc::new(ServedAddress { listen, url, pid });
+            info!(url = held.url, pid, "HTTP is served for a client");
+            self.held.lock().push(Arc::clone(&held));
+            let gone = self.stop.child_token();
+            let serving = bound.serve(Arc::clone(&self.gateway), gone.clone());
+            let waiting = async {
                 self.wait_for_end(&mut stream).await;
-            }
-            Ok(OpenedAddress::New(bound)) => {
-                let held = Arc::new(ServedAddress {
-                    listen: bound.listen(),
-                    url: bound.url(),
-                    pid: holder.pid,
-                });
-                let answer = DaemonReply::Listening {
-                    url: held.url.clone(),
-                    address: Some(held.listen.to_string()),
-                };
-                send_line(&mut stream, &answer).await?;
-                info!(
-                    url = held.url,
-                    pid = held.pid,
-                    "HTTP is served for a client"
-                );
-                self.held.lock().push(Arc::clone(&held));
-                let gone = self.stop.child_token();
-                let serving = bound.serve(Arc::clone(&self.gateway), gone.clone());
-                let waiting = async {
-                    self.wait_for_end(&mut stream).await;
-                    gone.cancel();
-                };
-                tokio::join!(serving, waiting);
-                self.held.lock().retain(|it| !Arc::ptr_eq(it, &held));
-                info!(url = held.url, "HTTP is no longer served for a client");
-            }
+                gone.cancel();
+            };
+            tokio::join!(serving, waiting);
+            self.held.lock().retain(|it| !Arc::ptr_eq(it, &held));
+            info!(url = held.url, "HTTP is no longer served for a client");
+        } else {
+            self.wait_for_end(&mut stream).await;
         }
         if self.is_stopped.is_cancelled() {
             send_line(&mut stream, &DaemonReply::Stopping).await?;
@@ -221,12 +171,13 @@ impl Listeners {
         let _ = self.stop.run_until_cancelled(closed).await;
     }
 
+    /// Returns the URL of an address, and what is bound to it unless it is served anyway.
     async fn open(
         &self,
-        holder: &Holder,
+        request: &HttpRequest,
         socket: Option<TcpListener>,
-    ) -> Result<OpenedAddress, Report> {
-        let asked = holder.listen.as_deref().map(str::parse::<Listen>);
+    ) -> Result<(String, Option<Bound>), Report> {
+        let asked = request.listen.as_deref().map(str::parse::<Listen>);
         let asked = asked.transpose().map_err(|error| refuse(true, error))?;
         let read = Arc::clone(&self.read);
         let settings = tokio::task::spawn_blocking(move || read());
@@ -236,41 +187,37 @@ impl Listeners {
             text,
         })?;
         let secrets = self.resolver();
-        let endpoint = Endpoint::new(&settings, asked, &holder.variables, &secrets).await;
+        let endpoint = Endpoint::new(&settings, asked, &request.variables, &secrets).await;
         let endpoint = endpoint.map_err(|why| refuse(true, why))?;
         let wanted = asked.or(settings.listen);
         if self.is_configured() && wanted == self.configured.listen {
             let mut outcome = self.outcome.subscribe();
             let known = outcome.wait_for(Option::is_some).await;
             // If it failed, binding again returns the error to this caller.
-            if let Some(Ok(url)) = known.ok().and_then(|it| it.clone()) {
-                return Ok(OpenedAddress::Configured(url));
+            if let Some(HttpStatus::Url(url)) = known.ok().and_then(|it| it.clone()) {
+                return Ok((url, None));
             }
         }
         let bound = match socket {
             Some(socket) => http_server::bind_inherited(socket, &endpoint),
             None => http_server::bind(&endpoint).await,
         };
-        bound
-            .map(|it| OpenedAddress::New(Box::new(it)))
-            .map_err(|error| {
-                let held = self.held.lock();
-                let other = held.iter().find(|it| Some(it.listen) == wanted);
-                match other {
-                    Some(other) => refuse(
-                        false,
-                        format!(
-                            "{} is already served, for the `proxy serve --http` with pid {}",
-                            other.url, other.pid
-                        ),
-                    ),
-                    None => refuse(false, format!("{error:#}")),
+        let bound = bound.map_err(|error| {
+            let held = self.held.lock();
+            let other = held.iter().find(|it| Some(it.listen) == wanted);
+            let why = match other.map(|it| &**it) {
+                Some(ServedAddress { url, pid, .. }) => {
+                    format!("{url} is already served, for the `proxy serve --http` with pid {pid}")
                 }
-            })
+                None => format!("{error:#}"),
+            };
+            refuse(false, why)
+        })?;
+        Ok((bound.url(), Some(bound)))
     }
 }
 
-fn refuse(is_usage: bool, why: impl fmt::Display) -> Report {
+fn refuse(is_usage: bool, why: impl Display) -> Report {
     Report {
         is_usage,
         text: format!("error: {why}"),

@@ -26,7 +26,7 @@ impl DaemonFolder {
     pub fn of(identity: &Identity, runtime_dir: Option<PathBuf>) -> io::Result<Self> {
         let mut last = io::Error::other("no folder for a socket");
         for base in list_folders(runtime_dir) {
-            match Self::at(&base, identity.id()) {
+            match Self::at(&base, &identity.id) {
                 Ok(place) => return Ok(place),
                 Err(error) => {
                     last = io::Error::new(error.kind(), format!("{}: {error}", base.display()));

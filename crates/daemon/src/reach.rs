@@ -85,15 +85,15 @@ pub async fn reach(route: &Route, purpose: &Purpose) -> Result<Reached, NoDaemon
     let mut variant: Option<String> = None;
     for _ in 0..TRIES {
         let socket = route.place.socket(variant.as_deref());
-        let connection = connect_or_start(&route.identity, &socket)
+        let (stream, output) = connect_or_start(&route.identity, &socket)
             .with_context(|| format!("no connection to the daemon at {}", socket.display()))?;
-        let greeted = match connection.stream()? {
+        let greeted = match stream {
             Some(stream) => greet(stream, purpose.clone()).await?,
             None => None,
         };
         match greeted {
             None => {
-                if let Some(report) = connection.report() {
+                if let Some(report) = output.and_then(Report::read) {
                     return Err(NoDaemon::Reported(report));
                 }
             }
@@ -106,7 +106,7 @@ pub async fn reach(route: &Route, purpose: &Purpose) -> Result<Reached, NoDaemon
                     stream,
                     socket,
                     answer,
-                    is_new: connection.has_started_daemon(),
+                    is_new: output.is_some(),
                 });
             }
         }

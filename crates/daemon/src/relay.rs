@@ -62,6 +62,13 @@ impl Link {
         })
     }
 
+    /// Waits for the next line of the daemon, until there is room for it. A broken connection counts as its
+    /// end.
+    async fn next(&mut self, output: &Outbox) -> Option<Line> {
+        output.room().await;
+        self.lines.next().await.unwrap_or(None)
+    }
+
     /// Returns true if the daemon must be restarted although our client asks nothing. A daemon that was
     /// stopped has removed its socket; one that was killed has not.
     fn is_missed(&self) -> bool {
@@ -136,29 +143,19 @@ impl Relay {
     /// Waits for the next event. A line is only read if it can be passed on: a peer that does not read
     /// blocks its own senders, and no others.
     async fn next(&mut self) -> Event {
-        let Self {
-            client,
-            output,
-            link,
-            ..
-        } = self;
-        let (up, down) = match link {
-            Some(link) => (Some(Arc::clone(&link.outbox)), Some(&mut link.lines)),
-            None => (None, None),
-        };
+        let output = &self.output;
+        let up = self.link.as_ref().map(|link| Arc::clone(&link.outbox));
         let from_daemon = async {
-            let Some(lines) = down else {
-                return std::future::pending().await;
-            };
-            output.room().await;
-            // A broken connection counts as its end.
-            lines.next().await.unwrap_or(None)
+            match &mut self.link {
+                Some(link) => link.next(output).await,
+                None => std::future::pending().await,
+            }
         };
         let from_client = async {
             if let Some(up) = &up {
                 up.room().await;
             }
-            client.next().await.unwrap_or(None)
+            self.client.next().await.unwrap_or(None)
         };
         tokio::select! {
             biased;
@@ -212,19 +209,17 @@ impl Relay {
     async fn handle_loss(&mut self) {
         let link = self.link.take();
         self.deaths.record_death();
-        if link
-            .as_ref()
-            .is_some_and(|link| link.since.elapsed() > LONG_LIFE)
-        {
-            self.restarts = 0;
+        let mut is_missed = false;
+        if let Some(link) = link {
+            if link.since.elapsed() > LONG_LIFE {
+                self.restarts = 0;
+            }
+            is_missed = self.restarts < RESTARTS_MAX && link.is_missed();
         }
-        let is_missed = self.restarts < RESTARTS_MAX && link.is_some_and(|link| link.is_missed());
         self.restarts += u32::from(is_missed);
-        for line in self.pending.cancel_daemon_requests() {
+        let cancelled = self.pending.cancel_daemon_requests();
+        for line in cancelled.into_iter().chain(self.pending.answer_lost()) {
             self.send_to_client(&[line]);
-        }
-        for answer in self.pending.answer_lost() {
-            self.send_to_client(&[answer]);
         }
         if (self.pending.has_open_requests() || is_missed)
             && let Err(why) = self.reopen().await
@@ -235,9 +230,8 @@ impl Relay {
 
     async fn reopen(&mut self) -> Result<(), String> {
         self.deaths.check()?;
-        let link = open(&self.route, self.say)
-            .await
-            .map_err(|none| none.to_text());
+        let link = open(&self.route, self.say).await;
+        let link = link.map_err(|none| none.to_text());
         let link = link.inspect_err(|why| (self.say)(why))?;
         for line in self.pending.replay() {
             let _ = link.outbox.put(&[line, Bytes::from_static(b"\n")]);
@@ -272,20 +266,13 @@ impl Relay {
         let _ = timeout(END_WAIT, async {
             // A daemon that cannot see the end of our input does not close the connection.
             while (closes || self.pending.has_open_requests())
-                && let Event::FromDaemon(Some(line)) = self.next_of_daemon().await
+                && let Some(link) = &mut self.link
+                && let Some(line) = link.next(&self.output).await
             {
                 self.pass_to_client(line);
             }
         })
         .await;
-    }
-
-    async fn next_of_daemon(&mut self) -> Event {
-        let Some(link) = &mut self.link else {
-            return Event::FromDaemon(None);
-        };
-        self.output.room().await;
-        Event::FromDaemon(link.lines.next().await.unwrap_or(None))
     }
 }
 

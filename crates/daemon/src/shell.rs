@@ -18,15 +18,6 @@ use crate::{
     socket::{Stream, connect},
 };
 
-/// The outcome of a command.
-#[derive(Debug)]
-pub enum ShellOutcome {
-    /// The daemon answered.
-    Answered(ShellReply),
-    /// The daemon ended before it answered.
-    Lost,
-}
-
 /// The line before the texts of an answer, which may be long and hold anything.
 #[derive(Debug, Serialize, Deserialize)]
 struct ReplyHead {
@@ -39,8 +30,12 @@ struct ReplyHead {
 /// no data may follow it before this.
 const GO: &[u8] = b"\n";
 
-/// Has the daemon of this route answer a command; it is started if there is none.
-pub async fn run_in_daemon(route: &Route, request: ShellRequest) -> Result<ShellOutcome, NoDaemon> {
+/// Has the daemon of this route answer a command; it is started if there is none. `None`: the daemon ended
+/// before it answered.
+pub async fn run_in_daemon(
+    route: &Route,
+    request: ShellRequest,
+) -> Result<Option<ShellReply>, NoDaemon> {
     let purpose = Purpose::Shell {
         cwd: std::env::current_dir().ok(),
         variables: fleet::Variables::of_process(),
@@ -52,10 +47,7 @@ pub async fn run_in_daemon(route: &Route, request: ShellRequest) -> Result<Shell
         DaemonReply::Refused(report) => return Err(NoDaemon::Reported(report)),
         answer => return Err(anyhow::anyhow!("the daemon answered with {answer:?}").into()),
     }
-    Ok(match receive_reply(reached.stream).await {
-        Ok(reply) => ShellOutcome::Answered(reply),
-        Err(_) => ShellOutcome::Lost,
-    })
+    Ok(receive_reply(reached.stream).await.ok())
 }
 
 /// Sends a request to the API of a daemon that runs; none is started. `None`: no daemon of our build runs.

@@ -14,16 +14,13 @@ use files::{FileId, private_folder};
 use parking_lot::Mutex;
 
 pub(crate) use self::hand_over::HandOver;
-#[cfg(unix)]
-pub(crate) use self::pass::{PASSES_LISTENERS, receive_listener, send_listener};
 use self::system::path_of_listener;
 pub(crate) use self::system::{
-    ADDRESS_BYTES_MAX, InputEnd, Listener, ReportOutput, accept, hold, into_stream, is_ours,
-    list_folders, listen, read_report, split, start,
+    ADDRESS_BYTES_MAX, InputEnd, Listener, PASSES_LISTENERS, ReportOutput, accept, hold,
+    into_stream, is_ours, list_folders, listen, read_report, receive_listener, send_listener,
+    split, start,
 };
 pub use self::system::{BlockingListener, BlockingStream, HeldStream, Stream, bind, connect};
-#[cfg(windows)]
-pub(crate) use self::system::{PASSES_LISTENERS, receive_listener, send_listener};
 #[cfg(unix)]
 use self::unix as system;
 #[cfg(windows)]

@@ -5,11 +5,10 @@ use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
     sync::Arc,
-    time::SystemTime,
 };
 
 pub use fleet::RunState;
-use fleet::{ClusterState, ServerState, Sharing, WaitingQuestion};
+use fleet::{ClusterState, ServerState, Sharing};
 use gateway::{
     Gateway, LoginStatus, Settings, Weight, clients::ConnectedClient, describe_login,
     find_idle_rules, list_known_names, policy::ClientPolicy,
@@ -17,7 +16,7 @@ use gateway::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{identity::Build, log};
+use super::log;
 
 /// The status of a daemon. A daemon of another build may omit fields.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -261,47 +260,21 @@ pub struct SharingStatus {
     pub lacking: Vec<String>,
 }
 
-/// The part of the status that only the daemon knows.
-#[derive(Debug)]
-pub(crate) struct DaemonFacts<'a> {
-    /// The build of its program.
-    pub(crate) build: &'a Build,
-    /// The configuration file.
-    pub(crate) config: &'a Path,
-    /// The socket at which it is reached.
-    pub(crate) socket: &'a Path,
-    /// The time at which it started.
-    pub(crate) since: SystemTime,
-    /// The configured HTTP address, and the addresses served for `serve --http`.
-    pub(crate) http: (Option<HttpStatus>, Vec<HeldAddress>),
-    /// True if it accepts no new clients.
-    pub(crate) is_leaving: bool,
-}
-
-/// Returns the status. Reads `/proc`, and so blocks for a moment.
-pub(crate) fn read_status(gateway: &Gateway, facts: DaemonFacts<'_>) -> DaemonStatus {
+/// Returns the part of the status that the gateway knows. Reads `/proc`, and so blocks for a moment.
+pub(crate) fn read_status(gateway: &Gateway) -> DaemonStatus {
     let settings = gateway.settings();
     let clients = gateway.clients.list();
     let names: Vec<(u64, String)> = clients.iter().map(|it| (it.number, name(it))).collect();
     let states = gateway.servers.states().into_iter();
     let sharing = gateway.servers.sharing().into_iter();
-    let (http, http_held) = facts.http;
     let pins = gateway.catalog.registry.pin_trouble();
     DaemonStatus {
-        version: facts.build.version.clone(),
         pid: std::process::id(),
-        started_at: to_s(facts.since),
-        uptime_s: facts.since.elapsed().unwrap_or_default().as_secs(),
         memory_bytes: processes::own_memory(),
-        is_leaving: facts.is_leaving,
-        config: facts.config.to_owned(),
         config_mistakes: gateway.config_mistakes(),
         pins: pins.map(|it| it.to_string()),
         idle_rules: list_idle_rules(gateway),
         state_dir: settings.state_dir.clone(),
-        socket: facts.socket.to_owned(),
-        http,
-        http_held,
         log: log::path(&settings.state_dir),
         meaning: count_embedded(gateway),
         traces: describe_traces(gateway),
@@ -315,6 +288,7 @@ pub(crate) fn read_status(gateway: &Gateway, facts: DaemonFacts<'_>) -> DaemonSt
             .map(|state| describe_server(gateway, state, &names))
             .collect(),
         sharing: sharing.map(|it| describe_sharing(it, &clients)).collect(),
+        ..DaemonStatus::default()
     }
 }
 
@@ -375,9 +349,8 @@ fn name(client: &Arc<ConnectedClient>) -> String {
 /// Returns the rules for a client in these settings.
 pub fn policy_of(settings: &Settings, client: &ConnectedClient) -> ClientPolicy {
     let announced = client.info().map(|it| &*it.name);
-    settings
-        .clients
-        .of_connection(&client.connection, announced)
+    let connection = &client.connection;
+    settings.clients.of_connection(connection, announced)
 }
 
 /// Describes a client, with the table of these settings that applies to it.
@@ -432,6 +405,12 @@ fn describe_server(
     let settings = gateway.settings();
     let login = settings.server(&state.name);
     let left_out = gateway.catalog.left_out(&state.name);
+    let questions = state.questions.into_iter().map(|it| QuestionStatus {
+        client: it.client,
+        method: it.method.to_owned(),
+        since: to_s(it.since),
+        holds_up_others: it.holds_up_others,
+    });
     ServerStatus {
         name: state.name.to_string(),
         client: state.clients.first().copied(),
@@ -456,15 +435,6 @@ fn describe_server(
         errors: state.errors,
         last_error_at: state.last_error.as_ref().map(|(at, _)| to_s(*at)),
         last_error: state.last_error.map(|(_, why)| why),
-        questions: state.questions.into_iter().map(describe_question).collect(),
-    }
-}
-
-fn describe_question(question: WaitingQuestion) -> QuestionStatus {
-    QuestionStatus {
-        client: question.client,
-        method: question.method.to_owned(),
-        since: to_s(question.since),
-        holds_up_others: question.holds_up_others,
+        questions: questions.collect(),
     }
 }

@@ -1,7 +1,7 @@
 //! The form of a text apart from its content: byte order mark, line ends, and the end of its last line.
 //! An editor of TOML normalizes them, so they are removed before an edit and restored after it.
 
-use similar::{Algorithm, DiffOp, capture_diff_slices};
+use similar::{Algorithm, capture_diff_slices};
 
 const MARK: char = '\u{feff}';
 
@@ -47,23 +47,8 @@ fn line_ends(before: &str, edited: &str) -> Vec<Option<bool>> {
     let new: Vec<&str> = edited.lines().collect();
     let mut of_lines = vec![None; new.len()];
     for op in capture_diff_slices(Algorithm::Myers, &old, &new) {
-        let (DiffOp::Equal {
-            old_index,
-            new_index,
-            len,
-        }
-        | DiffOp::Replace {
-            old_index,
-            new_index,
-            new_len: len,
-            ..
-        }) = op
-        else {
-            continue;
-        };
-        let old_len = op.old_range().len();
-        for at in 0..len.min(old_len) {
-            of_lines[new_index + at] = Some(ends[old_index + at]);
+        for (old, new) in op.old_range().zip(op.new_range()) {
+            of_lines[new] = Some(ends[old]);
         }
     }
     of_lines

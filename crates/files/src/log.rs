@@ -61,7 +61,12 @@ impl BoundedLog {
     fn current(&mut self) -> io::Result<File> {
         match self.file.take() {
             Some(file) if self.is_current(&file) => Ok(file),
-            _ => open(&self.path),
+            _ => {
+                if let Some(folder) = self.path.parent() {
+                    own_folder(folder)?;
+                }
+                open_to_append(&self.path)
+            }
         }
     }
 
@@ -87,13 +92,6 @@ pub fn put_aside(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".1");
     name.into()
-}
-
-fn open(path: &Path) -> io::Result<File> {
-    if let Some(folder) = path.parent() {
-        own_folder(folder)?;
-    }
-    open_to_append(path)
 }
 
 #[cfg(test)]

@@ -70,7 +70,6 @@ impl Activity {
         Some(Lease(Arc::clone(self)))
     }
 
-    /// Returns true if there is a user.
     pub(crate) fn is_used(&self) -> bool {
         self.state.lock().users > 0
     }
@@ -86,7 +85,6 @@ impl Activity {
         since + idle
     }
 
-    /// Closes it if it was unused for this time.
     pub(crate) fn close_if_idle(&self, idle: Duration) -> bool {
         let mut state = self.state.lock();
         let is_idle = state.users == 0 && state.idle_since.elapsed() >= idle;
@@ -96,7 +94,6 @@ impl Activity {
         is_idle
     }
 
-    /// Closes it as soon as it is unused.
     pub(crate) async fn close_when_unused(&self) {
         {
             let mut state = self.state.lock();
@@ -104,10 +101,18 @@ impl Activity {
                 state.phase = UsePhase::Leaving;
             }
         }
+        self.close_when(|_| true).await;
+    }
+
+    async fn close_when(&self, may_close: impl Fn(&UseState) -> bool) {
         loop {
             let unused = self.unused.notified();
-            if self.close_if_idle(Duration::ZERO) {
-                return;
+            {
+                let mut state = self.state.lock();
+                if state.users == 0 && may_close(&state) {
+                    state.phase = UsePhase::Closed;
+                    return;
+                }
             }
             unused.await;
         }
@@ -118,7 +123,6 @@ impl Activity {
         self.state.lock().was_called = true;
     }
 
-    /// Takes note of the answer to a call.
     pub(crate) fn note_answer(&self) {
         self.state.lock().answered = Some(Instant::now());
     }
@@ -136,17 +140,7 @@ impl Activity {
 
     /// Waits until it is spare and unused, and closes it.
     pub(crate) async fn close_when_spare(&self) {
-        loop {
-            let unused = self.unused.notified();
-            {
-                let mut state = self.state.lock();
-                if state.is_unneeded() && state.users == 0 {
-                    state.phase = UsePhase::Closed;
-                    return;
-                }
-            }
-            unused.await;
-        }
+        self.close_when(UseState::is_unneeded).await;
     }
 }
 

@@ -1,6 +1,7 @@
 //! The questions of one server: whose each is, and which are open.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, VecDeque},
     sync::{
         Arc,
@@ -41,20 +42,19 @@ pub(crate) const COMPLETE: &str = "notifications/elicitation/complete";
 #[derive(Debug)]
 pub(crate) struct Asking {
     server: ServerName,
-    /// Notified when the server asks this way for the first time, so that it is recorded.
+    /// Notified of a changed list, and when the server asks a question that names no call for the first
+    /// time, so that it is recorded.
     changes: Arc<Changes>,
-    /// The roots that are reported to the server.
     pub(crate) roots: Roots,
     /// The server has asked a question that names no call. From then on, calls of different sessions
     /// run one after another, except calls that ask nothing. All processes of the server share it.
-    names_no_call: Arc<AtomicBool>,
+    pub(crate) names_no_call: Arc<AtomicBool>,
     turns: SessionTurns,
     habits: Habits,
-    /// The calls that have their turn.
     under_way: DashMap<u64, UnderWay>,
     next: AtomicU64,
-    /// The questions that are open, the oldest first.
-    open: Mutex<BTreeMap<u64, OpenQuestion>>,
+    /// The questions that are open, the oldest first, each with its session.
+    open: Mutex<BTreeMap<u64, (u64, WaitingQuestion)>>,
     /// The clients that were asked to visit a URL, the most recent last.
     elicitations: Mutex<VecDeque<(String, Arc<dyn Asks>)>>,
 }
@@ -66,14 +66,6 @@ struct UnderWay {
     what: String,
     /// A question that names no call came meanwhile.
     was_asked: bool,
-}
-
-#[derive(Debug)]
-struct OpenQuestion {
-    session: u64,
-    client: String,
-    method: &'static str,
-    since: SystemTime,
 }
 
 /// A call under way, as a question sees it.
@@ -105,20 +97,19 @@ impl Asking {
         }
     }
 
-    /// True if the server has asked a question that names no call.
     pub(crate) fn names_no_call(&self) -> bool {
         self.names_no_call.load(Ordering::Relaxed)
     }
 
-    /// The same for another process of the server.
-    pub(crate) fn share_names_no_call(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.names_no_call)
+    /// Records that the server reported a changed list of its tools, prompts or resources.
+    pub(crate) fn note_changed_list(&self) {
+        self.changes.note(&self.server);
     }
 
     /// Records that the server asks questions that name no call, and the calls that may have caused one.
     fn note_unnamed_question(&self) {
         if !self.names_no_call.swap(true, Ordering::Relaxed) {
-            self.changes.note(&self.server);
+            self.note_changed_list();
         }
         let mut calls = Vec::new();
         for mut call in self.under_way.iter_mut() {
@@ -154,21 +145,18 @@ impl Asking {
     /// The reason why a call of this session does not get its turn.
     pub(crate) fn explain_wait(&self, session: Option<u64>) -> HeldUp {
         let open = self.open.lock();
-        let mut others = open.values().filter(|it| Some(it.session) != session);
-        others.next().map_or(HeldUp::OtherClients, |it| {
+        let mut others = open.values().filter(|(of, _)| Some(*of) != session);
+        others.next().map_or(HeldUp::OtherClients, |(_, it)| {
             let client = it.client.clone();
             HeldUp::Question { client }
         })
     }
 
-    /// The questions that are open, the oldest first.
     pub(crate) fn list_open(&self) -> Vec<WaitingQuestion> {
         let open = self.open.lock();
-        let waiting = open.values().map(|it| WaitingQuestion {
-            client: it.client.clone(),
-            method: it.method,
-            since: it.since,
-            holds_up_others: self.turns.is_wanted(Some(it.session)),
+        let waiting = open.values().map(|(session, it)| WaitingQuestion {
+            holds_up_others: self.turns.is_wanted(Some(*session)),
+            ..it.clone()
         });
         waiting.collect()
     }
@@ -180,17 +168,18 @@ impl Asking {
         asks: &Arc<dyn Asks>,
     ) -> impl Drop + Send + use<> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let question = OpenQuestion {
-            session: asks.session(),
+        let question = WaitingQuestion {
             client: asks.client(),
             method: kind.method(),
             since: SystemTime::now(),
+            holds_up_others: false,
         };
-        self.open.lock().insert(number, question);
+        let session = asks.session();
+        self.open.lock().insert(number, (session, question));
         BegunQuestion {
             asking: Arc::clone(self),
             number,
-            _asked: self.turns.note_asked(Some(asks.session())),
+            _asked: self.turns.note_asked(Some(session)),
         }
     }
 
@@ -204,8 +193,9 @@ impl Asking {
     /// Notifies the client that was asked to visit a URL that the visit is complete.
     fn complete(&self, params: Option<&RawValue>) {
         let Some(params) = params else { return };
-        let id = Fields::of(params.get()).and_then(|fields| text_of(fields.get("elicitationId")?));
-        let Some(id) = id else { return };
+        let Some(id) = read_elicitation_id(params.get()) else {
+            return;
+        };
         let mut asked = self.elicitations.lock();
         if let Some(at) = asked.iter().position(|(known, _)| *known == id)
             && let Some((_, asks)) = asked.remove(at)
@@ -216,8 +206,7 @@ impl Asking {
 
     /// Records the client that is asked to visit a URL.
     pub(crate) fn note_elicitation(&self, params: &str, asks: &Arc<dyn Asks>) {
-        let id = Fields::of(params).and_then(|fields| text_of(fields.get("elicitationId")?));
-        if let Some(id) = id {
+        if let Some(id) = read_elicitation_id(params) {
             let mut asked = self.elicitations.lock();
             if asked.len() >= ELICITATIONS_MAX {
                 asked.pop_front();
@@ -242,20 +231,17 @@ impl Asking {
     }
 }
 
+fn read_elicitation_id(params: &str) -> Option<Cow<'_, str>> {
+    text_of(Fields::of(params)?.get("elicitationId")?)
+}
+
 /// A call that has its turn, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct CallTurn {
     asking: Arc<Asking>,
     number: u64,
-    is_answered: bool,
+    pub(crate) is_answered: bool,
     _turn: SessionTurn,
-}
-
-impl CallTurn {
-    /// Notes that the call has a result.
-    pub(crate) fn note_answer(&mut self) {
-        self.is_answered = true;
-    }
 }
 
 impl Drop for CallTurn {
@@ -283,7 +269,6 @@ impl Drop for BegunQuestion {
     }
 }
 
-/// Takes an answer to the server.
 pub(crate) type AnswerSink = Arc<dyn Fn(Vec<Bytes>) -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// The questions of one connection.
@@ -340,7 +325,7 @@ impl Questions {
             .and_then(|params| Fields::of(params.get())?.get("requestId"));
         let question = id.and_then(|id| self.open.remove(id.get()));
         question
-            .inspect(|(_, taken_back)| taken_back.cancel())
+            .map(|(_, taken_back)| taken_back.cancel())
             .is_some()
     }
 

@@ -3,9 +3,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use oauth::{
-    AddressReceiver, GrantKind, HostedRedirects, LoginError, LoginMethod, Redirect, log_in,
-};
+use oauth::{AddressReceiver, GrantKind, HostedRedirects, LoginMethod, Redirect, log_in};
 use parking_lot::Mutex;
 use reqwest::Url;
 use tokio::{
@@ -13,16 +11,13 @@ use tokio::{
     time::Instant,
 };
 use tokio_util::task::AbortOnDropHandle;
-use tool::HttpCaller;
+use tool::{ClientId, HttpCaller};
 use tracing::{debug, info};
 
 use crate::{
     Launch, LoginPlace, Surroundings,
-    changes::Changes,
     limits::{LOGIN_OFFER_LIFE, LOGIN_OFFERS_MAX},
-    secrets_named::with_secrets,
     server::Server,
-    taken::templates,
 };
 
 /// The path of an address at which a caller logs in; its code follows.
@@ -34,17 +29,12 @@ const CALLBACK_PATH: &str = "/login/callback";
 #[derive(Debug)]
 pub struct CallerLogins {
     surroundings: Arc<Surroundings>,
-    changes: Arc<Changes>,
     open: Mutex<OpenLogins>,
 }
 
+/// The offers, by the code of their address.
 #[derive(Debug, Default)]
-struct OpenLogins {
-    /// By the code of their address.
-    offers: HashMap<String, Offer>,
-    /// The code of the login that waits for a redirect with this `state`.
-    states: HashMap<String, String>,
-}
+struct OpenLogins(HashMap<String, Offer>);
 
 #[derive(Debug)]
 struct Offer {
@@ -61,12 +51,12 @@ type Outcome = Option<Result<(), String>>;
 /// A login that waits for its browser.
 #[derive(Debug)]
 struct Attempt {
+    /// The `state` of the redirect that it waits for.
     state: String,
     arrivals: mpsc::Sender<Redirect>,
     _task: AbortOnDropHandle<()>,
 }
 
-/// Waits for the end of a login.
 pub(crate) struct LoginWatch {
     until: Instant,
     outcome: watch::Receiver<Outcome>,
@@ -105,22 +95,22 @@ pub enum LoginArrival {
 }
 
 impl CallerLogins {
-    pub(crate) fn new(surroundings: Arc<Surroundings>, changes: Arc<Changes>) -> Self {
+    pub(crate) fn new(surroundings: Arc<Surroundings>) -> Self {
         Self {
             surroundings,
-            changes,
             open: Mutex::default(),
         }
     }
 
-    /// Returns the address at which this caller logs in to this server: the same one as long as it is
-    /// valid. Returns `None` if no login in a browser helps.
-    pub(crate) fn offer(&self, server: &Server, caller: &Arc<HttpCaller>) -> Option<String> {
+    /// Returns the address at which the caller of this client logs in to this server: the same one as long
+    /// as it is valid. Returns `None` if no login in a browser helps.
+    pub(crate) fn offer(&self, server: &Server, client: Option<&ClientId>) -> Option<String> {
+        let caller = client?.caller.as_ref()?;
         let login = &server.spec.login;
         let is_remote = matches!(server.spec.launch, Launch::Remote { .. });
         if !is_remote
             || !login.is_of_callers
-            || !server.taken.has_caller()
+            || server.taken.caller().is_none()
             || login.settings.grant != GrantKind::AuthorizationCode
         {
             return None;
@@ -132,7 +122,7 @@ impl CallerLogins {
     /// Returns the login with the code of this address.
     pub fn find(&self, code: &str) -> Option<OfferedLogin> {
         let open = self.open.lock();
-        let offer = open.offers.get(code).filter(|it| it.is_valid())?;
+        let offer = open.0.get(code).filter(|it| it.is_valid())?;
         Some(OfferedLogin {
             server: offer.server.spec.name.to_string(),
             caller: Arc::clone(&offer.caller.name),
@@ -152,16 +142,17 @@ impl CallerLogins {
         };
         let (person, address) = AddressReceiver::new();
         let (this, of_offer) = (Arc::clone(self), code.to_owned());
-        let name = server.spec.name.clone();
         let logging_in = async move {
-            let outcome = visit(&place, redirects, &person).await;
+            let login = place.login(LoginMethod::Hosted(redirects), &[]);
+            let outcome = log_in(login, &person).await.map(drop);
             drop(person);
+            let name = server.spec.name.as_str();
             match &outcome {
-                Ok(()) => info!(server = name.as_str(), caller = &*caller.name, "logged in"),
-                Err(error) => debug!(server = name.as_str(), %error, "nobody logged in"),
-            }
-            if outcome.is_ok() {
-                this.changes.note(&name);
+                Ok(()) => {
+                    info!(server = name, caller = &*caller.name, "logged in");
+                    server.asking.note_changed_list();
+                }
+                Err(error) => debug!(server = name, %error, "nobody logged in"),
             }
             this.end(&of_offer, outcome.map_err(|error| error.to_string()));
         };
@@ -177,7 +168,8 @@ impl CallerLogins {
             arrivals,
             _task: task,
         };
-        self.open.lock().attempt(code, attempt).ok_or(expired)?;
+        let mut open = self.open.lock();
+        open.0.get_mut(code).ok_or(expired)?.attempt = Some(attempt);
         Ok(url)
     }
 
@@ -209,7 +201,7 @@ impl CallerLogins {
     pub(crate) fn watch(&self, address: &str) -> Option<LoginWatch> {
         let code = address.rsplit('/').next().unwrap_or_default();
         let open = self.open.lock();
-        let offer = open.offers.get(code)?;
+        let offer = open.0.get(code)?;
         Some(LoginWatch {
             until: offer.until,
             outcome: offer.outcome.subscribe(),
@@ -217,19 +209,12 @@ impl CallerLogins {
     }
 
     async fn find_place(&self, server: &Server) -> Result<LoginPlace, String> {
-        let Surroundings {
-            secrets,
-            private,
-            callers,
-            ..
-        } = &*self.surroundings;
-        let resolver = secrets.as_ref();
-        let (named, values) = (templates(&server.spec), &server.taken.values);
-        let variables = with_secrets(named, values, resolver.map(Arc::as_ref)).await;
-        let variables = variables.map_err(|failure| failure.why)?;
-        let files = private.as_ref().ok_or("no logins are kept here")?;
-        let place = LoginPlace::of(&server.spec, &variables, resolver, files, callers);
+        let (spec, values) = (&server.spec, &server.taken.values);
+        let place = LoginPlace::resolve(spec, values, &self.surroundings).await;
         let place = place.map_err(|failure| failure.why)?;
+        if self.surroundings.private.is_none() {
+            return Err("no logins are kept here".to_owned());
+        }
         let place = place.filter(|it| it.file.caller().is_some());
         place.ok_or_else(|| "the server needs no login of its callers".to_owned())
     }
@@ -237,18 +222,18 @@ impl CallerLogins {
     fn end(&self, code: &str, outcome: Result<(), String>) {
         let mut open = self.open.lock();
         let is_done = outcome.is_ok();
-        let Some(offer) = open.offers.get_mut(code) else {
+        let Some(offer) = open.0.get_mut(code) else {
             return;
         };
         offer.outcome.send_replace(Some(outcome));
         if is_done {
-            open.remove(code);
+            open.0.remove(code);
         }
     }
 
     fn explain_end(&self, code: &str) -> String {
         let open = self.open.lock();
-        let ended = open.offers.get(code).map(|it| it.outcome.borrow().clone());
+        let ended = open.0.get(code).map(|it| it.outcome.borrow().clone());
         match ended {
             Some(Some(Err(why))) => why,
             _ => "the login ended before it began".to_owned(),
@@ -260,17 +245,16 @@ impl OpenLogins {
     fn offer(&mut self, server: &Server, caller: &Arc<HttpCaller>) -> Option<String> {
         let name = &server.spec.name;
         let is_same = |it: &Offer| it.server.spec.name == *name && it.caller.name == caller.name;
-        let kept = self.offers.iter_mut().find(|(_, it)| is_same(it));
-        if let Some((code, offer)) = kept
-            && offer.is_valid()
-        {
+        self.0.retain(|_, it| it.is_valid());
+        if let Some((code, offer)) = self.0.iter_mut().find(|(_, it)| is_same(it)) {
             // The server may have been replaced since.
             offer.server = server.clone();
             return Some(code.clone());
         }
-        let ended: Vec<String> = self.list_ended(is_same);
-        for code in &ended {
-            self.remove(code);
+        if self.0.len() >= LOGIN_OFFERS_MAX {
+            let oldest = self.0.iter().min_by_key(|(_, it)| it.until);
+            let oldest = oldest.map(|(code, _)| code.clone());
+            oldest.and_then(|code| self.0.remove(&code));
         }
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes).ok()?;
@@ -282,57 +266,28 @@ impl OpenLogins {
             attempt: None,
             outcome: watch::Sender::default(),
         };
-        self.offers.insert(code.clone(), offer);
+        self.0.insert(code.clone(), offer);
         Some(code)
-    }
-
-    /// Lists the offers that are replaced or expired, and the oldest one if there are too many.
-    fn list_ended(&self, is_replaced: impl Fn(&Offer) -> bool) -> Vec<String> {
-        let is_over = |it: &Offer| !it.is_valid() || is_replaced(it);
-        let over = self.offers.iter().filter(|(_, it)| is_over(it));
-        let mut over: Vec<String> = over.map(|(code, _)| code.clone()).collect();
-        if self.offers.len() - over.len() >= LOGIN_OFFERS_MAX {
-            let oldest = self.offers.iter().filter(|(_, it)| !is_over(it));
-            let oldest = oldest.min_by_key(|(_, it)| it.until);
-            over.extend(oldest.map(|(code, _)| code.clone()));
-        }
-        over
     }
 
     /// Ends the login that was begun with this code before.
     fn restart(&mut self, code: &str) -> Option<(Server, Arc<HttpCaller>)> {
-        let offer = self.offers.get_mut(code).filter(|it| it.is_valid())?;
-        if let Some(before) = offer.attempt.take() {
-            self.states.remove(&before.state);
-        }
+        let offer = self.0.get_mut(code).filter(|it| it.is_valid())?;
+        offer.attempt = None;
         offer.outcome.send_replace(None);
         Some((offer.server.clone(), Arc::clone(&offer.caller)))
-    }
-
-    fn attempt(&mut self, code: &str, attempt: Attempt) -> Option<()> {
-        let offer = self.offers.get_mut(code)?;
-        self.states.insert(attempt.state.clone(), code.to_owned());
-        if let Some(before) = offer.attempt.replace(attempt) {
-            self.states.remove(&before.state);
-        }
-        Some(())
     }
 
     fn waiting(
         &self,
         state: &str,
     ) -> Option<(String, mpsc::Sender<Redirect>, watch::Receiver<Outcome>)> {
-        let offer = self.offers.get(self.states.get(state)?)?;
-        let arrivals = offer.attempt.as_ref()?.arrivals.clone();
+        let (offer, attempt) = self.0.values().find_map(|offer| {
+            let attempt = offer.attempt.as_ref().filter(|it| it.state == state)?;
+            Some((offer, attempt))
+        })?;
         let server = offer.server.spec.name.to_string();
-        Some((server, arrivals, offer.outcome.subscribe()))
-    }
-
-    fn remove(&mut self, code: &str) {
-        let removed = self.offers.remove(code);
-        if let Some(attempt) = removed.and_then(|it| it.attempt) {
-            self.states.remove(&attempt.state);
-        }
+        Some((server, attempt.arrivals.clone(), offer.outcome.subscribe()))
     }
 }
 
@@ -340,13 +295,4 @@ impl Offer {
     fn is_valid(&self) -> bool {
         Instant::now() < self.until
     }
-}
-
-async fn visit(
-    place: &LoginPlace,
-    redirects: HostedRedirects,
-    person: &AddressReceiver,
-) -> Result<(), LoginError> {
-    let login = place.login(LoginMethod::Hosted(redirects), &[]);
-    log_in(login, person).await.map(drop)
 }

@@ -1,6 +1,6 @@
 //! The instances of servers that callers over HTTP have for themselves.
 
-use std::{collections::HashMap, hash::Hash};
+use std::collections::HashMap;
 
 use oauth::GrantKind;
 use secrets::Reference;
@@ -9,24 +9,18 @@ use tool::ServerName;
 
 use crate::{
     LoginPlace, ServerSpec, Surroundings, Template,
-    server::Server,
+    server::{ProcessKey, Server},
     taken::{CALLER, TakenVariables, templates},
 };
 
 /// The instances of callers by their keys. Each server has at most `callers_max`: the one that was not
 /// used for longest ends for another.
-#[derive(Debug)]
-pub(crate) struct CallerServers<K>(HashMap<K, (Server, Instant)>);
+#[derive(Debug, Default)]
+pub(crate) struct CallerServers(HashMap<ProcessKey, (Server, Instant)>);
 
-impl<K> Default for CallerServers<K> {
-    fn default() -> Self {
-        Self(HashMap::new())
-    }
-}
-
-impl<K: Clone + Eq + Hash> CallerServers<K> {
+impl CallerServers {
     /// Returns the instance with this key, for a use now.
-    pub(crate) fn get(&mut self, key: &K) -> Option<Server> {
+    pub(crate) fn get(&mut self, key: &ProcessKey) -> Option<Server> {
         let (server, used_at) = self.0.get_mut(key)?;
         if server.is_retired() {
             return None;
@@ -35,7 +29,7 @@ impl<K: Clone + Eq + Hash> CallerServers<K> {
         Some(server.clone())
     }
 
-    pub(crate) fn insert(&mut self, key: K, server: Server) {
+    pub(crate) fn insert(&mut self, key: ProcessKey, server: Server) {
         self.0.insert(key, (server, Instant::now()));
     }
 
@@ -43,7 +37,6 @@ impl<K: Clone + Eq + Hash> CallerServers<K> {
         self.0.values().map(|(server, _)| server)
     }
 
-    /// Returns an open instance of a server.
     pub(crate) fn find_open(&self, name: &ServerName) -> Option<Server> {
         let mut own = self.iter().filter(|it| it.spec.name == *name);
         own.find(|it| it.is_open()).cloned()
@@ -52,10 +45,8 @@ impl<K: Clone + Eq + Hash> CallerServers<K> {
     /// Makes room for another instance of a server. Returns false if all are in use.
     pub(crate) fn make_room(&mut self, spec: &ServerSpec) -> bool {
         self.0.retain(|_, (it, _)| !it.is_retired());
-        let own = self
-            .0
-            .iter()
-            .filter(|(_, (it, _))| it.spec.name == spec.name);
+        let all = self.0.iter();
+        let own = all.filter(|(_, (it, _))| it.spec.name == spec.name);
         if own.clone().count() < spec.callers_max().get() {
             return true;
         }
@@ -70,15 +61,8 @@ impl<K: Clone + Eq + Hash> CallerServers<K> {
         true
     }
 
-    /// Retires all instances of a server.
-    pub(crate) fn retire(&mut self, name: &ServerName) {
-        self.0.retain(|_, (server, _)| {
-            let is_its = server.spec.name == *name;
-            if is_its {
-                server.retire();
-            }
-            !is_its
-        });
+    pub(crate) fn retain(&mut self, keep: impl Fn(&ProcessKey, &Server) -> bool) {
+        self.0.retain(|key, (server, _)| keep(key, server));
     }
 }
 
@@ -98,7 +82,7 @@ pub(crate) fn has_credential(
             let grant = file.and_then(|file| file.read().ok()?.grant);
             grant.is_some_and(|it| it.ended.is_none())
         }
-        GrantKind::TokenExchange => taken.has_caller(),
+        GrantKind::TokenExchange => taken.caller().is_some(),
         _ => true,
     };
     has_login && has_secrets(spec, values.get(CALLER), surroundings)

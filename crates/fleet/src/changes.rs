@@ -1,13 +1,10 @@
 //! The servers whose tools may have changed: they notified us, or are new.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tool::ServerName;
-
-/// Called when a server reports that its list of tools has changed.
-pub(crate) type OnListChanged = Arc<dyn Fn() + Send + Sync>;
 
 /// A set of servers with a wait for the next one. A server that reports a hundred changes before the
 /// set is read is in it once: the queue is bounded by the number of servers.

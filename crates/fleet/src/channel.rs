@@ -4,7 +4,6 @@
 //! times a small call's own time (`docs/decisions/0002`). So the channel handles the responses to our
 //! own requests, and progress of our own calls; the other messages are passed to rmcp.
 
-mod length;
 #[cfg(test)]
 #[cfg(unix)]
 mod tests;
@@ -16,12 +15,10 @@ use std::sync::{
 
 use bytes::Bytes;
 use futures::FutureExt as _;
-use jsonrpc::{Closed, Json, Line, LineReader, Message, Outbox, frame};
+use jsonrpc::{Cap, Closed, Json, Line, LineReader, Message, Outbox, answered_id, frame};
 use tokio::time::sleep;
 use tracing::debug;
 
-pub(crate) use self::length::cap;
-use self::length::refuse_too_long;
 use crate::{
     asking::{AnswerSink, Asking, Questions},
     error::RequestError,
@@ -29,7 +26,6 @@ use crate::{
     mask::Mask,
     pending::{CHANNEL_IDS, PendingRequest, PendingRequests, Routed},
     request::Listeners,
-    updates::Updates,
 };
 
 /// The number of characters shown of a line that is not a message.
@@ -45,57 +41,39 @@ pub(crate) trait MessageSink: Send + 'static {
 }
 
 /// The channel to one server.
-#[derive(Debug)]
 pub(crate) struct CallChannel {
-    outbox: Arc<Outbox>,
+    pub(crate) outbox: Arc<Outbox>,
     /// Takes secrets out of the server's errors; results are its own affair.
     mask: Arc<Mask>,
-    pending: Arc<PendingRequests>,
-    stray: Arc<StrayLine>,
+    pub(crate) pending: Arc<PendingRequests>,
+    /// The first line of the server that is not a message, truncated.
+    stray: Arc<OnceLock<String>>,
     next: AtomicU64,
 }
 
-/// The first line of a server that is not a message, truncated.
-#[derive(Debug, Default)]
-struct StrayLine(OnceLock<String>);
-
-impl StrayLine {
-    fn note(&self, line: &[u8]) {
-        if line.iter().any(|byte| !byte.is_ascii_whitespace()) {
-            let start = &line[..line.len().min(STRAY_BYTES_MAX)];
-            self.0
-                .get_or_init(|| String::from_utf8_lossy(start).into_owned());
-        }
-    }
-}
-
 impl CallChannel {
-    /// Starts reading the server's lines on the current runtime.
+    /// Starts reading the server's lines on the current runtime. A reader in front of the channel may share
+    /// the requests.
     pub(crate) fn start(
-        lines: LineReader,
-        outbox: Arc<Outbox>,
-        others: impl MessageSink,
-        mask: Arc<Mask>,
-        asking: Arc<Asking>,
-    ) -> Self {
-        Self::start_with(Arc::default(), lines, outbox, others, mask, asking)
-    }
-
-    /// The same with requests that are shared with a reader in front of the channel.
-    pub(crate) fn start_with(
         pending: Arc<PendingRequests>,
         lines: LineReader,
         outbox: Arc<Outbox>,
         others: impl MessageSink,
         mask: Arc<Mask>,
-        asking: Arc<Asking>,
+        asking: &Arc<Asking>,
     ) -> Self {
         let lines = lines.capped(LIST_BYTES_MAX, cap(&pending));
-        let stray = Arc::<StrayLine>::default();
+        let stray = Arc::<OnceLock<String>>::default();
+        let answers = Arc::clone(&outbox);
+        let send: AnswerSink = Arc::new(move |message| {
+            let outbox = Arc::clone(&answers);
+            // A server that has ended waits for no response.
+            async move { _ = outbox.send(&message).await }.boxed()
+        });
         let reader = Reader {
             pending: Arc::clone(&pending),
             stray: Arc::clone(&stray),
-            questions: Questions::new(asking, answer_over(&outbox)),
+            questions: Questions::new(Arc::clone(asking), send),
             others,
         };
         tokio::spawn(reader.read(lines));
@@ -138,17 +116,6 @@ impl CallChannel {
             .map_err(|error| error.mask(&self.mask))
     }
 
-    /// Returns true if it is certain that the server, which has ended, did not read the request that
-    /// was sent after this many bytes.
-    pub(crate) fn is_unread(&self, before: u64) -> bool {
-        self.outbox.is_unread(before)
-    }
-
-    /// The subscribers to changes of resources.
-    pub(crate) fn updates(&self) -> &Updates {
-        &self.pending.updates
-    }
-
     /// True if the server no longer writes, or was found to have stopped reading.
     pub(crate) fn has_ended(&self) -> bool {
         self.pending.ended.is_cancelled() || self.outbox.is_gone()
@@ -170,16 +137,9 @@ impl CallChannel {
 
     /// Returns the first line of the server that is not a message, if there is one, shortened.
     pub(crate) fn stray_line(&self) -> Option<String> {
-        let line = self.stray.0.get()?;
-        Some(printable::one_line_of(
-            &self.mask.apply(line),
-            STRAY_CHARS_MAX,
-        ))
-    }
-
-    /// Closes the output to the server, once the queued lines have been written.
-    pub(crate) fn close(&self) {
-        self.outbox.close();
+        let line = self.stray.get()?;
+        let line = self.mask.apply(line);
+        Some(printable::one_line_of(&line, STRAY_CHARS_MAX))
     }
 
     /// Ends the requests under way, and reads and writes no more.
@@ -215,19 +175,10 @@ impl Drop for Abandoned<'_> {
     }
 }
 
-fn answer_over(outbox: &Arc<Outbox>) -> AnswerSink {
-    let outbox = Arc::clone(outbox);
-    Arc::new(move |message| {
-        let outbox = Arc::clone(&outbox);
-        // A server that has ended waits for no response.
-        async move { _ = outbox.send(&message).await }.boxed()
-    })
-}
-
 /// Reads the lines of a server.
 struct Reader<S> {
     pending: Arc<PendingRequests>,
-    stray: Arc<StrayLine>,
+    stray: Arc<OnceLock<String>>,
     questions: Questions,
     others: S,
 }
@@ -262,7 +213,11 @@ impl<S: MessageSink> Reader<S> {
         let Some(message) = Message::parse(line) else {
             let bytes = line.len();
             debug!(bytes, "the server wrote a line that is not a message");
-            self.stray.note(line);
+            if line.iter().any(|byte| !byte.is_ascii_whitespace()) {
+                let start = &line[..line.len().min(STRAY_BYTES_MAX)];
+                let text = || String::from_utf8_lossy(start).into_owned();
+                self.stray.get_or_init(text);
+            }
             return;
         };
         let routed = self.pending.route(line, &message, None, &self.questions);
@@ -270,4 +225,37 @@ impl<S: MessageSink> Reader<S> {
             self.others.take(line, &message);
         }
     }
+}
+
+/// Returns the bound on a line, by its beginning: that of the response to the request it names, or,
+/// if it names none, the largest of all pending responses.
+pub(crate) fn cap(pending: &Arc<PendingRequests>) -> Cap {
+    let pending = Arc::clone(pending);
+    Arc::new(move |head| {
+        let by_id = &pending.by_id;
+        let named = read_id(head).and_then(|id| Some(by_id.get(&id)?.bytes_max));
+        let longest = || by_id.iter().map(|it| it.bytes_max).max();
+        named.or_else(longest).unwrap_or(LIST_BYTES_MAX)
+    })
+}
+
+/// Fails the request that an over-long line answers: its id comes early, or no other is waited
+/// for that could not be so long.
+fn refuse_too_long(pending: &PendingRequests, head: &[u8], bytes: usize) {
+    let only = || {
+        let mut short = pending.by_id.iter().filter(|it| it.bytes_max < bytes);
+        let first = short.next().map(|it| *it.key());
+        first.filter(|_| short.next().is_none())
+    };
+    let id = read_id(head).or_else(only);
+    if let Some((_, request)) = id.and_then(|id| pending.by_id.remove(&id)) {
+        request.respond(Err(RequestError::Failed(format!(
+            "its response was one line of {bytes} bytes, which is over the limit"
+        ))));
+    }
+}
+
+/// Returns the id of our request that a line answers, if the line has it at its beginning.
+fn read_id(head: &[u8]) -> Option<u64> {
+    answered_id(head)?.trim_matches('"').parse().ok()
 }

@@ -1,9 +1,7 @@
 //! One child process: its start, the end of its stderr, and its certain death.
 
 use std::{
-    borrow::Cow,
     collections::BTreeMap,
-    io,
     path::{Path, PathBuf},
     process::{ExitStatus, Stdio},
     sync::Arc,
@@ -26,7 +24,7 @@ mod tests;
 
 pub(crate) use self::output::Finished;
 use self::{
-    isolation::{Contained, Container, Limits, find_engine},
+    isolation::{Container, Limits, find_engine},
     missing::{describe_not_found, describe_refused_start},
     stderr::{StderrSinks, Tail, drain},
 };
@@ -59,11 +57,11 @@ pub struct Surroundings {
 /// A running child, and all it started.
 #[derive(Debug)]
 pub(crate) struct Running {
-    tree: Tree,
+    pub(crate) tree: Tree,
     stderr: Arc<Tail>,
     drain: Option<JoinHandle<()>>,
-    mask: Arc<Mask>,
-    container: Option<(Container, Arc<Spawner>)>,
+    pub(crate) mask: Arc<Mask>,
+    container: Option<Container>,
 }
 
 /// The two ends we talk through.
@@ -94,8 +92,12 @@ impl Running {
         surroundings: &Arc<Surroundings>,
     ) -> Result<(Self, Pipes), Failure> {
         let mut running = Self::start(spec, variables, surroundings, true)?;
-        let pipes = take_pipes(&mut running.tree)
+        let (output, input) = (running.tree.take_pipes(PIPE_BYTES))
             .map_err(|error| Failure::new(format!("cannot use the child's pipes: {error}")))?;
+        let pipes = Pipes {
+            lines: LineReader::new(output),
+            outbox: Outbox::new(Sink::Pipe(input)),
+        };
         Ok((running, pipes))
     }
 
@@ -107,53 +109,34 @@ impl Running {
         has_stdin: bool,
     ) -> Result<Self, Failure> {
         let filled = fill(spec, variables)?;
-        let container = filled.image.is_some();
-        let container = container.then(|| Container::new(spec.name.as_str(), &filled.env));
+        let spawner = &surroundings.spawner;
+        let container = filled.image.as_ref().map(|_| {
+            let server = spec.name.as_str();
+            Container::new(server, &filled.env, Arc::clone(spawner))
+        });
         let container = container.transpose()?;
         let mut command = command(&filled, container.as_ref())?;
         if !has_stdin {
             // Programs such as `rg` read a pipe, and search the folder without one.
             command.stdin(Stdio::null());
         }
-        let tree = surroundings
-            .spawner
-            .spawn(command)
-            .map_err(|error| describe_refused_start(&filled.command, &error))?;
-        let mut running = Self {
-            tree,
-            stderr: Arc::default(),
-            drain: None,
-            mask: Arc::new(filled.mask),
-            container: container.map(|it| (it, Arc::clone(&surroundings.spawner))),
-        };
+        let tree = spawner.spawn(command);
+        let mut tree = tree.map_err(|error| describe_refused_start(&filled.command, &error))?;
+        let (stderr, mask) = (Arc::<Tail>::default(), Arc::new(filled.mask));
         let log_folder = surroundings.log_folder.as_deref();
-        running.drain_stderr(log_folder.map(|folder| Log::new(log_path(folder, &spec.name))));
-        Ok(running)
-    }
-
-    fn drain_stderr(&mut self, log: Option<Log>) {
         let sinks = StderrSinks {
-            tail: Arc::clone(&self.stderr),
-            mask: Arc::clone(&self.mask),
-            log,
+            tail: Arc::clone(&stderr),
+            mask: Arc::clone(&mask),
+            log: log_folder.map(|folder| Log::new(log_path(folder, &spec.name))),
         };
-        let output = self.tree.take_stderr();
-        self.drain = output.map(|output| tokio::spawn(drain(output, sinks)));
-    }
-
-    pub(crate) fn id(&self) -> Option<u32> {
-        self.tree.id()
-    }
-
-    /// Returns true if the child process itself has exited.
-    pub(crate) fn has_left(&mut self) -> bool {
-        self.tree.has_left()
-    }
-
-    /// Returns when the child process itself has exited and was reaped; processes that it started may
-    /// still run.
-    pub(crate) async fn reap_leader(&mut self) {
-        self.tree.reap_leader().await;
+        let output = tree.take_stderr();
+        Ok(Self {
+            tree,
+            stderr,
+            drain: output.map(|output| tokio::spawn(drain(output, sinks))),
+            mask,
+            container,
+        })
     }
 
     /// Returns when the child itself has left with an error.
@@ -175,14 +158,10 @@ impl Running {
         self.with_stderr(Failure::new(why))
     }
 
-    pub(crate) fn mask(&self) -> Arc<Mask> {
-        Arc::clone(&self.mask)
-    }
-
     /// Adds the explanation from stderr, and masks secrets.
     pub(crate) fn with_stderr(&self, failure: Failure) -> Failure {
         let (stderr, hint) = match self.stderr.find_telling() {
-            Some(telling) => (Some(telling.line), telling.hint.map(Cow::into_owned)),
+            Some(telling) => (Some(telling.line), telling.hint),
             None => (None, None),
         };
         Failure {
@@ -197,8 +176,8 @@ impl Running {
     /// may be begun again at another pace.
     pub(crate) async fn stop(&mut self, pace: Pace) {
         self.tree.stop(pace).await;
-        if let Some((container, spawner)) = &self.container {
-            container.remove(spawner).await;
+        if let Some(container) = &self.container {
+            container.remove().await;
             self.container = None;
         }
         let _ = timeout(STDERR_END_WAIT, self.end_of_stderr()).await;
@@ -276,11 +255,14 @@ fn fill(spec: &ServerSpec, variables: &Variables) -> Result<Filled, Failure> {
         .map(|(name, value)| Ok((variable_name(name).into_owned(), expand(value)?)))
         .collect::<Result<_, Failure>>()?;
     let mut env = inherit(&spec.inherit_env, variables);
+    let told = |name: &str| is_named(name, &spec.inherit_env) && is_telling(name);
+    let inherited = env.iter().filter(|(name, _)| told(name));
+    let inherited = inherited.map(|(_, value)| value.clone());
     let texts = [command].into_iter().chain(args).chain(cwd);
     let of_texts = texts.chain(templates.iter().map(|(_, value)| value));
     let secrets = of_texts
         .flat_map(|template| secrets_of(template, variables))
-        .chain(secrets_inherited(&env, &spec.inherit_env))
+        .chain(inherited)
         .chain(secrets_configured(templates, &configured, variables))
         .chain(proxies::secrets());
     let args: Vec<String> = args.iter().map(&expand).collect::<Result<_, _>>()?;
@@ -326,15 +308,6 @@ fn secrets_in(args: &[String], env: &[(String, String)]) -> Vec<String> {
     texts.collect()
 }
 
-fn secrets_inherited<'a>(
-    env: &'a BTreeMap<String, String>,
-    inherit_env: &'a [String],
-) -> impl Iterator<Item = String> + 'a {
-    let told = |name: &str| is_named(name, inherit_env) && is_telling(name);
-    let secrets = env.iter().filter(move |(name, _)| told(name));
-    secrets.map(|(_, value)| value.clone())
-}
-
 /// Returns the whole values of variables that contain a secret, or whose name indicates one.
 fn secrets_configured<'a>(
     templates: &'a [(String, Template)],
@@ -360,13 +333,12 @@ fn is_telling(name: &str) -> bool {
 
 fn command(filled: &Filled, container: Option<&Container>) -> Result<Command, Failure> {
     let mut command = match (container, &filled.image) {
-        (Some(container), Some(image)) => container.run(&Contained {
-            image,
-            command: &filled.command,
-            folder: filled.folder.as_deref(),
-            limits: filled.limits.as_ref(),
-            passed: &filled.passed,
-        }),
+        (Some(container), Some(image)) => {
+            let (limits, folder) = (filled.limits.as_ref(), filled.folder.as_deref());
+            let mut command = container.run(limits, folder, &filled.passed);
+            command.args([image, &filled.command]);
+            command
+        }
         _ => {
             let folder = folder_of(filled)?;
             let program = find(filled, &folder)?;
@@ -401,14 +373,6 @@ fn find(filled: &Filled, folder: &Path) -> Result<PathBuf, Failure> {
     let path = filled.env.get("PATH").map(String::as_str);
     find_program(&filled.command, path, folder)
         .map_err(|searched| describe_not_found(&filled.command, &searched))
-}
-
-fn take_pipes(tree: &mut Tree) -> io::Result<Pipes> {
-    let (output, input) = tree.take_pipes(PIPE_BYTES)?;
-    Ok(Pipes {
-        lines: LineReader::new(output),
-        outbox: Outbox::new(Sink::Pipe(input)),
-    })
 }
 
 fn describe_exit(status: ExitStatus) -> String {

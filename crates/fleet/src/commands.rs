@@ -155,10 +155,8 @@ impl CommandTool {
             is_safe |= word.is_dashes();
         }
         let stdin = self.stdin.as_ref();
-        let stdin = stdin
-            .map(|it| it.fill(properties, arguments, true))
-            .transpose()?;
-        Ok((filled, stdin.into_iter().flatten().next()))
+        let stdin = stdin.map(|it| it.fill(properties, arguments, true));
+        Ok((filled, stdin.transpose()?.into_iter().flatten().next()))
     }
 }
 

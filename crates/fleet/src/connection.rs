@@ -1,8 +1,8 @@
 //! An open connection to a server, whatever its transport.
 
-use std::fmt;
+use std::{fmt, future::ready};
 
-use futures::future::BoxFuture;
+use futures::{FutureExt as _, future::BoxFuture};
 use jsonrpc::Json;
 
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// An open connection. Each transport has one implementation.
-pub(crate) trait Connection: fmt::Debug + Send + Sync {
+pub(crate) trait Connection: Send + Sync {
     /// Sends a request and waits for its result, as the server wrote it. Dropping the future cancels the
     /// request at the server.
     fn request<'a>(
@@ -22,17 +22,17 @@ pub(crate) trait Connection: fmt::Debug + Send + Sync {
         origin: Origin,
     ) -> BoxFuture<'a, Result<Json, RequestError>>;
 
-    /// Returns the subscribers to changes of resources.
     fn updates(&self) -> &Updates;
 
     /// Returns true if no further request can succeed.
     fn has_ended(&self) -> bool;
 
-    /// Waits until the connection has ended.
     fn ended(&self) -> BoxFuture<'_, ()>;
 
     /// Notifies the server that its roots may have changed.
-    fn tell_roots_changed(&self) -> BoxFuture<'_, ()>;
+    fn tell_roots_changed(&self) -> BoxFuture<'_, ()> {
+        ready(()).boxed()
+    }
 
     /// Returns true if it is certain that the server, which has ended, did not read the request that
     /// was sent after this many bytes.
@@ -51,6 +51,12 @@ pub(crate) trait Connection: fmt::Debug + Send + Sync {
 
     /// Asks the server to end: closes the stdin of a child, ends a remote session.
     fn close(&self) -> BoxFuture<'_, ()>;
+}
+
+impl fmt::Debug for dyn Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Connection")
+    }
 }
 
 impl dyn Connection {

@@ -28,13 +28,11 @@ const INHERITED_OF_NETWORK: &[&str] = &[
     "SSL_CERT_FILE",
 ];
 
-/// Families of variables that every child gets.
 const INHERITED_PREFIXES: &[&str] = &["LC_", "XDG_"];
 
 /// The next step for a client without a value that a server gets from its caller.
 const OF_A_CALLER: &str = "call it over HTTP (`proxy serve --http`), with a token and that header";
 
-/// Fills a template.
 pub(crate) fn expand(template: &Template, variables: &Variables) -> Result<String, Failure> {
     let lookup = |name: &str| variables.get(name).map(str::to_owned);
     template.expand(lookup).map_err(|unset| {
@@ -57,18 +55,12 @@ pub(crate) fn inherit(inherit_env: &[String], variables: &Variables) -> BTreeMap
     let ours =
         files::own_variables().filter_map(|(name, value)| Some((name, value.into_string().ok()?)));
     let mut passed: BTreeMap<String, String> = select_usual(ours).collect();
-    let named = variables
-        .iter()
-        .filter(|(name, _)| is_named(name, inherit_env));
-    passed.extend(named.map(|(name, value)| (name.clone(), value.clone())));
+    passed.extend(select_named(variables, inherit_env));
     let home = passed.get("HOME").map(PathBuf::from);
-    let path = passed
-        .get("PATH")
-        .map_or(files::PATH_DEFAULT, String::as_str);
-    passed.insert(
-        "PATH".to_owned(),
-        with_places(path, &places(home.as_deref())),
-    );
+    let path = passed.get("PATH").map(String::as_str);
+    let path = path.unwrap_or(files::PATH_DEFAULT);
+    let path = with_places(path, &places(home.as_deref()));
+    passed.insert("PATH".to_owned(), path);
     passed
 }
 
@@ -87,11 +79,17 @@ fn select_usual(
 
 /// Returns true if every child gets our value of this variable.
 pub(crate) fn is_usual(name: &str) -> bool {
-    let begins = |start: &&str| name.starts_with(start);
-    INHERITED.contains(&name)
-        || files::SYSTEM_VARIABLES.contains(&name)
-        || INHERITED_OF_NETWORK.contains(&name)
-        || INHERITED_PREFIXES.iter().any(begins)
+    is_harmless(name) || INHERITED_OF_NETWORK.contains(&name)
+}
+
+/// Returns the variables that `inherit_env` names.
+pub(crate) fn select_named(
+    variables: &Variables,
+    inherit_env: &[String],
+) -> impl Iterator<Item = (String, String)> {
+    let all = variables.iter();
+    let named = all.filter(|(name, _)| is_named(name, inherit_env));
+    named.map(|(name, value)| (name.clone(), value.clone()))
 }
 
 /// Returns true if `inherit_env` names this variable; a `*` at the end matches any suffix.
@@ -129,11 +127,8 @@ fn newest_node(versions: &Path) -> Option<PathBuf> {
         let name = folder.file_name()?.to_str()?.strip_prefix('v')?;
         name.split('.').map(|part| part.parse().ok()).collect()
     };
-    let folders = versions
-        .read_dir()
-        .ok()?
-        .flatten()
-        .map(|entry| entry.path());
+    let entries = versions.read_dir().ok()?.flatten();
+    let folders = entries.map(|entry| entry.path());
     let whole = folders.filter(|folder| folder.join("bin").is_dir());
     let numbered = whole.filter_map(|folder| Some((version(&folder)?, folder)));
     let (_, newest) = numbered.max()?;

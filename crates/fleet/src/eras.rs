@@ -80,7 +80,6 @@ impl Eras {
         }
     }
 
-    /// Records a start that succeeded.
     pub(crate) fn note_start(&self, era: Era, spoken: &Spoken) {
         let mut known = self.0.lock();
         match era {

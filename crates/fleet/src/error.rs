@@ -1,11 +1,15 @@
 //! Errors of requests to a server, by the caller's reaction to them.
 
-use std::{error::Error, fmt, time::Duration};
+use std::{error::Error, fmt, iter::successors, time::Duration};
 
 use jsonrpc::ProtocolError;
 use tool::ServerName;
 
-use crate::{awaited::Awaited, login_needed::LoginNeeded, mask::Mask, wire::Obstacle};
+use crate::{
+    awaited::{Awaited, LoginNeeded},
+    mask::Mask,
+    wire::Obstacle,
+};
 
 /// Tells if a call that failed may have been executed. Only `No` is safe to retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +21,7 @@ pub enum Ran {
 }
 
 /// The reason why a server is not available. Its texts are masked: they contain no secret.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Failure {
     /// A sentence without a full stop.
     pub why: String,
@@ -36,14 +40,9 @@ pub struct Failure {
 impl Failure {
     /// Creates a failure that may be temporary.
     pub fn new(why: impl Into<String>) -> Self {
-        let why = why.into();
         Self {
-            why,
-            stderr: None,
-            hint: None,
-            is_lasting: false,
-            is_denied: false,
-            awaited: None,
+            why: why.into(),
+            ..Self::default()
         }
     }
 
@@ -59,8 +58,11 @@ impl Failure {
 
     /// Creates the permanent failure of a server that requires authentication.
     pub(crate) fn denial(why: String) -> Self {
-        let denied = Self::new(why).lasting().denied();
-        denied.hint("set `headers.Authorization` of this server")
+        let hint = "set `headers.Authorization` of this server";
+        Self {
+            is_denied: true,
+            ..Self::new(why).lasting().hint(hint)
+        }
     }
 
     /// Creates the failure of an unreachable remote server; `place` is its host and port, if its URL
@@ -105,11 +107,6 @@ impl Failure {
 
     pub(crate) fn lasting(mut self) -> Self {
         self.is_lasting = true;
-        self
-    }
-
-    pub(crate) fn denied(mut self) -> Self {
-        self.is_denied = true;
         self
     }
 
@@ -174,16 +171,16 @@ pub(crate) struct Denied {
 
 /// Formats an error with all its sources: the outermost one often says only "error sending request".
 pub(crate) fn describe(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text = format!("{text}: {cause_text}");
-        }
-        next = cause.source();
-    }
-    text
+    let causes = successors(error.source(), |&cause| cause.source());
+    causes
+        .map(ToString::to_string)
+        .fold(error.to_string(), |text, cause| {
+            if text.contains(&cause) {
+                text
+            } else {
+                format!("{text}: {cause}")
+            }
+        })
 }
 
 /// The reason why a call has no result.
@@ -234,6 +231,15 @@ pub enum CallError {
 }
 
 impl CallError {
+    pub(crate) fn unavailable(server: &ServerName, failure: Failure, tries: u32, ran: Ran) -> Self {
+        Self::Unavailable {
+            server: server.clone(),
+            failure,
+            tries,
+            ran,
+        }
+    }
+
     /// Adds the address of ours at which the caller logs in.
     pub(crate) fn with_login_address(mut self, address: Option<String>) -> Self {
         if let Self::Unavailable { failure, .. } = &mut self

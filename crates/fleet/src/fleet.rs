@@ -8,6 +8,7 @@ use std::{
 
 use futures::{FutureExt as _, future::BoxFuture};
 use jsonrpc::Json;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tool::{ClientId, HttpCaller, ServerName};
 
@@ -16,11 +17,15 @@ use crate::{
     ServerState, Servers, Sharing, Start, Subscriber, Surroundings, Survey, SurveyError, Variables,
     WatchGuard,
     asked_login::{log_in_by_asking, takes_addresses},
+    caller_servers::has_credential,
     calling::{self, Progress},
+    eras::Era,
     patience::Patience,
     roster::Roster,
+    secrets_named::forget_printed,
     server::Server,
     survey::survey_leased,
+    taken::{templates, values_of_callers},
     watch::watch,
 };
 
@@ -62,20 +67,23 @@ impl Fleet {
         if !needs_login {
             return answer;
         }
-        let address = self
-            .roster
-            .offer_login(&progress.server, request.client.as_ref());
+        let client = request.client.as_ref();
+        let address = self.roster.logins.offer(&progress.server, client);
         let may_ask = request.may_log_in || address.is_some();
         let asks = request.asks.as_ref();
-        let Some(asks) = asks.filter(|it| may_ask && takes_addresses(it)) else {
-            return answer.map_err(|error| error.with_login_address(address));
+        let asks = asks.filter(|it| may_ask && takes_addresses(it));
+        let halt = patience.clock.halt();
+        let is_done = match asks {
+            Some(asks) => {
+                let (server, address) = (&progress.server, address.clone());
+                log_in_by_asking(server, &self.roster, address, asks).await
+            }
+            None => false,
         };
-        let halt = patience.halt();
-        let asking = log_in_by_asking(&progress.server, &self.roster, address.clone(), asks);
-        if !asking.await {
+        drop(halt);
+        if !is_done {
             return answer.map_err(|error| error.with_login_address(address));
         }
-        drop(halt);
         progress.ran = Ran::No;
         self.call_in_turn(request, progress).await
     }
@@ -98,7 +106,7 @@ impl Fleet {
             let server = progress.server.clone();
             match calling::call(&server, request, progress).await {
                 Err(CallError::Unavailable { ran: Ran::No, .. })
-                    if server.is_retired() && !self.roster.ending.has_begun() =>
+                    if server.is_retired() && !self.roster.ending.begun.is_cancelled() =>
                 {
                     let (client, asks) = (request.client.as_ref(), request.asks.as_ref());
                     progress.server = self.roster.find(&name, client, asks)?;
@@ -167,10 +175,12 @@ impl Servers for Fleet {
             let Ok(server) = self.roster.find(server, client, Some(asks)) else {
                 return false;
             };
-            if server.taken.has_caller() && self.roster.has_credential(&server) {
+            if server.taken.caller().is_some()
+                && has_credential(&server, &server.taken, &self.roster.surroundings)
+            {
                 return true;
             }
-            let address = self.roster.offer_login(&server, client);
+            let address = self.roster.logins.offer(&server, client);
             takes_addresses(asks) && log_in_by_asking(&server, &self.roster, address, asks).await
         }
         .boxed()
@@ -178,7 +188,7 @@ impl Servers for Fleet {
 
     fn offer_login(&self, server: &ServerName, client: Option<&ClientId>) -> Option<String> {
         let server = self.roster.find(server, client, None).ok()?;
-        self.roster.offer_login(&server, client)
+        self.roster.logins.offer(&server, client)
     }
 
     fn is_of_callers(&self, server: &ServerName) -> bool {
@@ -190,11 +200,24 @@ impl Servers for Fleet {
     }
 
     fn caller_values(&self) -> Option<Arc<BTreeSet<String>>> {
-        self.roster.caller_values()
+        let servers = self.roster.servers.read();
+        let of_callers = servers.shared.values().filter(|it| it.is_of_callers);
+        let mut of_callers = of_callers.peekable();
+        of_callers.peek()?;
+        let named = of_callers.flat_map(|it| values_of_callers(&it.spec));
+        Some(Arc::new(named.collect()))
     }
 
     fn meet_caller(&self, caller: &Arc<HttpCaller>) -> Vec<ServerName> {
-        self.roster.meet_caller(caller)
+        let surroundings = &self.roster.surroundings;
+        if !surroundings.callers.meet(caller) {
+            return Vec::new();
+        }
+        let servers = self.roster.servers.read();
+        let of_callers = servers.shared.values().filter(|it| it.is_of_callers);
+        let is_usable = |it: &&Server| servers.take_usable(it, caller, surroundings).is_some();
+        let usable = of_callers.filter(is_usable);
+        usable.map(|it| it.spec.name.clone()).collect()
     }
 
     fn watch<'a>(
@@ -225,7 +248,13 @@ impl Servers for Fleet {
         server: &'a ServerName,
     ) -> BoxFuture<'a, Option<Result<Survey, SurveyError>>> {
         async move {
-            let (server, leased) = self.roster.get_open(server)?;
+            // The shared one comes first.
+            let found = self.roster.all().into_iter().find_map(|(_, it)| {
+                let is_it = it.spec.name == *server && it.spec.scope == ServerScope::Shared;
+                let leased = is_it.then(|| it.open_now())??;
+                Some((it, leased))
+            });
+            let (server, leased) = found?;
             let link = Arc::clone(&leased.link);
             let surveyed = survey_leased(&server, leased).await;
             (surveyed.is_ok() || !link.has_ended()).then_some(surveyed)
@@ -241,10 +270,9 @@ impl Servers for Fleet {
         let (changes, ending) = (Arc::clone(&self.roster.changes), self.roster.ending.clone());
         let server = server.clone();
         self.roster.keepers.spawn(async move {
-            let waiting = tokio::time::sleep(after);
-            tokio::select! {
-                () = ending.begun() => {}
-                () = waiting => changes.note(&server),
+            let waited = ending.begun.run_until_cancelled(sleep(after)).await;
+            if waited.is_some() {
+                changes.note(&server);
             }
         });
     }
@@ -253,8 +281,18 @@ impl Servers for Fleet {
         self.roster.apply(specs)
     }
 
-    fn restart(&self, server: &ServerName) -> bool {
-        self.roster.restart(server)
+    fn restart(&self, name: &ServerName) -> bool {
+        let mut servers = self.roster.servers.write();
+        let Some(old) = servers.shared.get(name).cloned() else {
+            return false;
+        };
+        if !self.roster.ending.begun.is_cancelled() {
+            // A person may have renewed the value that a command prints.
+            let resolver = self.roster.surroundings.secrets.as_deref();
+            forget_printed(templates(&old.spec), resolver);
+            self.roster.put(&mut servers, old.spec.clone());
+        }
+        true
     }
 
     fn start_eager(&self) {
@@ -266,11 +304,50 @@ impl Servers for Fleet {
     }
 
     fn admit_client(&self, client: u64, variables: Arc<Variables>) -> Vec<ServerName> {
-        self.roster.admit_client(client, variables)
+        let servers = &mut *self.roster.servers.write();
+        let lack = |it: &&Server| it.taken.is_incomplete() && servers.take_for(it).is_none();
+        let lacked: Vec<Server> = servers.shared.values().filter(lack).cloned().collect();
+        servers.environments.clients.insert(client, variables);
+        let mut completed = Vec::new();
+        for shared in lacked {
+            let Some(taken) = servers.take_for(&shared) else {
+                continue;
+            };
+            completed.push(shared.spec.name.clone());
+            if shared.spec.start == Start::Eager && !self.roster.ending.begun.is_cancelled() {
+                self.roster
+                    .get_apart(servers, &shared, taken, Era::Newest)
+                    .want();
+            }
+        }
+        completed
     }
 
     fn sharing(&self) -> Vec<Sharing> {
-        self.roster.sharing()
+        let servers = self.roster.servers.read();
+        let mut all = Vec::new();
+        for client in servers.environments.clients.keys().copied() {
+            for shared in servers.shared.values().filter(|it| it.is_personal) {
+                let taken = servers.environments.take(&shared.spec, Some(client), None);
+                let of_others = servers.take_for(shared);
+                let of_others = of_others.as_ref().unwrap_or(&shared.taken);
+                let is_apart = shared.spec.scope == ServerScope::Shared
+                    && !taken.is_incomplete()
+                    && taken.key != of_others.key;
+                let differing = is_apart.then(|| taken.values.differing(&of_others.values));
+                let differing = differing.unwrap_or_default();
+                if differing.is_empty() && taken.lacking.is_empty() {
+                    continue;
+                }
+                all.push(Sharing {
+                    server: shared.spec.name.clone(),
+                    client,
+                    differing,
+                    lacking: taken.lacking,
+                });
+            }
+        }
+        all
     }
 
     fn forget_client(&self, client: u64) {
@@ -278,16 +355,16 @@ impl Servers for Fleet {
     }
 
     fn tell_roots_changed(&self, client: u64) {
-        for server in self.roster.of_client(client) {
-            let Some(leased) = server
-                .open_now()
-                .filter(|_| server.asking.roots.can_change())
-            else {
-                continue;
-            };
-            self.roster
-                .keepers
-                .spawn(async move { leased.link.tell_roots_changed().await });
+        let servers = self.roster.servers.read();
+        for ((_, of, _), server) in &servers.of_clients {
+            if *of == client
+                && server.spec.scope == ServerScope::Client
+                && server.asking.roots.can_change()
+                && let Some(leased) = server.open_now()
+            {
+                let keepers = &self.roster.keepers;
+                keepers.spawn(async move { leased.link.tell_roots_changed().await });
+            }
         }
     }
 
@@ -325,7 +402,7 @@ impl Servers for Fleet {
 
     fn stop(&self) -> BoxFuture<'_, ()> {
         async move {
-            self.roster.ending.hurry();
+            self.roster.ending.hurried.cancel();
             self.end().await;
         }
         .boxed()
@@ -333,7 +410,7 @@ impl Servers for Fleet {
 
     fn end(&self) -> BoxFuture<'_, ()> {
         async move {
-            self.roster.ending.begin();
+            self.roster.ending.begun.cancel();
             self.roster.keepers.close();
             self.roster.keepers.wait().await;
         }

@@ -16,57 +16,49 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::{
-    ServerSpec,
-    changes::{Changes, OnListChanged},
     child::{Running, Surroundings},
-    ending::Ending,
     eras::Era,
     error::Failure,
     limits::{
         HEALTHY_AFTER, IN_USE_WITHIN, LAUNCHED_ANSWER_WAIT, ORPHAN_ANSWER_WAIT, REST_MAX, REST_MIN,
     },
     link::{Link, OpenError, Opening},
-    roots::Roots,
     secrets_named::{forget_printed, have_printed, with_secrets},
-    server::{Server, Siblings, Stage},
-    taken::{TakenVariables, templates},
+    server::{Server, Stage},
+    taken::templates,
 };
 
+/// The end of a fleet, which its keepers wait for. A hurry is an end as well.
+#[derive(Debug, Clone)]
+pub(crate) struct Ending {
+    /// Cancelled when every server is to end, in order.
+    pub(crate) begun: CancellationToken,
+    /// Cancelled when every server is to end in a hurry.
+    pub(crate) hurried: CancellationToken,
+}
+
+impl Ending {
+    pub(crate) fn new() -> Self {
+        let hurried = CancellationToken::new();
+        Self {
+            begun: hurried.child_token(),
+            hurried,
+        }
+    }
+}
+
 pub(crate) struct Keeper {
-    server: Server,
-    surroundings: Arc<Surroundings>,
-    changes: Arc<Changes>,
-    stage: watch::Sender<Stage>,
-    ending: Ending,
+    pub(crate) server: Server,
+    pub(crate) surroundings: Arc<Surroundings>,
+    pub(crate) stage: watch::Sender<Stage>,
+    pub(crate) ending: Ending,
     /// The server that this one replaces. Nothing is started before it has ended.
-    before: Option<watch::Receiver<Stage>>,
+    pub(crate) before: Option<watch::Receiver<Stage>>,
     /// Failures in a row.
-    tries: u32,
+    pub(crate) tries: u32,
 }
 
 impl Keeper {
-    pub(crate) fn new(
-        spec: ServerSpec,
-        taken: TakenVariables,
-        surroundings: Arc<Surroundings>,
-        changes: Arc<Changes>,
-        ending: Ending,
-        siblings: &Siblings<'_>,
-        roots: Roots,
-    ) -> (Self, Server) {
-        let (server, stage) = Server::new(spec, taken, siblings, roots, &changes);
-        let keeper = Self {
-            server: server.clone(),
-            surroundings,
-            changes,
-            stage,
-            ending,
-            before: siblings.before.map(|it| it.stage.clone()),
-            tries: 0,
-        };
-        (keeper, server)
-    }
-
     /// Runs until the fleet stops or the server is retired. Each line is one stage of its life. The
     /// stages with a large state (11 KB) are boxed, so that a server that is not called does not hold it.
     pub(crate) async fn run(mut self) {
@@ -83,17 +75,14 @@ impl Keeper {
     async fn await_predecessor(&mut self) {
         if let Some(mut before) = self.before.take() {
             let ended = before.wait_for(|stage| matches!(stage, Stage::Ended));
-            tokio::select! {
-                () = self.ending.begun() => {}
-                _ = ended => {}
-            }
+            let _ = self.ending.begun.run_until_cancelled(ended).await;
         }
     }
 
     async fn stopped(&self) -> ControlFlow<()> {
         tokio::select! {
             biased;
-            () = self.ending.begun() => ControlFlow::Break(()),
+            () = self.ending.begun.cancelled() => ControlFlow::Break(()),
             () = self.server.retired.cancelled() => ControlFlow::Break(()),
             () = self.server.wanted.notified() => ControlFlow::Continue(()),
         }
@@ -102,32 +91,24 @@ impl Keeper {
     async fn starting(&mut self) -> Option<(Arc<Link>, Option<Running>)> {
         self.stage.send_replace(Stage::Starting);
         let began = Instant::now();
-        let on_list_changed: OnListChanged = {
-            let (changes, name) = (Arc::clone(&self.changes), self.server.spec.name.clone());
-            Arc::new(move || changes.note(&name))
-        };
-        let opened = {
-            let opening = self.open(&on_list_changed);
-            tokio::select! {
-                biased;
-                () = self.ending.begun() => return None,
-                opened = opening => opened,
-            }
+        let opened = tokio::select! {
+            biased;
+            () = self.ending.begun.cancelled() => return None,
+            opened = self.open() => opened,
         };
         let server = self.server.spec.name.as_str();
         match opened {
             Ok((link, running)) => {
-                let pid = running.as_ref().and_then(Running::id);
+                let pid = running.as_ref().and_then(|it| it.tree.id());
                 let starts = self.server.vitals.started(pid);
                 let ms = began.elapsed().as_millis();
                 info!(server, pid, starts, ms, "ready");
-                self.server
-                    .eras
-                    .note_start(self.server.era, &link.about().spoken);
+                let eras = &self.server.eras;
+                eras.note_start(self.server.era, &link.about.spoken);
                 // Its tools may have changed since its last run. The list of one caller says nothing
                 // new about that of all.
-                if !self.server.taken.has_caller() {
-                    self.changes.note(&self.server.spec.name);
+                if self.server.taken.caller().is_none() {
+                    self.server.asking.note_changed_list();
                 }
                 Some((Arc::new(link), running))
             }
@@ -165,16 +146,13 @@ impl Keeper {
 
     /// Opens the connection; retries once if the server rejects a secret that a command printed for an
     /// earlier start.
-    async fn open(
-        &self,
-        on_list_changed: &OnListChanged,
-    ) -> Result<(Link, Option<Running>), OpenError> {
+    async fn open(&self) -> Result<(Link, Option<Running>), OpenError> {
         let resolver = self.surroundings.secrets.as_deref();
         let has_printed = have_printed(templates(&self.server.spec), resolver);
-        let opened = self.open_once(on_list_changed).await;
+        let opened = self.open_once().await;
         let is_denied = matches!(&opened, Err(OpenError::Failed(failure)) if failure.is_denied);
         if is_denied && self.forget_printed() && has_printed {
-            return self.open_once(on_list_changed).await;
+            return self.open_once().await;
         }
         opened
     }
@@ -185,10 +163,7 @@ impl Keeper {
         forget_printed(templates(&self.server.spec), resolver)
     }
 
-    async fn open_once(
-        &self,
-        on_list_changed: &OnListChanged,
-    ) -> Result<(Link, Option<Running>), OpenError> {
+    async fn open_once(&self) -> Result<(Link, Option<Running>), OpenError> {
         let resolver = self.surroundings.secrets.as_deref();
         let named = templates(&self.server.spec);
         let variables = with_secrets(named, &self.server.taken.values, resolver).await?;
@@ -196,33 +171,29 @@ impl Keeper {
             spec: &self.server.spec,
             variables: &variables,
             surroundings: &self.surroundings,
-            on_list_changed,
             asking: &self.server.asking,
         };
         let guess = self.server.eras.guess(self.server.era);
         match self.server.era {
-            Era::Newest => opening
-                .open(guess.as_ref())
-                .await
-                .map_err(OpenError::Failed),
+            Era::Newest => Ok(opening.open(guess.as_ref()).await?),
             Era::Handshake => opening.open_with(guess).await,
         }
     }
 
     async fn ready(&mut self, link: Arc<Link>, mut running: Option<Running>) {
         // Read now: a child has no process id after it was reaped.
-        let pid = running.as_ref().and_then(Running::id);
+        let pid = running.as_ref().and_then(|it| it.tree.id());
         let began = Instant::now();
         self.stage.send_replace(Stage::Ready(Arc::clone(&link)));
         // From here on, a caller asks for a start only if the connection is closed.
         self.discard_wanted();
         let end = tokio::select! {
             biased;
-            () = self.ending.begun() => End::Stop,
+            () = self.ending.begun.cancelled() => End::Stop,
             () = link.ended() => End::ByItself,
             () = close_when_idle(&link, self.server.spec.idle_timeout) => End::Idle,
             () = close_when_retired(&link, &self.server.retired) => End::Retired,
-            () = link.activity().close_when_spare() => End::Spare,
+            () = link.activity.close_when_spare() => End::Spare,
             () = wait_until_orphaned(&link, running.as_mut()) => End::ByItself,
         };
         let mut failure = None;
@@ -271,13 +242,13 @@ impl Keeper {
     async fn stop_child(&self, mut running: Running, end: &End) {
         if let End::Idle | End::Spare = end {
             tokio::select! {
-                () = self.ending.begun() => {}
+                () = self.ending.begun.cancelled() => {}
                 () = self.server.wanted.notified() => {}
                 () = running.stop(Pace::Unhurried) => return,
             }
         }
         tokio::select! {
-            () = self.ending.hurried() => {}
+            () = self.ending.hurried.cancelled() => {}
             () = running.stop(Pace::Orderly) => return,
         }
         running.stop(Pace::Hurried).await;
@@ -286,7 +257,7 @@ impl Keeper {
     /// Returns the failure of a server that had answered a call: it may restart at once. Any other
     /// server rests first.
     fn rest_unless_it_answered(&mut self, link: &Link, why: Failure) -> Option<Failure> {
-        if link.activity().answered_ago().is_some() && !why.is_lasting {
+        if link.activity.answered_ago().is_some() && !why.is_lasting {
             self.tries = 0;
             return Some(why);
         }
@@ -299,11 +270,8 @@ impl Keeper {
     fn restart(&self, link: &Link, failure: Option<Failure>) {
         self.discard_wanted();
         self.stage.send_replace(Stage::Stopped { last: failure });
-        if link
-            .activity()
-            .answered_ago()
-            .is_some_and(|ago| ago < IN_USE_WITHIN)
-        {
+        let answered_ago = link.activity.answered_ago();
+        if answered_ago.is_some_and(|ago| ago < IN_USE_WITHIN) {
             self.server.wanted.notify_one();
         }
     }
@@ -331,7 +299,7 @@ impl Keeper {
         // A notification of an earlier rest does not count.
         let _ = self.server.rested.notified().now_or_never();
         tokio::select! {
-            () = self.ending.begun() => {}
+            () = self.ending.begun.cancelled() => {}
             () = self.server.retired.cancelled() => {}
             () = self.server.rested.notified() => {}
             () = sleep_until(until) => {}
@@ -341,9 +309,7 @@ impl Keeper {
             last: Some(failure),
         });
     }
-}
 
-impl Keeper {
     /// Discards requests for a start that came while the server was starting: they would start it again
     /// without a caller.
     fn discard_wanted(&self) {
@@ -367,12 +333,12 @@ enum End {
 /// does not answer. The child is reaped, so that it is not a zombie.
 async fn wait_until_orphaned(link: &Link, running: Option<&mut Running>) {
     if let Some(running) = running {
-        let wait = if running.has_left() {
+        let wait = if running.tree.has_left() {
             LAUNCHED_ANSWER_WAIT
         } else {
             ORPHAN_ANSWER_WAIT
         };
-        running.reap_leader().await;
+        running.tree.reap_leader().await;
         if !link.answers_within(wait).await {
             return;
         }
@@ -385,15 +351,15 @@ async fn close_when_idle(link: &Link, timeout: Option<Duration>) {
     let Some(timeout) = timeout else {
         return std::future::pending().await;
     };
-    while !link.activity().close_if_idle(timeout) {
-        sleep_until(link.activity().idle_at(timeout)).await;
+    while !link.activity.close_if_idle(timeout) {
+        sleep_until(link.activity.idle_at(timeout)).await;
     }
 }
 
 /// Waits until the server is retired and its calls have ended.
 async fn close_when_retired(link: &Link, retired: &CancellationToken) {
     retired.cancelled().await;
-    link.activity().close_when_unused().await;
+    link.activity.close_when_unused().await;
 }
 
 /// Returns the rest before the next start. It doubles with each failure and varies by up to a quarter,

@@ -38,7 +38,6 @@ impl KnownCallers {
         true
     }
 
-    /// Returns the last values of a caller.
     pub(crate) fn find(&self, name: &str) -> Option<Arc<HttpCaller>> {
         let table = self.0.lock();
         table.callers.get(name).map(|(_, it)| Arc::clone(it))

@@ -15,7 +15,6 @@ use crate::{
     CommandSet, Launch, Request, ServerInfo, ServerSpec, Spoken, Surroundings, Template, Variables,
     activity::Activity,
     asking::Asking,
-    changes::OnListChanged,
     channel::CallChannel,
     child::{Pipes, Running},
     commands::CommandRunner,
@@ -36,12 +35,11 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 /// An open connection to one server, and its users.
 #[derive(Debug)]
 pub(crate) struct Link {
-    about: ServerInfo,
-    activity: Arc<Activity>,
+    pub(crate) about: ServerInfo,
+    pub(crate) activity: Arc<Activity>,
     connection: Box<dyn Connection>,
     /// The login of a remote server, where there may be one.
     credential: Option<Arc<Credential>>,
-    /// True if the configuration has headers for the server.
     has_headers: bool,
     /// Why it ended, once its keeper knows.
     end: SetOnce<Failure>,
@@ -65,14 +63,6 @@ impl Link {
             has_headers: false,
             end: SetOnce::new(),
         }
-    }
-
-    pub(crate) fn activity(&self) -> &Arc<Activity> {
-        &self.activity
-    }
-
-    pub(crate) fn about(&self) -> &ServerInfo {
-        &self.about
     }
 
     /// Returns true if the server sends any response within this time, including an error.
@@ -103,7 +93,6 @@ impl Link {
         }
     }
 
-    /// Returns the failure of a request that the server denied.
     pub(crate) fn denial(&self, denied: Denied) -> Failure {
         denial(denied, self.credential.as_ref(), self.has_headers)
     }
@@ -115,7 +104,6 @@ pub(crate) struct Opening<'a> {
     pub(crate) spec: &'a ServerSpec,
     pub(crate) variables: &'a Variables,
     pub(crate) surroundings: &'a Arc<Surroundings>,
-    pub(crate) on_list_changed: &'a OnListChanged,
     pub(crate) asking: &'a Arc<Asking>,
 }
 
@@ -167,21 +155,18 @@ impl Opening<'_> {
         headers: &[(String, Template)],
         guess: Option<Spoken>,
     ) -> Result<Link, OpenError> {
-        let Self {
-            spec, variables, ..
-        } = self;
-        let credential = find_credential(spec, variables, self.surroundings)?;
-        let site = Site::read(url, headers, variables).map_err(Failure::new)?;
+        let (spec, variables) = (self.spec, self.variables);
+        let place = LoginPlace::of(spec, variables, self.surroundings)?;
+        let credential = place.map(LoginPlace::credential);
+        let redaction = spec.redaction.clone();
+        let site = Site::read(url, headers, variables, redaction, credential.clone());
+        let site = site.map_err(Failure::new)?;
         let patience = match guess {
             Some(_) => spec.start_timeout,
             None => spec.start_timeout.min(PROBE_TIMEOUT),
         };
         let guess = guess.unwrap_or_else(|| Spoken::default().alternative());
-        let site = site.with_login(credential.clone());
-        let site = site.with_redaction(spec.redaction.clone());
-        let on_list_changed = Arc::clone(self.on_list_changed);
-        let opening = open_remote(site, &guess, on_list_changed, self.asking);
-        let opened = timeout(patience, opening).await;
+        let opened = timeout(patience, open_remote(site, &guess, self.asking)).await;
         let opened = opened.map_err(|_| OpenError::Unanswered(describe_silence(spec, None)))?;
         let (connection, about) = opened.map_err(|error| match error {
             HandshakeError::WrongRevision(why) => OpenError::WrongRevision(why),
@@ -226,13 +211,13 @@ impl Opening<'_> {
         let Self { spec, asking, .. } = self;
         let (mut running, pipes) = Running::spawn(spec, self.variables, self.surroundings)?;
         let Pipes { lines, outbox } = pipes;
-        let on_changed = Arc::clone(self.on_list_changed);
-        let (transport, feed) = PipeTransport::new(outbox.clone(), Arc::clone(&on_changed));
-        let channel = CallChannel::start(lines, outbox, feed, running.mask(), Arc::clone(asking));
+        let (transport, feed) = PipeTransport::new(outbox.clone(), asking);
+        let (pending, mask) = (Arc::default(), Arc::clone(&running.mask));
+        let channel = CallChannel::start(pending, lines, outbox, feed, mask, asking);
         let opening = async {
             match spoken {
-                Some(spoken) => open_session(transport, spoken, on_changed, &asking.roots).await,
-                None => probe_session(transport, on_changed, &asking.roots).await,
+                Some(spoken) => open_session(transport, spoken, asking).await,
+                None => probe_session(transport, asking).await,
             }
         };
         let opened = tokio::select! {
@@ -241,7 +226,7 @@ impl Opening<'_> {
         };
         let error = match opened {
             Ok(Ok((service, about))) => {
-                let connection = LineConnection::to_child(channel, service, &about);
+                let connection = LineConnection::new(channel, service, &about, None);
                 return Ok((Link::new(about, Box::new(connection)), running));
             }
             Ok(Err(HandshakeError::WrongRevision(why))) => OpenError::WrongRevision(why),
@@ -259,7 +244,7 @@ impl Opening<'_> {
                 OpenError::Silent(suspect_http(running.with_stderr(silence)))
             }
         };
-        channel.close();
+        channel.outbox.close();
         running.stop(Pace::Hurried).await;
         Err(error)
     }
@@ -270,19 +255,6 @@ impl Opening<'_> {
 async fn wait_for_failure(running: &mut Running) {
     running.fail().await;
     sleep(ORPHAN_ANSWER_WAIT).await;
-}
-
-fn find_credential(
-    spec: &ServerSpec,
-    variables: &Variables,
-    surroundings: &Surroundings,
-) -> Result<Option<Arc<Credential>>, Failure> {
-    let Some(files) = &surroundings.private else {
-        return Ok(None);
-    };
-    let (secrets, callers) = (surroundings.secrets.as_ref(), &surroundings.callers);
-    let place = LoginPlace::of(spec, variables, secrets, files, callers)?;
-    Ok(place.map(LoginPlace::credential))
 }
 
 /// Why a connection was not opened.
@@ -340,11 +312,8 @@ fn describe_silence(spec: &ServerSpec, stray: Option<String>) -> Failure {
 
 /// Adds a hint if the program seems to serve HTTP: such programs mostly print their address.
 fn suspect_http(failure: Failure) -> Failure {
-    let told = failure
-        .stderr
-        .as_deref()
-        .unwrap_or_default()
-        .to_ascii_lowercase();
+    let told = failure.stderr.as_deref().unwrap_or_default();
+    let told = told.to_ascii_lowercase();
     let serves = ["http://", "listening on", "running on port"];
     if serves.iter().any(|words| told.contains(words)) {
         failure.hint(SERVES_HTTP)
@@ -367,14 +336,12 @@ fn suspect_no_server(failure: Failure, stray: Option<String>) -> Failure {
 }
 
 fn add_stray(failure: Failure, line: &str) -> Failure {
-    let why = format!(
-        "{}; stdout has a line that is not a message: `{line}`",
-        failure.why
-    );
-    let hint = failure.hint.or_else(|| Some(NO_SERVER.to_owned()));
     Failure {
-        why,
-        hint,
+        why: format!(
+            "{}; stdout has a line that is not a message: `{line}`",
+            failure.why
+        ),
+        hint: failure.hint.or_else(|| Some(NO_SERVER.to_owned())),
         ..failure
     }
 }

@@ -8,7 +8,7 @@ use oauth::{Assertion, Credential, GrantKind, Login, LoginMethod, LoginSettings,
 use secrets::{PrivateFiles, Resolver, Secret};
 
 use crate::{
-    KnownCallers, Launch, LoginNeeded, ServerSpec, Template, Variables,
+    KnownCallers, Launch, LoginNeeded, ServerSpec, Surroundings, Template, Variables,
     awaited::Awaited,
     environment::expand,
     error::{Denied, Failure},
@@ -23,8 +23,6 @@ pub struct LoginPlace {
     pub file: RecordFile,
     /// The file that stores our registration; callers share one.
     pub registration: RecordFile,
-    /// The address of the server.
-    pub url: String,
     /// The settings of the configuration, with variables and secrets filled in.
     pub settings: LoginSettings,
     /// Headers that each of its requests carries.
@@ -32,15 +30,16 @@ pub struct LoginPlace {
 }
 
 impl LoginPlace {
-    /// Returns the place of this server's login among these files. Returns `None` for a child, and for a
-    /// server with a configured `Authorization` header.
-    pub fn of(
+    /// Returns the place of this server's login. Returns `None` for a child, for a server with a configured
+    /// `Authorization` header, and if no logins are kept.
+    pub(crate) fn of(
         spec: &ServerSpec,
         variables: &Variables,
-        resolver: Option<&Arc<Resolver>>,
-        files: &PrivateFiles,
-        callers: &Arc<KnownCallers>,
+        surroundings: &Surroundings,
     ) -> Result<Option<Self>, Failure> {
+        let Some(files) = &surroundings.private else {
+            return Ok(None);
+        };
         let (Some(url), Launch::Remote { headers, .. }) = (login_url(spec), &spec.launch) else {
             return Ok(None);
         };
@@ -48,12 +47,12 @@ impl LoginPlace {
         let caller = caller_of(spec, variables);
         let assertion = spec.login.assertion.as_ref().map(|template| {
             let (template, variables) = (template.clone(), variables.clone());
-            read_again(template, variables, resolver.cloned())
+            read_again(template, variables, surroundings.secrets.clone())
         });
         let exchanges = spec.login.settings.grant == GrantKind::TokenExchange;
         let settings = LoginSettings {
             assertion: if exchanges {
-                Some(token_of(caller, Arc::clone(callers)))
+                Some(token_of(caller, Arc::clone(&surroundings.callers)))
             } else {
                 assertion
             },
@@ -73,7 +72,6 @@ impl LoginPlace {
             file,
             registration,
             headers: headers.iter().filter_map(header).collect(),
-            url,
             settings,
         }))
     }
@@ -91,15 +89,29 @@ impl LoginPlace {
         Some(of_caller.unwrap_or(file))
     }
 
+    /// Does the same as [`LoginPlace::of`] with variables that have no secrets yet.
+    pub(crate) async fn resolve(
+        spec: &ServerSpec,
+        values: &Variables,
+        surroundings: &Surroundings,
+    ) -> Result<Option<Self>, Failure> {
+        let resolver = surroundings.secrets.as_deref();
+        let variables = with_secrets(templates(spec), values, resolver).await?;
+        Self::of(spec, &variables, surroundings)
+    }
+
     /// Returns the place of the login, with variables and secrets of this process.
     pub async fn find(
         spec: &ServerSpec,
         secrets: &Arc<Resolver>,
         files: &PrivateFiles,
     ) -> Result<Option<Self>, Failure> {
-        let variables = Variables::of_process();
-        let variables = with_secrets(templates(spec), &variables, Some(secrets)).await?;
-        Self::of(spec, &variables, Some(secrets), files, &Arc::default())
+        let surroundings = Surroundings {
+            private: Some(files.clone()),
+            secrets: Some(Arc::clone(secrets)),
+            ..Surroundings::default()
+        };
+        Self::resolve(spec, &Variables::of_process(), &surroundings).await
     }
 
     /// Returns a login here, which requests `scopes` besides those that are found.
@@ -107,7 +119,6 @@ impl LoginPlace {
         Login {
             file: &self.file,
             registration: &self.registration,
-            url: &self.url,
             headers: self.headers.clone(),
             settings: &self.settings,
             scopes,
@@ -117,7 +128,7 @@ impl LoginPlace {
 
     /// Returns the credential that sends the login's token with each request.
     pub(crate) fn credential(self) -> Arc<Credential> {
-        Credential::new(self.file, self.url, self.settings)
+        Credential::new(self.file, self.settings)
     }
 }
 
@@ -207,7 +218,7 @@ pub(crate) fn denial(
     };
     Failure {
         awaited: Some(Box::new(Awaited::login(file, login, needed))),
-        ..Failure::new(why).lasting().denied().hint(hint)
+        ..Failure::denial(why).hint(hint)
     }
 }
 
@@ -223,11 +234,7 @@ mod tests {
         let files = PrivateFiles::plain(state.path());
         let place = || {
             let file = RecordFile::of(&files, "any", "https://x.example/mcp");
-            Credential::new(
-                file,
-                "https://x.example/mcp".to_owned(),
-                LoginSettings::default(),
-            )
+            Credential::new(file, LoginSettings::default())
         };
         let refused = |has_headers| {
             let why = "whatever it says".to_owned();

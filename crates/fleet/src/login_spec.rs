@@ -50,7 +50,6 @@ impl LoginSpec {
         .chain(of_provider.flatten())
     }
 
-    /// Returns the settings with these templates filled in.
     pub(crate) fn fill<E>(
         &self,
         fill: impl Fn(&Template) -> Result<String, E>,

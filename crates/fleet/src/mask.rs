@@ -20,20 +20,17 @@ const SECRET_BYTES_MIN_AS_VALUE: usize = 4;
 /// The number of renewed tokens that are still masked.
 const SENT_MAX: usize = 4;
 
-/// The text that replaces a secret.
 const HIDDEN: &str = "***";
 
 /// The values that must not appear in a server's messages, in any form that programs commonly
 /// print: plain, as JSON, in hexadecimal, base64 or percent-encoded.
 #[derive(Debug, Clone, Default)]
 pub struct Mask {
-    /// The original values.
     secrets: Vec<String>,
     /// The values and their other forms, the longest first.
     forms: Vec<String>,
     /// Short values and words, which are masked only in the position of a value.
     words: Vec<String>,
-    /// The last tokens that were sent.
     sent: Arc<RwLock<VecDeque<Mask>>>,
     /// The patterns that are replaced besides.
     redaction: Option<Arc<Redaction>>,
@@ -64,7 +61,6 @@ impl Mask {
         }
     }
 
-    /// Replaces the patterns of a redaction as well.
     pub(crate) fn with_redaction(self, redaction: Option<Arc<Redaction>>) -> Self {
         Self { redaction, ..self }
     }

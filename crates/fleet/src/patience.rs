@@ -17,41 +17,38 @@ use crate::{
 
 /// The limits of waiting for a call.
 pub(crate) struct Patience {
-    began: Instant,
     limit: Duration,
     /// The hard limit, if progress extends the other.
     limit_max: Option<Duration>,
-    clock: Arc<Clock>,
+    pub(crate) clock: Arc<Clock>,
 }
 
 /// The clock of one call. It is paused while the client is asked a question.
-struct Clock {
+pub(crate) struct Clock {
     time: Mutex<Time>,
     moved: Notify,
 }
 
+/// The times of a call, moved forward by the time for which its clock was stopped.
 struct Time {
+    began: Instant,
+    /// The last progress.
     heard: Instant,
     /// The number of open questions, and since when there are any.
     questions: usize,
     standing_since: Instant,
-    /// The time for which the clock was stopped, in total and since `heard`.
-    stood: Duration,
-    stood_since_heard: Duration,
 }
 
 impl Patience {
     pub(crate) fn new(spec: &ServerSpec, request: &Request) -> Self {
         let began = Instant::now();
         let time = Time {
+            began,
             heard: began,
             questions: 0,
             standing_since: began,
-            stood: Duration::ZERO,
-            stood_since_heard: Duration::ZERO,
         };
         Self {
-            began,
             limit: request.limit.unwrap_or(spec.call_timeout),
             limit_max: spec.call_timeout_max.filter(|_| !request.limit_is_final),
             clock: Arc::new(Clock {
@@ -82,11 +79,6 @@ impl Patience {
         request
     }
 
-    /// Stops the clock until the returned value is dropped.
-    pub(crate) fn halt(&self) -> impl Drop + use<> {
-        self.clock.halt()
-    }
-
     /// Returns the limit that was reached.
     pub(crate) async fn wait_for_end(&self) -> Duration {
         loop {
@@ -96,8 +88,8 @@ impl Patience {
                 continue;
             };
             if until <= Instant::now() {
-                let stood = self.clock.time.lock().stood;
-                return until.saturating_duration_since(self.began + stood);
+                let began = self.clock.time.lock().began;
+                return until.saturating_duration_since(began);
             }
             tokio::select! {
                 () = sleep_until(until) => {}
@@ -112,20 +104,18 @@ impl Patience {
         if time.questions > 0 {
             return None;
         }
-        let quiet_until = time.heard + self.limit + time.stood_since_heard;
         let longest = self.limit_max.unwrap_or(self.limit).max(self.limit);
-        Some(quiet_until.min(self.began + longest + time.stood))
+        Some((time.heard + self.limit).min(time.began + longest))
     }
 }
 
 impl Clock {
     fn hear(&self) {
-        let mut time = self.time.lock();
-        time.heard = Instant::now();
-        time.stood_since_heard = Duration::ZERO;
+        self.time.lock().heard = Instant::now();
     }
 
-    fn halt(self: &Arc<Self>) -> Halt {
+    /// Stops the clock until the returned value is dropped.
+    pub(crate) fn halt(self: &Arc<Self>) -> Halt {
         let mut time = self.time.lock();
         if time.questions == 0 {
             time.standing_since = Instant::now();
@@ -137,18 +127,17 @@ impl Clock {
     }
 }
 
-/// Stops the clock until it is dropped.
-struct Halt(Arc<Clock>);
+pub(crate) struct Halt(Arc<Clock>);
 
 impl Drop for Halt {
     fn drop(&mut self) {
         let mut time = self.0.time.lock();
         time.questions -= 1;
         if time.questions == 0 {
-            let since = time.standing_since.max(time.heard);
-            time.stood_since_heard += since.elapsed();
-            let stood = time.standing_since.elapsed();
-            time.stood += stood;
+            let (now, since) = (Instant::now(), time.standing_since);
+            let unheard_since = since.max(time.heard);
+            time.heard += now - unheard_since;
+            time.began += now - since;
         }
         drop(time);
         self.0.moved.notify_one();

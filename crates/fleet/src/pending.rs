@@ -1,7 +1,6 @@
 //! The pending requests of one connection, and the messages of the server that belong to them.
 
 use std::{
-    fmt,
     ops::Range,
     sync::{Arc, OnceLock},
 };
@@ -10,6 +9,7 @@ use bytes::Bytes;
 use dashmap::DashMap;
 use jsonrpc::{Json, Message, ProtocolError};
 use parking_lot::Mutex;
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -18,7 +18,6 @@ use tracing::debug;
 use crate::{
     asking::{Asker, Questions},
     error::RequestError,
-    params::read_progress_token,
     request::{Listeners, bytes_max, find_sole_log},
     updates::Updates,
 };
@@ -32,7 +31,7 @@ pub(crate) type RequestResult = Result<Json, RequestError>;
 
 /// The requests of one connection that have no response yet, by id. The id is their progress token
 /// as well.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct PendingRequests {
     pub(crate) by_id: DashMap<u64, Arc<PendingRequest>>,
     /// Cancelled when no more messages of the server are read.
@@ -40,10 +39,8 @@ pub(crate) struct PendingRequests {
     pub(crate) updates: Updates,
 }
 
-/// A request that has no response yet.
 pub(crate) struct PendingRequest {
     response: Mutex<Option<oneshot::Sender<RequestResult>>>,
-    /// The bound on its response.
     pub(crate) bytes_max: usize,
     listeners: Listeners,
     /// Cancelled when the request has a response, or when its caller stopped waiting. Only a question needs it.
@@ -93,12 +90,6 @@ impl PendingRequest {
         if let Some(over) = self.over.get() {
             over.cancel();
         }
-    }
-}
-
-impl fmt::Debug for PendingRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("PendingRequest")
     }
 }
 
@@ -168,8 +159,14 @@ impl PendingRequests {
     }
 
     fn pass_progress(&self, message: &Message<'_>) -> bool {
-        let token = message.params.and_then(read_progress_token);
-        let Some(id) = token.and_then(read_id) else {
+        #[derive(Deserialize)]
+        struct Progress<'a> {
+            #[serde(borrow, rename = "progressToken")]
+            token: &'a RawValue,
+        }
+        let params = message.params;
+        let progress = params.and_then(|it| serde_json::from_str(it.get()).ok());
+        let Some(id) = progress.and_then(|it: Progress<'_>| read_id(it.token)) else {
             return false;
         };
         let progress = self.by_id.get(&id).map(|it| it.listeners.progress.clone());

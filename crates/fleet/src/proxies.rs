@@ -17,14 +17,11 @@ pub(crate) const VARIABLES: [&str; 6] = [
 /// Removes the name and password from the address of a proxy, for a server to which the variable was
 /// not configured.
 pub(crate) fn without_login(address: &str) -> String {
-    match login(address) {
-        Some(login) => {
-            let mut address = address.to_owned();
-            address.replace_range(login.start..=login.end, "");
-            address
-        }
-        None => address.to_owned(),
+    let mut address = address.to_owned();
+    if let Some(login) = login(&address) {
+        address.replace_range(login.start..=login.end, "");
     }
+    address
 }
 
 /// Returns the secrets of this process's proxies: each name with its password, and the password alone.

@@ -14,7 +14,7 @@ use printable::{TOKEN_CHARS_MIN, TOKEN_PATTERNS};
 use regex::Regex;
 use serde_json::value::RawValue;
 
-use crate::{LogSink, Request};
+use crate::{LogSink, ProgressSink, Request};
 
 /// The beginning of the text in place of a secret: `[redacted: github token]`.
 const MARK: &str = "[redacted: ";
@@ -38,12 +38,11 @@ pub struct Redaction {
 /// Compared as written, so that a change restarts the server, whose log is redacted too.
 impl PartialEq for Redaction {
     fn eq(&self, other: &Self) -> bool {
-        let written = |it: &Self| -> Vec<(String, String)> {
-            let own = it.own.iter();
-            own.map(|(name, pattern)| (name.clone(), pattern.to_string()))
-                .collect()
-        };
-        written(self) == written(other)
+        let written = |(name, pattern): &(String, Regex)| (name.clone(), pattern.to_string());
+        self.own
+            .iter()
+            .map(written)
+            .eq(other.own.iter().map(written))
     }
 }
 
@@ -186,23 +185,17 @@ impl Redaction {
             let text = this.json_text(params.get());
             text.and_then(|text| RawValue::from_string(text).ok())
         };
-        request.progress = request.progress.map(|client| {
+        let wrap = |client: ProgressSink| -> ProgressSink {
             let this = Arc::clone(self);
-            Arc::new(move |params: &RawValue| match redacted(&this, params) {
+            Arc::new(move |params| match redacted(&this, params) {
                 Some(params) => client(&params),
                 None => client(params),
-            }) as _
-        });
-        request.log = request.log.map(|log| {
-            let (this, client) = (Arc::clone(self), log.send);
-            let send = move |params: &RawValue| match redacted(&this, params) {
-                Some(params) => client(&params),
-                None => client(params),
-            };
-            LogSink {
-                send: Arc::new(send),
-                ..log
-            }
+            })
+        };
+        request.progress = request.progress.map(wrap);
+        request.log = request.log.map(|log| LogSink {
+            send: wrap(log.send),
+            ..log
         });
         request
     }

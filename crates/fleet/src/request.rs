@@ -2,6 +2,7 @@
 
 use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
 
+use bytes::Bytes;
 use jsonrpc::{Json, limits::LINE_BYTES_MAX, quote};
 use serde_json::value::RawValue;
 use tool::ClientId;
@@ -12,7 +13,7 @@ use crate::{limits::LIST_BYTES_MAX, question::Asks};
 pub type Params = Vec<(Cow<'static, str>, Json)>;
 
 /// One request to a server.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Request {
     /// The method, such as `tools/call`.
     pub method: &'static str,
@@ -48,35 +49,21 @@ impl Request {
         Self {
             method,
             params,
-            meta: Vec::new(),
-            progress: None,
-            log: None,
-            asks: None,
-            limit: None,
-            limit_is_final: false,
-            is_safe: false,
-            header_arguments: Vec::new(),
-            client: None,
-            may_log_in: false,
+            ..Self::default()
         }
     }
 
     /// Creates the call of a tool by its own name, with a JSON object as arguments.
     pub fn call_tool(name: &str, arguments: Json) -> Self {
         let name = Json::of_built(quote(name));
-        Self::new(
-            "tools/call",
-            vec![
-                (Cow::Borrowed("name"), name),
-                (Cow::Borrowed("arguments"), arguments),
-            ],
-        )
+        let params = vec![("name".into(), name), ("arguments".into(), arguments)];
+        Self::new("tools/call", params)
     }
 
     /// Creates the request of one page of a list, such as `tools/list`.
     pub(crate) fn list(method: &'static str, cursor: Option<&str>) -> Self {
         let cursor = cursor.map(|it| Json::of_built(quote(it)));
-        let params = cursor.map(|it| (Cow::Borrowed("cursor"), it));
+        let params = cursor.map(|it| ("cursor".into(), it));
         Self::new(method, params.into_iter().collect())
     }
 
@@ -93,11 +80,43 @@ impl Request {
         }
     }
 
+    /// Writes the `params` of a self. Members of the client stay byte for byte the same.
+    pub(crate) fn write_params(&self, own: &[OwnMember], id: u64) -> Vec<Bytes> {
+        let mut parts = Vec::with_capacity(2 * self.params.len() + 1);
+        let mut before = "{";
+        for (key, value) in &self.params {
+            parts.push(Bytes::from([before, &quote(key), ":"].concat()));
+            parts.push(value.bytes());
+            before = ",";
+        }
+        let passed = self.meta.iter();
+        let passed = passed.map(|(key, value)| (key.as_str(), value.as_str()));
+        let own = own.iter().map(|(key, value)| (*key, value.as_str()));
+        let token = self.progress.is_some().then(|| id.to_string());
+        let token = token.as_deref().map(|token| ("progressToken", token));
+        let meta = write_members(passed.chain(own).chain(token));
+        parts.push(match (meta.is_empty(), self.params.is_empty()) {
+            (true, true) => Bytes::from_static(b"{}"),
+            (true, false) => Bytes::from_static(b"}"),
+            (false, _) => Bytes::from(format!(r#"{before}"_meta":{{{meta}}}}}"#)),
+        });
+        parts
+    }
+
     /// Returns a member of the `params`.
     pub fn param(&self, key: &str) -> Option<&Json> {
         let mut params = self.params.iter();
         params.find(|(name, _)| name == key).map(|(_, value)| value)
     }
+}
+
+/// A member that the proxy adds to the `_meta` of a request, as its key and JSON text; there is none
+/// before revision 2026-07-28.
+pub(crate) type OwnMember = (&'static str, String);
+
+fn write_members<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    let member = |(key, value)| [&quote(key), ":", value].concat();
+    pairs.map(member).collect::<Vec<_>>().join(",")
 }
 
 impl fmt::Debug for Request {
@@ -133,7 +152,6 @@ impl fmt::Debug for LogSink {
     }
 }
 
-/// The sinks of one request.
 #[derive(Clone, Default)]
 pub(crate) struct Listeners {
     /// True for a request of a client: log messages and questions may belong to it.
@@ -143,7 +161,6 @@ pub(crate) struct Listeners {
     pub(crate) asks: Option<Arc<dyn Asks>>,
 }
 
-/// The origin of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
     Client,

@@ -17,7 +17,6 @@ use crate::{
 /// The source of the answer to `roots/list`. The default announces none.
 #[derive(Debug, Default)]
 pub(crate) struct Roots {
-    /// The folders of the configuration.
     configured: Option<Vec<PathBuf>>,
     /// The folder of the only client of the server.
     folder: Option<PathBuf>,
@@ -39,25 +38,20 @@ impl Roots {
                 ..Self::default()
             };
         }
-        // For a survey: some servers show tools only to clients with roots.
-        if spec.scope == ServerScope::Client && client.is_none() && spec.client_folder.is_none() {
-            return Self {
-                configured: Some(Vec::new()),
-                ..Self::default()
-            };
-        }
+        // Some servers show tools only to clients with roots.
+        let is_surveyed =
+            spec.scope == ServerScope::Client && client.is_none() && spec.client_folder.is_none();
         let has_roots = |client: &&Arc<dyn Asks>| {
             let capabilities = client.capabilities();
             Fields::of(capabilities.as_str()).is_some_and(|it| it.filled("roots").is_some())
         };
         Self {
-            configured: None,
+            configured: is_surveyed.then(Vec::new),
             folder: spec.client_folder.clone(),
             client: client.filter(has_roots).map(|it| it.without_call()),
         }
     }
 
-    /// Returns true if roots are announced to the server.
     pub(crate) fn are_announced(&self) -> bool {
         self.configured.is_some() || self.folder.is_some() || self.client.is_some()
     }

@@ -1,7 +1,7 @@
 //! The current servers. They are added, replaced and removed while calls are running.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, HashMap},
     path::Path,
     sync::Arc,
 };
@@ -16,15 +16,13 @@ use crate::{
     Template, Variables,
     caller_servers::{CallerServers, has_credential},
     changes::Changes,
-    ending::Ending,
     eras::Era,
-    keeper::Keeper,
+    keeper::{Ending, Keeper},
     limits::CALLS_OF_CLIENT_MAX,
     question::Asks,
     roots::Roots,
-    secrets_named::forget_printed,
-    server::{LeasedLink, Server, Siblings},
-    taken::{Environments, Sharing, TakenVariables, templates, values_of_callers},
+    server::{ProcessKey, Server, Siblings},
+    taken::{Environments, TakenVariables},
 };
 
 /// The effect of a change of the specifications.
@@ -49,76 +47,41 @@ impl Applied {
 pub(crate) struct Roster {
     pub(crate) surroundings: Arc<Surroundings>,
     pub(crate) changes: Arc<Changes>,
-    /// The logins of callers over HTTP.
     pub(crate) logins: Arc<CallerLogins>,
     pub(crate) ending: Ending,
     /// The tasks of all servers.
     pub(crate) keepers: TaskTracker,
-    servers: RwLock<Instances>,
+    pub(crate) servers: RwLock<Instances>,
 }
 
-#[derive(Debug)]
-struct Instances {
+#[derive(Debug, Default)]
+pub(crate) struct Instances {
     /// The shared instance of each server. If each client has its own instance, this one is surveyed.
-    shared: BTreeMap<ServerName, Server>,
+    pub(crate) shared: BTreeMap<ServerName, Server>,
     /// Instances with other variables than the shared one, or of another era.
     apart: HashMap<ProcessKey, Server>,
     /// The instance that a client uses, if clients may use different ones.
-    of_clients: HashMap<(ServerName, u64, Era), Server>,
-    /// Instances of callers over HTTP.
-    of_callers: CallerServers<ProcessKey>,
+    pub(crate) of_clients: HashMap<(ServerName, u64, Era), Server>,
+    of_callers: CallerServers,
     /// Retired shared instances of the other era, until others replace them.
     leaving: HashMap<ServerName, Server>,
-    environments: Environments,
-    /// The values of callers that servers get, if any server differs between callers.
-    caller_values: Option<Arc<BTreeSet<String>>>,
+    pub(crate) environments: Environments,
     /// The permits of each client for calls of each server.
     turns: HashMap<(ServerName, u64), Arc<Semaphore>>,
 }
 
-/// Clients whose servers have the same key share one process.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct ProcessKey {
-    server: ServerName,
-    /// The digest of the values that it is started with.
-    variables: Digest,
-    era: Era,
-}
-
-impl ProcessKey {
-    fn new(shared: &Server, variables: Digest, era: Era) -> Self {
-        Self {
-            server: shared.spec.name.clone(),
-            variables,
-            era,
-        }
-    }
-
-    /// The key of the process with a handshake beside a shared server that speaks a newer revision too.
-    fn of_twin(shared: &Server) -> Self {
-        Self::new(shared, shared.taken.key, Era::Handshake)
-    }
-}
-
 impl Roster {
     pub(crate) fn new(surroundings: Surroundings) -> Self {
-        let (surroundings, changes) = (Arc::new(surroundings), Arc::<Changes>::default());
-        let logins = CallerLogins::new(Arc::clone(&surroundings), Arc::clone(&changes));
+        let surroundings = Arc::new(surroundings);
         Self {
+            logins: Arc::new(CallerLogins::new(Arc::clone(&surroundings))),
             surroundings,
-            changes,
-            logins: Arc::new(logins),
+            changes: Arc::default(),
             ending: Ending::new(),
             keepers: TaskTracker::new(),
             servers: RwLock::new(Instances {
-                shared: BTreeMap::new(),
-                apart: HashMap::new(),
-                of_clients: HashMap::new(),
-                of_callers: CallerServers::default(),
-                leaving: HashMap::new(),
                 environments: Environments::new(Variables::of_process()),
-                caller_values: None,
-                turns: HashMap::new(),
+                ..Instances::default()
             }),
         }
     }
@@ -126,17 +89,10 @@ impl Roster {
     /// Lists all servers with the clients that have them for themselves; the shared ones come first.
     pub(crate) fn all(&self) -> Vec<(Vec<u64>, Server)> {
         let servers = self.servers.read();
-        let shared = servers.shared.values();
-        let mut own: Vec<(Vec<u64>, Server)> = servers
-            .apart
-            .values()
-            .filter(|it| !it.is_retired())
-            .map(|it| (Vec::new(), it.clone()))
-            .collect();
-        for ((name, client, _), server) in &servers.of_clients {
-            if server.is_retired() {
-                continue;
-            }
+        let apart = servers.apart.values().filter(|it| !it.is_retired());
+        let mut own: Vec<(Vec<u64>, Server)> = apart.map(|it| (Vec::new(), it.clone())).collect();
+        let of_clients = servers.of_clients.iter();
+        for ((name, client, _), server) in of_clients.filter(|(_, it)| !it.is_retired()) {
             let is_this = |it: &&mut (Vec<u64>, Server)| it.1.is(server);
             if let Some((clients, _)) = own.iter_mut().find(is_this) {
                 clients.push(*client);
@@ -150,16 +106,9 @@ impl Roster {
             clients.sort_unstable();
         }
         own.sort_by(|a, b| (&a.1.spec.name, &a.0).cmp(&(&b.1.spec.name, &b.0)));
+        let shared = servers.shared.values();
         let shared = shared.map(|server| (Vec::new(), server.clone()));
         shared.chain(own).collect()
-    }
-
-    /// Returns an open server of this name, the shared one if possible.
-    pub(crate) fn get_open(&self, name: &ServerName) -> Option<(Server, LeasedLink)> {
-        let all = self.all().into_iter().map(|(_, server)| server);
-        let mut named =
-            all.filter(|it| it.spec.name == *name && it.spec.scope == ServerScope::Shared);
-        named.find_map(|it| it.open_now().map(|open| (it, open)))
     }
 
     /// Returns the server that this client uses: its own if the scope is the client, or a separate one if
@@ -187,17 +136,13 @@ impl Roster {
         let connection = connection_at(&shared, client);
         let era = servers.era_of(&shared, connection, asks);
         let taken = match connection {
-            Some(_) => servers.environments.take(&shared.spec, connection),
+            Some(_) => servers.environments.take(&shared.spec, connection, None),
             None => shared.taken.clone(),
         };
         let own =
             client.filter(|_| connection.is_some() && shared.spec.scope == ServerScope::Client);
         let server = if let Some(client) = own {
-            let siblings = Siblings {
-                era,
-                beside: Some(&shared),
-                ..Siblings::default()
-            };
+            let siblings = Siblings::beside(&shared, era);
             self.begin(in_folder_of(&shared.spec, client), taken, &siblings, asks)
         } else if era == Era::Newest && taken.key == shared.taken.key {
             shared
@@ -226,14 +171,18 @@ impl Roster {
         if !shared.is_of_callers || shared.spec.scope == ServerScope::Client {
             return Ok(None);
         }
-        let taken = servers
-            .environments
-            .take_of(&shared.spec, None, Some(caller));
+        let taken = servers.environments.take(&shared.spec, None, Some(caller));
         if taken.key == shared.taken.key {
             return Ok(None);
         }
         let era = asks.map_or(Era::Newest, |client| shared.eras.of_client(client));
         self.get_of_caller(servers, &shared, taken, era).map(Some)
+    }
+
+    /// Returns true if callers over HTTP have instances of their own.
+    pub(crate) fn is_of_callers(&self, name: &ServerName) -> bool {
+        let servers = self.servers.read();
+        servers.shared.get(name).is_some_and(|it| it.is_of_callers)
     }
 
     fn get_of_caller(
@@ -257,58 +206,13 @@ impl Roster {
                 "call again later, or raise `servers.{}.max_callers`",
                 spec.name
             );
-            return Err(CallError::Unavailable {
-                server: spec.name.clone(),
-                failure: Failure::new(why).hint(hint),
-                tries: 0,
-                ran: Ran::No,
-            });
+            let failure = Failure::new(why).hint(hint);
+            return Err(CallError::unavailable(&spec.name, failure, 0, Ran::No));
         }
-        let siblings = Siblings {
-            era,
-            beside: Some(shared),
-            ..Siblings::default()
-        };
+        let siblings = Siblings::beside(shared, era);
         let server = self.begin((*spec).clone(), taken, &siblings, None);
         servers.of_callers.insert(key, server.clone());
         Ok(server)
-    }
-
-    /// Remembers a caller over HTTP. Returns the servers that can be surveyed for a new one.
-    pub(crate) fn meet_caller(&self, caller: &Arc<HttpCaller>) -> Vec<ServerName> {
-        if !self.surroundings.callers.meet(caller) {
-            return Vec::new();
-        }
-        let servers = self.servers.read();
-        let of_callers = servers.shared.values().filter(|it| it.is_of_callers);
-        let usable = of_callers.filter(|it| {
-            servers
-                .take_usable(it, caller, &self.surroundings)
-                .is_some()
-        });
-        usable.map(|it| it.spec.name.clone()).collect()
-    }
-
-    /// Lists the values of callers that servers get; `None` if no server differs between callers.
-    pub(crate) fn caller_values(&self) -> Option<Arc<BTreeSet<String>>> {
-        self.servers.read().caller_values.clone()
-    }
-
-    /// Returns true if callers over HTTP have instances of their own.
-    pub(crate) fn is_of_callers(&self, name: &ServerName) -> bool {
-        let servers = self.servers.read();
-        servers.shared.get(name).is_some_and(|it| it.is_of_callers)
-    }
-
-    /// Returns true if the credential of this instance is stored.
-    pub(crate) fn has_credential(&self, server: &Server) -> bool {
-        has_credential(server, &server.taken, &self.surroundings)
-    }
-
-    /// Returns the address at which the caller of this client logs in to its server, if that helps.
-    pub(crate) fn offer_login(&self, server: &Server, client: Option<&ClientId>) -> Option<String> {
-        let caller = client?.caller.as_ref()?;
-        self.logins.offer(server, caller)
     }
 
     /// Returns the server to survey: the shared one, or, if that lacks a variable, the one of the first
@@ -323,8 +227,7 @@ impl Roster {
             let era = servers.era_that_runs(&shared, taken.key);
             return Ok(self.get_apart(servers, &shared, taken, era));
         }
-        let known = servers.find(name, None, None)?;
-        Ok(known.unwrap_or(shared))
+        Ok(servers.find(name, None, None)?.unwrap_or(shared))
     }
 
     /// Returns the instance of a caller to survey: an open one, or that of the last caller whose values
@@ -351,7 +254,7 @@ impl Roster {
     }
 
     /// Returns the server beside the shared one for all clients with these variables and this era.
-    fn get_apart(
+    pub(crate) fn get_apart(
         &self,
         servers: &mut Instances,
         shared: &Server,
@@ -365,10 +268,9 @@ impl Roster {
             let is_twin = key == ProcessKey::of_twin(shared);
             let before = is_twin.then(|| servers.leaving.remove(name)).flatten();
             let siblings = Siblings {
-                era,
                 before: before.as_ref(),
-                beside: Some(shared),
                 is_twin,
+                ..Siblings::beside(shared, era)
             };
             let server = self.begin(shared.spec.clone(), taken, &siblings, None);
             servers.apart.insert(key, server.clone());
@@ -390,64 +292,12 @@ impl Roster {
             let key = ProcessKey::new(shared, taken.key, era);
             return servers.apart.get(&key)?.last_failure();
         }
-        let twin = servers.apart.get(&ProcessKey::of_twin(shared));
-        let twin = twin.filter(|it| !it.is_retired());
+        let twin = servers.get(shared, None, Era::Handshake);
         let mut both = [Some(shared), twin].into_iter().flatten();
         if both.clone().any(Server::is_open) {
             return None;
         }
         both.find_map(Server::last_failure)
-    }
-
-    /// Adds the variables of a client. Returns the servers that lacked a variable until now and can be
-    /// surveyed.
-    pub(crate) fn admit_client(&self, client: u64, variables: Arc<Variables>) -> Vec<ServerName> {
-        let servers = &mut *self.servers.write();
-        let all: Vec<Server> = servers.shared.values().cloned().collect();
-        let lack = |servers: &Instances, it: &Server| {
-            it.taken.is_incomplete() && servers.take_for(it).is_none()
-        };
-        let lacked: Vec<Server> = all.into_iter().filter(|it| lack(servers, it)).collect();
-        servers.environments.admit(client, variables);
-        let mut completed = Vec::new();
-        for shared in lacked {
-            let Some(taken) = servers.take_for(&shared) else {
-                continue;
-            };
-            completed.push(shared.spec.name.clone());
-            if shared.spec.start == Start::Eager && !self.ending.has_begun() {
-                self.get_apart(servers, &shared, taken, Era::Newest).want();
-            }
-        }
-        completed
-    }
-
-    /// Returns how servers differ between clients, if they do.
-    pub(crate) fn sharing(&self) -> Vec<Sharing> {
-        let servers = self.servers.read();
-        let mut all = Vec::new();
-        for client in servers.environments.clients() {
-            for shared in servers.shared.values().filter(|it| it.is_personal) {
-                let taken = servers.environments.take(&shared.spec, Some(client));
-                let of_others = servers.take_for(shared);
-                let of_others = of_others.as_ref().unwrap_or(&shared.taken);
-                let is_apart = shared.spec.scope == ServerScope::Shared
-                    && !taken.is_incomplete()
-                    && taken.key != of_others.key;
-                let differing = is_apart.then(|| taken.values.differing(&of_others.values));
-                let differing = differing.unwrap_or_default();
-                if differing.is_empty() && taken.lacking.is_empty() {
-                    continue;
-                }
-                all.push(Sharing {
-                    server: shared.spec.name.clone(),
-                    client,
-                    differing,
-                    lacking: taken.lacking,
-                });
-            }
-        }
-        all
     }
 
     /// Returns the permits of this connection's calls, which come before the permits of the server.
@@ -464,7 +314,7 @@ impl Roster {
     pub(crate) fn forget_client(&self, client: u64) {
         let mut servers = self.servers.write();
         servers.turns.retain(|(_, of), _| *of != client);
-        servers.environments.forget(client);
+        servers.environments.clients.remove(&client);
         servers.of_clients.retain(|(_, of, _), server| {
             if *of == client && server.spec.scope == ServerScope::Client {
                 server.retire();
@@ -479,9 +329,12 @@ impl Roster {
         } = &mut *servers;
         apart.retain(|key, server| {
             let is_twin = |it: &Server| *key == ProcessKey::of_twin(it);
-            let takes = |client| environments.take(&server.spec, Some(client)).key;
+            let takes = |client| environments.take(&server.spec, Some(client), None).key;
             let is_used = shared.get(&key.server).is_some_and(is_twin)
-                || environments.clients().any(|it| takes(it) == key.variables);
+                || environments
+                    .clients
+                    .keys()
+                    .any(|it| takes(*it) == key.variables);
             if !is_used {
                 server.retire();
             }
@@ -489,89 +342,55 @@ impl Roster {
         });
     }
 
-    /// Lists the servers that belong to this client alone.
-    pub(crate) fn of_client(&self, client: u64) -> Vec<Server> {
-        let servers = self.servers.read();
-        let own = servers
-            .of_clients
-            .iter()
-            .filter(|((_, of, _), it)| *of == client && it.spec.scope == ServerScope::Client);
-        own.map(|(_, server)| server.clone()).collect()
-    }
-
     /// Replaces the servers by those of `specs`. A changed server is replaced after its running calls, and
     /// new calls wait for its replacement. A removed server finishes its running calls.
     pub(crate) fn apply(&self, specs: Vec<ServerSpec>) -> Applied {
         let mut applied = Applied::default();
         let mut servers = self.servers.write();
-        if self.ending.has_begun() {
+        if self.ending.begun.is_cancelled() {
             return applied;
         }
         let is_kept = |name: &ServerName| specs.iter().any(|spec| spec.name == *name);
-        let gone: Vec<ServerName> = servers
-            .shared
-            .keys()
-            .filter(|it| !is_kept(it))
-            .cloned()
-            .collect();
-        for name in gone {
-            servers.retire(&name);
-            servers.leaving.remove(&name);
-            applied.removed.push(name);
+        let gone = servers.shared.keys().filter(|it| !is_kept(it));
+        applied.removed = gone.cloned().collect();
+        for name in &applied.removed {
+            servers.retire(name);
+            servers.leaving.remove(name);
         }
         for spec in specs {
             let name = spec.name.clone();
-            let old = servers.shared.get(&name).cloned();
-            match &old {
+            let is_known = match servers.shared.get(&name) {
                 Some(old) if is_same(&old.spec, &spec) => continue,
                 Some(old) => {
                     let starts_otherwise = !starts_alike(&old.spec, &spec);
-                    applied.changed.push((name.clone(), starts_otherwise));
-                    servers.retire(&name);
+                    applied.changed.push((name, starts_otherwise));
+                    true
                 }
-                None => applied.added.push(name.clone()),
-            }
-            let taken = servers.environments.take(&spec, None);
-            let server = match &old {
-                Some(old) => self.replace(old, spec, taken),
-                None => self.begin(spec, taken, &Siblings::default(), None),
+                None => {
+                    applied.added.push(name);
+                    false
+                }
             };
-            if old.is_some() && server.spec.start == Start::Eager {
+            let server = self.put(&mut servers, spec);
+            if is_known && server.spec.start == Start::Eager {
                 server.want();
             }
-            servers.shared.insert(name, server);
         }
-        servers.note_caller_values();
         applied
     }
 
-    /// Restarts a server in all its instances as [`Roster::apply`] does for a changed one. Commands that
-    /// print its secrets run again. Returns true if there is such a server.
-    pub(crate) fn restart(&self, name: &ServerName) -> bool {
-        let mut servers = self.servers.write();
-        let Some(old) = servers.shared.get(name).cloned() else {
-            return false;
-        };
-        if !self.ending.has_begun() {
-            servers.retire(name);
-            // A person may have renewed the value that a command prints.
-            let resolver = self.surroundings.secrets.as_deref();
-            forget_printed(templates(&old.spec), resolver);
-            let spec = old.spec.clone();
-            let taken = servers.environments.take(&spec, None);
-            let server = self.replace(&old, spec, taken);
-            servers.shared.insert(name.clone(), server);
-        }
-        true
-    }
-
-    /// Starts the keeper of a shared server that replaces this one.
-    fn replace(&self, old: &Server, spec: ServerSpec, taken: TakenVariables) -> Server {
+    /// Retires the instances of a server, and starts the keeper of the shared one that replaces them.
+    pub(crate) fn put(&self, servers: &mut Instances, spec: ServerSpec) -> Server {
+        let before = servers.retire(&spec.name);
+        let taken = servers.environments.take(&spec, None, None);
         let siblings = Siblings {
-            before: Some(old),
+            before: before.as_ref(),
             ..Siblings::default()
         };
-        self.begin(spec, taken, &siblings, None)
+        let server = self.begin(spec, taken, &siblings, None);
+        let name = server.spec.name.clone();
+        servers.shared.insert(name, server.clone());
+        server
     }
 
     fn begin(
@@ -582,15 +401,15 @@ impl Roster {
         client: Option<&Arc<dyn Asks>>,
     ) -> Server {
         let roots = Roots::of(&spec, &taken.values, client);
-        let (keeper, server) = Keeper::new(
-            spec,
-            taken,
-            Arc::clone(&self.surroundings),
-            Arc::clone(&self.changes),
-            self.ending.clone(),
-            siblings,
-            roots,
-        );
+        let (server, stage) = Server::new(spec, taken, siblings, roots, &self.changes);
+        let keeper = Keeper {
+            server: server.clone(),
+            surroundings: Arc::clone(&self.surroundings),
+            stage,
+            ending: self.ending.clone(),
+            before: siblings.before.map(|it| it.stage.clone()),
+            tries: 0,
+        };
         // Boxed, because tokio copies the state of a task several times.
         self.keepers.spawn(Box::pin(keeper.run()));
         server
@@ -613,24 +432,25 @@ impl Instances {
         let shared = self.get_shared(name)?;
         let connection = connection_at(shared, client);
         let era = self.era_of(shared, connection, asks);
-        let known = self.get(shared, connection, era);
-        Ok(known.filter(|it| !it.is_retired()).cloned())
+        Ok(self.get(shared, connection, era).cloned())
     }
 
+    /// Returns the server that a client with this connection uses, if it exists.
     fn get<'a>(
         &'a self,
         shared: &'a Server,
         connection: Option<u64>,
         era: Era,
     ) -> Option<&'a Server> {
-        match (connection, era) {
+        let known = match (connection, era) {
             (Some(connection), era) => {
                 let key = (shared.spec.name.clone(), connection, era);
                 self.of_clients.get(&key)
             }
             (None, Era::Newest) => Some(shared),
             (None, Era::Handshake) => self.apart.get(&ProcessKey::of_twin(shared)),
-        }
+        };
+        known.filter(|it| !it.is_retired())
     }
 
     /// Returns the era of the process that serves a client. A caller without a client uses a running one.
@@ -653,38 +473,28 @@ impl Instances {
 
     /// Returns the variables for the survey of a server that lacks some of the proxy's own: those of the
     /// first client that has all.
-    fn take_for(&self, shared: &Server) -> Option<TakenVariables> {
+    pub(crate) fn take_for(&self, shared: &Server) -> Option<TakenVariables> {
         let is_incomplete = shared.taken.is_incomplete();
         is_incomplete.then(|| self.environments.take_complete(&shared.spec))?
     }
 
     /// Returns the variables of this caller, if the server can be started with them.
-    fn take_usable(
+    pub(crate) fn take_usable(
         &self,
         shared: &Server,
         caller: &HttpCaller,
         surroundings: &Surroundings,
     ) -> Option<TakenVariables> {
-        let taken = self.environments.take_of(&shared.spec, None, Some(caller));
+        let taken = self.environments.take(&shared.spec, None, Some(caller));
         let is_usable = !taken.is_incomplete() && has_credential(shared, &taken, surroundings);
         is_usable.then_some(taken)
     }
 
-    fn note_caller_values(&mut self) {
-        let mut of_callers = self
-            .shared
-            .values()
-            .filter(|it| it.is_of_callers)
-            .peekable();
-        self.caller_values = of_callers.peek().is_some().then(|| {
-            let named = of_callers.flat_map(|it| values_of_callers(&it.spec));
-            Arc::new(named.collect())
-        });
-    }
-
-    fn retire(&mut self, name: &ServerName) {
-        if let Some(server) = self.shared.remove(name) {
-            if let Some(twin) = self.apart.get(&ProcessKey::of_twin(&server)) {
+    /// Retires all instances of a server. Returns the shared one.
+    fn retire(&mut self, name: &ServerName) -> Option<Server> {
+        let shared = self.shared.remove(name);
+        if let Some(server) = &shared {
+            if let Some(twin) = self.apart.get(&ProcessKey::of_twin(server)) {
                 self.leaving.insert(name.clone(), twin.clone());
             }
             server.retire();
@@ -697,7 +507,9 @@ impl Instances {
         };
         self.of_clients.retain(|(of, ..), server| keep(of, server));
         self.apart.retain(|key, server| keep(&key.server, server));
-        self.of_callers.retire(name);
+        self.of_callers
+            .retain(|key, server| keep(&key.server, server));
+        shared
     }
 }
 

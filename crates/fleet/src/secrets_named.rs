@@ -1,6 +1,6 @@
 //! The secrets that templates refer to, resolved when a server starts.
 
-use secrets::{ResolveError, Resolver};
+use secrets::Resolver;
 
 use crate::{Template, Variables, awaited::Awaited, error::Failure, taken::CALLER};
 
@@ -16,13 +16,12 @@ pub async fn with_secrets<'a>(
         let resolver = resolver.ok_or_else(|| Failure::new("no secrets are kept here"))?;
         let was = resolver.store().changed_at();
         let caller = variables.get(CALLER);
-        let secret = resolver
-            .resolve(reference, caller)
-            .await
-            .map_err(|error| Failure {
-                awaited: Some(Box::new(Awaited::secrets(resolver.store().clone(), was))),
-                ..explain(error)
-            })?;
+        let secret = resolver.resolve(reference, caller).await;
+        let secret = secret.map_err(|error| Failure {
+            hint: error.hint,
+            awaited: Some(Box::new(Awaited::secrets(resolver.store().clone(), was))),
+            ..Failure::new(error.why).lasting()
+        })?;
         filled.set(text, secret.expose());
     }
     Ok(filled)
@@ -46,14 +45,6 @@ pub(crate) fn have_printed<'a>(
 ) -> bool {
     let mut named = templates.into_iter().flat_map(Template::references);
     named.any(|(_, it)| resolver.is_some_and(|all| all.has_printed(it)))
-}
-
-fn explain(error: ResolveError) -> Failure {
-    let failure = Failure::new(error.why).lasting();
-    match error.hint {
-        Some(hint) => failure.hint(hint),
-        None => failure,
-    }
 }
 
 #[cfg(test)]

@@ -12,9 +12,10 @@ use tokio::{
     time::Instant,
 };
 use tokio_util::sync::CancellationToken;
+use tool::{Digest, ServerName};
 
 use crate::{
-    RunState, ServerScope, ServerSpec, ServerState,
+    CallError, Ran, RunState, ServerScope, ServerSpec, ServerState,
     activity::Lease,
     asking::Asking,
     changes::Changes,
@@ -27,7 +28,6 @@ use crate::{
     vitals::Vitals,
 };
 
-/// The stage of a server's life.
 #[derive(Debug, Clone)]
 pub(crate) enum Stage {
     /// It has no process and no connection. A request for a start starts it.
@@ -90,7 +90,41 @@ pub(crate) struct Siblings<'a> {
     pub(crate) is_twin: bool,
 }
 
-/// Why a server is not ready.
+impl<'a> Siblings<'a> {
+    /// Those of an instance that runs beside the shared one.
+    pub(crate) fn beside(shared: &'a Server, era: Era) -> Self {
+        Self {
+            era,
+            beside: Some(shared),
+            ..Self::default()
+        }
+    }
+}
+
+/// Clients whose servers have the same key share one process.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct ProcessKey {
+    pub(crate) server: ServerName,
+    /// The digest of the values that it is started with.
+    pub(crate) variables: Digest,
+    era: Era,
+}
+
+impl ProcessKey {
+    pub(crate) fn new(shared: &Server, variables: Digest, era: Era) -> Self {
+        Self {
+            server: shared.spec.name.clone(),
+            variables,
+            era,
+        }
+    }
+
+    /// The key of the process with a handshake beside a shared server that speaks a newer revision too.
+    pub(crate) fn of_twin(shared: &Server) -> Self {
+        Self::new(shared, shared.taken.key, Era::Handshake)
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct NotReady {
     pub(crate) failure: Failure,
@@ -105,6 +139,15 @@ pub(crate) struct LeasedLink {
 }
 
 impl LeasedLink {
+    /// Begins a lease. Returns `None` once the connection was closed.
+    fn begin(link: Arc<Link>) -> Option<Self> {
+        let lease = link.activity.begin()?;
+        Some(Self {
+            link,
+            _lease: lease,
+        })
+    }
+
     /// Ends the lease.
     pub(crate) fn release(self) -> Arc<Link> {
         self.link
@@ -135,7 +178,7 @@ impl Server {
         let calls_max = calls_max.map_or(Semaphore::MAX_PERMITS, NonZeroUsize::get);
         let places = || Arc::new(Semaphore::new(calls_max.min(Semaphore::MAX_PERMITS)));
         let is_personal = spec.scope == ServerScope::Client || takes_variables(&spec);
-        let names_no_call = beside.map(|it| it.asking.share_names_no_call());
+        let names_no_call = beside.map(|it| Arc::clone(&it.asking.names_no_call));
         let names_no_call = names_no_call.unwrap_or_else(|| {
             let did = before.is_some_and(|it| it.asking.names_no_call());
             Arc::new(AtomicBool::new(spec.asks_clients || did))
@@ -175,13 +218,9 @@ impl Server {
             let now = stage.borrow_and_update().clone();
             match now {
                 Stage::Ready(link) => {
-                    if let Some(lease) = link.activity().begin()
-                        && !link.has_ended()
-                    {
-                        return Ok(LeasedLink {
-                            link,
-                            _lease: lease,
-                        });
+                    let leased = LeasedLink::begin(link);
+                    if let Some(leased) = leased.filter(|it| !it.link.has_ended()) {
+                        return Ok(leased);
                     }
                     // It has ended or is being stopped: a stop for idleness has less time from now on.
                     self.wanted.notify_one();
@@ -221,10 +260,10 @@ impl Server {
     /// revision ends if it was only surveyed.
     pub(crate) async fn ready_for_call(&self) -> Result<LeasedLink, NotReady> {
         let leased = self.ready().await?;
-        leased.link.activity().note_call();
+        leased.link.activity.note_call();
         let newest = self.newest.as_ref().map(|it| it.borrow().clone());
         if let Some(Stage::Ready(link)) = newest {
-            link.activity().set_spare();
+            link.activity.set_spare();
         }
         Ok(leased)
     }
@@ -236,7 +275,7 @@ impl Server {
     /// Returns true if it starts, or has running calls.
     pub(crate) fn is_in_use(&self) -> bool {
         match &*self.stage.borrow() {
-            Stage::Ready(link) => link.activity().is_used(),
+            Stage::Ready(link) => link.activity.is_used(),
             Stage::Starting => true,
             Stage::Stopped { .. } | Stage::Resting { .. } | Stage::Ended => false,
         }
@@ -244,17 +283,12 @@ impl Server {
 
     /// Returns the connection if it is open. Starts nothing.
     pub(crate) fn open_now(&self) -> Option<LeasedLink> {
-        let Stage::Ready(link) = self.stage.borrow().clone() else {
-            return None;
-        };
-        let lease = link.activity().begin()?;
-        Some(LeasedLink {
-            link,
-            _lease: lease,
-        })
+        match &*self.stage.borrow() {
+            Stage::Ready(link) => LeasedLink::begin(Arc::clone(link)),
+            _ => None,
+        }
     }
 
-    /// Starts the server without a call.
     pub(crate) fn want(&self) {
         self.wanted.notify_one();
     }
@@ -280,12 +314,12 @@ impl Server {
             Stage::Ready(_) => RunState::Ready,
             Stage::Resting { .. } => RunState::Resting,
         };
-        let questions = self.asking.list_open();
-        let revision = self.eras.revision(self.era);
-        let vitals = &self.vitals;
         ServerState {
+            clients,
             caller: self.taken.caller().map(str::to_owned),
-            ..vitals.state(&self.spec, state, revision, clients, memory, questions)
+            revision: self.eras.revision(self.era),
+            questions: self.asking.list_open(),
+            ..self.vitals.state(self.spec.name.clone(), state, memory)
         }
     }
 
@@ -300,6 +334,10 @@ impl Server {
 }
 
 impl NotReady {
+    pub(crate) fn into_error(self, server: &ServerName) -> CallError {
+        CallError::unavailable(server, self.failure, self.tries, Ran::No)
+    }
+
     fn stopping() -> Self {
         let failure = Failure::stopping();
         Self { failure, tries: 0 }

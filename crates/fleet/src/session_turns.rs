@@ -3,6 +3,7 @@
 
 use std::{
     collections::{HashMap, VecDeque, hash_map::Entry},
+    hash::Hash,
     sync::Arc,
 };
 
@@ -23,23 +24,14 @@ pub(crate) struct SessionTurns {
 
 #[derive(Debug, Default)]
 struct TurnQueue {
-    under_way: HashMap<Session, UnderWay>,
-    /// The number of open questions of each session.
+    /// The number of running calls of each kind.
+    under_way: HashMap<Entrant, usize>,
     asked: HashMap<Session, usize>,
     waiting: VecDeque<Waiting>,
-    next: u64,
-}
-
-/// The running calls of one session.
-#[derive(Debug, Default)]
-struct UnderWay {
-    /// Calls that may cause a question.
-    asking: usize,
-    quiet: usize,
 }
 
 /// The properties of a call on which its turn depends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Entrant {
     pub(crate) session: Session,
     /// True if it causes no question, as far as is known: it may run beside quiet calls of other sessions.
@@ -48,7 +40,6 @@ pub(crate) struct Entrant {
 
 #[derive(Debug)]
 struct Waiting {
-    number: u64,
     entrant: Entrant,
     turn: oneshot::Sender<SessionTurn>,
 }
@@ -63,7 +54,6 @@ pub(crate) struct SessionTurn {
 /// A place in the queue. It is given up when it is dropped.
 struct QueuePlace<'a> {
     turns: &'a SessionTurns,
-    number: u64,
     turn: oneshot::Receiver<SessionTurn>,
 }
 
@@ -84,18 +74,12 @@ impl SessionTurns {
             if !waits || is_next && state.admits(entrant) {
                 return self.admit(&mut state, entrant);
             }
-            state.next += 1;
-            let (number, (sender, turn)) = (state.next, oneshot::channel());
+            let (sender, turn) = oneshot::channel();
             state.waiting.push_back(Waiting {
-                number,
                 entrant,
                 turn: sender,
             });
-            QueuePlace {
-                turns: self,
-                number,
-                turn,
-            }
+            QueuePlace { turns: self, turn }
         };
         self.wanted.notify_waiters();
         let turn = (&mut place.turn).await;
@@ -113,7 +97,6 @@ impl SessionTurns {
         }
     }
 
-    /// Returns true if a call of another session waits.
     pub(crate) fn is_wanted(&self, session: Session) -> bool {
         let state = self.state.lock();
         let mut waiting = state.waiting.iter();
@@ -132,8 +115,7 @@ impl SessionTurns {
     }
 
     fn admit(&self, state: &mut TurnQueue, entrant: Entrant) -> SessionTurn {
-        let under_way = state.under_way.entry(entrant.session).or_default();
-        *under_way.count(entrant) += 1;
+        *state.under_way.entry(entrant).or_default() += 1;
         SessionTurn {
             turns: self.clone(),
             entrant,
@@ -167,19 +149,17 @@ impl TurnQueue {
     }
 
     fn admits(&self, entrant: Entrant) -> bool {
-        let mut others = self.under_way.iter();
-        others.all(|(session, calls)| {
-            *session == entrant.session || entrant.is_quiet && calls.asking == 0
-        })
+        let mut others = self.under_way.keys();
+        others.all(|it| it.session == entrant.session || entrant.is_quiet && it.is_quiet)
     }
 }
 
-impl UnderWay {
-    fn count(&mut self, entrant: Entrant) -> &mut usize {
-        if entrant.is_quiet {
-            &mut self.quiet
-        } else {
-            &mut self.asking
+/// Takes one from a count, which is removed at zero.
+fn take_one<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: K) {
+    if let Entry::Occupied(mut count) = counts.entry(key) {
+        *count.get_mut() -= 1;
+        if *count.get() == 0 {
+            count.remove();
         }
     }
 }
@@ -187,12 +167,7 @@ impl UnderWay {
 impl Drop for SessionTurn {
     fn drop(&mut self) {
         let mut state = self.turns.state.lock();
-        if let Entry::Occupied(mut calls) = state.under_way.entry(self.entrant.session) {
-            *calls.get_mut().count(self.entrant) -= 1;
-            if calls.get().asking + calls.get().quiet == 0 {
-                calls.remove();
-            }
-        }
+        take_one(&mut state.under_way, self.entrant);
         let has_waiting = !state.waiting.is_empty();
         drop(state);
         if has_waiting {
@@ -203,8 +178,9 @@ impl Drop for SessionTurn {
 
 impl Drop for QueuePlace<'_> {
     fn drop(&mut self) {
+        self.turn.close();
         let mut state = self.turns.state.lock();
-        state.waiting.retain(|it| it.number != self.number);
+        state.waiting.retain(|it| !it.turn.is_closed());
         drop(state);
         self.turns.admit_waiting();
     }
@@ -212,13 +188,7 @@ impl Drop for QueuePlace<'_> {
 
 impl Drop for AskedSession {
     fn drop(&mut self) {
-        let mut state = self.turns.state.lock();
-        if let Some(count) = state.asked.get_mut(&self.session) {
-            *count -= 1;
-            if *count == 0 {
-                state.asked.remove(&self.session);
-            }
-        }
+        take_one(&mut self.turns.state.lock().asked, self.session);
     }
 }
 

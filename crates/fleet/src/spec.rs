@@ -222,16 +222,11 @@ impl Launch {
                 env,
                 cwd,
             } => {
-                let command = [("command".to_owned(), command)];
-                let args = args.iter().map(|text| ("args".to_owned(), text));
-                let env = env.iter().map(|(name, text)| (format!("env.{name}"), text));
-                let cwd = cwd.iter().map(|text| ("cwd".to_owned(), text));
-                command
-                    .into_iter()
-                    .chain(args)
-                    .chain(env)
-                    .chain(cwd)
-                    .collect()
+                let mut texts = vec![("command".to_owned(), command)];
+                texts.extend(args.iter().map(|text| ("args".to_owned(), text)));
+                texts.extend(env.iter().map(|(name, text)| (format!("env.{name}"), text)));
+                texts.extend(cwd.iter().map(|text| ("cwd".to_owned(), text)));
+                texts
             }
             Self::Remote { url, headers } => {
                 let url = [("url".to_owned(), url)];

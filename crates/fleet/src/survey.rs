@@ -98,7 +98,7 @@ struct Page<'a> {
 }
 
 async fn read_pages(link: &Arc<Link>) -> Result<Survey, RequestError> {
-    let mut reading = SurveyReader::new(link.about().clone());
+    let mut reading = SurveyReader::new(link.about.clone());
     let mut cursors: Vec<String> = Vec::new();
     for _ in 0..PAGES_MAX {
         let answer = match link
@@ -132,7 +132,6 @@ async fn read_pages(link: &Arc<Link>) -> Result<Survey, RequestError> {
     Ok(reading.end(Some(why)))
 }
 
-/// A survey whose pages are being read.
 struct SurveyReader {
     survey: Survey,
     names: HashSet<String>,

@@ -11,7 +11,7 @@ use tool::{Digest, HttpCaller, ServerName};
 
 use crate::{
     ServerSpec, Template, Variables,
-    environment::{is_named, is_usual},
+    environment::{is_named, is_usual, select_named},
 };
 
 /// Variables that differ between terminals. `inherit_env = ["*"]` does not include them.
@@ -58,20 +58,16 @@ pub struct Sharing {
 }
 
 /// The variables of this process and of every client. No client gets the value of another.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Environments {
     own: Variables,
-    clients: BTreeMap<u64, Arc<Variables>>,
+    /// Those that each client sent.
+    pub(crate) clients: BTreeMap<u64, Arc<Variables>>,
 }
 
 impl TakenVariables {
     pub(crate) fn is_incomplete(&self) -> bool {
         !self.lacking.is_empty()
-    }
-
-    /// Returns true if they are those of one caller over HTTP.
-    pub(crate) fn has_caller(&self) -> bool {
-        self.caller().is_some()
     }
 
     /// Returns the caller over HTTP whose values they are.
@@ -88,27 +84,9 @@ impl Environments {
         }
     }
 
-    pub(crate) fn admit(&mut self, client: u64, variables: Arc<Variables>) {
-        self.clients.insert(client, variables);
-    }
-
-    pub(crate) fn forget(&mut self, client: u64) {
-        self.clients.remove(&client);
-    }
-
-    /// Lists the clients that sent their variables, in the order of their arrival.
-    pub(crate) fn clients(&self) -> impl Iterator<Item = u64> {
-        self.clients.keys().copied()
-    }
-
-    /// Returns the variables of a server for this client; those of this process if there is no client, or
-    /// if it sent none.
-    pub(crate) fn take(&self, spec: &ServerSpec, client: Option<u64>) -> TakenVariables {
-        self.take_of(spec, client, None)
-    }
-
-    /// Does the same with the values of a caller.
-    pub(crate) fn take_of(
+    /// Returns the variables of a server for this client, and the values of this caller; those of this process
+    /// if there is no client, or if it sent none.
+    pub(crate) fn take(
         &self,
         spec: &ServerSpec,
         client: Option<u64>,
@@ -124,11 +102,7 @@ impl Environments {
             let usual = || self.own.get(name).filter(|_| is_usual(name));
             source.get(name).or_else(usual)
         };
-        let inherited = source.iter();
-        let inherited = inherited.filter(|(name, _)| is_named(name, &spec.inherit_env));
-        let mut values: Variables = inherited
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect();
+        let mut values: Variables = select_named(source, &spec.inherit_env).collect();
         let mut lacking = BTreeSet::new();
         for (name, is_required) in templates(spec).flat_map(Template::needs) {
             match get(name) {
@@ -151,7 +125,8 @@ impl Environments {
 
     /// Returns the variables for the first client that lacks none.
     pub(crate) fn take_complete(&self, spec: &ServerSpec) -> Option<TakenVariables> {
-        let mut all = self.clients().map(|client| self.take(spec, Some(client)));
+        let clients = self.clients.keys();
+        let mut all = clients.map(|client| self.take(spec, Some(*client), None));
         all.find(|it| !it.is_incomplete())
     }
 }
@@ -265,9 +240,9 @@ mod tests {
 
     fn take(spec: &ServerSpec, clients: [&[(&str, &str)]; 2]) -> [TakenVariables; 2] {
         let mut all = Environments::new(Variables::default());
-        all.admit(1, variables(clients[0]));
-        all.admit(2, variables(clients[1]));
-        [1, 2].map(|client| all.take(spec, Some(client)))
+        all.clients.insert(1, variables(clients[0]));
+        all.clients.insert(2, variables(clients[1]));
+        [1, 2].map(|client| all.take(spec, Some(client), None))
     }
 
     #[track_caller]
@@ -303,11 +278,11 @@ mod tests {
         let spec = spec("${HOME}${TOKEN}", &[]);
         let own = variables(&[("TOKEN", "own"), ("HOME", "/ada")]);
         let mut all = Environments::new((*own).clone());
-        all.admit(1, variables(&[]));
+        all.clients.insert(1, variables(&[]));
         assert_eq!(all.take_complete(&spec).map(|it| it.key), None);
-        all.admit(2, with("two"));
-        all.admit(3, with("three"));
-        let lacking = all.take(&spec, Some(1));
+        all.clients.insert(2, with("two"));
+        all.clients.insert(3, with("three"));
+        let lacking = all.take(&spec, Some(1), None);
         assert_eq!(
             (lacking.values.get("TOKEN"), &*lacking.lacking),
             (None, &["TOKEN".to_owned()][..])
@@ -320,7 +295,7 @@ mod tests {
             (Some(3), "three"),
             (Some(4), "own"),
         ] {
-            let taken = all.take(&spec, client);
+            let taken = all.take(&spec, client, None);
             assert_eq!(taken.values.get("TOKEN"), Some(has));
             assert!(!taken.is_incomplete());
         }
@@ -367,7 +342,7 @@ mod tests {
     #[track_caller]
     fn check_callers(spec: &ServerSpec, callers: [HttpCaller; 2], is_shared: bool) {
         let all = Environments::new(Variables::default());
-        let [one, two] = callers.map(|it| all.take_of(spec, None, Some(&it)));
+        let [one, two] = callers.map(|it| all.take(spec, None, Some(&it)));
         assert_eq!(one.key == two.key, is_shared, "{one:?} {two:?}");
     }
 
@@ -405,7 +380,7 @@ mod tests {
         let own = [("caller:x-team".to_owned(), "ours".to_owned())];
         let all = Environments::new(own.into_iter().collect());
         let spec = spec("${caller:x-team}", &[]);
-        let lacking = |caller: Option<&HttpCaller>| all.take_of(&spec, None, caller).lacking;
+        let lacking = |caller: Option<&HttpCaller>| all.take(&spec, None, caller).lacking;
         assert_eq!(lacking(None), ["caller:x-team"]);
         assert_eq!(lacking(Some(&caller("ann", None))), ["caller:x-team"]);
         assert!(lacking(Some(&caller("ann", Some("red")))).is_empty());

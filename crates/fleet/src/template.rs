@@ -112,7 +112,6 @@ impl Template {
         }
     }
 
-    /// Appends another template.
     pub(crate) fn append(&mut self, other: Self) {
         self.parts.extend(other.parts);
     }

@@ -2,7 +2,6 @@
 
 use std::{
     collections::HashMap,
-    fmt,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -17,7 +16,6 @@ use tokio::sync::Mutex;
 /// it must not block.
 pub type UpdateSink = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// The subscribers of one connection.
 #[derive(Default)]
 pub(crate) struct Updates {
     watched: Lock<Vec<SubscribedSink>>,
@@ -48,7 +46,6 @@ impl Updates {
         self.watched.lock().retain(|it| it.id != id);
     }
 
-    /// Returns the number of subscribers of this resource.
     pub(crate) fn count(&self, uri: &str) -> usize {
         let watched = self.watched.lock();
         watched.iter().filter(|it| it.uri == uri).count()
@@ -64,30 +61,16 @@ impl Updates {
     /// Passes a notification to the subscribers of its resource, and of resources that contain it.
     pub(crate) fn pass(&self, message: &Message<'_>) {
         let params = message.params.and_then(|params| Fields::of(params.get()));
-        let Some(told) = params
-            .and_then(|params| params.get("uri"))
-            .and_then(text_of)
-        else {
-            return;
-        };
+        let told = params.and_then(|params| text_of(params.get("uri")?));
+        let Some(told) = told else { return };
         let hears = |it: &&SubscribedSink| told == it.uri || told.starts_with(&it.uri);
-        let sinks: Vec<UpdateSink> = {
-            let watched = self.watched.lock();
-            watched
-                .iter()
-                .filter(hears)
-                .map(|it| Arc::clone(&it.sink))
-                .collect()
-        };
+        let watched = self.watched.lock();
+        let sinks = watched.iter().filter(hears).map(|it| Arc::clone(&it.sink));
+        let sinks: Vec<UpdateSink> = sinks.collect();
+        drop(watched);
         for sink in sinks {
             sink(&told);
         }
-    }
-}
-
-impl fmt::Debug for Updates {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Updates")
     }
 }
 

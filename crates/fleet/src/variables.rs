@@ -1,6 +1,9 @@
 //! The environment variables of a process, which fill in templates.
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use files::variable_name;
 use serde::{Deserialize, Serialize};
@@ -35,8 +38,7 @@ impl Variables {
 
     /// Lists the names whose values differ.
     pub(crate) fn differing(&self, other: &Self) -> Vec<String> {
-        let names: std::collections::BTreeSet<&String> =
-            self.0.keys().chain(other.0.keys()).collect();
+        let names: BTreeSet<&String> = self.0.keys().chain(other.0.keys()).collect();
         let differ = names.into_iter().filter(|it| self.get(it) != other.get(it));
         differ.cloned().collect()
     }

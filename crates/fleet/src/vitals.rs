@@ -10,7 +10,7 @@ use jsonrpc::mcp::Revision;
 use parking_lot::Mutex;
 use tool::ServerName;
 
-use crate::{CallError, ServerSpec};
+use crate::CallError;
 
 /// The run state of a server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -74,19 +74,8 @@ impl ServerState {
     /// The state of a server that another node of the cluster runs.
     pub fn of_node(name: ServerName, node: String, state: RunState) -> Self {
         Self {
-            name,
-            clients: Vec::new(),
-            caller: None,
             node: Some(node),
-            state,
-            revision: None,
-            pid: None,
-            memory_bytes: None,
-            starts: 0,
-            calls: 0,
-            errors: 0,
-            last_error: None,
-            questions: Vec::new(),
+            ..Vitals::default().state(name, state, &HashMap::new())
         }
     }
 }
@@ -138,32 +127,30 @@ impl Vitals {
         }
     }
 
+    /// Returns these counts as the state of a server, of which nothing else is known.
     pub(crate) fn state(
         &self,
-        spec: &ServerSpec,
+        name: ServerName,
         state: RunState,
-        revision: Option<Revision>,
-        clients: Vec<u64>,
         memory: &HashMap<i32, u64>,
-        questions: Vec<WaitingQuestion>,
     ) -> ServerState {
         let pid = Some(self.pid.load(Ordering::Relaxed)).filter(|pid| *pid > 0);
         // Each child leads a process group.
         let group = pid.and_then(|pid| i32::try_from(pid).ok());
         ServerState {
-            name: spec.name.clone(),
-            clients,
+            name,
+            clients: Vec::new(),
             caller: None,
             node: None,
             state,
-            revision,
+            revision: None,
             pid,
             memory_bytes: group.and_then(|group| memory.get(&group).copied()),
             starts: self.starts(),
             calls: self.calls.load(Ordering::Relaxed),
             errors: self.errors.load(Ordering::Relaxed),
             last_error: self.last_error.lock().clone(),
-            questions,
+            questions: Vec::new(),
         }
     }
 }

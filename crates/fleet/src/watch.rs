@@ -93,15 +93,8 @@ impl Wish {
             match server.ready().await {
                 Ok(leased) => break (server, leased),
                 // It was replaced.
-                Err(_) if server.is_retired() && !self.roster.ending.has_begun() => {}
-                Err(not_ready) => {
-                    return Err(CallError::Unavailable {
-                        server: self.server.clone(),
-                        failure: not_ready.failure,
-                        tries: not_ready.tries,
-                        ran: Ran::No,
-                    });
-                }
+                Err(_) if server.is_retired() && !self.roster.ending.begun.is_cancelled() => {}
+                Err(not_ready) => return Err(not_ready.into_error(&self.server)),
             }
         };
         let asking = self.ask(&leased.link);
@@ -124,9 +117,8 @@ impl Wish {
     /// Adds the subscriber. The first one of a resource subscribes at the server.
     async fn ask(&self, link: &Arc<Link>) -> Result<ResourceSubscriber, CallError> {
         let _turn = link.updates().turn.lock().await;
-        let id = link
-            .updates()
-            .add(&self.uri, Arc::clone(&self.subscriber.sink));
+        let sink = Arc::clone(&self.subscriber.sink);
+        let id = link.updates().add(&self.uri, sink);
         let place = ResourceSubscriber {
             link: Arc::clone(link),
             uri: self.uri.clone(),
@@ -140,17 +132,12 @@ impl Wish {
     }
 
     fn explain(&self, error: RequestError) -> CallError {
-        let server = self.server.clone();
         if let RequestError::Protocol(error) = error {
+            let server = self.server.clone();
             return CallError::Protocol { server, error };
         }
         let failure = Failure::new(error.to_string());
-        CallError::Unavailable {
-            server,
-            failure,
-            tries: 0,
-            ran: Ran::Maybe,
-        }
+        CallError::unavailable(&self.server, failure, 0, Ran::Maybe)
     }
 }
 
@@ -211,7 +198,7 @@ async fn listen(link: &Link, uri: &str, sink: &UpdateSink) {
 }
 
 fn is_stateless(link: &Link) -> bool {
-    link.about().spoken.revision.is_stateless()
+    link.about.spoken.revision.is_stateless()
 }
 
 fn request(method: &'static str, uri: &str) -> Request {
@@ -238,7 +225,7 @@ impl Drop for ResourceSubscriber {
         }
         let (link, uri) = (Arc::clone(&self.link), std::mem::take(&mut self.uri));
         let telling = async move {
-            let _lease = link.activity().begin();
+            let _lease = link.activity.begin();
             let _turn = link.updates().turn.lock().await;
             if link.updates().count(&uri) == 0 {
                 let asking = request("resources/unsubscribe", &uri);

@@ -1,6 +1,6 @@
 //! Checks a call's arguments against the schema of its tool, which is untrusted.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use fleet::Ran;
 use jsonrpc::Json;
@@ -34,7 +34,15 @@ pub(super) async fn check_arguments(
         verdict(entry, &map)
     } else {
         let checking = beside_the_loop(Arc::clone(entry), map);
-        within(limit, entry, checking).await?
+        // A tool of ours has no limit.
+        let limit = limit.unwrap_or(Duration::MAX);
+        let late = |_| ToolError::Timeout {
+            tool: entry.at.clone(),
+            limit,
+            ran: Ran::No,
+            held_up: None,
+        };
+        timeout(limit, checking).await.map_err(late)??
     };
     match verdict {
         Ok(None) => Ok(complete(entry, input)),
@@ -55,26 +63,7 @@ async fn beside_the_loop(
         let _turn = turn;
         verdict(&entry, &map)
     });
-    checking
-        .await
-        .map_err(|error| ToolError::Internal(error.to_string()))
-}
-
-async fn within<T>(
-    limit: Option<Duration>,
-    entry: &Entry,
-    checking: impl Future<Output = Result<T, ToolError>>,
-) -> Result<T, ToolError> {
-    let Some(limit) = limit else {
-        return checking.await;
-    };
-    let late = |_| ToolError::Timeout {
-        tool: entry.at.clone(),
-        limit,
-        ran: Ran::No,
-        held_up: None,
-    };
-    timeout(limit, checking).await.map_err(late)?
+    checking.await.map_err(ToolError::internal)
 }
 
 /// Returns true if the check is known to finish before another thread could start it.

@@ -6,6 +6,7 @@ mod question;
 pub(crate) mod refusal;
 
 use std::{
+    fmt,
     sync::{Arc, OnceLock},
     time::Duration,
 };
@@ -22,8 +23,8 @@ use tool::{Digest, ServerName, ToolRef};
 use tracing::warn;
 
 use crate::{
-    authorize::permissions::{OnAlways, QuestionTurn},
-    authorize::question::{SHOWN_CHARS_MAX, show_call, show_name},
+    authorize::permissions::QuestionTurn,
+    authorize::question::{show_call, show_name},
     authorize::refusal::{CallRefusal, RefusalReason},
     built_in::is_own,
     call_context::CallContext,
@@ -31,7 +32,6 @@ use crate::{
     dispatcher::record::CallNote,
     elicitation::CallAsker,
     error::ToolError,
-    person_questions::LATE_ANSWER_LIFE,
     policy::ClientPolicy,
     traces::Traces,
 };
@@ -44,7 +44,6 @@ const SESSION: &str = "this session";
 const ALWAYS: &str = "always";
 const NO: &str = "no";
 
-/// A call before it is decided.
 pub(crate) struct AuthorizationRequest<'a> {
     kind: RequestKind,
     server: &'a ServerName,
@@ -99,10 +98,10 @@ impl<'a> AuthorizationRequest<'a> {
         }
     }
 
-    fn subject<'s>(&'s self, context: &'s CallContext) -> Subject<'s> {
+    fn subject<'s>(&'s self, client: &'s str, profiles: &'s [Arc<str>]) -> Subject<'s> {
         Subject {
-            client: &context.policy.name,
-            profiles: &context.policy.profiles,
+            client,
+            profiles,
             server: self.server.as_str(),
             kind: self.kind,
             name: self.name,
@@ -144,29 +143,31 @@ struct Decided {
     policy: Arc<Policy>,
 }
 
+/// Writes an allowance to the configuration; the error is a text for a person. May block.
+type OnAlways = Arc<dyn Fn(&Allowance) -> Result<(), String> + Send + Sync>;
+
 /// Decides every call, by the rules and by asking the person: the single place of authorization.
-#[derive(Debug)]
 pub struct Authorizer {
-    catalog: Arc<Catalog>,
-    recorder: Arc<Recorder>,
-    traces: Arc<Traces>,
-    /// Saves a permanent permission of a person.
-    on_always: OnceLock<OnAlways>,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) recorder: Arc<Recorder>,
+    pub(crate) traces: Arc<Traces>,
+    pub(crate) on_always: OnceLock<OnAlways>,
+}
+
+impl fmt::Debug for Authorizer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Authorizer").finish_non_exhaustive()
+    }
 }
 
 impl Authorizer {
-    pub(crate) fn new(catalog: Arc<Catalog>, recorder: Arc<Recorder>, traces: Arc<Traces>) -> Self {
-        Self {
-            catalog,
-            recorder,
-            traces,
-            on_always: OnceLock::new(),
-        }
-    }
-
-    /// Sets the function that saves permanent permissions; without it nobody can choose "always".
-    pub fn set_on_always(&self, write: OnAlways) {
-        let _ = self.on_always.set(write);
+    /// Sets the function that writes permanent permissions to the configuration; without it nobody can
+    /// choose "always". Its error is a text for a person. It may block.
+    pub fn set_on_always(
+        &self,
+        write: impl Fn(&Allowance) -> Result<(), String> + Send + Sync + 'static,
+    ) {
+        let _ = self.on_always.set(Arc::new(write));
     }
 
     /// Lets a call through, or returns why not; asks the person if a rule requires it.
@@ -190,7 +191,7 @@ impl Authorizer {
             }
         };
         allowed.inspect_err(|error| note.set_failure(error.code()))?;
-        note.set_node(self.catalog.servers.node_of(asked.server));
+        note.record.node = self.catalog.servers.node_of(asked.server);
         Ok(())
     }
 
@@ -211,7 +212,7 @@ impl Authorizer {
 
     /// Begins the record of a call; it is written when the note is dropped.
     pub(crate) fn begin_note(&self, kind: &'static str, context: &CallContext) -> CallNote {
-        CallNote::begin(&self.recorder, kind, context).traced(self.traces.begin(context))
+        CallNote::begin(&self.recorder, self.traces.begin(context), kind, context)
     }
 
     /// A line on the decision about a call; nobody is asked.
@@ -273,9 +274,9 @@ impl Authorizer {
 
     fn decide(&self, asked: &AuthorizationRequest<'_>, context: &CallContext) -> Decided {
         let policy = Arc::clone(&self.catalog.settings().policy);
-        let subject = asked.subject(context);
+        let subject = asked.subject(&context.policy.name, &context.policy.profiles);
         let mut decision = policy.decide(&subject);
-        if asked.is_own && decision.rule().is_none() {
+        if asked.is_own && decision.rule.is_none() {
             decision = Policy::default().decide(&subject);
         }
         Decided { decision, policy }
@@ -327,7 +328,7 @@ impl Authorizer {
             let allowance = find_allowance(asked, policy, Some(&context.policy.name));
             Some((on_always, allowance.ok()?))
         });
-        let question = question(asked, decision, context, always.is_some())?;
+        let question = write_question(asked, decision, context, always.is_some())?;
         let person = client.for_server(&ServerName::built_in());
         let answer = match person.ask(question.clone()).await {
             ClientAnswer::Result(answer) => answer,
@@ -337,10 +338,7 @@ impl Authorizer {
                     return Err(nobody("this client cannot ask its person"));
                 }
                 let answer = ask_outside(asked, context, client, question.params, wait).await;
-                answer.ok_or_else(|| {
-                    let minutes = LATE_ANSWER_LIFE.as_secs() / 60;
-                    refuse(asked, decision, RefusalReason::Pending { minutes })
-                })?
+                answer.ok_or_else(|| refuse(asked, decision, RefusalReason::Pending))?
             }
         };
         let is_remembered = match (read_answer(&answer).as_deref(), always) {
@@ -385,9 +383,9 @@ async fn ask_outside(
     };
     tokio::select! {
         biased;
-        answer = answering => match answer {
-            Some(ClientAnswer::Result(answer)) => Some(answer),
-            Some(ClientAnswer::Error(_)) | None => None,
+        answer = answering => match answer? {
+            ClientAnswer::Result(answer) => Some(answer),
+            ClientAnswer::Error(_) => None,
         },
         () = reporting => None,
     }
@@ -425,14 +423,8 @@ fn find_allowance(
     client: Option<&str>,
 ) -> Result<Allowance, NotAllowable> {
     let subject = Subject {
-        client: client.unwrap_or_default(),
-        profiles: &[],
-        server: asked.server.as_str(),
-        kind: asked.kind,
-        name: asked.name,
-        category: asked.category,
-        effects: asked.effects,
         arguments: "{}",
+        ..asked.subject(client.unwrap_or_default(), &[])
     };
     let allowance = Allowance::new(policy, &subject, client.is_none())?;
     if asked.is_own && allowance.is_decided_by_preset() {
@@ -441,12 +433,10 @@ fn find_allowance(
     Ok(allowance)
 }
 
-/// Writes an allowance. Returns true if it was written.
 async fn write_down(on_always: &OnAlways, allowance: Allowance) -> bool {
-    let on_always = on_always.clone();
-    let writing = tokio::task::spawn_blocking(move || on_always.write(&allowance));
-    let written = writing.await;
-    let written = written.unwrap_or_else(|error| Err(error.to_string()));
+    let on_always = Arc::clone(on_always);
+    let writing = tokio::task::spawn_blocking(move || on_always(&allowance));
+    let written = writing.await.unwrap_or_else(|error| Err(error.to_string()));
     if let Err(why) = &written {
         warn!(
             why,
@@ -465,8 +455,8 @@ fn refuse(asked: &AuthorizationRequest<'_>, decision: &Decision, why: RefusalRea
     }))
 }
 
-/// The question about a call; fails if the call is too long to be shown whole.
-fn question(
+/// Writes the question about a call; fails if the call is too long to be shown whole.
+fn write_question(
     asked: &AuthorizationRequest<'_>,
     decision: &Decision,
     context: &CallContext,
@@ -474,10 +464,8 @@ fn question(
 ) -> Result<ServerQuestion, ToolError> {
     let reason = decision.reason.as_deref().unwrap_or("a rule asks for it");
     let called = asked.called(&show_name(asked.name));
-    let shown = show_call(&called, &asked.arguments).map_err(|chars| {
-        let chars_max = SHOWN_CHARS_MAX;
-        refuse(asked, decision, RefusalReason::TooLong { chars, chars_max })
-    })?;
+    let shown = show_call(&called, &asked.arguments)
+        .map_err(|chars| refuse(asked, decision, RefusalReason::TooLong { chars }))?;
     let message = format!("{shown}\nwhy you are asked: {reason} ({})", decision.by());
     let arrival = context.arrival.as_ref();
     let has_session = arrival.is_some_and(|it| it.allowed.is_of_session());
@@ -532,11 +520,11 @@ fn find_command(
         RequestKind::Resource => "--resource ",
     };
     let name = quote(&format!("{}/{}", asked.server, asked.name))?;
-    let mut command = format!("proxy policy allow {switch}{name}");
-    if let Some(client) = client {
-        command.push_str(&format!(" --client {}", quote(client)?));
-    }
-    Some(command)
+    let command = format!("proxy policy allow {switch}{name}");
+    Some(match client {
+        Some(client) => format!("{command} --client {}", quote(client)?),
+        None => command,
+    })
 }
 
 /// A quoted word of a command line; `None` if nobody can type it.

@@ -9,7 +9,11 @@ mod run_script;
 mod types;
 mod workspace;
 
-use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    fmt::{Debug, Display},
+    sync::Arc,
+};
 
 use futures::future::BoxFuture;
 use registry::{BuiltIn, Entry};
@@ -21,7 +25,6 @@ use crate::{
     dispatcher::outcome::CallOutcome,
     envelope::{ExecuteRequest, Options},
     error::ToolError,
-    policy::ClientPolicy,
     reply::ToolReply,
 };
 
@@ -35,7 +38,7 @@ pub(crate) use run_script::{RunScript, reach::Parts};
 pub(crate) use types::{DeclareTypes, declare_all};
 
 /// A tool of ours, or the saved scripts.
-pub(crate) trait BuiltInTool: fmt::Debug + Send + Sync {
+pub(crate) trait BuiltInTool: Debug + Send + Sync {
     /// Answers a call. Calls that it makes itself go through `tools`.
     fn call<'a>(
         &'a self,
@@ -44,20 +47,15 @@ pub(crate) trait BuiltInTool: fmt::Debug + Send + Sync {
     ) -> BoxFuture<'a, Result<ToolReply, ToolError>>;
 }
 
-/// A call of a tool of ours, with arguments that fit its schema.
+/// A call of a tool of ours or of a saved script, with arguments that fit its schema.
 #[derive(Debug)]
 pub(crate) struct OwnCall<'a> {
     pub(crate) entry: &'a Entry,
     pub(crate) arguments: &'a RawValue,
     pub(crate) options: &'a Options,
     pub(crate) context: CallContext,
-}
-
-impl OwnCall<'_> {
     /// The largest part of the answer that is sent to its caller, in tokens.
-    fn max_tokens(&self, tools: &dyn Tools) -> u64 {
-        tools.max_tokens(self.entry, self.options, &self.context.policy)
-    }
+    pub(crate) max_tokens: u64,
 }
 
 /// All tools, for a tool of ours that calls others.
@@ -68,29 +66,13 @@ pub(crate) trait Tools: Send + Sync {
         request: ExecuteRequest,
         context: CallContext,
     ) -> BoxFuture<'_, Result<CallOutcome, ToolError>>;
-
-    /// The largest part of a result that is sent to its caller, in tokens.
-    fn max_tokens(&self, entry: &Entry, options: &Options, policy: &ClientPolicy) -> u64;
-
-    /// The timeout of a call, if the call or its tool has one.
-    fn limit(&self, entry: &Entry, options: &Options) -> Option<Duration>;
 }
 
 /// The tools of ours by name.
 #[derive(Debug)]
-pub(crate) struct BuiltInTools {
-    tools: BTreeMap<&'static str, Arc<dyn BuiltInTool>>,
-}
+pub(crate) struct BuiltInTools(pub(crate) BTreeMap<&'static str, Arc<dyn BuiltInTool>>);
 
 impl BuiltInTools {
-    pub(crate) fn new(
-        tools: impl IntoIterator<Item = (&'static str, Arc<dyn BuiltInTool>)>,
-    ) -> Self {
-        Self {
-            tools: tools.into_iter().collect(),
-        }
-    }
-
     /// The tool that answers a call of this entry.
     pub(crate) fn find(&self, entry: &Entry) -> Result<&dyn BuiltInTool, ToolError> {
         let name = if entry.at.server.is_scripts() {
@@ -98,14 +80,13 @@ impl BuiltInTools {
         } else {
             entry.at.tool.as_str()
         };
-        let found = self.tools.get(name).map(AsRef::as_ref);
+        let found = self.0.get(name).map(AsRef::as_ref);
         found.ok_or_else(|| ToolError::Internal(format!("no way to run {name}")))
     }
 }
 
 pub(crate) const READ_RESULT: &str = "read_result";
 pub(crate) const CALL_MANY: &str = "call_many";
-
 pub(crate) const READ_RESOURCE: &str = "read_resource";
 pub(crate) const LIST_RESOURCES: &str = "list_resources";
 pub(crate) const GET_PROMPT: &str = "get_prompt";
@@ -200,6 +181,10 @@ pub(crate) fn tools() -> Vec<BuiltIn> {
         BuiltIn { tool, needs }
     };
     TOOLS.iter().map(read).collect()
+}
+
+fn internal(error: impl Display) -> ToolError {
+    ToolError::Internal(error.to_string())
 }
 
 pub(crate) fn is_own(entry: &Entry) -> bool {

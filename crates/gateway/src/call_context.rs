@@ -105,7 +105,6 @@ impl CallContext {
         })
     }
 
-    /// The origin of a result of this tool.
     pub(crate) fn origin(&self, tool: impl Into<String>) -> Origin {
         Origin {
             client: self.client.clone(),
@@ -114,7 +113,6 @@ impl CallContext {
         }
     }
 
-    /// Returns true if the client shows apps.
     pub(crate) fn shows_apps(&self) -> bool {
         self.asks.as_ref().is_some_and(CallAsker::shows_apps)
     }

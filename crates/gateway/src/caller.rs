@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use tool::Digest;
 
-/// The owner of the scripts that share a workspace, across sessions and restarts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) enum Caller {
     /// A person at the command line.

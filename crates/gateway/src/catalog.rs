@@ -25,7 +25,6 @@ use tracing::warn;
 
 use crate::{
     built_in,
-    current_settings::CurrentSettings,
     error::ToolError,
     logins::record_of,
     policy::ClientPolicy,
@@ -38,10 +37,10 @@ use crate::{
 /// The damaged snapshots that were found, and the work to repair them.
 #[derive(Debug, Default)]
 pub(crate) struct DamagedSnapshots {
-    /// True if a task surveys the servers in `due`.
+    /// True if a task of this process surveys the servers in `due`.
     pub(crate) is_mended: bool,
     /// Servers to survey; calls wait for them as long as the notes live.
-    pub(crate) due: Vec<(ServerName, SurveyNote)>,
+    pub(crate) due: Vec<SurveyNote>,
     /// The known damages: a server, and the time of the survey whose snapshot is damaged.
     known: BTreeSet<(ServerName, Option<u64>)>,
     /// The generation that was last searched for damages.
@@ -52,26 +51,12 @@ pub(crate) struct DamagedSnapshots {
 #[derive(Debug, Default)]
 pub(crate) struct DueSurveys {
     /// Servers that lacked a variable until now; they may never have sent their tools.
-    pub(crate) completed: Mutex<Vec<(ServerName, SurveyNote)>>,
-    /// Servers whose snapshots are damaged.
+    pub(crate) completed: Mutex<Vec<SurveyNote>>,
     pub(crate) damaged: Mutex<DamagedSnapshots>,
     /// Notified when either has servers.
     pub(crate) added: Notify,
 }
 
-impl DueSurveys {
-    /// Enables the repair of damaged snapshots; the caller runs the task that surveys the servers.
-    pub(crate) fn begin_mending(&self) {
-        self.damaged.lock().is_mended = true;
-    }
-
-    /// Returns true if a task of this process surveys servers with damaged snapshots.
-    pub(crate) fn is_mending(&self) -> bool {
-        self.damaged.lock().is_mended
-    }
-}
-
-/// The state of the embedding of new tools.
 #[derive(Debug, Default)]
 pub(crate) struct EmbeddingQueue {
     /// Notified when there may be tools without an embedding.
@@ -87,7 +72,10 @@ pub(crate) struct EmbeddingQueue {
 /// no tool.
 #[derive(Debug)]
 pub struct Catalog {
-    pub(crate) settings: CurrentSettings,
+    /// The settings that apply now.
+    pub(crate) current: ArcSwap<Settings>,
+    /// The mistakes in the file since it was last applied.
+    pub(crate) mistakes: Mutex<Option<String>>,
     /// The known tools.
     pub registry: Registry,
     pub(crate) servers: Arc<dyn Servers>,
@@ -109,33 +97,20 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// Opens the registry of these settings.
-    pub(crate) fn open(settings: &Settings) -> anyhow::Result<(Registry, SavedScripts)> {
-        let options = registry::Options {
-            built_in: built_in::tools(),
-            embeds: settings.search.embeds,
-            has_requests: true,
-        };
-        let saved = SavedScripts::read(settings.scripts.as_deref());
-        log_mistakes(&saved);
-        let rules = rules(settings, &saved);
-        let registry = Registry::open_with(&settings.state_dir, rules, options)?;
-        Ok((registry, saved))
-    }
-
     pub(crate) fn new(
-        settings: CurrentSettings,
+        settings: Settings,
         (registry, saved): (Registry, SavedScripts),
         servers: Arc<dyn Servers>,
     ) -> Self {
-        let state_dir = settings.load().state_dir.clone();
-        let embeds = settings.load().search.embeds;
+        let state_dir = &settings.state_dir;
+        let feedback = RelevanceFeedback::open(state_dir, settings.search.embeds);
         Self {
-            settings,
             registry,
             servers,
-            usage: Usage::open(&state_dir),
-            feedback: Arc::new(RelevanceFeedback::open(&state_dir, embeds)),
+            usage: Usage::open(state_dir),
+            feedback: Arc::new(feedback),
+            current: ArcSwap::from_pointee(settings),
+            mistakes: Mutex::default(),
             project: recent_searches::project(),
             surveys: Surveys::default(),
             due: DueSurveys::default(),
@@ -146,10 +121,15 @@ impl Catalog {
     }
 
     pub(crate) fn settings(&self) -> Arc<Settings> {
-        self.settings.load()
+        self.current.load_full()
     }
 
-    /// Applies the settings for servers and their tools.
+    /// The mistakes that leave no server configured: every name is unknown because of them.
+    pub(crate) fn mistakes_that_hide_servers(&self) -> Option<String> {
+        let mistakes = self.mistakes.lock().clone()?;
+        self.settings().servers.is_empty().then_some(mistakes)
+    }
+
     pub(crate) fn apply(&self, settings: &Settings) -> anyhow::Result<()> {
         let rules = rules(settings, &self.saved.load());
         Ok(self.registry.apply_rules(rules)?)
@@ -182,15 +162,13 @@ impl Catalog {
 
     /// Admits the variables of a client; servers that lacked one are surveyed.
     pub(crate) fn admit_variables(&self, client: u64, variables: &Arc<Variables>) {
-        note_completed(
-            self,
-            self.servers.admit_client(client, Arc::clone(variables)),
-        );
+        let completed = self.servers.admit_client(client, Arc::clone(variables));
+        note_completed(self, &completed);
     }
 
     /// Remembers a caller over HTTP; servers that lacked one are surveyed.
     pub fn meet_caller(&self, caller: &Arc<HttpCaller>) {
-        note_completed(self, self.servers.meet_caller(caller));
+        note_completed(self, &self.servers.meet_caller(caller));
     }
 
     /// The current generation of the registry. It is loaded off the event loop, at the first request
@@ -203,14 +181,10 @@ impl Catalog {
         }
         let registry = self.registry.clone();
         let loading = tokio::task::spawn_blocking(move || registry.generation());
-        match loading.await {
-            Ok(Ok(generation)) => {
-                self.mend(&generation);
-                Ok(generation)
-            }
-            Ok(Err(error)) => Err(ToolError::Internal(error.to_string())),
-            Err(error) => Err(ToolError::Internal(error.to_string())),
-        }
+        let loaded = loading.await.map_err(ToolError::internal)?;
+        let generation = loaded.map_err(ToolError::internal)?;
+        self.mend(&generation);
+        Ok(generation)
     }
 
     /// Schedules a new survey of servers with damaged snapshots, in a process that serves: once for
@@ -222,18 +196,12 @@ impl Catalog {
             return;
         }
         damaged.looked_at = Arc::downgrade(generation);
-        for server in generation
-            .servers()
-            .iter()
-            .filter(|it| it.damaged.is_some())
-        {
+        let servers = generation.servers().iter();
+        for server in servers.filter(|it| it.damaged.is_some()) {
             // A survey that succeeded has another time, and so has a new damage.
-            if damaged
-                .known
-                .insert((server.name.clone(), server.surveyed_at))
-            {
-                let note = self.surveys.begin(&server.name, false);
-                damaged.due.push((server.name.clone(), note));
+            let damage = (server.name.clone(), server.surveyed_at);
+            if damaged.known.insert(damage) {
+                damaged.due.push(self.surveys.begin(&server.name, false));
                 self.due.added.notify_one();
             }
         }
@@ -262,21 +230,25 @@ impl Catalog {
 
     /// The reason why a server failed last time, if it did.
     pub fn failure(&self, server: &ServerName) -> Option<String> {
-        let failures = self.servers.failures().into_iter();
-        let failure = failures
-            .filter(|(name, _)| name == server)
-            .map(|(_, why)| why.to_string())
-            .next();
-        failure.or_else(|| {
-            let catalog = self.registry.catalog();
-            catalog
-                .servers
-                .iter()
-                .find(|it| it.name == *server)?
-                .stale
-                .as_ref()
-                .map(ToString::to_string)
-        })
+        let mut failures = self.servers.failures().into_iter();
+        match failures.find(|(name, _)| name == server) {
+            Some((_, why)) => Some(why.to_string()),
+            None => self.read_record(server, |it| it.stale.as_ref().map(ToString::to_string))?,
+        }
+    }
+
+    /// Reads a fact from the record of a server, if there is one.
+    pub(crate) fn read_record<T>(
+        &self,
+        server: &ServerName,
+        read: impl FnOnce(&CatalogServer) -> T,
+    ) -> Option<T> {
+        let catalog = self.registry.catalog();
+        catalog
+            .servers
+            .iter()
+            .find(|it| it.name == *server)
+            .map(read)
     }
 
     /// Returns true if `proxy log` would show anything that the server wrote to stderr.
@@ -338,10 +310,9 @@ impl Catalog {
         entry: &Entry,
         ok: impl FnOnce() -> bool,
     ) {
-        let Some(searches) = searches.filter(|_| self.settings().search.learns) else {
-            return;
-        };
-        if let Some((lesson, ok)) = searches.take_lesson(&entry.at, ok) {
+        if let Some(searches) = searches.filter(|_| self.settings().search.learns)
+            && let Some((lesson, ok)) = searches.take_lesson(&entry.at, ok)
+        {
             let whose = searches.owner(&self.project);
             self.feedback.learn(&whose, &lesson, entry, ok, now_s());
         }
@@ -369,6 +340,19 @@ impl Catalog {
             warn!(%error, "search feedback was not written");
         }
     }
+}
+
+pub(crate) fn open_registry(settings: &Settings) -> anyhow::Result<(Registry, SavedScripts)> {
+    let options = registry::Options {
+        built_in: built_in::tools(),
+        embeds: settings.search.embeds,
+        has_requests: true,
+    };
+    let saved = SavedScripts::read(settings.scripts.as_deref());
+    log_mistakes(&saved);
+    let rules = rules(settings, &saved);
+    let registry = Registry::open_with(&settings.state_dir, rules, options)?;
+    Ok((registry, saved))
 }
 
 /// The rules for all servers; the saved scripts are a server if their folder exists.
@@ -399,18 +383,19 @@ fn log_mistakes(saved: &SavedScripts) {
     }
 }
 
-/// Has servers surveyed that lacked a value until now.
-fn note_completed(catalog: &Catalog, completed: Vec<ServerName>) {
+/// Has servers surveyed that lacked a value until now. A call that arrives before the survey begins
+/// waits for it too.
+fn note_completed(catalog: &Catalog, completed: &[ServerName]) {
     if !completed.is_empty() {
-        // A call that arrives before the survey begins waits for it too.
-        let known = catalog.registry.catalog();
-        let noted = completed.into_iter().map(|server| {
-            let known = known.servers.iter().find(|it| it.name == server);
-            let is_known = known.is_some_and(|it| it.surveyed_at.is_some());
-            let note = catalog.surveys.begin(&server, is_known);
-            (server, note)
-        });
+        let noted = completed.iter();
+        let noted = noted.map(|server| begin_survey(catalog, server));
         catalog.due.completed.lock().extend(noted);
         catalog.due.added.notify_one();
     }
+}
+
+/// Begins the note of a survey. A server with known tools is not waited for.
+pub(crate) fn begin_survey(catalog: &Catalog, server: &ServerName) -> SurveyNote {
+    let is_known = catalog.read_record(server, |it| it.surveyed_at.is_some());
+    catalog.surveys.begin(server, is_known == Some(true))
 }

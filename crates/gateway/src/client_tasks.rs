@@ -14,11 +14,11 @@ use std::{
 
 use dashmap::DashMap;
 use files::{clock, write_durable};
-use fleet::{Request, Servers};
+use fleet::{ProgressSink, Request, Servers};
 use futures::{FutureExt as _, future::BoxFuture};
 use jsonrpc::{Fields, Json};
 use parking_lot::Mutex;
-use results::{Budget, Origin, ResultStore};
+use results::{Budget, ResultStore, fit};
 use serde::{Deserialize, Serialize};
 use serde_json::{json, value::RawValue};
 use tokio::{
@@ -32,13 +32,13 @@ use tracing::warn;
 
 use crate::{
     call_context::CallContext,
-    dispatcher::outcome::CallOutcome,
     elicitation::{
-        parked_calls::{Round, RoundCall, WriteLine},
+        parked_calls::{Round, RoundCall, WriteLine, random_id},
         requested_input::RoundError,
         server_tasks::{HeldTask, follow},
     },
     forward::{ForwardError, Params, text},
+    reply::ToolReply,
 };
 
 /// The time after which a call becomes a task.
@@ -90,21 +90,17 @@ impl TakenCall {
         let (note, held) = watch::channel(None);
         context.task_note = Some(Arc::new(note));
         let is_quiet = Arc::<AtomicBool>::default();
-        if let Some(sink) = context.progress.take() {
-            let quiet = Arc::clone(&is_quiet);
-            context.progress = Some(Arc::new(move |params: &RawValue| {
-                if !quiet.load(Relaxed) {
-                    sink(params);
-                }
-            }));
-        }
-        if let Some(log) = &mut context.log {
-            let (quiet, send) = (Arc::clone(&is_quiet), Arc::clone(&log.send));
-            log.send = Arc::new(move |params: &RawValue| {
-                if !quiet.load(Relaxed) {
+        let until_quiet = |send: ProgressSink| -> ProgressSink {
+            let is_quiet = Arc::clone(&is_quiet);
+            Arc::new(move |params: &RawValue| {
+                if !is_quiet.load(Relaxed) {
                     send(params);
                 }
-            });
+            })
+        };
+        context.progress = context.progress.take().map(until_quiet);
+        if let Some(log) = &mut context.log {
+            log.send = until_quiet(Arc::clone(&log.send));
         }
         Self { held, is_quiet }
     }
@@ -148,9 +144,8 @@ impl TaskRecord {
     /// The description of the task; `requests` are the open questions.
     fn describe(&self, kind: &str, requests: Option<&str>) -> Json {
         let iso = |ms| {
-            let shown = clock::show_time(ms);
-            let plain: String = shown.chars().take(19).collect();
-            format!("{}Z", plain.replace(' ', "T"))
+            let shown: String = clock::show_time(ms).chars().take(19).collect();
+            format!("{}Z", shown.replace(' ', "T"))
         };
         let mut members = vec![
             format!(r#""resultType":"{kind}""#),
@@ -189,12 +184,7 @@ impl TaskRecord {
         let written = line.map(|line| line(&Json::of_built("0".to_owned())).concat());
         let text = written.and_then(|bytes| String::from_utf8(bytes).ok());
         let fields = text.as_deref().and_then(Fields::of);
-        let part = |key| {
-            fields
-                .as_ref()
-                .and_then(|it| it.get(key))
-                .map(ToOwned::to_owned)
-        };
+        let part = |key| Some(fields.as_ref()?.get(key)?.to_owned());
         match (part("result"), part("error")) {
             (Some(result), _) => self.end(TaskStatus::Completed, Some(result)),
             (_, Some(error)) => self.end(TaskStatus::Failed, Some(error)),
@@ -228,7 +218,6 @@ impl RunningTask {
     }
 }
 
-/// The tasks of all clients.
 pub(crate) struct ClientTasks {
     folder: PathBuf,
     servers: Arc<dyn Servers>,
@@ -295,11 +284,8 @@ impl ClientTasks {
     }
 
     fn new_id(&self) -> Option<String> {
-        let mut random = [0; 16];
-        if self.running.len() >= RUNNING_MAX || getrandom::fill(&mut random).is_err() {
-            return None;
-        }
-        Some(format!("{PREFIX}{:032x}", u128::from_ne_bytes(random)))
+        let has_room = self.running.len() < RUNNING_MAX;
+        has_room.then(|| random_id(PREFIX)).flatten()
     }
 
     fn admit(&self, record: TaskRecord) -> Arc<RunningTask> {
@@ -447,10 +433,10 @@ impl ClientTasks {
         let context = context.clone();
         let job = tokio::spawn(async move {
             match tasks.fetch(&held, &context).await {
-                Ok(result) => running
-                    .record
-                    .lock()
-                    .end(TaskStatus::Completed, Some(result)),
+                Ok(result) => {
+                    let mut record = running.record.lock();
+                    record.end(TaskStatus::Completed, Some(result));
+                }
                 Err(why) => running.record.lock().fail(&why),
             }
             tasks.finish(&running).await;
@@ -458,15 +444,11 @@ impl ClientTasks {
         *task.job.lock() = Some(job.abort_handle());
         task
     }
-}
 
-impl ClientTasks {
     /// Follows the task of a server for a call of an earlier process, and fits its result.
     async fn fetch(&self, held: &HeldTask, context: &CallContext) -> Result<Box<RawValue>, String> {
-        let server = held
-            .server
-            .parse()
-            .map_err(|_| "its server has no name".to_owned())?;
+        let server = held.server.parse();
+        let server = server.map_err(|_| "its server has no name".to_owned())?;
         let request = Request {
             client: context.client.clone(),
             ..Request::new("tools/call", Vec::new())
@@ -478,20 +460,9 @@ impl ClientTasks {
             RoundError::Call(error) => format!("{error}; the call may have run"),
             RoundError::Unanswered(why) => why,
         })?;
-        let called = CallOutcome::Server {
-            result,
-            budget: Budget::new(held.max_tokens),
-            origin: Origin {
-                client: context.client.clone(),
-                tool: held.tool.clone(),
-                reads_on: context.policy.sees_ours(),
-            },
-            note: None,
-            app: None,
-            record: None,
-        };
-        let reply = called.reply(&self.results).await;
-        let line = reply.line("0", true).concat();
+        let origin = context.origin(held.tool.as_str());
+        let fitted = fit(result, Budget::new(held.max_tokens), origin, &self.results);
+        let line = ToolReply::from(fitted.await).line("0", true).concat();
         let text = String::from_utf8(line).map_err(|error| error.to_string())?;
         let result = Fields::of(&text).and_then(|it| it.get("result").map(ToOwned::to_owned));
         result.ok_or_else(|| "its result could not be read".to_owned())

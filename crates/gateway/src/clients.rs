@@ -67,8 +67,10 @@ pub struct ConnectedClient {
     info: OnceLock<ClientInfo>,
     revision: OnceLock<Revision>,
     calls: AtomicU64,
-    ended: CancellationToken,
-    questions: Arc<PersonQuestions>,
+    /// Cancelled when a person ends the session.
+    pub(crate) ended: CancellationToken,
+    /// The questions to all clients that wait.
+    pub(crate) questions: Arc<PersonQuestions>,
 }
 
 /// The name and version of a client from `clientInfo`, on one line each.
@@ -91,8 +93,8 @@ impl ConnectedClient {
 
     /// Its name; empty until it has sent one.
     pub(crate) fn name(&self) -> Arc<str> {
-        let info = self.info.get();
-        info.map_or_else(Arc::default, |info| Arc::clone(&info.name))
+        let name = self.info.get().map(|it| Arc::clone(&it.name));
+        name.unwrap_or_default()
     }
 
     /// The revision of the protocol that it spoke first, once it has named one.
@@ -108,16 +110,6 @@ impl ConnectedClient {
     /// The number of its calls up to now.
     pub fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
-    }
-
-    /// The questions to clients that wait.
-    pub(crate) fn questions(&self) -> &PersonQuestions {
-        &self.questions
-    }
-
-    /// Cancelled when a person ends the session.
-    pub(crate) fn ended(&self) -> &CancellationToken {
-        &self.ended
     }
 
     /// Counts a call and returns its number, from 1 on.

@@ -6,7 +6,7 @@ pub(crate) mod record;
 mod resolve;
 mod send;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use fleet::count_redacted;
 use futures::{FutureExt as _, future::BoxFuture};
@@ -22,40 +22,24 @@ use crate::{
     catalog::Catalog,
     dispatcher::outcome::CallOutcome,
     dispatcher::record::CallNote,
-    envelope::{ExecuteRequest, Input, Options},
+    envelope::{ExecuteRequest, Input},
     error::ToolError,
-    policy::ClientPolicy,
     quotas::QuotaBook,
     reply::ToolReply,
-    running_calls::RunningCalls,
+    running_calls::{RunningCall, RunningCalls},
 };
 
 /// Makes every call of a tool, from a client, a script or the command line.
 #[derive(Debug)]
 pub(crate) struct Dispatcher {
-    catalog: Arc<Catalog>,
-    authorizer: Arc<Authorizer>,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) authorizer: Arc<Authorizer>,
     pub(crate) quotas: Arc<QuotaBook>,
-    built_in: BuiltInTools,
+    pub(crate) built_in: BuiltInTools,
     pub(crate) running: RunningCalls,
 }
 
 impl Dispatcher {
-    pub(crate) fn new(
-        catalog: Arc<Catalog>,
-        authorizer: Arc<Authorizer>,
-        quotas: Arc<QuotaBook>,
-        built_in: BuiltInTools,
-    ) -> Self {
-        Self {
-            catalog,
-            authorizer,
-            quotas,
-            built_in,
-            running: RunningCalls::default(),
-        }
-    }
-
     /// Runs one tool call. Every call of a client, a script or the command line passes here; its
     /// record is written when its result is delivered, or when it fails.
     pub(crate) async fn dispatch(
@@ -64,9 +48,10 @@ impl Dispatcher {
         mut context: CallContext,
     ) -> Result<CallOutcome, ToolError> {
         let mut note = Box::new(self.authorizer.begin_note("tool", &context));
-        note.set_name(&request.tool_name);
+        note.record.name.clone_from(&request.tool_name);
         if let Input::AsSent(raw) = &request.input {
-            note.set_input(raw.get().len());
+            // Until its arguments are checked.
+            note.record.bytes_in = raw.get().len() as u64;
         }
         if !request.repairs.is_empty() {
             debug!(tool = request.tool_name, repairs = ?request.repairs, "repaired the envelope");
@@ -90,13 +75,8 @@ impl Dispatcher {
             () = listed.call.end.cancelled() => Err(ToolError::EndedByPerson),
             outcome = self.run(request, context, &mut note) => outcome,
         };
-        match outcome {
-            Ok(called) => Ok(called.with_record(note)),
-            Err(error) => {
-                note.set_failure(error.code());
-                Err(error)
-            }
-        }
+        let called = outcome.inspect_err(|error| note.set_failure(error.code()))?;
+        Ok(called.with_record(note))
     }
 
     /// The stages of a call, in their order.
@@ -108,9 +88,7 @@ impl Dispatcher {
     ) -> Result<CallOutcome, ToolError> {
         let (name, options) = (request.tool_name, request.options);
         let entry = &self.resolve(&name, &context, note).await?;
-        if options.app.is_some() {
-            note.set_app();
-        }
+        note.record.by_app = options.app.is_some();
         check_caller(entry, &options, &context)?;
         let settings = self.catalog.settings();
         let limit = settings.call_limit(entry, &options);
@@ -120,7 +98,7 @@ impl Dispatcher {
         let call = AuthorizationRequest::tool(entry, arguments.as_str());
         note.set_arguments(&arguments, settings.audit.arguments);
         if is_script(entry) {
-            note.set_run(context.call.as_deref());
+            note.record.run = context.call.as_deref().map(RunningCall::run);
         }
         if options.dry_run && (context.script.is_some() || !is_script(entry)) {
             note.discard();
@@ -131,7 +109,7 @@ impl Dispatcher {
         if !is_own(entry) {
             let call = (&**entry, arguments.as_str());
             let taken = self.quotas.take(&settings.quotas, call, &context);
-            note.set_charge(taken.map_err(ToolError::QuotaUsedUp)?);
+            note.charge = taken.map_err(ToolError::QuotaUsedUp)?;
         }
         if is_own(entry) || entry.at.server.is_scripts() {
             // The task of a call within it would have another result.
@@ -146,7 +124,7 @@ impl Dispatcher {
             if let CallOutcome::Server { result, .. } = &called
                 && settings.is_redacted(&entry.at.server)
             {
-                note.set_redacted(count_redacted(result.as_str()));
+                note.record.redacted = count_redacted(result.as_str());
             }
             Ok(called)
         }
@@ -160,14 +138,6 @@ impl Tools for Dispatcher {
         context: CallContext,
     ) -> BoxFuture<'_, Result<CallOutcome, ToolError>> {
         self.dispatch(request, context).boxed()
-    }
-
-    fn limit(&self, entry: &Entry, options: &Options) -> Option<Duration> {
-        self.catalog.settings().call_limit(entry, options)
-    }
-
-    fn max_tokens(&self, entry: &Entry, options: &Options, policy: &ClientPolicy) -> u64 {
-        self.catalog.settings().max_tokens(entry, options, policy)
     }
 }
 

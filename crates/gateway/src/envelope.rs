@@ -10,7 +10,6 @@ use serde_json::{Map, Value, value::RawValue};
 
 use crate::{definitions::EXECUTE, error::ToolError};
 
-/// A call after repairs.
 #[derive(Debug)]
 pub(crate) struct ExecuteRequest {
     pub(crate) tool_name: String,
@@ -28,7 +27,6 @@ pub(crate) enum Input {
 }
 
 impl Input {
-    /// The arguments as an object.
     pub(crate) fn to_map(&self) -> Map<String, Value> {
         match self {
             Self::AsSent(raw) => serde_json::from_str(raw.get()).unwrap_or_default(),
@@ -99,7 +97,6 @@ const OPTION_PREFIX: &str = "proxy/";
 /// arguments; no model is told of it.
 const APP: &str = "app";
 
-/// The signature of our own tool, for errors.
 pub(crate) const SIGNATURE: &str = "(tool_name: string, tool_input: {…})";
 
 impl ExecuteRequest {
@@ -108,9 +105,7 @@ impl ExecuteRequest {
         if let Some(request) = read_plain(text) {
             return Ok(request);
         }
-        let mut repairs = Vec::new();
-        let fields = read_whole(text, &mut repairs)?;
-        repair(fields, repairs)
+        Envelope::read(text)?.repair()
     }
 }
 
@@ -152,219 +147,192 @@ fn needs_closer_look(input: &RawValue) -> bool {
     text.contains("tool_name") || text.contains("proxy") && Fields::of(text).is_some_and(has_option)
 }
 
-fn read_whole(text: &str, repairs: &mut Vec<Repair>) -> Result<Map<String, Value>, ToolError> {
-    match serde_json::from_str(text) {
-        Ok(Value::Object(fields)) => Ok(fields),
-        Ok(Value::Null) => Ok(Map::new()),
-        Ok(Value::String(inner)) => {
-            repairs.push(Repair::WholeParsed);
-            serde_json::from_str(&inner)
-                .map_err(|_| unreadable("", "expected an object, got a string that is no JSON"))
-        }
-        _ => Err(unreadable("", "expected an object")),
-    }
+struct Envelope {
+    fields: Map<String, Value>,
+    options: Options,
+    repairs: Vec<Repair>,
 }
 
-fn repair(
-    mut fields: Map<String, Value>,
-    mut repairs: Vec<Repair>,
-) -> Result<ExecuteRequest, ToolError> {
-    fields = unwrap_whole(fields, &mut repairs);
-    let mut options = Options::default();
-    options.take(&mut fields)?;
-    fields = unwrap_ourselves(fields, &mut options, &mut repairs)?;
-    let mut name = take_name(&mut fields, &mut repairs)?;
-    let mut input = take_input(&mut fields, &mut repairs)?;
-    if name.is_none() {
-        name = hoist(&mut input, &mut repairs);
-    }
-    let Some(tool_name) = name else {
-        return Err(unreadable("tool_name", "missing; expected string"));
-    };
-    let tool_name = join_server(tool_name, &mut fields, input.is_some(), &mut repairs);
-    input = unwrap_input(input, &tool_name, &mut repairs);
-    if input.as_ref().is_none_or(Map::is_empty) && !fields.is_empty() {
-        repairs.push(Repair::Flattened);
-        input = Some(fields);
-    }
-    let mut input = input.unwrap_or_else(|| {
-        repairs.push(Repair::AbsentInput);
-        Map::new()
-    });
-    if options.take_prefixed(&mut input)? {
-        repairs.push(Repair::OptionsInside);
-    }
-    Ok(ExecuteRequest {
-        tool_name,
-        input: Input::Built(input),
-        options,
-        repairs,
-    })
-}
-
-/// `{"execute_dynamic_tool": {...}}`, `{"input": {"tool_name": ...}}` and the like: one key that
-/// holds a whole envelope.
-fn unwrap_whole(fields: Map<String, Value>, repairs: &mut Vec<Repair>) -> Map<String, Value> {
-    let only = (fields.len() == 1)
-        .then(|| fields.values().next())
-        .flatten();
-    match only.and_then(as_object) {
-        Some(inner) if has_name(&inner) && !fields.contains_key("tool_input") => {
-            repairs.push(Repair::Unwrapped);
-            inner
-        }
-        _ => fields,
-    }
-}
-
-/// `{"tool_name": "execute_dynamic_tool", "tool_input": {"tool_name": ...}}`: a call of our own
-/// tool made through itself.
-fn unwrap_ourselves(
-    mut fields: Map<String, Value>,
-    options: &mut Options,
-    repairs: &mut Vec<Repair>,
-) -> Result<Map<String, Value>, ToolError> {
-    let keys = || std::iter::once("tool_name").chain(NAME_ALIASES);
-    while keys().any(|key| fields.get(key).is_some_and(is_ourselves)) {
-        let inputs = || std::iter::once("tool_input").chain(INPUT_ALIASES);
-        let mut inner = inputs().filter_map(|key| fields.get(key).and_then(as_object));
-        let Some(inner) = inner.find(has_any_name) else {
-            return Ok(fields);
+impl Envelope {
+    fn read(text: &str) -> Result<Self, ToolError> {
+        let mut repairs = Vec::new();
+        let fields = match serde_json::from_str(text) {
+            Ok(Value::Object(fields)) => fields,
+            Ok(Value::Null) => Map::new(),
+            Ok(Value::String(inner)) => {
+                repairs.push(Repair::WholeParsed);
+                serde_json::from_str(&inner).map_err(|_| {
+                    unreadable("", "expected an object, got a string that is no JSON")
+                })?
+            }
+            _ => return Err(unreadable("", "expected an object")),
         };
-        repairs.push(Repair::Unwrapped);
-        fields = inner;
-        options.take(&mut fields)?;
+        Ok(Self {
+            fields,
+            options: Options::default(),
+            repairs,
+        })
     }
-    Ok(fields)
+
+    fn repair(mut self) -> Result<ExecuteRequest, ToolError> {
+        self.unwrap_whole();
+        self.options.take(&mut self.fields)?;
+        self.unwrap_ourselves()?;
+        let name = self.take_name()?;
+        let mut input = self.take_input()?;
+        let Some(tool_name) = name.or_else(|| self.hoist(&mut input)) else {
+            return Err(unreadable("tool_name", "missing; expected string"));
+        };
+        let tool_name = self.join_server(tool_name, input.is_some());
+        let mut input = self.unwrap_input(input, &tool_name);
+        if input.as_ref().is_none_or(Map::is_empty) && !self.fields.is_empty() {
+            self.repairs.push(Repair::Flattened);
+            input = Some(self.fields);
+        }
+        let mut input = input.unwrap_or_else(|| {
+            self.repairs.push(Repair::AbsentInput);
+            Map::new()
+        });
+        if self.options.take_prefixed(&mut input)? {
+            self.repairs.push(Repair::OptionsInside);
+        }
+        Ok(ExecuteRequest {
+            tool_name,
+            input: Input::Built(input),
+            options: self.options,
+            repairs: self.repairs,
+        })
+    }
+
+    /// `{"execute_dynamic_tool": {...}}`, `{"input": {"tool_name": ...}}` and the like: one key that
+    /// holds a whole envelope.
+    fn unwrap_whole(&mut self) {
+        let only = self.fields.iter().next();
+        let only = only.filter(|(key, _)| self.fields.len() == 1 && *key != "tool_input");
+        if let Some(inner) = only
+            .and_then(|(_, value)| as_object(value))
+            .filter(has_name)
+        {
+            self.repairs.push(Repair::Unwrapped);
+            self.fields = inner;
+        }
+    }
+
+    /// `{"tool_name": "execute_dynamic_tool", "tool_input": {"tool_name": ...}}`: a call of our own
+    /// tool made through itself.
+    fn unwrap_ourselves(&mut self) -> Result<(), ToolError> {
+        let names = || std::iter::once("tool_name").chain(NAME_ALIASES);
+        while names().any(|key| self.fields.get(key).is_some_and(is_ourselves)) {
+            let inputs = std::iter::once("tool_input").chain(INPUT_ALIASES);
+            let mut inner = inputs.filter_map(|key| self.fields.get(key).and_then(as_object));
+            let Some(inner) = inner.find(has_any_name) else {
+                break;
+            };
+            self.repairs.push(Repair::Unwrapped);
+            self.fields = inner;
+            self.options.take(&mut self.fields)?;
+        }
+        Ok(())
+    }
+
+    fn take_name(&mut self) -> Result<Option<String>, ToolError> {
+        let is_text = |alias: &&str| self.fields.get(*alias).is_some_and(Value::is_string);
+        let key = if self.fields.contains_key("tool_name") {
+            "tool_name"
+        } else if let Some(alias) = NAME_ALIASES.into_iter().find(is_text) {
+            self.repairs.push(Repair::Alias);
+            alias
+        } else {
+            return Ok(None);
+        };
+        match self.fields.shift_remove(key) {
+            Some(Value::String(name)) => Ok(Some(name)),
+            Some(Value::Null) | None => Ok(None),
+            Some(other) => {
+                let why = format!("expected string, got {other}");
+                Err(unreadable("tool_name", &why))
+            }
+        }
+    }
+
+    /// The argument object: under its own name, or under an alias that holds an object.
+    fn take_input(&mut self) -> Result<Option<Map<String, Value>>, ToolError> {
+        let has_object = |key: &&str| self.fields.get(*key).and_then(as_object).is_some();
+        if !self.fields.contains_key("tool_input")
+            && let Some(alias) = INPUT_ALIASES.into_iter().find(has_object)
+        {
+            self.repairs.push(Repair::Alias);
+            return Ok(self.fields.shift_remove(alias).as_ref().and_then(as_object));
+        }
+        let shown = |text: &str| printable::first_chars(text, SHOWN_CHARS_MAX).to_owned();
+        let why = match self.fields.shift_remove("tool_input") {
+            None | Some(Value::Null) => return Ok(None),
+            Some(Value::Object(input)) => return Ok(Some(input)),
+            Some(Value::String(text)) => {
+                self.repairs.push(Repair::InputParsed);
+                if let Ok(input) = serde_json::from_str(&text) {
+                    return Ok(Some(input));
+                }
+                format!("a string that is no JSON object: {:?}", shown(&text))
+            }
+            Some(other) => shown(&other.to_string()),
+        };
+        let why = format!("expected an object, got {why}");
+        Err(unreadable("tool_input", &why))
+    }
+
+    /// `{"server": "github", "tool": "create_issue", ...}`: the name in two parts. `server` is a part of
+    /// the name if the arguments are a separate member, or the tool came as `tool` or `name`: else it
+    /// may be an argument.
+    fn join_server(&mut self, tool_name: String, arguments_are_apart: bool) -> String {
+        let is_apart = arguments_are_apart || self.repairs.contains(&Repair::Alias);
+        if tool_name.contains('/') || !is_apart {
+            return tool_name;
+        }
+        let is_text = |key: &&str| self.fields.get(*key).is_some_and(Value::is_string);
+        let key = SERVER_ALIASES.into_iter().find(is_text);
+        let Some(Value::String(server)) = key.and_then(|key| self.fields.shift_remove(key)) else {
+            return tool_name;
+        };
+        self.repairs.push(Repair::NamesJoined);
+        format!("{}/{tool_name}", server.trim())
+    }
+
+    /// `tool_name` written inside `tool_input`.
+    fn hoist(&mut self, input: &mut Option<Map<String, Value>>) -> Option<String> {
+        let inside = input.as_mut()?;
+        let Some(Value::String(name)) = inside.shift_remove("tool_name") else {
+            return None;
+        };
+        self.repairs.push(Repair::NameHoisted);
+        if let Some(inner) = sole_object(inside) {
+            self.repairs.push(Repair::Unwrapped);
+            *input = Some(inner);
+        }
+        Some(name)
+    }
+
+    /// `tool_input: {"tool_name": the same, "tool_input": {...}}`: the envelope repeated inside itself.
+    fn unwrap_input(
+        &mut self,
+        input: Option<Map<String, Value>>,
+        tool_name: &str,
+    ) -> Option<Map<String, Value>> {
+        let mut inside = input?;
+        let name = inside.get("tool_name").and_then(Value::as_str);
+        if name.map(tool::fold) != Some(tool::fold(tool_name)) {
+            return Some(inside);
+        }
+        self.repairs.push(Repair::Unwrapped);
+        inside.shift_remove("tool_name");
+        Some(sole_object(&inside).unwrap_or(inside))
+    }
 }
 
 fn is_ourselves(name: &Value) -> bool {
     let name = name.as_str().map(tool::fold).unwrap_or_default();
     name.strip_suffix(EXECUTE)
         .is_some_and(|prefix| OUR_PREFIXES.contains(&prefix))
-}
-
-fn take_name(
-    fields: &mut Map<String, Value>,
-    repairs: &mut Vec<Repair>,
-) -> Result<Option<String>, ToolError> {
-    let key = if fields.contains_key("tool_name") {
-        "tool_name"
-    } else {
-        match NAME_ALIASES
-            .iter()
-            .find(|alias| fields.get(**alias).is_some_and(Value::is_string))
-        {
-            Some(alias) => {
-                repairs.push(Repair::Alias);
-                alias
-            }
-            None => return Ok(None),
-        }
-    };
-    match fields.shift_remove(key) {
-        Some(Value::String(name)) => Ok(Some(name)),
-        Some(Value::Null) | None => Ok(None),
-        Some(other) => Err(unreadable(
-            "tool_name",
-            &format!("expected string, got {other}"),
-        )),
-    }
-}
-
-/// The argument object: under its own name, or under an alias that holds an object.
-fn take_input(
-    fields: &mut Map<String, Value>,
-    repairs: &mut Vec<Repair>,
-) -> Result<Option<Map<String, Value>>, ToolError> {
-    let alias = INPUT_ALIASES
-        .iter()
-        .find(|alias| fields.get(**alias).and_then(as_object).is_some())
-        .filter(|_| !fields.contains_key("tool_input"));
-    if let Some(alias) = alias {
-        repairs.push(Repair::Alias);
-        return Ok(fields.shift_remove(*alias).as_ref().and_then(as_object));
-    }
-    match fields.shift_remove("tool_input") {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::Object(input)) => Ok(Some(input)),
-        Some(Value::String(text)) => {
-            repairs.push(Repair::InputParsed);
-            let parsed = as_object(&Value::String(text.clone()));
-            parsed.map(Some).ok_or_else(|| {
-                let shown = printable::first_chars(&text, SHOWN_CHARS_MAX);
-                let why =
-                    format!("expected an object, got a string that is no JSON object: {shown:?}");
-                unreadable("tool_input", &why)
-            })
-        }
-        Some(other) => {
-            let other = other.to_string();
-            let shown = printable::first_chars(&other, SHOWN_CHARS_MAX);
-            Err(unreadable(
-                "tool_input",
-                &format!("expected an object, got {shown}"),
-            ))
-        }
-    }
-}
-
-/// `{"server": "github", "tool": "create_issue", ...}`: the name in two parts. `server` is a part of
-/// the name if the arguments are a separate member, or the tool came as `tool` or `name`: else it
-/// may be an argument.
-fn join_server(
-    tool_name: String,
-    fields: &mut Map<String, Value>,
-    arguments_are_apart: bool,
-    repairs: &mut Vec<Repair>,
-) -> String {
-    let is_alias = repairs.contains(&Repair::Alias);
-    if tool_name.contains('/') || !(arguments_are_apart || is_alias) {
-        return tool_name;
-    }
-    let is_text = |key: &str| fields.get(key).is_some_and(Value::is_string);
-    let Some(key) = SERVER_ALIASES.into_iter().find(|key| is_text(key)) else {
-        return tool_name;
-    };
-    let Some(Value::String(server)) = fields.shift_remove(key) else {
-        return tool_name;
-    };
-    repairs.push(Repair::NamesJoined);
-    format!("{}/{tool_name}", server.trim())
-}
-
-/// `tool_name` written inside `tool_input`.
-fn hoist(input: &mut Option<Map<String, Value>>, repairs: &mut Vec<Repair>) -> Option<String> {
-    let inside = input.as_mut()?;
-    let Some(Value::String(name)) = inside.shift_remove("tool_name") else {
-        return None;
-    };
-    repairs.push(Repair::NameHoisted);
-    if let Some(inner) = sole_object(inside) {
-        repairs.push(Repair::Unwrapped);
-        *input = Some(inner);
-    }
-    Some(name)
-}
-
-/// `tool_input: {"tool_name": the same, "tool_input": {...}}`: the envelope repeated inside itself.
-fn unwrap_input(
-    input: Option<Map<String, Value>>,
-    tool_name: &str,
-    repairs: &mut Vec<Repair>,
-) -> Option<Map<String, Value>> {
-    let mut inside = input?;
-    let same = |value: &Value| {
-        value
-            .as_str()
-            .is_some_and(|name| tool::fold(name) == tool::fold(tool_name))
-    };
-    if !inside.get("tool_name").is_some_and(same) {
-        return Some(inside);
-    }
-    repairs.push(Repair::Unwrapped);
-    inside.shift_remove("tool_name");
-    Some(sole_object(&inside).unwrap_or(inside))
 }
 
 /// The object under the only key, when that key is a name for the argument object.
@@ -425,10 +393,8 @@ impl Options {
             }
             if !OPTIONS.contains(&option) {
                 let known = OPTIONS.map(|option| format!("{OPTION_PREFIX}{option}"));
-                return Err(refused(&format!(
-                    "no such option; there are {}",
-                    known.join(", ")
-                )));
+                let why = format!("no such option; there are {}", known.join(", "));
+                return Err(refused(&why));
             }
             let value = input.shift_remove(key).unwrap_or_default();
             self.set(option, &value).map_err(|why| refused(&why))?;

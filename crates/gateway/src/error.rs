@@ -34,8 +34,8 @@ pub enum ToolError {
     UnknownTool {
         /// The name as it was asked for.
         asked: String,
-        /// Tools with similar names; for a server some of its tools.
-        near: Vec<Signed>,
+        /// Tools with similar names, with their signatures; for a server some of its tools.
+        near: Vec<String>,
         /// The thing that the name names instead, if any.
         instead: Option<OtherThing>,
         /// Servers that may have it: they are being asked for their tools right now.
@@ -45,8 +45,8 @@ pub enum ToolError {
     AmbiguousTool {
         /// The name as it was asked for.
         asked: String,
-        /// The tools that have it.
-        candidates: Vec<Signed>,
+        /// The tools that have it, with their signatures.
+        candidates: Vec<String>,
     },
     /// The arguments of a server's tool, or of one of our three, are invalid.
     InvalidInput {
@@ -147,21 +147,6 @@ pub enum ToolError {
     Internal(String),
 }
 
-/// A tool as an error names it: with its signature.
-#[derive(Debug, Clone)]
-pub struct Signed {
-    /// Its address.
-    pub at: ToolRef,
-    /// Its signature, as a hit shows it.
-    pub signature: String,
-}
-
-impl fmt::Display for Signed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.at, self.signature)
-    }
-}
-
 impl ToolError {
     /// The code with which the text begins.
     pub fn code(&self) -> &'static str {
@@ -182,6 +167,25 @@ impl ToolError {
             Self::Script { code, .. } => code,
             Self::ScriptLimit(_) => "script_limit",
             Self::Internal(_) => "internal",
+        }
+    }
+
+    pub(crate) fn internal(error: impl fmt::Display) -> Self {
+        Self::Internal(error.to_string())
+    }
+
+    /// A server that is known to be unavailable before a call is sent to it.
+    pub(crate) fn unavailable(
+        server: ServerName,
+        failure: Failure,
+        available: Vec<ServerName>,
+    ) -> Self {
+        Self::ServerUnavailable {
+            server,
+            failure: Box::new(failure),
+            tries: 0,
+            ran: Ran::No,
+            available,
         }
     }
 
@@ -226,15 +230,10 @@ impl ToolError {
                     available: available(),
                 },
             },
-            CallError::UnknownServer(server) => Self::ServerUnavailable {
-                failure: Box::new(Failure::new(
-                    "it is not in the configuration, or not enabled",
-                )),
-                server,
-                tries: 0,
-                ran: Ran::No,
-                available: available(),
-            },
+            CallError::UnknownServer(server) => {
+                let failure = Failure::new("it is not in the configuration, or not enabled");
+                Self::unavailable(server, failure, available())
+            }
             CallError::TimedOut {
                 limit,
                 ran,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fleet::{Failure, LoginNeeded, Ran};
+use fleet::{Failure, LoginNeeded};
 use registry::{Entry, FindError, Generation, HeldBy};
 use tokio::task::spawn_blocking;
 use tool::{ServerName, ToolRef};
@@ -10,7 +10,7 @@ use tool::{ServerName, ToolRef};
 use crate::{
     authorize::refusal::{CallRefusal, RefusalReason},
     definitions::{DESCRIBE, EXECUTE, SEARCH},
-    error::{OtherThing, Signed, ToolError},
+    error::{OtherThing, ToolError},
     policy::ClientPolicy,
 };
 
@@ -30,9 +30,7 @@ pub(super) async fn find(
     let (generation, asked) = (Arc::clone(generation), asked.to_owned());
     let client = client.clone();
     let finding = spawn_blocking(move || find_in_doubt(&generation, &asked, &client));
-    finding
-        .await
-        .unwrap_or_else(|error| Err(ToolError::Internal(error.to_string())))
+    finding.await.map_err(ToolError::internal)?
 }
 
 pub(super) fn admit(entry: &Arc<Entry>, client: &ClientPolicy) -> Result<Arc<Entry>, ToolError> {
@@ -73,7 +71,7 @@ fn find_in_doubt(
             {
                 return Ok(Arc::clone(entry));
             }
-            let candidates = sign(generation, candidates);
+            let candidates = sign(generation, &candidates);
             Err(ToolError::AmbiguousTool { asked, candidates })
         }
         FindError::Held { at, by } => Err(held(at.to_string(), &at.server, by)),
@@ -99,7 +97,7 @@ fn unknown(generation: &Generation, asked: String, client: &ClientPolicy) -> Too
         (None, generation.nearest(&asked, client.view.clone()))
     };
     ToolError::UnknownTool {
-        near: sign(generation, near),
+        near: sign(generation, &near),
         asked,
         instead,
         missing: Vec::new(),
@@ -152,25 +150,16 @@ pub(super) fn damaged(
     };
     let mut failure = Failure::new(format!("its snapshot is damaged ({why}){asked_again}"));
     failure.hint = Some(hint);
-    Some(ToolError::ServerUnavailable {
-        server: name.clone(),
-        failure: Box::new(failure),
-        tries: 0,
-        ran: Ran::No,
-        available: Vec::new(),
-    })
+    Some(ToolError::unavailable(name.clone(), failure, Vec::new()))
 }
 
-fn sign(generation: &Generation, refs: Vec<ToolRef>) -> Vec<Signed> {
-    let sign = |at: ToolRef| {
-        let entry = generation.find(&at.to_string()).ok();
-        let signature = entry.map(|entry| entry.signature().to_owned());
-        Signed {
-            at,
-            signature: signature.unwrap_or_default(),
-        }
+/// Writes tools with their signatures, as hits show them.
+fn sign(generation: &Generation, refs: &[ToolRef]) -> Vec<String> {
+    let sign = |at: &ToolRef| match generation.find(&at.to_string()) {
+        Ok(entry) => format!("{at}{}", entry.signature()),
+        Err(_) => at.to_string(),
     };
-    refs.into_iter().map(sign).collect()
+    refs.iter().map(sign).collect()
 }
 
 /// The error for a name on a server that has never sent its tools: it gives the reason. A client
@@ -199,13 +188,12 @@ fn toolless(
     }
     let mut failure = Failure::new(why.why);
     failure.hint = why.hint;
-    Some(ToolError::ServerUnavailable {
-        server: known.name.clone(),
-        failure: Box::new(failure),
-        tries: 0,
-        ran: Ran::No,
-        available: others.map(|known| known.name.clone()).collect(),
-    })
+    let available = others.map(|known| known.name.clone()).collect();
+    Some(ToolError::unavailable(
+        known.name.clone(),
+        failure,
+        available,
+    ))
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ mod skills;
 mod template;
 
 use bytes::Bytes;
-use jsonrpc::Json;
+use tool::ItemKind;
 
 pub use announced::announces_resources;
 pub(super) use announced::{Announced, ListState};
@@ -32,50 +32,34 @@ pub(super) use apps::has_apps;
 pub(super) use error::ForwardError;
 pub(super) use forwarder::Forwarder;
 pub(super) use ledger::{Ledgers, UriLedger};
-pub(super) use matching::{ItemKinds, lines as matching_lines};
-
+pub(super) use matching::{RESOURCE_KINDS, kinds_named, lines as matching_lines};
 pub(super) use request::{Method, Params, json_text, text};
 pub(super) use resources::UpdateSink;
 pub(super) use seen::seen;
 pub(super) use skills::{SkillOrigin, origin_of_skill, skill_lines};
 
-use crate::call_context::CallContext;
+use crate::{
+    call_context::CallContext,
+    reply::{COMPLETE, with_members},
+};
 
-/// The answer to such a request.
-#[derive(Debug)]
-pub(super) struct ForwardedResult {
-    result: Json,
-    /// Members that the revisions from 2026-07-28 on want in a result of this kind.
-    stateless: &'static [(&'static str, &'static str)],
-}
-
-const COMPLETE: (&str, &str) = ("resultType", r#""complete""#);
-
-/// The members of a list result: it may be kept for a minute, for this client alone, since others
-/// may see other items.
+/// The members of a list result in revisions from 2026-07-28 on: it may be kept for a minute, for this
+/// client alone, since others may see other items.
 const OF_LIST: &[(&str, &str)] = &[COMPLETE, ("ttlMs", "60000"), ("cacheScope", r#""private""#)];
 
 /// The members of a read result: it is not known how long it is valid, or for whom.
 const OF_READ: &[(&str, &str)] = &[COMPLETE, ("ttlMs", "0"), ("cacheScope", r#""private""#)];
 
-const OF_OTHER: &[(&str, &str)] = &[COMPLETE];
-
-impl ForwardedResult {
-    /// The result in pieces of bytes, in the form of the revision.
-    pub(super) fn parts(&self, is_stateless: bool) -> Vec<Bytes> {
-        let members = if is_stateless { self.stateless } else { &[] };
-        crate::reply::with_members(&self.result, members)
-    }
-}
-
 impl Forwarder {
-    /// Answers one request of a client that concerns no tool.
+    /// Answers one request of a client that concerns no tool. The result is in pieces of bytes, in the
+    /// form of the revisions with a handshake or without one.
     pub(super) async fn forward(
         &self,
         method: Method,
         params: &Params,
         context: &CallContext,
-    ) -> Result<ForwardedResult, ForwardError> {
+        is_stateless: bool,
+    ) -> Result<Vec<Bytes>, ForwardError> {
         let generation = self.known().await?;
         let is_list = matches!(
             method,
@@ -88,29 +72,36 @@ impl Forwarder {
             self.check_configured()?;
         }
         let seen = seen(&generation, &context.policy);
-        let (result, stateless) = match method {
-            Method::ListPrompts => (prompts::list(&seen, params)?, OF_LIST),
-            Method::ListResources => (resources::list(&seen, context, params)?, OF_LIST),
-            Method::ListTemplates => (resources::list_templates(&seen, context, params)?, OF_LIST),
-            Method::ListSkills => (skills::list(&seen, context, params)?, OF_LIST),
-            Method::GetSkill => (
-                skills::get_skill(self, &generation, params, context).await?,
-                OF_LIST,
-            ),
-            Method::GetPrompt => (self.get_prompt(&seen, params, context).await?, OF_OTHER),
+        let with_resources = if context.policy.hides_resources {
+            &[]
+        } else {
+            &*seen
+        };
+        let result = match method {
+            Method::ListPrompts => prompts::list(&seen, params)?,
+            Method::ListResources => resources::list(ItemKind::Resource, with_resources, params)?,
+            Method::ListTemplates => resources::list(ItemKind::Template, with_resources, params)?,
+            Method::ListSkills => skills::list(with_resources, params)?,
+            Method::GetSkill => skills::get_skill(self, &generation, params, context).await?,
+            Method::GetPrompt => self.get_prompt(&seen, params, context).await?,
             Method::ReadResource => {
                 let uri = request::text(params, "uri")?;
-                let read = match apps::read_own(self, &generation, &uri, context).await {
-                    Some(own) => own,
-                    None => self.read_resource(&generation, &uri, params, context).await,
-                };
-                (read?, OF_READ)
+                match apps::read_own(self, &generation, &uri, context).await {
+                    Some(own) => own?,
+                    None => {
+                        let reading = self.read_resource(&generation, &uri, params, context);
+                        reading.await?
+                    }
+                }
             }
-            Method::Complete => (
-                completion::complete(self, &seen, params, context).await?,
-                OF_OTHER,
-            ),
+            Method::Complete => completion::complete(self, &seen, params, context).await?,
         };
-        Ok(ForwardedResult { result, stateless })
+        let members = match method {
+            _ if !is_stateless => &[],
+            Method::ReadResource => OF_READ,
+            Method::GetPrompt | Method::Complete => &[COMPLETE],
+            _ => OF_LIST,
+        };
+        Ok(with_members(&result, members))
     }
 }

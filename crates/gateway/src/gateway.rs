@@ -1,13 +1,19 @@
 //! The gateway: builds its parts, applies settings, admits clients, and stops.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{
+    path::Path,
+    sync::{Arc, OnceLock},
+    time::{Duration, SystemTime},
+};
 
+use files::clock::now_ms;
 use fleet::{Applied, Fleet, ServerSpec, Servers, Surroundings};
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use processes::{Reaper, Spawner, own_program};
 use results::ResultStore;
 use secrets::{PrivateFiles, Resolver, Store};
-use telemetry::Recorder;
+use telemetry::{CallRecord, Event, Recorder};
 use tracing::warn;
 
 use crate::{
@@ -17,17 +23,15 @@ use crate::{
         LIST_RESOURCES, List, ListResources, Parts, READ_RESOURCE, READ_RESULT, RUN_SCRIPT,
         ReadResource, ReadResult, RunScript, TYPES,
     },
-    catalog::Catalog,
+    catalog::{Catalog, open_registry},
     client_tasks::ClientTasks,
     clients::Connection,
     clients::{ConnectedClient, ConnectedClients},
-    current_settings::CurrentSettings,
     dispatcher::Dispatcher,
     elicitation::parked_calls::ParkedCalls,
     forward::{Forwarder, Ledgers},
     kept_secrets::hide_kept_secrets,
-    last_spoken::with_last_spoken,
-    quotas::QuotaBook,
+    quotas::{QuotaBook, QuotaStatus},
     running_calls::RunningCalls,
     scrapes::Scrapes,
     script_turns::ScriptTurns,
@@ -43,7 +47,6 @@ const LAST_FLUSH_WAIT: Duration = Duration::from_millis(600);
 /// The parts behind the three tools. One serves every session.
 #[derive(Debug)]
 pub struct Gateway {
-    settings: CurrentSettings,
     /// The known tools.
     pub catalog: Arc<Catalog>,
     /// The servers of these tools.
@@ -60,11 +63,9 @@ pub struct Gateway {
     pub(crate) ledgers: Ledgers,
     /// Calls that wait for the next request of their clients.
     pub(crate) parked: Arc<ParkedCalls>,
-    /// Calls that clients took as tasks.
     pub(crate) client_tasks: Arc<ClientTasks>,
     /// Records calls and searches.
     pub recorder: Arc<Recorder>,
-    /// Sends spans of calls to the configured collector.
     pub(crate) traces: Arc<Traces>,
     /// The state of the metrics between two scrapes.
     pub(crate) scrapes: Scrapes,
@@ -84,29 +85,30 @@ impl Gateway {
         servers: impl FnOnce(Vec<ServerSpec>) -> Arc<dyn Servers>,
     ) -> anyhow::Result<Arc<Self>> {
         state_dir::make(&settings.state_dir)?;
-        let opened = Catalog::open(&settings)?;
+        let opened = open_registry(&settings)?;
         let results = ResultStore::new(&settings.state_dir, &settings.results);
-        let servers = servers(with_last_spoken(settings.specs(), &opened.0.catalog()));
+        let servers = servers(settings.specs_as_spoken(&opened.0.catalog()));
+        let files = settings.private_files();
         let recorder = Arc::new(Recorder::new(telemetry::RecorderSettings {
             folder: settings.state_dir.clone(),
             audit_bytes_max: settings.audit.bytes_max,
             keeps_stats: settings.keeps_stats,
-            hide: hide_kept_secrets(&settings.private_files()),
+            hide: hide_kept_secrets(&files),
         }));
-        let files = settings.private_files();
         let traces = Arc::new(Traces::new(settings.traces.as_ref(), || resolver(&files)));
-        let settings = CurrentSettings::new(settings);
-        let catalog = Arc::new(Catalog::new(settings.clone(), opened, Arc::clone(&servers)));
-        let authorizer = Arc::new(Authorizer::new(
-            Arc::clone(&catalog),
-            Arc::clone(&recorder),
-            Arc::clone(&traces),
-        ));
-        let forwarder = Arc::new(Forwarder::new(
-            Arc::clone(&catalog),
-            Arc::clone(&authorizer),
-            results.clone(),
-        ));
+        let state_dir = settings.state_dir.clone();
+        let catalog = Arc::new(Catalog::new(settings, opened, Arc::clone(&servers)));
+        let authorizer = Arc::new(Authorizer {
+            catalog: Arc::clone(&catalog),
+            recorder: Arc::clone(&recorder),
+            traces: Arc::clone(&traces),
+            on_always: OnceLock::new(),
+        });
+        let forwarder = Arc::new(Forwarder {
+            catalog: Arc::clone(&catalog),
+            authorizer: Arc::clone(&authorizer),
+            results: results.clone(),
+        });
         let run_script = Arc::new(RunScript {
             parts: Parts {
                 catalog: Arc::clone(&catalog),
@@ -117,19 +119,15 @@ impl Gateway {
             turns: ScriptTurns::default(),
         });
         let built_in = built_in_tools(&catalog, &forwarder, &results, Arc::clone(&run_script));
-        let client_tasks = ClientTasks::open(
-            &catalog.settings().state_dir,
-            Arc::clone(&servers),
-            results.clone(),
-        );
-        let dispatcher = Dispatcher::new(
-            Arc::clone(&catalog),
-            Arc::clone(&authorizer),
-            QuotaBook::open(&catalog.settings().state_dir),
+        let client_tasks = ClientTasks::open(&state_dir, Arc::clone(&servers), results.clone());
+        let dispatcher = Dispatcher {
+            catalog: Arc::clone(&catalog),
+            authorizer: Arc::clone(&authorizer),
+            quotas: QuotaBook::open(&state_dir),
             built_in,
-        );
+            running: RunningCalls::default(),
+        };
         Ok(Arc::new(Self {
-            settings,
             catalog,
             servers,
             results,
@@ -142,34 +140,37 @@ impl Gateway {
             client_tasks: Arc::new(client_tasks),
             recorder,
             traces,
-            scrapes: Scrapes::begin(),
+            scrapes: Scrapes {
+                began: SystemTime::now(),
+                starts: Mutex::default(),
+            },
             run_script,
         }))
     }
 
     /// The current settings: a daemon applies changes of the file.
     pub fn settings(&self) -> Arc<Settings> {
-        self.settings.load()
+        self.catalog.settings()
     }
 
     /// The mistakes in the file since it was last applied.
     pub fn config_mistakes(&self) -> Option<String> {
-        self.settings.mistakes()
+        self.catalog.mistakes.lock().clone()
     }
 
     /// Remembers the mistakes in the file, for `status`; `None`: the file was applied.
     pub fn note_config_mistakes(&self, mistakes: Option<String>) {
-        self.settings.set_mistakes(mistakes);
+        *self.catalog.mistakes.lock() = mistakes;
     }
 
     /// Applies other settings: the servers, and the rules for them and their tools. Calls in
     /// progress are not disturbed. The state folder and everything opened in it stay the same.
     pub fn apply(&self, settings: Settings) -> anyhow::Result<Applied> {
         self.catalog.apply(&settings)?;
-        let specs = with_last_spoken(settings.specs(), &self.catalog.registry.catalog());
+        let specs = settings.specs_as_spoken(&self.catalog.registry.catalog());
         self.recorder.set_audit_bytes_max(settings.audit.bytes_max);
         self.recorder.set_keeps_stats(settings.keeps_stats);
-        self.settings.store(settings);
+        self.catalog.current.store(Arc::new(settings));
         let applied = self.servers.apply(specs);
         self.catalog.lists_changed.send_replace(());
         Ok(applied)
@@ -216,10 +217,23 @@ impl Gateway {
         &self.dispatcher.running
     }
 
-    /// The number of calls since the program began, and of those that failed. They are counted a tenth
-    /// of a second after they end.
-    pub fn count_calls(&self) -> (u64, u64) {
-        self.recorder.count_calls()
+    /// The quotas of the configuration, with their use at this moment.
+    pub fn list_quotas(&self) -> Vec<QuotaStatus> {
+        self.dispatcher.quotas.list_uses(&self.settings().quotas)
+    }
+
+    /// Records in the audit log that a credential was refused over HTTP; `why` holds no part of it.
+    pub fn record_refused_credential(&self, why: &str) {
+        let record = CallRecord {
+            at_ms: now_ms(),
+            transport: "http",
+            kind: "credential",
+            name: why.to_owned(),
+            decision: "deny",
+            outcome: "denied".into(),
+            ..CallRecord::default()
+        };
+        self.recorder.record(Event::Refusal(Box::new(record)));
     }
 
     /// Waits until the records of calls and the counts of quotas are on disk. Blocks.
@@ -231,7 +245,7 @@ impl Gateway {
     /// The delivery of spans of calls since the program began; `None` if the configuration names no
     /// collector.
     pub fn trace_delivery(&self) -> Option<telemetry::otlp::Delivery> {
-        self.traces.delivery()
+        self.traces.0.as_ref().map(|it| it.delivery())
     }
 }
 
@@ -268,7 +282,7 @@ fn built_in_tools(
         (RUN_SCRIPT, run_script),
         (TYPES, Arc::new(types)),
     ];
-    BuiltInTools::new(tools)
+    BuiltInTools(tools.into())
 }
 
 /// The environment of every child process of ours: a reaper that outlives us, a log, and secrets.

@@ -36,6 +36,9 @@ const KNOWN_CLIENTS: [&str; 17] = [
     "librechat",
 ];
 
+/// The command that lists all clients.
+const CLIENTS: &str = "proxy stats --by client";
+
 /// The severity of a rule that matches nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
@@ -89,26 +92,20 @@ pub fn find_idle_rules(
     asked: &[News],
     clients: &BTreeSet<String>,
 ) -> IdleRules {
-    let find_fresh = |name: &ServerName| {
-        let fresh = asked.iter().find(|news| news.server == *name)?;
-        fresh.outcome.as_ref().ok()
-    };
-    for (name, tools) in &mut known.tools {
-        if let Some(snapshot) = find_fresh(name) {
+    for news in asked {
+        let Ok(snapshot) = &news.outcome else {
+            continue;
+        };
+        let server = &news.server;
+        let arguments = list_arguments(&snapshot.tools);
+        known.arguments.insert(server.clone(), arguments);
+        if let Some((_, tools)) = known.tools.iter_mut().find(|(it, _)| it == server) {
             let names = snapshot.tools.iter().map(|tool| tool.name().to_owned());
             *tools = Some(names.collect());
         }
-    }
-    for news in asked {
-        if let Some(snapshot) = find_fresh(&news.server) {
-            let arguments = list_arguments(&snapshot.tools);
-            known.arguments.insert(news.server.clone(), arguments);
-        }
-    }
-    for (name, prompts) in &mut known.prompts {
-        if let Some(snapshot) = find_fresh(name) {
-            let names = snapshot.offer.prompts.iter();
-            *prompts = Some(names.map(|it| it.id().to_owned()).collect());
+        if let Some((_, prompts)) = known.prompts.iter_mut().find(|(it, _)| it == server) {
+            let names = snapshot.offer.prompts.iter().map(|it| it.id().to_owned());
+            *prompts = Some(names.collect());
         }
     }
     add_our_own(&mut known);
@@ -122,7 +119,6 @@ pub fn find_idle_rules(
     found
 }
 
-/// Adds our own servers, since rules may name them.
 fn add_our_own(known: &mut KnownNames) {
     let own = built_in::tools().into_iter();
     let own = own.map(|tool| tool.tool.name().to_owned()).collect();
@@ -188,44 +184,20 @@ fn find_in_rules(
 
 fn describe_pattern(pattern: &IdlePattern, names: PolicyNames<'_>) -> IdleRule {
     let written = pattern.pattern.as_str();
-    let servers = || names.servers.iter().map(|(name, _)| name.as_str());
-    let list = |near: Vec<&str>| near.into_iter().map(str::to_owned).collect::<Vec<_>>();
-    let (kind, near, all) = match pattern.key {
-        PatternKey::Server => (
-            "server",
-            list(near(written, servers(), NEAR_MAX)),
-            "proxy servers",
-        ),
+    let servers = || names.servers.iter().map(|(name, _)| name);
+    let (near, all) = match pattern.key {
+        PatternKey::Server => (list_near(written, servers()), "proxy servers"),
         PatternKey::Category => {
-            let all = names.categories.iter().map(String::as_str);
-            (
-                "category",
-                list(near(written, all, NEAR_MAX)),
-                "proxy list --categories",
-            )
+            let near = list_near(written, names.categories);
+            (near, "proxy list --categories")
         }
-        PatternKey::Client => {
-            let all = names.clients.iter().map(String::as_str);
-            (
-                "client",
-                list(near(written, all, NEAR_MAX)),
-                "proxy stats --by client",
-            )
-        }
+        PatternKey::Client => (list_near(written, names.clients), CLIENTS),
         PatternKey::Profile => {
-            let all = names.profiles.iter().map(String::as_str);
-            (
-                "profile",
-                list(near(written, all, NEAR_MAX)),
-                "`[profiles]` of the configuration",
-            )
+            let near = list_near(written, names.profiles);
+            (near, "`[profiles]` of the configuration")
         }
-        PatternKey::Tool => ("tool", near_names(written, names.servers), "proxy list"),
-        PatternKey::Prompt => (
-            "prompt",
-            near_names(written, names.prompts),
-            "proxy search prompts",
-        ),
+        PatternKey::Tool => (near_names(written, names.servers), "proxy list"),
+        PatternKey::Prompt => (near_names(written, names.prompts), "proxy search prompts"),
     };
     let key = pattern.key.as_str();
     let is_client = pattern.key == PatternKey::Client;
@@ -234,7 +206,7 @@ fn describe_pattern(pattern: &IdlePattern, names: PolicyNames<'_>) -> IdleRule {
         found: if is_client {
             format!("`{key} = {written:?}`: no client of this name has been seen yet")
         } else {
-            format!("`{key} = {written:?}` matches no known {kind}")
+            format!("`{key} = {written:?}` matches no known {key}")
         },
         next: advise(&near, all),
         weight: match pattern.verdict {
@@ -247,12 +219,12 @@ fn describe_pattern(pattern: &IdlePattern, names: PolicyNames<'_>) -> IdleRule {
 /// Similar tools or prompts; for a pattern that names an unknown server, the pattern with a similar
 /// server name.
 fn near_names(written: &str, known: &[(String, Option<Vec<String>>)]) -> Vec<String> {
-    let servers = || known.iter().map(|(name, _)| name.as_str());
+    let servers = || known.iter().map(|(name, _)| name);
     if let Some((server, rest)) = written.split_once('/')
         && servers().all(|known| known != server)
     {
-        let near = near(server, servers(), NEAR_MAX);
-        return near.iter().map(|near| format!("{near}/{rest}")).collect();
+        let near = list_near(server, servers()).into_iter();
+        return near.map(|near| near + "/" + rest).collect();
     }
     let is_full = written.contains('/');
     let tools = known.iter().flat_map(|(server, tools)| {
@@ -266,7 +238,14 @@ fn near_names(written: &str, known: &[(String, Option<Vec<String>>)]) -> Vec<Str
         })
     });
     let tools: BTreeSet<String> = tools.collect();
-    let near = near(written, tools.iter().map(String::as_str), NEAR_MAX);
+    list_near(written, &tools)
+}
+
+fn list_near<'a, N: AsRef<str> + ?Sized + 'a>(
+    written: &str,
+    names: impl IntoIterator<Item = &'a N>,
+) -> Vec<String> {
+    let near = near(written, names.into_iter().map(AsRef::as_ref), NEAR_MAX);
     near.into_iter().map(str::to_owned).collect()
 }
 
@@ -276,15 +255,17 @@ fn find_in_clients(
     clients: &BTreeSet<String>,
     found: &mut IdleRules,
 ) {
+    let all: Vec<String> = list_clients(clients).collect();
     for (name, rule) in settings.clients.tables() {
         let about = format!("client {name}");
-        if !list_clients(clients).any(|client| settings.clients.means(name, &client)) {
-            let all: Vec<String> = list_clients(clients).collect();
-            let near = near(name, all.iter().map(String::as_str), NEAR_MAX);
+        if !all
+            .iter()
+            .any(|client| settings.clients.means(name, client))
+        {
             found.idle.push(IdleRule {
                 about: about.clone(),
                 found: "no client of this name has been seen yet".to_owned(),
-                next: advise(&near, "proxy stats --by client"),
+                next: advise(&list_near(name, &all), CLIENTS),
                 weight: Weight::Remark,
             });
         }
@@ -299,11 +280,10 @@ fn find_in_quotas(settings: &Settings, known: &KnownNames, found: &mut IdleRules
     let servers: Vec<String> = known.tools.iter().map(|(it, _)| it.to_string()).collect();
     for (number, quota) in (1..).zip(&*settings.quotas) {
         for written in quota.find_idle_servers(&servers) {
-            let near = near(written, servers.iter().map(String::as_str), NEAR_MAX);
             found.idle.push(IdleRule {
                 about: format!("quota {number}"),
                 found: format!("`server = {written:?}` matches no known server"),
-                next: advise(&near, "proxy servers"),
+                next: advise(&list_near(written, &servers), "proxy servers"),
                 weight: Weight::Safety,
             });
         }
@@ -325,7 +305,7 @@ fn find_in_lists(about: &str, rule: &ClientRule, known: &KnownNames, found: &mut
                 continue;
             }
             let names = servers().map(ServerName::as_str).chain(categories());
-            let near = near(glob, names, NEAR_MAX);
+            let near = list_near(glob, names);
             found.idle.push(IdleRule {
                 about: about.to_owned(),
                 found: format!("`{key} = {glob:?}` matches no known server and no category"),
@@ -341,9 +321,8 @@ fn list_clients(seen: &BTreeSet<String>) -> impl Iterator<Item = String> {
     known.chain(seen.iter().map(|name| name.to_lowercase()))
 }
 
-fn advise(near: &[impl AsRef<str>], all: &str) -> String {
-    let near: Vec<&str> = near.iter().map(AsRef::as_ref).collect();
-    match near.as_slice() {
+fn advise(near: &[String], all: &str) -> String {
+    match near {
         [] => all.to_owned(),
         near => format!("did you mean {}? All: {all}", near.join(", ")),
     }

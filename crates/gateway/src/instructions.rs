@@ -1,5 +1,7 @@
 //! The instructions for the model, which the response to `initialize` has.
 
+use std::collections::BTreeMap;
+
 use excerpt::tokens;
 use registry::{CatalogServer, Entry, Generation, ServerCatalog};
 use tool::ServerName;
@@ -8,7 +10,11 @@ use crate::{
     catalog::Catalog,
     definitions::OUR_TOKENS,
     policy::{ClientPolicy, ShownCatalog},
-    render::hit::{self, ServerMarks},
+    render::{
+        hit::{self, ServerMarks},
+        join,
+        search::list_counts,
+    },
 };
 
 /// Tokens that the definitions and the instructions may take together (interface, section 3).
@@ -64,12 +70,8 @@ pub fn instructions(
     let is_new = |server: &&CatalogServer| {
         server.surveyed_at.is_none() && (server.stale.is_none() || asked.contains(&server.name))
     };
-    let new: Vec<&str> = seen
-        .iter()
-        .copied()
-        .filter(is_new)
-        .map(|server| server.name.as_str())
-        .collect();
+    let new = seen.iter().copied().filter(is_new);
+    let new: Vec<&ServerName> = new.map(|server| &server.name).collect();
     let write_with = |named: &NamedTools, (list, asked)| {
         let tools = count_tools(&seen, list).map(|counted| counted + &named.list);
         let mut says = write(tools, &new, &apart, asked, named.next_step);
@@ -112,36 +114,32 @@ fn name_tools(tools: &Generation, client: &ClientPolicy) -> Option<NamedTools> {
     if tools.is_empty() || tools.len() > TOOLS_NAMED_MAX {
         return None;
     }
-    let lines = tools.iter();
-    let lines = lines.map(|it| hit::line(it, &ServerMarks::default()));
-    let signatures = format!(":\n{}", lines.collect::<Vec<_>>().join("\n"));
-    let names: Vec<String> = tools.iter().map(|it| it.at.to_string()).collect();
-    let by_signature = "call one of these with execute_dynamic_tool";
-    let by_name = "call describe_tool for one of these, then execute_dynamic_tool";
-    let lists = [
-        (
-            ShownCatalog::Signatures,
-            signatures,
-            SIGNATURES_TOKENS_MAX,
-            by_signature,
-        ),
-        (
-            ShownCatalog::Names,
-            format!(": {}", names.join(", ")),
-            NAMES_TOKENS_MAX,
-            by_name,
-        ),
-    ];
-    let fits = |(shown, list, tokens_max, next_step): (_, String, _, _)| {
+    let named = |shown, list: String, tokens_max, next_step| {
         let is_short = tokens::count(&list) <= tokens_max && list.len() <= NAMED_BYTES_MAX;
         (client.catalog >= shown && is_short).then_some(NamedTools { list, next_step })
     };
-    lists.into_iter().find_map(fits)
+    let marks = ServerMarks::default();
+    let lines = join(tools.iter().map(|it| hit::line(it, &marks)), "\n");
+    let addresses = join(tools.iter().map(|it| &it.at), ", ");
+    named(
+        ShownCatalog::Signatures,
+        format!(":\n{lines}"),
+        SIGNATURES_TOKENS_MAX,
+        "call one of these with execute_dynamic_tool",
+    )
+    .or_else(|| {
+        named(
+            ShownCatalog::Names,
+            format!(": {addresses}"),
+            NAMES_TOKENS_MAX,
+            "call describe_tool for one of these, then execute_dynamic_tool",
+        )
+    })
 }
 
 fn write(
     tools: Option<String>,
-    new: &[&str],
+    new: &[&ServerName],
     apart: &str,
     asked_tokens_max: usize,
     next_step: &str,
@@ -158,24 +156,16 @@ fn write(
     )
 }
 
-/// The known tools, counted.
 fn count_tools(seen: &[&CatalogServer], list_tokens_max: usize) -> Option<String> {
-    let known: Vec<_> = seen.iter().filter(|server| server.tools > 0).collect();
-    let total: usize = known.iter().map(|server| server.tools).sum();
-    let mut servers: Vec<(&str, usize)> = known
-        .iter()
-        .map(|server| (server.name.as_str(), server.tools))
-        .collect();
-    let mut categories: Vec<(&str, usize)> = Vec::new();
-    for server in &known {
-        match categories
-            .iter_mut()
-            .find(|(name, _)| *name == server.category)
-        {
-            Some((_, tools)) => *tools += server.tools,
-            None => categories.push((&server.category, server.tools)),
-        }
+    let known = || seen.iter().filter(|server| server.tools > 0);
+    let total: usize = known().map(|server| server.tools).sum();
+    let servers = known().map(|server| (server.name.as_str(), server.tools));
+    let mut servers: Vec<(&str, usize)> = servers.collect();
+    let mut categories: BTreeMap<&str, usize> = BTreeMap::new();
+    for server in known() {
+        *categories.entry(&server.category).or_default() += server.tools;
     }
+    let mut categories: Vec<(&str, usize)> = categories.into_iter().collect();
     let list = whole_list(&mut servers, list_tokens_max)
         .or_else(|| whole_list(&mut categories, list_tokens_max))
         .or_else(|| first_of_list(&categories, list_tokens_max));
@@ -187,8 +177,8 @@ fn count_tools(seen: &[&CatalogServer], list_tokens_max: usize) -> Option<String
 }
 
 /// The servers that are being asked for the first time.
-fn being_asked(names: &[&str], tokens_max: usize) -> Option<String> {
-    let list = names.join(", ");
+fn being_asked(names: &[&ServerName], tokens_max: usize) -> Option<String> {
+    let list = join(names, ", ");
     match names.len() {
         0 => None,
         _ if tokens::upper_bound(&list) <= tokens_max => Some(format!("being asked now: {list}")),
@@ -198,9 +188,9 @@ fn being_asked(names: &[&str], tokens_max: usize) -> Option<String> {
 
 /// The servers that run for this client apart from others, in a sentence.
 fn not_shared(seen: &[&CatalogServer], apart: &[ServerName]) -> Option<String> {
-    let seen = seen.iter().filter(|server| apart.contains(&server.name));
-    let names: Vec<&str> = seen.map(|server| server.name.as_str()).collect();
-    let list = names.join(", ");
+    let names = seen.iter().map(|server| &server.name);
+    let names: Vec<&ServerName> = names.filter(|it| apart.contains(it)).collect();
+    let list = join(&names, ", ");
     let which = match names.len() {
         0 => return None,
         _ if tokens::upper_bound(&list) <= APART_LIST_TOKENS_MAX => list,
@@ -215,7 +205,7 @@ fn not_shared(seen: &[&CatalogServer], apart: &[ServerName]) -> Option<String> {
 /// All servers with their counts, the largest first; `None` if they do not fit.
 fn whole_list(counts: &mut [(&str, usize)], tokens_max: usize) -> Option<String> {
     counts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
-    let list = write_list(counts);
+    let list = list_counts(counts, counts.len());
     let fits = !list.is_empty() && tokens::upper_bound(&list) <= tokens_max;
     fits.then_some(list)
 }
@@ -226,16 +216,8 @@ const LISTED_MAX: usize = 24;
 /// As many of the first entries as fit.
 fn first_of_list(counts: &[(&str, usize)], tokens_max: usize) -> Option<String> {
     let lists = (1..counts.len().min(LISTED_MAX)).rev();
-    let mut lists = lists.map(|first| format!("{}, ...", write_list(&counts[..first])));
+    let mut lists = lists.map(|first| format!("{}, ...", list_counts(&counts[..first], first)));
     lists.find(|list| tokens::upper_bound(list) <= tokens_max)
-}
-
-fn write_list(counts: &[(&str, usize)]) -> String {
-    let named = counts.iter();
-    let named: Vec<String> = named
-        .map(|(name, tools)| format!("{name} {tools}"))
-        .collect();
-    named.join(", ")
 }
 
 #[cfg(test)]

@@ -16,7 +16,6 @@ mod caller;
 mod catalog;
 mod client_tasks;
 pub mod clients;
-mod current_settings;
 mod definitions;
 mod dispatcher;
 mod elicitation;
@@ -28,8 +27,8 @@ mod forward;
 mod gateway;
 mod idle_rules;
 mod instructions;
+mod json_text;
 mod kept_secrets;
-mod last_spoken;
 #[cfg(any(test, fuzzing))]
 pub mod laws;
 mod log_level;
@@ -39,10 +38,8 @@ mod out;
 mod person_questions;
 pub mod policy;
 mod project;
-mod quota_status;
 mod quotas;
 mod recent_searches;
-mod refused_credential;
 mod render;
 mod reply;
 mod running_calls;
@@ -69,7 +66,6 @@ mod wire;
 #[cfg(test)]
 mod tests;
 
-pub use authorize::permissions::OnAlways;
 pub use authorize::refusal::{CallRefusal, RefusalReason};
 pub use authorize::{Authorizer, Thing};
 pub use call_context::CallContext;
@@ -90,10 +86,8 @@ pub use out::{
 };
 pub use person_questions::{PersonQuestion, PersonQuestions};
 pub use project::{PROJECT_FILE, ProjectRule};
-pub use quota_status::list_quotas;
 pub use quotas::{QuotaStatus, QuotaUse};
 pub use recent_searches::RecentSearches;
-pub use refused_credential::record_refused_credential;
 pub use render::error::shorten_home_paths;
 pub use reply::ToolReply;
 pub use reply::{LOST_CALL, answer_lost_call};

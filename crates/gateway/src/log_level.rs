@@ -28,18 +28,13 @@ impl LogLevel {
 
     /// The error text for an invalid level that a client sets; `None` if the level is valid.
     pub(super) fn explain_refusal(level: Option<&RawValue>) -> Option<String> {
-        if level
-            .and_then(text_of)
-            .is_some_and(|it| severity(&it).is_some())
-        {
+        if level.and_then(|it| severity(&text_of(it)?)).is_some() {
             return None;
         }
         let got = level.map_or("nothing", RawValue::get);
         let got = printable::one_line_of(got, GOT_CHARS_MAX);
-        Some(format!(
-            "level: expected one of {}, got {got}",
-            LOG_LEVELS.join(", ")
-        ))
+        let known = LOG_LEVELS.join(", ");
+        Some(format!("level: expected one of {known}, got {got}"))
     }
 
     pub(super) fn set(&self, level: &str) {
@@ -48,7 +43,6 @@ impl LogLevel {
         }
     }
 
-    /// The name of the level in messages.
     pub(super) fn name(&self) -> &'static str {
         LOG_LEVELS[self.0.load(Ordering::Relaxed).min(LOG_LEVELS.len() - 1)]
     }

@@ -79,7 +79,7 @@ impl Gateway {
         let tools = self.catalog.registry.catalog().tools();
         let began = self.scrapes.began.duration_since(UNIX_EPOCH);
         let began = began.unwrap_or_default().as_secs_f64();
-        let gauges = [
+        let mut gauges = vec![
             (
                 "proxy_clients",
                 "Clients that are connected.",
@@ -102,64 +102,46 @@ impl Gateway {
                 began.to_string(),
             ),
         ];
-        for (name, help, value) in gauges {
-            text.single(name, MetricKind::Gauge, help, value);
-        }
         if let Some(cluster) = self.servers.cluster() {
-            write_cluster(text, &cluster.state());
+            gauges.extend(measure_cluster(&cluster.state()));
         }
         if let Some(memory) = processes::own_memory() {
             let help = "Memory of this process, without its servers.";
-            text.single(
-                "process_resident_memory_bytes",
-                MetricKind::Gauge,
-                help,
-                memory,
-            );
+            gauges.push(("process_resident_memory_bytes", help, memory.to_string()));
+        }
+        for (name, help, value) in gauges {
+            text.single(name, MetricKind::Gauge, help, value);
         }
         if let Some(traces) = self.trace_delivery() {
+            let mut counter =
+                |name, help, count| text.single(name, MetricKind::Counter, help, count);
             let help = "Spans that the collector took.";
-            text.single(
-                "proxy_spans_sent_total",
-                MetricKind::Counter,
-                help,
-                traces.sent,
-            );
+            counter("proxy_spans_sent_total", help, traces.sent);
             let help = "Spans that it did not take, or that found no room while it was away.";
-            text.single(
-                "proxy_spans_dropped_total",
-                MetricKind::Counter,
-                help,
-                traces.dropped,
-            );
+            counter("proxy_spans_dropped_total", help, traces.dropped);
         }
-        let mut family = text.family(
-            "proxy_build_info",
-            MetricKind::Gauge,
-            "This program; always 1.",
-        );
+        let help = "This program; always 1.";
+        let mut family = text.family("proxy_build_info", MetricKind::Gauge, help);
         family.sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
     }
 }
 
-fn write_cluster(text: &mut Exposition, cluster: &ClusterState) {
+/// Returns the name, the explanation and the value of each gauge of a cluster.
+fn measure_cluster(cluster: &ClusterState) -> [(&'static str, &'static str, String); 2] {
     let connected = cluster.nodes.iter().filter(|it| it.is_connected).count();
     let here = cluster.nodes.first().map(|it| &it.node);
     let owned = cluster.owners.iter();
     let owned = owned.filter(|it| it.node.as_ref() == here).count();
-    let gauges = [
+    [
         (
             "proxy_cluster_nodes",
             "Nodes of the cluster that this node hears, itself included.",
-            connected,
+            connected.to_string(),
         ),
         (
             "proxy_cluster_owned_servers",
             "Servers with one owner that this node owns.",
-            owned,
+            owned.to_string(),
         ),
-    ];
-    for (name, help, value) in gauges {
-        text.single(name, MetricKind::Gauge, help, value.to_string());
-    }
+    ]
 }

@@ -10,7 +10,7 @@ use std::{
 
 use bytes::Bytes;
 use jsonrpc::{Closed, Message, Outbox, canonical_id};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::sync::{Notify, futures::Notified, mpsc, watch};
 
 /// The output to a client. A message is one line of JSON in parts, its line end included.
@@ -30,7 +30,7 @@ impl Out {
     pub(super) async fn answer(&self, parts: Vec<Bytes>) -> Result<(), Closed> {
         match self {
             Self::Line(outbox) => outbox.send(&parts).await,
-            Self::Reply(responses) => responses.answer(parts).await,
+            Self::Reply(responses) => responses.send(ServerEvent::Answer(parts)).await,
             Self::Router(router) => {
                 router.answer(parts).await;
                 Ok(())
@@ -42,9 +42,9 @@ impl Out {
     pub(super) async fn tell(&self, parts: Vec<Bytes>) -> Result<(), Closed> {
         match self {
             Self::Line(outbox) => outbox.send(&parts).await,
-            Self::Reply(responses) => responses.tell(parts).await,
+            Self::Reply(responses) => responses.send(ServerEvent::Note(parts)).await,
             Self::Router(router) => match router.stream() {
-                Some(stream) => stream.tell(parts).await,
+                Some(stream) => stream.send(ServerEvent::Note(parts)).await,
                 None => Err(Closed),
             },
         }
@@ -53,7 +53,7 @@ impl Out {
     /// Sends a question to the client on this output; fails if the output accepts no questions.
     pub(super) async fn ask(&self, parts: Vec<Bytes>) -> Result<(), Closed> {
         match self {
-            Self::Reply(responses) => responses.ask(parts).await,
+            Self::Reply(responses) => responses.send(ServerEvent::Question(parts)).await,
             other => other.tell(parts).await,
         }
     }
@@ -62,7 +62,7 @@ impl Out {
     pub(super) async fn gone(&self) {
         match self {
             Self::Line(outbox) => outbox.gone().await,
-            Self::Reply(responses) => responses.sender.closed().await,
+            Self::Reply(responses) => responses.closed().await,
             // Streams of the session open and close.
             Self::Router(_) => std::future::pending().await,
         }
@@ -176,27 +176,15 @@ fn open_response(is_single: bool) -> (Arc<ResponseSender>, ResponseStream) {
 }
 
 impl ResponseSender {
-    async fn answer(&self, parts: Vec<Bytes>) -> Result<(), Closed> {
-        let sent = self.sender.send(ServerEvent::Answer(parts)).await;
-        sent.map_err(|_| Closed)
-    }
-
-    async fn tell(&self, parts: Vec<Bytes>) -> Result<(), Closed> {
-        if self.is_single {
+    async fn send(&self, event: ServerEvent) -> Result<(), Closed> {
+        if self.is_single && !matches!(event, ServerEvent::Answer(_)) {
             return Err(Closed);
         }
-        let waiting_bytes = &self.shared.waiting_bytes;
-        waiting_bytes.fetch_add(size(&parts), Ordering::Relaxed);
-        let sent = self.sender.send(ServerEvent::Note(parts)).await;
-        sent.map_err(|_| Closed)
-    }
-
-    async fn ask(&self, parts: Vec<Bytes>) -> Result<(), Closed> {
-        if self.is_single {
-            return Err(Closed);
+        if let ServerEvent::Note(parts) = &event {
+            let waiting_bytes = &self.shared.waiting_bytes;
+            waiting_bytes.fetch_add(size(parts), Ordering::Relaxed);
         }
-        let sent = self.sender.send(ServerEvent::Question(parts)).await;
-        sent.map_err(|_| Closed)
+        self.sender.send(event).await.map_err(|_| Closed)
     }
 
     fn offer(&self, parts: Vec<Bytes>) {
@@ -236,7 +224,6 @@ impl ResponseSender {
         self.shared.is_answered.load(Ordering::Acquire)
     }
 
-    /// Returns true if a client reads this now.
     pub(super) fn is_read(&self) -> bool {
         !self.is_closed() && *self.shared.is_read.borrow()
     }
@@ -262,10 +249,8 @@ impl ResponseStream {
         self.receiver.poll_recv(context).map(|event| {
             match &event {
                 Some(ServerEvent::Note(parts)) => {
-                    let bytes = size(parts);
-                    self.shared
-                        .waiting_bytes
-                        .fetch_sub(bytes, Ordering::Relaxed);
+                    let waiting_bytes = &self.shared.waiting_bytes;
+                    waiting_bytes.fetch_sub(size(parts), Ordering::Relaxed);
                 }
                 Some(ServerEvent::Answer(_)) => {
                     self.shared.is_answered.store(true, Ordering::Release);
@@ -321,7 +306,7 @@ impl StreamRouter {
 
     /// Adds a stream; if there are too many, the oldest ends.
     pub fn attach(&self, stream: Arc<ResponseSender>) {
-        let mut streams = self.streams();
+        let mut streams = self.streams.lock();
         streams.retain(|stream| !stream.is_closed());
         if streams.len() >= STREAMS_MAX {
             streams.remove(0);
@@ -333,7 +318,7 @@ impl StreamRouter {
 
     /// The streams that are open, the newest first.
     pub(super) fn open_streams(&self) -> Vec<Arc<ResponseSender>> {
-        let streams = self.streams();
+        let streams = self.streams.lock();
         let open = streams.iter().rev().filter(|stream| !stream.is_closed());
         open.cloned().collect()
     }
@@ -350,7 +335,7 @@ impl StreamRouter {
 
     /// Ends every stream and every request without a response.
     pub fn close(&self) {
-        self.streams().clear();
+        self.streams.lock().clear();
         self.waiting.lock().clear();
     }
 
@@ -361,18 +346,13 @@ impl StreamRouter {
         let responses = id.and_then(|id| self.waiting.lock().remove(&id));
         if let Some(responses) = responses {
             // A disconnected client of one request does not end the session.
-            let _ = responses.answer(parts).await;
+            let _ = responses.send(ServerEvent::Answer(parts)).await;
         }
     }
 
+    /// The newest stream that is open.
     pub(super) fn stream(&self) -> Option<Arc<ResponseSender>> {
-        let streams = self.streams();
-        let open = streams.iter().rev().find(|stream| !stream.is_closed());
-        open.cloned()
-    }
-
-    fn streams(&self) -> MutexGuard<'_, Vec<Arc<ResponseSender>>> {
-        self.streams.lock()
+        self.open_streams().into_iter().next()
     }
 }
 
@@ -396,7 +376,8 @@ mod tests {
         for _ in 0..MESSAGES_MAX {
             responses.offer(vec![big.clone()]);
         }
-        responses.answer(line("answer\n")).await.expect("room");
+        let answer = ServerEvent::Answer(line("answer\n"));
+        responses.send(answer).await.expect("room");
         let mut notes = 0;
         loop {
             match stream.next().await.expect("the answer comes") {

@@ -24,7 +24,6 @@ pub struct ClientPolicies {
 /// A table `[profiles.NAME]`.
 #[derive(Debug, Clone)]
 struct Profile {
-    name: Arc<str>,
     table: ClientTable,
     folders: Vec<PathBuf>,
     callers: Vec<Regex>,
@@ -41,12 +40,10 @@ pub struct ProfileSelector {
 
 #[derive(Debug, Clone)]
 struct ClientTable {
-    name: String,
+    name: Arc<str>,
     written: ClientRule,
     pattern: Option<GlobMatcher>,
-    max_tokens: Option<u64>,
     view: Option<Arc<View>>,
-    hides_resources: bool,
 }
 
 /// The part of the catalogue that the instructions for a client name.
@@ -86,7 +83,6 @@ pub struct ClientPolicy {
     pub name: Arc<str>,
     /// The table that it comes from, as written; `None` if the client has none.
     pub table: Option<String>,
-    /// The limit in the configuration.
     max_tokens: Option<u64>,
     /// The known limit of the client program.
     takes_tokens: Option<u64>,
@@ -121,8 +117,8 @@ impl ClientPolicies {
         rules: impl IntoIterator<Item = (String, ClientRule)>,
     ) -> Result<Self, (String, String)> {
         let tables = rules.into_iter().map(|(name, rule)| {
-            ClientTable::new(&name, &rule)
-                .map_err(|error| (name, format!("no pattern: {}", error.kind())))
+            let table = ClientTable::new(&name, rule);
+            table.map_err(|error| (name, error))
         });
         let mut tables = tables.collect::<Result<Vec<_>, _>>()?;
         tables.sort_by_key(|table| (table.pattern.is_some(), usize::MAX - table.name.len()));
@@ -139,14 +135,12 @@ impl ClientPolicies {
         rule: &ClientRule,
         selector: ProfileSelector,
     ) -> Result<(), String> {
-        let no_pattern = |error: String| format!("no pattern: {error}");
         let callers = selector.callers.iter().map(|it| compile_pattern(it));
+        let callers = callers.collect::<Result<_, _>>();
         self.profiles.push(Profile {
-            name: name.into(),
-            table: ClientTable::new(name, rule)
-                .map_err(|error| no_pattern(error.kind().to_string()))?,
+            table: ClientTable::new(name, rule.clone())?,
             folders: selector.folders,
-            callers: callers.collect::<Result<_, _>>().map_err(no_pattern)?,
+            callers: callers.map_err(|error| format!("no pattern: {error}"))?,
         });
         Ok(())
     }
@@ -154,7 +148,7 @@ impl ClientPolicies {
     /// The profiles as written, by their names.
     pub fn profiles(&self) -> impl Iterator<Item = (&str, &ClientRule)> {
         let profiles = self.profiles.iter();
-        profiles.map(|it| (&*it.name, &it.table.written))
+        profiles.map(|it| (&*it.table.name, &it.table.written))
     }
 
     /// The profiles of a connection, each with the reason: `serve --profile`, a URL, a token, a folder.
@@ -185,15 +179,14 @@ impl ClientPolicies {
                 places.any(|place| place.starts_with(folder))
             };
             if let Some(folder) = profile.folders.iter().find(is_in) {
-                choose(&profile.name, format!("folder {}", folder.display()));
+                choose(&profile.table.name, format!("folder {}", folder.display()));
             }
-            if let Some(caller) = &connection.caller
-                && profile
-                    .callers
-                    .iter()
-                    .any(|it| it.is_match(caller.as_bytes()))
-            {
-                choose(&profile.name, caller.to_string());
+            let is_of = |caller: &&Arc<str>| {
+                let mut patterns = profile.callers.iter();
+                patterns.any(|it| it.is_match(caller.as_bytes()))
+            };
+            if let Some(caller) = connection.caller.as_ref().filter(is_of) {
+                choose(&profile.table.name, caller.to_string());
             }
         }
         chosen
@@ -218,7 +211,7 @@ impl ClientPolicies {
     fn narrow(&self, mut policy: ClientPolicy) -> ClientPolicy {
         for name in policy.profiles.clone() {
             let table = format!("profiles.{name:?}");
-            match self.profiles.iter().find(|it| it.name == name) {
+            match self.profiles.iter().find(|it| it.table.name == name) {
                 Some(profile) => policy.narrow(table, &profile.table),
                 None => policy.narrow(table, &ClientTable::of_nothing()),
             }
@@ -230,7 +223,7 @@ impl ClientPolicies {
                 deny: project.deny.clone(),
                 ..ClientRule::default()
             };
-            let table = ClientTable::new(PROJECT_FILE, &rule);
+            let table = ClientTable::new(PROJECT_FILE, rule);
             let table = table.unwrap_or_else(|_| ClientTable::of_nothing());
             policy.narrow(PROJECT_FILE.to_owned(), &table);
         }
@@ -242,33 +235,29 @@ impl ClientPolicies {
         let name = announced.unwrap_or_default().to_lowercase();
         let table = self.tables.iter().find(|table| table.means(&name));
         let known = TAKEN_TOKENS.iter().find(|(known, _)| *known == name);
-        let title = table.map(|table| format!("clients.{:?}", table.name));
-        let view = table.and_then(|table| table.view.clone());
-        let list = title.clone().zip(view.clone());
-        ClientPolicy {
-            table: title,
-            lists: list.into_iter().collect(),
-            profiles: Vec::new(),
-            project: None,
+        let mut policy = ClientPolicy {
             name: name.as_str().into(),
-            max_tokens: table.and_then(|table| table.max_tokens),
             takes_tokens: known.map(|(_, tokens)| *tokens),
-            view,
-            hides_resources: table.is_some_and(|table| table.hides_resources),
-            catalog: table.map(|table| table.written.catalog).unwrap_or_default(),
             is_configured: true,
+            ..ClientPolicy::default()
+        };
+        if let Some(table) = table {
+            let title = format!("clients.{:?}", table.name);
+            policy.table = Some(title.clone());
+            policy.catalog = table.written.catalog;
+            policy.narrow(title, table);
         }
+        policy
     }
 
     /// The tables as written, by their names.
     pub(crate) fn tables(&self) -> impl Iterator<Item = (&str, &ClientRule)> {
         let tables = self.tables.iter();
-        tables.map(|table| (table.name.as_str(), &table.written))
+        tables.map(|table| (&*table.name, &table.written))
     }
 
-    /// Returns true if the table matches a client of this name.
     pub(crate) fn means(&self, table: &str, client: &str) -> bool {
-        let mut tables = self.tables.iter().filter(|it| it.name == table);
+        let mut tables = self.tables.iter().filter(|it| &*it.name == table);
         tables.any(|table| table.means(&client.to_lowercase()))
     }
 
@@ -288,20 +277,18 @@ impl ClientPolicies {
 }
 
 impl ClientTable {
-    fn new(name: &str, rule: &ClientRule) -> Result<Self, globset::Error> {
+    fn new(name: &str, rule: ClientRule) -> Result<Self, String> {
+        let no_pattern = |error: globset::Error| format!("no pattern: {}", error.kind());
         let is_pattern = name.contains(['*', '?', '{', '[']);
-        let lower = name.to_lowercase();
+        let glob = is_pattern.then(|| Glob::new(&name.to_lowercase()));
+        let glob = glob.transpose().map_err(no_pattern)?;
         let has_rules = !rule.allow.is_empty() || !rule.deny.is_empty();
         let view = has_rules.then(|| View::new(&rule.allow, &rule.deny));
         Ok(Self {
-            name: name.to_owned(),
-            written: rule.clone(),
-            pattern: is_pattern
-                .then(|| Glob::new(&lower).map(|glob| glob.compile_matcher()))
-                .transpose()?,
-            max_tokens: rule.max_tokens,
-            view: view.transpose()?.map(Arc::new),
-            hides_resources: rule.hides_resources,
+            name: name.into(),
+            written: rule,
+            pattern: glob.map(|glob| glob.compile_matcher()),
+            view: view.transpose().map_err(no_pattern)?.map(Arc::new),
         })
     }
 
@@ -311,7 +298,7 @@ impl ClientTable {
             deny: vec!["*".to_owned()],
             ..ClientRule::default()
         };
-        Self::new("*", &rule).expect("the pattern is ours")
+        Self::new("*", rule).expect("the pattern is ours")
     }
 
     /// `name` is in lower case.
@@ -340,9 +327,9 @@ impl ClientPolicy {
             self.view = Some(both.unwrap_or_else(|| Arc::clone(view)));
             self.lists.push((title, Arc::clone(view)));
         }
-        let limits = [self.max_tokens, table.max_tokens].into_iter().flatten();
-        self.max_tokens = limits.min();
-        self.hides_resources |= table.hides_resources;
+        let limits = [self.max_tokens, table.written.max_tokens];
+        self.max_tokens = limits.into_iter().flatten().min();
+        self.hides_resources |= table.written.hides_resources;
     }
 
     /// The rule that hides a tool of this server and category from the client, and its table.

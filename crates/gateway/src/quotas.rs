@@ -23,11 +23,10 @@ use telemetry::COMMAND_LINE;
 use tool::Digest;
 use tracing::warn;
 
-use crate::{call_context::CallContext, used_up_quota::UsedUpQuota};
+use crate::{call_context::CallContext, render, used_up_quota::UsedUpQuota};
 
 const FILE: &str = "quotas.json";
 
-/// The largest file that is read.
 const FILE_BYTES_MAX: usize = 16 << 20;
 
 /// The time after a count until it is written; a process that is killed loses no more than this.
@@ -78,7 +77,6 @@ pub struct QuotaUse {
     pub resets_at: u64,
 }
 
-/// The counts of all quotas.
 #[derive(Debug)]
 pub(crate) struct QuotaBook {
     file: PathBuf,
@@ -91,14 +89,11 @@ pub(crate) struct QuotaBook {
 #[derive(Debug, Default)]
 struct QuotaCounts {
     kept: HashMap<QuotaKey, QuotaCount>,
-    /// The values of `each` of the kept counts, for people; never written.
-    values: HashMap<QuotaKey, String>,
     /// Sessions end with the process, and so do these.
     repeats: HashMap<QuotaKey, QuotaCount>,
 }
 
-/// The use of one quota.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct QuotaCount {
     /// The time at which the quota is whole again, in Unix seconds.
     ends_s: u64,
@@ -106,6 +101,9 @@ struct QuotaCount {
     /// The part of `used` that the file does not have yet.
     #[serde(skip)]
     unwritten: u64,
+    /// The values of `each`, for people; never written.
+    #[serde(skip)]
+    counted: Option<String>,
 }
 
 /// The quotas of tokens that a call uses; its tokens are added when they are known.
@@ -184,23 +182,24 @@ impl QuotaBook {
         let mut counts = self.counts.lock();
         for (number, quota, key) in &quotas {
             let ends_s = quota.end_of(now_s);
-            if counts.of(quota, key, ends_s).used >= quota.limit() {
+            if counts.of(quota, key, ends_s).used >= quota.limit {
                 return Err(Box::new(UsedUpQuota {
                     tool: format!("{}/{}", call.server, call.tool),
                     quota: quota.to_string(),
                     number: *number,
-                    is_repeat: quota.unit() == QuotaUnit::Repeats,
+                    is_repeat: quota.unit == QuotaUnit::Repeats,
                     resets: Duration::from_secs(ends_s - now_s),
                 }));
             }
         }
         let mut charge = Vec::new();
         for (_, quota, key) in quotas {
-            counts.name(quota, &key, call);
             let ends_s = quota.end_of(now_s);
-            match quota.unit() {
+            let count = counts.of(quota, &key, ends_s);
+            count.name(quota, call);
+            match quota.unit {
                 QuotaUnit::Tokens => charge.push((key, ends_s)),
-                _ => counts.of(quota, &key, ends_s).add(1),
+                _ => count.add(1),
             }
         }
         drop(counts);
@@ -219,8 +218,8 @@ impl QuotaBook {
             let digest = quota_digest(quota);
             let mut uses: Vec<QuotaUse> = (counts.kept.iter())
                 .filter(|(key, count)| key.starts_with(digest) && count.ends_s > now_s)
-                .map(|(key, count)| QuotaUse {
-                    counted: counts.values.get(key).cloned(),
+                .map(|(_, count)| QuotaUse {
+                    counted: count.counted.clone(),
                     used: count.used,
                     resets_at: count.ends_s,
                 })
@@ -231,9 +230,9 @@ impl QuotaBook {
         };
         let quotas = (1..).zip(quotas).map(|(number, quota)| QuotaStatus {
             number,
-            quota: serde_json::from_str(quota.written()).unwrap_or_default(),
+            quota: serde_json::from_str(&quota.written).unwrap_or_default(),
             about: quota.to_string(),
-            limit: quota.limit(),
+            limit: quota.limit,
             uses: uses_of(quota),
         });
         quotas.collect()
@@ -262,7 +261,9 @@ impl QuotaBook {
         let fresh: HashMap<QuotaKey, QuotaCount> = {
             let counts = self.counts.lock();
             let fresh = counts.kept.iter().filter(|(_, it)| it.unwritten > 0);
-            fresh.map(|(key, count)| (key.clone(), *count)).collect()
+            fresh
+                .map(|(key, count)| (key.clone(), count.clone()))
+                .collect()
         };
         if fresh.is_empty() {
             return;
@@ -293,8 +294,6 @@ impl QuotaBook {
         let mut counts = self.counts.lock();
         let now_s = now_s();
         counts.kept.retain(|_, count| count.ends_s > now_s);
-        let QuotaCounts { kept, values, .. } = &mut *counts;
-        values.retain(|key, _| kept.contains_key(key));
         for (key, written) in merged {
             let count = count_at(&mut counts.kept, &key, written.ends_s);
             let of_write = fresh.get(&key).filter(|it| it.ends_s == written.ends_s);
@@ -306,7 +305,7 @@ impl QuotaBook {
 
 impl QuotaCounts {
     fn of(&mut self, quota: &Quota, key: &QuotaKey, ends_s: u64) -> &mut QuotaCount {
-        if quota.unit() != QuotaUnit::Repeats {
+        if quota.unit != QuotaUnit::Repeats {
             return count_at(&mut self.kept, key, ends_s);
         }
         if self.repeats.len() >= REPEATS_MAX {
@@ -316,24 +315,19 @@ impl QuotaCounts {
     }
 }
 
-impl QuotaCounts {
-    /// Notes the values by which a call is counted.
-    fn name(&mut self, quota: &Quota, key: &QuotaKey, call: &QuotaSubject<'_>) {
+impl QuotaCount {
+    fn name(&mut self, quota: &Quota, call: &QuotaSubject<'_>) {
         let values = quota.values(call);
-        if values.is_empty() || quota.unit() == QuotaUnit::Repeats || self.values.contains_key(key)
-        {
+        if values.is_empty() || quota.unit == QuotaUnit::Repeats || self.counted.is_some() {
             return;
         }
         let named = values
             .iter()
             .map(|it| if it.is_empty() { COMMAND_LINE } else { it });
-        let named: Vec<&str> = named.collect();
-        let named = printable::one_line_of(&named.join(", "), VALUES_CHARS_MAX);
-        self.values.insert(key.clone(), named);
+        let named = render::join(named, ", ");
+        self.counted = Some(printable::one_line_of(&named, VALUES_CHARS_MAX));
     }
-}
 
-impl QuotaCount {
     fn add(&mut self, amount: u64) {
         self.used += amount;
         self.unwritten += amount;
@@ -348,10 +342,7 @@ fn count_at<'c>(
 ) -> &'c mut QuotaCount {
     let count = counts.entry(key.clone()).or_default();
     if count.ends_s < ends_s {
-        *count = QuotaCount {
-            ends_s,
-            ..QuotaCount::default()
-        };
+        (count.ends_s, count.used, count.unwritten) = (ends_s, 0, 0);
     }
     count
 }

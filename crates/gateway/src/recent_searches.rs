@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, path::Path, sync::OnceLock};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use registry::{Generation, Query, QueryText, SearchResult};
 use tool::{Digest, ToolRef};
 
@@ -55,14 +55,13 @@ impl RecentSearches {
         format!("{client}{project}")
     }
 
-    /// Adds a search and its hits.
     pub(super) fn push(&self, generation: &Generation, query: &Query, found: &SearchResult) {
         let texts: Vec<&str> = match &query.asked {
             QueryText::Words(text) if found.parts.is_empty() => vec![text],
             QueryText::Words(_) => found.parts.iter().map(String::as_str).collect(),
             QueryText::Steps(steps) => steps.iter().map(String::as_str).collect(),
         };
-        let mut searches = self.searches();
+        let mut searches = self.searches.lock();
         for (step, text) in texts.into_iter().enumerate() {
             let hits = found.hits.iter().filter(|hit| hit.step == step);
             let tools = hits.flat_map(|hit| std::iter::once(&hit.entry.at).chain(&hit.also));
@@ -82,15 +81,11 @@ impl RecentSearches {
         tool: &ToolRef,
         ok: impl FnOnce() -> bool,
     ) -> Option<(String, bool)> {
-        let mut searches = self.searches();
+        let mut searches = self.searches.lock();
         let search = searches.iter_mut().find(|it| it.tools.contains(tool))?;
         let ok = ok();
         search.tools.retain(|known| !ok || known != tool);
         Some((search.lesson.clone(), ok))
-    }
-
-    fn searches(&self) -> MutexGuard<'_, VecDeque<Searched>> {
-        self.searches.lock()
     }
 }
 

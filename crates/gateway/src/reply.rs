@@ -3,12 +3,14 @@
 use std::{any::Any, time::Duration};
 
 use bytes::Bytes;
-use jsonrpc::mcp::Revision;
-use jsonrpc::{Fields, Json, ProtocolError, frame};
-use results::{Fitted, PartOfWhole};
+use jsonrpc::{Fields, Json, ProtocolError, frame, mcp::Revision};
+use results::{Fitted, PartOfWhole, text_block};
 use serde_json::{Value, json, value::RawValue};
 
-use crate::error::{Audience, ToolError};
+use crate::{
+    error::{Audience, ToolError},
+    json_text::set_member,
+};
 
 /// A result, ready to send.
 #[derive(Debug)]
@@ -16,7 +18,7 @@ pub struct ToolReply {
     result: Json,
     is_error: bool,
     /// Replaces the result: an error for the client, not for its model.
-    client_error: Option<Box<ProtocolError>>,
+    pub(super) client_error: Option<Box<ProtocolError>>,
     /// The code of our error.
     code: Option<&'static str>,
     /// The tool that answered.
@@ -30,16 +32,14 @@ pub struct ToolReply {
 impl ToolReply {
     /// A result of one text.
     pub fn text(text: &str) -> Self {
-        Self::of_value(&json!({"content": [{"type": "text", "text": text}]}), false)
+        Self::of_blocks(&[text_block(text)], false)
     }
 
     /// A tool error with its text.
     pub fn error(error: &ToolError, audience: Audience) -> Self {
-        let text = error.text_for(audience);
-        let result = json!({"content": [{"type": "text", "text": text}], "isError": true});
         Self {
             code: Some(error.code()),
-            ..Self::of_value(&result, true)
+            ..Self::of_blocks(&[text_block(&error.text_for(audience))], true)
         }
     }
 
@@ -63,16 +63,6 @@ impl ToolReply {
         Self::of_server(Json::of_built(text), is_error)
     }
 
-    /// The same reply, whose request is answered with an error of the protocol.
-    #[must_use]
-    pub(super) fn with_client_error(self, error: ProtocolError) -> Self {
-        Self {
-            client_error: Some(Box::new(error)),
-            ..self
-        }
-    }
-
-    /// The same reply, of this tool.
     #[must_use]
     pub(super) fn of_tool(self, tool: String) -> Self {
         Self {
@@ -104,7 +94,7 @@ impl ToolReply {
         };
         let blocks = fields.content().unwrap_or_default().into_iter();
         let blocks = blocks.map(|block| block.get().to_owned());
-        let blocks: Vec<String> = blocks.chain([results::text_block(note)]).collect();
+        let blocks: Vec<String> = blocks.chain([text_block(note)]).collect();
         self.result = with_content(&fields, &blocks);
         self
     }
@@ -116,17 +106,9 @@ impl ToolReply {
             return self;
         };
         let meta = fields.get("_meta").and_then(|it| Fields::of(it.get()));
-        let others = meta.into_iter().flat_map(|it| it.0);
-        let others = others.filter(|(name, _)| name != key);
-        let others = others.map(|(name, value)| format!("{}:{value}", Value::from(name.as_ref())));
-        let own = format!("{}:{value}", Value::from(key));
-        let meta: Vec<String> = others.chain([own]).collect();
-        let rest = fields.0.iter().filter(|(name, _)| name != "_meta");
-        let rest = rest.map(|(name, value)| format!("{}:{value}", Value::from(name.as_ref())));
-        let members: Vec<String> = rest
-            .chain([format!(r#""_meta":{{{}}}"#, meta.join(","))])
-            .collect();
-        self.result = Json::of_built(format!("{{{}}}", members.join(",")));
+        let meta = meta.unwrap_or(Fields(Vec::new()));
+        let meta = set_member(&meta, key, &value.to_string());
+        self.result = Json::of_built(set_member(&fields, "_meta", &meta));
         self
     }
 
@@ -147,7 +129,7 @@ impl ToolReply {
         }
         let blocks = blocks.into_iter().map(|block| {
             if is_later(block) {
-                results::text_block(&printable(block))
+                text_block(&printable(block))
             } else {
                 block.get().to_owned()
             }
@@ -160,10 +142,6 @@ impl ToolReply {
     /// The cost of its blocks for a model, without images and sounds; counted off the event loop.
     pub async fn tokens(&self) -> usize {
         results::tokens(&self.result).await
-    }
-
-    fn of_value(value: &Value, is_error: bool) -> Self {
-        Self::of_server(Json::of_built(value.to_string()), is_error)
     }
 
     /// Returns true if it is a tool error.
@@ -213,12 +191,8 @@ impl ToolReply {
     /// The text blocks, joined with line ends; other blocks as a line that names them. For people.
     pub fn printable(&self) -> String {
         let blocks = Fields::of(self.result.as_str()).and_then(|fields| fields.content());
-        let lines: Vec<String> = blocks
-            .unwrap_or_default()
-            .iter()
-            .map(|raw| printable(raw))
-            .collect();
-        lines.join("\n")
+        let blocks = blocks.unwrap_or_default().into_iter();
+        blocks.map(printable).collect::<Vec<_>>().join("\n")
     }
 
     /// The line of the response to the request with this id.
@@ -234,22 +208,18 @@ impl ToolReply {
 
     /// The result in pieces of bytes, for revisions with a handshake or without one.
     fn parts(&self, is_stateless: bool) -> Vec<Bytes> {
-        let members: &[_] = if is_stateless {
-            &[("resultType", r#""complete""#)]
-        } else {
-            &[]
-        };
+        let members: &[_] = if is_stateless { &[COMPLETE] } else { &[] };
         with_members(&self.result, members)
     }
 }
 
+/// The member that says in a revision without a handshake that a result is complete.
+pub(super) const COMPLETE: (&str, &str) = ("resultType", r#""complete""#);
+
 /// The result with these blocks.
 fn with_content(fields: &Fields<'_>, blocks: &[String]) -> Json {
-    let content = format!(r#""content":[{}]"#, blocks.join(","));
-    let others = fields.0.iter().filter(|(key, _)| key != "content");
-    let others = others.map(|(key, value)| format!("{}:{value}", Value::from(key.as_ref())));
-    let members: Vec<String> = others.chain([content]).collect();
-    Json::of_built(format!("{{{}}}", members.join(",")))
+    let content = format!("[{}]", blocks.join(","));
+    Json::of_built(set_member(fields, "content", &content))
 }
 
 /// The kind of a block, as JSON text.
@@ -279,7 +249,7 @@ pub(super) fn with_members(result: &Json, members: &[(&str, &str)]) -> Vec<Bytes
     let Some(own) = own.flatten() else {
         return vec![whole];
     };
-    let missing = members.iter().filter(|(key, _)| !own.has(key));
+    let missing = members.iter().filter(|(key, _)| own.get(key).is_none());
     let missing: Vec<String> = missing
         .map(|(key, value)| format!(r#""{key}":{value}"#))
         .collect();
@@ -311,18 +281,12 @@ fn printable(block: &RawValue) -> String {
         "text" => text("text").unwrap_or_default().to_owned(),
         "image" | "audio" => format!("[{kind}: {mime}, about {bytes} bytes]"),
         "resource_link" => {
-            let name = text("name").unwrap_or_default();
-            format!(
-                "[resource link: {name} {}]",
-                text("uri").unwrap_or_default()
-            )
+            let (name, uri) = (text("name"), text("uri"));
+            let (name, uri) = (name.unwrap_or_default(), uri.unwrap_or_default());
+            format!("[resource link: {name} {uri}]")
         }
         "resource" => {
-            let of = |key: &str| {
-                value
-                    .pointer(&format!("/resource/{key}"))
-                    .and_then(Value::as_str)
-            };
+            let of = |key: &str| value["resource"][key].as_str();
             let uri = of("uri").unwrap_or_default();
             of("text").map_or_else(|| format!("[resource: {uri}]"), str::to_owned)
         }

@@ -9,12 +9,12 @@ use std::{
     time::SystemTime,
 };
 
-use fleet::{ServerInfo, Spoken, Survey};
+use fleet::{ServerInfo, Survey};
 use script::{Interface, SCRIPT_BYTES_MAX};
-use serde_json::{Value, json};
+use serde_json::json;
 use tool::Tool;
 
-use crate::saved_skills::SavedSkills;
+use crate::saved_skills::{SavedSkills, list};
 
 /// The most files that are read; a folder with more is not used as a folder of scripts.
 const FILES_MAX: usize = 500;
@@ -51,17 +51,10 @@ pub struct FileMistake {
     pub why: String,
 }
 
+const SCRIPTS: &str = "scripts";
+
 /// The folder of skills, beside that of scripts.
 const SKILLS: &str = "skills";
-
-impl FileMistake {
-    fn new(folder: &str, name: &str, why: &str) -> Self {
-        Self {
-            file: format!("{folder}/{name}"),
-            why: why.to_owned(),
-        }
-    }
-}
 
 impl SavedScripts {
     /// Reads the folder, and that of skills beside it. Invalid files are noted, and the others are used.
@@ -69,9 +62,8 @@ impl SavedScripts {
         let mut saved = Self::default();
         if let Some(folder) = folder {
             saved.read_scripts(folder);
-            let skills = SavedSkills::read(&folder.with_file_name(SKILLS), |name, why| {
-                saved.mistakes.push(FileMistake::new(SKILLS, name, why));
-            });
+            let note = |name: &str, why: &str| saved.note(SKILLS, name, why);
+            let skills = SavedSkills::read(&folder.with_file_name(SKILLS), note);
             saved.has_folder |= skills.is_some();
             saved.skills = skills.unwrap_or_default();
         }
@@ -79,24 +71,23 @@ impl SavedScripts {
     }
 
     fn read_scripts(&mut self, folder: &Path) {
-        let saved = self;
-        let files = match list(folder) {
+        let files = match list_scripts(folder) {
             Ok(files) => files,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return,
             Err(error) => {
-                saved.note(".", &format!("the folder cannot be read: {error}"));
-                return;
+                let why = format!("the folder cannot be read: {error}");
+                return self.note(SCRIPTS, ".", &why);
             }
         };
-        saved.has_folder = true;
-        for file in files.iter().take(FILES_MAX) {
-            let name = file.file_name().unwrap_or_default().to_string_lossy();
-            if let Err(why) = saved.add(file, &name) {
-                saved.note(&name, &why);
+        self.has_folder = true;
+        for (name, file) in files.iter().take(FILES_MAX) {
+            if let Err(why) = self.add(file, name) {
+                self.note(SCRIPTS, name, &why);
             }
         }
         if files.len() > FILES_MAX {
-            saved.note(".", &format!("only the first {FILES_MAX} files are read"));
+            let why = format!("only the first {FILES_MAX} files are read");
+            self.note(SCRIPTS, ".", &why);
         }
     }
 
@@ -118,12 +109,10 @@ impl SavedScripts {
             offer: self.skills.offer(),
             dropped: Vec::new(),
             about: ServerInfo {
-                name: Some("scripts".to_owned()),
-                version: None,
-                instructions: None,
-                spoken: Spoken::default(),
+                name: Some(SCRIPTS.to_owned()),
                 offers_tools: true,
                 capabilities: self.skills.offer().capabilities,
+                ..ServerInfo::default()
             },
             time_to_live: None,
             asks_clients: false,
@@ -164,23 +153,21 @@ impl SavedScripts {
         }
     }
 
-    fn note(&mut self, file: &str, why: &str) {
-        self.mistakes.push(FileMistake::new("scripts", file, why));
+    fn note(&mut self, folder: &str, name: &str, why: &str) {
+        self.mistakes.push(FileMistake {
+            file: format!("{folder}/{name}"),
+            why: why.to_owned(),
+        });
     }
 }
 
 /// Lists TypeScript and JavaScript files, by name, without declarations, which are for editors.
-fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let file = entry?.path();
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        let is_script = name.ends_with(".ts") || name.ends_with(".js");
-        if is_script && !name.ends_with(".d.ts") && !name.starts_with('.') && file.is_file() {
-            files.push(file);
-        }
-    }
-    files.sort();
+fn list_scripts(folder: &Path) -> io::Result<Vec<(String, PathBuf)>> {
+    let mut files = list(folder)?;
+    files.retain(|(name, file)| {
+        let is_script = file.extension().is_some_and(|it| it == "ts" || it == "js");
+        is_script && !name.ends_with(".d.ts") && !name.starts_with('.') && file.is_file()
+    });
     Ok(files)
 }
 
@@ -194,17 +181,15 @@ fn define(name: &str, script: &SavedScript) -> String {
     } = &script.interface;
     let mut hints = json!({"readOnlyHint": is_read_only});
     // A hint that is left out is unknown: each call of the script is decided by itself.
-    for (hint, is_said) in [
-        ("destructiveHint", is_destructive),
-        ("idempotentHint", is_idempotent),
-    ] {
-        if *is_said {
-            hints[hint] = Value::Bool(true);
-        }
+    if *is_destructive {
+        hints["destructiveHint"] = json!(true);
+    }
+    if *is_idempotent {
+        hints["idempotentHint"] = json!(true);
     }
     let mut definition = json!({"name": name});
     if !description.is_empty() {
-        definition["description"] = Value::from(description.as_str());
+        definition["description"] = json!(description);
     }
     definition["inputSchema"] = input_schema.clone();
     definition["annotations"] = hints;

@@ -58,10 +58,8 @@ impl SavedSkills {
             }
         }
         if folders.len() > SKILLS_MAX {
-            note(
-                ".",
-                &format!("only the first {SKILLS_MAX} folders are read"),
-            );
+            let why = format!("only the first {SKILLS_MAX} folders are read");
+            note(".", &why);
         }
         Some(saved)
     }
@@ -85,12 +83,10 @@ impl SavedSkills {
     /// The result of `resources/read` for a file, if it still is as it was listed.
     pub(crate) fn read_file(&self, uri: &str) -> Result<Json, String> {
         let shown = || printable::one_line_of(uri, 200);
-        let (path, listed) = self
-            .files
-            .get(uri)
-            .ok_or_else(|| format!("No skill has {}", shown()))?;
-        let bytes =
-            read_within(path, BYTES_MAX).map_err(|error| format!("{}: {error}", shown()))?;
+        let file = self.files.get(uri);
+        let (path, listed) = file.ok_or_else(|| format!("No skill has {}", shown()))?;
+        let bytes = read_within(path, BYTES_MAX);
+        let bytes = bytes.map_err(|error| format!("{}: {error}", shown()))?;
         if describe(uri, &bytes) != *listed {
             return Err(format!("{} has just been changed; read it again", shown()));
         }
@@ -132,11 +128,10 @@ impl SavedSkills {
         let resources: Vec<&SkillFile> = files.iter().map(|(_, it)| it).collect();
         let uri = format!("skill://{name}/{MAIN_FILE}");
         let entry = json!({"uri": uri, "frontmatter": front, "resources": resources});
-        self.entries
-            .push(OfferItem::parse(ItemKind::Skill, &entry.to_string())?);
-        let files = files
-            .into_iter()
-            .map(|(path, file)| (file.uri.clone(), (path, file)));
+        let entry = OfferItem::parse(ItemKind::Skill, &entry.to_string())?;
+        self.entries.push(entry);
+        let files = files.into_iter();
+        let files = files.map(|(path, file)| (file.uri.clone(), (path, file)));
         self.files.extend(files);
         Ok(())
     }
@@ -155,22 +150,15 @@ fn frontmatter(bytes: &[u8], name: &str) -> Result<Value, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| format!("{MAIN_FILE} is not UTF-8"))?;
     let missing =
         || format!("{MAIN_FILE} does not begin with front matter between two lines `---`");
-    let text = text
-        .strip_prefix('\u{feff}')
-        .unwrap_or(text)
-        .replace("\r\n", "\n");
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let text = text.replace("\r\n", "\n");
     let rest = text.strip_prefix("---\n").ok_or_else(missing)?;
     let end = rest
         .find("\n---\n")
         .or_else(|| rest.strip_suffix("\n---").map(str::len));
     let front = tool::read_yaml(&rest[..end.ok_or_else(missing)?]);
     let front = front.map_err(|error| format!("{MAIN_FILE}: {error}"))?;
-    let text = |key: &str| {
-        front
-            .get(key)
-            .and_then(Value::as_str)
-            .filter(|it| !it.trim().is_empty())
-    };
+    let text = |key: &str| front[key].as_str().filter(|it| !it.trim().is_empty());
     if text("name") != Some(name) {
         return Err(format!(
             "{MAIN_FILE}: its `name` is not `{name}`, the name of its folder"
@@ -183,14 +171,12 @@ fn frontmatter(bytes: &[u8], name: &str) -> Result<Value, String> {
 }
 
 /// The entries of a folder by name.
-fn list(folder: &Path) -> io::Result<Vec<(String, PathBuf)>> {
+pub(crate) fn list(folder: &Path) -> io::Result<Vec<(String, PathBuf)>> {
     let mut entries = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        entries.push((
-            entry.file_name().to_string_lossy().into_owned(),
-            entry.path(),
-        ));
+        let name = entry.file_name().to_string_lossy().into_owned();
+        entries.push((name, entry.path()));
     }
     entries.sort();
     Ok(entries)
@@ -233,9 +219,8 @@ fn read_within(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     open_to_read(path)?.take(most + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
         let mib = BYTES_MAX / 1024 / 1024;
-        return Err(io::Error::other(format!(
-            "the skill has more than {mib} MiB"
-        )));
+        let why = format!("the skill has more than {mib} MiB");
+        return Err(io::Error::other(why));
     }
     Ok(bytes)
 }

@@ -20,15 +20,6 @@ pub(crate) struct Starts {
     seen: u64,
 }
 
-impl Scrapes {
-    pub(crate) fn begin() -> Self {
-        Self {
-            began: SystemTime::now(),
-            starts: Mutex::default(),
-        }
-    }
-}
-
 impl Starts {
     /// The total number of starts, of which `now` are reported. A smaller number than before means
     /// that clients left.

@@ -10,7 +10,6 @@ use script::{CALLS_MAX, Limit, NESTING_MAX};
 
 use crate::{error::ToolError, running_calls::RunningCall};
 
-/// A script that makes calls.
 #[derive(Debug, Clone)]
 pub(crate) struct ScriptCaller {
     depth: usize,
@@ -44,13 +43,11 @@ impl ScriptCaller {
         })
     }
 
-    /// The same script, run by this call.
     pub(crate) fn of_call(mut self, call: Option<Arc<RunningCall>>) -> Self {
         self.call = call;
         self
     }
 
-    /// The call that runs it.
     pub(crate) fn call(&self) -> Option<&RunningCall> {
         self.call.as_deref()
     }

@@ -27,7 +27,6 @@ const OVERALL_MAX: [usize; NESTING_MAX] = [16, 8, 8];
 
 type Levels = [Arc<Semaphore>; NESTING_MAX];
 
-/// The turns of all sessions.
 #[derive(Debug)]
 pub(crate) struct ScriptTurns {
     overall: Levels,

@@ -27,7 +27,7 @@ use bytes::Bytes;
 use calls::Calls;
 use changes::Filter;
 use jsonrpc::{Fields, Line, LineReader, Message, Outbox, Sink, frame};
-use methods::{Unserved, is_answered_in_a_task};
+use methods::Unserved;
 use parking_lot::Mutex;
 use refuse::refuse_unreadable;
 use request::{ClientRequest, Wants};
@@ -37,8 +37,7 @@ use tool_list::list_with_apps;
 use tracing::debug;
 
 use crate::{
-    clients::ClientInfo,
-    clients::Connection,
+    clients::{ClientInfo, Connection},
     forward::Announced,
     gateway::Gateway,
     instructions::instructions,
@@ -81,7 +80,7 @@ pub async fn serve(
     let reader = Arc::clone(&session);
     let reading = tokio::spawn(async move { reader.read(LineReader::new(input)).await });
     let mut reading = AbortOnDropHandle::new(reading);
-    let by_person = session.calls.client.ended().clone();
+    let by_person = session.calls.client.ended.clone();
     let ended_itself = tokio::select! {
         biased;
         () = stop.cancelled() => false,
@@ -103,8 +102,6 @@ pub async fn serve(
 /// else.
 pub struct Session {
     calls: Arc<Calls>,
-    /// The output for messages that belong to no request.
-    out: Out,
     opening: Opening,
     /// An `initialize` was received: from here on calls need no metadata of their own.
     is_open: AtomicBool,
@@ -155,8 +152,7 @@ impl Session {
     ) -> Arc<Self> {
         let client = gateway.admit(connection);
         Arc::new(Self {
-            calls: Arc::new(Calls::new(gateway, client, out.clone(), gone)),
-            out,
+            calls: Arc::new(Calls::new(gateway, client, out, gone)),
             opening,
             is_open: AtomicBool::new(opening == Opening::None),
             announced: OnceLock::new(),
@@ -182,13 +178,13 @@ impl Session {
         loop {
             match lines.next().await {
                 Ok(Some(Line::Whole(line))) => {
-                    if self.take(&line, &self.out).await.is_err() {
+                    if self.take(&line, &self.calls.home).await.is_err() {
                         return;
                     }
                 }
                 Ok(Some(Line::TooLong { bytes, .. })) => {
                     let why = format!("Parse error: a line of {bytes} bytes is too long");
-                    refuse(&self.out, "null", frame::PARSE_ERROR, &why).await;
+                    refuse(&self.calls.home, "null", frame::PARSE_ERROR, &why).await;
                 }
                 Ok(None) => return,
                 Err(error) => {
@@ -214,32 +210,29 @@ impl Session {
             refuse(out, unserved.id, unserved.code, &unserved.why).await;
             return Ok(());
         }
+        let is_open = self.is_open.load(Ordering::Acquire);
         match (message.method.as_deref(), message.id) {
-            (Some(method), Some(_)) if is_answered_in_a_task(method) => {
-                let is_open = self.is_open.load(Ordering::Acquire);
-                if let Some(request) = ClientRequest::read(line, &message, is_open) {
-                    self.start(request, out).await;
-                    return Ok(());
-                }
-            }
             (Some("notifications/cancelled"), None) if self.cancel(&message) => return Ok(()),
             (Some("initialize"), Some(_)) => {
                 self.is_open.store(true, Ordering::Release);
             }
             (Some("tools/list"), Some(_)) => {
-                let is_open = self.is_open.load(Ordering::Acquire);
                 if let Some(list) = list_with_apps(&self.calls, line, &message, is_open).await {
                     let _ = out.answer(list).await;
                     return Ok(());
                 }
             }
+            (Some(_), Some(_)) => {
+                if let Some(request) = ClientRequest::read(line, &message, is_open) {
+                    self.start(request, out).await;
+                    return Ok(());
+                }
+            }
             // Before a session is open rmcp treats a notification as a protocol error.
-            (Some(_), None) if !self.is_open.load(Ordering::Acquire) => return Ok(()),
+            (Some(_), None) if !is_open => return Ok(()),
             (Some("notifications/roots/list_changed"), None) => {
-                let Calls {
-                    gateway, client, ..
-                } = &*self.calls;
-                gateway.servers.tell_roots_changed(client.number);
+                let (servers, client) = (&self.calls.gateway.servers, &self.calls.client);
+                servers.tell_roots_changed(client.number);
                 self.calls.forget_roots();
                 return Ok(());
             }
@@ -247,9 +240,10 @@ impl Session {
                 self.calls.questions.take_answer(line, &message);
                 return Ok(());
             }
-            _ => {}
+            (Some(_), None) => {}
         }
-        if let (Some(id), Out::Router(router), Out::Reply(responses)) = (message.id, &self.out, out)
+        if let (Some(id), Out::Router(router), Out::Reply(responses)) =
+            (message.id, &self.calls.home, out)
         {
             router.expect(id.get(), responses);
         }
@@ -279,10 +273,8 @@ impl Session {
     /// The rmcp instance of this session. It is started with the instructions for this client, which
     /// then stay the same as long as it runs.
     async fn engine(&self) -> Engine {
-        let is_running = {
-            let running = self.engine.lock();
-            running.as_ref().is_some_and(|it| !it.engine.has_rested())
-        };
+        let is_running = |it: &Running| !it.engine.has_rested();
+        let is_running = self.engine.lock().as_ref().is_some_and(is_running);
         let names_tools = self.calls.policy().catalog >= ShownCatalog::Names;
         let tools = if names_tools && !is_running {
             self.calls.gateway.catalog.generation().await.ok()
@@ -296,20 +288,24 @@ impl Session {
             _ => self.opening,
         };
         let running = running.get_or_insert_with(|| {
-            let catalog = self.calls.gateway.catalog.registry.catalog();
-            let policy = self.calls.policy();
-            let says = match self.calls.gateway.config_mistakes() {
+            let gateway = &self.calls.gateway;
+            let catalog = gateway.catalog.registry.catalog();
+            let says = match gateway.config_mistakes() {
                 Some(_) if catalog.tools() == 0 => BROKEN.to_owned(),
                 _ => instructions(
                     &catalog,
-                    &policy,
+                    &self.calls.policy(),
                     &self.calls.list_apart(),
-                    &self.calls.gateway.catalog.surveys.list_first(),
+                    &gateway.catalog.surveys.list_first(),
                     tools.as_deref(),
                 ),
             };
-            let face = Face::new(says, self.announced(), self.calls.level.clone());
-            let (engine, task) = Engine::start(face, self.out.clone(), opening);
+            let face = Face {
+                instructions: says,
+                announced: self.announced(),
+                level: self.calls.level.clone(),
+            };
+            let (engine, task) = Engine::start(face, self.calls.home.clone(), opening);
             Running { engine, task }
         });
         running.engine.clone()
@@ -337,9 +333,9 @@ impl Session {
             return;
         }
         self.telling.get_or_init(|| {
-            let (calls, out) = (Arc::clone(&self.calls), self.out.clone());
+            let calls = Arc::clone(&self.calls);
             let telling = async move {
-                changes::tell(&calls.gateway, || calls.policy(), filter, "", &out).await;
+                changes::tell(&calls.gateway, || calls.policy(), filter, "", &calls.home).await;
             };
             AbortOnDropHandle::new(tokio::spawn(telling))
         });
@@ -347,24 +343,22 @@ impl Session {
 
     fn announced(&self) -> Announced {
         *self.announced.get_or_init(|| {
-            Announced::of(
-                &self.calls.gateway.catalog.registry.catalog(),
-                &self.calls.policy(),
-            )
+            let catalog = self.calls.gateway.catalog.registry.catalog();
+            Announced::of(&catalog, &self.calls.policy())
         })
     }
 
     /// Cancels a call of ours. Returns false if the cancelled request is none of ours: then it is
     /// rmcp's.
     fn cancel(&self, message: &Message<'_>) -> bool {
-        let id = message
-            .params
-            .and_then(|params| Fields::of(params.get())?.get("requestId"));
-        let Some(id) = id else { return false };
+        let params = message.params.and_then(|it| Fields::of(it.get()));
+        let Some(id) = params.and_then(|it| it.get("requestId")) else {
+            return false;
+        };
         if self.calls.tasks.cancel(id.get()) {
             return true;
         }
-        if let Out::Router(router) = &self.out {
+        if let Out::Router(router) = &self.calls.home {
             router.forget(id.get());
         }
         false
@@ -380,10 +374,7 @@ impl Session {
         self.calls.tasks.end_calls(grace).await;
         self.calls.subscriptions.end_all();
         self.calls.tasks.end_listeners(DRAIN_WAIT).await;
-        let running = {
-            let mut running = self.engine.lock();
-            running.take()
-        };
+        let running = self.engine.lock().take();
         if let Some(Running { engine, task }) = running {
             drop(engine);
             let _ = timeout(DRAIN_WAIT, task).await;
@@ -397,7 +388,7 @@ impl Session {
 
     /// Returns true if a person ended the session.
     pub fn is_ended(&self) -> bool {
-        self.calls.client.ended().is_cancelled()
+        self.calls.client.ended.is_cancelled()
     }
 
     /// Returns true if a call is in progress.

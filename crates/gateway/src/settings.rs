@@ -1,10 +1,16 @@
 //! The settings of the gateway and of its parts.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap},
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
 
 use ::policy::{Policy, Quota};
-use fleet::{ServerSpec, Template};
-use registry::{Entry, Rules, ServerRules};
+use fleet::{ServerSpec, Spoken, Template};
+use jsonrpc::mcp::{Revision, Transport};
+use registry::{Entry, Rules, ServerCatalog, ServerRules};
 use results::BUDGET_MIN;
 use secrets::{Keeping, PrivateFiles};
 use telemetry::otlp::Collector;
@@ -194,7 +200,6 @@ impl Settings {
         self.servers.iter().find(|it| it.spec.name == *name)
     }
 
-    /// Returns true if what the server sends is redacted.
     pub(crate) fn is_redacted(&self, name: &ServerName) -> bool {
         self.server(name)
             .is_some_and(|it| it.spec.redaction.is_some())
@@ -226,10 +231,8 @@ impl Settings {
         options: &Options,
         client: &ClientPolicy,
     ) -> u64 {
-        let of_tool = self.tool_limits(&entry.at);
-        let of_tool = of_tool.and_then(|limits| limits.max_tokens);
-        let of_server = self.server(&entry.at.server);
-        let of_server = of_server.and_then(|server| server.max_tokens);
+        let of_tool = self.tool_limits(&entry.at).and_then(|it| it.max_tokens);
+        let of_server = self.server(&entry.at.server).and_then(|it| it.max_tokens);
         let configured = client.max_tokens(of_tool.or(of_server), self.results.max_tokens);
         options.max_tokens.unwrap_or(configured)
     }
@@ -237,6 +240,27 @@ impl Settings {
     /// The specifications of the enabled servers, for the fleet.
     pub fn specs(&self) -> Vec<ServerSpec> {
         self.enabled().map(|server| server.spec.clone()).collect()
+    }
+
+    /// The same with the protocol that each server used last time, and whether it asks questions, so that a
+    /// wrong guess is not repeated.
+    pub(crate) fn specs_as_spoken(&self, catalog: &ServerCatalog) -> Vec<ServerSpec> {
+        let known = catalog.servers.iter().map(|server| (&server.name, server));
+        let known: HashMap<_, _> = known.collect();
+        let mut specs = self.specs();
+        for spec in &mut specs {
+            let known = known.get(&spec.name);
+            let known = known.filter(|server| !server.protocol.is_empty());
+            spec.asks_clients = known.is_some_and(|server| server.asks_clients);
+            spec.spoken = known.map(|server| {
+                let transport = server.transport.as_deref().and_then(Transport::parse);
+                Spoken {
+                    revision: Revision::named(&server.protocol),
+                    transport: transport.unwrap_or_default(),
+                }
+            });
+        }
+        specs
     }
 
     /// The rules for all servers, for the registry.

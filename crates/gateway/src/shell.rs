@@ -12,6 +12,7 @@ use tool::{ClientId, ServerName};
 use crate::{
     built_in::declare_all,
     call_context::CallContext,
+    catalog::Catalog,
     clients::Connection,
     definitions::EXECUTE,
     error::Audience,
@@ -109,34 +110,13 @@ impl Gateway {
             Some(of) => of.as_ref().is_none_or(|of| tool::fold(of) == name.as_str()),
             None => new.contains(name),
         };
-        let failures = self.failures().into_iter();
+        let failures = list_failures(&self.catalog).into_iter();
         let failures = failures.filter_map(|(name, why)| is_told(&name).then_some(why));
         let told: Vec<String> = [reply.told].into_iter().chain(failures).collect();
         ShellReply {
             told: told.join("\n").trim().to_owned(),
             ..reply
         }
-    }
-
-    /// Servers that could not be asked for their tools, and the command to type.
-    fn failures(&self) -> Vec<(ServerName, String)> {
-        let catalog = self.catalog.registry.catalog();
-        let failed = catalog.servers.iter().filter_map(|server| {
-            let why = server.stale.as_ref()?;
-            let name = server.name.clone();
-            let reindex = format!("proxy reindex {name}");
-            let log = self
-                .catalog
-                .has_log(&name)
-                .then(|| format!("proxy log {name}"));
-            let next = match (why.hint.clone(), log) {
-                (Some(hint), Some(log)) => format!("{hint}; or: {log}, then {reindex}"),
-                (Some(step), None) | (None, Some(step)) => format!("{step}, then {reindex}"),
-                (None, None) => reindex,
-            };
-            Some((name.clone(), format!("{name}: {}\nhint: {next}", why.why)))
-        });
-        failed.collect()
     }
 
     /// Servers that were never asked for their tools. One that failed before is left to `reindex`:
@@ -157,12 +137,8 @@ impl Gateway {
         if self.catalog.registry.loaded().is_none() {
             let registry = self.catalog.registry.clone();
             let damaged = tokio::task::spawn_blocking(move || registry.list_damaged()).await;
-            new.extend(
-                damaged
-                    .unwrap_or_default()
-                    .into_iter()
-                    .map(|(name, _)| name),
-            );
+            let damaged = damaged.unwrap_or_default().into_iter();
+            new.extend(damaged.map(|(name, _)| name));
         }
         if !new.is_empty() {
             survey::get_to_know(Arc::clone(&self.catalog), new).await;
@@ -211,8 +187,8 @@ impl Gateway {
             } else {
                 search_text(&self.catalog, &answer, &ClientPolicy::default()).await?
             },
-            told: String::new(),
             is_hit: answer.has_hits(),
+            ..ShellReply::default()
         })
     }
 
@@ -233,10 +209,8 @@ impl Gateway {
         let mut described: Vec<Value> = described.collect();
         Ok(ShellReply::hit(if !json {
             let pages = entries.iter().zip(&described);
-            let pages: Vec<String> = pages
-                .map(|(entry, described)| describe::page(entry, described))
-                .collect();
-            pages.join("\n\n")
+            let pages = pages.map(|(entry, described)| describe::page(entry, described));
+            pages.collect::<Vec<_>>().join("\n\n")
         } else if described.len() == 1 {
             pretty(&described.remove(0))
         } else {
@@ -262,9 +236,8 @@ impl Gateway {
         let data = if json {
             let called = Fields::of(arguments.get());
             let called = called.and_then(|it| text_of(it.get("tool_name")?));
-            reply
-                .json_with_meta(called.as_deref(), began.elapsed())
-                .await
+            let took = began.elapsed();
+            reply.json_with_meta(called.as_deref(), took).await
         } else {
             reply.printable()
         };
@@ -287,22 +260,19 @@ impl Gateway {
     }
 
     fn shell_restart(&self, names: &[String]) -> ShellReply {
-        let is_known = |name: &&String| {
+        let is_known = |name: &&str| {
             let name = name.parse::<ServerName>();
             name.is_ok_and(|name| self.servers.restart(&name))
         };
-        let (known, unknown): (Vec<_>, Vec<_>) = names.iter().partition(is_known);
-        let list = |names: &[&String]| {
-            let names: Vec<&str> = names.iter().map(|it| it.as_str()).collect();
-            names.join(", ")
-        };
+        let names = names.iter().map(String::as_str);
+        let (known, unknown): (Vec<_>, Vec<_>) = names.partition(is_known);
         let mut told = Vec::new();
         if !known.is_empty() {
-            let known = list(&known);
+            let known = known.join(", ");
             told.push(format!("{known}: started anew by the next call"));
         }
         if !unknown.is_empty() {
-            let unknown = list(&unknown);
+            let unknown = unknown.join(", ");
             told.push(format!(
                 "error: no server `{unknown}`\nhint: `proxy servers` lists them; one that is switched \
                  off is switched on by `proxy servers enable`"
@@ -334,6 +304,30 @@ impl Gateway {
     }
 }
 
+/// Servers that could not be asked for their tools, and the command to type.
+fn list_failures(catalog: &Catalog) -> Vec<(ServerName, String)> {
+    let records = catalog.registry.catalog();
+    let failed = records.servers.iter().filter_map(|server| {
+        let why = server.stale.as_ref()?;
+        let name = server.name.clone();
+        let reindex = format!("proxy reindex {name}");
+        let log = catalog.has_log(&name);
+        let log = log.then(|| format!("proxy log {name}"));
+        let next = match (why.hint.clone(), log) {
+            (Some(hint), Some(log)) => format!("{hint}; or: {log}, then {reindex}"),
+            (Some(step), None) | (None, Some(step)) => format!("{step}, then {reindex}"),
+            (None, None) => reindex,
+        };
+        Some((name.clone(), format!("{name}: {}\nhint: {next}", why.why)))
+    });
+    failed.collect()
+}
+
+fn list_text(entries: &[&Entry]) -> String {
+    let line = |it: &&Entry| format!("{} - {}{}", it.at, it.purpose(), marks_of_definition(it));
+    entries.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
 fn pretty(value: &Value) -> String {
     format!("{value:#}")
 }
@@ -350,15 +344,6 @@ fn list_entries<'a>(generation: &'a Generation, of: Option<&str>) -> Vec<&'a Ent
         })
     };
     generation.entries().filter(is_wanted).collect()
-}
-
-fn list_text(entries: &[&Entry]) -> String {
-    let line = |entry: &&Entry| {
-        let marks = marks_of_definition(entry);
-        format!("{} - {}{marks}", entry.at, entry.purpose())
-    };
-    let lines: Vec<String> = entries.iter().map(line).collect();
-    lines.join("\n")
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use fleet::{Failure, Survey};
+use fleet::Survey;
 use futures::{Stream, StreamExt as _, stream};
 use jsonrpc::mcp::Transport;
 use registry::{News, Planned, RegistryError, Snapshot, SurveyFailure};
@@ -20,7 +20,11 @@ use tokio_util::sync::CancellationToken;
 use tool::ServerName;
 use tracing::{info, warn};
 
-use crate::{catalog::Catalog, definitions::estimate_definition, surveys::SurveyNote};
+use crate::{
+    catalog::{Catalog, begin_survey},
+    definitions::estimate_definition,
+    surveys::SurveyNote,
+};
 
 /// The outcome of the survey of one server.
 #[derive(Debug)]
@@ -46,46 +50,30 @@ pub fn survey(
     count: Count,
 ) -> impl Stream<Item = SurveyOutcome> + use<> {
     let parallel = catalog.settings().survey_parallel.max(1);
+    let notes = servers.into_iter();
+    let notes = notes.map(|server| begin_survey(catalog, &server));
+    let notes: Vec<SurveyNote> = notes.collect();
     let catalog = Arc::clone(catalog);
-    let records = catalog.registry.catalog();
-    let is_known = |server: &ServerName| {
-        let known = records.servers.iter().find(|it| it.name == *server);
-        known.is_some_and(|it| it.surveyed_at.is_some())
-    };
-    let notes: Vec<(ServerName, SurveyNote)> = servers
-        .into_iter()
-        .map(|server| {
-            let note = catalog.surveys.begin(&server, is_known(&server));
-            (server, note)
-        })
-        .collect();
-    let ask = move |(server, note)| ask(Arc::clone(&catalog), server, note, count);
+    let ask = move |note| ask(Arc::clone(&catalog), note, count);
     stream::iter(notes).map(ask).buffer_unordered(parallel)
 }
 
-async fn ask(
-    catalog: Arc<Catalog>,
-    server: ServerName,
-    note: SurveyNote,
-    count: Count,
-) -> SurveyOutcome {
-    let began = Instant::now();
-    let asked_ms = now_ms();
+async fn ask(catalog: Arc<Catalog>, note: SurveyNote, count: Count) -> SurveyOutcome {
+    let (began, asked_ms) = (Instant::now(), now_ms());
+    let server = &note.server;
     let surveyed = if server.is_scripts() {
         let read = read_scripts(&catalog).await;
         let read = read.map_err(|error| SurveyFailure::new(error.to_string()));
         read.and_then(|it| it.ok_or_else(|| SurveyFailure::new("its folder is gone")))
     } else {
-        let surveyed = catalog.servers.survey(&server).await;
-        surveyed.map_err(|error| explain(&error.failure))
+        let surveyed = catalog.servers.survey(server).await;
+        surveyed.map_err(|error| SurveyFailure {
+            why: error.failure.to_string(),
+            needs_login: error.failure.login().is_some(),
+            hint: error.failure.hint,
+        })
     };
-    let (news, dropped) = read_news(&catalog, server, asked_ms, surveyed, count).await;
-    SurveyOutcome {
-        news,
-        dropped,
-        seconds: began.elapsed().as_secs_f64(),
-        note,
-    }
+    read_outcome(&catalog, note, (began, asked_ms), surveyed, count).await
 }
 
 /// Makes the outcome of lists that were read from elsewhere.
@@ -95,62 +83,44 @@ pub async fn take_kept(
     survey: Survey,
     count: Count,
 ) -> SurveyOutcome {
-    let (began, note) = (Instant::now(), catalog.surveys.begin(&server, true));
-    let (news, dropped) = read_news(catalog, server, now_ms(), Ok(survey), count).await;
+    let note = catalog.surveys.begin(&server, true);
+    let began = (Instant::now(), now_ms());
+    read_outcome(catalog, note, began, Ok(survey), count).await
+}
+
+async fn read_outcome(
+    catalog: &Catalog,
+    note: SurveyNote,
+    (began, began_ms): (Instant, u64),
+    surveyed: Result<Survey, SurveyFailure>,
+    count: Count,
+) -> SurveyOutcome {
+    let server = note.server.clone();
+    let (asked_ms, outcome, dropped) = match surveyed {
+        Ok(mut survey) => {
+            let (asked_ms, dropped) = (to_ms(survey.asked_at), std::mem::take(&mut survey.dropped));
+            catalog.surveys.note_left_out(&server, &dropped);
+            let snapshot = snapshot(&server, survey, count).await;
+            (asked_ms, Ok(snapshot), dropped)
+        }
+        Err(error) => (began_ms, Err(error), Vec::new()),
+    };
     SurveyOutcome {
-        news,
+        news: News {
+            server,
+            asked_ms,
+            outcome,
+        },
         dropped,
         seconds: began.elapsed().as_secs_f64(),
         note,
     }
 }
 
-fn explain(failure: &Failure) -> SurveyFailure {
-    SurveyFailure {
-        why: failure.to_string(),
-        hint: failure.hint.clone(),
-        needs_login: failure.login().is_some(),
-    }
-}
-
-/// The news of a survey, and the reason for each tool that was left out.
-async fn read_news(
-    catalog: &Catalog,
-    server: ServerName,
-    asked_ms: u64,
-    surveyed: Result<Survey, SurveyFailure>,
-    count: Count,
-) -> (News, Vec<String>) {
-    let asked_ms = match &surveyed {
-        Ok(survey) => to_ms(survey.asked_at),
-        Err(_) => asked_ms,
-    };
-    let (outcome, dropped) = match surveyed {
-        Ok(mut survey) => {
-            let dropped = std::mem::take(&mut survey.dropped);
-            catalog.surveys.note_left_out(&server, &dropped);
-            (Ok(snapshot(&server, survey, count).await), dropped)
-        }
-        Err(error) => (Err(error), Vec::new()),
-    };
-    let news = News {
-        server,
-        asked_ms,
-        outcome,
-    };
-    (news, dropped)
-}
-
 /// Surveys one server, and imports its answer.
 pub(crate) async fn survey_now(catalog: &Arc<Catalog>, server: &ServerName) {
     let note = catalog.surveys.begin(server, false);
-    let outcome = ask(
-        Arc::clone(catalog),
-        server.clone(),
-        note,
-        estimate_definition,
-    )
-    .await;
+    let outcome = ask(Arc::clone(catalog), note, estimate_definition).await;
     if let Err(error) = commit_when_free(catalog, outcome.news).await {
         warn!(%server, %error, "its tools were not imported");
     }
@@ -201,17 +171,12 @@ pub async fn commit(
 async fn commit_when_free(catalog: &Catalog, news: News) -> anyhow::Result<Vec<Planned>> {
     loop {
         match commit(catalog, vec![news.clone()], true).await {
-            Err(error) if is_busy(&error) => {
+            Err(error) if error.downcast_ref().is_some_and(RegistryError::is_busy) => {
                 warn!(server = %news.server, %error, "the commit is retried");
             }
             done => return done,
         }
     }
-}
-
-fn is_busy(error: &anyhow::Error) -> bool {
-    let error = error.downcast_ref::<RegistryError>();
-    error.is_some_and(RegistryError::is_busy)
 }
 
 /// Embeds new tools in the background, on one core, until the future is dropped; the current tool is
@@ -234,13 +199,13 @@ pub(crate) async fn embed_tools(catalog: &Catalog, dropped: &CancellationToken) 
         let _turn = turn;
         registry.embed_tools(1, &|_, _| !dropped.is_cancelled())
     });
-    let made = making.await;
-    if matches!(made, Ok(Ok(_))) {
-        catalog.embeddings.is_late.store(false, Ordering::Relaxed);
-    }
-    match made {
-        Ok(Ok(0)) => {}
-        Ok(Ok(tools)) => info!(tools, "embedded"),
+    match making.await {
+        Ok(Ok(tools)) => {
+            catalog.embeddings.is_late.store(false, Ordering::Relaxed);
+            if tools > 0 {
+                info!(tools, "embedded");
+            }
+        }
         Ok(Err(error)) => warn!(%error, "new tools are matched by words only"),
         Err(error) => warn!(%error, "new tools are matched by words only"),
     }
@@ -284,13 +249,13 @@ pub async fn know_completed(catalog: Arc<Catalog>) {
         catalog.due.added.notified().await;
         let mut completed = std::mem::take(&mut *catalog.due.completed.lock());
         let unknown = unknown(&catalog.registry.catalog());
-        completed.retain(|(it, _)| unknown.contains(it));
-        let mut servers: Vec<ServerName> = completed.iter().map(|(it, _)| it.clone()).collect();
+        completed.retain(|note| unknown.contains(&note.server));
         let damaged = std::mem::take(&mut catalog.due.damaged.lock().due);
-        for (server, _) in &damaged {
+        for SurveyNote { server, .. } in &damaged {
             warn!(%server, "its snapshot is damaged; it is surveyed again");
         }
-        servers.extend(damaged.iter().map(|(server, _)| server.clone()));
+        let servers = completed.iter().chain(&damaged);
+        let servers = servers.map(|note| note.server.clone()).collect();
         let surveying = get_to_know(Arc::clone(&catalog), servers);
         drop(completed);
         surveying.await;
@@ -333,7 +298,6 @@ pub async fn keep_fresh(catalog: Arc<Catalog>) {
     }
 }
 
-/// The refreshes of one server.
 #[derive(Default)]
 struct RefreshState {
     looking: Mutex<()>,
@@ -441,16 +405,12 @@ pub fn choose(catalog: &Catalog, asked: &[String]) -> Result<Vec<ServerName>, Ve
         return Ok(known);
     }
     let asked: BTreeSet<&str> = asked.iter().map(String::as_str).collect();
-    let missing = asked
-        .iter()
-        .filter(|name| !known.iter().any(|it| it.as_str() == **name));
+    let is_missing = |name: &&&str| !known.iter().any(|it| it.as_str() == **name);
+    let missing = asked.iter().filter(is_missing);
     let missing: Vec<String> = missing.map(ToString::to_string).collect();
-    if missing.is_empty() {
-        Ok(known
-            .into_iter()
-            .filter(|name| asked.contains(name.as_str()))
-            .collect())
-    } else {
-        Err(missing)
+    if !missing.is_empty() {
+        return Err(missing);
     }
+    known.retain(|name| asked.contains(name.as_str()));
+    Ok(known)
 }

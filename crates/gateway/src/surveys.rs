@@ -58,7 +58,7 @@ pub(crate) enum WaitsFor {
 /// A survey in progress, until this is dropped after its news was imported.
 #[derive(Debug)]
 pub struct SurveyNote {
-    server: ServerName,
+    pub(crate) server: ServerName,
     shared: Arc<SurveysState>,
 }
 
@@ -100,7 +100,6 @@ impl Surveys {
         self.0.left_out.lock().get(server).cloned()
     }
 
-    /// Servers that are being surveyed for the first time.
     pub(crate) fn list_first(&self) -> Vec<ServerName> {
         let under_way = self.0.under_way.lock();
         let first = under_way.iter().filter(|(_, it)| !it.is_known);
@@ -117,7 +116,6 @@ impl Surveys {
         missing.map(|(name, _)| name.clone()).collect()
     }
 
-    /// Returns a future for the next end of a survey.
     pub(crate) fn next_end(&self) -> Notified<'_> {
         self.0.ended.notified()
     }

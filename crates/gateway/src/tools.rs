@@ -11,6 +11,7 @@ pub use search_tools::{search_json, search_text};
 use jsonrpc::mcp::{ADDRESSES_FIRST, MISSING_CAPABILITY};
 use serde_json::value::RawValue;
 
+use self::{describe_tool::describe_tool, search_tools::search_tools};
 use crate::{
     call_context::CallContext,
     definitions::{DESCRIBE, EXECUTE, SEARCH},
@@ -34,21 +35,10 @@ impl Gateway {
         }
         let (asks, audience) = (context.asks.clone(), context.audience);
         let mut span = self.traces.begin_request(name, &mut context);
+        let (catalog, recorder, results) = (&self.catalog, &self.recorder, &self.results);
         let reply = match name {
-            SEARCH => {
-                let (catalog, recorder) = (&self.catalog, &self.recorder);
-                Box::pin(search_tools::search_tools(
-                    catalog, recorder, arguments, &context,
-                ))
-                .await
-            }
-            DESCRIBE => {
-                let (catalog, results) = (&self.catalog, &self.results);
-                Box::pin(describe_tool::describe_tool(
-                    catalog, results, arguments, &context,
-                ))
-                .await
-            }
+            SEARCH => Box::pin(search_tools(catalog, recorder, arguments, &context)).await,
+            DESCRIBE => Box::pin(describe_tool(catalog, results, arguments, &context)).await,
             _ => self.execute(arguments, context).await,
         };
         if let Some(span) = &mut span {
@@ -79,7 +69,7 @@ impl Gateway {
 
 /// Returns the error for the model, or for the client if only the client can act on it.
 fn explain(error: ToolError, asks: Option<&CallAsker>, audience: Audience) -> ToolReply {
-    let reply = ToolReply::error(&error, audience);
+    let mut reply = ToolReply::error(&error, audience);
     let (ToolError::ServerError { error, .. }, Some(asks)) = (error, asks) else {
         return reply;
     };
@@ -88,9 +78,6 @@ fn explain(error: ToolError, asks: Option<&CallAsker>, audience: Audience) -> To
         Ok(ADDRESSES_FIRST) => !asks.uses_rounds() && asks.opens_addresses(),
         _ => false,
     };
-    if is_for_client {
-        reply.with_client_error(*error)
-    } else {
-        reply
-    }
+    reply.client_error = is_for_client.then_some(error);
+    reply
 }

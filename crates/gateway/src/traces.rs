@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use fleet::{Template, Variables, with_secrets};
 use secrets::Resolver;
-use telemetry::otlp::{Collector, Delivery, Exporter, OpenSpan, Prepare, SpanKind};
+use telemetry::otlp::{Collector, Exporter, OpenSpan, Prepare, SpanKind};
 use telemetry::{CallRecord, estimate_tokens};
 use tool::ServerName;
 
@@ -20,7 +20,7 @@ const NAME_CHARS_MAX: usize = 200;
 
 /// Sends spans to the collector, if the configuration names one.
 #[derive(Debug, Default)]
-pub(crate) struct Traces(Option<Arc<Exporter>>);
+pub(crate) struct Traces(pub(crate) Option<Arc<Exporter>>);
 
 impl Traces {
     pub(crate) fn new(
@@ -51,11 +51,6 @@ impl Traces {
         Some(span)
     }
 
-    /// The delivery of spans so far; `None` if there is no collector.
-    pub(crate) fn delivery(&self) -> Option<Delivery> {
-        self.0.as_ref().map(|exporter| exporter.delivery())
-    }
-
     /// Sends the remaining spans, within the time limit of the exporter.
     pub(crate) async fn finish(&self) {
         if let Some(exporter) = &self.0 {
@@ -64,26 +59,21 @@ impl Traces {
     }
 }
 
-/// Copies the record of a call to its span.
 pub(crate) fn describe_call(span: &mut OpenSpan, call: &CallRecord) {
-    let method = match call.kind {
-        "tool" => "tools/call",
-        "prompt" => "prompts/get",
-        "resource" => "resources/read",
-        "completion" => "completion/complete",
-        _ => "resources/subscribe",
+    let (method, target) = match call.kind {
+        "tool" => ("tools/call", Some("gen_ai.tool.name")),
+        "prompt" => ("prompts/get", Some("gen_ai.prompt.name")),
+        "resource" => ("resources/read", None),
+        "completion" => ("completion/complete", None),
+        _ => ("resources/subscribe", None),
     };
     span.set_attribute("mcp.method.name", method);
     // An unknown name is text from the client.
     let name = printable::one_line_of(&call.name, NAME_CHARS_MAX);
-    let target = match call.kind {
-        "tool" if !call.server.is_empty() => {
-            span.set_attribute("gen_ai.operation.name", "execute_tool");
-            Some("gen_ai.tool.name")
-        }
-        "prompt" if !call.server.is_empty() => Some("gen_ai.prompt.name"),
-        _ => None,
-    };
+    let target = target.filter(|_| !call.server.is_empty());
+    if call.kind == "tool" && target.is_some() {
+        span.set_attribute("gen_ai.operation.name", "execute_tool");
+    }
     let is_ours = [ServerName::built_in(), ServerName::scripts()];
     let is_ours = call.server.is_empty() || is_ours.iter().any(|it| it.as_str() == &*call.server);
     let kind = if is_ours {

@@ -42,7 +42,7 @@ impl Upkeep {
     /// Starts the tasks, and the servers that are to run from the beginning.
     pub fn begin(gateway: &Arc<Gateway>) -> Self {
         gateway.servers.start_eager();
-        gateway.catalog.due.begin_mending();
+        gateway.catalog.due.damaged.lock().is_mended = true;
         let mut tasks = JoinSet::new();
         let unknown = survey::unknown(&gateway.catalog.registry.catalog());
         tasks.spawn(survey::get_to_know(Arc::clone(&gateway.catalog), unknown));

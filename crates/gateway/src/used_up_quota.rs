@@ -19,13 +19,8 @@ pub struct UsedUpQuota {
 
 impl fmt::Display for UsedUpQuota {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            tool,
-            quota,
-            number,
-            ..
-        } = self;
-        let quota = format!("{quota} (quota {number} of the configuration)");
+        let Self { tool, number, .. } = self;
+        let quota = format!("{} (quota {number} of the configuration)", self.quota);
         let seconds = self.resets.as_secs();
         let resets = match seconds {
             0..120 => format!("{seconds} s"),

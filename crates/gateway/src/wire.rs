@@ -28,6 +28,7 @@ use rmcp::{
 };
 use tokio::{
     sync::{mpsc, watch},
+    task::JoinHandle,
     time::timeout,
 };
 
@@ -48,24 +49,14 @@ pub enum Opening {
 /// The server that a client sees.
 #[derive(Debug, Clone)]
 pub(super) struct Face {
-    instructions: String,
-    announced: Announced,
-    level: LogLevel,
+    pub(super) instructions: String,
+    pub(super) announced: Announced,
+    pub(super) level: LogLevel,
 }
 
 /// The list of tools, which is the same for every session.
 static TOOL_LIST: LazyLock<Vec<Tool>> =
     LazyLock::new(|| serde_json::from_str(TOOLS).expect("the three definitions are tools"));
-
-impl Face {
-    pub(super) fn new(instructions: String, announced: Announced, level: LogLevel) -> Self {
-        Self {
-            instructions,
-            announced,
-            level,
-        }
-    }
-}
 
 impl ServerHandler for Face {
     fn get_info(&self) -> ServerConfig {
@@ -152,7 +143,6 @@ type BoxedMessage = Box<RxJsonRpcMessage<RoleServer>>;
 /// itself.
 const ENGINE_MESSAGES_MAX: usize = 64;
 
-/// The reason why a line was not accepted.
 pub(super) enum LineError {
     /// The line is not a message of the protocol; the reason.
     Malformed(String),
@@ -162,11 +152,7 @@ pub(super) enum LineError {
 impl Engine {
     /// Starts rmcp for one session; it ends when the session drops its end, and that of a session over HTTP
     /// also when it has no work.
-    pub(super) fn start(
-        face: Face,
-        out: Out,
-        opening: Opening,
-    ) -> (Self, tokio::task::JoinHandle<()>) {
+    pub(super) fn start(face: Face, out: Out, opening: Opening) -> (Self, JoinHandle<()>) {
         let (sender, inbox) = mpsc::channel(ENGINE_MESSAGES_MAX);
         let rested = Arc::new(AtomicBool::new(false));
         let rests = matches!(out, Out::Router(_));
@@ -329,7 +315,11 @@ mod tests {
     async fn an_engine_ends_when_it_has_no_work() {
         const PING: Bytes = Bytes::from_static(br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
         let router = Arc::new(StreamRouter::default());
-        let face = Face::new(String::new(), Announced::default(), LogLevel::unsaid());
+        let face = Face {
+            instructions: String::new(),
+            announced: Announced::default(),
+            level: LogLevel::unsaid(),
+        };
         let out = Out::Router(Arc::clone(&router));
         let (engine, task) = Engine::start(face, out, Opening::None);
         let (responses, mut stream) = response_stream();

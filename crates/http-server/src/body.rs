@@ -11,6 +11,10 @@ use std::{
 use bytes::Bytes;
 use gateway::{ResponseStream, ServerEvent};
 use http_body::{Frame, SizeHint};
+use hyper::{
+    Response, StatusCode,
+    header::{CONTENT_TYPE, HeaderValue},
+};
 use jsonrpc::{
     events::{write_comment, write_event},
     frame,
@@ -18,7 +22,6 @@ use jsonrpc::{
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 use super::{
-    lease::RequestLease,
     places::Serving,
     resume::{Resumed, StreamReader},
 };
@@ -31,15 +34,20 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// has to be detected soon.
 const KEEP_ALIVE_ASKED: Duration = Duration::from_secs(1);
 
+/// The content type of most responses.
+pub(super) const JSON: &str = "application/json";
+
+/// The places and the session that a request holds until its response is sent; all are released when it is
+/// dropped.
+pub(super) type RequestLease = Box<dyn Send>;
+
 /// The body of a response. Each part is sent before the next one is read; only short events are
 /// copied.
-#[derive(Debug)]
 pub(super) struct Body {
     parts: VecDeque<Bytes>,
     events: Option<Events>,
     /// The ended stream, which is kept until everything is sent.
     ended: Option<Events>,
-    /// The lease that the request holds until its response is sent.
     _lease: Option<RequestLease>,
     serving: Option<Serving>,
 }
@@ -72,8 +80,11 @@ impl MessageSource {
 }
 
 impl Body {
-    pub(super) fn empty() -> Self {
-        Self::of_parts(Vec::new(), None)
+    /// Returns a response without a body.
+    pub(super) fn empty(status: StatusCode) -> Response<Self> {
+        let mut response = Response::new(Self::of_parts(Vec::new(), None));
+        *response.status_mut() = status;
+        response
     }
 
     pub(super) fn whole(bytes: Bytes) -> Self {
@@ -117,6 +128,15 @@ impl Body {
         let mut body = Self::events(source, resumed.request, lease);
         body.parts.extend(resumed.missed);
         body
+    }
+
+    /// Returns the response with this body.
+    pub(super) fn respond(self, status: StatusCode, kind: &'static str) -> Response<Self> {
+        let mut response = Response::new(self);
+        *response.status_mut() = status;
+        let kind = HeaderValue::from_static(kind);
+        response.headers_mut().insert(CONTENT_TYPE, kind);
+        response
     }
 
     /// Queues an event that was already read before the others.
@@ -264,7 +284,7 @@ mod tests {
         let (responses, stream) = response_stream();
         let note = ServerEvent::Note(vec![Bytes::from_static(b"{\"n\":1}\n")]);
         let id = "1".to_owned();
-        let body = Body::of_events(stream, id, RequestLease::default());
+        let body = Body::of_events(stream, id, Box::new(()));
         let mut body = body.with_first(Some(note));
         let mut next = async || match body.frame().await {
             Some(Ok(frame)) => frame.into_data().ok(),
@@ -277,7 +297,7 @@ mod tests {
         assert_eq!(next().await, None);
         let answer = ServerEvent::Answer(vec![Bytes::from(vec![b'x'; 20_000]), "\n".into()]);
         let (_open, stream) = gateway::response_stream();
-        let whole = Body::of_events(stream, "1".to_owned(), RequestLease::default());
+        let whole = Body::of_events(stream, "1".to_owned(), Box::new(()));
         let whole = whole.with_first(Some(answer));
         let bytes = whole.collect().await.unwrap().to_bytes();
         assert!(bytes.starts_with(b"data: xx") && bytes.ends_with(b"x\n\n"));
@@ -286,7 +306,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_death_of_a_client_that_is_asked_is_soon_seen() {
         let (responses, stream) = response_stream();
-        let body = Body::of_events(stream, "1".to_owned(), RequestLease::default());
+        let body = Body::of_events(stream, "1".to_owned(), Box::new(()));
         let asked = ServerEvent::Question(vec![Bytes::from_static(b"{\"n\":1}\n")]);
         let mut body = body.with_first(Some(asked));
         body.frame().await.unwrap().unwrap();

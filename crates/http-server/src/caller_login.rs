@@ -8,8 +8,8 @@ use gateway::Gateway;
 use hyper::{
     Method, Response, StatusCode,
     header::{
-        CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION,
-        ORIGIN, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+        CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, HeaderValue, LOCATION, ORIGIN,
+        REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
     },
     http::request::Parts,
 };
@@ -121,11 +121,9 @@ fn page(status: StatusCode, content: &str) -> Response<Body> {
         "<!doctype html>\n<html lang=en>\n<meta charset=utf-8>\n\
          <meta name=viewport content=\"width=device-width\">\n<title>proxy: log in</title>\n{content}"
     );
-    let mut response = Response::new(Body::whole(text.into()));
-    *response.status_mut() = status;
+    let mut response = Body::whole(text.into()).respond(status, "text/html; charset=utf-8");
     let policy = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'";
     let headers = [
-        (CONTENT_TYPE, "text/html; charset=utf-8"),
         (CONTENT_SECURITY_POLICY, policy),
         (X_FRAME_OPTIONS, "DENY"),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),

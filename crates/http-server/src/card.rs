@@ -2,14 +2,17 @@
 //! tool and no client.
 
 use hyper::{
-    Response,
-    header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue},
+    Response, StatusCode,
+    header::{CACHE_CONTROL, HeaderValue},
     http::request::Parts,
 };
 use jsonrpc::mcp::Revision;
 use serde_json::{Value, json};
 
-use super::{body::Body, gate::Gate};
+use super::{
+    body::{Body, JSON},
+    gate::Gate,
+};
 
 /// The paths of the card: that of the extension, and the one that earlier drafts had.
 const CARD_PATHS: [&str; 2] = ["/mcp/server-card", "/.well-known/mcp/server-card.json"];
@@ -33,17 +36,13 @@ pub(super) fn describe(head: &Parts, gate: &Gate) -> Response<Body> {
     let base = gate.origin(head);
     let name = reverse(base.split_once("://").map_or("", |(_, host)| host));
     let (document, kind) = if head.uri.path() == CATALOG_PATH {
-        (catalog(&base, &name), "application/json")
+        (catalog(&base, &name), JSON)
     } else {
         (card(&base, &name, gate.takes_tokens()), CARD_TYPE)
     };
-    let mut response = Response::new(Body::whole(document.to_string().into()));
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-    headers.insert(
-        CACHE_CONTROL,
-        HeaderValue::from_static("public, max-age=3600"),
-    );
+    let mut response = Body::whole(document.to_string().into()).respond(StatusCode::OK, kind);
+    let caching = HeaderValue::from_static("public, max-age=3600");
+    response.headers_mut().insert(CACHE_CONTROL, caching);
     response
 }
 

@@ -7,18 +7,21 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
     io::{AsyncRead, AsyncWrite, join, split},
     net::{TcpListener, TcpStream},
-    time::{sleep, timeout},
+    time::{Duration, sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
 use super::{
     half_close::HalfClosing,
-    limits::{ACCEPT_REST, STOP_WAIT},
     peer::Arrival,
     places::{Entered, HeldPlace, HolderState, PlaceOwner, Serving},
     service::Service,
+    sessions::STOP_WAIT,
     stall::Stalling,
 };
+
+/// The pause after a failure to accept, such as too many open files.
+const ACCEPT_REST: Duration = Duration::from_millis(100);
 
 impl Service {
     /// Accepts connections in an endless loop.
@@ -48,7 +51,8 @@ impl Service {
             .connection_places
             .enter(PlaceOwner::at(from), HolderState::New);
         if !matches!(entered, Ok(Entered { evicted: None, .. })) {
-            self.complaints.log_connections(self.limits.connections_max);
+            let max = self.endpoint.limits.connections_max;
+            self.complaints.log_connections(max);
         }
         entered.ok().map(|entered| Arc::new(entered.place))
     }
@@ -70,11 +74,12 @@ impl Service {
             place: Arc::clone(place),
         };
         let _ = stream.set_nodelay(true);
-        let stream = Stalling::new(stream, self.limits.stall_timeout);
-        let Some(tls) = &self.tls else {
+        let limits = &self.endpoint.limits;
+        let stream = Stalling::new(stream, limits.stall_timeout);
+        let Some(tls) = &self.endpoint.tls else {
             return self.serve_requests(stream, arrival, stop).await;
         };
-        let greeting = timeout(self.limits.receive_timeout, tls.accept(stream));
+        let greeting = timeout(limits.receive_timeout, tls.accept(stream));
         match stop.run_until_cancelled(greeting).await {
             Some(Ok(Ok(stream))) => self.serve_requests(stream, arrival, stop).await,
             Some(Ok(Err(error))) => {
@@ -98,12 +103,13 @@ impl Service {
             let serving = Serving::of(&arrival.place);
             async move { Ok::<_, Infallible>(service.answer(request, arrival, serving).await) }
         });
+        let limits = &self.endpoint.limits;
         let mut protocol = http1::Builder::new();
         protocol
             .timer(TokioTimer::new())
-            .header_read_timeout(self.limits.receive_timeout)
-            .max_header_size(self.limits.header_bytes_max)
-            .max_buf_size(self.limits.header_bytes_max.max(WRITE_BYTES));
+            .header_read_timeout(limits.receive_timeout)
+            .max_header_size(limits.header_bytes_max)
+            .max_buf_size(limits.header_bytes_max.max(WRITE_BYTES));
         let mut connection = pin!(protocol.serve_connection(TokioIo::new(stream), answer));
         let ended = stop.run_until_cancelled(connection.as_mut()).await;
         let ended = match ended {

@@ -13,6 +13,7 @@ use sha2::{Digest as _, Sha256};
 use tokio_rustls::TlsAcceptor;
 
 use crate::{
+    gate::Gate,
     guarding::Guarding,
     settings::{HttpSettings, Limits, Listen, TOKEN_HINT, Tls},
     tokens::Tokens,
@@ -22,12 +23,7 @@ use crate::{
 #[derive(Clone)]
 pub struct Endpoint {
     pub(super) listen: Listen,
-    pub(super) tokens: Tokens,
-    pub(super) guarding: Option<Arc<Guarding>>,
-    pub(super) allowed_hosts: Vec<String>,
-    pub(super) allowed_origins: Vec<String>,
-    /// Our address for browsers, without a path.
-    pub(super) public_url: Option<Arc<str>>,
+    pub(super) gate: Gate,
     pub(super) tls: Option<TlsAcceptor>,
     /// Signs the ids of sessions; none: the key of the state folder does.
     pub(super) session_key: Option<[u8; 32]>,
@@ -70,11 +66,14 @@ impl Endpoint {
         }
         Ok(Self {
             listen,
-            tokens: tokens(http, variables)?,
-            guarding: guarding(http, variables)?,
-            allowed_hosts: http.allowed_hosts.clone(),
-            allowed_origins: http.allowed_origins.clone(),
-            public_url: http.public_origin().map(Into::into),
+            gate: Gate {
+                hosts: http.allowed_hosts.clone(),
+                origins: http.allowed_origins.clone(),
+                tokens: tokens(http, variables)?,
+                guarding: guarding(http, variables)?,
+                scheme: if tls.is_some() { "https://" } else { "http://" },
+                public_url: http.public_origin().map(Into::into),
+            },
             tls,
             session_key: session_key(http, variables)?,
             sessions: http.sessions,
@@ -152,11 +151,10 @@ fn acceptor(files: &Tls, variables: &Variables) -> Result<TlsAcceptor, String> {
     let private = PrivateKeyDer::from_pem_file(&key)
         .map_err(|error| bad("tls_key", format!("cannot read `{key}`: {error}")))?;
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = ServerConfig::builder_with_provider(provider)
+    let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .and_then(|it| it.with_no_client_auth().with_single_cert(chain, private))
         .map_err(|error| bad("tls_key", error.to_string()))?;
-    let mut config = config;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(TlsAcceptor::from(Arc::new(config)))
 }

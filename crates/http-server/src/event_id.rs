@@ -54,14 +54,6 @@ pub(super) struct WaitingRequest {
     pub(super) is_call: bool,
 }
 
-/// A request whose response is lost together with its stream.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct LostRequest {
-    request: WaitingRequest,
-    /// True if another process sent the event.
-    is_of_another_process: bool,
-}
-
 impl StreamNumber {
     pub(super) fn next() -> Self {
         Self(STREAMS.fetch_add(1, Ordering::Relaxed))
@@ -101,13 +93,14 @@ impl EventId {
         self.process == *PROCESS
     }
 
-    /// Returns the request that waited on the stream, which is not kept.
-    pub(super) fn into_lost(self) -> Option<LostRequest> {
-        let is_of_another_process = !self.is_ours();
-        let request = self.request?;
-        Some(LostRequest {
-            request,
-            is_of_another_process,
+    /// Builds the response to the request that waited on the stream, which is not kept.
+    pub(super) fn answer_lost(&self) -> Option<Bytes> {
+        let WaitingRequest { id, is_call } = self.request.as_ref()?;
+        Some(match (is_call, self.is_ours()) {
+            // Streams are resumed only in sessions, which the modern era does not have.
+            (true, false) => answer_lost_call(id, false, LOST_CALL),
+            (true, true) => answer_lost_call(id, false, NOT_KEPT),
+            (false, _) => frame::error(id, frame::INTERNAL_ERROR, ASK_AGAIN),
         })
     }
 }
@@ -156,19 +149,6 @@ const NOT_KEPT: &str = "error server_unavailable: the response to this call brok
 const ASK_AGAIN: &str = "the response to this request is lost: the proxy's daemon ended, or the client \
                          stayed away too long. Send the request again";
 
-impl LostRequest {
-    /// Builds the response in place of the lost one.
-    pub(super) fn answer(&self) -> Bytes {
-        let id = &self.request.id;
-        match (self.request.is_call, self.is_of_another_process) {
-            // Streams are resumed only in sessions, which the modern era does not have.
-            (true, true) => answer_lost_call(id, false, LOST_CALL),
-            (true, false) => answer_lost_call(id, false, NOT_KEPT),
-            (false, _) => frame::error(id, frame::INTERNAL_ERROR, ASK_AGAIN),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::Value;
@@ -213,8 +193,8 @@ mod tests {
 
     #[track_caller]
     fn check_answer(event: &str, id: &Value) -> Value {
-        let lost = EventId::read(event).and_then(EventId::into_lost);
-        let answer = lost.expect("a request waits").answer();
+        let lost = EventId::read(event).and_then(|it| it.answer_lost());
+        let answer = lost.expect("a request waits");
         let answer: Value = serde_json::from_slice(&answer).unwrap();
         assert_eq!(answer["id"], *id);
         answer
@@ -233,6 +213,6 @@ mod tests {
         let answer = check_answer(&id.to_string(), &Value::from(7));
         let text = answer["result"]["content"][0]["text"].as_str().unwrap();
         assert!(text.contains("may have run") && text != LOST_CALL, "{text}");
-        assert_eq!(EventId::read(&former(None)).unwrap().into_lost(), None);
+        assert_eq!(EventId::read(&former(None)).unwrap().answer_lost(), None);
     }
 }

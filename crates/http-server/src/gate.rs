@@ -23,39 +23,23 @@ use printable::first_chars;
 
 use super::{
     body::Body,
-    endpoint::Endpoint,
     guarding::{Admitted, Guarding},
     http_error::HttpError,
     tokens::Tokens,
 };
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Gate {
-    hosts: Vec<String>,
-    origins: Vec<String>,
-    tokens: Tokens,
+    pub(super) hosts: Vec<String>,
+    pub(super) origins: Vec<String>,
+    pub(super) tokens: Tokens,
     pub(super) guarding: Option<Arc<Guarding>>,
-    scheme: &'static str,
+    pub(super) scheme: &'static str,
     /// Our address for browsers, without a path, if the configuration has one.
-    public_url: Option<Arc<str>>,
+    pub(super) public_url: Option<Arc<str>>,
 }
 
 impl Gate {
-    pub(super) fn new(settings: &Endpoint) -> Self {
-        Self {
-            hosts: settings.allowed_hosts.clone(),
-            origins: settings.allowed_origins.clone(),
-            tokens: settings.tokens.clone(),
-            guarding: settings.guarding.clone(),
-            scheme: if settings.tls.is_some() {
-                "https://"
-            } else {
-                "http://"
-            },
-            public_url: settings.public_url.clone(),
-        }
-    }
-
     /// Returns our address for the browser of the person who sent a request, whose `Host` was checked.
     pub(super) fn origin(&self, head: &Parts) -> Arc<str> {
         self.public_url.clone().unwrap_or_else(|| {
@@ -116,14 +100,17 @@ impl Gate {
 
     /// Returns the client that the token belongs to, if a token is required.
     pub(super) async fn check_token(&self, head: &Parts) -> Result<Option<Admitted>, HttpError> {
-        if self.tokens.is_empty() && self.guarding.is_none() {
+        let guarding = self.guarding.as_ref();
+        if self.tokens.is_empty() && guarding.is_none() {
             return Ok(None);
         }
-        let header = get_once(&head.headers, &AUTHORIZATION);
-        let header = header.map_err(|_| self.refuse_token())?;
+        let several = Some("there are several `Authorization` headers");
+        let header = get_once(&head.headers, &AUTHORIZATION)
+            .map_err(|_| guarding.map_or_else(HttpError::wrong_token, |it| it.refuse(several)))?;
         let given = header.unwrap_or_default().split_once(' ');
         let given = given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
-        let (_, given) = given.ok_or_else(|| self.ask_for_token())?;
+        let (_, given) =
+            given.ok_or_else(|| guarding.map_or_else(HttpError::no_token, |it| it.refuse(None)))?;
         let given = given.trim();
         if let Some(name) = self.tokens.holder(given) {
             return Ok(Some(Admitted {
@@ -133,21 +120,10 @@ impl Gate {
                 rule: None,
             }));
         }
-        match &self.guarding {
+        match guarding {
             Some(guarding) => guarding.admit(given).await.map(Some),
             None => Err(HttpError::wrong_token()),
         }
-    }
-
-    fn ask_for_token(&self) -> HttpError {
-        let guarding = self.guarding.as_ref();
-        guarding.map_or_else(HttpError::no_token, |it| it.refuse(None))
-    }
-
-    fn refuse_token(&self) -> HttpError {
-        let several = Some("there are several `Authorization` headers");
-        let guarding = self.guarding.as_ref();
-        guarding.map_or_else(HttpError::wrong_token, |it| it.refuse(several))
     }
 
     /// Allows a listed page to read the response.
@@ -172,8 +148,7 @@ impl Gate {
 
 /// Returns the headers that a page may send. The origin, which was checked, decides if it may at all.
 pub(super) fn preflight() -> Response<Body> {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::NO_CONTENT;
+    let mut response = Body::empty(StatusCode::NO_CONTENT);
     let headers = response.headers_mut();
     let methods = HeaderValue::from_static("GET, POST, DELETE");
     headers.insert(ACCESS_CONTROL_ALLOW_METHODS, methods);
@@ -186,7 +161,7 @@ pub(super) fn preflight() -> Response<Body> {
 }
 
 /// Returns true if a host name refers to the local address itself.
-fn is_address(name: &str, local: IpAddr) -> bool {
+pub(super) fn is_address(name: &str, local: IpAddr) -> bool {
     if name == "localhost" {
         return true;
     }

@@ -27,21 +27,12 @@ pub(super) struct Accepts {
 
 impl Accepts {
     pub(super) fn of(headers: &HeaderMap) -> Result<Self, HttpError> {
-        let mut json = Form::new(["*/*", "application/*", "application/json"]);
-        let mut events = Form::new(["*/*", "text/*", "text/event-stream"]);
         let values = headers.get_all(ACCEPT).iter();
-        let mut is_said = false;
-        for kind in values
-            .filter_map(|it| it.to_str().ok())
-            .flat_map(|it| it.split(','))
-        {
-            is_said = true;
-            json.note(kind);
-            events.note(kind);
-        }
+        let said = values.filter_map(|it| it.to_str().ok());
+        let said: Vec<&str> = said.flat_map(|it| it.split(',')).collect();
         let accepts = Self {
-            json: json.is_taken || !is_said,
-            events: events.is_taken,
+            json: said.is_empty() || takes(&said, ["*/*", "application/*", "application/json"]),
+            events: takes(&said, ["*/*", "text/*", "text/event-stream"]),
         };
         if accepts.json || accepts.events {
             return Ok(accepts);
@@ -53,44 +44,27 @@ impl Accepts {
     }
 }
 
-/// One form of a response, and its match in `Accept`.
-struct Form {
-    /// The media ranges that include it, the widest first: the narrowest one in the header counts.
-    ranges: [&'static str; 3],
-    narrowest: usize,
-    is_taken: bool,
-}
-
-impl Form {
-    fn new(ranges: [&'static str; 3]) -> Self {
-        Self {
-            ranges,
-            narrowest: 0,
-            is_taken: false,
-        }
-    }
-
-    /// Reads one range with its parameters; a weight of 0 excludes it.
-    fn note(&mut self, said: &str) {
+/// Returns true if media ranges with their parameters include a form of a response. The narrowest of its
+/// ranges counts, and `ranges` begins with the widest; a weight of 0 excludes it.
+fn takes(said: &[&str], ranges: [&str; 3]) -> bool {
+    let (mut narrowest, mut is_taken) = (0, false);
+    for said in said {
         let mut parts = said.split(';').map(str::trim);
         let range = parts.next().unwrap_or_default();
-        let is_it = |it: &&str| it.eq_ignore_ascii_case(range);
-        let Some(at) = self.ranges.iter().position(is_it) else {
-            return;
+        let Some(at) = ranges.iter().position(|it| it.eq_ignore_ascii_case(range)) else {
+            continue;
         };
         let weight = parts.find_map(|it| {
             let (name, value) = it.split_once('=')?;
             (name.trim().eq_ignore_ascii_case("q")).then(|| value.trim().parse::<f32>())
         });
         let is_refused = matches!(weight, Some(Ok(weight)) if weight <= 0.0);
-        if at > self.narrowest {
-            self.is_taken = false;
-            self.narrowest = at;
+        if at > narrowest {
+            (narrowest, is_taken) = (at, false);
         }
-        if at == self.narrowest {
-            self.is_taken |= !is_refused;
-        }
+        is_taken |= at == narrowest && !is_refused;
     }
+    is_taken
 }
 
 pub(super) fn check_is_json(headers: &HeaderMap) -> Result<(), HttpError> {

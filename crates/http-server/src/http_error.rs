@@ -63,37 +63,42 @@ impl HttpError {
         Self::new(status, Why::Mistake, message)
     }
 
+    fn abuse(status: StatusCode, about: &'static str, message: impl Into<String>) -> Self {
+        Self::new(status, Why::Abuse(about), message)
+    }
+
+    /// There is no room now, or no answer.
+    fn busy(about: &'static str, message: String) -> Self {
+        Self::abuse(StatusCode::SERVICE_UNAVAILABLE, about, message)
+            .with(RETRY_AFTER, RETRY_AFTER_S)
+    }
+
     pub(super) fn host(host: &str) -> Self {
         let message = format!(
             "unknown host {host:?}. Use the address that the proxy listens on, or add the name to \
              http.allowed_hosts"
         );
-        Self::new(StatusCode::FORBIDDEN, Why::Abuse("host"), message)
+        Self::abuse(StatusCode::FORBIDDEN, "host", message)
     }
 
     pub(super) fn origin(origin: &str) -> Self {
         let message = format!(
             "web pages of the origin {origin:?} are not allowed. Add it to http.allowed_origins to allow it"
         );
-        Self::new(StatusCode::FORBIDDEN, Why::Abuse("origin"), message)
+        Self::abuse(StatusCode::FORBIDDEN, "origin", message)
     }
 
     pub(super) fn no_token() -> Self {
         let message = "a token is required: send `Authorization: Bearer TOKEN`";
         let challenge = r#"Bearer realm="proxy""#;
-        Self::new(StatusCode::UNAUTHORIZED, Why::Abuse("no token"), message)
-            .with(WWW_AUTHENTICATE, challenge)
+        Self::abuse(StatusCode::UNAUTHORIZED, "no token", message).with(WWW_AUTHENTICATE, challenge)
     }
 
     pub(super) fn wrong_token() -> Self {
         let message = "unknown token: compare it with [http.tokens]";
         let challenge = r#"Bearer realm="proxy", error="invalid_token""#;
-        Self::new(
-            StatusCode::UNAUTHORIZED,
-            Why::Credential("wrong token"),
-            message,
-        )
-        .with(WWW_AUTHENTICATE, challenge)
+        let why = Why::Credential("wrong token");
+        Self::new(StatusCode::UNAUTHORIZED, why, message).with(WWW_AUTHENTICATE, challenge)
     }
 
     /// Refuses a client whose tokens come from an authorization server, which the challenge names.
@@ -119,8 +124,7 @@ impl HttpError {
     /// Tokens cannot be verified at the moment.
     pub(super) fn no_keys(why: &str) -> Self {
         let message = format!("tokens cannot be verified at the moment: {why}");
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, Why::Abuse("keys"), message)
-            .with(RETRY_AFTER, RETRY_AFTER_S)
+        Self::busy("keys", message)
     }
 
     pub(super) fn too_large(max: usize) -> Self {
@@ -128,18 +132,13 @@ impl HttpError {
             "a message has at most {} KiB (http.max_body_kib)",
             max / 1_024
         );
-        Self::new(StatusCode::PAYLOAD_TOO_LARGE, Why::Abuse("body"), message).closing()
+        Self::abuse(StatusCode::PAYLOAD_TOO_LARGE, "body", message).closing()
     }
 
     pub(super) fn too_slow() -> Self {
         let message = "the body did not arrive in time (http.receive_timeout_s), or other clients needed \
                        its place (http.max_requests)";
-        Self::new(
-            StatusCode::REQUEST_TIMEOUT,
-            Why::Abuse("slow body"),
-            message,
-        )
-        .closing()
+        Self::abuse(StatusCode::REQUEST_TIMEOUT, "slow body", message).closing()
     }
 
     pub(super) fn too_many_requests(max: usize) -> Self {
@@ -147,25 +146,14 @@ impl HttpError {
             "too many requests in flight: {max} of all clients, half of them of one session, \
              token or address (http.max_requests). Try again"
         );
-        Self::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            Why::Abuse("requests"),
-            message,
-        )
-        .with(RETRY_AFTER, RETRY_AFTER_S)
-        .closing()
+        Self::busy("requests", message).closing()
     }
 
     pub(super) fn too_many_sessions(max: usize) -> Self {
         let message = format!(
             "{max} sessions are open, or half as many of yours (http.max_sessions): try again"
         );
-        Self::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            Why::Abuse("sessions"),
-            message,
-        )
-        .with(RETRY_AFTER, RETRY_AFTER_S)
+        Self::busy("sessions", message)
     }
 
     /// The server is stopping, and its successor can resume the session.

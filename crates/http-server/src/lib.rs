@@ -18,9 +18,6 @@ mod guarding;
 mod half_close;
 mod headers;
 mod http_error;
-mod identify;
-mod lease;
-mod limits;
 mod mcp;
 mod open_session;
 mod peer;
@@ -41,8 +38,8 @@ use std::{net::SocketAddr, sync::Arc};
 
 use anyhow::Context as _;
 use gateway::Gateway;
-use limits::STOP_WAIT;
 use service::Service;
+use sessions::STOP_WAIT;
 use tokio::{net::TcpListener, time::timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -96,12 +93,7 @@ impl Bound {
 
     /// Returns the URL that a client's configuration would name.
     pub fn url(&self) -> String {
-        let scheme = if self.settings.tls.is_some() {
-            "https"
-        } else {
-            "http"
-        };
-        format!("{scheme}://{}/mcp", self.address)
+        format!("{}{}/mcp", self.settings.gate.scheme, self.address)
     }
 
     /// Serves until `stop`, then ends every session. The caller stops the servers.

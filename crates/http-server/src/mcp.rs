@@ -19,17 +19,14 @@ use tokio::time::{Duration, timeout};
 
 use super::{
     body::Body,
-    event_id::LostRequest,
     headers::{self, Accepts, Spoken},
     http_error::HttpError,
-    lease::{RequestLease, StatelessSession},
     open_session::SessionUse,
     peer::ClientIdentity,
     places::{HeldPlace, HolderState, Places},
     reply::{self, Errors, Exchange, KeptStream},
     resume::ResumeOutcome,
     service::Service,
-    sessions::Opened,
 };
 
 impl Service {
@@ -66,7 +63,7 @@ impl Service {
                 self.initialize(request, &announced, &peer).await
             }
             Some(session) if !request.spoken.revision.is_stateless() => {
-                let used = self.find_session(session, &peer).map_err(about)?;
+                let used = self.sessions.find(session, &peer).map_err(about)?;
                 self.in_session(request, used, &peer).await
             }
             _ => self.answer_stateless(request, &peer).await,
@@ -89,23 +86,23 @@ impl Service {
         let Some(session) = session else {
             return Err(HttpError::method("POST; a stream belongs to a session"));
         };
-        let used = self.find_session(session, peer)?;
+        let used = self.sessions.find(session, peer)?;
         let last_event = headers::get_once(&head.headers, headers::LAST_EVENT)?;
         let outcome = last_event.and_then(|id| used.0.resumable.resume(id));
         match outcome {
             Some(ResumeOutcome::Resumed(resumed)) => {
-                let body = Body::of_resumed(resumed, RequestLease::of_stream(used));
+                let body = Body::of_resumed(resumed, Box::new(used));
                 return Ok(reply::stream(body));
             }
-            Some(ResumeOutcome::Lost(request)) => return Ok(answer_lost(&request, used)),
+            Some(ResumeOutcome::Lost(answer)) => return Ok(answer_lost(answer, used)),
             None => {}
         }
         let (responses, stream) = response_stream();
         used.0.router.attach(responses);
         let reader = used.0.resumable.begin(stream, None);
         let primes = headers::takes_empty_events(&head.headers);
-        let lease = RequestLease::of_stream(used);
-        Ok(reply::stream(Body::of_kept(reader, None, primes, lease)))
+        let body = Body::of_kept(reader, None, primes, Box::new(used));
+        Ok(reply::stream(body))
     }
 
     pub(super) fn delete(
@@ -116,7 +113,7 @@ impl Service {
         let session = headers::get_once(&head.headers, headers::SESSION)?;
         let session = session.ok_or_else(HttpError::session_needed)?;
         self.sessions.close(session, peer)?;
-        Ok(reply::empty(StatusCode::NO_CONTENT))
+        Ok(Body::empty(StatusCode::NO_CONTENT))
     }
 
     async fn initialize(
@@ -125,11 +122,10 @@ impl Service {
         announced: &Announcement,
         peer: &ClientIdentity,
     ) -> Result<Response<Body>, HttpError> {
-        if !self.gives_sessions {
+        if !self.endpoint.sessions {
             return self.answer_stateless(request, peer).await;
         }
-        let (id, opened) = self.sessions.begin(announced, peer)?;
-        let used = self.use_session(opened);
+        let (id, used) = self.sessions.begin(announced, peer)?;
         let answer = self.in_session(request, used, peer).await;
         match answer {
             Ok(mut response) if response.status().is_success() => {
@@ -155,42 +151,28 @@ impl Service {
             let in_session = Arc::clone(&used.0.requests).try_acquire_owned();
             let in_session = in_session.map_err(|_| self.too_many_requests())?;
             let of_all = self.take_place(&self.request_places, peer, HolderState::Busy)?;
-            held = Some((in_session, of_all));
+            held = Some((of_all, in_session));
         }
         let (responses, stream) = open_response(&request);
         let out = Out::Reply(responses);
-        let is_first = request.method == "initialize";
         used.0.note_caller(peer);
         let taken = used.0.session.take(request.line, &out).await;
         drop(out);
         taken.map_err(|_| HttpError::no_session())?;
+        if !request.is_request {
+            return Ok(Body::empty(StatusCode::ACCEPTED));
+        }
         let kept = KeptStream {
             streams: Arc::clone(&used.0.resumable),
             primes: request.primes,
         };
-        let (in_session, place) = held.unzip();
-        let lease = RequestLease {
-            _place: place,
-            _in_session: in_session,
-            _session: Some(used),
-            _stateless: None,
+        let errors = if request.method == "initialize" {
+            Errors::All
+        } else {
+            Errors::InBand
         };
-        if !request.is_request {
-            return Ok(reply::empty(StatusCode::ACCEPTED));
-        }
-        let exchange = Exchange {
-            id: request.id.to_owned(),
-            stream,
-            accepts: request.accepts,
-            errors: if is_first {
-                Errors::All
-            } else {
-                Errors::InBand
-            },
-            is_call: request.method == "tools/call",
-            kept: Some(kept),
-        };
-        Ok(exchange.respond(lease).await)
+        let exchange = request.exchange(stream, errors, Some(kept));
+        Ok(exchange.respond(Box::new((held, used))).await)
     }
 
     /// Answers a request that belongs to no session.
@@ -200,7 +182,7 @@ impl Service {
         peer: &ClientIdentity,
     ) -> Result<Response<Body>, HttpError> {
         if !request.is_request {
-            return Ok(reply::empty(StatusCode::ACCEPTED));
+            return Ok(Body::empty(StatusCode::ACCEPTED));
         }
         let Spoken {
             revision,
@@ -216,20 +198,8 @@ impl Service {
         };
         let place = self.take_place(&self.request_places, peer, HolderState::Busy)?;
         let (stream, session) = self.start_stateless(&request, peer, opening).await;
-        let lease = RequestLease {
-            _place: Some(place),
-            _in_session: None,
-            _session: None,
-            _stateless: Some(StatelessSession(session)),
-        };
-        let exchange = Exchange {
-            id: request.id.to_owned(),
-            stream,
-            accepts: request.accepts,
-            errors,
-            is_call: request.method == "tools/call",
-            kept: None,
-        };
+        let lease = Box::new((place, StatelessSession(session)));
+        let exchange = request.exchange(stream, errors, None);
         Ok(exchange.respond(lease).await)
     }
 
@@ -245,19 +215,7 @@ impl Service {
     }
 
     fn too_many_requests(&self) -> HttpError {
-        HttpError::too_many_requests(self.limits.requests_max)
-    }
-
-    fn find_session(&self, id: &str, peer: &ClientIdentity) -> Result<SessionUse, HttpError> {
-        let opened = self.sessions.find(id, peer)?;
-        Ok(self.use_session(opened))
-    }
-
-    fn use_session(&self, opened: Opened) -> SessionUse {
-        if opened.has_replaced {
-            self.complaints.log_sessions(self.limits.sessions_max);
-        }
-        opened.used
+        HttpError::too_many_requests(self.endpoint.limits.requests_max)
     }
 
     async fn start_stateless(
@@ -269,15 +227,8 @@ impl Service {
         let (responses, stream) = open_response(request);
         let out = Out::Reply(responses);
         let connection = Connection {
-            transport: "http",
-            token: peer.token.clone(),
-            caller: peer.caller.clone(),
-            http_caller: Arc::new(peer.http_caller.clone().into()),
-            rule: peer.rule.clone(),
-            profile: peer.profile.clone(),
-            is_here: peer.is_here,
             is_stateless: true,
-            ..Connection::default()
+            ..peer.connection.clone()
         };
         let gone = self.stopping.child_token();
         let gateway = Arc::clone(&self.gateway);
@@ -289,7 +240,8 @@ impl Service {
 
     /// Reads one message, limited in size and time, and puts it on one line.
     async fn read(&self, head: &Parts, body: Incoming) -> Result<Bytes, HttpError> {
-        let max = self.limits.body_bytes_max;
+        let limits = &self.endpoint.limits;
+        let max = limits.body_bytes_max;
         let announced = head.headers.get(CONTENT_LENGTH);
         let announced = announced.and_then(|it| it.to_str().ok()?.parse::<usize>().ok());
         if announced.is_some_and(|bytes| bytes > max) {
@@ -298,11 +250,8 @@ impl Service {
             }
             return Err(HttpError::too_large(max));
         }
-        let read = timeout(
-            self.limits.receive_timeout,
-            Limited::new(body, max).collect(),
-        );
-        match read.await {
+        let reading = Limited::new(body, max).collect();
+        match timeout(limits.receive_timeout, reading).await {
             Err(_) => Err(HttpError::too_slow()),
             Ok(Ok(read)) => Ok(on_one_line(read.to_bytes())),
             Ok(Err(error)) if error.is::<LengthLimitError>() => Err(HttpError::too_large(max)),
@@ -327,13 +276,40 @@ struct McpRequest<'a> {
     line: &'a Bytes,
 }
 
+impl McpRequest<'_> {
+    fn exchange(
+        &self,
+        stream: ResponseStream,
+        errors: Errors,
+        kept: Option<KeptStream>,
+    ) -> Exchange {
+        Exchange {
+            id: self.id.to_owned(),
+            stream,
+            accepts: self.accepts,
+            errors,
+            is_call: self.method == "tools/call",
+            kept,
+        }
+    }
+}
+
+/// A session for one request. When its client disconnects, the call is cancelled.
+struct StatelessSession(Arc<Session>);
+
+impl Drop for StatelessSession {
+    fn drop(&mut self) {
+        self.0.abandon();
+    }
+}
+
 /// Returns the stream of a request whose response is lost: an error in place of that response.
-fn answer_lost(request: &LostRequest, used: SessionUse) -> Response<Body> {
+fn answer_lost(answer: Bytes, used: SessionUse) -> Response<Body> {
     tracing::debug!("a client reconnected for an answer that is lost");
     let (_, stream) = response_stream();
     let reader = used.0.resumable.begin(stream, None);
-    let body = Body::of_kept(reader, None, false, RequestLease::of_stream(used));
-    let answer = ServerEvent::Answer(vec![request.answer()]);
+    let body = Body::of_kept(reader, None, false, Box::new(used));
+    let answer = ServerEvent::Answer(vec![answer]);
     reply::stream(body.with_first(Some(answer)))
 }
 

@@ -8,11 +8,9 @@ use std::{
     time::Duration,
 };
 
-use arc_swap::ArcSwapOption;
 use gateway::{Connection, Gateway, Opening, Out, Session, StreamRouter};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::{sync::Semaphore, time::Instant};
-use tool::HttpCaller;
 
 use super::{
     peer::ClientIdentity,
@@ -29,12 +27,8 @@ pub(super) struct OpenSession {
     pub(super) router: Arc<StreamRouter>,
     /// The streams that its client may resume.
     pub(super) resumable: Arc<ResumableStreams>,
-    /// The token that began it; requests with another token are refused.
-    token: Option<Arc<str>>,
-    /// The profile of the address at which it began.
-    profile: Option<Arc<str>>,
-    /// The caller of the last request, with the values that servers may get.
-    http_caller: Arc<ArcSwapOption<HttpCaller>>,
+    /// The connection that began it; requests with another token or profile are refused.
+    connection: Connection,
     used_at: Mutex<Instant>,
     /// The number of open requests and streams.
     uses: AtomicUsize,
@@ -43,12 +37,6 @@ pub(super) struct OpenSession {
     /// True if the client has sent a request after `initialize`.
     is_confirmed: AtomicBool,
     place: HeldPlace,
-}
-
-impl std::fmt::Debug for OpenSession {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Entry").finish_non_exhaustive()
-    }
 }
 
 impl OpenSession {
@@ -61,25 +49,13 @@ impl OpenSession {
         place: HeldPlace,
     ) -> Arc<Self> {
         let router = Arc::new(StreamRouter::default());
-        let http_caller = Arc::new(ArcSwapOption::new(peer.http_caller.clone()));
-        let connection = Connection {
-            http_caller: Arc::clone(&http_caller),
-            transport: "http",
-            token: peer.token.clone(),
-            caller: peer.caller.clone(),
-            rule: peer.rule.clone(),
-            profile: peer.profile.clone(),
-            is_here: peer.is_here,
-            ..Connection::default()
-        };
+        let connection = peer.connection.clone();
         let out = Out::Router(Arc::clone(&router));
         Arc::new(Self {
-            session: Session::new(Arc::clone(gateway), connection, out, opening),
+            session: Session::new(Arc::clone(gateway), connection.clone(), out, opening),
             router,
             resumable: Arc::default(),
-            token: peer.token.clone(),
-            profile: peer.profile.clone(),
-            http_caller,
+            connection,
             used_at: Mutex::new(Instant::now()),
             uses: AtomicUsize::new(0),
             requests: Arc::new(Semaphore::new(requests_max)),
@@ -89,12 +65,14 @@ impl OpenSession {
     }
 
     pub(super) fn is_of(&self, peer: &ClientIdentity) -> bool {
-        self.token == peer.token && self.profile == peer.profile
+        let (own, other) = (&self.connection, &peer.connection);
+        own.token == other.token && own.profile == other.profile
     }
 
     /// Notes the caller of a request, which is read when its call begins.
     pub(super) fn note_caller(&self, peer: &ClientIdentity) {
-        self.http_caller.store(peer.http_caller.clone());
+        let caller = peer.connection.http_caller.load_full();
+        self.connection.http_caller.store(caller);
     }
 
     pub(super) fn place_number(&self) -> u64 {
@@ -123,16 +101,11 @@ impl OpenSession {
         } else {
             idle.min(HALF_OPEN)
         };
-        self.used_at().elapsed() >= limit
-    }
-
-    fn used_at(&self) -> MutexGuard<'_, Instant> {
-        self.used_at.lock()
+        self.used_at.lock().elapsed() >= limit
     }
 }
 
 /// A request or a stream of a session, which is not idle until this is dropped.
-#[derive(Debug)]
 pub(super) struct SessionUse(pub(super) Arc<OpenSession>);
 
 impl SessionUse {
@@ -144,7 +117,7 @@ impl SessionUse {
 
 impl Drop for SessionUse {
     fn drop(&mut self) {
-        *self.0.used_at() = Instant::now();
+        *self.0.used_at.lock() = Instant::now();
         self.0.uses.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -5,35 +5,32 @@ use std::{
     sync::Arc,
 };
 
-use hyper::{HeaderMap, header::HOST, http::uri::Authority};
-
+use gateway::{Connection, Gateway};
+use hyper::{
+    HeaderMap,
+    header::HOST,
+    http::{request::Parts, uri::Authority},
+};
 use tool::HttpCaller;
 
-use super::places::{HeldPlace, PlaceOwner};
+use super::{
+    gate::{Gate, get_once, is_address},
+    guarding::Admitted,
+    places::{HeldPlace, PlaceOwner},
+};
 
 /// The client that sent a request, as far as the gate can identify it.
 #[derive(Debug, Clone)]
 pub(super) struct ClientIdentity {
-    /// The name of the token that admitted it; none if no token is required.
-    pub(super) token: Option<Arc<str>>,
-    /// The name of the token in the audit log: its name in the configuration, or its subject.
-    pub(super) caller: Option<Arc<str>>,
-    /// The rules that apply to its token; none: those of the name that the client announces.
-    pub(super) rule: Option<Arc<str>>,
-    /// The caller with the values that servers may get, if servers differ between callers.
-    pub(super) http_caller: Option<Arc<HttpCaller>>,
-    /// The profile that the address names.
-    pub(super) profile: Option<Arc<str>>,
+    /// The connection of a session that begins with the request.
+    pub(super) connection: Connection,
     pub(super) address: IpAddr,
-    /// True if its program runs on this machine, as far as can be detected: it connected over loopback,
-    /// and no header says that the request was forwarded.
-    pub(super) is_here: bool,
 }
 
 impl ClientIdentity {
     /// Returns the owner of its places.
     pub(super) fn who(&self) -> PlaceOwner {
-        let token = self.token.clone().map(PlaceOwner::Token);
+        let token = self.connection.token.clone().map(PlaceOwner::Token);
         token.unwrap_or_else(|| PlaceOwner::at(self.address))
     }
 }
@@ -55,13 +52,34 @@ const PASSED_ON: [&str; 4] = ["forwarded", "via", "x-forwarded-for", "x-real-ip"
 pub(super) fn is_here(from: IpAddr, headers: &HeaderMap) -> bool {
     let host = headers.get(HOST).and_then(|it| it.to_str().ok());
     let host = host.and_then(|it| it.parse::<Authority>().ok());
-    let is_loopback = |name: &str| {
-        let address = name.trim_matches(['[', ']']).parse::<IpAddr>();
-        name == "localhost" || address.is_ok_and(|it| it.to_canonical().is_loopback())
-    };
     from.to_canonical().is_loopback()
-        && host.is_some_and(|host| is_loopback(host.host()))
+        && host.is_some_and(|host| is_address(host.host(), from))
         && !PASSED_ON.iter().any(|name| headers.contains_key(*name))
+}
+
+/// Returns what servers may get of a request: the subject of its token, and the headers that the
+/// configuration names. Returns `None` if no server differs between callers.
+pub(super) fn identify(
+    gateway: &Gateway,
+    gate: &Gate,
+    head: &Parts,
+    admitted: Option<&Admitted>,
+) -> Option<Arc<HttpCaller>> {
+    let wanted = gateway.servers.caller_values()?;
+    let value = |name: &String| {
+        let header = name.strip_prefix(HttpCaller::PREFIX)?;
+        let value = get_once(&head.headers, header).ok()??;
+        Some((name.clone(), value.to_owned()))
+    };
+    let of_headers = wanted.iter().filter(|it| *it != HttpCaller::SUBJECT);
+    let subject = admitted.map(|it| (HttpCaller::SUBJECT.to_owned(), it.subject.clone()));
+    let caller = Arc::new(HttpCaller {
+        name: admitted.map_or_else(|| "".into(), |it| Arc::clone(&it.caller)),
+        values: of_headers.filter_map(value).chain(subject).collect(),
+        origin: gate.origin(head),
+    });
+    gateway.catalog.meet_caller(&caller);
+    Some(caller)
 }
 
 #[cfg(test)]

@@ -3,20 +3,18 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use gateway::{
     Audience, Connection, Gateway, ToolError, describe_as_json, policy::ClientPolicy, search_json,
 };
-use hyper::{
-    Response, StatusCode,
-    header::{CONTENT_TYPE, HeaderValue},
-    http::request::Parts,
-};
+use hyper::{Response, StatusCode, http::request::Parts};
 use registry::Query;
 use serde_json::{Value, json};
 use url::form_urlencoded;
 
-use super::{body::Body, guarding::Admitted};
+use super::{
+    body::{Body, JSON},
+    guarding::Admitted,
+};
 
 /// The path of the search; that of a description continues with `/SERVER/TOOL`.
 pub(super) const TOOLS: &str = "/api/v1/tools";
@@ -43,8 +41,8 @@ pub(super) async fn read_tools(
         "" => search(gateway, head.uri.query().unwrap_or_default(), &policy).await,
         name => describe_as_json(&gateway.catalog, &decode(name), &policy).await,
     };
-    match answer {
-        Ok(json) => respond(StatusCode::OK, &json),
+    let (status, json) = match answer {
+        Ok(json) => (StatusCode::OK, json),
         Err(error) => {
             let status = match error.code() {
                 "invalid_input" => StatusCode::BAD_REQUEST,
@@ -53,12 +51,13 @@ pub(super) async fn read_tools(
                 _ => StatusCode::BAD_GATEWAY,
             };
             let message = error.text_for(Audience::Person);
-            respond(
+            (
                 status,
-                &json!({"error": {"code": error.code(), "message": message}}),
+                json!({"error": {"code": error.code(), "message": message}}),
             )
         }
-    }
+    };
+    Body::whole(json.to_string().into()).respond(status, JSON)
 }
 
 async fn search(
@@ -91,12 +90,4 @@ fn decode(path: &str) -> String {
     let form = format!("v={}", path.replace('+', "%2B").replace('&', "%26"));
     let value = form_urlencoded::parse(form.as_bytes()).next();
     value.map_or_else(String::new, |(_, value)| value.into_owned())
-}
-
-fn respond(status: StatusCode, json: &Value) -> Response<Body> {
-    let mut response = Response::new(Body::whole(Bytes::from(json.to_string())));
-    *response.status_mut() = status;
-    let kind = HeaderValue::from_static("application/json");
-    response.headers_mut().insert(CONTENT_TYPE, kind);
-    response
 }

@@ -11,17 +11,16 @@ use bytes::Bytes;
 use gateway::{ResponseStream, ServerEvent};
 use hyper::{
     Response, StatusCode,
-    header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue},
+    header::{CACHE_CONTROL, CONNECTION, HeaderValue},
 };
 use jsonrpc::{Fields, frame};
 use tokio::time::timeout;
 
 use super::{
-    body::{Body, unanswered},
+    body::{Body, JSON, RequestLease, unanswered},
     event_id::WaitingRequest,
     headers::Accepts,
     http_error::HttpError,
-    lease::RequestLease,
     resume::ResumableStreams,
 };
 
@@ -77,7 +76,7 @@ impl Exchange {
         match timeout(self.patience(), self.stream.next()).await {
             Err(_) => self.stream(None, lease),
             Ok(None | Some(ServerEvent::GivenUp)) => self.unanswered(lease),
-            Ok(Some(ServerEvent::Withdrawn)) => empty(StatusCode::ACCEPTED),
+            Ok(Some(ServerEvent::Withdrawn)) => Body::empty(StatusCode::ACCEPTED),
             Ok(Some(ServerEvent::Answer(parts))) => self.answer(parts, lease),
             Ok(Some(note)) => self.stream(Some(note), lease),
         }
@@ -119,7 +118,7 @@ impl Exchange {
             match self.stream.next().await {
                 Some(ServerEvent::Note(_) | ServerEvent::Question(_)) => {}
                 Some(ServerEvent::Answer(parts)) => return self.answer(parts, lease),
-                Some(ServerEvent::Withdrawn) => return empty(StatusCode::ACCEPTED),
+                Some(ServerEvent::Withdrawn) => return Body::empty(StatusCode::ACCEPTED),
                 None | Some(ServerEvent::GivenUp) => return self.unanswered(lease),
             }
         }
@@ -130,28 +129,14 @@ impl Exchange {
         if !self.accepts.json && status == StatusCode::OK {
             return self.stream(Some(ServerEvent::Answer(parts)), lease);
         }
-        let mut response = Response::new(Body::of_parts(parts, Some(lease)));
-        *response.status_mut() = status;
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        response
+        Body::of_parts(parts, Some(lease)).respond(status, JSON)
     }
 }
 
 pub(super) fn stream(events: Body) -> Response<Body> {
-    let mut response = Response::new(events);
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    headers.insert(
-        CACHE_CONTROL,
-        HeaderValue::from_static("no-cache, no-transform"),
-    );
-    response
-}
-
-pub(super) fn empty(status: StatusCode) -> Response<Body> {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = status;
+    let mut response = events.respond(StatusCode::OK, "text/event-stream");
+    let caching = HeaderValue::from_static("no-cache, no-transform");
+    response.headers_mut().insert(CACHE_CONTROL, caching);
     response
 }
 
@@ -159,10 +144,8 @@ pub(super) fn empty(status: StatusCode) -> Response<Body> {
 pub(super) fn refuse(error: HttpError) -> Response<Body> {
     let id = error.id.as_deref().unwrap_or("null");
     let body = frame::error(id, error.code, &error.message);
-    let mut response = Response::new(Body::whole(body));
-    *response.status_mut() = error.status;
+    let mut response = Body::whole(body).respond(error.status, JSON);
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     if let Some(header) = error.header {
         let (name, value) = *header;
         // A value built from the configuration was checked to be a valid header.
@@ -215,6 +198,7 @@ fn code(parts: &[Bytes]) -> Option<i64> {
 mod tests {
     use gateway::{Out, response_stream};
     use http_body_util::BodyExt as _;
+    use hyper::header::CONTENT_TYPE;
     use tokio::time::Instant;
 
     use super::*;
@@ -250,7 +234,7 @@ mod tests {
             let (responses, stream) = response_stream();
             drop(responses);
             let exchange = exchange(stream, accepts, Errors::InBand);
-            let response = exchange.respond(RequestLease::default()).await;
+            let response = exchange.respond(Box::new(())).await;
             assert_eq!(response.status(), StatusCode::OK);
             let text = body_of(response).await;
             assert!(text.contains(r#""id":7,"error":{"code":-32603"#), "{text}");
@@ -258,7 +242,7 @@ mod tests {
         }
         let (responses, stream) = response_stream();
         let exchange = exchange(stream, BOTH, Errors::InBand);
-        let response = exchange.respond(RequestLease::default()).await;
+        let response = exchange.respond(Box::new(())).await;
         // A session that stands alone holds on to it.
         Out::Reply(std::sync::Arc::clone(&responses)).give_up();
         let text = body_of(response).await;
@@ -274,7 +258,7 @@ mod tests {
         let (responses, stream) = response_stream();
         Out::Reply(responses).withdraw();
         let exchange = exchange(stream, BOTH, Errors::InBand);
-        let response = exchange.respond(RequestLease::default()).await;
+        let response = exchange.respond(Box::new(())).await;
         assert_eq!(response.status(), StatusCode::ACCEPTED);
         assert_eq!(body_of(response).await, "");
     }
@@ -284,7 +268,7 @@ mod tests {
         let (responses, stream) = response_stream();
         let began = Instant::now();
         let exchange = exchange(stream, BOTH, Errors::InBand);
-        let response = exchange.respond(RequestLease::default()).await;
+        let response = exchange.respond(Box::new(())).await;
         assert_eq!(began.elapsed(), PATIENCE);
         assert_eq!(response.headers()[CONTENT_TYPE], "text/event-stream");
         gateway::refuse(&Out::Reply(responses), "1", -32_603, "late").await;
@@ -314,7 +298,7 @@ mod tests {
                 is_call: true,
                 ..exchange(stream, BOTH, errors)
             };
-            let response = exchange.respond(RequestLease::default()).await;
+            let response = exchange.respond(Box::new(())).await;
             assert_eq!(began.elapsed(), patience);
             assert_eq!(response.headers()[CONTENT_TYPE], "text/event-stream");
             gateway::refuse(&Out::Reply(responses), "7", -32_603, "late").await;

@@ -12,7 +12,7 @@ use gateway::{ResponseStream, ServerEvent};
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 
-use super::event_id::{EventId, LostRequest, StreamNumber, WaitingRequest};
+use super::event_id::{EventId, StreamNumber, WaitingRequest};
 
 /// The time for which a broken stream is kept. Until then, questions on it stay open and messages are
 /// buffered.
@@ -35,17 +35,9 @@ const EVENT_BYTES_MAX: usize = 1024 * 1024;
 /// reconnects before waiting callers cancel its question.
 const RETRY_MS: u32 = 1_000;
 
-/// The streams of one session.
+/// The streams of one session, the oldest first.
 #[derive(Debug, Default)]
-pub(super) struct ResumableStreams {
-    streams: Mutex<Streams>,
-}
-
-#[derive(Debug, Default)]
-struct Streams {
-    /// The oldest first.
-    kept: VecDeque<Arc<ResumableStream>>,
-}
+pub(super) struct ResumableStreams(Mutex<VecDeque<Arc<ResumableStream>>>);
 
 /// A stream, independent of the response that reads it.
 #[derive(Debug)]
@@ -84,7 +76,7 @@ impl ResumableStreams {
         rest: ResponseStream,
         request: Option<WaitingRequest>,
     ) -> StreamReader {
-        let mut streams = self.streams.lock();
+        let mut kept = self.0.lock();
         let stream = Arc::new(ResumableStream {
             number: StreamNumber::next(),
             home: Arc::downgrade(self),
@@ -97,8 +89,8 @@ impl ResumableStreams {
                 reader: 0,
             }),
         });
-        streams.make_room();
-        streams.kept.push_back(Arc::clone(&stream));
+        make_room(&mut kept);
+        kept.push_back(Arc::clone(&stream));
         StreamReader { stream, number: 0 }
     }
 
@@ -107,14 +99,15 @@ impl ResumableStreams {
         let id = EventId::read(last_event)?;
         match self.find(&id) {
             Some(resumed) => Some(ResumeOutcome::Resumed(resumed)),
-            None => id.into_lost().map(ResumeOutcome::Lost),
+            None => id.answer_lost().map(ResumeOutcome::Lost),
         }
     }
 
     fn find(&self, id: &EventId) -> Option<Resumed> {
-        let streams = self.streams.lock();
-        let mut kept = streams.kept.iter();
-        let stream = kept.find(|it| id.is_ours() && it.number == id.stream)?;
+        let kept = self.0.lock();
+        let stream = kept
+            .iter()
+            .find(|it| id.is_ours() && it.number == id.stream)?;
         let mut state = stream.state.lock();
         state.reader += 1;
         state.note_read(true);
@@ -131,37 +124,31 @@ impl ResumableStreams {
 
     /// Removes the streams whose clients received the response a while ago.
     pub(super) fn forget_answered(&self) {
-        let mut streams = self.streams.lock();
-        streams.kept.retain(|it| !it.is_over());
+        self.0.lock().retain(|it| !it.is_over());
     }
 
     /// Removes all streams.
     pub(super) fn close(&self) {
-        self.streams.lock().kept.clear();
+        self.0.lock().clear();
     }
 
     fn keeps(&self, stream: &Arc<ResumableStream>) -> bool {
-        let streams = self.streams.lock();
-        streams.kept.iter().any(|it| Arc::ptr_eq(it, stream))
+        self.0.lock().iter().any(|it| Arc::ptr_eq(it, stream))
     }
 
     fn forget(&self, stream: &Arc<ResumableStream>) {
-        let mut streams = self.streams.lock();
-        streams.kept.retain(|it| !Arc::ptr_eq(it, stream));
+        self.0.lock().retain(|it| !Arc::ptr_eq(it, stream));
     }
 }
 
-impl Streams {
-    fn make_room(&mut self) {
-        let mut answered = self.kept.iter().filter(|it| it.is_answered());
-        if answered.clone().count() >= ANSWERED_MAX
-            && let Some(oldest) = answered.next().cloned()
-        {
-            self.kept.retain(|it| !Arc::ptr_eq(it, &oldest));
-        }
-        if self.kept.len() >= STREAMS_MAX {
-            self.kept.pop_front();
-        }
+fn make_room(kept: &mut VecDeque<Arc<ResumableStream>>) {
+    let answered = kept.iter().filter(|it| it.is_answered()).count();
+    let oldest = kept.iter().position(|it| it.is_answered());
+    if let Some(oldest) = oldest.filter(|_| answered >= ANSWERED_MAX) {
+        kept.remove(oldest);
+    }
+    if kept.len() >= STREAMS_MAX {
+        kept.pop_front();
     }
 }
 
@@ -181,8 +168,8 @@ impl ResumableStream {
 #[derive(Debug)]
 pub(super) enum ResumeOutcome {
     Resumed(Resumed),
-    /// The stream is not kept, and a request waited on it.
-    Lost(LostRequest),
+    /// The stream is not kept. The answer to the request that waited on it.
+    Lost(Bytes),
 }
 
 /// A resumed stream.
@@ -426,7 +413,7 @@ mod tests {
         }
         let first = first_id(&reader);
         assert!(resumed(&streams, &first).is_some());
-        assert_eq!(streams.streams.lock().kept.len(), 1 + ANSWERED_MAX);
+        assert_eq!(streams.0.lock().len(), 1 + ANSWERED_MAX);
         for _ in 0..STREAMS_MAX {
             let (_, rest) = response_stream();
             streams.begin(rest, None);

@@ -2,22 +2,17 @@
 
 use std::sync::Arc;
 
-use gateway::{Gateway, record_refused_credential};
-use hyper::{
-    Method, Request, Response, StatusCode,
-    body::Incoming,
-    header::{CONTENT_TYPE, HeaderValue},
-    http::request::Parts,
-};
+use gateway::{Connection, Gateway};
+use hyper::{Method, Request, Response, StatusCode, body::Incoming, http::request::Parts};
 
 use super::{
-    body::Body,
+    body::{Body, JSON},
     caller_login::{LOGIN_PATH, log_in},
-    card, gate,
+    card,
+    gate::preflight,
     guarding::METADATA_PATH,
     http_error::HttpError,
-    identify::identify,
-    peer::{Arrival, ClientIdentity, is_here},
+    peer::{Arrival, ClientIdentity, identify, is_here},
     places::Serving,
     programs::{TOOLS, read_tools},
     reply::refuse,
@@ -40,13 +35,15 @@ impl Service {
             }
             Err(error) => {
                 if self.complaints.log_error(&error) && error.is_of_credential() {
-                    record_refused_credential(&self.gateway, &error.message);
+                    self.gateway.record_refused_credential(&error.message);
                 }
                 refuse(error)
             }
         };
         response.body_mut().keep(serving);
-        self.gate.open_to_page(&head, response.headers_mut());
+        self.endpoint
+            .gate
+            .open_to_page(&head, response.headers_mut());
         response
     }
 
@@ -56,29 +53,34 @@ impl Service {
         body: Incoming,
         arrival: &Arrival,
     ) -> Result<Response<Body>, HttpError> {
-        self.gate.check_names(head, arrival.local)?;
+        let gate = &self.endpoint.gate;
+        gate.check_names(head, arrival.local)?;
         match (head.uri.path(), &head.method) {
             ("/healthz", &Method::GET | &Method::HEAD) => Ok(text(StatusCode::OK, "ok\n")),
             ("/readyz", &Method::GET | &Method::HEAD) => Ok(self.ready().await),
             ("/healthz" | "/readyz", _) => Err(HttpError::method("GET, HEAD")),
             (path, &Method::GET | &Method::HEAD) if card::is_of_card(path) => {
-                Ok(card::describe(head, &self.gate))
+                Ok(card::describe(head, gate))
             }
-            (path, &Method::OPTIONS) if is_mcp(path) => Ok(gate::preflight()),
+            (path, &Method::OPTIONS) if is_mcp(path) => Ok(preflight()),
             (path, method) if is_mcp(path) => {
-                let admitted = self.gate.check_token(head).await?;
+                let admitted = gate.check_token(head).await?;
                 let profile = self.find_profile(path)?;
                 let address = arrival.from;
-                let origin = || self.gate.origin(head);
-                let http_caller = identify(&self.gateway, admitted.as_ref(), &head.headers, origin);
-                let peer = ClientIdentity {
+                let http_caller = identify(&self.gateway, gate, head, admitted.as_ref());
+                let connection = Connection {
+                    transport: "http",
                     token: admitted.as_ref().map(|it| Arc::clone(&it.name)),
                     caller: admitted.as_ref().map(|it| Arc::clone(&it.caller)),
+                    http_caller: Arc::new(http_caller.into()),
                     rule: admitted.and_then(|it| it.rule),
-                    http_caller,
                     profile,
-                    address,
                     is_here: is_here(address, &head.headers),
+                    ..Connection::default()
+                };
+                let peer = ClientIdentity {
+                    connection,
+                    address,
                 };
                 match *method {
                     Method::POST => self.post(head, body, peer).await,
@@ -88,7 +90,7 @@ impl Service {
                 }
             }
             (path, method) if path == TOOLS || path.starts_with(&format!("{TOOLS}/")) => {
-                let admitted = self.gate.check_token(head).await?;
+                let admitted = gate.check_token(head).await?;
                 match *method {
                     Method::GET | Method::HEAD => {
                         Ok(read_tools(&self.gateway, head, admitted.as_ref()).await)
@@ -96,11 +98,9 @@ impl Service {
                     _ => Err(HttpError::method("GET, HEAD")),
                 }
             }
-            (path, _) if path.starts_with(LOGIN_PATH) => {
-                log_in(&self.gateway, &self.gate, head).await
-            }
-            ("/metrics", method) if self.gives_metrics => {
-                self.gate.check_token(head).await?;
+            (path, _) if path.starts_with(LOGIN_PATH) => log_in(&self.gateway, gate, head).await,
+            ("/metrics", method) if self.endpoint.metrics => {
+                gate.check_token(head).await?;
                 match *method {
                     Method::GET | Method::HEAD => Ok(self.metrics().await),
                     _ => Err(HttpError::method("GET, HEAD")),
@@ -128,26 +128,22 @@ impl Service {
 
     /// Returns the metadata of the protected resource, for clients that have no token yet.
     fn describe_resource(&self) -> Result<Response<Body>, HttpError> {
-        let guarding = self.gate.guarding.as_ref();
+        let guarding = self.endpoint.gate.guarding.as_ref();
         let guarding = guarding.ok_or_else(HttpError::nowhere)?;
-        let mut response = text(StatusCode::OK, &guarding.metadata().to_string());
-        let json = HeaderValue::from_static("application/json");
-        response.headers_mut().insert(CONTENT_TYPE, json);
-        Ok(response)
+        let metadata = guarding.metadata().to_string();
+        Ok(Body::whole(metadata.into()).respond(StatusCode::OK, JSON))
     }
 
     /// Returns metrics for Prometheus, collected on a thread that may block.
     async fn metrics(&self) -> Response<Body> {
         let gateway = Arc::clone(&self.gateway);
         let gathering = tokio::task::spawn_blocking(move || gateway.metrics());
-        let figures = match gathering.await {
-            Ok(figures) => figures,
-            Err(error) => return text(StatusCode::INTERNAL_SERVER_ERROR, &format!("{error}\n")),
-        };
-        let mut response = text(StatusCode::OK, &figures);
-        let kind = HeaderValue::from_static(Gateway::METRICS_TYPE);
-        response.headers_mut().insert(CONTENT_TYPE, kind);
-        response
+        match gathering.await {
+            Ok(figures) => {
+                Body::whole(figures.into()).respond(StatusCode::OK, Gateway::METRICS_TYPE)
+            }
+            Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, &format!("{error}\n")),
+        }
     }
 
     /// Returns 200 if calls can be answered: the registry can be read, and there is room for a session.
@@ -155,7 +151,7 @@ impl Service {
         if let Err(error) = self.gateway.catalog.generation().await {
             return text(StatusCode::SERVICE_UNAVAILABLE, &format!("{error}\n"));
         }
-        if self.gives_sessions && self.sessions.is_full() {
+        if self.endpoint.sessions && self.sessions.is_full() {
             return text(StatusCode::SERVICE_UNAVAILABLE, "no room for a session\n");
         }
         text(StatusCode::OK, "ready\n")
@@ -163,11 +159,7 @@ impl Service {
 }
 
 fn text(status: StatusCode, text: &str) -> Response<Body> {
-    let mut response = Response::new(Body::whole(text.to_owned().into()));
-    *response.status_mut() = status;
-    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
-    response.headers_mut().insert(CONTENT_TYPE, plain);
-    response
+    Body::whole(text.to_owned().into()).respond(status, "text/plain; charset=utf-8")
 }
 
 /// Returns true for `/mcp`, and for `/mcp/NAME`, which names a profile.

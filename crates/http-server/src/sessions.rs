@@ -10,8 +10,8 @@ use tokio::time::{sleep, timeout};
 use tokio_util::task::TaskTracker;
 
 use super::{
+    complaints::Complaints,
     http_error::HttpError,
-    limits::STOP_WAIT,
     open_session::{OpenSession, SessionUse},
     peer::ClientIdentity,
     places::{Entered, HolderState, Places},
@@ -26,7 +26,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(10);
 /// request.
 const ENDED_MAX: usize = 4_096;
 
-#[derive(Debug)]
+/// Requests in flight may take this long to end when we stop.
+pub(super) const STOP_WAIT: Duration = Duration::from_millis(800);
+
 pub(super) struct Sessions {
     gateway: Arc<Gateway>,
     signer: Signer,
@@ -39,18 +41,11 @@ pub(super) struct Sessions {
     requests_max: usize,
     /// The sessions that are ending.
     ending: TaskTracker,
-}
-
-/// An open session that the client may use.
-#[derive(Debug)]
-pub(super) struct Opened {
-    pub(super) used: SessionUse,
-    /// True if another session was ended to make room.
-    pub(super) has_replaced: bool,
+    complaints: Arc<Complaints>,
 }
 
 /// The sessions that cannot be resumed.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Closed {
     /// The server is shutting down.
     all: bool,
@@ -59,7 +54,12 @@ struct Closed {
 }
 
 impl Sessions {
-    pub(super) fn new(gateway: Arc<Gateway>, signer: Signer, limits: &Limits) -> Self {
+    pub(super) fn new(
+        gateway: Arc<Gateway>,
+        signer: Signer,
+        limits: &Limits,
+        complaints: Arc<Complaints>,
+    ) -> Self {
         Self {
             gateway,
             signer,
@@ -69,6 +69,7 @@ impl Sessions {
             idle: limits.session_idle,
             requests_max: limits.requests_max.div_ceil(2),
             ending: TaskTracker::new(),
+            complaints,
         }
     }
 
@@ -81,26 +82,27 @@ impl Sessions {
         &self,
         announced: &Announcement,
         peer: &ClientIdentity,
-    ) -> Result<(String, Opened), HttpError> {
-        let id = self.signer.make_id(announced, peer.token.as_deref());
-        let opened = self.open(&id, peer, None)?;
-        Ok((id, opened))
+    ) -> Result<(String, SessionUse), HttpError> {
+        let token = peer.connection.token.as_deref();
+        let id = self.signer.make_id(announced, token);
+        let used = self.open(&id, peer, None)?;
+        Ok((id, used))
     }
 
     /// Returns the session with this id, if this client may use it.
-    pub(super) fn find(&self, id: &str, peer: &ClientIdentity) -> Result<Opened, HttpError> {
-        if let Some(opened) = self.find_open(id, peer)? {
-            if opened.used.0.session.is_ended() {
+    pub(super) fn find(&self, id: &str, peer: &ClientIdentity) -> Result<SessionUse, HttpError> {
+        if let Some(used) = self.find_open(id, peer)? {
+            if used.0.session.is_ended() {
                 self.close(id, peer)?;
                 return Err(HttpError::no_session());
             }
-            return Ok(opened);
+            return Ok(used);
         }
         let signed = self.read(id, peer)?;
         let closed = self.closed.lock();
         // Another request may have resumed it meanwhile.
-        if let Some(opened) = self.find_open(id, peer)? {
-            return Ok(opened);
+        if let Some(used) = self.find_open(id, peer)? {
+            return Ok(used);
         }
         if closed.ended.contains(&signed.tag) {
             return Err(HttpError::no_session());
@@ -108,12 +110,12 @@ impl Sessions {
         if closed.all {
             return Err(HttpError::stopping());
         }
-        let opened = self.open(id, peer, Some(&signed))?;
+        let used = self.open(id, peer, Some(&signed))?;
         tracing::debug!(client = signed.announced.name, "resumed a session");
-        Ok(opened)
+        Ok(used)
     }
 
-    fn find_open(&self, id: &str, peer: &ClientIdentity) -> Result<Option<Opened>, HttpError> {
+    fn find_open(&self, id: &str, peer: &ClientIdentity) -> Result<Option<SessionUse>, HttpError> {
         let Some(entry) = self.open.get(id).map(|entry| Arc::clone(&entry)) else {
             return Ok(None);
         };
@@ -121,15 +123,12 @@ impl Sessions {
             return Err(HttpError::no_session());
         }
         entry.confirm();
-        Ok(Some(Opened {
-            used: SessionUse::of(entry),
-            has_replaced: false,
-        }))
+        Ok(Some(SessionUse::of(entry)))
     }
 
     /// Returns the content of the id, if we issued it to this client.
     fn read(&self, id: &str, peer: &ClientIdentity) -> Result<Signed, HttpError> {
-        let signed = self.signer.read(id, peer.token.as_deref());
+        let signed = self.signer.read(id, peer.connection.token.as_deref());
         signed.ok_or_else(HttpError::no_session)
     }
 
@@ -139,7 +138,7 @@ impl Sessions {
         id: &str,
         peer: &ClientIdentity,
         signed: Option<&Signed>,
-    ) -> Result<Opened, HttpError> {
+    ) -> Result<SessionUse, HttpError> {
         let (opening, state) = match signed {
             None => (Opening::Handshake, HolderState::New),
             Some(_) => (Opening::None, HolderState::Busy),
@@ -149,16 +148,14 @@ impl Sessions {
         let Entered { place, evicted } = entered.map_err(full)?;
         if let Some(number) = evicted {
             self.end_holder_of(number);
+            self.complaints.log_sessions(self.places.max());
         }
         let entry = OpenSession::new(&self.gateway, peer, opening, self.requests_max, place);
         if let Some(signed) = signed {
             entry.session.recall(&signed.announced);
         }
         self.open.insert(id.to_owned(), Arc::clone(&entry));
-        Ok(Opened {
-            used: SessionUse::of(entry),
-            has_replaced: evicted.is_some(),
-        })
+        Ok(SessionUse::of(entry))
     }
 
     /// Ends a session permanently at its client's request, whether it is open or not.
@@ -262,35 +259,32 @@ mod tests {
     /// The sessions of a process; the next one has the same key.
     fn sessions(gateway: &Arc<Gateway>) -> Arc<Sessions> {
         let signer = Signer::new(&KEY);
-        Arc::new(Sessions::new(Arc::clone(gateway), signer, &LIMITS))
+        let gateway = Arc::clone(gateway);
+        Arc::new(Sessions::new(gateway, signer, &LIMITS, Arc::default()))
     }
 
     fn peer(token: Option<&str>) -> ClientIdentity {
-        ClientIdentity {
+        let connection = gateway::Connection {
             token: token.map(Arc::from),
-            caller: None,
-            rule: None,
-            profile: None,
-            http_caller: None,
-            address: std::net::Ipv4Addr::LOCALHOST.into(),
             is_here: true,
+            ..gateway::Connection::default()
+        };
+        ClientIdentity {
+            connection,
+            address: std::net::Ipv4Addr::LOCALHOST.into(),
         }
     }
 
     #[track_caller]
-    fn check_refused<T: std::fmt::Debug>(answer: Result<T, HttpError>, status: u16) {
-        assert_eq!(answer.unwrap_err().status.as_u16(), status);
+    fn check_refused<T>(answer: Result<T, HttpError>, status: u16) {
+        assert_eq!(answer.err().unwrap().status.as_u16(), status);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_session_ends_when_it_is_idle_and_gives_its_place_back() {
         let (_folder, gateway) = gateway();
         let (sessions, peer) = (sessions(&gateway), peer(None));
-        let begin = || {
-            sessions
-                .begin(&nobody(), &peer)
-                .map(|(id, it)| (id, it.used))
-        };
+        let begin = || sessions.begin(&nobody(), &peer);
         let (replaced, used) = begin().unwrap();
         drop(used);
         let (confirmed, used) = begin().unwrap();
@@ -335,9 +329,9 @@ mod tests {
         check_refused(next.find(&id, &peer(None)), 404);
         check_refused(next.find(&format!("{id}A"), &mine), 404);
         check_refused(next.close(&id, &other), 404);
-        let taken_up = next.find(&id, &mine).unwrap().used;
+        let taken_up = next.find(&id, &mine).unwrap();
         assert!(format!("{:?}", taken_up.0.session).contains("codex"));
-        let again = next.find(&id, &mine).unwrap().used;
+        let again = next.find(&id, &mine).unwrap();
         assert!(Arc::ptr_eq(&again.0, &taken_up.0));
         check_refused(next.find(&id, &other), 404);
         // Of a token's places, two, it has one.
@@ -362,7 +356,7 @@ mod tests {
         check_refused(sessions.find(&first, &peer), 404);
         check_refused(sessions.close(&first, &peer), 404);
         // One that is not open ends as well.
-        let foreign = Sessions::new(Arc::clone(&gateway), Signer::new(&KEY), &LIMITS);
+        let foreign = self::sessions(&gateway);
         let (closed, _) = foreign.begin(&nobody(), &peer).unwrap();
         sessions.close(&closed, &peer).unwrap();
         check_refused(sessions.find(&closed, &peer), 404);

@@ -72,6 +72,17 @@ impl HttpSettings {
         }
     }
 
+    /// Checks that this address may be served: one that other machines can reach needs a token.
+    pub fn admits(&self, listen: Listen) -> Result<(), String> {
+        let has_tokens = !self.tokens.is_empty() || !self.token_files.is_empty();
+        if listen.is_loopback() || has_tokens || self.oauth.is_some() {
+            return Ok(());
+        }
+        Err(format!(
+            "other machines can reach {listen}, and no token is configured"
+        ))
+    }
+
     /// Returns every template that is filled in before we listen.
     pub(crate) fn templates(&self) -> impl Iterator<Item = &Template> {
         let named = self.tokens.iter().chain(&self.token_files);
@@ -206,19 +217,6 @@ fn ip(host: &str) -> Option<IpAddr> {
 /// The next step if a token is missing.
 pub const TOKEN_HINT: &str = "add `[http.tokens]` with a line such as `laptop = \"${LAPTOP_TOKEN}\"` \
                               (`openssl rand -hex 32` makes one), or listen on `127.0.0.1`";
-
-impl HttpSettings {
-    /// Checks that this address may be served: one that other machines can reach needs a token.
-    pub fn admits(&self, listen: Listen) -> Result<(), String> {
-        let has_tokens = !self.tokens.is_empty() || !self.token_files.is_empty();
-        if listen.is_loopback() || has_tokens || self.oauth.is_some() {
-            return Ok(());
-        }
-        Err(format!(
-            "other machines can reach {listen}, and no token is configured"
-        ))
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -5,7 +5,8 @@
 use std::fmt::Display;
 
 use bytes::Bytes;
-use serde_json::Value;
+
+use crate::quote;
 
 /// The error code for an unknown method.
 pub const METHOD_NOT_FOUND: i32 = -32_601;
@@ -24,21 +25,13 @@ pub fn request(
     method: &str,
     params: impl IntoIterator<Item = Bytes>,
 ) -> Vec<Bytes> {
-    let id = id.to_string();
-    let head = [
-        r#"{"jsonrpc":"2.0","id":"#,
-        &id,
-        r#","method":""#,
-        method,
-        r#"","params":"#,
-    ];
-    enclose(head.concat(), params)
+    let head = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":"#);
+    enclose(head, params)
 }
 
 /// Builds a successful response; the pieces of `result` are not copied.
 pub fn result(id: &str, result: impl IntoIterator<Item = Bytes>) -> Vec<Bytes> {
-    let head = [r#"{"jsonrpc":"2.0","id":"#, id, r#","result":"#];
-    enclose(head.concat(), result)
+    enclose(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":"#), result)
 }
 
 /// Builds a notification; `params` is JSON text.
@@ -59,7 +52,7 @@ pub fn error(id: &str, code: impl Display, message: &str) -> Bytes {
 
 /// Builds an error response with `data`, which is JSON text.
 pub fn error_with(id: &str, code: impl Display, message: &str, data: Option<&str>) -> Bytes {
-    let message = Value::from(message);
+    let message = quote(message);
     let data = data
         .map(|data| format!(r#","data":{data}"#))
         .unwrap_or_default();

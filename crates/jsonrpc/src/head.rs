@@ -17,7 +17,7 @@ pub fn answered_id(line: &[u8]) -> Option<&str> {
     let mut head = LineHead::default();
     let mut text = serde_json::Deserializer::from_slice(line);
     // The parser reports an early stop as an error; the fields that it read before are used.
-    let _ = text.deserialize_map(HeadVisitor(&mut head));
+    let _ = text.deserialize_map(&mut head);
     head.id.filter(|_| head.is_answer)
 }
 
@@ -41,9 +41,7 @@ struct LineHead<'a> {
     is_answer: bool,
 }
 
-struct HeadVisitor<'h, 'a>(&'h mut LineHead<'a>);
-
-impl<'de> Visitor<'de> for HeadVisitor<'_, 'de> {
+impl<'de> Visitor<'de> for &mut LineHead<'de> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -55,14 +53,14 @@ impl<'de> Visitor<'de> for HeadVisitor<'_, 'de> {
         struct BorrowedKey<'k>(#[serde(borrow)] Cow<'k, str>);
         while let Some(BorrowedKey(key)) = members.next_key::<BorrowedKey<'de>>()? {
             match &*key {
-                "id" => self.0.id = Some(members.next_value::<&RawValue>()?.get()),
+                "id" => self.id = Some(members.next_value::<&RawValue>()?.get()),
                 "method" => {
-                    self.0.is_answer = false;
+                    self.is_answer = false;
                     return Ok(());
                 }
                 "result" | "error" => {
-                    self.0.is_answer = true;
-                    if self.0.id.is_some() {
+                    self.is_answer = true;
+                    if self.id.is_some() {
                         return Ok(());
                     }
                     members.next_value::<IgnoredAny>()?;

@@ -12,7 +12,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 pub use self::sink::Sink;
@@ -79,19 +79,14 @@ impl Outbox {
     /// Sends one line, and returns the number of bytes that were sent before it, for
     /// [`Outbox::is_unread`].
     pub async fn send_after(&self, parts: &[Bytes]) -> Result<u64, Closed> {
-        loop {
-            let room = self.room.notified();
-            if self.lock().bytes < OUTBOX_BYTES_MAX {
-                return self.push(parts);
-            }
-            room.await;
-        }
+        self.room().await;
+        self.push(parts)
     }
 
     /// Sends one line, or drops it if too much is queued. For notifications, for which no caller
     /// waits.
     pub fn offer(&self, parts: &[Bytes]) -> bool {
-        let has_room = self.lock().bytes < OUTBOX_BYTES_MAX;
+        let has_room = self.queue.lock().bytes < OUTBOX_BYTES_MAX;
         has_room && self.push(parts).is_ok()
     }
 
@@ -104,7 +99,7 @@ impl Outbox {
     /// Returns true if it is certain that the line sent after this many bytes was not read and never
     /// will be: the other end of the pipe is closed, and the line is still in its buffer.
     pub fn is_unread(&self, before: u64) -> bool {
-        let queue = self.lock();
+        let queue = self.queue.lock();
         queue
             .read
             .or_else(|| queue.find_read())
@@ -113,34 +108,23 @@ impl Outbox {
 
     /// Returns true if the peer disconnected, or the outbox was closed and is empty.
     pub fn is_gone(&self) -> bool {
-        self.lock().sink.is_none()
+        self.queue.lock().sink.is_none()
     }
 
     /// Waits until the queue accepts a line without waiting.
     pub async fn room(&self) {
-        loop {
-            let room = self.room.notified();
-            if self.lock().bytes < OUTBOX_BYTES_MAX {
-                return;
-            }
-            room.await;
-        }
+        self.wait_until(|queue| queue.bytes < OUTBOX_BYTES_MAX)
+            .await;
     }
 
     /// Waits until the peer disconnected, or the outbox was closed and is empty.
     pub async fn gone(&self) {
-        loop {
-            let news = self.room.notified();
-            if self.is_gone() {
-                return;
-            }
-            news.await;
-        }
+        self.wait_until(|queue| queue.sink.is_none()).await;
     }
 
     /// Closes the outbox for new lines. Queued lines are still written, then the stream is closed.
     pub fn close(&self) {
-        let mut queue = self.lock();
+        let mut queue = self.queue.lock();
         queue.closing = true;
         if queue.parts.is_empty() {
             queue.drop_sink();
@@ -151,22 +135,27 @@ impl Outbox {
 
     /// Closes the stream now and discards queued lines.
     pub fn give_up(&self) {
-        self.lose();
+        self.queue.lock().give_up();
+        self.wake_all();
     }
 
     /// Waits until everything was written or the stream was closed early.
     pub async fn drained(&self) {
+        self.wait_until(|queue| queue.bytes == 0).await;
+    }
+
+    async fn wait_until(&self, is_true: impl Fn(&Queue) -> bool) {
         loop {
-            let room = self.room.notified();
-            if self.lock().bytes == 0 {
+            let change = self.room.notified();
+            if is_true(&self.queue.lock()) {
                 return;
             }
-            room.await;
+            change.await;
         }
     }
 
     fn push(&self, parts: &[Bytes]) -> Result<u64, Closed> {
-        let mut guard = self.lock();
+        let mut guard = self.queue.lock();
         let queue = &mut *guard;
         let sink = queue.sink.as_ref().filter(|_| !queue.closing);
         let sink = sink.ok_or(Closed)?;
@@ -176,7 +165,7 @@ impl Outbox {
         if queue.parts.is_empty() && write_now(sink, parts, joined, &mut written).is_err() {
             queue.taken += written as u64;
             drop(guard);
-            self.lose();
+            self.give_up();
             return Err(Closed);
         }
         queue.add_rest(parts, written);
@@ -192,7 +181,7 @@ impl Outbox {
         loop {
             let work = self.work.notified();
             let next = {
-                let queue = self.lock();
+                let queue = self.queue.lock();
                 let Some(sink) = queue.sink.clone() else {
                     return;
                 };
@@ -202,14 +191,14 @@ impl Outbox {
                 None => work.await,
                 Some((sink, part)) => match sink.write_some(&part).await {
                     Ok(written) => self.written(written),
-                    Err(_) => self.lose(),
+                    Err(_) => self.give_up(),
                 },
             }
         }
     }
 
     fn written(&self, bytes: usize) {
-        let mut queue = self.lock();
+        let mut queue = self.queue.lock();
         queue.take(bytes);
         if queue.parts.is_empty() && queue.closing {
             queue.drop_sink();
@@ -218,19 +207,9 @@ impl Outbox {
         self.room.notify_waiters();
     }
 
-    /// Discards the queued lines, because the peer is gone.
-    fn lose(&self) {
-        self.lock().give_up();
-        self.wake_all();
-    }
-
     fn wake_all(&self) {
         self.work.notify_one();
         self.room.notify_waiters();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock()
     }
 }
 
@@ -292,43 +271,29 @@ fn write_now(
     written: &mut usize,
 ) -> io::Result<()> {
     let whole: usize = parts.iter().map(Bytes::len).sum();
-    if whole > JOINED_BYTES_MAX {
-        let write = |passed| sink.try_write(&slices_after(parts, passed));
-        return write_all_now(write, whole, written);
-    }
-    joined.clear();
-    for part in parts {
-        joined.extend_from_slice(part);
-    }
-    let write = |passed| sink.try_write(&[IoSlice::new(&joined[passed..])]);
-    write_all_now(write, whole, written)
-}
-
-fn write_all_now(
-    write: impl Fn(usize) -> io::Result<usize>,
-    whole: usize,
-    written: &mut usize,
-) -> io::Result<()> {
+    let (mut one, mut several): (_, Vec<_>);
+    let mut rest: &mut [IoSlice<'_>] = if whole <= JOINED_BYTES_MAX {
+        joined.clear();
+        for part in parts {
+            joined.extend_from_slice(part);
+        }
+        one = [IoSlice::new(joined)];
+        &mut one
+    } else {
+        several = parts.iter().map(|part| IoSlice::new(part)).collect();
+        &mut several
+    };
     while *written < whole {
-        match write(*written) {
+        match sink.try_write(rest) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(count) => *written += count,
+            Ok(count) => {
+                *written += count;
+                IoSlice::advance_slices(&mut rest, count);
+            }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
     }
     Ok(())
-}
-
-fn slices_after(parts: &[Bytes], mut passed: usize) -> Vec<IoSlice<'_>> {
-    let mut slices = Vec::with_capacity(parts.len());
-    for part in parts {
-        let skipped = passed.min(part.len());
-        passed -= skipped;
-        if skipped < part.len() {
-            slices.push(IoSlice::new(&part[skipped..]));
-        }
-    }
-    slices
 }

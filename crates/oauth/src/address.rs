@@ -7,7 +7,6 @@
 use std::{
     io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
-    sync::Arc,
 };
 
 use reqwest::{
@@ -82,10 +81,6 @@ impl Reach {
     fn allows(&self, ip: IpAddr) -> bool {
         network_of(ip).is_some_and(|network| network <= self.nearest)
     }
-
-    pub(crate) fn resolver(&self) -> Arc<impl Resolve + use<>> {
-        Arc::new(FilteredResolver(self.clone()))
-    }
 }
 
 /// Returns an address without the parts that may hold secrets.
@@ -102,7 +97,6 @@ pub(crate) fn with_path(url: &Url, path: &str) -> Url {
     url
 }
 
-/// Returns true if the host is this machine.
 pub(crate) fn is_loopback(host: &str) -> bool {
     host == "localhost" || literal(host).is_some_and(|ip| ip.is_loopback())
 }
@@ -159,12 +153,9 @@ fn network_of_v6(ip: Ipv6Addr) -> Option<Network> {
 }
 
 /// Resolves host names, and leaves out addresses to which no request may be sent.
-#[derive(Debug)]
-struct FilteredResolver(Reach);
-
-impl Resolve for FilteredResolver {
+impl Resolve for Reach {
     fn resolve(&self, name: Name) -> Resolving {
-        let reach = self.0.clone();
+        let reach = self.clone();
         Box::pin(async move {
             let all = lookup_host((name.as_str(), 0)).await?;
             let allowed: Vec<SocketAddr> = all.filter(|it| reach.allows(it.ip())).collect();

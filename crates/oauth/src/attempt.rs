@@ -28,7 +28,6 @@ use crate::{
 /// Long enough for a person to find a password and a second factor.
 const WAIT: Duration = Duration::from_mins(5);
 
-/// A login in progress.
 pub(crate) struct Attempt<'a> {
     pub(crate) settings: &'a LoginSettings,
     pub(crate) guard: Guard,
@@ -46,17 +45,17 @@ pub(crate) struct Attempt<'a> {
 }
 
 impl<'a> Attempt<'a> {
-    /// Discovers the authorization server of the server at this address. `scopes` are requested in
+    /// Discovers the authorization server of the server of this file. `scopes` are requested in
     /// addition to the discovered ones.
     pub(crate) async fn begin(
-        (file, registration): (&'a RecordFile, &'a RecordFile),
-        url: &str,
+        file: &RecordFile,
+        registration: &'a RecordFile,
         headers: HeaderMap,
         settings: &'a LoginSettings,
         scopes: &[String],
     ) -> Result<Self, LoginError> {
         let bad = || LoginError::Metadata("`url` is not a valid address".to_owned());
-        let server = Url::parse(url).map_err(|_| bad())?;
+        let server = Url::parse(&file.url).map_err(|_| bad())?;
         let web = HttpClient::of(&server).await?;
         let record = file.read()?;
         let before = record.challenge.as_ref();
@@ -88,44 +87,25 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    pub(crate) async fn by_browser(&self, person: &dyn Person) -> Result<Grant, LoginError> {
-        self.check_authorization()?;
-        let listener = self.listen().await?;
-        let redirect_uri = listener.redirect_uri().to_owned();
-        let (sender, arrivals) = mpsc::channel(1);
+    /// Logs in by a browser that is redirected to `hosted`, or to this machine.
+    pub(crate) async fn by_browser(
+        &self,
+        hosted: Option<HostedRedirects>,
+        person: &dyn Person,
+    ) -> Result<Grant, LoginError> {
+        // Checked first, so that no client is registered for a login that is refused.
+        self.issuer().authorization(self.settings.assumes_pkce)?;
         let mut listening = JoinSet::new();
-        listening.spawn(listener.listen(sender));
-        let redirects = HostedRedirects {
-            redirect_uri,
-            arrivals,
+        let (redirect_uri, arrivals) = match hosted {
+            Some(hosted) => (hosted.redirect_uri, hosted.arrivals),
+            None => {
+                let listener = self.listen().await?;
+                let redirect_uri = listener.redirect_uri.clone();
+                let (sender, arrivals) = mpsc::channel(1);
+                listening.spawn(listener.listen(sender));
+                (redirect_uri, arrivals)
+            }
         };
-        self.by_redirect(redirects, person).await
-    }
-
-    pub(crate) async fn by_hosted_browser(
-        &self,
-        redirects: HostedRedirects,
-        person: &dyn Person,
-    ) -> Result<Grant, LoginError> {
-        self.check_authorization()?;
-        self.by_redirect(redirects, person).await
-    }
-
-    /// Checked first, so that no client is registered for a login that is refused.
-    fn check_authorization(&self) -> Result<(), LoginError> {
-        let checked = self.issuer().authorization(self.settings.assumes_pkce);
-        checked.map(drop)
-    }
-
-    async fn by_redirect(
-        &self,
-        redirects: HostedRedirects,
-        person: &dyn Person,
-    ) -> Result<Grant, LoginError> {
-        let HostedRedirects {
-            redirect_uri,
-            arrivals: found,
-        } = redirects;
         let client = self.client(&redirect_uri, false).await?;
         let authorization = Authorization::begin(
             self.issuer(),
@@ -136,7 +116,7 @@ impl<'a> Attempt<'a> {
             self.settings,
         )?;
         person.visit(&authorization.url);
-        let waiting = wait_for_code(&authorization, found, person);
+        let waiting = wait_for_code(&authorization, arrivals, person);
         let minutes = WAIT.as_secs() / 60;
         let code = timeout(WAIT, waiting).await;
         let code = code.map_err(|_| LoginError::TimedOut(minutes))??;
@@ -250,11 +230,8 @@ impl<'a> Attempt<'a> {
         client: &OAuthClient,
         form: &[(&str, &str)],
     ) -> Result<Grant, LoginError> {
-        match self
-            .token_client(client)
-            .request_token(&self.issuer().token, form)
-            .await
-        {
+        let token_client = self.token_client(client);
+        match token_client.request_token(&self.issuer().token, form).await {
             Ok(given) => self.grant(given, client),
             Err(LoginError::Ended(why)) => {
                 // The authorization server may no longer know our client: the next login registers

@@ -12,7 +12,6 @@ use crate::{
 
 /// A login that waits for its browser.
 pub(crate) struct Authorization {
-    /// The address that the browser opens.
     pub(crate) url: Url,
     pub(crate) redirect_uri: String,
     pub(crate) verifier: String,

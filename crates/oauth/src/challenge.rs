@@ -64,46 +64,34 @@ impl Challenge {
     }
 }
 
-type Parameter = (Option<String>, String, String);
-
 /// Returns every `name=value` of a header. The first one of each challenge has the scheme before it. A
 /// scheme without parameters has an empty name.
-fn parameters(text: &str) -> Vec<Parameter> {
-    let mut all = Vec::new();
-    for part in split_outside_quotes(text) {
+fn parameters(text: &str) -> impl Iterator<Item = (Option<&str>, &str, String)> {
+    split_outside_quotes(text).map(|part| {
         let part = part.trim();
         let (head, value) = match part.split_once('=') {
             Some((head, value)) => (head.trim(), unquote(value.trim())),
             None => (part, String::new()),
         };
         match head.rsplit_once(char::is_whitespace) {
-            Some((scheme, name)) => {
-                all.push((Some(scheme.trim().to_owned()), name.to_owned(), value));
-            }
-            None if !part.contains('=') => all.push((Some(head.to_owned()), String::new(), value)),
-            None => all.push((None, head.to_owned(), value)),
+            Some((scheme, name)) => (Some(scheme.trim()), name, value),
+            None if !part.contains('=') => (Some(head), "", value),
+            None => (None, head, value),
         }
-    }
-    all
+    })
 }
 
-fn split_outside_quotes(text: &str) -> Vec<&str> {
-    let (mut parts, mut start) = (Vec::new(), 0);
+fn split_outside_quotes(text: &str) -> impl Iterator<Item = &str> {
     let (mut is_quoted, mut is_escaped) = (false, false);
-    for (at, c) in text.char_indices() {
+    text.split(move |c: char| {
         match c {
             _ if is_escaped => is_escaped = false,
             '\\' if is_quoted => is_escaped = true,
             '"' => is_quoted = !is_quoted,
-            ',' if !is_quoted => {
-                parts.push(&text[start..at]);
-                start = at + 1;
-            }
-            _ => {}
+            _ => return c == ',' && !is_quoted,
         }
-    }
-    parts.push(&text[start..]);
-    parts
+        false
+    })
 }
 
 fn unquote(value: &str) -> String {

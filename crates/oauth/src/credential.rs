@@ -87,7 +87,6 @@ pub enum CredentialError {
 #[derive(Debug)]
 pub struct Credential {
     file: RecordFile,
-    url: String,
     settings: LoginSettings,
     renewing: tokio::sync::Mutex<()>,
     /// The record that was read last, and the modification time of the file at that moment.
@@ -112,11 +111,10 @@ struct Unwritten {
 }
 
 impl Credential {
-    /// Makes the login in this file, for the server at this address.
-    pub fn new(file: RecordFile, url: String, settings: LoginSettings) -> Arc<Self> {
+    /// Makes the login in this file.
+    pub fn new(file: RecordFile, settings: LoginSettings) -> Arc<Self> {
         Arc::new(Self {
             file,
-            url,
             settings,
             renewing: tokio::sync::Mutex::default(),
             cached: Mutex::default(),
@@ -295,14 +293,12 @@ impl Credential {
         }
         let file = self.file.clone();
         let locking = timeout(LOCK_WAIT, spawn_blocking(move || file.lock()));
-        let mut locked = match locking.await {
-            Ok(Ok(locked)) => locked.map_err(|error| fail(&error.into()))?,
-            Ok(Err(error)) => return Err(CredentialError::Failed(error.to_string())),
-            Err(_) => {
-                let why = "another process has not finished renewing the login";
-                return Err(CredentialError::Failed(why.to_owned()));
-            }
+        let Ok(locking) = locking.await else {
+            let why = "another process has not finished renewing the login";
+            return Err(CredentialError::Failed(why.to_owned()));
         };
+        let locking = locking.map_err(|error| CredentialError::Failed(error.to_string()))?;
+        let mut locked = locking.map_err(|error| fail(&error.into()))?;
         let kept = locked.record.grant.as_ref();
         let kept = kept.map(|it| it.access_token.clone());
         locked.record = self.with_unwritten(locked.record);
@@ -322,9 +318,7 @@ impl Credential {
         kept: Option<String>,
     ) -> Result<Option<Bearer>, CredentialError> {
         let renewed = match locked.record.grant.as_ref() {
-            before if self.is_machine() => {
-                machine_grant(&self.file, &self.url, &self.settings, before).await
-            }
+            before if self.is_machine() => machine_grant(&self.file, &self.settings, before).await,
             None => return Ok(None),
             Some(grant) if grant.ended.is_some() => {
                 return Err(CredentialError::LoginNeeded { again: true });
@@ -414,7 +408,7 @@ impl Credential {
 
     async fn ask_for_renewal(&self, grant: &Grant) -> Result<Grant, LoginError> {
         let bad = || LoginError::Metadata("`url` is not a valid address".to_owned());
-        let server = Url::parse(&self.url).map_err(|_| bad())?;
+        let server = Url::parse(&self.file.url).map_err(|_| bad())?;
         let web = HttpClient::of(&server).await?;
         let renewed = token::renew(&web, &with_secret(grant, &self.settings)).await?;
         Ok(Grant {
@@ -510,7 +504,7 @@ mod tests {
         let file = RecordFile::of(&PrivateFiles::plain(state), "any", &address);
         let grant = ended_grant(format!("{address}/token"));
         file.change(|record| record.grant = Some(grant)).unwrap();
-        let credential = Credential::new(file, address, LoginSettings::default());
+        let credential = Credential::new(file, LoginSettings::default());
         let (bearer, ()) = tokio::join!(credential.bearer(), give_once(listener, state));
         assert_eq!(bearer.unwrap().unwrap().expose(), "second");
         fs::rename(state.join("aside"), state.join("auth")).unwrap();

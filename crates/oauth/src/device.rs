@@ -46,11 +46,8 @@ pub(crate) async fn begin(
         )));
     };
     let scope = scopes.join(" ");
-    let form: &[(&str, &str)] = match scope.as_str() {
-        "" => &[],
-        scope => &[("scope", scope)],
-    };
-    let answer = token_client.post(endpoint, form).await?;
+    let form = (!scope.is_empty()).then_some(("scope", scope.as_str()));
+    let answer = token_client.post(endpoint, form.as_slice()).await?;
     if !answer.status.is_success() {
         return Err(LoginError::Refused(answer.explain()));
     }

@@ -29,7 +29,7 @@ pub(crate) struct Guard {
 }
 
 /// The protected resource metadata of a server (RFC 9728).
-#[derive(Debug, Deserialize)]
+#[derive(Default, Deserialize)]
 struct ResourceMetadata {
     resource: Option<String>,
     #[serde(default)]
@@ -52,34 +52,21 @@ pub(crate) async fn discover(
     let challenge = ask(web, server, headers).await?;
     let challenge = challenge.or_else(|| before.cloned()).unwrap_or_default();
     let metadata = read_resource(web, server, &challenge).await?;
-    let wants_bound = metadata
-        .as_ref()
-        .is_some_and(|it| it.dpop_bound_access_tokens_required);
-    let (named, offered, issuers) = match metadata {
-        Some(metadata) => {
-            if let (Some(named), Resource::Found) = (&metadata.resource, &settings.resource) {
-                check_resource(named, server)?;
-            }
-            (
-                metadata.resource,
-                metadata.scopes_supported,
-                metadata.authorization_servers,
-            )
-        }
-        None => (None, Vec::new(), Vec::new()),
-    };
-    let issuer = choose_issuer(web, server, &issuers, settings).await?;
+    if let (Some(named), Resource::Found) = (&metadata.resource, &settings.resource) {
+        check_resource(named, server)?;
+    }
+    let issuer = choose_issuer(web, server, &metadata.authorization_servers, settings).await?;
     let resource = match &settings.resource {
         Resource::Off => None,
         Resource::Named(named) => Some(named.clone()),
-        Resource::Found => Some(named.unwrap_or_else(|| name_of(server))),
+        Resource::Found => Some(metadata.resource.unwrap_or_else(|| name_of(server))),
     };
     Ok(Guard {
         issuer,
         resource,
-        is_bound: challenge.is_bound || wants_bound,
+        is_bound: challenge.is_bound || metadata.dpop_bound_access_tokens_required,
         challenged: challenge.scopes,
-        offered,
+        offered: metadata.scopes_supported,
     })
 }
 
@@ -103,11 +90,12 @@ async fn ask(
     Ok(asks.then(|| Challenge::read(&answer.headers)).flatten())
 }
 
+/// Returns empty metadata if the server publishes none.
 async fn read_resource(
     web: &HttpClient,
     server: &Url,
     challenge: &Challenge,
-) -> Result<Option<ResourceMetadata>, LoginError> {
+) -> Result<ResourceMetadata, LoginError> {
     let named = challenge.resource_metadata.as_deref();
     let named = named.and_then(|text| server.join(text).ok());
     if let Some(url) = &named {
@@ -120,11 +108,11 @@ async fn read_resource(
         if !answer.status.is_success() {
             continue;
         }
-        if let Ok(metadata) = serde_json::from_slice::<ResourceMetadata>(&answer.body) {
-            return Ok(Some(metadata));
+        if let Ok(metadata) = serde_json::from_slice(&answer.body) {
+            return Ok(metadata);
         }
     }
-    Ok(None)
+    Ok(ResourceMetadata::default())
 }
 
 /// Returns the well-known addresses of a server's metadata: with its path, and without.

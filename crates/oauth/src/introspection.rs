@@ -96,8 +96,7 @@ impl Introspection {
         let bad = || LoginError::Metadata(format!("{} is not a valid issuer", shown(issuer)));
         let web = HttpClient::of(&Url::parse(issuer).map_err(|_| bad())?).await?;
         let issuer = Issuer::discover(&web, issuer).await?;
-        let secret = self.client.secret.expose().to_owned();
-        let client = by_hand(&issuer, &self.client.id, Some(secret));
+        let client = by_hand(&issuer, &self.client.id, Some(&self.client.secret));
         let token_client = TokenClient {
             web: &web,
             issuer: &issuer.metadata.issuer,

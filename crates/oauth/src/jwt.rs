@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 
 use crate::error::LoginError;
 
-/// A signing key and its algorithm.
 #[derive(Debug)]
 pub(crate) struct SigningKey {
     key: EncodingKey,

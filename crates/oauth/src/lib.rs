@@ -42,7 +42,7 @@ pub use credential::{Bearer, Credential, CredentialError};
 pub use error::LoginError;
 pub use introspection::IntrospectionClient;
 pub use listener::Redirect;
-pub use login::{LoggedIn, Login, log_in, log_out};
+pub use login::{Login, log_in, log_out};
 pub use person::{AddressReceiver, HostedRedirects, LoginMethod, Person};
 pub use record::{Grant, Record};
 pub use settings::{Assertion, CallbackHost, GrantKind, IdentityProvider, LoginSettings, Resource};

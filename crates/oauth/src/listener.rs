@@ -40,7 +40,7 @@ const PORTS_TRIED_MAX: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Listener {
     sockets: Vec<TcpListener>,
-    redirect_uri: String,
+    pub(crate) redirect_uri: String,
     /// `HOST:PORT`, as it appears in the browser's `Host` header.
     authority: String,
     head_wait: Duration,
@@ -53,7 +53,6 @@ pub struct Redirect {
     page: Page,
 }
 
-/// The way to the browser.
 #[derive(Debug)]
 enum Page {
     Stream(TcpStream),
@@ -65,10 +64,6 @@ impl Listener {
     /// Binds the port, or any free port if none is given.
     pub(crate) async fn bind(host: CallbackHost, port: Option<u16>) -> Result<Self, LoginError> {
         let wanted = port.unwrap_or(0);
-        let fail = |error: io::Error| LoginError::Port {
-            port: wanted,
-            why: error.to_string(),
-        };
         let mut attempts = 0;
         let (sockets, port) = loop {
             attempts += 1;
@@ -79,7 +74,10 @@ impl Listener {
                     if wanted == 0
                         && attempts < PORTS_TRIED_MAX
                         && error.kind() == io::ErrorKind::AddrInUse => {}
-                Err(error) => return Err(fail(error)),
+                Err(error) => {
+                    let (port, why) = (wanted, error.to_string());
+                    return Err(LoginError::Port { port, why });
+                }
             }
         };
         let authority = format!("{}:{port}", host.as_str());
@@ -89,10 +87,6 @@ impl Listener {
             authority,
             head_wait: HEAD_WAIT,
         })
-    }
-
-    pub(crate) fn redirect_uri(&self) -> &str {
-        &self.redirect_uri
     }
 
     /// Sends every redirected browser to `found`, until its receiver is dropped.
@@ -273,7 +267,7 @@ mod tests {
         let mut listener = Listener::bind(CallbackHost::Address, None).await.unwrap();
         listener.head_wait = Duration::from_hours(1);
         let at = listener.sockets[0].local_addr().unwrap();
-        assert_eq!(listener.redirect_uri(), format!("http://{at}/callback"));
+        assert_eq!(listener.redirect_uri, format!("http://{at}/callback"));
         let (sender, mut found) = mpsc::channel(1);
         let listening = tokio::spawn(listener.listen(sender));
         // Silent connections keep no browser waiting, no matter how many there are.

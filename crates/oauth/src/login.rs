@@ -7,6 +7,7 @@ use crate::{
     attempt::Attempt,
     error::LoginError,
     person::{LoginMethod, Person},
+    record::Grant,
     registration::with_secret,
     settings::{GrantKind, LoginSettings},
     store::{RecordFile, StoreError, change},
@@ -21,8 +22,6 @@ pub struct Login<'a> {
     pub file: &'a RecordFile,
     /// The file that stores our registration, which several logins may share.
     pub registration: &'a RecordFile,
-    /// The server.
-    pub url: &'a str,
     /// Further headers of requests to the server.
     pub headers: HeaderMap,
     /// The settings of the server in the configuration.
@@ -33,40 +32,30 @@ pub struct Login<'a> {
     pub way: LoginMethod,
 }
 
-/// A login that succeeded.
-#[derive(Debug)]
-pub struct LoggedIn {
-    /// The issuer of the token.
-    pub issuer: String,
-    /// The scopes of the token, as far as they are known.
-    pub scopes: Vec<String>,
-    /// The time when the token expires; none: unknown.
-    pub expires_at: Option<u64>,
-    /// True if the token is renewed without a person.
-    pub is_renewable: bool,
-}
-
 /// Logs in and stores the login, which replaces an earlier one. Waits for the person, for five minutes
 /// at most.
-pub async fn log_in(login: Login<'_>, person: &dyn Person) -> Result<LoggedIn, LoginError> {
-    let files = (login.file, login.registration);
-    let (settings, scopes) = (login.settings, login.scopes);
-    let attempt = Attempt::begin(files, login.url, login.headers, settings, scopes).await?;
+pub async fn log_in(login: Login<'_>, person: &dyn Person) -> Result<Grant, LoginError> {
+    let (file, settings) = (login.file, login.settings);
+    let beginning = Attempt::begin(
+        file,
+        login.registration,
+        login.headers,
+        settings,
+        login.scopes,
+    );
+    let attempt = beginning.await?;
     let grant = match (settings.grant, login.way) {
-        (GrantKind::AuthorizationCode, LoginMethod::Browser) => attempt.by_browser(person).await?,
+        (GrantKind::AuthorizationCode, LoginMethod::Browser) => {
+            attempt.by_browser(None, person).await?
+        }
         (GrantKind::AuthorizationCode, LoginMethod::Hosted(redirects)) => {
-            attempt.by_hosted_browser(redirects, person).await?
+            attempt.by_browser(Some(redirects), person).await?
         }
         (GrantKind::AuthorizationCode, LoginMethod::Device) => attempt.by_device(person).await?,
         _ => attempt.as_machine().await?,
     };
-    let logged_in = LoggedIn {
-        issuer: grant.issuer.clone(),
-        scopes: grant.scopes.clone(),
-        expires_at: grant.expires_at,
-        is_renewable: grant.is_renewable(),
-    };
-    change(login.file, move |record| {
+    let logged_in = grant.clone();
+    change(file, move |record| {
         if let Some(registration) = &mut record.registration {
             registration.is_doubtful &= registration.client.id != grant.client.id;
         }
@@ -81,12 +70,11 @@ pub async fn log_in(login: Login<'_>, person: &dyn Person) -> Result<LoggedIn, L
 /// `forgets_registration`, the next login registers again. The inner error is that of the revocation.
 pub async fn log_out(
     file: &RecordFile,
-    url: &str,
     settings: &LoginSettings,
     forgets_registration: bool,
 ) -> Result<Result<bool, LoginError>, StoreError> {
     let grant = file.read()?.grant;
-    let revoked = match (&grant, Url::parse(url)) {
+    let revoked = match (&grant, Url::parse(&file.url)) {
         (Some(grant), Ok(server)) => match HttpClient::of(&server).await {
             Ok(web) => token::revoke(&web, &with_secret(grant, settings)).await,
             Err(error) => Err(error),

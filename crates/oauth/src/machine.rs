@@ -9,7 +9,7 @@ use crate::{
     metadata::Issuer,
     record::{Grant, OAuthClient},
     registration::{by_hand, known, with_secret},
-    settings::{GrantKind, IdentityProvider, LoginSettings},
+    settings::{GrantKind, LoginSettings},
     store::RecordFile,
     token::{self, TokenClient},
     web::HttpClient,
@@ -28,25 +28,29 @@ const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 /// one: a caller's next token comes from the same endpoint, so the server is not discovered again.
 pub(crate) async fn machine_grant(
     file: &RecordFile,
-    url: &str,
     settings: &LoginSettings,
     before: Option<&Grant>,
 ) -> Result<Grant, LoginError> {
     if let Some(before) = before.filter(|_| settings.grant == GrantKind::TokenExchange) {
         let token = read_token_of_caller(settings).await?;
         let scope = before.scopes.join(" ");
-        let server = Url::parse(url).map_err(|_| lacking("a valid `url`"))?;
+        let server = Url::parse(&file.url)
+            .map_err(|_| LoginError::Metadata("`url` is not a valid address".to_owned()))?;
         let web = HttpClient::of(&server).await?;
         let client = before.client.clone();
         let before = with_secret(before, settings);
         match token::request_again(&web, &before, &exchange_form(&token, &scope)).await {
             // The endpoint may have moved.
             Err(error) if !error.is_passing() => {}
-            again => return again.map(|it| it.without_renewal_as(client)),
+            again => {
+                return again.map(|grant| Grant {
+                    client,
+                    ..without_renewal(grant)
+                });
+            }
         }
     }
-    let headers = http::HeaderMap::new();
-    let attempt = Attempt::begin((file, file), url, headers, settings, &[]).await?;
+    let attempt = Attempt::begin(file, file, http::HeaderMap::new(), settings, &[]).await?;
     attempt.as_machine().await
 }
 
@@ -94,9 +98,7 @@ impl Attempt<'_> {
     ) -> Result<Grant, LoginError> {
         let token = read_token_of_caller(self.settings).await?;
         let form = exchange_form(&token, scope);
-        let grant = self.exchange(client, &form).await?;
-        let client = grant.client.clone();
-        Ok(grant.without_renewal_as(client))
+        self.exchange(client, &form).await.map(without_renewal)
     }
 
     /// Exchanges the employee's ID token at the company's identity provider for an assertion to this
@@ -110,7 +112,8 @@ impl Attempt<'_> {
         let bad = || LoginError::Metadata("`oauth.idp_issuer` is not a valid address".to_owned());
         let web = HttpClient::of(&Url::parse(&provider.issuer).map_err(|_| bad())?).await?;
         let issuer = Issuer::discover(&web, &provider.issuer).await?;
-        let client = client_at(provider, &issuer);
+        let secret = provider.client_secret.as_ref();
+        let client = by_hand(&issuer, &provider.client_id, secret);
         let token_client = TokenClient {
             web: &web,
             issuer: &issuer.metadata.issuer,
@@ -139,6 +142,14 @@ async fn read_token_of_caller(settings: &LoginSettings) -> Result<String, LoginE
     Ok(token.expose().to_owned())
 }
 
+/// Returns the grant of a caller: it is renewed by another exchange, as long as the caller has a token.
+fn without_renewal(grant: Grant) -> Grant {
+    Grant {
+        refresh_token: None,
+        ..grant
+    }
+}
+
 /// The form that exchanges a caller's token (RFC 8693, section 2.1).
 fn exchange_form<'a>(token: &'a str, scope: &'a str) -> Vec<(&'static str, &'a str)> {
     let mut form = vec![
@@ -149,15 +160,6 @@ fn exchange_form<'a>(token: &'a str, scope: &'a str) -> Vec<(&'static str, &'a s
     ];
     form.extend((!scope.is_empty()).then_some(("scope", scope)));
     form
-}
-
-fn client_at(provider: &IdentityProvider, issuer: &Issuer) -> OAuthClient {
-    let secret = provider.client_secret.as_ref();
-    by_hand(
-        issuer,
-        &provider.client_id,
-        secret.map(|it| it.expose().to_owned()),
-    )
 }
 
 fn lacking(key: &str) -> LoginError {

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use crate::{
     address::{shown, with_path},
-    error::LoginError,
+    error::{self, LoginError},
     web::HttpClient,
 };
 
@@ -50,12 +50,8 @@ pub(crate) struct ServerMetadata {
 impl Issuer {
     /// Requests the metadata of this issuer, at each address where it may be published.
     pub(crate) async fn discover(web: &HttpClient, issuer: &str) -> Result<Self, LoginError> {
-        let bad = || {
-            LoginError::Metadata(format!(
-                "`{}` is not a valid issuer",
-                crate::error::shown(issuer)
-            ))
-        };
+        let named = error::shown(issuer);
+        let bad = || LoginError::Metadata(format!("`{named}` is not a valid issuer"));
         let base = Url::parse(issuer).map_err(|_| bad())?;
         web.check(&base)?;
         let mut failed = None;
@@ -99,18 +95,16 @@ impl Issuer {
         if !is_same_issuer(&metadata.issuer, issuer) {
             return Err(LoginError::Metadata(format!(
                 "the metadata of {} names another issuer, {}",
-                crate::error::shown(issuer),
-                crate::error::shown(&metadata.issuer)
+                error::shown(issuer),
+                error::shown(&metadata.issuer)
             )));
         }
-        let endpoint = |name: &str, text: &Option<String>| match text {
-            None => Ok::<_, LoginError>(None),
-            Some(text) => {
-                let bad = || LoginError::Metadata(format!("its `{name}` is not a valid address"));
-                let url = Url::parse(text).map_err(|_| bad())?;
-                web.check(&url)?;
-                Ok(Some(url))
-            }
+        let endpoint = |name: &str, text: &Option<String>| {
+            let Some(text) = text else { return Ok(None) };
+            let bad = || LoginError::Metadata(format!("its `{name}` is not a valid address"));
+            let url = Url::parse(text).map_err(|_| bad())?;
+            web.check(&url)?;
+            Ok::<_, LoginError>(Some(url))
         };
         let token = endpoint("token_endpoint", &metadata.token_endpoint)?;
         Ok(Self {
@@ -131,25 +125,21 @@ impl Issuer {
     /// Returns the authorization endpoint. Fails if the issuer has none, or does not say that it checks
     /// PKCE.
     pub(crate) fn authorization(&self, assumes_pkce: bool) -> Result<&Url, LoginError> {
+        let issuer = &self.metadata.issuer;
         let methods = self.metadata.code_challenge_methods_supported.as_ref();
         let is_checked = methods.map_or(assumes_pkce, |all| all.iter().any(|it| it == "S256"));
         if !is_checked {
-            return Err(LoginError::NoPkce(crate::error::shown(
-                &self.metadata.issuer,
-            )));
+            return Err(LoginError::NoPkce(error::shown(issuer)));
         }
-        let issuer = &self.metadata.issuer;
         let found = self.authorization.as_ref();
         found.ok_or_else(|| lacking(issuer, "authorization_endpoint"))
     }
 
-    /// Returns the address of its public keys.
     pub(crate) fn keys(&self) -> Result<&Url, LoginError> {
         let found = self.keys.as_ref();
         found.ok_or_else(|| lacking(&self.metadata.issuer, "jwks_uri"))
     }
 
-    /// Returns the introspection endpoint.
     pub(crate) fn introspection(&self) -> Result<&Url, LoginError> {
         let found = self.introspection.as_ref();
         found.ok_or_else(|| lacking(&self.metadata.issuer, "introspection_endpoint"))
@@ -164,7 +154,6 @@ impl Issuer {
         }
     }
 
-    /// Returns true if the metadata names the authentication methods.
     pub(crate) fn says_methods(&self) -> bool {
         self.metadata
             .token_endpoint_auth_methods_supported
@@ -173,7 +162,7 @@ impl Issuer {
 }
 
 fn lacking(issuer: &str, what: &str) -> LoginError {
-    let issuer = crate::error::shown(issuer);
+    let issuer = error::shown(issuer);
     LoginError::Metadata(format!("the metadata of {issuer} has no `{what}`"))
 }
 

@@ -17,7 +17,6 @@ pub struct Record {
     /// The caller over HTTP whose login this is; none: it is the login of all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caller: Option<String>,
-    /// Our registration at its authorization server.
     pub(crate) registration: Option<Registration>,
     /// The login, if there is one.
     pub grant: Option<Grant>,
@@ -30,7 +29,6 @@ pub struct Record {
     pub(crate) challenge: Option<Challenge>,
 }
 
-/// A registration that an authorization server made for us.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Registration {
     /// The registration is valid at this issuer alone.
@@ -46,7 +44,6 @@ pub(crate) struct Registration {
     pub(crate) is_doubtful: bool,
 }
 
-/// Our client at an authorization server.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct OAuthClient {
     pub(crate) id: String,
@@ -54,7 +51,6 @@ pub(crate) struct OAuthClient {
     /// The authentication method: `none`, `client_secret_basic`, `client_secret_post`, or
     /// `private_key_jwt` if the secret is a key.
     pub(crate) method: String,
-    /// The name of that key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) key_id: Option<String>,
 }
@@ -102,16 +98,6 @@ impl Grant {
         self.refresh_token.is_some() && self.ended.is_none()
     }
 
-    /// Returns the grant of a caller: it is renewed by another exchange, as long as the caller has a
-    /// token. The secret of the client is in the configuration.
-    pub(crate) fn without_renewal_as(self, client: OAuthClient) -> Self {
-        Self {
-            refresh_token: None,
-            client,
-            ..self
-        }
-    }
-
     /// Returns true if the access token can still be sent. A short-lived token is sent for most of its
     /// lifetime.
     pub(crate) fn is_fresh(&self) -> bool {
@@ -133,22 +119,6 @@ impl fmt::Debug for Record {
         f.debug_struct("Record")
             .field("server", &self.server)
             .field("grant", &self.grant)
-            .finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for Registration {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Registration")
-            .field("issuer", &self.issuer)
-            .finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for OAuthClient {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client")
-            .field("id", &self.id)
             .finish_non_exhaustive()
     }
 }

@@ -3,6 +3,7 @@
 
 use files::clock::now_s;
 use http::HeaderMap;
+use secrets::Secret;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -36,8 +37,7 @@ pub(crate) fn known(
                 key_id: settings.private_key_id.clone(),
             });
         }
-        let secret = settings.client_secret.as_ref();
-        return Some(by_hand(issuer, id, secret.map(|it| it.expose().to_owned())));
+        return Some(by_hand(issuer, id, settings.client_secret.as_ref()));
     }
     let document = settings.client_metadata_url.as_ref();
     if let Some(url) = document.filter(|_| issuer.metadata.client_id_metadata_document_supported) {
@@ -61,24 +61,22 @@ pub(crate) fn known(
 pub(crate) fn with_secret(grant: &Grant, settings: &LoginSettings) -> Grant {
     let mut grant = grant.clone();
     if settings.client_id.as_ref() == Some(&grant.client.id) {
-        let secret = settings
-            .private_key
-            .as_ref()
-            .or(settings.client_secret.as_ref());
+        let key = settings.private_key.as_ref();
+        let secret = key.or(settings.client_secret.as_ref());
         grant.client.secret = secret.map(|it| it.expose().to_owned());
     }
     grant
 }
 
 /// A client that was registered by hand.
-pub(crate) fn by_hand(issuer: &Issuer, id: &str, secret: Option<String>) -> OAuthClient {
-    let method = match &secret {
+pub(crate) fn by_hand(issuer: &Issuer, id: &str, secret: Option<&Secret>) -> OAuthClient {
+    let method = match secret {
         None => "none",
         Some(_) => method_with_secret(issuer),
     };
     OAuthClient {
         id: id.to_owned(),
-        secret,
+        secret: secret.map(|it| it.expose().to_owned()),
         method: method.to_owned(),
         key_id: None,
     }

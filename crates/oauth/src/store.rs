@@ -1,7 +1,11 @@
 //! The storage of records: a private file for each server, changed under a lock and replaced
 //! atomically.
 
-use std::{io, path::PathBuf, time::SystemTime};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
 
 use files::{FolderError, Lock, own_folder, private_folder};
 use secrets::PrivateFiles;
@@ -24,7 +28,8 @@ pub struct RecordFile {
     path: PathBuf,
     files: PrivateFiles,
     server: String,
-    url: String,
+    /// The address of the server.
+    pub(crate) url: String,
     caller: Option<String>,
 }
 
@@ -93,7 +98,6 @@ impl RecordFile {
         Ok(record)
     }
 
-    /// Returns the time of the last change.
     pub(crate) fn changed_at(&self) -> Option<SystemTime> {
         std::fs::metadata(&self.path).ok()?.modified().ok()
     }
@@ -125,9 +129,8 @@ impl RecordFile {
 
     fn read_locked(&self, lock: Lock) -> Result<LockedRecord, StoreError> {
         Ok(LockedRecord {
-            path: self.path.clone(),
-            files: self.files.clone(),
             record: self.read()?,
+            file: self.clone(),
             _lock: lock,
         })
     }
@@ -154,8 +157,7 @@ pub(crate) async fn change(
 /// A record that is locked, so that no other process can change it.
 #[derive(Debug)]
 pub(crate) struct LockedRecord {
-    path: PathBuf,
-    files: PrivateFiles,
+    file: RecordFile,
     pub(crate) record: Record,
     _lock: Lock,
 }
@@ -164,9 +166,12 @@ impl LockedRecord {
     /// Writes the record durably, since the previous token is no longer valid: the new one must survive
     /// a power failure.
     pub(crate) fn write(&self) -> Result<(), StoreError> {
-        let text = serde_json::to_vec_pretty(&self.record).map_err(io::Error::from)?;
-        Ok(self.files.write(&self.path, text)?)
+        Ok(write(&self.file.files, &self.file.path, &self.record)?)
     }
+}
+
+fn write(files: &PrivateFiles, path: &Path, record: &Record) -> io::Result<()> {
+    files.write(path, serde_json::to_vec_pretty(record)?)
 }
 
 /// The logins of a server that is being renamed. Until this is dropped no process renews the old
@@ -204,8 +209,7 @@ impl RenamedLogins {
             let mut copy = locked.record.clone();
             to.clone_into(&mut copy.server);
             let path = folder.join(format!("{to}{rest}"));
-            let text = serde_json::to_vec_pretty(&copy).map_err(io::Error::from)?;
-            files.write(&path, text)?;
+            write(files, &path, &copy)?;
             renamed.pairs.push((locked, path));
         }
         Ok(renamed)
@@ -215,7 +219,7 @@ impl RenamedLogins {
     pub fn finish(self) -> io::Result<()> {
         self.pairs
             .iter()
-            .try_for_each(|(old, _)| files::remove_file(&old.path))
+            .try_for_each(|(old, _)| files::remove_file(&old.file.path))
     }
 
     /// Removes the logins under the new name.

@@ -19,7 +19,6 @@ use crate::{
     web::{HttpClient, HttpResponse},
 };
 
-/// A token response.
 pub(crate) struct TokenResponse {
     access_token: String,
     refresh_token: Option<String>,
@@ -35,7 +34,6 @@ const LIFE_S_MAX: u64 = 10 * 365 * 86_400;
 /// A client that requests tokens from an authorization server.
 pub(crate) struct TokenClient<'a> {
     pub(crate) web: &'a HttpClient,
-    /// The authorization server.
     pub(crate) issuer: &'a str,
     pub(crate) client: &'a OAuthClient,
     pub(crate) resource: Option<&'a str>,

@@ -175,27 +175,23 @@ impl Verifier {
         algorithm: Algorithm,
     ) -> Result<DecodingKey, VerifyError> {
         let mut keys = self.keys.lock().await;
-        if let Some(known) = &*keys
-            && known.read_at.elapsed() < KEYS_AGE_MAX
-        {
-            let found = find(&known.set, id, algorithm);
-            if found.is_some() || known.read_at.elapsed() < KEYS_REST {
-                return found.ok_or(VerifyError::Bad("it is not signed by a key of the issuer"));
-            }
-        }
-        match self.read_keys().await {
-            Ok(set) => {
-                let found = find(&set, id, algorithm);
-                let read_at = Instant::now();
-                *keys = Some(Keys { set, read_at });
-                found.ok_or(VerifyError::Bad("it is not signed by a key of the issuer"))
-            }
-            Err(error) => {
+        let is_current = keys.as_ref().is_some_and(|known| {
+            let age = known.read_at.elapsed();
+            age < KEYS_REST || (age < KEYS_AGE_MAX && find(&known.set, id, algorithm).is_some())
+        });
+        let mut failure = VerifyError::Bad("it is not signed by a key of the issuer");
+        if !is_current {
+            match self.read_keys().await {
+                Ok(set) => {
+                    let read_at = Instant::now();
+                    *keys = Some(Keys { set, read_at });
+                }
                 // Keys that are out of date are better than none.
-                let known = keys.as_ref().and_then(|it| find(&it.set, id, algorithm));
-                known.ok_or_else(|| VerifyError::NoKeys(error.to_string()))
+                Err(error) => failure = VerifyError::NoKeys(error.to_string()),
             }
         }
+        let found = keys.as_ref().and_then(|it| find(&it.set, id, algorithm));
+        found.ok_or(failure)
     }
 
     async fn read_keys(&self) -> Result<JwkSet, LoginError> {

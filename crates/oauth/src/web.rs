@@ -1,7 +1,7 @@
 //! Requests to authorization servers: limited in time and size, and only to addresses that pass the
 //! checks.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use futures::StreamExt as _;
 use http::{HeaderMap, StatusCode, header};
@@ -29,7 +29,6 @@ pub(crate) struct HttpClient {
     reach: Reach,
 }
 
-/// A response.
 #[derive(Debug)]
 pub(crate) struct HttpResponse {
     pub(crate) status: StatusCode,
@@ -71,7 +70,7 @@ impl HttpClient {
         let mut builder = http_client_builder()
             .timeout(WAIT)
             .redirect(Policy::none())
-            .dns_resolver(reach.resolver());
+            .dns_resolver(Arc::new(reach.clone()));
         if is_loopback(server.host_str().unwrap_or_default()) {
             // The loopback address of a network proxy is another machine's.
             builder = builder.no_proxy();
@@ -197,21 +196,13 @@ fn describe(error: &reqwest::Error) -> String {
     error::shown(&cause.to_string())
 }
 
-/// Returns a form in its encoded form.
 pub(crate) fn encode(form: &[(&str, &str)]) -> String {
-    let mut url = blank();
-    url.query_pairs_mut().extend_pairs(form);
+    let url = Url::parse_with_params("http://localhost/", form).expect("it is an address");
     url.query().unwrap_or_default().to_owned()
 }
 
 fn encode_one(text: &str) -> String {
-    let mut url = blank();
-    url.query_pairs_mut().append_key_only(text);
-    url.query().unwrap_or_default().to_owned()
-}
-
-fn blank() -> Url {
-    Url::parse("http://localhost/").expect("it is an address")
+    encode(&[(text, "")]).trim_end_matches('=').to_owned()
 }
 
 #[cfg(test)]

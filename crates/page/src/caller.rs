@@ -14,13 +14,13 @@ use crate::{
     openapi,
     page_state::PageState,
     reply::Reply,
-    routes::{Arrived, RouteTable, Routes},
+    routes::{Arrived, Route, RouteTable, find_route},
 };
 
 /// The API of a daemon, or of a command.
 pub(crate) struct Caller {
     pub(crate) state: Arc<PageState>,
-    pub(crate) routes: Routes,
+    pub(crate) routes: Vec<Route>,
 }
 
 impl Caller {
@@ -30,7 +30,7 @@ impl Caller {
         let openapi = openapi::describe(&mut table);
         Self {
             state: Arc::new(PageState::new(daemon, configure, openapi)),
-            routes: table.into_routes(),
+            routes: table.list,
         }
     }
 
@@ -42,7 +42,7 @@ impl Caller {
         body: Vec<u8>,
         gone: CancellationToken,
     ) -> Result<Reply, ApiError> {
-        let (route, values) = self.routes.find(method, path)?;
+        let (route, values) = find_route(&self.routes, method, path)?;
         let arrived = Arrived {
             page: Arc::clone(&self.state),
             path: values,

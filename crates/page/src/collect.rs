@@ -97,7 +97,7 @@ impl Builder {
         }
         state.attention.extend(attention.clone());
         let minutes = self.minutes.get_or_insert_with(|| Minutes::read(gateway));
-        state.minutes = minutes.count(gateway.count_calls());
+        state.minutes = minutes.count(gateway.recorder.count_calls());
         state.daemon.values_mut().for_each(|it| it.is_whole = true);
         state
     }
@@ -121,12 +121,10 @@ impl Builder {
         };
         add_questions(&mut state.attention, &gateway, &states);
         for server in &settings.servers {
-            let of = states.iter().filter(|it| it.name == server.spec.name);
+            let name = &server.spec.name;
+            let of = states.iter().filter(|it| it.name == *name);
             let of: Vec<&ServerState> = of.collect();
-            let known = catalog
-                .servers
-                .iter()
-                .find(|it| it.name == server.spec.name);
+            let known = catalog.servers.iter().find(|it| it.name == *name);
             let mut row = close.server(&gateway, server, known, &of, &names);
             match self.logins.find(&row.name) {
                 Some(LoginAttempt::Waits(address)) => row.login_address = Some(address),
@@ -148,7 +146,7 @@ impl Builder {
             .map(|it| (it.number.to_string(), describe_client(&settings, it)))
             .collect();
         state.running = list_running(&gateway);
-        let (calls, errors) = gateway.count_calls();
+        let (calls, errors) = gateway.recorder.count_calls();
         let totals = CountRow { calls, errors };
         state.totals.insert("totals".to_owned(), totals);
         let daemon = close.daemon.clone();
@@ -257,10 +255,8 @@ impl CloseLook {
         clients: &BTreeMap<u64, String>,
     ) -> ServerRow {
         let name = &server.spec.name;
-        let processes: Vec<ProcessRow> = states
-            .iter()
-            .map(|state| self.process(state, clients))
-            .collect();
+        let processes = states.iter().map(|state| self.process(state, clients));
+        let processes: Vec<ProcessRow> = processes.collect();
         let found = self.logins.get(name).cloned();
         let (login, needed, has_log) = found.unwrap_or_default();
         let needs_login = needed || gateway.servers.needs_login(name);

@@ -41,7 +41,6 @@ pub use api::{
     people::{QuestionRow, Questions},
     reviews::{DecidedDefinition, ReviewDecision, ReviewList, ReviewRow},
     servers::Servers,
-    session::Status,
 };
 pub use configure::{Changed, ConfigChange, Configure, NewServerRequest, Refused};
 pub use proposals::Proposal;

@@ -19,7 +19,7 @@ impl Minutes {
     pub(crate) fn read(gateway: &Gateway) -> Self {
         gateway.flush_records();
         let mut minutes = Self {
-            counted: gateway.count_calls(),
+            counted: gateway.recorder.count_calls(),
             ..Self::default()
         };
         let folder = gateway.settings().state_dir.join("audit");

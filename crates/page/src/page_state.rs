@@ -1,6 +1,6 @@
 //! The parts of a page that its routes share.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use daemon::page::PageDaemon;
 use serde_json::Value;
@@ -35,11 +35,5 @@ impl PageState {
             proposals: Proposals::default(),
             openapi,
         }
-    }
-}
-
-impl fmt::Debug for PageState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PageState").finish_non_exhaustive()
     }
 }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use futures::{Stream, StreamExt as _};
 use http_body_util::{BodyExt as _, Full, StreamBody, combinators::UnsyncBoxBody};
 use hyper::{
-    HeaderMap, Response, StatusCode,
+    Response, StatusCode,
     body::Frame,
     header::{ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue},
 };
@@ -100,15 +100,11 @@ fn response(
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static(caching));
-    secure(headers);
-    response
-}
-
-fn secure(headers: &mut HeaderMap) {
     for (name, value) in HEADERS {
         let name = HeaderName::from_static(name);
         headers.insert(name, HeaderValue::from_static(value));
     }
+    response
 }
 
 fn whole(bytes: impl Into<Bytes>) -> Body {

@@ -13,7 +13,6 @@ use tokio_util::sync::CancellationToken;
 use crate::{error::ApiError, page_state::PageState, reply::Reply};
 
 /// One request to a handler.
-#[derive(Debug)]
 pub(crate) struct Call<Q, B> {
     pub(crate) page: Arc<PageState>,
     /// The values of `{...}` in the path, in order.
@@ -30,13 +29,7 @@ pub(crate) struct Call<Q, B> {
 pub(crate) struct Nothing {}
 
 /// A request as it arrived, with its names checked.
-pub(crate) struct Arrived {
-    pub(crate) page: Arc<PageState>,
-    pub(crate) path: Vec<String>,
-    pub(crate) query: String,
-    pub(crate) body: Vec<u8>,
-    pub(crate) gone: CancellationToken,
-}
+pub(crate) type Arrived = Call<String, Vec<u8>>;
 
 type Run = Box<dyn Fn(Arrived) -> BoxFuture<'static, Result<Reply, ApiError>> + Send + Sync>;
 
@@ -53,22 +46,10 @@ pub(crate) struct Route {
     pub(crate) run: Run,
 }
 
-/// All routes.
-pub(crate) struct Routes {
-    list: Vec<Route>,
-}
-
 /// The table while routes are added to it.
 pub(crate) struct RouteTable {
     pub(crate) list: Vec<Route>,
     pub(crate) generator: SchemaGenerator,
-}
-
-impl std::fmt::Debug for Routes {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let paths = self.list.iter().map(|it| (&it.method, it.path));
-        f.debug_list().entries(paths).finish()
-    }
 }
 
 /// The route that admits without a token.
@@ -155,35 +136,28 @@ impl RouteTable {
             run: Box::new(run),
         });
     }
-
-    /// Returns the routes, without what describes them.
-    pub(crate) fn into_routes(self) -> Routes {
-        Routes { list: self.list }
-    }
 }
 
-impl Routes {
-    /// Finds the route of a path, and the values in it. The error says which methods the path has.
-    pub(crate) fn find(
-        &self,
-        method: &Method,
-        path: &str,
-    ) -> Result<(&Route, Vec<String>), ApiError> {
-        let mut methods = Vec::new();
-        for route in &self.list {
-            if let Some(values) = match_path(route.path, path) {
-                if route.method == *method {
-                    return Ok((route, values));
-                }
-                methods.push(route.method.as_str());
+/// Finds the route of a path, and the values in it. The error says which methods the path has.
+pub(crate) fn find_route<'r>(
+    routes: &'r [Route],
+    method: &Method,
+    path: &str,
+) -> Result<(&'r Route, Vec<String>), ApiError> {
+    let mut methods = Vec::new();
+    for route in routes {
+        if let Some(values) = match_path(route.path, path) {
+            if route.method == *method {
+                return Ok((route, values));
             }
+            methods.push(route.method.as_str());
         }
-        if methods.is_empty() {
-            let next = "GET /api/v1/openapi.json lists the routes";
-            return Err(ApiError::not_found("there is no such route").next(next));
-        }
-        Err(ApiError::method_not_allowed(&methods.join(", ")))
     }
+    if methods.is_empty() {
+        let next = "GET /api/v1/openapi.json lists the routes";
+        return Err(ApiError::not_found("there is no such route").next(next));
+    }
+    Err(ApiError::method_not_allowed(&methods.join(", ")))
 }
 
 /// Returns the values of the `{...}` in a pattern; each is one segment of the path.

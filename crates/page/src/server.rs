@@ -31,8 +31,8 @@ use crate::{
     guard::{API, Guard, check_kind, token_of},
     kept_port::KeptPort,
     limits::{BODY_BYTES_MAX, CONNECTIONS_MAX, HEAD_BYTES_MAX, RECEIVE_TIMEOUT, TABS_NOTED_EVERY},
-    reply::{Body, asset, respond},
-    routes::SESSION,
+    reply::{Body, Reply, asset, respond},
+    routes::{SESSION, find_route},
 };
 
 /// The delay after a failed `accept`.
@@ -206,11 +206,7 @@ impl ServedPage {
     }
 
     /// Answers a request to the API whose names were checked.
-    async fn call(
-        self: Arc<Self>,
-        head: &Parts,
-        body: Incoming,
-    ) -> Result<crate::reply::Reply, ApiError> {
+    async fn call(self: Arc<Self>, head: &Parts, body: Incoming) -> Result<Reply, ApiError> {
         let path = head.uri.path();
         let gone = if path == SESSION && head.method == Method::POST {
             CancellationToken::new()
@@ -222,7 +218,7 @@ impl ServedPage {
                 ApiError::unauthorized("unauthorized", why)
             })?
         };
-        self.caller.routes.find(&head.method, path)?;
+        find_route(&self.caller.routes, &head.method, path)?;
         check_kind(head)?;
         let body = read_body(body).await?;
         let query = head.uri.query().unwrap_or_default();

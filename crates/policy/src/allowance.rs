@@ -4,9 +4,8 @@
 use std::fmt;
 
 use crate::{
-    Decider, Effects, Policy, PolicyVerdict, RequestKind, Subject,
-    matcher::escape,
-    names::{CallNames, Spellings},
+    Decider, Effects, Policy, PolicyVerdict, RequestKind, Subject, matcher::escape,
+    names::CallNames,
 };
 
 /// A tool, prompt or resource that a person permanently allows, and the rule that the person saw.
@@ -135,7 +134,7 @@ impl Allowance {
     /// Returns true if these rules allow it, by the rule at this index.
     pub fn is_allowed_by(&self, policy: &Policy, index: usize) -> bool {
         let decision = policy.decide(&self.subject());
-        decision.verdict == PolicyVerdict::Allow && decision.rule() == Some(index + 1)
+        decision.verdict == PolicyVerdict::Allow && decision.rule == Some(index + 1)
     }
 
     fn subject(&self) -> Subject<'_> {
@@ -154,10 +153,9 @@ impl Allowance {
     /// Finds the first rule that applies to every call of this tool, prompt or resource, and its index.
     fn find_decider(&self, policy: &Policy) -> Result<(usize, Decider), NotAllowable> {
         let subject = self.subject();
-        let spellings = Spellings::new(&subject);
-        let names = CallNames::new(&subject, &spellings);
+        let names = CallNames::new(&subject);
         let mut for_clients = None;
-        for (index, rule) in policy.rules().iter().enumerate() {
+        for (index, rule) in policy.rules.iter().enumerate() {
             if !rule.fits_any_call(&names) {
                 continue;
             }
@@ -169,7 +167,7 @@ impl Allowance {
             if self.client.is_some() && !rule.fits_client(&names) {
                 continue;
             }
-            if rule.has_arguments {
+            if !rule.arguments.is_empty() {
                 return Err(NotAllowable::ReadsArguments(index + 1));
             }
             if rule.verdict == PolicyVerdict::Allow {
@@ -279,7 +277,7 @@ mod tests {
             None,
             &Ok(2),
         );
-        let open = Policy::new(Preset::Open, policy(&json!([guests])).rules().to_vec());
+        let open = Policy::new(Preset::Open, policy(&json!([guests])).rules);
         let found = Allowance::new(&open, &call("", "write_file"), true);
         assert_eq!(found, Err(names_clients));
         let allowed = "rule 2, but for the clients of rule 1".to_owned();

@@ -52,7 +52,6 @@ impl Pointer {
     }
 }
 
-/// One value at a place.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FoundValue<'a> {
     pub(crate) value: &'a str,
@@ -114,9 +113,8 @@ fn tell(node: &JsonNode, is_sure: bool, found: &mut dyn FnMut(FoundValue<'_>)) {
         JsonNode::Plain(text) => (text, false),
         JsonNode::List(items) => return items.iter().for_each(|item| tell(item, is_sure, found)),
         JsonNode::Object(members) => {
-            return members
-                .iter()
-                .for_each(|(_, value)| tell(value, is_sure, found));
+            let members = members.iter();
+            return members.for_each(|(_, value)| tell(value, is_sure, found));
         }
     };
     found(FoundValue {

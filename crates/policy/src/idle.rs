@@ -3,7 +3,7 @@
 use crate::{
     Policy, PolicyVerdict,
     matcher::{FoldedText, Matcher},
-    rule::Rule,
+    rule::{Rule, fits_any},
 };
 
 /// The names that a rule can match.
@@ -71,13 +71,13 @@ pub struct IdlePattern {
 impl Policy {
     /// Returns true if a rule names prompts.
     pub fn names_prompts(&self) -> bool {
-        self.rules().iter().any(|rule| rule.prompt.is_some())
+        self.rules.iter().any(|rule| rule.prompt.is_some())
     }
 
     /// Returns every pattern that matches none of the known names. Resources are left out: a server may
     /// have more of them than it lists.
     pub fn find_idle(&self, known: KnownNames<'_>) -> Vec<IdlePattern> {
-        let rules = self.rules().iter().zip(1..);
+        let rules = self.rules.iter().zip(1..);
         rules
             .flat_map(|(rule, number)| find_in(rule, number, known))
             .collect()
@@ -91,7 +91,7 @@ fn find_in(rule: &Rule, number: usize, known: KnownNames<'_>) -> Vec<IdlePattern
             rule: number,
             verdict: rule.verdict,
             key,
-            pattern: pattern.written().to_owned(),
+            pattern: pattern.written.clone(),
             unlisted,
         });
     };
@@ -104,15 +104,12 @@ fn find_in(rule: &Rule, number: usize, known: KnownNames<'_>) -> Vec<IdlePattern
     ];
     for (key, patterns, names) in simple {
         for pattern in patterns.iter().flatten() {
-            if !names.iter().any(|name| fits(pattern, name)) {
+            if !names.iter().any(|name| pattern.fits_text(name)) {
                 note(key, pattern, Vec::new());
             }
         }
     }
-    let in_scope = |server: &str| {
-        let patterns = rule.server.as_ref();
-        patterns.is_none_or(|list| list.iter().any(|it| fits(it, server)))
-    };
+    let in_scope = |server: &str| fits_any(&rule.server, &FoldedText::new(server));
     let listed = [
         (PatternKey::Tool, &rule.tool, known.servers),
         (PatternKey::Prompt, &rule.prompt, known.prompts),
@@ -123,9 +120,12 @@ fn find_in(rule: &Rule, number: usize, known: KnownNames<'_>) -> Vec<IdlePattern
             continue;
         }
         for pattern in patterns.iter().flatten() {
+            let fits = |server: &str, name: &str| {
+                pattern.fits_text(name) || pattern.fits_text(&format!("{server}/{name}"))
+            };
             let is_met = scope.iter().any(|(server, names)| {
                 let mut names = names.iter().flatten();
-                names.any(|name| fits(pattern, name) || fits(pattern, &format!("{server}/{name}")))
+                names.any(|name| fits(server, name))
             });
             if !is_met {
                 let unlisted = scope
@@ -139,19 +139,15 @@ fn find_in(rule: &Rule, number: usize, known: KnownNames<'_>) -> Vec<IdlePattern
     idle
 }
 
-fn fits(pattern: &Matcher, name: &str) -> bool {
-    pattern.fits(&FoldedText::new(name))
-}
-
 /// Returns true if the pattern can match a tool or prompt of this server, whatever names the server
 /// has.
 fn may_name_one_of(pattern: &Matcher, server: &str) -> bool {
-    let Some((before, _)) = pattern.written().split_once('/') else {
+    let Some((before, _)) = pattern.written.split_once('/') else {
         return true;
     };
     // A piece that is not a valid pattern by itself was cut out of braces or brackets: it may match
     // anything.
-    Matcher::new(before, true).map_or(true, |of_server| fits(&of_server, server))
+    Matcher::new(before, true).map_or(true, |of_server| of_server.fits_text(server))
 }
 
 #[cfg(test)]

@@ -24,15 +24,10 @@ mod tests;
 
 pub use allowance::{Allowance, NotAllowable};
 pub use idle::{IdlePattern, KnownNames, PatternKey};
-pub use matcher::compile_pattern;
+pub use matcher::{compile_pattern, escape};
 pub use quota::{Quota, QuotaSubject, QuotaUnit};
 pub use rule::{Fault, KEYS, Rule};
 pub use rules::{Decider, Decision, Policy, Preset};
-
-/// Returns the pattern that matches exactly this text.
-pub fn escape(text: &str) -> String {
-    matcher::escape(text)
-}
 
 /// The decision about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,12 +1,14 @@
 //! A pattern with `*` and `?`, prepared so that simple patterns are compared within nanoseconds.
 
+use std::borrow::Cow;
+
 use globset::GlobBuilder;
 use regex::bytes::{Regex, RegexBuilder};
 
-/// One pattern.
 #[derive(Debug, Clone)]
 pub(crate) struct Matcher {
-    written: String,
+    /// The pattern as it is written.
+    pub(crate) written: String,
     shape: Shape,
     ignores_case: bool,
     /// True if it begins at the root, and so matches whole paths.
@@ -27,34 +29,29 @@ enum Shape {
 impl Matcher {
     /// Makes a matcher. The error describes the fault in the pattern.
     pub(crate) fn new(pattern: &str, ignores_case: bool) -> Result<Self, String> {
-        let written = pattern.to_owned();
-        let compared = if ignores_case {
-            pattern.to_lowercase()
-        } else {
-            pattern.to_owned()
-        };
+        let lower = pattern.to_lowercase();
+        let compared = if ignores_case { &lower } else { pattern };
         let is_plain = |text: &str| !text.contains(['*', '?', '[', '{', '\\']);
         let shape = if compared == "*" || compared == "**" {
             Shape::Any
-        } else if let Some(whole) = unescape(&compared) {
+        } else if let Some(whole) = unescape(compared) {
             Shape::Whole(whole)
         } else if let Some(rest) = compared.strip_suffix('*').filter(|it| is_plain(it)) {
             Shape::Begins(rest.to_owned())
         } else if let Some(rest) = compared.strip_prefix('*').filter(|it| is_plain(it)) {
             Shape::Ends(rest.to_owned())
         } else {
-            Shape::Glob(Box::new(compile_pattern(&compared)?))
+            Shape::Glob(Box::new(compile_pattern(compared)?))
         };
         Ok(Self {
-            written,
+            written: pattern.to_owned(),
             shape,
             ignores_case,
             is_rooted: pattern.starts_with('/'),
-            is_of_files: pattern.to_lowercase().starts_with("file:"),
+            is_of_files: lower.starts_with("file:"),
         })
     }
 
-    /// Returns true if it matches every text.
     pub(crate) fn fits_all(&self) -> bool {
         matches!(self.shape, Shape::Any)
     }
@@ -64,17 +61,13 @@ impl Matcher {
         matches!(self.shape, Shape::Whole(_)) && self.fits(text)
     }
 
-    /// The pattern as it is written.
-    pub(crate) fn written(&self) -> &str {
-        &self.written
+    pub(crate) fn fits_text(&self, text: &str) -> bool {
+        self.fits(&FoldedText::new(text))
     }
 
     pub(crate) fn fits(&self, text: &FoldedText<'_>) -> bool {
-        let text = if self.ignores_case {
-            text.lower.as_str()
-        } else {
-            text.written
-        };
+        let is_lower = self.ignores_case;
+        let text: &str = if is_lower { &text.lower } else { &text.written };
         match &self.shape {
             Shape::Any => true,
             Shape::Whole(whole) => text == whole,
@@ -99,7 +92,7 @@ pub fn compile_pattern(pattern: &str) -> Result<Regex, String> {
 const SPECIAL: [char; 7] = ['*', '?', '[', ']', '{', '}', '\\'];
 
 /// Returns the pattern that matches exactly this text.
-pub(crate) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
     for c in text.chars() {
         if SPECIAL.contains(&c) {
@@ -132,15 +125,16 @@ fn unescape(pattern: &str) -> Option<String> {
 /// A text to be compared, with and without regard to case.
 #[derive(Debug)]
 pub(crate) struct FoldedText<'a> {
-    pub(crate) written: &'a str,
+    written: Cow<'a, str>,
     lower: String,
 }
 
 impl<'a> FoldedText<'a> {
-    pub(crate) fn new(written: &'a str) -> Self {
+    pub(crate) fn new(written: impl Into<Cow<'a, str>>) -> Self {
+        let written = written.into();
         Self {
-            written,
             lower: written.to_lowercase(),
+            written,
         }
     }
 }

@@ -25,49 +25,27 @@ pub(crate) struct CallNames<'a> {
 }
 
 impl<'a> CallNames<'a> {
-    pub(crate) fn new(call: &Subject<'a>, spellings: &'a Spellings) -> Self {
-        Self {
+    pub(crate) fn new(call: &Subject<'a>) -> Self {
+        let profiles = call.profiles.iter();
+        let mut names = Self {
             client: FoldedText::new(call.client),
-            profiles: call.profiles.iter().map(|it| FoldedText::new(it)).collect(),
+            profiles: profiles.map(|it| FoldedText::new(&**it)).collect(),
             server: FoldedText::new(call.server),
             name: FoldedText::new(call.name),
-            full: FoldedText::new(&spellings.full),
-            spellings: spellings
-                .of_address
-                .iter()
-                .map(|it| FoldedText::new(it))
-                .collect(),
-            may_be_any_file: spellings.may_be_any_file,
+            full: FoldedText::new(format!("{}/{}", call.server, call.name)),
+            spellings: Vec::new(),
+            may_be_any_file: false,
             category: FoldedText::new(call.category),
             kind: call.kind,
             effects: call.effects,
-        }
-    }
-}
-
-/// Other spellings of a call's name.
-#[derive(Debug)]
-pub(crate) struct Spellings {
-    full: String,
-    of_address: Vec<String>,
-    may_be_any_file: bool,
-}
-
-impl Spellings {
-    pub(crate) fn new(call: &Subject<'_>) -> Self {
-        let mut spellings = Self {
-            full: format!("{}/{}", call.server, call.name),
-            of_address: Vec::new(),
-            may_be_any_file: false,
         };
         if call.kind == RequestKind::Resource {
             let readings = Readings::of(call.name, None);
-            spellings.may_be_any_file = readings.may_name_any_file(call.name);
+            names.may_be_any_file = readings.may_name_any_file(call.name);
             let files = readings.whole.iter().map(|path| format!("file://{path}"));
-            spellings.of_address.extend(files);
-            let addresses = path::spellings_of_address(call.name);
-            spellings.of_address.extend(addresses);
+            let spellings = files.chain(path::spellings_of_address(call.name));
+            names.spellings = spellings.map(FoldedText::new).collect();
         }
-        spellings
+        names
     }
 }

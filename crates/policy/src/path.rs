@@ -80,21 +80,14 @@ impl Readings {
         let behind_host = strip_two_slashes(text).map(skip_host);
         for text in std::iter::once(text).chain(behind_host) {
             for text in with_ends_cut(text) {
-                self.add_with_separators(text, home);
+                self.add(text, home);
+                // Some servers treat a backslash as a separator, others as a character of a name.
+                self.add(&text.replace('\\', "/"), home);
             }
         }
         if starts_with_slash(text) {
             let root = Url::parse("file:///").expect("the address is valid");
             self.add_url(root.join(text).ok(), text, home);
-        }
-    }
-
-    /// Adds a path with its backslashes, and with slashes in their place: some servers treat a
-    /// backslash as a separator, others as a character of a name.
-    fn add_with_separators(&mut self, path: &str, home: Option<&str>) {
-        self.add(path, home);
-        if path.contains('\\') {
-            self.add(&path.replace('\\', "/"), home);
         }
     }
 
@@ -185,19 +178,15 @@ fn unwrap(text: &str) -> &str {
         .strip_prefix('<')
         .and_then(|text| text.strip_suffix('>'));
     let inner = inner.unwrap_or(text).trim();
-    let is_labelled = inner
-        .get(..4)
-        .is_some_and(|label| label.eq_ignore_ascii_case("url:"));
-    if is_labelled {
-        inner[4..].trim()
-    } else {
-        inner
+    match inner.split_at_checked(4) {
+        Some((label, address)) if label.eq_ignore_ascii_case("url:") => address.trim(),
+        _ => inner,
     }
 }
 
 fn strip_file_scheme(text: &str) -> Option<&str> {
-    let scheme = text.get(..5)?;
-    scheme.eq_ignore_ascii_case("file:").then(|| &text[5..])
+    let (scheme, rest) = text.split_at_checked(5)?;
+    scheme.eq_ignore_ascii_case("file:").then_some(rest)
 }
 
 /// Returns true if a text begins like an address, not like a path.
@@ -326,10 +315,8 @@ pub(crate) fn may_be_inside(path: &str, folder: &str) -> bool {
 
 /// Returns true if a resolved path is the folder or inside it.
 pub(crate) fn is_inside(path: &str, folder: &str) -> bool {
-    let Some(rest) = path.strip_prefix(folder.trim_end_matches('/')) else {
-        return false;
-    };
-    rest.is_empty() || rest.starts_with('/')
+    let rest = path.strip_prefix(folder.trim_end_matches('/'));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Percent-decodes a text once; bytes that are not UTF-8 become `\u{fffd}`.

@@ -17,13 +17,16 @@ const KEYS: [&str; 9] = [
 /// One quota, prepared for comparison.
 #[derive(Debug, Clone)]
 pub struct Quota {
-    /// The quota as in the configuration.
-    written: String,
-    /// Its short name, once it was asked for.
+    /// The quota as JSON of the configuration.
+    pub written: String,
     short_name: OnceLock<String>,
-    limit: u64,
-    unit: QuotaUnit,
-    span: Span,
+    /// The limit.
+    pub limit: u64,
+    /// The thing that is limited.
+    pub unit: QuotaUnit,
+    /// The time after which it is whole again, with an article.
+    span: &'static str,
+    seconds: u64,
     client: Patterns,
     caller: Patterns,
     server: Patterns,
@@ -42,22 +45,16 @@ pub enum QuotaUnit {
     Repeats,
 }
 
-/// The time after which a quota is whole again. Minutes, hours and days are those of UTC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Span {
-    Minute,
-    Hour,
-    Day,
-}
+/// The times after which a quota is whole again, as written and as shown, in seconds. Minutes, hours and
+/// days are those of UTC.
+const SPANS: [(&str, &str, u64); 3] = [
+    ("minute", "a minute", 60),
+    ("hour", "an hour", 3_600),
+    ("day", "a day", 86_400),
+];
 
 /// A part of a call whose values are counted apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Dimension {
-    Client,
-    Caller,
-    Server,
-    Tool,
-}
+type Dimension = for<'c> fn(&QuotaSubject<'c>) -> &'c str;
 
 /// The call that a quota counts.
 #[derive(Debug, Clone, Copy)]
@@ -84,13 +81,15 @@ impl Quota {
             return Err(fault(unknown, "unknown key", &hint));
         }
         let (limit, unit) = read_limit(written)?;
+        let (span, seconds) = read_span(written)?;
         let names = |key: &str| read_patterns(written, key, true);
         Ok(Self {
             written: Value::Object(written.clone()).to_string(),
             short_name: OnceLock::new(),
             limit,
             unit,
-            span: read_span(written)?,
+            span,
+            seconds,
             client: names("client")?,
             caller: names("caller")?,
             server: names("server")?,
@@ -116,20 +115,9 @@ impl Quota {
         self.short_name.get_or_init(|| make(&self.written))
     }
 
-    /// Returns the quota as JSON of the configuration.
-    pub fn written(&self) -> &str {
-        &self.written
-    }
-
     /// Returns the values of `each` by which this call is counted.
     pub fn values<'c>(&self, call: &QuotaSubject<'c>) -> Vec<&'c str> {
-        let value = |dimension: &Dimension| match dimension {
-            Dimension::Client => call.client,
-            Dimension::Caller => call.caller,
-            Dimension::Server => call.server,
-            Dimension::Tool => call.tool,
-        };
-        self.each.iter().map(value).collect()
+        self.each.iter().map(|value| value(call)).collect()
     }
 
     /// Returns the text that calls of this quota that are counted together have in common: the values of
@@ -145,31 +133,14 @@ impl Quota {
     /// Returns the patterns of `server` that match none of these.
     pub fn find_idle_servers(&self, servers: &[String]) -> Vec<&str> {
         let patterns = self.server.iter().flatten();
-        let idle = patterns.filter(|pattern| {
-            let mut known = servers.iter();
-            !known.any(|name| pattern.fits(&FoldedText::new(name)))
-        });
-        idle.map(Matcher::written).collect()
-    }
-
-    /// Returns the limit.
-    pub fn limit(&self) -> u64 {
-        self.limit
-    }
-
-    /// Returns the thing that is limited.
-    pub fn unit(&self) -> QuotaUnit {
-        self.unit
+        let fits_none = |it: &&Matcher| !servers.iter().any(|name| it.fits_text(name));
+        let idle = patterns.filter(fits_none);
+        idle.map(|pattern| pattern.written.as_str()).collect()
     }
 
     /// Returns the time at which the quota is whole again, in Unix seconds.
     pub fn end_of(&self, now_s: u64) -> u64 {
-        let seconds = match self.span {
-            Span::Minute => 60,
-            Span::Hour => 3_600,
-            Span::Day => 86_400,
-        };
-        (now_s / seconds + 1) * seconds
+        (now_s / self.seconds + 1) * self.seconds
     }
 }
 
@@ -181,12 +152,7 @@ impl fmt::Display for Quota {
             QuotaUnit::Tokens => "tokens",
             QuotaUnit::Repeats => "identical calls",
         };
-        let span = match self.span {
-            Span::Minute => "a minute",
-            Span::Hour => "an hour",
-            Span::Day => "a day",
-        };
-        write!(f, "{} {unit} {span}", self.limit)
+        write!(f, "{} {unit} {}", self.limit, self.span)
     }
 }
 
@@ -208,16 +174,12 @@ fn read_limit(written: &Map<String, Value>) -> Result<(u64, QuotaUnit), Fault> {
     Ok((limit, unit))
 }
 
-fn read_span(written: &Map<String, Value>) -> Result<Span, Fault> {
-    match written.get("per").and_then(Value::as_str) {
-        Some("minute") => Ok(Span::Minute),
-        Some("hour") => Ok(Span::Hour),
-        Some("day") => Ok(Span::Day),
-        _ => {
-            let hint = "write `per = \"minute\"`, `\"hour\"` or `\"day\"`";
-            Err(fault("per", "no such time", hint))
-        }
-    }
+fn read_span(written: &Map<String, Value>) -> Result<(&'static str, u64), Fault> {
+    let per = written.get("per").and_then(Value::as_str);
+    let span = SPANS.into_iter().find(|(key, ..)| per == Some(*key));
+    let hint = "write `per = \"minute\"`, `\"hour\"` or `\"day\"`";
+    let (_, shown, seconds) = span.ok_or_else(|| fault("per", "no such time", hint))?;
+    Ok((shown, seconds))
 }
 
 fn read_each(written: &Map<String, Value>) -> Result<Vec<Dimension>, Fault> {
@@ -226,12 +188,14 @@ fn read_each(written: &Map<String, Value>) -> Result<Vec<Dimension>, Fault> {
     };
     let hint = "write some of `\"client\"`, `\"caller\"`, `\"server\"`, `\"tool\"`";
     let names = read_texts(each).ok_or_else(|| fault("each", "expected a list", hint))?;
-    let read = |name: &str| match name {
-        "client" => Ok(Dimension::Client),
-        "caller" => Ok(Dimension::Caller),
-        "server" => Ok(Dimension::Server),
-        "tool" => Ok(Dimension::Tool),
-        _ => Err(fault("each", &format!("unknown `{name}`"), hint)),
+    let read = |name: &str| -> Result<Dimension, Fault> {
+        Ok(match name {
+            "client" => |call| call.client,
+            "caller" => |call| call.caller,
+            "server" => |call| call.server,
+            "tool" => |call| call.tool,
+            _ => return Err(fault("each", &format!("unknown `{name}`"), hint)),
+        })
     };
     names.into_iter().map(read).collect()
 }

@@ -1,11 +1,11 @@
 //! One rule, in its written and its parsed form.
 
-use std::fmt;
+use std::{cell::LazyCell, fmt};
 
 use serde_json::{Map, Value};
 
 use crate::{
-    PolicyVerdict, RequestKind,
+    Effects, PolicyVerdict, RequestKind,
     arguments::{JsonNode, Pointer},
     matcher::{FoldedText, Matcher},
     names::CallNames,
@@ -35,8 +35,6 @@ pub struct Rule {
     pub(crate) written: Map<String, Value>,
     pub(crate) verdict: PolicyVerdict,
     pub(crate) reason: Option<String>,
-    /// True if it checks argument values, so that another call of the same tool may not match it.
-    pub(crate) has_arguments: bool,
     pub(crate) client: Patterns,
     pub(crate) profile: Patterns,
     pub(crate) server: Patterns,
@@ -45,7 +43,8 @@ pub struct Rule {
     resource: Patterns,
     pub(crate) category: Patterns,
     annotation: Option<Annotation>,
-    arguments: Vec<(Pointer, ValuePattern)>,
+    /// If there are any, another call of the same tool may not match.
+    pub(crate) arguments: Vec<(Pointer, ValuePattern)>,
     home: Option<String>,
 }
 
@@ -70,12 +69,7 @@ impl fmt::Display for Fault {
 /// The patterns of a key; none if the rule lacks the key. A match of any one of them is enough.
 pub(crate) type Patterns = Option<Vec<Matcher>>;
 
-#[derive(Debug, Clone, Copy)]
-enum Annotation {
-    Destructive,
-    ReadOnly,
-    OpenWorld,
-}
+type Annotation = fn(&Effects) -> bool;
 
 const PATTERN_HINT: &str =
     "`*` matches any text, `?` one character, `{a,b}` either; write several as a list";
@@ -91,11 +85,10 @@ impl Rule {
         }
         let verdict = read_verdict(written)?;
         let names = |key: &str| read_patterns(written, key, verdict != PolicyVerdict::Allow);
-        let rule = Self {
+        Ok(Self {
             written: written.clone(),
             verdict,
             reason: read_text(written, "reason")?,
-            has_arguments: written.contains_key("arguments"),
             client: read_patterns(written, "client", true)?,
             profile: read_patterns(written, "profile", true)?,
             server: read_patterns(written, "server", true)?,
@@ -106,31 +99,26 @@ impl Rule {
             annotation: read_annotation(written)?,
             arguments: read_arguments(written, verdict, home)?,
             home: home.map(str::to_owned),
-        };
-        Ok(rule)
+        })
     }
 
-    /// Returns true if the rule applies to this call. `arguments` is called only if the rule checks
-    /// them; it returns none if they cannot be read.
-    pub(crate) fn fits(
+    /// Returns true if the rule applies to this call. `arguments` are read only if the rule checks
+    /// them; they are none if they cannot be read.
+    pub(crate) fn fits<F: FnOnce() -> Option<JsonNode>>(
         &self,
         call: &CallNames<'_>,
-        arguments: impl FnOnce() -> CallArguments,
+        arguments: &LazyCell<Option<JsonNode>, F>,
     ) -> bool {
         self.fits_client(call)
             && self.fits_any_call(call)
-            && (self.arguments.is_empty()
-                || self.fits_arguments(&arguments(), Doubt::of(self.verdict)))
+            && (self.arguments.is_empty() || self.fits_arguments(arguments.as_ref()))
     }
 
     /// Returns true if the rule applies to the client of the call, and to a profile of its session.
     pub(crate) fn fits_client(&self, call: &CallNames<'_>) -> bool {
-        let profiles = self.profile.as_ref();
-        let fits = |list: &Vec<Matcher>| {
-            let mut named = call.profiles.iter();
-            named.any(|profile| list.iter().any(|it| it.fits(profile)))
-        };
-        fits_any(&self.client, &call.client) && profiles.is_none_or(fits)
+        let mut profiles = call.profiles.iter();
+        fits_any(&self.client, &call.client)
+            && (self.profile.is_none() || profiles.any(|it| fits_any(&self.profile, it)))
     }
 
     /// Returns true if the rule applies to calls by any client.
@@ -144,13 +132,13 @@ impl Rule {
     pub(crate) fn fits_any_call(&self, call: &CallNames<'_>) -> bool {
         fits_any(&self.server, &call.server)
             && fits_any(&self.category, &call.category)
-            && self.fits_name(call, Doubt::of(self.verdict))
-            && self.fits_annotation(call)
+            && self.fits_name(call)
+            && self.annotation.is_none_or(|fits| fits(&call.effects))
     }
 
     /// Returns true if the name matches. A rule that names tools applies to tools; one without names
     /// applies to everything.
-    fn fits_name(&self, call: &CallNames<'_>, doubt: Doubt) -> bool {
+    fn fits_name(&self, call: &CallNames<'_>) -> bool {
         let names_any = [&self.tool, &self.prompt, &self.resource];
         if names_any.iter().all(|it| it.is_none()) {
             return true;
@@ -162,7 +150,7 @@ impl Rule {
         };
         let fits = |pattern: &Matcher| {
             let mut spellings = call.spellings.iter();
-            match (call.kind, doubt) {
+            match (call.kind, Doubt::of(self.verdict)) {
                 (RequestKind::Tool | RequestKind::Prompt, _) => {
                     pattern.fits(&call.name) || pattern.fits(&call.full)
                 }
@@ -180,17 +168,9 @@ impl Rule {
         patterns.as_ref().is_some_and(|list| list.iter().any(fits))
     }
 
-    fn fits_annotation(&self, call: &CallNames<'_>) -> bool {
-        match self.annotation {
-            None => true,
-            Some(Annotation::Destructive) => call.effects.is_destructive,
-            Some(Annotation::ReadOnly) => call.effects.is_read_only,
-            Some(Annotation::OpenWorld) => call.effects.is_open_world,
-        }
-    }
-
-    fn fits_arguments(&self, arguments: &CallArguments, doubt: Doubt) -> bool {
-        let Some(node) = &**arguments else {
+    fn fits_arguments(&self, arguments: Option<&JsonNode>) -> bool {
+        let doubt = Doubt::of(self.verdict);
+        let Some(node) = arguments else {
             return doubt == Doubt::Fits;
         };
         let home = self.home.as_deref();
@@ -210,9 +190,6 @@ impl Rule {
     }
 }
 
-/// The arguments of a call; none if they cannot be read.
-pub(crate) type CallArguments = std::rc::Rc<Option<JsonNode>>;
-
 pub(crate) fn fits_any(patterns: &Patterns, text: &FoldedText<'_>) -> bool {
     let patterns = patterns.as_ref();
     patterns.is_none_or(|list| list.iter().any(|it| it.fits(text)))
@@ -227,14 +204,11 @@ pub(crate) fn fault(key: &str, what: &str, hint: &str) -> Fault {
 }
 
 fn read_text(written: &Map<String, Value>, key: &str) -> Result<Option<String>, Fault> {
+    let hint = "write a text in quotes, or remove the key";
     match written.get(key) {
         None => Ok(None),
         Some(Value::String(text)) if !text.trim().is_empty() => Ok(Some(text.clone())),
-        Some(_) => Err(fault(
-            key,
-            "expected text",
-            "write a text in quotes, or remove the key",
-        )),
+        Some(_) => Err(fault(key, "expected text", hint)),
     }
 }
 
@@ -244,21 +218,23 @@ fn read_verdict(written: &Map<String, Value>) -> Result<PolicyVerdict, Fault> {
     let Some(text) = text else {
         return Err(fault("", "the rule has no decision", hint));
     };
-    let verdict = PolicyVerdict::ALL
-        .into_iter()
-        .find(|it| it.as_str() == text);
+    let mut verdicts = PolicyVerdict::ALL.into_iter();
+    let verdict = verdicts.find(|it| it.as_str() == text);
     verdict.ok_or_else(|| fault("decision", "unknown decision", hint))
 }
 
 fn read_annotation(written: &Map<String, Value>) -> Result<Option<Annotation>, Fault> {
     let hint = "write `\"destructive\"`, `\"read-only\"` or `\"open-world\"`";
-    match read_text(written, "annotation")?.as_deref() {
-        None => Ok(None),
-        Some("destructive") => Ok(Some(Annotation::Destructive)),
-        Some("read-only") => Ok(Some(Annotation::ReadOnly)),
-        Some("open-world") => Ok(Some(Annotation::OpenWorld)),
-        Some(_) => Err(fault("annotation", "unknown annotation", hint)),
-    }
+    let Some(text) = read_text(written, "annotation")? else {
+        return Ok(None);
+    };
+    let annotation: Annotation = match text.as_str() {
+        "destructive" => |it| it.is_destructive,
+        "read-only" => |it| it.is_read_only,
+        "open-world" => |it| it.is_open_world,
+        _ => return Err(fault("annotation", "unknown annotation", hint)),
+    };
+    Ok(Some(annotation))
 }
 
 /// Reads one text, or a list of texts that is not empty.
@@ -301,13 +277,9 @@ fn read_arguments(
     let table = table.ok_or_else(|| fault("arguments", "expected a table", hint))?;
     let read = |(place, value): (&String, &Value)| {
         let key = format!("arguments.\"{place}\"");
-        let pointer = Pointer::parse(place).ok_or_else(|| {
-            fault(
-                &key,
-                "not a JSON pointer",
-                "begin it with `/`, such as `/path`",
-            )
-        })?;
+        let begin = "begin it with `/`, such as `/path`";
+        let pointer = Pointer::parse(place);
+        let pointer = pointer.ok_or_else(|| fault(&key, "not a JSON pointer", begin))?;
         let pattern = read_value_pattern(value, Doubt::of(verdict), home)
             .map_err(|what| fault(&key, &what, VALUE_HINT))?;
         Ok((pointer, pattern))

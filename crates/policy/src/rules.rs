@@ -1,16 +1,11 @@
 //! All rules of a configuration: the first rule that matches decides, else the preset.
 
-use std::{cell::OnceCell, fmt, rc::Rc};
+use std::{cell::LazyCell, fmt};
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::{
-    PolicyVerdict, Subject,
-    arguments::JsonNode,
-    names::{CallNames, Spellings},
-    rule::Rule,
-};
+use crate::{PolicyVerdict, Subject, arguments::JsonNode, names::CallNames, rule::Rule};
 
 /// The decision if no rule fits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -48,7 +43,8 @@ impl Preset {
         };
         Decision {
             verdict,
-            by: By::Preset(self),
+            rule: None,
+            preset: self,
             reason,
             looks_at_arguments: false,
         }
@@ -69,33 +65,20 @@ pub enum Decider {
 pub struct Decision {
     /// The verdict.
     pub verdict: PolicyVerdict,
-    by: By,
+    /// The place of the rule in the configuration, counted from 1; none for the preset.
+    pub rule: Option<usize>,
+    preset: Preset,
     /// The reason in the words of the rule, or ours; none if the rule gives none.
     pub reason: Option<String>,
     /// True if the decision may differ for the same tool with other arguments.
     pub looks_at_arguments: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum By {
-    /// Counted from 1.
-    Rule(usize),
-    Preset(Preset),
-}
-
 impl Decision {
-    /// The place of the rule in the configuration, counted from 1; none for the preset.
-    pub fn rule(&self) -> Option<usize> {
-        match self.by {
-            By::Rule(number) => Some(number),
-            By::Preset(_) => None,
-        }
-    }
-
     /// Returns the rule as it is written, or the preset. The value stays equal as long as the content
     /// does.
     pub fn decider(&self, policy: &Policy) -> Decider {
-        let rule = self.rule().and_then(|number| policy.rules.get(number - 1));
+        let rule = self.rule.and_then(|number| policy.rules.get(number - 1));
         rule.map_or(Decider::Preset(policy.preset), |rule| {
             Decider::Rule(rule.written.clone())
         })
@@ -103,9 +86,9 @@ impl Decision {
 
     /// Returns the name of what decided: `rule 2` or `policy = "careful"`.
     pub fn by(&self) -> impl fmt::Display {
-        match self.by {
-            By::Rule(number) => format!("rule {number}"),
-            By::Preset(preset) => format!("policy = \"{}\"", preset.as_str()),
+        match self.rule {
+            Some(number) => format!("rule {number}"),
+            None => format!("policy = \"{}\"", self.preset.as_str()),
         }
     }
 }
@@ -114,7 +97,7 @@ impl Decision {
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
     preset: Preset,
-    rules: Vec<Rule>,
+    pub(crate) rules: Vec<Rule>,
 }
 
 impl Policy {
@@ -126,10 +109,6 @@ impl Policy {
     /// Returns the number of rules.
     pub fn count_rules(&self) -> usize {
         self.rules.len()
-    }
-
-    pub(crate) fn rules(&self) -> &[Rule] {
-        &self.rules
     }
 
     /// Returns the rules as they are written.
@@ -147,19 +126,18 @@ impl Policy {
         if self.rules.is_empty() {
             return self.preset.decide(call);
         }
-        let spellings = Spellings::new(call);
-        let names = CallNames::new(call, &spellings);
-        let read = OnceCell::new();
-        let arguments = || Rc::clone(read.get_or_init(|| Rc::new(JsonNode::read(call.arguments))));
-        let fits = |(_, rule): &(usize, &Rule)| rule.fits(&names, arguments);
+        let names = CallNames::new(call);
+        let arguments = LazyCell::new(|| JsonNode::read(call.arguments));
+        let fits = |(_, rule): &(usize, &Rule)| rule.fits(&names, &arguments);
         let found = self.rules.iter().enumerate().find(fits);
         found.map_or_else(
             || self.preset.decide(call),
             |(at, rule)| Decision {
                 verdict: rule.verdict,
-                by: By::Rule(at + 1),
+                rule: Some(at + 1),
+                preset: self.preset,
                 reason: rule.reason.clone(),
-                looks_at_arguments: rule.has_arguments,
+                looks_at_arguments: !rule.arguments.is_empty(),
             },
         )
     }

@@ -413,7 +413,7 @@ fn the_first_rule_that_fits_decides() {
     assert!(CASES.len() >= 60, "{} cases", CASES.len());
     for (who, what, arguments, verdict, rule) in CASES {
         let decision = decide(Preset::Open, who, what, arguments);
-        let found = (decision.verdict, decision.rule().unwrap_or(0));
+        let found = (decision.verdict, decision.rule.unwrap_or(0));
         assert_eq!(found, (*verdict, *rule), "{who} {what} {arguments}");
     }
 }
@@ -426,7 +426,7 @@ fn arguments_that_cannot_be_read_allow_nothing() {
         "1".to_owned() + &"}".repeat(200)
     );
     assert_eq!(
-        decide(Preset::Open, "", "fs/write_file", &deep).rule(),
+        decide(Preset::Open, "", "fs/write_file", &deep).rule,
         Some(4)
     );
 }

@@ -6,14 +6,13 @@ use regex::{Regex, RegexBuilder};
 
 use crate::{
     PolicyVerdict,
-    matcher::{FoldedText, Matcher, escape},
+    matcher::{Matcher, escape},
     path::{self, Readings},
 };
 
 /// The largest size of a compiled regular expression, in bytes.
 const REGEX_BYTES_MAX: usize = 1 << 20;
 
-/// One condition on a value.
 #[derive(Debug, Clone)]
 pub(crate) enum ValuePattern {
     Glob(Matcher),
@@ -80,8 +79,8 @@ impl ValuePattern {
     ) -> bool {
         match self {
             Self::Glob(glob) => {
-                let fits = |text: &str| glob.fits(&FoldedText::new(text));
-                fits_in_readings(value, home, doubt, glob.is_rooted && is_text, fits)
+                let may_climb = glob.is_rooted && is_text;
+                fits_in_readings(value, home, doubt, may_climb, |it| glob.fits_text(it))
             }
             Self::Regex(regex) => {
                 fits_in_readings(value, home, doubt, false, |it| regex.is_match(it))

@@ -264,7 +264,7 @@ fn decide(
         effects: Effects::default(),
         arguments,
     });
-    (decision.verdict, decision.rule())
+    (decision.verdict, decision.rule)
 }
 
 /// A text, and the paths that each parser reads from it.

@@ -21,14 +21,8 @@ pub fn is_hidden(c: char) -> bool {
 /// Puts an untrusted text on one line: white space is collapsed, hidden characters are removed.
 pub fn one_line(text: &str) -> String {
     let prose = prose(text);
-    let mut line = String::with_capacity(prose.len());
-    for word in prose.split_whitespace() {
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    line
+    let words: Vec<&str> = prose.split_whitespace().collect();
+    words.join(" ")
 }
 
 /// Puts an untrusted text on one line of at most `chars_max` characters, with `…` for the rest.
@@ -91,16 +85,12 @@ pub fn seen_json(json: &str) -> Cow<'_, str> {
 /// and have no effect. Joiners are kept, because the letters of some scripts need them.
 pub fn for_terminal(text: &str) -> Cow<'_, str> {
     let is_plain = |c: char| matches!(c, '\n' | '\t' | '\u{200c}' | '\u{200d}') || !is_hidden(c);
-    let text = if text.contains("\r\n") {
-        Cow::Owned(text.replace("\r\n", "\n"))
-    } else {
-        Cow::Borrowed(text)
-    };
     let write = |c: char, to: &mut String| to.extend(c.escape_unicode());
-    match text {
-        Cow::Borrowed(text) => write_out(text, is_plain, write),
-        Cow::Owned(text) => Cow::Owned(write_out(&text, is_plain, write).into_owned()),
+    if text.contains("\r\n") {
+        let text = text.replace("\r\n", "\n");
+        return Cow::Owned(write_out(&text, is_plain, write).into_owned());
     }
+    write_out(text, is_plain, write)
 }
 
 fn write_out(

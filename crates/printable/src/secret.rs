@@ -17,20 +17,8 @@ use found::hide;
 pub use found::{FoundSecret, HIDDEN};
 pub use line::mask_lines;
 pub use name::names_secret;
+pub use text::{find_secrets, find_secrets_in_arguments};
 pub use tokens::{TOKEN_CHARS_MIN, TOKEN_PATTERNS};
-
-/// Finds the secrets in a text, in order. `name` is the name of the variable or option with this value,
-/// if it is known. References such as `${X}` are not secrets.
-pub fn find_secrets(text: &str, name: Option<&str>) -> Vec<FoundSecret> {
-    text::find(text, name)
-}
-
-/// Finds the secrets in each argument of a program. The value of an option may be the next argument.
-pub fn find_secrets_in_arguments<'a>(
-    arguments: impl IntoIterator<Item = &'a str>,
-) -> Vec<Vec<FoundSecret>> {
-    text::find_in_arguments(arguments)
-}
 
 /// Masks the secrets in a text.
 pub fn mask_secrets(text: &str, name: Option<&str>) -> String {

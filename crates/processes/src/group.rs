@@ -3,7 +3,6 @@
 use std::{
     collections::BTreeSet,
     fmt,
-    str::FromStr,
     time::{Duration, Instant},
 };
 
@@ -31,6 +30,14 @@ impl Group {
         Some(Self { id, known })
     }
 
+    /// Parses the form in which a group is written.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let mut words = text.split(' ');
+        let id = words.next()?.parse().ok()?;
+        let known = words.map(Identity::parse).collect::<Option<_>>()?;
+        Some(Self { id, known })
+    }
+
     /// Returns the same group, identified by other members.
     pub(crate) fn known_by(&self, known: Vec<Identity>) -> Self {
         Self { id: self.id, known }
@@ -48,10 +55,6 @@ impl Group {
         self.id
     }
 
-    pub(crate) fn is(&self, id: i32) -> bool {
-        self.id == id
-    }
-
     pub(crate) fn knows(&self, member: Identity) -> bool {
         self.known.contains(&member)
     }
@@ -64,22 +67,6 @@ impl fmt::Display for Group {
         self.known
             .iter()
             .try_for_each(|known| write!(f, " {known}"))
-    }
-}
-
-/// The error for text that is not a group.
-#[derive(Debug)]
-pub(crate) struct NoGroup;
-
-impl FromStr for Group {
-    type Err = NoGroup;
-
-    fn from_str(text: &str) -> Result<Self, NoGroup> {
-        let mut words = text.split(' ');
-        let id = words.next().and_then(|id| id.parse().ok()).ok_or(NoGroup)?;
-        let known = words.map(|word| word.parse().map_err(|_| NoGroup));
-        let known = known.collect::<Result<_, _>>()?;
-        Ok(Self { id, known })
     }
 }
 

@@ -12,10 +12,9 @@ pub struct HelperLimits {
     /// The memory that the helper may use. Linux limits the address space, macOS the memory in use, Windows
     /// the committed bytes that no other process shares.
     pub memory_bytes: u64,
-    /// The processor time in seconds, after which the process is ended: by SIGXCPU, or at once on Windows.
+    /// The processor time in seconds. Two seconds later the process is ended: by SIGXCPU, or at once on
+    /// Windows.
     pub processor_s: u64,
-    /// The seconds after `processor_s` at which Linux ends a process that caught SIGXCPU; a helper catches no signal.
-    pub processor_s_more: u64,
     /// The size to which the helper may extend a file; `None` for no limit. Windows has no such limit; a
     /// helper writes no file.
     pub file_bytes: Option<u64>,

@@ -64,5 +64,5 @@ pub use desktop::{BROWSER_OPENERS, DESKTOP_VARIABLES};
 pub use guarantees::{GUARANTEES, Guarantee};
 pub use helper_limits::HelperLimits;
 pub use host::{host_name, machine_id};
-pub use own_program::{own_program, set_process_name};
+pub use own_program::{own_program, set_process_name, start_helper};
 pub use pace::Pace;

@@ -2,24 +2,6 @@
 
 use std::time::Duration;
 
-/// The timeouts of [`Pace::Hurried`](crate::Pace::Hurried): measured servers needed up to 0.8 s on
-/// a loaded machine, and clients kill a program that still runs 2 s after they closed its input.
-pub(crate) const HURRIED_AFTER_EOF: Duration = Duration::from_millis(600);
-#[cfg(unix)]
-pub(crate) const HURRIED_AFTER_TERM: Duration = Duration::from_millis(700);
-
-/// The timeouts of [`Pace::Orderly`](crate::Pace::Orderly): a server that saves its state needs a
-/// second or two, while the next server, or the user, waits.
-pub(crate) const ORDERLY_AFTER_EOF: Duration = Duration::from_secs(3);
-#[cfg(unix)]
-pub(crate) const ORDERLY_AFTER_TERM: Duration = Duration::from_secs(3);
-
-/// The timeouts of [`Pace::Unhurried`](crate::Pace::Unhurried): the same as those of containers and
-/// service managers.
-pub(crate) const UNHURRIED_AFTER_EOF: Duration = Duration::from_secs(10);
-#[cfg(unix)]
-pub(crate) const UNHURRIED_AFTER_TERM: Duration = Duration::from_secs(10);
-
 /// The time for processes to disappear after SIGKILL. They end at once unless the system is busy.
 pub(crate) const GRACE_AFTER_KILL: Duration = Duration::from_millis(200);
 
@@ -32,6 +14,11 @@ pub(crate) const GROUP_POLL_MAX: Duration = Duration::from_millis(100);
 /// group has lost its client, and no caller waits for its responses.
 #[cfg(unix)]
 pub(crate) const REAPER_GRACE: Duration = Duration::from_millis(300);
+
+/// The seconds beyond the processor time of a helper after which the system sends SIGXCPU, if nothing
+/// else ended it. After as many more seconds it sends SIGKILL. There are two limits because SIGKILL alone
+/// could also mean that the system is out of memory.
+pub(crate) const PROCESSOR_MORE_S: u64 = 2;
 
 /// The time that a test waits for a process to end before it fails.
 #[cfg(all(test, unix))]

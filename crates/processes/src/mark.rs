@@ -2,7 +2,6 @@
 
 use std::{
     fmt,
-    str::FromStr,
     sync::atomic::{AtomicU64, Ordering},
 };
 
@@ -40,32 +39,24 @@ impl Mark {
             return None;
         }
         let pid = stat.identity.pid;
-        let mark: Self = read_variable(pid, VARIABLE)?.parse().ok()?;
+        let mark = Self::parse(&read_variable(pid, VARIABLE)?)?;
         (stat.session == mark.owner.session && is_in_our_pid_space(pid)).then_some(mark)
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let (rest, number) = text.rsplit_once(':')?;
+        let (owner_at, _) = rest.rmatch_indices(':').nth(2)?;
+        Some(Self {
+            marker: rest[..owner_at].to_owned(),
+            owner: Owner::parse(&rest[owner_at + 1..])?,
+            number: number.parse().ok()?,
+        })
     }
 }
 
 impl fmt::Display for Mark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.marker, self.owner, self.number)
-    }
-}
-
-/// The error for text that is not a mark, or not an owner.
-#[derive(Debug)]
-pub(crate) struct Unreadable;
-
-impl FromStr for Mark {
-    type Err = Unreadable;
-
-    fn from_str(text: &str) -> Result<Self, Unreadable> {
-        let (rest, number) = text.rsplit_once(':').ok_or(Unreadable)?;
-        let (owner_at, _) = rest.rmatch_indices(':').nth(2).ok_or(Unreadable)?;
-        Ok(Self {
-            marker: rest[..owner_at].to_owned(),
-            owner: rest[owner_at + 1..].parse()?,
-            number: number.parse().map_err(|_| Unreadable)?,
-        })
     }
 }
 
@@ -85,6 +76,15 @@ impl Owner {
         })
     }
 
+    /// Parses the form in which an owner is written.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (process, session) = text.rsplit_once(':')?;
+        Some(Self {
+            process: Identity::parse(process)?,
+            session: session.parse().ok()?,
+        })
+    }
+
     pub(crate) fn lives(self) -> bool {
         self.process.read().is_some_and(|stat| !stat.is_dead)
     }
@@ -93,18 +93,6 @@ impl Owner {
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.process, self.session)
-    }
-}
-
-impl FromStr for Owner {
-    type Err = Unreadable;
-
-    fn from_str(text: &str) -> Result<Self, Unreadable> {
-        let (process, session) = text.rsplit_once(':').ok_or(Unreadable)?;
-        Ok(Self {
-            process: process.parse().map_err(|_| Unreadable)?,
-            session: session.parse().map_err(|_| Unreadable)?,
-        })
     }
 }
 
@@ -126,11 +114,11 @@ mod tests {
     fn a_mark_is_read_as_it_was_written_and_is_one_childs() {
         let first = Mark::next("with:colons").unwrap();
         let second = Mark::next("with:colons").unwrap();
-        assert_eq!(first.to_string().parse::<Mark>().unwrap(), first);
+        assert_eq!(Mark::parse(&first.to_string()).unwrap(), first);
         assert_ne!(first, second);
         assert!(first.owner.lives() && !Owner::gone().lives());
         for text in ["", "marker:1:2:3", "marker:1:2:3:x", "1:2:3:4"] {
-            assert!(text.parse::<Mark>().is_err(), "{text}");
+            assert!(Mark::parse(text).is_none(), "{text}");
         }
     }
 }

@@ -93,12 +93,11 @@ pub fn split_socket(socket: UnixStream) -> io::Result<(PipeReader, PipeWriter)> 
 /// Returns our stdin if it is a pipe or a socket, as most clients give us; `None` for anything else,
 /// such as a file or a terminal, which only a thread can read.
 pub fn stdin() -> Option<PipeReader> {
-    match kind(io::stdin()) {
+    match kind(io::stdin())? {
         // A named pipe that was opened again after its last writer left never reports its end.
         StreamKind::Pipe(_) if has_no_writer(io::stdin()) => None,
         StreamKind::Pipe(file) => pipe::Receiver::from_file(file).ok(),
         StreamKind::Socket(socket) => Some(split_socket(socket).ok()?.0),
-        StreamKind::Other => None,
     }
 }
 
@@ -110,13 +109,12 @@ fn has_no_writer(pipe: impl AsFd) -> bool {
 
 /// Returns our stdout if it is a pipe or a socket. Asks the system to buffer this many bytes in a pipe.
 pub fn stdout(buffer_bytes: usize) -> Option<PipeWriter> {
-    match kind(io::stdout()) {
+    match kind(io::stdout())? {
         StreamKind::Pipe(file) => {
             enlarge(&file, buffer_bytes);
             Some(PipeWriter::Pipe(pipe::Sender::from_file(file).ok()?))
         }
         StreamKind::Socket(socket) => Some(PipeWriter::Socket(socket)),
-        StreamKind::Other => None,
     }
 }
 
@@ -132,23 +130,19 @@ pub(crate) fn enlarge(pipe: impl AsFd, bytes: usize) {
 enum StreamKind {
     Pipe(File),
     Socket(UnixStream),
-    Other,
 }
 
-fn kind(stream: impl AsFd) -> StreamKind {
-    let Ok(copy) = stream.as_fd().try_clone_to_owned() else {
-        return StreamKind::Other;
-    };
-    let file = File::from(copy);
-    let Ok(about) = file.metadata() else {
-        return StreamKind::Other;
-    };
-    if about.file_type().is_fifo() {
-        reopen(&stream).map_or(StreamKind::Other, StreamKind::Pipe)
-    } else if about.file_type().is_socket() {
-        socket(file).map_or(StreamKind::Other, StreamKind::Socket)
+fn kind(stream: impl AsFd) -> Option<StreamKind> {
+    let file = File::from(stream.as_fd().try_clone_to_owned().ok()?);
+    let kind = file.metadata().ok()?.file_type();
+    if kind.is_fifo() {
+        reopen(stream).ok().map(StreamKind::Pipe)
+    } else if kind.is_socket() {
+        let socket = UnixStream::from(OwnedFd::from(file));
+        socket.set_nonblocking(true).ok()?;
+        Some(StreamKind::Socket(socket))
     } else {
-        StreamKind::Other
+        None
     }
 }
 
@@ -162,10 +156,4 @@ fn reopen(stream: impl AsFd) -> io::Result<File> {
         .write(!is_input)
         .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
         .open(format!("/proc/self/fd/{number}"))
-}
-
-fn socket(file: File) -> io::Result<UnixStream> {
-    let socket = UnixStream::from(OwnedFd::from(file));
-    socket.set_nonblocking(true)?;
-    Ok(socket)
 }

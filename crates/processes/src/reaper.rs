@@ -12,7 +12,7 @@ use std::{
     process::{Child, ChildStdin, Command, Stdio},
 };
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use rustix::fs::{OFlags, fcntl_setfl};
 use tracing::{debug, warn};
 
@@ -63,7 +63,7 @@ impl Reaper {
     /// Ensures that the reaper runs before a child is spawned, so that the child can be registered
     /// at once.
     pub(crate) fn ensure_running(&self) {
-        let mut watch = self.lock();
+        let mut watch = self.watch.lock();
         if !watch.is_running() {
             self.start(&mut watch);
         }
@@ -71,14 +71,14 @@ impl Reaper {
 
     /// Registers a group, and replaces its earlier entry.
     pub(crate) fn watch(&self, group: &Group) {
-        let mut watch = self.lock();
+        let mut watch = self.watch.lock();
         watch.groups.insert(group.id(), group.clone());
         self.note(&mut watch, &format!("+{group}\n"));
     }
 
     /// Removes a group that has ended; its id may be reused from now on.
     pub(crate) fn forget(&self, group: &Group) {
-        let mut watch = self.lock();
+        let mut watch = self.watch.lock();
         if watch.groups.remove(&group.id()).is_some() {
             self.note(&mut watch, &format!("-{}\n", group.id()));
         }
@@ -138,21 +138,14 @@ impl Reaper {
     /// Returns the number of registered groups.
     #[cfg(test)]
     pub(crate) fn watched(&self) -> usize {
-        self.lock().groups.len()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Watch> {
-        self.watch.lock()
+        self.watch.lock().groups.len()
     }
 }
 
 impl Watch {
     fn is_running(&mut self) -> bool {
-        let left = self
-            .process
-            .as_mut()
-            .map(|process| process.child.try_wait());
-        matches!(left, Some(Ok(None)))
+        let process = self.process.as_mut();
+        process.is_some_and(|process| matches!(process.child.try_wait(), Ok(None)))
     }
 }
 
@@ -186,7 +179,9 @@ pub fn reap(input: impl BufRead) {
         notes.read(&line);
     }
     let mut groups: Vec<Group> = notes.groups.into_values().collect();
-    let owner = notes.owner.filter(|owner| is_gone(*owner));
+    // The input ends when the owner exits, but the system may not have removed the process yet.
+    let is_gone = |owner: &Owner| wait_until(REAPER_GRACE, || !owner.lives());
+    let owner = notes.owner.filter(is_gone);
     end(|| {
         let claim = Claim {
             groups: &groups,
@@ -200,12 +195,6 @@ pub fn reap(input: impl BufRead) {
     });
 }
 
-/// Waits until the owner is gone. The input ends when the owner exits, but the system may not have
-/// removed the process yet.
-fn is_gone(owner: Owner) -> bool {
-    wait_until(REAPER_GRACE, || !owner.lives())
-}
-
 #[derive(Debug, Default)]
 struct Notes {
     owner: Option<Owner>,
@@ -216,9 +205,9 @@ impl Notes {
     fn read(&mut self, line: &str) {
         let mut chars = line.chars();
         match (chars.next(), chars.as_str()) {
-            (Some('='), owner) => self.owner = owner.parse().ok(),
+            (Some('='), owner) => self.owner = Owner::parse(owner),
             (Some('+'), group) => {
-                let group = group.parse::<Group>().ok();
+                let group = Group::parse(group);
                 self.groups.extend(group.map(|group| (group.id(), group)));
             }
             (Some('-'), id) => {

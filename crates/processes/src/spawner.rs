@@ -23,14 +23,11 @@ impl Spawner {
     /// [`sweep`](crate::sweep). The sweep identifies them by the marker, which all proxies share
     /// that may clean up after each other.
     pub fn new(reaper: Option<Reaper>, marker: String) -> Self {
-        let groups = GroupWatch {
+        let groups = Arc::new(GroupWatch {
             reaper,
             ..GroupWatch::default()
-        };
-        Self {
-            marker,
-            groups: Arc::new(groups),
-        }
+        });
+        Self { marker, groups }
     }
 
     /// Starts a child that leads a process group of its own. Adds one variable to the environment

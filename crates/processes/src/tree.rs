@@ -129,9 +129,10 @@ impl Tree {
     /// for all of these processes, since a leader often exits before its children. A stop that was
     /// dropped can be restarted at another pace.
     pub async fn stop(&mut self, pace: Pace) {
+        let [after_eof, after_term] = pace.waits();
         let steps = [
-            (pace.after_eof(), None),
-            (pace.after_term(), Some(Signal::TERM)),
+            (after_eof, None),
+            (after_term, Some(Signal::TERM)),
             (GRACE_AFTER_KILL, Some(Signal::KILL)),
         ];
         for (grace, signal) in steps {

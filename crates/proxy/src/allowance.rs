@@ -8,18 +8,16 @@ use config::{
     Environment, Overrides,
     edit::{EditError, change},
 };
-use gateway::{Gateway, OnAlways};
+use gateway::Gateway;
 
 /// Makes the gateway write allowed calls as rules into this file.
 pub(crate) fn follow(gateway: &Gateway, file: &Path) {
     let file = file.to_owned();
-    gateway
-        .authorizer
-        .set_on_always(OnAlways::new(move |allowance| {
-            // The hint on the second line is of no use in a log.
-            let first_line = |why: String| why.lines().next().unwrap_or_default().to_owned();
-            write(&file, allowance).map_err(|error| first_line(error.to_string()))
-        }));
+    gateway.authorizer.set_on_always(move |allowance| {
+        // The hint on the second line is of no use in a log.
+        let first_line = |why: String| why.lines().next().unwrap_or_default().to_owned();
+        write(&file, allowance).map_err(|error| first_line(error.to_string()))
+    });
 }
 
 fn write(file: &Path, allowance: &Allowance) -> Result<(), EditError> {

@@ -7,41 +7,9 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use self::global::Global;
 use crate::{
     commands::{
-        self,
-        add::AddArgs,
-        apply::ApplyArgs,
-        audit::AuditArgs,
-        call::CallArgs,
-        cluster::ClusterAction,
-        config::ConfigAction,
-        confine::ConfineArgs,
-        daemon::DaemonAction,
-        demo,
-        describe::DescribeArgs,
-        doctor::DoctorArgs,
-        enrich::EnrichArgs,
-        generate::GenerateAction,
-        import::ImportArgs,
-        init::InitArgs,
-        list::ListArgs,
-        lock::{LockArgs, VerifyArgs},
-        log::LogArgs,
-        login::LoginArgs,
-        logout::LogoutArgs,
-        policy::PolicyAction,
-        read::ReadArgs,
-        recipes::RecipesArgs,
-        reindex::ReindexArgs,
-        remove::RemoveArgs,
-        review::ReviewArgs,
-        run::RunArgs,
-        search::SearchArgs,
-        secret::SecretAction,
-        serve::ServeArgs,
-        servers::ServersArgs,
-        stats::StatsArgs,
-        status::StatusArgs,
-        web::WebArgs,
+        self, add, apply, audit, call, cluster, config, confine, daemon, demo, describe, doctor,
+        enrich, generate, import, init, list, lock, log, login, logout, policy, read, recipes,
+        reindex, remove, review, run, search, secret, serve, servers, stats, status, web,
     },
     exit::Exit,
     report,
@@ -81,47 +49,47 @@ pub(crate) struct CommandLine {
 /// Every command. The help texts stand beside the arguments of each, in `commands`.
 #[derive(Debug, Subcommand)]
 enum Command {
-    Init(InitArgs),
-    Import(ImportArgs),
-    Recipes(RecipesArgs),
-    Add(AddArgs),
-    Apply(ApplyArgs),
-    Remove(RemoveArgs),
-    Servers(ServersArgs),
-    Log(LogArgs),
-    Login(LoginArgs),
-    Logout(LogoutArgs),
+    Init(init::InitArgs),
+    Import(import::ImportArgs),
+    Recipes(recipes::RecipesArgs),
+    Add(add::AddArgs),
+    Apply(apply::ApplyArgs),
+    Remove(remove::RemoveArgs),
+    Servers(servers::ServersArgs),
+    Log(log::LogArgs),
+    Login(login::LoginArgs),
+    Logout(logout::LogoutArgs),
     #[command(subcommand)]
-    Secret(SecretAction),
-    Serve(ServeArgs),
-    Status(StatusArgs),
-    Web(WebArgs),
+    Secret(secret::SecretAction),
+    Serve(serve::ServeArgs),
+    Status(status::StatusArgs),
+    Web(web::WebArgs),
     #[command(subcommand)]
-    Daemon(DaemonAction),
+    Daemon(daemon::DaemonAction),
     #[command(subcommand)]
-    Cluster(ClusterAction),
-    Search(SearchArgs),
-    Describe(DescribeArgs),
-    Call(CallArgs),
-    Run(RunArgs),
-    Read(ReadArgs),
-    List(ListArgs),
-    Review(ReviewArgs),
-    Lock(LockArgs),
-    Verify(VerifyArgs),
+    Cluster(cluster::ClusterAction),
+    Search(search::SearchArgs),
+    Describe(describe::DescribeArgs),
+    Call(call::CallArgs),
+    Run(run::RunArgs),
+    Read(read::ReadArgs),
+    List(list::ListArgs),
+    Review(review::ReviewArgs),
+    Lock(lock::LockArgs),
+    Verify(lock::VerifyArgs),
     #[command(subcommand)]
-    Policy(PolicyAction),
-    Audit(AuditArgs),
-    Reindex(ReindexArgs),
-    Enrich(EnrichArgs),
-    Stats(StatsArgs),
-    Doctor(DoctorArgs),
+    Policy(policy::PolicyAction),
+    Audit(audit::AuditArgs),
+    Reindex(reindex::ReindexArgs),
+    Enrich(enrich::EnrichArgs),
+    Stats(stats::StatsArgs),
+    Doctor(doctor::DoctorArgs),
     /// Play a session with built-in servers
     Demo,
     #[command(subcommand)]
-    Config(ConfigAction),
+    Config(config::ConfigAction),
     #[command(subcommand)]
-    Generate(GenerateAction),
+    Generate(generate::GenerateAction),
     /// Ends the servers of a proxy that died (started by every proxy that has servers)
     #[command(hide = true)]
     Reaper,
@@ -132,7 +100,7 @@ enum Command {
     #[command(hide = true)]
     ScriptHelper,
     #[command(hide = true)]
-    Confine(ConfineArgs),
+    Confine(confine::ConfineArgs),
     /// Runs one of the demo's servers (started by `demo`)
     #[command(hide = true)]
     DemoServer {
@@ -198,10 +166,8 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> Exit {
         Ok(parsed) => parsed,
         Err(exit) => return exit,
     };
-    command.run(&global).unwrap_or_else(|error| {
-        report::fail(&error);
-        Exit::Nothing
-    })
+    let ended = command.run(&global);
+    ended.unwrap_or_else(|error| report::fail(&error))
 }
 
 /// The command line as clap knows it, with its commands grouped by task.
@@ -250,11 +216,9 @@ fn parse_serve(words: &[OsString]) -> Option<CommandLine> {
         ["serve", "--standalone"] => true,
         _ => return None,
     };
-    let serve = ServeArgs {
+    let serve = serve::ServeArgs {
         standalone,
-        http: None,
-        client: None,
-        profile: None,
+        ..serve::ServeArgs::default()
     };
     Some(CommandLine {
         global: Global::default(),

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use ::config::{Config, Environment};
-use anyhow::bail;
+use ::config::Config;
 use gateway::Gateway;
-use tokio_util::sync::CancellationToken;
 use tool::ServerName;
 
 use crate::{
@@ -15,7 +13,7 @@ use crate::{
     logging::{LOG_DEFAULT, start_log},
     node::open_gateway,
     report,
-    signals::watch_signals,
+    signals::until_signal,
 };
 
 pub(crate) mod add;
@@ -62,22 +60,17 @@ pub(crate) mod stats;
 pub(crate) mod status;
 pub(crate) mod web;
 
-/// Loads the configuration. `None` if it cannot be used; its mistakes have been printed.
-fn load_config(global: &Global) -> Option<Config> {
-    let config = ::config::load(&global.overrides(), &Environment::of_process());
-    config
-        .inspect_err(|error| report::say(&error.to_string()))
-        .ok()
+/// Loads the configuration. Its mistakes are the error of the command.
+fn load_config(global: &Global) -> anyhow::Result<Config> {
+    let config = global.load();
+    config.map_err(|error| Exit::Usage.with(error.to_string()))
 }
 
-/// Runs a command that needs the configuration.
 fn with_config(
     global: &Global,
     act: impl FnOnce(Config) -> anyhow::Result<Exit>,
 ) -> anyhow::Result<Exit> {
-    let Some(config) = load_config(global) else {
-        return Ok(Exit::Usage);
-    };
+    let config = load_config(global)?;
     // Commands report the failures of servers themselves; a configured filter is obeyed.
     start_log(match config.log.as_str() {
         LOG_DEFAULT => "warn,fleet=error,processes=error",
@@ -94,11 +87,9 @@ fn with_gateway(
     with_config(global, |config| {
         run_async(async {
             let (gateway, _) = open_gateway(&config, false)?;
-            let stop = CancellationToken::new();
-            watch_signals(&stop)?;
-            let done = stop.run_until_cancelled(Box::pin(act(&gateway))).await;
+            let done = until_signal(act(&gateway)).await;
             gateway.stop().await;
-            done.unwrap_or_else(|| bail!("interrupted"))
+            done
         })?
     })
 }

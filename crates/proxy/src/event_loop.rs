@@ -19,7 +19,7 @@ pub(crate) fn run_async<T>(work: impl Future<Output = T>) -> anyhow::Result<T> {
 
 /// One thread waits for clients and servers and passes their messages; slow work, such as searching,
 /// counting, checking and reading files, has threads of its own (0025).
-fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

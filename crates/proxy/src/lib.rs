@@ -11,6 +11,7 @@ mod cli;
 mod commands;
 mod event_loop;
 mod exit;
+mod file_watch;
 mod live;
 mod logging;
 mod node;

@@ -1,23 +1,19 @@
 //! The configuration at run time: the file is watched, and its changes are applied.
 
 use std::{
-    ffi::OsStr,
-    path::{Path, PathBuf},
+    path::Path,
     sync::Arc,
     time::{Duration, SystemTime},
 };
 
 use cluster::Cluster;
-use config::{Config, ConfigError, Environment};
+use config::{Config, ConfigError};
 use fleet::Applied;
 use gateway::{
     Gateway, survey,
     upkeep::{self, Upkeep},
 };
-use notify::{
-    Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _,
-    event::{AccessKind, AccessMode},
-};
+use notify::RecommendedWatcher;
 use tokio::{
     sync::{Notify, mpsc, oneshot, watch},
     task::{JoinError, JoinSet},
@@ -28,6 +24,7 @@ use tracing::{info, warn};
 use crate::{
     allowance,
     cli::global::Global,
+    file_watch::watch,
     node::{follow_shared, open_gateway},
     scripts_folder,
     shared_pins::share_pins,
@@ -53,8 +50,8 @@ const FILE_TIME_RESOLUTION: Duration = Duration::from_millis(20);
 const BLANK_WAIT: Duration = Duration::from_secs(10);
 
 pub(crate) fn loader_of(global: &Global) -> Load {
-    let overrides = global.overrides();
-    Arc::new(move || config::load(&overrides, &Environment::of_process()))
+    let global = global.clone();
+    Arc::new(move || global.load())
 }
 
 /// Opens the state folder, starts the upkeep of the servers, and follows the file. Starts only servers
@@ -101,7 +98,6 @@ pub(crate) fn open_alone(config: Config, load: Load) -> anyhow::Result<(Arc<Gate
 /// A request to look at the file now; dropped when the file as it is then is in effect.
 pub(crate) type Look = oneshot::Sender<()>;
 
-/// Follows the configuration at run time.
 struct Follower {
     gateway: Arc<Gateway>,
     /// Set if this process is a node of a cluster.
@@ -151,14 +147,11 @@ impl Follower {
             }
             let loaded;
             (seen, loaded) = load_whole(&self.load, &file, now, &mut changes).await;
-            if let Some(applied) = self.reload(loaded).await {
-                let unsure = list_unsure(&self.gateway, &applied);
-                if !unsure.is_empty() {
-                    surveys.spawn(survey::get_to_know(
-                        Arc::clone(&self.gateway.catalog),
-                        unsure,
-                    ));
-                }
+            let applied = self.reload(loaded).await;
+            let unsure = applied.map(|it| list_unsure(&self.gateway, &it));
+            if let Some(unsure) = unsure.filter(|it| !it.is_empty()) {
+                let catalog = Arc::clone(&self.gateway.catalog);
+                surveys.spawn(survey::get_to_know(catalog, unsure));
             }
             while surveys.try_join_next().is_some() {}
         }
@@ -315,31 +308,11 @@ fn list_unsure(gateway: &Gateway, applied: &Applied) -> Vec<tool::ServerName> {
 fn watch_file(file: &Path, sender: mpsc::Sender<()>) -> notify::Result<RecommendedWatcher> {
     let named = file.canonicalize().unwrap_or_else(|_| file.to_owned());
     let files = [file.to_owned(), named];
-    let meant = files.clone();
-    let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
-        if event.is_ok_and(|event| concerns(&event, &meant)) {
-            // A read that is due already sees this change too.
-            let _ = sender.try_send(());
-        }
-    })?;
     let mut folders: Vec<&Path> = files.iter().filter_map(|file| file.parent()).collect();
     folders.dedup();
-    for folder in folders {
-        watcher.watch(folder, RecursiveMode::NonRecursive)?;
-    }
-    Ok(watcher)
-}
-
-fn concerns(event: &Event, files: &[PathBuf]) -> bool {
-    let changes = match event.kind {
-        EventKind::Access(AccessKind::Close(AccessMode::Write)) => true,
-        // The proxy itself reads the file.
-        EventKind::Access(_) => false,
-        _ => true,
-    };
-    let name = |path: &PathBuf| path.file_name().map(OsStr::to_owned);
-    let is_meant = |path: &PathBuf| files.iter().any(|file| name(file) == name(path));
-    changes && (event.paths.is_empty() || event.paths.iter().any(is_meant))
+    let meant = files.clone();
+    let is_meant = move |path: &Path| meant.iter().any(|it| it.file_name() == path.file_name());
+    watch(folders, is_meant, sender)
 }
 
 #[cfg(test)]

@@ -31,12 +31,7 @@ pub(crate) fn filter_ours(level: &str) -> String {
 pub(crate) fn start_log(filter: &str) {
     let has_colour = std::env::var_os("NO_COLOR").is_none()
         && std::io::IsTerminal::is_terminal(&std::io::stderr());
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(quiet_rmcp(filter))
-        .with_writer(std::io::stderr)
-        .log_internal_errors(false)
-        .with_ansi(has_colour)
-        .try_init();
+    start(filter, BoxMakeWriter::new(std::io::stderr), has_colour);
 }
 
 /// Logs to the file of a daemon. One in the foreground also logs to stderr, which a supervisor or a container
@@ -47,21 +42,22 @@ pub(crate) fn start_log_to(filter: &str, log: LogWriter, is_foreground: bool) {
     } else {
         BoxMakeWriter::new(log)
     };
+    start(filter, writer, false);
+}
+
+fn start(filter: &str, writer: BoxMakeWriter, has_colour: bool) {
     let _ = tracing_subscriber::fmt()
         .with_env_filter(quiet_rmcp(filter))
         .with_writer(writer)
         .log_internal_errors(false)
-        .with_ansi(false)
+        .with_ansi(has_colour)
         .try_init();
 }
 
 /// The protocol library logs whole messages, and so secrets; it logs only on request.
 fn quiet_rmcp(filter: &str) -> EnvFilter {
-    let quiet = if filter.contains("rmcp") {
-        ""
-    } else {
-        ",rmcp=off"
-    };
+    let is_named = filter.contains("rmcp");
+    let quiet = if is_named { "" } else { ",rmcp=off" };
     let filter = EnvFilter::try_new(format!("{filter}{quiet}"));
     filter.unwrap_or_else(|_| EnvFilter::new("warn,rmcp=off"))
 }

@@ -27,11 +27,9 @@ pub(crate) fn open_gateway(
     let Some(settings) = &config.cluster else {
         return Ok((Gateway::new(config.gateway.clone())?, None));
     };
-    let role = if is_member {
-        let home = find_home(&config.gateway.state_dir);
-        Role::Member { home }
-    } else {
-        Role::Guest
+    let role = match is_member.then(|| find_home(&config.gateway.state_dir)) {
+        Some(home) => Role::Member { home },
+        None => Role::Guest,
     };
     let files = config.gateway.private_files();
     let access = read_access(settings.clone(), gateway::resolver(&files));
@@ -43,14 +41,8 @@ pub(crate) fn open_gateway(
     let opened: OnceLock<Arc<Cluster>> = OnceLock::new();
     let surroundings = gateway::surroundings(&files);
     let gateway = Gateway::with_servers(config.gateway.clone(), |specs| {
-        let cluster = Cluster::new(
-            settings.clone(),
-            role,
-            surroundings,
-            specs,
-            access,
-            own_data,
-        );
+        let settings = settings.clone();
+        let cluster = Cluster::new(settings, role, surroundings, specs, access, own_data);
         let cluster = opened.get_or_init(|| Arc::new(cluster));
         Arc::clone(cluster) as Arc<dyn Servers>
     })?;
@@ -78,11 +70,8 @@ pub(crate) async fn read_cluster_access(
     config: &Config,
     settings: &ClusterSettings,
 ) -> Result<ClusterAccess, Failure> {
-    fill_in(
-        settings,
-        &gateway::resolver(&config.gateway.private_files()),
-    )
-    .await
+    let secrets = gateway::resolver(&config.gateway.private_files());
+    fill_in(settings, &secrets).await
 }
 
 fn read_access(settings: ClusterSettings, secrets: Arc<Resolver>) -> ReadAccess {
@@ -184,10 +173,7 @@ pub(crate) async fn follow_shared(cluster: Arc<Cluster>, config: Config, nudge: 
             known = newest.revision;
             match write(&config.gateway.state_dir, &newest) {
                 Ok(()) => {
-                    info!(
-                        revision = newest.revision,
-                        "the shared configuration has changed"
-                    );
+                    info!(revision = known, "the shared configuration has changed");
                     nudge.notify_one();
                 }
                 Err(error) => warn!(%error, "the shared configuration was not stored"),

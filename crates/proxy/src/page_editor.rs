@@ -64,7 +64,7 @@ impl PageEditor {
         Ok(Changed {
             message,
             name,
-            diff: difference(path, before.as_deref(), &after).text,
+            diff: difference(&path, before.as_deref(), &after),
             before: before.unwrap_or_default(),
             after,
         })
@@ -126,16 +126,9 @@ impl Configure for PageEditor {
             command: words.to_vec(),
             ..AddArguments::default()
         };
-        let read = add::read(&given);
-        let (name, server) = read.map_err(|error| Refused::Invalid {
-            field: Some(
-                if matches!(error, AddError::Name { .. } | AddError::NoName) {
-                    "name".to_owned()
-                } else {
-                    "command".to_owned()
-                },
-            ),
-            text: error.to_string(),
+        let (name, server) = add::read(&given).map_err(|error| match error {
+            AddError::Name { .. } | AddError::NoName => refuse_at("name", &error),
+            error => refuse_at("command", &error),
         })?;
         let checked = self.edit(true, &[], |document| {
             document.add_server(&name, &server)?;
@@ -148,17 +141,11 @@ impl Configure for PageEditor {
 impl PageEditor {
     /// Checks that the rule with this number is the one that the page showed.
     fn check_rule(&self, number: usize, shown: &Map<String, Value>) -> Result<(), Refused> {
-        let config = config::load(&self.global.overrides(), &Environment::of_process());
-        let config = config.map_err(|error| invalid(&error))?;
-        let rule = config
-            .gateway
-            .policy
-            .written()
-            .nth(number.saturating_sub(1))
-            .cloned();
-        match rule {
+        let config = self.global.load().map_err(|error| invalid(&error))?;
+        let mut rules = config.gateway.policy.written();
+        match rules.nth(number.saturating_sub(1)) {
             None => Err(Refused::NotFound(format!("there is no rule {number}"))),
-            Some(rule) if rule == *shown => Ok(()),
+            Some(rule) if rule == shown => Ok(()),
             Some(_) => {
                 let why = format!("rule {number} is another one by now; nothing was changed");
                 Err(Refused::Changed(why))
@@ -169,36 +156,30 @@ impl PageEditor {
 
 /// Returns the rule as the file has it. Texts alone: a page needs no others.
 fn write_rule(rule: &Map<String, Value>) -> Result<Vec<(&str, String)>, Refused> {
-    let write = |(key, value): (&'_ String, &Value)| match value {
-        Value::String(text) => Ok(text.clone()),
-        _ => Err(Refused::Invalid {
-            text: format!(
+    let mut written = Vec::new();
+    for (key, value) in rule.iter().filter(|(_, value)| *value != "") {
+        let Value::String(text) = value else {
+            let why = format!(
                 "`{key}` must be a text\nhint: edit the configuration for lists and arguments"
-            ),
-            field: Some(key.clone()),
-        }),
-    };
-    let keys = rule.iter().filter(|(_, value)| *value != "");
-    keys.map(|(key, value)| Ok((key.as_str(), write((key, value))?)))
-        .collect()
+            );
+            return Err(refuse_at(key, &why));
+        };
+        written.push((key.as_str(), text.clone()));
+    }
+    Ok(written)
 }
 
 /// Returns the server that a page asks for, as it is to be written.
 fn prepare(request: &NewServerRequest) -> Result<Prepared, Refused> {
-    let at = |field: &str| {
-        let field = Some(field.to_owned());
-        move |text: String| Refused::Invalid { text, field }
-    };
     if let Some(address) = &request.address {
         let given = AddArguments {
             name: request.name.clone(),
             url: Some(address.clone()),
             ..AddArguments::default()
         };
-        let read = add::read(&given);
-        let (name, server) = read.map_err(|error| match error {
-            AddError::Name { .. } => at("name")(error.to_string()),
-            error => at("address")(error.to_string()),
+        let (name, server) = add::read(&given).map_err(|error| match error {
+            AddError::Name { .. } => refuse_at("name", &error),
+            error => refuse_at("address", &error),
         })?;
         return Ok(Prepared {
             name,
@@ -208,9 +189,9 @@ fn prepare(request: &NewServerRequest) -> Result<Prepared, Refused> {
     }
     let asked = request.recipe.as_deref().unwrap_or_default();
     let recipe = recipes::find(asked);
-    let recipe = recipe.ok_or_else(|| at("recipe")(add::no_start(asked, None).to_string()))?;
+    let recipe = recipe.ok_or_else(|| refuse_at("recipe", &add::no_start(asked, None)))?;
     let name = request.name.as_deref().unwrap_or(recipe.name());
-    let name = add::read_name(name).map_err(|error| at("name")(error.to_string()))?;
+    let name = add::read_name(name).map_err(|error| refuse_at("name", &error))?;
     let mut answers = Answers::new(recipe);
     let mut secrets = Vec::new();
     for question in answers.questions(|_| false) {
@@ -218,9 +199,8 @@ fn prepare(request: &NewServerRequest) -> Result<Prepared, Refused> {
         match given.filter(|it| !it.is_empty()) {
             Some(value) if question.is_secret => {
                 let kept = format!("{name}.{}", question.name);
-                let parsed: SecretName = kept
-                    .parse()
-                    .map_err(|error: secrets::NameError| at(&question.name)(error.to_string()))?;
+                let parsed: Result<SecretName, _> = kept.parse();
+                let parsed = parsed.map_err(|error| refuse_at(&question.name, &error))?;
                 let text = format!("${{secret:{parsed}}}");
                 answers.set_env(vec![(question.name.clone(), text)]);
                 secrets.push((parsed, Secret::new(value.as_str())));
@@ -236,12 +216,18 @@ fn prepare(request: &NewServerRequest) -> Result<Prepared, Refused> {
             needs: missing,
         });
     }
-    let server = answers.server();
     Ok(Prepared {
         name,
-        server,
+        server: answers.server(),
         secrets,
     })
+}
+
+fn refuse_at(field: &str, why: &impl ToString) -> Refused {
+    Refused::Invalid {
+        text: why.to_string(),
+        field: Some(field.to_owned()),
+    }
 }
 
 fn refuse(error: EditError) -> Refused {
@@ -249,10 +235,7 @@ fn refuse(error: EditError) -> Refused {
         EditError::Mistakes(mistakes) | EditError::Broken(mistakes) => invalid(&mistakes),
         EditError::Unknown { .. } => Refused::NotFound(error.to_string()),
         EditError::Changed(_) => Refused::Changed(error.to_string()),
-        EditError::Exists(_) => Refused::Invalid {
-            text: error.to_string(),
-            field: Some("name".to_owned()),
-        },
+        EditError::Exists(_) => refuse_at("name", &error),
         EditError::Io { .. } | EditError::Busy(_) | EditError::Outrun(_) => {
             Refused::Failed(error.into())
         }
@@ -265,10 +248,9 @@ fn refuse(error: EditError) -> Refused {
 
 /// The mistakes of the changed file, in the words of `config check`, at the key of the first.
 fn invalid(error: &ConfigError) -> Refused {
-    let key = error.mistakes.first().map(|it| it.key.as_str());
-    let field = key
-        .and_then(|key| key.rsplit('.').next())
-        .filter(|it| !it.is_empty());
+    let first = error.mistakes.first();
+    let field = first.and_then(|it| it.key.rsplit('.').next());
+    let field = field.filter(|it| !it.is_empty());
     Refused::Invalid {
         text: error.to_string(),
         field: field.map(str::to_owned),

@@ -12,23 +12,21 @@ use dialoguer::Password;
 use gateway::survey::SurveyOutcome;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use printable::{count_of, group_digits};
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use crate::{exit::Exit, table::wrap};
+use crate::{
+    exit::{Ended, Exit},
+    table::wrap,
+};
 
 /// Prints data. A closed pipe (`| head`) is no error. On a terminal, control characters from servers
 /// are made safe; elsewhere the bytes are unchanged.
 pub(crate) fn print_data(text: &str) {
     let text = make_safe(text, io::stdout().is_terminal());
     let mut stdout = io::stdout().lock();
-    let written = stdout.write_all(text.as_bytes()).and_then(|()| {
-        if text.ends_with('\n') {
-            Ok(())
-        } else {
-            stdout.write_all(b"\n")
-        }
-    });
-    let _ = written.and_then(|()| stdout.flush());
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    let _ = write!(stdout, "{text}{end}").and_then(|()| stdout.flush());
 }
 
 /// Returns the text to print. All text for a terminal is made safe here.
@@ -40,7 +38,6 @@ fn make_safe(text: &str, is_terminal: bool) -> Cow<'_, str> {
     }
 }
 
-/// Clears the screen of a terminal.
 pub(crate) fn clear_screen() {
     let mut stdout = io::stdout().lock();
     if stdout.is_terminal() {
@@ -90,15 +87,30 @@ pub(crate) fn ask(question: &str) -> String {
     answer.trim().to_lowercase()
 }
 
+/// Asks on the terminal a question that ends with `[y]es, [n]o:`, and returns true for yes.
+pub(crate) fn confirm(question: &str) -> bool {
+    ["y", "yes"].contains(&ask(question).as_str())
+}
+
 /// Asks on the terminal for a secret, without echo.
 pub(crate) fn ask_secret(prompt: &str) -> io::Result<String> {
     let asked = Password::new().with_prompt(prompt).interact();
     asked.map_err(|dialoguer::Error::IO(error)| error)
 }
 
-/// Prints an error.
-pub(crate) fn fail(error: &anyhow::Error) {
-    say(&format!("error: {}", describe(error)));
+/// Prints the error of a command, and returns its outcome.
+pub(crate) fn fail(error: &anyhow::Error) -> Exit {
+    let (exit, text) = explain(error);
+    say(&text);
+    exit
+}
+
+/// Returns the outcome of a command with this error, and the text that is printed.
+pub(crate) fn explain(error: &anyhow::Error) -> (Exit, String) {
+    match error.downcast_ref::<Ended>() {
+        Some(ended) => (ended.exit, ended.to_string()),
+        None => (Exit::Nothing, format!("error: {}", describe(error))),
+    }
 }
 
 /// Renders an error with its causes. Many errors repeat their cause in their own text: it is printed
@@ -134,8 +146,8 @@ pub(crate) fn make_bar(length: usize, things: &str, is_quiet: bool) -> ProgressB
     bar
 }
 
-/// The outcome of a reindex for one server.
-#[derive(Debug, Default)]
+/// The outcome of a reindex for one server, or the total of all.
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct Reindexed {
     pub(crate) server: String,
     pub(crate) tools: usize,
@@ -144,9 +156,11 @@ pub(crate) struct Reindexed {
     pub(crate) changed: usize,
     pub(crate) removed: usize,
     /// The tools that were added, changed or removed; empty for a new server.
+    #[serde(skip)]
     pub(crate) names: Vec<String>,
     pub(crate) failure: Option<String>,
     pub(crate) dropped: Vec<String>,
+    #[serde(serialize_with = "write_rounded")]
     pub(crate) seconds: f64,
 }
 
@@ -167,88 +181,62 @@ impl Reindexed {
         }
     }
 
+    fn total(servers: &[Self], seconds: f64) -> Self {
+        let mut total = Self {
+            server: "total".to_owned(),
+            seconds,
+            ..Self::default()
+        };
+        for server in servers {
+            total.tools += server.tools;
+            total.tokens += server.tokens;
+            total.added += server.added;
+            total.changed += server.changed;
+            total.removed += server.removed;
+        }
+        total
+    }
+
     fn render_difference(&self) -> String {
-        let parts = [
+        let counts = [
             (self.added, "added"),
             (self.changed, "changed"),
             (self.removed, "removed"),
         ];
-        let parts: Vec<String> = parts
-            .iter()
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, what)| format!("{} {what}", group_digits(*count)))
-            .collect();
-        if parts.is_empty() {
-            "same".to_owned()
-        } else {
-            parts.join(", ")
+        let counts = counts.iter().filter(|(count, _)| *count > 0);
+        let parts = counts.map(|(count, what)| format!("{} {what}", group_digits(*count)));
+        let parts: Vec<String> = parts.collect();
+        match parts.as_slice() {
+            [] => "same".to_owned(),
+            parts => parts.join(", "),
         }
-    }
-
-    fn to_json(&self) -> Value {
-        json!({
-            "server": self.server,
-            "tools": self.tools,
-            "tokens": self.tokens,
-            "added": self.added,
-            "changed": self.changed,
-            "removed": self.removed,
-            "failure": self.failure,
-            "dropped": self.dropped,
-            "seconds": round_to_ms(self.seconds),
-        })
     }
 }
 
 /// Prints one line per server and a total; the exit code says whether all, some or none succeeded.
 pub(crate) fn print_reindex(servers: &[Reindexed], seconds: f64, as_json: bool) -> Exit {
-    let failed = servers
-        .iter()
-        .filter(|server| server.failure.is_some())
-        .count();
+    let total = Reindexed::total(servers, seconds);
+    let failed = servers.iter().filter(|it| it.failure.is_some()).count();
     if as_json {
-        let list: Vec<Value> = servers.iter().map(Reindexed::to_json).collect();
         print_json(&json!({
-            "servers": list,
-            "tools": servers.iter().map(|server| server.tools).sum::<usize>(),
-            "tokens": servers.iter().map(|server| server.tokens).sum::<u64>(),
+            "servers": servers,
+            "tools": total.tools,
+            "tokens": total.tokens,
             "failed": failed,
             "seconds": round_to_ms(seconds),
         }));
     } else {
-        print_data(&render_reindex(servers, failed, seconds));
+        print_data(&render_reindex(servers, &total, failed));
     }
-    match failed {
-        0 => Exit::Success,
-        failed if failed == servers.len() => Exit::Nothing,
-        _ => Exit::Partial,
-    }
+    Exit::of_failures(failed, servers.len())
 }
 
-fn render_reindex(servers: &[Reindexed], failed: usize, seconds: f64) -> String {
-    let widest = servers
-        .iter()
-        .map(|server| server.server.len())
-        .max()
-        .unwrap_or(0)
-        .max(5);
-    let mut lines: Vec<String> = servers
-        .iter()
-        .flat_map(|server| render_server(server, widest))
-        .collect();
-    let total = Reindexed {
-        server: "total".to_owned(),
-        tools: servers.iter().map(|server| server.tools).sum(),
-        tokens: servers.iter().map(|server| server.tokens).sum(),
-        names: Vec::new(),
-        added: servers.iter().map(|server| server.added).sum(),
-        changed: servers.iter().map(|server| server.changed).sum(),
-        removed: servers.iter().map(|server| server.removed).sum(),
-        failure: None,
-        dropped: Vec::new(),
-        seconds,
-    };
-    lines.push(render_line(&total, widest));
+fn render_reindex(servers: &[Reindexed], total: &Reindexed, failed: usize) -> String {
+    let names = servers.iter().chain([total]).map(|it| it.server.len());
+    let widest = names.max().unwrap_or(0);
+    let lines = servers.iter().flat_map(|it| render_server(it, widest));
+    let mut lines: Vec<String> = lines.collect();
+    lines.push(render_line(total, widest));
     if failed > 0 {
         lines.push(format!("{failed} of {} servers failed", servers.len()));
     }
@@ -270,11 +258,9 @@ fn names_of(plan: &registry::Plan) -> Vec<String> {
     ];
     let lists = lists.into_iter().filter(|(_, names)| !names.is_empty());
     let line = |(what, names): (&str, &Vec<String>)| {
-        let more = names.len().saturating_sub(NAMES_MAX);
-        let more = if more > 0 {
-            format!(" and {more} more")
-        } else {
-            String::new()
+        let more = match names.len().saturating_sub(NAMES_MAX) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
         };
         let names = names[..names.len().min(NAMES_MAX)].join(", ");
         printable::one_line(&format!("{what}: {names}{more}"))
@@ -320,6 +306,11 @@ fn render_line(server: &Reindexed, widest: usize) -> String {
 
 fn round_to_ms(seconds: f64) -> f64 {
     (seconds * 1_000.0).round() / 1_000.0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
+fn write_rounded<S: Serializer>(seconds: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(round_to_ms(*seconds))
 }
 
 #[cfg(test)]
@@ -384,7 +375,8 @@ mod tests {
                 ..server("db")
             },
         ];
-        assert_snapshot!(render_reindex(&servers, 1, 2.0), @"
+        let total = Reindexed::total(&servers, 2.0);
+        assert_snapshot!(render_reindex(&servers, &total, 1), @"
         github     35 tools     12,345 tokens  34 added, 1 changed       0.2 s
         memory      9 tools        800 tokens  same                      0.2 s
                 left out: a tool without a name

@@ -98,10 +98,8 @@ async fn share_own(
             continue;
         };
         let over = known.map_or(0, |it| it.version);
-        if let Err(why) = cluster
-            .write_pins(server.clone(), (scope, text), over)
-            .await
-        {
+        let written = cluster.write_pins(server.clone(), (scope, text), over);
+        if let Err(why) = written.await {
             debug!(%server, why, "its pins were not shared");
         }
     }

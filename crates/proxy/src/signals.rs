@@ -1,8 +1,18 @@
 //! The signals that request a stop.
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use processes::SystemRequest;
 use tokio_util::sync::CancellationToken;
+
+/// Runs work to its end, unless a signal requests a stop.
+pub(crate) async fn until_signal<T>(
+    work: impl Future<Output = anyhow::Result<T>>,
+) -> anyhow::Result<T> {
+    let stop = CancellationToken::new();
+    watch_signals(&stop)?;
+    let done = stop.run_until_cancelled(Box::pin(work)).await;
+    done.unwrap_or_else(|| bail!("interrupted"))
+}
 
 /// SIGTERM, Ctrl-C and the closing of the terminal.
 pub(crate) fn watch_signals(stop: &CancellationToken) -> anyhow::Result<()> {

@@ -40,23 +40,17 @@ pub async fn fit(result: Json, budget: Budget, origin: Origin, store: &ResultSto
         return Fitted::whole(result, false);
     }
     let is_short = result.len() <= INLINE_BYTES_MAX;
-    let verdict = if is_short && budget.surely_fits(result.len()) {
-        decide(&result, budget)
+    let decision = if is_short && budget.surely_fits(result.len()) {
+        decide(result, budget)
     } else {
         let work = result.clone();
-        match tokio::task::spawn_blocking(move || decide(&work, budget)).await {
-            Ok(verdict) => verdict,
-            Err(_) => return Fitted::whole(result, false),
-        }
+        let deciding = tokio::task::spawn_blocking(move || decide(work, budget));
+        let decided = deciding.await;
+        decided.unwrap_or_else(|_| FitDecision::Whole(Fitted::whole(result, false)))
     };
-    match verdict {
-        FitDecision::Whole { changed, is_error } => {
-            Fitted::whole(changed.unwrap_or(result), is_error)
-        }
-        FitDecision::Cut(composition) => {
-            drop(result);
-            Box::pin(composition.keep(origin, store)).await
-        }
+    match decision {
+        FitDecision::Whole(fitted) => fitted,
+        FitDecision::Cut(composition) => Box::pin(composition.keep(origin, store)).await,
     }
 }
 
@@ -69,27 +63,22 @@ pub async fn tokens(result: &Json) -> usize {
     counted.unwrap_or(bytes)
 }
 
-/// The decision about a result.
 enum FitDecision {
     /// It is sent unchanged, or with `structuredContent` as text.
-    Whole {
-        changed: Option<Json>,
-        is_error: bool,
-    },
+    Whole(Fitted),
     Cut(Box<Composition>),
 }
 
-fn decide(result: &Json, budget: Budget) -> FitDecision {
+fn decide(result: Json, budget: Budget) -> FitDecision {
     let mut answer = ParsedResult::read(result.as_str());
     if budget.is_off || budget.holds(|| answer.counted_texts()) {
         if !budget.is_ours {
             answer.mark_imitations();
             answer.fill_empty();
         }
-        return FitDecision::Whole {
-            changed: answer.changed.then(|| answer.assemble()),
-            is_error: answer.is_error(),
-        };
+        let changed = answer.changed.then(|| answer.assemble());
+        let is_error = answer.is_error;
+        return FitDecision::Whole(Fitted::whole(changed.unwrap_or(result), is_error));
     }
     FitDecision::Cut(Box::new(Composition::of(answer, budget)))
 }

@@ -21,6 +21,4 @@ pub use read::{
     answer_query, read,
 };
 pub use settings::ResultSettings;
-pub use store::{
-    Draft, Fetching, Handle, HandleError, KeptResult, Parts, ResultStore, SharedResults, TextHead,
-};
+pub use store::{Fetching, Handle, HandleError, KeptResult, ResultStore, SharedResults};

@@ -33,7 +33,7 @@ use tracing::debug;
 use crate::settings::ResultSettings;
 
 pub use error::HandleError;
-pub use form::{Draft, Parts, TextHead};
+pub(crate) use form::{Draft, Parts, TextHead};
 pub use handle::Handle;
 pub use kept::KeptResult;
 pub use shared::{Fetching, SharedResults};
@@ -116,14 +116,22 @@ impl ResultStore {
     /// Reads the file of a result of this machine, for another one.
     pub async fn read_file(&self, handle: &str) -> Option<Bytes> {
         let handle = Handle::parse(handle)?;
+        self.in_folder(move |folder| folder.read(&handle)).await?
+    }
+
+    /// Works in the folder, on a thread that may block. Returns `None` if the work ended early.
+    async fn in_folder<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Folder) -> T + Send + 'static,
+    ) -> Option<T> {
         let inner = Arc::clone(&self.0);
-        let reading = tokio::task::spawn_blocking(move || inner.folder.read(&handle));
-        reading.await.ok().flatten()
+        let working = tokio::task::spawn_blocking(move || work(&inner.folder));
+        working.await.ok()
     }
 
     /// Starts to write a result and returns its handle, or the reason why it cannot be kept if that
     /// is known at once. Afterwards makes room for the next result if there is none.
-    pub async fn keep(&self, draft: Draft) -> Result<Handle, String> {
+    pub(crate) async fn keep(&self, draft: Draft) -> Result<Handle, String> {
         let handle = Handle::random().map_err(|error| error.to_string())?;
         let (done, mut written) = watch::channel(Writing::UnderWay);
         self.writers()
@@ -180,18 +188,18 @@ impl ResultStore {
     /// Writes when there is a place for one more writer.
     async fn write(&self, handle: &Handle, draft: Draft) -> Writing {
         let permit = self.0.writing_turns.acquire().await;
-        let (inner, handle) = (Arc::clone(&self.0), handle.clone());
-        let writing = move || inner.folder.write(&handle, &draft);
-        let written = tokio::task::spawn_blocking(writing).await;
+        let handle = handle.clone();
+        let writing = self.in_folder(move |folder| folder.write(&handle, &draft));
+        let written = writing.await;
         drop(permit);
         match written {
-            Ok(Ok(())) => Writing::Done,
-            Ok(Err(error)) => {
+            Some(Ok(())) => Writing::Done,
+            Some(Err(error)) => {
                 debug!(%error, "a result was not kept");
                 // The model gets the reason, but not the path of our files.
                 Writing::Failed(error.kind().to_string())
             }
-            Err(_) => Writing::Failed("the writer ended early".to_owned()),
+            None => Writing::Failed("the writer ended early".to_owned()),
         }
     }
 
@@ -227,13 +235,10 @@ impl ResultStore {
         handle: &Handle,
         client: Option<&ClientId>,
     ) -> Result<KeptResult, HandleError> {
-        let (inner, handle) = (Arc::clone(&self.0), handle.clone());
-        let client = client.cloned();
-        let opening =
-            tokio::task::spawn_blocking(move || inner.folder.open(&handle, client.as_ref()));
-        opening
-            .await
-            .unwrap_or(Err(HandleError::Gone { tool: None }))
+        let (handle, client) = (handle.clone(), client.cloned());
+        let opening = self.in_folder(move |folder| folder.open(&handle, client.as_ref()));
+        let gone = HandleError::Gone { tool: None };
+        opening.await.unwrap_or(Err(gone))
     }
 
     /// Copies a result of another machine. Returns false if there is none.
@@ -244,9 +249,9 @@ impl ResultStore {
         let Some(content) = shared.fetch(&handle.to_string()).await else {
             return false;
         };
-        let (inner, handle) = (Arc::clone(&self.0), handle.clone());
-        let copying = tokio::task::spawn_blocking(move || inner.folder.copy(&handle, &content));
-        matches!(copying.await, Ok(Ok(())))
+        let handle = handle.clone();
+        let copying = self.in_folder(move |folder| folder.copy(&handle, &content));
+        matches!(copying.await, Some(Ok(())))
     }
 
     /// Waits until one more process may read on in a result, until the permit is dropped.
@@ -258,8 +263,7 @@ impl ResultStore {
     /// Removes expired results, then the oldest beyond the size limit; the newest is kept whatever
     /// its size.
     pub async fn sweep(&self) {
-        let inner = Arc::clone(&self.0);
-        let _ = tokio::task::spawn_blocking(move || inner.folder.sweep()).await;
+        self.in_folder(Folder::sweep).await;
     }
 
     /// Sweeps at once and then periodically, as long as it is polled, so that the last results are

@@ -48,7 +48,6 @@ impl Clock {
         Stopped(Arc::clone(self))
     }
 
-    /// Waits until the time has run out.
     pub(crate) async fn run_out(&self) {
         loop {
             let end = {

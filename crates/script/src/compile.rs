@@ -21,12 +21,10 @@ use crate::{
     names::ServerNames,
 };
 
-/// A script that is ready to run.
 #[derive(Debug)]
 pub(crate) struct Compiled {
     /// An expression whose value is an async function.
     pub(crate) javascript: String,
-    /// The tool calls in it.
     pub(crate) calls: Vec<CallSite>,
     /// Texts in `javascript` that are not in the script.
     insertions: Vec<Insertion>,
@@ -43,7 +41,10 @@ impl Compiled {
         let column = column.map(|column| {
             let inserted = self.insertions.iter().map(|it| match it.line {
                 // Its columns are counted without the prefix.
-                1 => it.moved(prefix.chars),
+                1 => Insertion {
+                    column: it.column + prefix.chars,
+                    ..*it
+                },
                 _ => *it,
             });
             let before = [prefix].into_iter().chain(inserted);

@@ -4,7 +4,7 @@ use std::io;
 
 use processes::HelperLimits;
 
-use crate::limits::{ADDRESS_BYTES_MAX, PROCESSOR_MAX, PROCESSOR_S_MORE};
+use crate::limits::{ADDRESS_BYTES_MAX, PROCESSOR_MAX};
 
 /// Confines this process: it can no longer open files or sockets or start processes, and it ends when
 /// its parent ends. On a system without a filter for system calls, the limits still apply, and the
@@ -13,8 +13,7 @@ pub(crate) fn confine() -> io::Result<()> {
     let limits = HelperLimits {
         parent: None,
         memory_bytes: ADDRESS_BYTES_MAX,
-        processor_s: PROCESSOR_MAX.as_secs() + PROCESSOR_S_MORE,
-        processor_s_more: PROCESSOR_S_MORE,
+        processor_s: PROCESSOR_MAX.as_secs(),
         file_bytes: Some(0),
     };
     limits.apply()?;

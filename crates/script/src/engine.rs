@@ -8,7 +8,7 @@ use std::{
 };
 
 use processes::processor_time;
-use rquickjs::{CatchResultExt as _, CaughtError, Context, Ctx, Function, Object, Runtime};
+use rquickjs::{CaughtError, Context, Ctx, Function, Object, Runtime};
 
 use crate::{
     advice::{self, instead_of},
@@ -107,7 +107,8 @@ impl<'a> Engine<'a> {
                     }
                 }
                 if open == 0 {
-                    return Ok(stuck());
+                    let text = "it waits for a promise that is never settled".to_owned();
+                    return Ok(failed(text, None));
                 }
                 if let Some(ToScript::Answered {
                     id,
@@ -167,14 +168,11 @@ impl<'a> Engine<'a> {
         if let Some(limit) = self.met.get() {
             return FromScript::Exceeded(limit);
         }
-        let caught: rquickjs::CaughtResult<'_, ()> = Err(match error {
+        let error = match error {
             rquickjs::Error::Exception => rquickjs::Error::Exception,
             other => rquickjs::Error::new_from_js_message("script", "value", other.to_string()),
-        })
-        .catch(ctx);
-        let Err(caught) = caught else {
-            return stuck();
         };
+        let caught = CaughtError::from_error(ctx, error);
         let CaughtError::Exception(exception) = &caught else {
             // If there is no memory for an error, the engine throws null.
             let is_null = matches!(&caught, CaughtError::Value(value) if value.is_null());
@@ -246,13 +244,6 @@ fn unreadable(said: FromScript, script: &Compiled) -> FromScript {
         }),
         other => other,
     }
-}
-
-fn stuck() -> FromScript {
-    failed(
-        "it waits for a promise that is never settled".to_owned(),
-        None,
-    )
 }
 
 fn say_log(text: String, bytes: &mut usize, channel: &mut dyn Channel) -> io::Result<()> {

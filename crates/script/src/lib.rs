@@ -26,7 +26,7 @@ mod tests;
 pub use clock::Clock;
 pub use helper::work_as_helper;
 pub use limits::{CALLS_MAX, Limit, NESTING_MAX, SCRIPT_BYTES_MAX, WALL_DEFAULT, WALL_MAX};
-pub use message::{CallSite, Job, PendingRequest, ScriptPosition, ScriptRequest};
+pub use message::{CallSite, Job, ScriptPosition, ScriptRequest};
 pub use names::ServerNames;
 pub use runner::{Ended, RequestError, RequestResult, Runner, ScriptOutcome, Tools};
 pub use saved::Interface;

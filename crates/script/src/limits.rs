@@ -16,11 +16,6 @@ pub const SCRIPT_BYTES_MAX: usize = 256 * 1024;
 /// The limit on the engine's processor time: a script spends most of its time waiting.
 pub(crate) const PROCESSOR_MAX: Duration = Duration::from_secs(10);
 
-/// The number of seconds beyond [`PROCESSOR_MAX`] after which the system sends SIGXCPU if the engine does
-/// not stop. After as many more seconds it sends SIGKILL. There are two limits because SIGKILL alone
-/// could also mean that the system is out of memory.
-pub(crate) const PROCESSOR_S_MORE: u64 = 2;
-
 /// The engine's memory, in bytes: twice [`BYTES_IN_MAX`], because a result is held as text and as a value.
 pub(crate) const MEMORY_BYTES_MAX: usize = 128 * 1024 * 1024;
 

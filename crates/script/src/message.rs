@@ -95,7 +95,7 @@ impl fmt::Display for ScriptPosition {
 
 /// One request of a script; requests may be answered in any order.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct PendingRequest {
+pub(crate) struct PendingRequest {
     pub(crate) id: u64,
     pub(crate) what: ScriptRequest,
 }

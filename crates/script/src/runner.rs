@@ -1,6 +1,6 @@
 //! The side of a script that starts its process, answers its requests and enforces its limits.
 
-use std::{ffi::OsString, fmt, io, path::PathBuf, pin::pin, process::Stdio, time::Duration};
+use std::{ffi::OsString, fmt, io, path::PathBuf, pin::pin, time::Duration};
 
 use futures::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use parking_lot::Mutex;
@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Take},
-    process::{Child, ChildStdin, ChildStdout, Command},
+    process::{Child, ChildStdin, ChildStdout},
     sync::{
         Semaphore,
         mpsc::{self, error::TrySendError},
@@ -160,15 +160,7 @@ impl Runner {
     }
 
     fn start(&self) -> io::Result<Child> {
-        Command::new(&self.program)
-            .args(&self.arguments)
-            .env_clear()
-            .envs(processes::essential_variables())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .kill_on_drop(true)
-            .spawn()
+        processes::start_helper(&self.program, &self.arguments)
     }
 }
 
@@ -351,7 +343,6 @@ async fn write_lines(
     Ok(())
 }
 
-/// Returns the end of a script, as its process reports it.
 fn end(message: FromScript) -> Ended {
     match message {
         FromScript::Done(value) => Ended::Value(value),

@@ -9,7 +9,7 @@ use tree_sitter::Node;
 
 use self::{
     comment::{describe_before, describe_first},
-    schema::TypeConverter,
+    schema::{TypeConverter, type_of},
     tag::{Tag, read_tags},
 };
 use crate::compile::{Unreadable, first_error, main_of, parse, refuse_unsupported};
@@ -77,8 +77,8 @@ fn schema_of(main: Node<'_>, root: Node<'_>, text: &str) -> Result<Value, Unread
         return Ok(bare.map_or_else(nothing, |_| json!({"type": "object"})));
     };
     let mut cursor = parameters.walk();
-    let mut given = parameters.named_children(&mut cursor);
-    let mut given = given.by_ref().filter(|it| it.kind() != "comment");
+    let given = parameters.named_children(&mut cursor);
+    let mut given = given.filter(|it| it.kind() != "comment");
     let Some(parameter) = given.next() else {
         return Ok(nothing());
     };
@@ -86,8 +86,7 @@ fn schema_of(main: Node<'_>, root: Node<'_>, text: &str) -> Result<Value, Unread
         let why = "`main` takes one object: `main(args: { name: string; count?: number })`";
         return Err(Unreadable::at(more, text, why));
     }
-    let annotation = parameter.child_by_field_name("type");
-    let Some(annotated) = annotation.and_then(|it| it.named_child(0)) else {
+    let Some(annotated) = type_of(parameter) else {
         return Ok(json!({"type": "object"}));
     };
     let schema = TypeConverter::new(root, text).schema(annotated)?;

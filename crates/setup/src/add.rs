@@ -1,7 +1,7 @@
 //! A server as given on the command line, made ready for the configuration.
 
 use config::edit::NewServer;
-use tool::{NameError, ServerName};
+use tool::ServerName;
 
 use crate::naming::{name_of_command, name_of_url, valid_name};
 
@@ -23,61 +23,21 @@ pub struct AddArguments {
     pub cwd: Option<String>,
 }
 
-/// The reason why no server can be added, with the fix.
+/// The reason why no server can be added, with the fix, for people.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddError {
-    /// Neither an address nor a command, and no recipe with this name.
-    #[error(
-        "there is no recipe for `{0}`, and neither a command nor an address is given\nhint: {near}proxy \
-         add {0} -- npx -y PACKAGE, or: proxy add {0} https://HOST/mcp", near = suggest(.1)
-    )]
-    NoStart(String, Vec<&'static str>),
-    /// The argument after the name is no address, and the name is not that of a recipe.
-    #[error(
-        "`{given}` is not an address, and there is no recipe for `{name}`\nhint: proxy add {name} -- {given}, or: \
-         proxy add {name} https://HOST/mcp"
-    )]
-    NoAddress {
-        /// The server's name, as typed.
-        name: String,
-        /// The argument after the name.
-        given: String,
-    },
-    /// An address and a command.
-    #[error(
-        "both an address and a command\nhint: `proxy add NAME URL` for a remote server, `proxy add \
-        NAME -- COMMAND` for a local one"
-    )]
-    Both,
     /// A command line from which no name could be made.
     #[error("no name can be derived from this\nhint: proxy add NAME ...")]
     NoName,
     /// A name that is not valid.
-    #[error("{error}{}", hint(near.as_ref()))]
-    Name {
-        /// The reason why the name is not valid.
-        error: NameError,
-        /// The most similar valid name.
-        near: Option<ServerName>,
-    },
-    /// A variable or header in the wrong form.
-    #[error("`{given}` is not a {what}\nhint: write `{form}`")]
-    Form {
-        /// As typed.
-        given: String,
-        /// The kind of text that was expected.
-        what: &'static str,
-        /// The form in which it is written.
-        form: &'static str,
-    },
+    #[error("{0}")]
+    Name(String),
     /// A header for a server that is started here.
     #[error("only a remote server takes headers\nhint: set a variable with `--env NAME=VALUE`")]
     Headers,
-    /// A variable or folder for a server that runs elsewhere.
-    #[error(
-        "a remote server takes no variables and no folder\nhint: set a header with `--header 'NAME: VALUE'`"
-    )]
-    Env,
+    /// A mistake in another argument, or an argument that is missing.
+    #[error("{0}")]
+    Argument(String),
 }
 
 impl AddArguments {
@@ -90,10 +50,8 @@ impl AddArguments {
     }
 }
 
-fn hint(near: Option<&ServerName>) -> String {
-    near.map(|near| format!("\nhint: `{near}` is valid"))
-        .unwrap_or_default()
-}
+const BOTH: &str = "both an address and a command\nhint: `proxy add NAME URL` for a remote server, `proxy add \
+                    NAME -- COMMAND` for a local one";
 
 /// Returns the name and the table of a server whose command or address was given.
 pub fn read(given: &AddArguments) -> Result<(ServerName, NewServer), AddError> {
@@ -102,7 +60,7 @@ pub fn read(given: &AddArguments) -> Result<(ServerName, NewServer), AddError> {
         (name, url) => (name.as_ref(), url.as_ref()),
     };
     let server = match (url, given.command.as_slice()) {
-        (Some(_), [_, ..]) => return Err(AddError::Both),
+        (Some(_), [_, ..]) => return Err(wrong(BOTH)),
         (Some(url), []) => remote(url, given)?,
         (None, [_, ..]) => child(given)?,
         (None, []) => {
@@ -122,8 +80,10 @@ pub fn read(given: &AddArguments) -> Result<(ServerName, NewServer), AddError> {
 
 /// Parses a name as typed.
 pub fn read_name(name: &str) -> Result<ServerName, AddError> {
-    let near = valid_name(name);
-    name.parse().map_err(|error| AddError::Name { error, near })
+    let near = valid_name(name).map(|near| format!("\nhint: `{near}` is valid"));
+    let near = near.unwrap_or_default();
+    name.parse()
+        .map_err(|error: tool::NameError| AddError::Name(format!("{error}{near}")))
 }
 
 /// The number of similar recipes that are named.
@@ -132,10 +92,10 @@ const RECIPES_NAMED: usize = 3;
 /// Returns the error for a name that no recipe has; `given` followed the name.
 pub fn no_start(name: &str, given: Option<&str>) -> AddError {
     if let Some(given) = given {
-        return AddError::NoAddress {
-            name: name.to_owned(),
-            given: given.to_owned(),
-        };
+        return wrong(format!(
+            "`{given}` is not an address, and there is no recipe for `{name}`\nhint: proxy add {name} -- {given}, \
+             or: proxy add {name} https://HOST/mcp"
+        ));
     }
     let names = recipes::all().iter().map(recipes::Recipe::name);
     let mut near = tool::near(name, names, RECIPES_NAMED);
@@ -143,19 +103,25 @@ pub fn no_start(name: &str, given: Option<&str>) -> AddError {
         let found = recipes::search(name).into_iter().take(RECIPES_NAMED);
         near = found.map(recipes::Recipe::name).collect();
     }
-    AddError::NoStart(name.to_owned(), near)
-}
-
-fn suggest(near: &[&str]) -> String {
-    match near {
+    let near = match near.as_slice() {
         [] => String::new(),
         near => format!("proxy add {}; else ", near.join(", or proxy add ")),
-    }
+    };
+    wrong(format!(
+        "there is no recipe for `{name}`, and neither a command nor an address is given\nhint: {near}proxy add {name} \
+         -- npx -y PACKAGE, or: proxy add {name} https://HOST/mcp"
+    ))
+}
+
+fn wrong(why: impl Into<String>) -> AddError {
+    AddError::Argument(why.into())
 }
 
 fn remote(url: &str, given: &AddArguments) -> Result<NewServer, AddError> {
     if !given.env.is_empty() || given.cwd.is_some() {
-        return Err(AddError::Env);
+        return Err(wrong(
+            "a remote server takes no variables and no folder\nhint: set a header with `--header 'NAME: VALUE'`",
+        ));
     }
     Ok(NewServer {
         url: Some(url.to_owned()),
@@ -187,10 +153,10 @@ pub fn read_env(given: &[String]) -> Result<Vec<(String, String)>, AddError> {
         };
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
         if name.is_empty() || !name.chars().all(is_name) {
-            let (what, form) = ("variable", "NAME=VALUE");
             // The text after the `=` may be a secret.
-            let given = name.to_owned();
-            return Err(AddError::Form { given, what, form });
+            return Err(wrong(format!(
+                "`{name}` is not a variable\nhint: write `NAME=VALUE`"
+            )));
         }
         Ok((name.to_owned(), value))
     };
@@ -205,9 +171,9 @@ pub fn read_headers(given: &[String]) -> Result<Vec<(String, String)>, AddError>
             .or_else(|| header.split_once('='))
             .unwrap_or((header, ""));
         if value.trim().is_empty() || name.contains(' ') {
-            let (what, form) = ("header", "NAME: VALUE");
-            let given = name.to_owned();
-            return Err(AddError::Form { given, what, form });
+            return Err(wrong(format!(
+                "`{name}` is not a header\nhint: write `NAME: VALUE`"
+            )));
         }
         Ok((name.trim().to_owned(), value.trim().to_owned()))
     };

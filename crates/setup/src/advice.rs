@@ -10,10 +10,7 @@ pub fn translate(entry: &ServerEntry, home: &Home) -> Result<ImportedServer, Str
     let mut imported = clients::translate(entry, home)?;
     let server = &mut imported.server;
     imported.remarks.extend(update_address(server));
-    let added = mend(server.command.as_deref().unwrap_or_default(), &server.args);
-    if let Some(mended) = &added {
-        server.args.clone_from(&mended.args);
-    }
+    let added = add_pins(server.command.as_deref(), &mut server.args);
     let names = server.env.iter().map(|(name, _)| name);
     let names = names.chain(&server.inherit_env);
     let remarks = describe(added.as_ref(), &server.args, server.url.as_deref(), names);
@@ -39,19 +36,16 @@ fn update_address(server: &mut TranslatedServer) -> Option<String> {
 /// Adds the version pins of its recipe to a server that was typed; returns remarks on everything that
 /// recipes know of it.
 pub fn advise_typed(server: &mut NewServer) -> Vec<String> {
-    let added = mend(server.command.as_deref().unwrap_or_default(), &server.args);
-    if let Some(mended) = &added {
-        server.args.clone_from(&mended.args);
-    }
-    let NewServer {
-        args,
-        url,
-        env,
-        inherit_env,
-        ..
-    } = server;
-    let names = env.iter().map(|(name, _)| name).chain(&*inherit_env);
-    describe(added.as_ref(), args, url.as_deref(), names)
+    let added = add_pins(server.command.as_deref(), &mut server.args);
+    let names = server.env.iter().map(|(name, _)| name);
+    let names = names.chain(&server.inherit_env);
+    describe(added.as_ref(), &server.args, server.url.as_deref(), names)
+}
+
+fn add_pins(command: Option<&str>, args: &mut Vec<String>) -> Option<Mended> {
+    let mended = mend(command?, args)?;
+    args.clone_from(&mended.args);
+    Some(mended)
 }
 
 /// Describes the facts that recipes have about a server with this command line and these variables.
@@ -82,9 +76,8 @@ fn describe<'a>(
         name, what, origin, ..
     } in recipe.lacks(names.map(String::as_str), args)
     {
-        let origin = origin
-            .as_ref()
-            .map_or_else(String::new, |it| format!(", from {it}"));
+        let origin = origin.as_ref().map(|it| format!(", from {it}"));
+        let origin = origin.unwrap_or_default();
         remarks.push(format!(
             "it needs the variable {name} ({what}{origin}), which is not set"
         ));

@@ -46,19 +46,16 @@ pub fn bare_host(text: &str) -> Option<Url> {
 /// Reads the cards of a host. A host without cards, or one that cannot be reached, has none.
 pub async fn discover(host: &Url) -> Vec<HostCard> {
     for path in CATALOGS {
-        match fetch_at(host, path).await {
-            Found::Document(list) => {
-                let cards = of_catalog(host, &list).await;
-                if !cards.is_empty() {
-                    return cards;
-                }
-            }
-            Found::Nothing => {}
-            Found::Unreachable => return Vec::new(),
+        let Ok(list) = fetch_at(host, path).await else {
+            return Vec::new();
+        };
+        let cards = of_catalog(host, &list.unwrap_or_default()).await;
+        if !cards.is_empty() {
+            return cards;
         }
     }
     for path in CARDS {
-        if let Found::Document(card) = fetch_at(host, path).await
+        if let Ok(Some(card)) = fetch_at(host, path).await
             && let Ok(place) = host.join(path)
             && let Some(card) = read_card(host, &place, &card)
         {
@@ -68,40 +65,27 @@ pub async fn discover(host: &Url) -> Vec<HostCard> {
     Vec::new()
 }
 
-enum Found {
-    Document(Value),
-    Nothing,
-    Unreachable,
-}
-
-async fn fetch_at(host: &Url, path: &str) -> Found {
+/// Reads a document, if there is one. Fails if the host cannot be reached.
+async fn fetch_at(host: &Url, path: &str) -> Result<Option<Value>, FetchError> {
     let Ok(url) = host.join(path) else {
-        return Found::Nothing;
+        return Ok(None);
     };
-    match fetch::json(&url).await {
-        Ok(document) => Found::Document(document),
-        // A page for people is as good as nothing.
-        Err(FetchError::Http { why, .. })
-            if !why.starts_with("HTTP") && !why.contains("no JSON") =>
-        {
-            Found::Unreachable
-        }
-        Err(_) => Found::Nothing,
+    let fetched = fetch::json(&url).await;
+    if let Err(FetchError::Http { why, .. }) = &fetched
+        && !why.starts_with("HTTP")
+        && !why.contains("no JSON")
+    {
+        return fetched.map(Some);
     }
+    // A page for people is as good as nothing.
+    Ok(fetched.ok())
 }
 
 async fn of_catalog(host: &Url, list: &Value) -> Vec<HostCard> {
-    let entries = list["entries"]
-        .as_array()
-        .map(Vec::as_slice)
-        .unwrap_or_default();
-    let is_card = |it: &&Value| {
-        ["type", "mediaType"]
-            .iter()
-            .any(|key| it[*key] == CARD_TYPE)
-    };
+    let entries = list["entries"].as_array().into_iter().flatten();
+    let is_card = |it: &&Value| it["type"] == CARD_TYPE || it["mediaType"] == CARD_TYPE;
     let mut cards = Vec::new();
-    for entry in entries.iter().filter(is_card).take(CARDS_MAX) {
+    for entry in entries.filter(is_card).take(CARDS_MAX) {
         let place = entry["url"].as_str().and_then(|it| host.join(it).ok());
         let place = place.filter(|it| fetch::parse(it.as_str()).is_ok() && may_name(host, it));
         let card = match (&place, entry.get("data")) {
@@ -125,14 +109,11 @@ fn read_card(host: &Url, place: &Url, card: &Value) -> Option<HostCard> {
     let mut card = card.clone();
     if card.get("remotes").is_none() {
         let transport = &card["transport"];
-        let address = ["endpoint", "url"]
-            .iter()
-            .find_map(|key| transport[*key].as_str());
-        let address = address.or_else(|| card["url"].as_str())?;
-        let kind = if transport["type"] == "sse" {
-            "sse"
-        } else {
-            "streamable-http"
+        let addresses = [&transport["endpoint"], &transport["url"], &card["url"]];
+        let address = addresses.into_iter().find_map(Value::as_str)?;
+        let kind = match transport["type"].as_str() {
+            Some("sse") => "sse",
+            _ => "streamable-http",
         };
         let url = place.join(address).ok()?;
         card["remotes"] = json!([{"type": kind, "url": url.as_str()}]);
@@ -140,15 +121,10 @@ fn read_card(host: &Url, place: &Url, card: &Value) -> Option<HostCard> {
     // A card describes no programs.
     card["packages"] = json!([]);
     if !card["name"].as_str().is_some_and(|it| it.contains('/')) {
-        let name = card["name"]
-            .as_str()
-            .or(card["serverInfo"]["name"].as_str());
-        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.' || c == '_';
-        let name: String = name
-            .unwrap_or("server")
-            .chars()
-            .filter(|c| plain(*c))
-            .collect();
+        let named = card["name"].as_str();
+        let named = named.or(card["serverInfo"]["name"].as_str());
+        let mut name = named.unwrap_or("server").to_owned();
+        name.retain(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
         card["name"] = json!(format!("{}/{name}", host.host_str()?));
     }
     let server = read_listed(&card).ok()?;

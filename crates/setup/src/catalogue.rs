@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, fs, io, path::PathBuf};
 
-use recipes::{Distribution, ListedServer, ListedWay, read_listed};
+use recipes::{ListedServer, ListedWay, read_listed};
 use reqwest::Url;
 use serde_json::Value;
 use tool::ServerName;
@@ -38,29 +38,15 @@ pub enum RegistrySource {
     File(PathBuf),
 }
 
-/// The reason why a registry has no answer.
+/// The reason why a registry has no answer, for people.
 #[derive(Debug, thiserror::Error)]
-pub enum CatalogueError {
-    /// The registry cannot be asked.
-    #[error(transparent)]
-    Fetch(#[from] FetchError),
-    /// The file cannot be read.
-    #[error("{0}: {1}")]
-    File(String, String),
-    /// No server, or no version of it.
-    #[error("{0} has no server `{1}`{2}")]
-    Unknown(String, String, String),
-    /// Several servers.
-    #[error("`{name}` is the name of several servers\nhint: {hint}")]
-    Several {
-        /// The name, as typed.
-        name: String,
-        /// The whole names.
-        hint: String,
-    },
-    /// The answer is another server, or is none.
-    #[error("the registry answered with {0}")]
-    Answer(String),
+#[error("{0}")]
+pub struct CatalogueError(String);
+
+impl From<FetchError> for CatalogueError {
+    fn from(error: FetchError) -> Self {
+        Self(error.to_string())
+    }
 }
 
 impl RegistrySource {
@@ -104,17 +90,16 @@ impl RegistrySource {
         match self {
             Self::File(path) => take(&read_file(path)?),
             Self::Address(base) => {
-                let none = [String::new()];
-                let asked = if words.is_empty() {
-                    &none[..]
-                } else {
-                    &words[..words.len().min(WORDS_MAX)]
-                };
+                let mut asked: Vec<&str> = words.iter().map(String::as_str).collect();
+                asked.truncate(WORDS_MAX);
+                if asked.is_empty() {
+                    asked.push("");
+                }
                 for word in asked {
                     let mut cursor = None;
                     for _ in 0..PAGES_MAX {
-                        let page =
-                            fetch::json(&list_address(base, word, cursor.as_deref())).await?;
+                        let address = list_address(base, word, cursor.as_deref());
+                        let page = fetch::json(&address).await?;
                         take(&page);
                         cursor = page["metadata"]["nextCursor"].as_str().map(str::to_owned);
                         if cursor.as_deref().is_none_or(str::is_empty) || word.is_empty() {
@@ -126,17 +111,12 @@ impl RegistrySource {
         }
         let score = |it: &ListedServer| {
             let text = format!("{} {}", it.name, it.description).to_lowercase();
-            words
-                .iter()
-                .filter(|word| text.contains(word.as_str()))
-                .count()
+            let named = words.iter().filter(|word| text.contains(word.as_str()));
+            named.count()
         };
-        let found = found
-            .into_values()
-            .filter(|it| !it.status.starts_with("deleted"));
-        let mut found: Vec<ListedServer> = found
-            .filter(|it| words.is_empty() || score(it) > 0)
-            .collect();
+        let mut found: Vec<ListedServer> = found.into_values().collect();
+        found.retain(|it| !it.status.starts_with("deleted"));
+        found.retain(|it| words.is_empty() || score(it) > 0);
         found.sort_by_key(|it| std::cmp::Reverse(score(it)));
         Ok(found)
     }
@@ -155,7 +135,7 @@ impl RegistrySource {
         };
         let unknown = |hint: &str| {
             let asked = version.map_or(name.clone(), |version| format!("{name}@{version}"));
-            CatalogueError::Unknown(self.shown(), printable::one_line(&asked), hint.to_owned())
+            self.unknown(&asked, hint)
         };
         let json = match self {
             Self::Address(base) => {
@@ -179,10 +159,11 @@ impl RegistrySource {
                 meant.pop().ok_or_else(|| unknown(""))?
             }
         };
-        let server = read_listed(&json).map_err(CatalogueError::Answer)?;
+        let answered = |what| CatalogueError(format!("the registry answered with {what}"));
+        let server = read_listed(&json).map_err(answered)?;
         if server.name != name || version.is_some_and(|version| server.version != version) {
             let other = format!("{} {}", server.name, server.version);
-            return Err(CatalogueError::Answer(printable::one_line(&other)));
+            return Err(answered(printable::one_line(&other)));
         }
         Ok(server)
     }
@@ -194,25 +175,25 @@ impl RegistrySource {
             .collect();
         match found.as_slice() {
             [one] => Ok(one.clone()),
-            [] => Err(CatalogueError::Unknown(
-                self.shown(),
-                printable::one_line(own),
-                format!(
-                    "\nhint: proxy recipes --registry {}",
-                    printable::quote_word(own)
-                ),
-            )),
+            [] => {
+                let word = printable::quote_word(own);
+                let hint = format!("\nhint: proxy recipes --registry {word}");
+                Err(self.unknown(own, &hint))
+            }
             several => {
-                let hint = several
-                    .iter()
-                    .take(5)
-                    .map(|it| format!("proxy add registry:{it}"));
-                Err(CatalogueError::Several {
-                    name: own.to_owned(),
-                    hint: hint.collect::<Vec<_>>().join(", or "),
-                })
+                let adding = several.iter().take(5);
+                let adding = adding.map(|it| format!("proxy add registry:{it}"));
+                let hint = adding.collect::<Vec<_>>().join(", or ");
+                Err(CatalogueError(format!(
+                    "`{own}` is the name of several servers\nhint: {hint}"
+                )))
             }
         }
+    }
+
+    fn unknown(&self, name: &str, hint: &str) -> CatalogueError {
+        let (here, name) = (self.shown(), printable::one_line(name));
+        CatalogueError(format!("{here} has no server `{name}`{hint}"))
     }
 }
 
@@ -232,38 +213,18 @@ pub fn choose_way<'s>(
     let chosen = ways.find(|way| kind.is_none_or(|kind| kind_of(way) == kind));
     chosen.ok_or_else(|| {
         let there: Vec<&str> = server.ways.iter().map(kind_of).collect();
-        let reasons = server
-            .left_out
-            .iter()
-            .map(|why| format!("\n  {}", printable::one_line(why)));
-        let reasons: String = reasons.collect();
-        match there.as_slice() {
-            [] => format!(
-                "`{}` cannot be started or reached from here{reasons}",
-                server.name
-            ),
-            there => format!(
-                "`{}` has no such way\nhint: --via {}",
-                server.name,
-                there.join(", or --via ")
-            ),
+        let reasons = server.left_out.iter();
+        let reasons = reasons.map(|why| format!("\n  {}", printable::one_line(why)));
+        let (name, reasons): (_, String) = (&server.name, reasons.collect());
+        match there.join(", or --via ").as_str() {
+            "" => format!("`{name}` cannot be started or reached from here{reasons}"),
+            there => format!("`{name}` has no such way\nhint: --via {there}"),
         }
     })
 }
 
-/// The program that a way needs.
-pub fn program_of(kind: Distribution) -> &'static str {
-    match kind {
-        Distribution::Npm => "npx",
-        Distribution::PyPi => "uvx",
-        Distribution::Docker => "docker",
-        Distribution::Remote => "",
-    }
-}
-
 fn elements(list: &Value) -> Vec<Value> {
-    let all = list.get("servers").unwrap_or(list);
-    match all {
+    match list.get("servers").unwrap_or(list) {
         Value::Array(all) => all.clone(),
         one => vec![one.clone()],
     }
@@ -278,7 +239,7 @@ fn read_file(path: &PathBuf) -> Result<Value, CatalogueError> {
         }
         Ok(serde_json::from_slice(&fs::read(path)?)?)
     };
-    read().map_err(|error| CatalogueError::File(path.display().to_string(), error.to_string()))
+    read().map_err(|error| CatalogueError(format!("{}: {error}", path.display())))
 }
 
 fn list_address(base: &Url, word: &str, cursor: Option<&str>) -> Url {

@@ -39,38 +39,33 @@ pub enum CheckVerdict {
 }
 
 impl Check {
-    /// A check without a problem.
-    pub fn fine(about: impl Into<String>, found: impl Into<String>) -> Self {
+    fn new(verdict: CheckVerdict, about: impl Into<String>, found: impl Into<String>) -> Self {
         Self {
             about: about.into(),
-            verdict: CheckVerdict::Fine,
+            verdict,
             found: found.into(),
             next: None,
         }
     }
 
+    /// A check without a problem.
+    pub fn fine(about: impl Into<String>, found: impl Into<String>) -> Self {
+        Self::new(CheckVerdict::Fine, about, found)
+    }
+
     /// A check that found a problem.
     pub fn problem(about: impl Into<String>, found: impl Into<String>) -> Self {
-        Self {
-            verdict: CheckVerdict::Problem,
-            ..Self::fine(about, found)
-        }
+        Self::new(CheckVerdict::Problem, about, found)
     }
 
     /// A check of something that works, but could work better.
     pub fn warning(about: impl Into<String>, found: impl Into<String>) -> Self {
-        Self {
-            verdict: CheckVerdict::Warning,
-            ..Self::fine(about, found)
-        }
+        Self::new(CheckVerdict::Warning, about, found)
     }
 
     /// A check whose result could not be determined.
     pub fn unknown(about: impl Into<String>, found: impl Into<String>) -> Self {
-        Self {
-            verdict: CheckVerdict::Unknown,
-            ..Self::fine(about, found)
-        }
+        Self::new(CheckVerdict::Unknown, about, found)
     }
 
     /// Adds the command to type, or the action to take.

@@ -22,51 +22,37 @@ enum Value {
     Written(String),
 }
 
-/// A value for a parameter that the recipe does not have.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{server}` has no parameter `{name}`{}", known(.names))]
-pub struct NoParameter {
-    server: String,
-    name: String,
-    names: Vec<String>,
-}
-
-fn known(names: &[String]) -> String {
-    match names {
-        [] => "\nhint: it has none; set a variable with `--env`".to_owned(),
-        names => format!("\nhint: it has `{}`", names.join("`, `")),
-    }
-}
-
 impl Answers {
     /// No answers yet.
     pub fn new(recipe: &'static Recipe) -> Self {
+        let (parameters, variables) = (BTreeMap::new(), BTreeMap::new());
         Self {
             recipe,
-            parameters: BTreeMap::new(),
-            variables: BTreeMap::new(),
+            parameters,
+            variables,
         }
     }
 
-    /// Sets parameters from `NAME=VALUE`; a value alone is that of the only parameter.
-    pub fn set(&mut self, given: &str) -> Result<(), NoParameter> {
+    /// Sets parameters from `NAME=VALUE`; a value alone is that of the only parameter. The error is for people.
+    pub fn set(&mut self, given: &str) -> Result<(), String> {
         let names = self.recipe.parameters.iter();
-        let names: Vec<String> = names.map(|it| it.name.clone()).collect();
-        let (name, value) = match given.split_once('=') {
-            Some((name, value)) if names.iter().any(|it| it == name) => (name, value),
-            None if names.len() == 1 => (names[0].as_str(), given),
-            _ => {
-                let name = given.split('=').next().unwrap_or(given).to_owned();
-                let server = self.recipe.name().to_owned();
-                return Err(NoParameter {
-                    server,
-                    name,
-                    names,
-                });
+        let names: Vec<&str> = names.map(|it| it.name.as_str()).collect();
+        let (name, value) = match (given.split_once('='), names.as_slice()) {
+            (Some((name, value)), names) if names.contains(&name) => (name, value),
+            (None, [only]) => (*only, given),
+            (pair, names) => {
+                let (server, name) = (self.recipe.name(), pair.map_or(given, |(name, _)| name));
+                let hint = match names {
+                    [] => "it has none; set a variable with `--env`".to_owned(),
+                    names => format!("it has `{}`", names.join("`, `")),
+                };
+                return Err(format!(
+                    "`{server}` has no parameter `{name}`\nhint: {hint}"
+                ));
             }
         };
-        self.parameters
-            .insert(name.to_owned(), absolute(name, value));
+        let value = absolute(name, value);
+        self.parameters.insert(name.to_owned(), value);
         Ok(())
     }
 
@@ -250,12 +236,12 @@ mod tests {
         assert_eq!(files.server().args.last().unwrap(), here.to_str().unwrap());
         files.set("DIR=~/x").unwrap();
         assert_eq!(files.server().args.last().unwrap(), "${HOME}/x");
-        let error = files.set("FOLDER=/x").unwrap_err().to_string();
+        let error = files.set("FOLDER=/x").unwrap_err();
         assert_eq!(
             error,
             "`filesystem` has no parameter `FOLDER`\nhint: it has `DIR`"
         );
-        let error = answers("time").set("x").unwrap_err().to_string();
+        let error = answers("time").set("x").unwrap_err();
         assert!(error.ends_with("hint: it has none; set a variable with `--env`"));
     }
 

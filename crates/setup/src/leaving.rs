@@ -41,32 +41,34 @@ pub fn write_entries(config: &Config, document: &Document, is_toml: bool) -> Ent
             remarks.push(format!("{name}: not printed, because it is disabled"));
             continue;
         }
-        let secrets = 0;
         let mut writer = EntryWriter {
             name,
             is_toml,
-            secrets,
+            secrets: 0,
             remarks: &mut remarks,
         };
-        entries.insert(
-            name.to_owned(),
-            writer.write(server, document.keys(Some(name))),
-        );
+        let entry = writer.write(server, document.keys(Some(name)));
+        entries.insert(name.to_owned(), entry);
     }
     let mut lost = document.keys(None);
     lost.retain(|key| OWN_TABLES.contains(&key.as_str()));
-    if !lost.is_empty() {
-        remarks.push(format!(
-            "not printed, because clients have none: {}",
-            lost.join(", ")
-        ));
-    }
+    remarks.extend(describe_lost(&lost));
     let text = if is_toml {
         toml::to_string(&json!({"mcp_servers": entries})).unwrap_or_default()
     } else {
         format!("{:#}", json!({"mcpServers": entries}))
     };
     Entries { text, remarks }
+}
+
+fn describe_lost(keys: &[String]) -> Option<String> {
+    let lost = || {
+        format!(
+            "not printed, because clients have none: {}",
+            keys.join(", ")
+        )
+    };
+    (!keys.is_empty()).then(lost)
 }
 
 struct EntryWriter<'a> {
@@ -121,11 +123,8 @@ impl EntryWriter<'_> {
             members.retain(|_, value| !value.is_null() && *value != json!({}));
         }
         keys.retain(|key| !KEYS.contains(&key.as_str()));
-        if !keys.is_empty() {
-            self.remark(&format!(
-                "not printed, because clients have none: {}",
-                keys.join(", ")
-            ));
+        if let Some(lost) = describe_lost(&keys) {
+            self.remark(&lost);
         }
         entry
     }
@@ -182,14 +181,13 @@ impl EntryWriter<'_> {
 
     /// Returns a reference to the variable that the person has to set.
     fn next_variable(&mut self, own: Option<&str>, value: &str) -> String {
-        let server = self.name.to_ascii_uppercase().replace('-', "_");
-        let name = own.map_or_else(
-            || {
-                self.secrets += 1;
-                format!("{server}_SECRET_{}", self.secrets)
-            },
-            str::to_owned,
-        );
+        let name = if let Some(own) = own {
+            own.to_owned()
+        } else {
+            self.secrets += 1;
+            let server = self.name.to_ascii_uppercase().replace('-', "_");
+            format!("{server}_SECRET_{}", self.secrets)
+        };
         self.remark(&format!("set {name} to {value}"));
         format!("${{{name}}}")
     }

@@ -15,7 +15,7 @@ pub use clients::{
     LeftOut, Run, ServerEntry, System, UndoOutcome, Undone, get, list, read_any_file, read_piped,
     read_text,
 };
-pub use diff::{Difference, difference};
+pub use diff::difference;
 pub use found::{Discovery, Own, PACKAGE, discover, serves_as_us, sort_out};
 pub use plan::{ClientPlan, plan_clients};
 pub use receive::{Received, Receiving, receive};

@@ -17,7 +17,6 @@ pub(super) struct Deaths {
 }
 
 impl Deaths {
-    /// Records a message of the daemon.
     pub(super) fn record_message(&mut self) {
         self.silent = 0;
     }

@@ -1,15 +1,12 @@
 //! The state of a session that a relay needs to continue with another daemon.
 
-use std::{
-    collections::{BTreeMap, HashSet},
-    sync::LazyLock,
-};
+use std::collections::{BTreeMap, HashSet};
 
 use bytes::Bytes;
 use gateway::{LOST_CALL, answer_lost_call};
 use jsonrpc::mcp::meta::PROTOCOL_VERSION;
 use jsonrpc::{Fields, Message, answered_id, canonical_id, frame, text_of};
-use memchr::memmem::Finder;
+use memchr::memmem;
 use serde_json::json;
 
 /// The beginning of the session, and the requests that are not answered yet.
@@ -40,11 +37,7 @@ enum OpenRequest {
 /// that ends every daemon would start daemons for ever.
 const RESENDS_MAX: u32 = 2;
 
-/// The key of `_meta` with which a request names its revision.
-static REVISION: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(PROTOCOL_VERSION));
-
 impl Pending {
-    /// Records a message of the client.
     pub(super) fn record_client_line(&mut self, line: &Bytes) {
         let Some(message) = Message::parse(line) else {
             return;
@@ -58,7 +51,12 @@ impl Pending {
         let Some(id) = message.id.and_then(|id| canonical_id(id.get())) else {
             match method {
                 "notifications/initialized" => self.initialized = Some(line.clone()),
-                "notifications/cancelled" => self.forget_cancelled(&message),
+                // A cancelled call is not answered.
+                CANCELLED => {
+                    if let Some(id) = cancelled_id(&message) {
+                        self.under_way.remove(&id);
+                    }
+                }
                 _ => {}
             }
             return;
@@ -72,7 +70,7 @@ impl Pending {
             _ => {}
         }
         let asked = if method == "tools/call" {
-            let names_revision = REVISION.find(line).is_some();
+            let names_revision = memmem::find(line, PROTOCOL_VERSION.as_bytes()).is_some();
             OpenRequest::Call { names_revision }
         } else {
             OpenRequest::Repeatable {
@@ -93,16 +91,6 @@ impl Pending {
         } else if self.subscriptions.len() < SUBSCRIPTIONS_MAX {
             let asked = (id.to_owned(), line.clone());
             self.subscriptions.insert(uri.into_owned(), asked);
-        }
-    }
-
-    /// A cancelled call is not answered.
-    fn forget_cancelled(&mut self, message: &Message<'_>) {
-        let id = message
-            .params
-            .and_then(|params| Fields::of(params.get())?.get("requestId"));
-        if let Some(id) = id.and_then(|id| canonical_id(id.get())) {
-            self.under_way.remove(&id);
         }
     }
 
@@ -131,12 +119,10 @@ impl Pending {
             if let Some(key) = key {
                 self.questions.insert(key, id.get().to_owned());
             }
-        } else if message.method.as_deref() == Some(CANCELLED) {
-            let params = message.params.and_then(|params| Fields::of(params.get()));
-            let id = params.and_then(|params| canonical_id(params.get("requestId")?.get()));
-            if let Some(id) = id {
-                self.questions.remove(&id);
-            }
+        } else if message.method.as_deref() == Some(CANCELLED)
+            && let Some(id) = cancelled_id(&message)
+        {
+            self.questions.remove(&id);
         }
     }
 
@@ -250,6 +236,12 @@ const SUBSCRIPTIONS_MAX: usize = 256;
 
 /// The maximum number of requests to the client that are cancelled.
 const QUESTIONS_MAX: usize = 1_024;
+
+/// Returns the id of the request that a notification cancels.
+fn cancelled_id(message: &Message<'_>) -> Option<String> {
+    let params = Fields::of(message.params?.get())?;
+    canonical_id(params.get("requestId")?.get())
+}
 
 fn explain_given_up() -> String {
     let times = RESENDS_MAX + 1;

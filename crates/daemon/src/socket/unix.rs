@@ -16,6 +16,7 @@ use processes::pipes::{PipeReader, PipeWriter, split_socket};
 use rustix::process::geteuid;
 
 use super::hand_over::HandOver;
+pub(crate) use super::pass::{PASSES_LISTENERS, receive_listener, send_listener};
 
 /// A connection in the event loop.
 pub type Stream = tokio::net::UnixStream;
@@ -55,17 +56,10 @@ pub(crate) fn list_folders(runtime_dir: Option<PathBuf>) -> Vec<PathBuf> {
 
 /// Connects to the daemon behind a socket; `None` if there is none.
 pub fn connect(socket: &Path) -> io::Result<Option<BlockingStream>> {
+    use io::ErrorKind::{ConnectionRefused, NotFound};
     match BlockingStream::connect(socket) {
-        Ok(stream) => Ok(Some(stream)),
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
-            ) =>
-        {
-            Ok(None)
-        }
-        Err(error) => Err(error),
+        Err(error) if matches!(error.kind(), NotFound | ConnectionRefused) => Ok(None),
+        connected => connected.map(Some),
     }
 }
 
@@ -184,9 +178,6 @@ pub(crate) fn is_ours(stream: &Stream) -> bool {
 
 /// Returns the path at which a listener listens.
 pub(crate) fn path_of_listener(listener: &BlockingListener) -> Option<PathBuf> {
-    listener
-        .local_addr()
-        .ok()?
-        .as_pathname()
-        .map(Path::to_owned)
+    let address = listener.local_addr().ok()?;
+    address.as_pathname().map(Path::to_owned)
 }

@@ -276,7 +276,7 @@ async fn calls_of_a_tool_that_asks_nothing_wait_for_no_other_session() {
         assert!(meanwhile.is_none(), "the tool may still ask");
         drop(held);
         let mut turn = asking.take_turn(&request_of(&first, "echo")).await;
-        turn.note_answer();
+        turn.is_answered = true;
     }
     let _held = asking.take_turn(&request_of(&first, "echo")).await;
     let second_call = request_of(&second, "echo");

@@ -43,11 +43,12 @@ impl FakeServer {
         let outbox = Outbox::new(Sink::stream(output));
         let left = Left::default();
         let channel = CallChannel::start(
+            Arc::default(),
             LineReader::new(input),
             outbox,
             left.clone(),
             mask(),
-            Arc::default(),
+            &Arc::default(),
         );
         let (requests, answers) = split(theirs);
         let requests = BufReader::new(requests).lines();

@@ -35,16 +35,12 @@ pub(super) struct Limits {
 impl Limits {
     pub(super) fn new(network: bool, write: Vec<String>) -> Result<Self, Failure> {
         let write: Vec<PathBuf> = write.into_iter().map(PathBuf::from).collect();
-        match write
-            .iter()
-            .find(|path| !path.is_absolute() || !path.exists())
-        {
-            None => Ok(Self { network, write }),
-            Some(path) => {
-                let why = format!("`sandbox.write`: there is no {}", path.display());
-                Err(Failure::new(why).hint("make the folder, or take it out of the list"))
-            }
+        let missing = write.iter().find(|it| !it.is_absolute() || !it.exists());
+        if let Some(path) = missing {
+            let why = format!("`sandbox.write`: there is no {}", path.display());
+            return Err(Failure::new(why).hint("make the folder, or take it out of the list"));
         }
+        Ok(Self { network, write })
     }
 
     /// Returns the command that starts `program` through a helper that drops all other permissions first.
@@ -71,48 +67,43 @@ impl Limits {
 /// before, its stdin ends, and it goes with the child.
 #[derive(Debug, Clone)]
 pub(super) struct Container {
+    spawner: Arc<Spawner>,
     engine: PathBuf,
     name: String,
     env: BTreeMap<String, String>,
 }
 
-/// A command to run in a container.
-pub(super) struct Contained<'a> {
-    pub(super) image: &'a str,
-    pub(super) command: &'a str,
-    pub(super) folder: Option<&'a Path>,
-    pub(super) limits: Option<&'a Limits>,
-    /// Variables that are passed to the child; others, such as our `PATH`, are not.
-    pub(super) passed: &'a [String],
-}
-
 impl Container {
     /// Creates a container with a unique name, run by the first engine found on this `PATH`.
-    pub(super) fn new(server: &str, env: &BTreeMap<String, String>) -> Result<Self, Failure> {
+    pub(super) fn new(
+        server: &str,
+        env: &BTreeMap<String, String>,
+        spawner: Arc<Spawner>,
+    ) -> Result<Self, Failure> {
         let engine = find_engine(env.get("PATH").map(String::as_str))?;
         let rest = getrandom::u64().map_err(|error| Failure::new(error.to_string()))?;
         let ours = OF_ENGINES.iter();
         let ours = ours.filter_map(|it| Some(((*it).to_owned(), std::env::var(it).ok()?)));
         Ok(Self {
+            spawner,
             engine,
             name: format!("proxy-{server}-{rest:016x}"),
             env: env.clone().into_iter().chain(ours).collect(),
         })
     }
 
-    /// The start of the container. Values of variables are not on the command line, which everybody
-    /// can read.
-    pub(super) fn run(&self, child: &Contained<'_>) -> Command {
+    /// The start of the container, to which the image and the command of the child are added. Values of
+    /// variables are not on the command line, which everybody can read.
+    pub(super) fn run(
+        &self,
+        limits: Option<&Limits>,
+        folder: Option<&Path>,
+        passed: &[String],
+    ) -> Command {
         let mut command = self.engine_command();
-        command.args([
-            "run",
-            "--rm",
-            "--interactive",
-            "--init",
-            "--name",
-            &self.name,
-        ]);
-        if let Some(limits) = child.limits {
+        command.args(["run", "--rm", "--interactive", "--init"]);
+        command.args(["--name", &self.name]);
+        if let Some(limits) = limits {
             command.args(["--read-only", "--tmpfs", "/tmp"]);
             command.args(["--cap-drop", "ALL", "--security-opt", "no-new-privileges"]);
             if !limits.network {
@@ -123,13 +114,12 @@ impl Container {
                 command.arg("--volume").arg(format!("{path}:{path}"));
             }
         }
-        if let Some(folder) = child.folder {
+        if let Some(folder) = folder {
             command.arg("--workdir").arg(folder);
         }
-        for name in child.passed {
+        for name in passed {
             command.args(["--env", name]);
         }
-        command.args([child.image, child.command]);
         command
     }
 
@@ -140,13 +130,13 @@ impl Container {
     }
 
     /// Removes the container if it still exists. If its child has exited, it does not.
-    pub(super) async fn remove(&self, spawner: &Arc<Spawner>) {
+    pub(super) async fn remove(&self) {
         let mut command = self.engine_command();
         command.args(["rm", "--force", &self.name]);
         command.stdin(Stdio::null());
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let removed = async {
-            let mut tree = spawner.spawn(command)?;
+            let mut tree = self.spawner.spawn(command)?;
             let status = timeout(CONTAINER_REMOVAL_WAIT, tree.wait_for_exit()).await;
             tree.stop(Pace::Hurried).await;
             status?

@@ -10,7 +10,6 @@ use tokio::{
 use super::{Running, describe_exit};
 use crate::limits::{COMMAND_OUTPUT_BYTES_MAX, COMMAND_STDERR_LINES_MAX, STDERR_END_WAIT};
 
-/// The end of a program.
 #[derive(Debug)]
 pub(crate) struct Finished {
     /// Its stdout; bytes that are not UTF-8 are replaced. Says so if it was cut.
@@ -19,7 +18,6 @@ pub(crate) struct Finished {
     pub(crate) code: Option<i32>,
     /// The way in which it ended, for people.
     pub(crate) end: String,
-    /// The last lines of its stderr.
     pub(crate) stderr: String,
 }
 
@@ -46,16 +44,13 @@ impl Running {
         }
         let is_cut = u64::try_from(bytes.len()).is_ok_and(|len| len > COMMAND_OUTPUT_BYTES_MAX);
         let mut output = String::from_utf8_lossy(&bytes).into_owned();
-        let mut finished = (None, String::new());
+        let mut status = None;
         if is_cut {
             let mib = COMMAND_OUTPUT_BYTES_MAX >> 20;
             let note = format!("the output is longer than {mib} MiB; the program was ended");
             output = format!("{output}\n[{note}]");
-        } else if let Ok(status) = self.tree.wait_for_exit().await {
-            finished = (
-                Some(ExitStatus::code(&status).unwrap_or(-1)),
-                describe_exit(status),
-            );
+        } else {
+            status = self.tree.wait_for_exit().await.ok();
         }
         if let Some(writing) = writing {
             writing.abort();
@@ -63,8 +58,8 @@ impl Running {
         let _ = timeout(STDERR_END_WAIT, self.end_of_stderr()).await;
         Finished {
             output,
-            code: finished.0,
-            end: finished.1,
+            code: status.map(|it: ExitStatus| it.code().unwrap_or(-1)),
+            end: status.map(describe_exit).unwrap_or_default(),
             stderr: self.stderr.last_lines(COMMAND_STDERR_LINES_MAX),
         }
     }

@@ -38,7 +38,6 @@ impl Tail {
             .join("\n")
     }
 
-    /// Returns the line that explains why the child ended.
     pub(super) fn find_telling(&self) -> Option<Telling> {
         let lines = self.0.lock();
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();

@@ -1,13 +1,11 @@
 //! Selects the line of a child's stderr that explains why it ended: programs print it first, in the
 //! middle or last, among many other lines.
 
-use std::borrow::Cow;
-
 /// The line that explains the failure, and a hint to fix it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Telling {
     pub(super) line: String,
-    pub(super) hint: Option<Cow<'static, str>>,
+    pub(super) hint: Option<String>,
 }
 
 /// Returns the line of a child's output that explains the failure, if it wrote anything.
@@ -17,12 +15,8 @@ pub(super) fn find_telling(lines: &[&str]) -> Option<Telling> {
     let hint = HINTS.iter().find(|(words, _)| line.contains(words));
     let hint = hint.map(|(_, hint)| *hint);
     let hint = hint.or_else(|| wants_variable(&line).then_some(SET_VARIABLE));
-    Some(Telling {
-        hint: describe_known(&line)
-            .map(Cow::Owned)
-            .or(hint.map(Cow::Borrowed)),
-        line,
-    })
+    let hint = describe_known(&line).or(hint.map(str::to_owned));
+    Some(Telling { line, hint })
 }
 
 /// Returns a hint at the recipe that serves the purpose of a package that the line reports missing.
@@ -219,11 +213,8 @@ fn of_node(lines: &[&str]) -> Option<String> {
         .iter()
         .filter(|line| !is_frame_of_code(line) && !is_chatter(line));
     let before: Vec<&str> = before.copied().collect();
-    let line = match before.as_slice() {
-        [.., _] if is_launcher => of_any(&before)?,
-        _ => lines[head].to_owned(),
-    };
-    Some(join_words(&line))
+    let cause = of_any(&before).filter(|_| is_launcher);
+    Some(join_words(cause.as_deref().unwrap_or(lines[head])))
 }
 
 const LAUNCHERS: [&str; 3] = ["Command failed", "spawn", "exited with"];
@@ -239,11 +230,7 @@ fn of_any(lines: &[&str]) -> Option<String> {
             .any(|word| line.starts_with(word))
     };
     let speaks = |line: &&&&str| line.to_ascii_lowercase().contains("error");
-    let told = said
-        .iter()
-        .rev()
-        .find(begins)
-        .or_else(|| said.iter().rev().find(speaks));
+    let told = said.iter().rfind(begins).or(said.iter().rfind(speaks));
     let line = told.or(said.last()).copied().or(filled.next_back())?;
     Some(line.trim().to_owned())
 }

@@ -2,10 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use futures::{
-    FutureExt as _,
-    future::{BoxFuture, ready},
-};
+use futures::{FutureExt as _, future::BoxFuture};
 use jsonrpc::{Json, ProtocolError};
 use processes::Pace;
 use serde_json::{Map, Value, json};
@@ -23,7 +20,6 @@ use crate::{
 };
 
 /// The connection to the server of all commands. It has no process of its own.
-#[derive(Debug)]
 pub(crate) struct CommandRunner {
     pub(crate) set: CommandSet,
     pub(crate) spec: ServerSpec,
@@ -67,15 +63,12 @@ impl CommandRunner {
         let arguments: Map<String, Value> =
             serde_json::from_str(arguments).map_err(|error| Failure::new(error.to_string()))?;
         let (words, stdin) = tool.fill(&arguments).map_err(Failure::new)?;
-        let stdin = stdin
-            .map(|text| expand(&text, &self.variables))
-            .transpose()?;
+        let stdin = stdin.map(|text| expand(&text, &self.variables));
+        let stdin = stdin.transpose()?;
         let folder = request.client.as_ref().and_then(|it| it.folder.as_deref());
-        let folder = folder.map(Path::to_owned);
+        let folder = folder.map(Path::to_owned).or_else(std::env::home_dir);
         // A container has folders of its own.
-        let folder = folder
-            .or_else(std::env::home_dir)
-            .filter(|_| self.spec.image.is_none());
+        let folder = folder.filter(|_| self.spec.image.is_none());
         let folder = folder.and_then(|it| Some(Template::literal(it.to_str()?)));
         let spec = self.set.program(&self.spec, tool, words, folder);
         let running = Running::start(&spec, &self.variables, &self.surroundings, stdin.is_some())?;
@@ -122,7 +115,6 @@ impl CommandSet {
 }
 
 impl CommandTool {
-    /// Returns the result of a call.
     fn describe(&self, finished: &Finished) -> Json {
         let Finished { output, code, .. } = finished;
         let is_ok = |code| self.ok_codes.contains(&code) || self.ok_codes.is_empty() && code == 0;
@@ -185,10 +177,6 @@ impl Connection for CommandRunner {
 
     fn ended(&self) -> BoxFuture<'_, ()> {
         self.closed.cancelled().boxed()
-    }
-
-    fn tell_roots_changed(&self) -> BoxFuture<'_, ()> {
-        ready(()).boxed()
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

@@ -92,14 +92,8 @@ impl Survey {
 }
 
 fn add_list<'a>(text: &mut String, key: &str, items: impl Iterator<Item = &'a str>) {
-    text.push_str(&format!(",\"{key}\":["));
-    for (nth, item) in items.enumerate() {
-        if nth > 0 {
-            text.push(',');
-        }
-        text.push_str(item);
-    }
-    text.push(']');
+    let items: Vec<&str> = items.collect();
+    text.push_str(&format!(",\"{key}\":[{}]", items.join(",")));
 }
 
 #[cfg(test)]

@@ -17,26 +17,24 @@ use crate::{
 
 /// Reads the lists. Returns the reasons for missing items as well.
 pub(super) async fn read(link: &Link) -> (Offer, Vec<String>) {
-    let capabilities = link.about().capabilities.clone();
+    let capabilities = link.about.capabilities.clone();
     let mut lists = ItemKind::ALL.map(ListReading::new);
     let reading = async {
         for list in &mut lists {
             if let Some((capability, method)) = source(list.kind)
                 && capabilities.contains(&capability)
             {
-                list.read(link, method).await;
+                let read = list.read_pages(link, method).await;
+                let failed = read.map_err(|why| format!("`{method}`: {why}"));
+                list.dropped.extend(failed.err());
             }
         }
     };
     let is_late = timeout(OFFER_TIMEOUT, reading).await.is_err();
-    let mut dropped: Vec<String> = Vec::new();
-    if is_late {
-        let seconds = OFFER_TIMEOUT.as_secs();
-        dropped.push(format!(
-            "its prompts and resources took longer than {seconds} s"
-        ));
-    }
-    (gather(&mut lists, capabilities, &mut dropped), dropped)
+    let seconds = OFFER_TIMEOUT.as_secs();
+    let late = format!("its prompts and resources took longer than {seconds} s");
+    let dropped = is_late.then_some(late).into_iter().collect();
+    gather(lists, capabilities, dropped)
 }
 
 /// Reads the lists that the text of a snapshot has. Returns the reasons for missing items as well.
@@ -50,28 +48,27 @@ pub(super) fn read_kept(text: &str, capabilities: BTreeSet<Capability>) -> (Offe
             list.dropped.push(format!("`{key}`: {why}"));
         }
     }
-    let mut dropped = Vec::new();
-    (gather(&mut lists, capabilities, &mut dropped), dropped)
+    gather(lists, capabilities, Vec::new())
 }
 
 fn gather(
-    lists: &mut [ListReading; 5],
+    lists: [ListReading; 5],
     capabilities: BTreeSet<Capability>,
-    dropped: &mut Vec<String>,
-) -> Offer {
-    let mut take = |list: &mut ListReading| {
-        dropped.append(&mut list.dropped);
-        std::mem::take(&mut list.items)
-    };
-    let [prompts, resources, templates, skills, apps] = lists;
-    Offer {
+    mut dropped: Vec<String>,
+) -> (Offer, Vec<String>) {
+    let [prompts, resources, templates, skills, apps] = lists.map(|list| {
+        dropped.extend(list.dropped);
+        list.items
+    });
+    let offer = Offer {
         capabilities,
-        prompts: take(prompts),
-        resources: take(resources),
-        templates: take(templates),
-        skills: take(skills),
-        apps: take(apps),
-    }
+        prompts,
+        resources,
+        templates,
+        skills,
+        apps,
+    };
+    (offer, dropped)
 }
 
 /// The capability with which a server announces a list, and the method that reads it; apps are in none.
@@ -103,12 +100,6 @@ impl ListReading {
             ids: HashSet::new(),
             bytes: 0,
             dropped: Vec::new(),
-        }
-    }
-
-    async fn read(&mut self, link: &Link, method: &'static str) {
-        if let Err(why) = self.read_pages(link, method).await {
-            self.dropped.push(format!("`{method}`: {why}"));
         }
     }
 

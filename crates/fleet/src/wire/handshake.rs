@@ -1,6 +1,10 @@
 //! The handshake, `server/discover` in its place, and the responses to requests of the server.
 
-use std::{collections::BTreeSet, fmt, future::ready, sync::atomic::Ordering};
+use std::{
+    collections::BTreeSet,
+    future::ready,
+    sync::{Arc, atomic::Ordering},
+};
 
 use jsonrpc::Closed;
 use jsonrpc::mcp::{
@@ -25,9 +29,9 @@ use tool::Capability;
 use super::{listen, obstacle::Obstacle, pipes::PipeTransport};
 use crate::{
     ServerInfo, Spoken,
-    changes::OnListChanged,
+    asking::Asking,
     error::{Denied, describe},
-    request::Request,
+    request::{Origin, OwnMember, Request},
     roots::Roots,
 };
 
@@ -58,7 +62,6 @@ impl HandshakeError {
 }
 
 /// An open connection's rmcp service. Dropping it ends its tasks.
-#[derive(Debug)]
 pub(crate) struct Service {
     pub(super) running: RunningService<RoleClient, Ourselves>,
     /// Listens to changes of lists, if the server sends them on request only.
@@ -78,74 +81,59 @@ impl Service {
 pub(crate) async fn open_session<T>(
     transport: T,
     guess: &Spoken,
-    on_list_changed: OnListChanged,
-    roots: &Roots,
+    asking: &Arc<Asking>,
 ) -> Result<(Service, ServerInfo), HandshakeError>
 where
     T: RmcpTransport<RoleClient> + 'static,
 {
-    let mode = if guess.revision.is_stateless() {
+    let has_handshake = !guess.revision.is_stateless();
+    let mode = if has_handshake {
+        ClientLifecycleMode::Initialize
+    } else {
         ClientLifecycleMode::Discover {
             preferred_versions: vec![ProtocolVersion::V_2026_07_28],
         }
-    } else {
-        ClientLifecycleMode::Initialize
     };
-    let used = guess.transport;
-    let (service, mut about) = open_with(transport, mode, used, on_list_changed, roots).await?;
-    if !guess.revision.is_stateless() {
-        cap_revision(&mut about);
-    }
-    Ok((service, about))
+    open_with(transport, mode, guess.transport, asking, || has_handshake).await
 }
 
 /// Opens a session with a child of unknown revision: first in the newest one, and with a handshake if it
 /// refuses that, or does not respond within 10 s.
 pub(crate) async fn probe_session(
     transport: PipeTransport,
-    on_list_changed: OnListChanged,
-    roots: &Roots,
+    asking: &Arc<Asking>,
 ) -> Result<(Service, ServerInfo), HandshakeError> {
-    let had_handshake = transport.had_handshake();
+    let had_handshake = Arc::clone(&transport.had_handshake);
     let mode = ClientLifecycleMode::Auto {
         preferred_versions: vec![ProtocolVersion::V_2026_07_28],
         legacy_version: None,
     };
-    let opening = open_with(transport, mode, Transport::Stdio, on_list_changed, roots);
-    let (service, mut about) = opening.await?;
-    if had_handshake.load(Ordering::Relaxed) {
-        cap_revision(&mut about);
-    }
-    Ok((service, about))
-}
-
-/// Corrects the revision of a server that accepted a handshake: some servers repeat the revision of the
-/// client, and would not respond without a handshake.
-fn cap_revision(about: &mut ServerInfo) {
-    let revision = &mut about.spoken.revision;
-    if revision.is_stateless() {
-        *revision = Revision::LAST_WITH_HANDSHAKE;
-    }
+    let had_handshake = || had_handshake.load(Ordering::Relaxed);
+    open_with(transport, mode, Transport::Stdio, asking, had_handshake).await
 }
 
 async fn open_with<T>(
     transport: T,
     mode: ClientLifecycleMode,
     used: Transport,
-    on_list_changed: OnListChanged,
-    roots: &Roots,
+    asking: &Arc<Asking>,
+    had_handshake: impl FnOnce() -> bool,
 ) -> Result<(Service, ServerInfo), HandshakeError>
 where
     T: RmcpTransport<RoleClient> + 'static,
 {
     let ourselves = Ourselves {
-        on_list_changed: OnListChanged::clone(&on_list_changed),
-        capabilities: typed_capabilities(roots),
+        asking: Arc::clone(asking),
+        capabilities: typed_capabilities(&asking.roots),
     };
     let serving = ourselves.serve_with_lifecycle(transport, mode);
     let running = serving.await.map_err(classify)?;
-    let about = read_about(running.peer(), used);
-    let listener = listen::start(running.peer(), &about, on_list_changed);
+    let mut about = read_about(running.peer(), used);
+    let listener = listen::start(running.peer(), &about, asking);
+    // Some servers repeat the revision of the client in a handshake, and would not respond without one.
+    if had_handshake() && about.spoken.revision.is_stateless() {
+        about.spoken.revision = Revision::LAST_WITH_HANDSHAKE;
+    }
     Ok((Service { running, listener }, about))
 }
 
@@ -226,7 +214,7 @@ fn read_capabilities(said: &ServerCapabilities, revision: &str) -> BTreeSet<Capa
 /// The client side of a session.
 #[derive(Clone)]
 pub(crate) struct Ourselves {
-    on_list_changed: OnListChanged,
+    asking: Arc<Asking>,
     capabilities: ClientCapabilities,
 }
 
@@ -244,16 +232,11 @@ fn typed_capabilities(roots: &Roots) -> ClientCapabilities {
     serde_json::from_value(capabilities).expect("they are those of the protocol")
 }
 
-impl fmt::Debug for Ourselves {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Ourselves")
-    }
-}
-
 impl ClientHandler for Ourselves {
     fn get_info(&self) -> ClientConfig {
         // The revision for `initialize`; the newest revision has no such request.
-        ClientConfig::new(self.capabilities.clone(), implementation())
+        let ours = Implementation::new("proxy", env!("CARGO_PKG_VERSION"));
+        ClientConfig::new(self.capabilities.clone(), ours)
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 
@@ -271,7 +254,7 @@ impl ClientHandler for Ourselves {
         &self,
         _: NotificationContext<RoleClient>,
     ) -> impl Future<Output = ()> + Send + '_ {
-        (self.on_list_changed)();
+        self.asking.note_changed_list();
         ready(())
     }
 
@@ -279,7 +262,7 @@ impl ClientHandler for Ourselves {
         &self,
         _: NotificationContext<RoleClient>,
     ) -> impl Future<Output = ()> + Send + '_ {
-        (self.on_list_changed)();
+        self.asking.note_changed_list();
         ready(())
     }
 
@@ -287,17 +270,12 @@ impl ClientHandler for Ourselves {
         &self,
         _: NotificationContext<RoleClient>,
     ) -> impl Future<Output = ()> + Send + '_ {
-        (self.on_list_changed)();
+        self.asking.note_changed_list();
         ready(())
     }
 }
 
-fn implementation() -> Implementation {
-    Implementation::new("proxy", env!("CARGO_PKG_VERSION"))
-}
-
 /// The members that a revision requires in the `_meta` of each request; none with a handshake.
-#[derive(Debug)]
 pub(crate) struct OwnMeta(Option<Revision>);
 
 impl OwnMeta {
@@ -305,55 +283,39 @@ impl OwnMeta {
         Self(revision.is_stateless().then(|| revision.clone()))
     }
 
-    /// Returns the members for a call, with exactly the capabilities of its client, so that the server
-    /// asks only questions that can be answered.
-    pub(crate) fn of_call(&self, request: &Request) -> Vec<(String, String)> {
-        if self.0.is_none() {
-            return Vec::new();
-        }
-        let mut members = self.members(&mirrored_capabilities(request));
-        if let Some(log) = &request.log {
-            let level = json!(log.level).to_string();
-            members.push((meta::LOG_LEVEL.to_owned(), level));
-        }
-        members
-    }
-
-    /// Returns the members for a survey, with the capabilities of all clients, so that no tool is hidden.
-    pub(crate) fn of_survey(&self) -> Vec<(String, String)> {
-        self.members(&capabilities().to_string())
-    }
-
-    fn members(&self, capabilities: &str) -> Vec<(String, String)> {
+    /// Returns the members for a request. A call has exactly the capabilities of its client, so that the
+    /// server asks only questions that can be answered; a survey has those of all clients, so that no tool
+    /// is hidden.
+    pub(crate) fn members(&self, request: &Request, origin: Origin) -> Vec<OwnMember> {
         let Some(revision) = &self.0 else {
             return Vec::new();
         };
+        let capabilities = match origin {
+            Origin::Client => mirrored_capabilities(request),
+            Origin::Proxy => capabilities().to_string(),
+        };
         let own = json!({"name": "proxy", "version": env!("CARGO_PKG_VERSION")});
+        let level = request.log.as_ref().map(|log| json!(log.level).to_string());
         let members = [
             (meta::PROTOCOL_VERSION, json!(revision.as_str()).to_string()),
             (meta::CLIENT_INFO, own.to_string()),
-            (meta::CLIENT_CAPABILITIES, capabilities.to_owned()),
+            (meta::CLIENT_CAPABILITIES, capabilities),
         ];
-        let members = members.into_iter();
-        members
-            .map(|(key, value)| (key.to_owned(), value))
-            .collect()
+        let level = level.map(|level| (meta::LOG_LEVEL, level));
+        members.into_iter().chain(level).collect()
     }
 }
 
 /// Returns the capabilities of the calling client as JSON text.
 pub(super) fn mirrored_capabilities(request: &Request) -> String {
-    let asks = request.asks.as_ref();
-    let said = asks.map_or_else(
-        || match request.method {
-            // A survey asks for the tools that clients with apps get.
-            "tools/list" | "resources/read" => {
-                json!({"extensions": {APPS_EXTENSION: {"mimeTypes": [APP_TYPE]}}}).to_string()
-            }
-            _ => "{}".to_owned(),
-        },
-        |asks| asks.capabilities().as_str().to_owned(),
-    );
+    let said = match (&request.asks, request.method) {
+        (Some(asks), _) => asks.capabilities().as_str().to_owned(),
+        // A survey asks for the tools that clients with apps get.
+        (None, "tools/list" | "resources/read") => {
+            json!({"extensions": {APPS_EXTENSION: {"mimeTypes": [APP_TYPE]}}}).to_string()
+        }
+        (None, _) => "{}".to_owned(),
+    };
     let takes_tasks = request.method == "tools/call" || request.method.starts_with("tasks/");
     if !takes_tasks || said.contains(TASKS_EXTENSION) {
         return said;
@@ -366,8 +328,6 @@ pub(super) fn mirrored_capabilities(request: &Request) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use jsonrpc::{LineReader, Outbox, Sink};
     use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, duplex, split};
 
@@ -380,9 +340,11 @@ mod tests {
         let (ours, theirs) = duplex(64 * 1024);
         let (input, output) = split(ours);
         let outbox = Outbox::new(Sink::stream(output));
-        let (transport, feed) = PipeTransport::new(Arc::clone(&outbox), Arc::new(|| {}));
+        let asking = Arc::default();
+        let (transport, feed) = PipeTransport::new(Arc::clone(&outbox), &asking);
         let lines = LineReader::new(input);
-        let _channel = CallChannel::start(lines, outbox, feed, Arc::default(), Arc::default());
+        let (pending, mask) = (Arc::default(), Arc::default());
+        let _channel = CallChannel::start(pending, lines, outbox, feed, mask, &asking);
         let (requests, mut answers) = split(theirs);
         let server = async move {
             let mut requests = BufReader::new(requests).lines();
@@ -402,10 +364,9 @@ mod tests {
             }
         };
         let opening = async {
-            let (nobody, roots) = (Arc::new(|| {}), Roots::default());
             match guess {
-                Some(guess) => open_session(transport, &guess, nobody, &roots).await,
-                None => probe_session(transport, nobody, &roots).await,
+                Some(guess) => open_session(transport, &guess, &asking).await,
+                None => probe_session(transport, &asking).await,
             }
         };
         tokio::select! {

@@ -36,10 +36,9 @@ pub(super) type Headers = HashMap<HeaderName, HeaderValue>;
 pub(crate) struct Site {
     pub(super) client: Client,
     pub(super) url: Url,
-    /// The configured headers of every request.
     pub(super) headers: Headers,
-    /// The login, if there may be one.
-    credential: Option<Arc<Credential>>,
+    /// The login that the proxy itself holds, if there may be one. Its token is sent with each request.
+    pub(super) credential: Option<Arc<Credential>>,
     pub(super) mask: Arc<Mask>,
 }
 
@@ -68,19 +67,15 @@ impl SendError {
     }
 }
 
-impl fmt::Debug for Site {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Site")
-    }
-}
-
 impl Site {
     pub(crate) fn read(
         url: &Template,
         headers: &[(String, Template)],
         variables: &Variables,
+        redaction: Option<Arc<Redaction>>,
+        credential: Option<Arc<Credential>>,
     ) -> Result<Self, String> {
-        let mask = mask(url, headers, variables);
+        let mask = mask(url, headers, variables).with_redaction(redaction);
         let url = expand(url, variables).map_err(|failure| failure.why)?;
         let url = Url::parse(&url).map_err(|error| format!("`url` is not a valid URL: {error}"))?;
         let headers = read_headers(headers, variables)?;
@@ -89,32 +84,14 @@ impl Site {
             client,
             url,
             headers,
-            credential: None,
+            credential,
             mask: Arc::new(mask),
         })
     }
 
-    /// Replaces the patterns of a redaction in errors as well.
-    pub(crate) fn with_redaction(mut self, redaction: Option<Arc<Redaction>>) -> Self {
-        let mask = Arc::unwrap_or_clone(self.mask);
-        self.mask = Arc::new(mask.with_redaction(redaction));
-        self
-    }
-
-    /// Adds the login, whose token is sent with each request.
-    pub(crate) fn with_login(mut self, credential: Option<Arc<Credential>>) -> Self {
-        self.credential = credential;
-        self
-    }
-
-    /// Returns true if the proxy itself holds the login that authenticates the requests.
-    pub(super) fn has_login(&self) -> bool {
-        self.credential.is_some()
-    }
-
     /// Returns the token for a request; `None` if there is no login, or if it has expired. The server may
     /// accept the request without one.
-    pub(super) async fn bearer(&self) -> Result<Option<Bearer>, SendError> {
+    async fn bearer(&self) -> Result<Option<Bearer>, SendError> {
         let Some(credential) = &self.credential else {
             return Ok(None);
         };
@@ -128,10 +105,12 @@ impl Site {
         }
     }
 
-    /// Returns the headers with the token, for a request that rmcp sends.
-    pub(super) async fn bearer_headers(&self, method: &Method) -> Vec<(HeaderName, HeaderValue)> {
-        let bearer = self.bearer().await.ok().flatten();
-        bearer.map_or_else(Vec::new, |bearer| carry(&bearer, method, &self.url))
+    /// Adds the token to the headers of a request that rmcp sends itself.
+    pub(super) async fn with_token(&self, method: &Method, mut headers: Headers) -> Headers {
+        if let Ok(Some(bearer)) = self.bearer().await {
+            headers.extend(carry(&bearer, method, &self.url));
+        }
+        headers
     }
 
     /// Sends a request with the token. A refused request has not run: it is repeated once if there is
@@ -182,19 +161,10 @@ impl Site {
         Ok(response)
     }
 
-    pub(super) fn get(&self, url: Url) -> RequestBuilder {
-        self.with_headers(self.client.get(url))
-    }
-
-    pub(super) fn post(&self, url: Url) -> RequestBuilder {
-        self.with_headers(self.client.post(url))
-    }
-
-    fn with_headers(&self, mut request: RequestBuilder) -> RequestBuilder {
-        for (name, value) in &self.headers {
-            request = request.header(name, value);
-        }
-        request
+    /// Begins a request with the configured headers.
+    pub(super) fn request(&self, method: Method, url: Url) -> RequestBuilder {
+        let headers = self.headers.clone().into_iter().collect();
+        self.client.request(method, url).headers(headers)
     }
 }
 
@@ -228,7 +198,7 @@ fn carry(bearer: &Bearer, method: &Method, url: &Url) -> Vec<(HeaderName, Header
 fn client(url: &Url) -> Result<Client, reqwest::Error> {
     let mut builder = http_client_builder()
         .connect_timeout(CONNECT_TIMEOUT)
-        .dns_resolver(Lookup::shared())
+        .dns_resolver(Arc::new(Lookup))
         .redirect(Policy::custom(redirect));
     if is_loopback(url) {
         // For a proxy, the loopback address is another machine.
@@ -246,15 +216,12 @@ fn is_loopback(url: &Url) -> bool {
 /// Follows a redirect only if the method and the origin stay the same. The headers are secrets, and
 /// reqwest sends all but `Authorization` and cookies to other origins.
 fn redirect(attempt: Attempt<'_>) -> Action {
-    let keeps_method = [
-        StatusCode::TEMPORARY_REDIRECT,
-        StatusCode::PERMANENT_REDIRECT,
-    ]
-    .contains(&attempt.status());
-    let stays = attempt
-        .previous()
-        .last()
-        .is_some_and(|from| from.origin() == attempt.url().origin());
+    let keeps_method = matches!(
+        attempt.status(),
+        StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
+    );
+    let from = attempt.previous().last();
+    let stays = from.is_some_and(|from| from.origin() == attempt.url().origin());
     if keeps_method && stays && attempt.previous().len() <= REDIRECTS_MAX {
         attempt.follow()
     } else {
@@ -294,7 +261,6 @@ fn is_plain_header(name: &str) -> bool {
         || ["content-type", "user-agent", "cache-control"].contains(&name.as_str())
 }
 
-/// The headers that the protocol sets.
 const OURS: [&str; 6] = [
     "accept",
     "content-type",
@@ -361,12 +327,10 @@ impl HttpRefusal {
 
     /// Returns true if a server that speaks only HTTP+SSE may refuse a `POST` of `initialize` in this way.
     pub(super) fn may_be_sse(&self) -> bool {
-        [
-            StatusCode::BAD_REQUEST,
-            StatusCode::NOT_FOUND,
-            StatusCode::METHOD_NOT_ALLOWED,
-        ]
-        .contains(&self.status)
+        matches!(
+            self.status,
+            StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED
+        )
     }
 }
 
@@ -376,10 +340,8 @@ impl fmt::Display for HttpRefusal {
         if let Some(after) = &self.retry_after {
             write!(f, ", Retry-After: {after}")?;
         }
-        if let Some(to) = self
-            .location
-            .as_ref()
-            .filter(|_| self.status.is_redirection())
+        if let Some(to) = &self.location
+            && self.status.is_redirection()
         {
             write!(f, ", redirect to {to}")?;
         }
@@ -396,10 +358,10 @@ impl fmt::Display for HttpRefusal {
 /// Returns the title of an HTML page, empty if it has none; `None` for any other text.
 fn page_title(text: &str) -> Option<&str> {
     let lower = text.to_ascii_lowercase();
-    let is_page = ["<!doctype html", "<html", "<head", "<body"];
-    if !is_page
-        .iter()
-        .any(|tag| lower.trim_start().starts_with(tag))
+    let begins = |tag: &str| lower.trim_start().starts_with(tag);
+    if !["<!doctype html", "<html", "<head", "<body"]
+        .into_iter()
+        .any(begins)
     {
         return None;
     }

@@ -14,13 +14,10 @@ use crate::{
     channel::CallChannel,
     connection::Connection,
     error::{Denied, RequestError},
-    params::write_params,
     request::Origin,
     updates::Updates,
 };
 
-/// An open connection over a call channel.
-#[derive(Debug)]
 pub(crate) struct LineConnection {
     channel: CallChannel,
     /// The members that the revision requires in the `_meta` of each request.
@@ -31,31 +28,23 @@ pub(crate) struct LineConnection {
 }
 
 /// The HTTP side of a connection over HTTP+SSE.
-#[derive(Debug)]
-pub(super) struct HttpSide {
+pub(crate) struct HttpSide {
     pub(super) denied: Arc<Mutex<Option<Denied>>>,
     pub(super) _open: DropGuard,
 }
 
 impl LineConnection {
-    pub(crate) fn to_child(channel: CallChannel, service: Service, about: &ServerInfo) -> Self {
+    pub(crate) fn new(
+        channel: CallChannel,
+        service: Service,
+        about: &ServerInfo,
+        http: Option<HttpSide>,
+    ) -> Self {
         Self {
             channel,
             own_meta: OwnMeta::of(&about.spoken.revision),
             service,
-            http: None,
-        }
-    }
-
-    pub(super) fn over_http(
-        channel: CallChannel,
-        service: Service,
-        about: &ServerInfo,
-        http: HttpSide,
-    ) -> Self {
-        Self {
-            http: Some(http),
-            ..Self::to_child(channel, service, about)
+            http,
         }
     }
 }
@@ -67,11 +56,8 @@ impl Connection for LineConnection {
         origin: Origin,
     ) -> BoxFuture<'a, Result<Json, RequestError>> {
         async move {
-            let own_meta = match origin {
-                Origin::Client => self.own_meta.of_call(request),
-                Origin::Proxy => self.own_meta.of_survey(),
-            };
-            let params = |id| write_params(request, &own_meta, id);
+            let own_meta = self.own_meta.members(request, origin);
+            let params = |id| request.write_params(&own_meta, id);
             let listeners = request.listeners(origin);
             self.channel
                 .request(request.method, params, listeners)
@@ -81,7 +67,7 @@ impl Connection for LineConnection {
     }
 
     fn updates(&self) -> &Updates {
-        self.channel.updates()
+        &self.channel.pending.updates
     }
 
     fn has_ended(&self) -> bool {
@@ -97,7 +83,7 @@ impl Connection for LineConnection {
     }
 
     fn is_unread(&self, before: u64) -> bool {
-        self.channel.is_unread(before)
+        self.channel.outbox.is_unread(before)
     }
 
     fn denied(&self) -> Option<Denied> {
@@ -112,7 +98,7 @@ impl Connection for LineConnection {
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
-        self.channel.close();
+        self.channel.outbox.close();
         ready(()).boxed()
     }
 }

@@ -1,17 +1,17 @@
 //! From revision 2026-07-28 on, a server reports changed lists only to listeners.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use rmcp::{
     Peer, RoleClient,
     model::{ServerCapabilities, SubscriptionFilter},
-    service::{ServiceError, Subscription},
+    service::ServiceError,
 };
 use tokio::time::sleep;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::debug;
 
-use crate::{ServerInfo, changes::OnListChanged};
+use crate::{ServerInfo, asking::Asking};
 
 /// The rest before listening again after a broken stream. Each failed attempt doubles it.
 const REST_MIN: Duration = Duration::from_secs(1);
@@ -21,13 +21,13 @@ const REST_MAX: Duration = Duration::from_mins(1);
 pub(super) fn start(
     peer: &Peer<RoleClient>,
     about: &ServerInfo,
-    on_list_changed: OnListChanged,
+    asking: &Arc<Asking>,
 ) -> Option<AbortOnDropHandle<()>> {
     let info = peer.peer_info()?;
     let filter = list_filter(&info.capabilities);
     let listens = filter != SubscriptionFilter::default() && about.spoken.revision.is_stateless();
     listens.then(|| {
-        let listening = listen(peer.clone(), filter, on_list_changed);
+        let listening = listen(peer.clone(), filter, Arc::clone(asking));
         AbortOnDropHandle::new(tokio::spawn(listening))
     })
 }
@@ -44,21 +44,19 @@ fn list_filter(said: &ServerCapabilities) -> SubscriptionFilter {
     filter
 }
 
-async fn listen(
-    peer: Peer<RoleClient>,
-    filter: SubscriptionFilter,
-    on_list_changed: OnListChanged,
-) {
+async fn listen(peer: Peer<RoleClient>, filter: SubscriptionFilter, asking: Arc<Asking>) {
     let mut rest = REST_MIN;
     let mut missed_some = false;
     loop {
         match peer.listen(filter.clone()).await {
-            Ok(subscription) => {
+            Ok(mut subscription) => {
                 rest = REST_MIN;
                 if missed_some {
-                    on_list_changed();
+                    asking.note_changed_list();
                 }
-                follow(subscription, &on_list_changed).await;
+                while let Ok(Some(_)) = subscription.next().await {
+                    asking.note_changed_list();
+                }
             }
             Err(error @ (ServiceError::McpError(_) | ServiceError::UnexpectedResponse)) => {
                 debug!(%error, "the server does not let us listen");
@@ -75,32 +73,23 @@ async fn listen(
     }
 }
 
-/// Follows the stream to its end.
-async fn follow(mut subscription: Subscription, on_list_changed: &OnListChanged) {
-    while let Ok(Some(_)) = subscription.next().await {
-        on_list_changed();
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    };
+    use std::sync::Arc;
 
     use jsonrpc::mcp::Revision;
     use jsonrpc::{LineReader, Outbox, Sink};
     use serde_json::{Value, json};
     use tokio::{
         io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, duplex, split},
-        sync::Notify,
         time::timeout,
     };
 
-    use super::REST_MAX;
+    use super::{REST_MAX, REST_MIN};
     use crate::{
         Spoken,
+        asking::Asking,
+        changes::Changes,
         channel::CallChannel,
         roots::Roots,
         wire::{PipeTransport, open_session},
@@ -142,14 +131,18 @@ mod tests {
         let (ours, theirs) = duplex(64 * 1024);
         let (input, output) = split(ours);
         let outbox = Outbox::new(Sink::stream(output));
-        let (transport, feed) = PipeTransport::new(Arc::clone(&outbox), Arc::new(|| {}));
-        let _channel = CallChannel::start(
-            LineReader::new(input),
-            outbox,
-            feed,
-            Arc::default(),
+        let (name, changes) = ("any".parse().unwrap(), Arc::<Changes>::default());
+        let asking = Asking::new(
+            &name,
+            Arc::clone(&changes),
+            Roots::default(),
             Arc::default(),
         );
+        let asking = Arc::new(asking);
+        let (transport, feed) = PipeTransport::new(Arc::clone(&outbox), &asking);
+        let lines = LineReader::new(input);
+        let (pending, mask) = (Arc::default(), Arc::default());
+        let _channel = CallChannel::start(pending, lines, outbox, feed, mask, &asking);
         let (requests, mut answers) = split(theirs);
         let server = async move {
             let mut requests = BufReader::new(requests).lines();
@@ -163,24 +156,17 @@ mod tests {
                 }
             }
         };
-        let changes = Arc::new((AtomicUsize::new(0), Notify::new()));
-        let counter = Arc::clone(&changes);
-        let on_list_changed = Arc::new(move || {
-            counter.0.fetch_add(1, Ordering::SeqCst);
-            counter.1.notify_one();
-        });
         let guess = Spoken {
             revision: Revision::FIRST_STATELESS,
             ..Spoken::default()
         };
         let test = async {
-            let _open = open_session(transport, &guess, on_list_changed, &Roots::default())
-                .await
-                .unwrap();
-            // Two were sent; the third stands for changes between the two streams.
-            while changes.0.load(Ordering::SeqCst) < 3 {
-                changes.1.notified().await;
-            }
+            let _open = open_session(transport, &guess, &asking).await.unwrap();
+            changes.next().await;
+            // The other that was sent comes before the end of the rest.
+            let _ = timeout(REST_MIN / 2, changes.next()).await;
+            // This one stands for changes between the two streams.
+            changes.next().await;
         };
         tokio::select! {
             () = server => panic!("the server has no end"),

@@ -1,6 +1,6 @@
 //! The reasons why a remote server is not reached, found by the types of errors and never by their texts.
 
-use std::{error::Error, io, sync::Arc};
+use std::{error::Error, io, iter::successors};
 
 use http::StatusCode;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -38,14 +38,7 @@ impl Obstacle {
 
     /// Returns the obstacle of a request without a response.
     pub(super) fn of_error(error: &(dyn Error + 'static)) -> Option<Self> {
-        let mut next = Some(error);
-        while let Some(error) = next {
-            if let Some(found) = Self::of_cause(error) {
-                return Some(found);
-            }
-            next = error.source();
-        }
-        None
+        successors(Some(error), |&error| error.source()).find_map(Self::of_cause)
     }
 
     fn of_cause(error: &(dyn Error + 'static)) -> Option<Self> {
@@ -75,12 +68,6 @@ impl Obstacle {
 /// The system's lookup of names, with an error type of its own.
 pub(super) struct Lookup;
 
-impl Lookup {
-    pub(super) fn shared() -> Arc<Self> {
-        Arc::new(Self)
-    }
-}
-
 impl Resolve for Lookup {
     fn resolve(&self, name: Name) -> Resolving {
         Box::pin(async move {
@@ -91,7 +78,6 @@ impl Resolve for Lookup {
     }
 }
 
-/// The name of a host could not be looked up.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 struct LookupError(io::Error);

@@ -19,23 +19,23 @@ use rmcp::{
 use tokio::sync::mpsc;
 use tracing::debug;
 
-use crate::{changes::OnListChanged, channel::MessageSink, limits::RMCP_MESSAGES_MAX};
+use crate::{asking::Asking, channel::MessageSink, limits::RMCP_MESSAGES_MAX};
 
 /// The transport of a child for rmcp. It writes to the outbox of the call channel, and reads the
 /// messages that the channel does not handle.
 pub(crate) struct PipeTransport {
     outbox: Arc<Outbox>,
     inbox: mpsc::Receiver<RxJsonRpcMessage<RoleClient>>,
-    had_handshake: Arc<AtomicBool>,
+    /// Set when `initialize` is sent.
+    pub(super) had_handshake: Arc<AtomicBool>,
 }
 
 impl PipeTransport {
-    /// Creates the transport and its feed.
-    pub(crate) fn new(outbox: Arc<Outbox>, on_list_changed: OnListChanged) -> (Self, Feed) {
+    pub(crate) fn new(outbox: Arc<Outbox>, asking: &Arc<Asking>) -> (Self, Feed) {
         let (sender, inbox) = mpsc::channel(RMCP_MESSAGES_MAX);
         let feed = Feed {
             outbox: Arc::clone(&outbox),
-            on_list_changed,
+            asking: Arc::clone(asking),
             sender,
         };
         let transport = Self {
@@ -44,11 +44,6 @@ impl PipeTransport {
             had_handshake: Arc::default(),
         };
         (transport, feed)
-    }
-
-    /// Returns the flag that is set when `initialize` is sent.
-    pub(crate) fn had_handshake(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.had_handshake)
     }
 }
 
@@ -86,7 +81,7 @@ impl Transport<RoleClient> for PipeTransport {
 /// [`RMCP_MESSAGES_MAX`] a notification is dropped and a request is refused.
 pub(crate) struct Feed {
     outbox: Arc<Outbox>,
-    on_list_changed: OnListChanged,
+    asking: Arc<Asking>,
     sender: mpsc::Sender<RxJsonRpcMessage<RoleClient>>,
 }
 
@@ -102,7 +97,7 @@ impl MessageSink for Feed {
         // When the queue is full, rmcp misses a changed list, which must still be noticed.
         let says_changed = |method: &str| method.ends_with("/list_changed");
         if !taken && message.method.as_deref().is_some_and(says_changed) {
-            (self.on_list_changed)();
+            self.asking.note_changed_list();
         }
         if !taken && let (Some(id), Some(_)) = (message.id, &message.method) {
             let refusal = frame::error(id.get(), frame::METHOD_NOT_FOUND, "not supported");

@@ -12,7 +12,7 @@ use futures::{
     Stream, StreamExt as _,
     stream::{BoxStream, unfold},
 };
-use http::header;
+use http::{Method, header};
 use jsonrpc::mcp::{Revision, Transport};
 use jsonrpc::{
     LineReader, Outbox, Sink,
@@ -36,7 +36,6 @@ use super::{
 use crate::{
     ServerInfo, Spoken,
     asking::Asking,
-    changes::OnListChanged,
     channel::{self, CallChannel},
     limits::LIST_BYTES_MAX,
 };
@@ -47,21 +46,14 @@ const ENDPOINT_WAIT: Duration = Duration::from_secs(5);
 /// The buffer of messages that wait to be posted, in bytes.
 const WAITING_BYTES: usize = 64 * 1024;
 
-/// The reason why there is no connection.
-#[derive(Debug)]
-pub(super) enum SseError {
-    /// The server does not speak this transport.
-    NotSpoken,
-    Failed(HandshakeError),
-}
-
-/// Connects over HTTP+SSE.
+/// Connects over HTTP+SSE. Returns `None` if the server does not speak it.
 pub(super) async fn open_sse(
     site: &Site,
-    on_list_changed: OnListChanged,
     asking: &Arc<Asking>,
-) -> Result<(LineConnection, ServerInfo), SseError> {
-    let (mut events, endpoint) = subscribe(site).await?;
+) -> Result<Option<(LineConnection, ServerInfo)>, HandshakeError> {
+    let Some((mut events, endpoint)) = subscribe(site).await? else {
+        return Ok(None);
+    };
     let pending = Arc::default();
     events.reader = events.reader.capped(LIST_BYTES_MAX, channel::cap(&pending));
     let open = CancellationToken::new();
@@ -85,46 +77,47 @@ pub(super) async fn open_sse(
         open,
     };
     tokio::spawn(post_lines(LineReader::new(ours), post, failed));
-    let (transport, feed) = PipeTransport::new(Arc::clone(&outbox), Arc::clone(&on_list_changed));
+    let (transport, feed) = PipeTransport::new(Arc::clone(&outbox), asking);
     let lines = LineReader::new(StreamReader::new(Box::pin(inbound.lines())));
     let mask = Arc::clone(&site.mask);
-    let channel = CallChannel::start_with(pending, lines, outbox, feed, mask, Arc::clone(asking));
+    let channel = CallChannel::start(pending, lines, outbox, feed, mask, asking);
     let spoken = Spoken {
         revision: Revision::LAST_WITH_HANDSHAKE,
         transport: Transport::Sse,
     };
-    let opened = open_session(transport, &spoken, on_list_changed, &asking.roots).await;
+    let opened = open_session(transport, &spoken, asking).await;
     let (service, about) = opened.map_err(|error| {
         let denied = http.denied.lock().clone();
-        SseError::Failed(denied.map_or(error, HandshakeError::Denied))
+        denied.map_or(error, HandshakeError::Denied)
     })?;
-    let connection = LineConnection::over_http(channel, service, &about, http);
-    Ok((connection, about))
+    let connection = LineConnection::new(channel, service, &about, Some(http));
+    Ok(Some((connection, about)))
 }
 
-/// Opens the event stream, and reads the URL for posts from it.
-async fn subscribe(site: &Site) -> Result<(Events, Url), SseError> {
-    let get = site.get(site.url.clone());
+/// Opens the event stream, and reads the URL for posts from it. Returns `None` for anything else.
+async fn subscribe(site: &Site) -> Result<Option<(Events, Url)>, HandshakeError> {
+    let get = site.request(Method::GET, site.url.clone());
     let asked = site.send(get.header(header::ACCEPT, "text/event-stream"));
     let response = asked.await.map_err(|error| {
         let obstacle = error.obstacle();
         let why = site.mask.apply(&error.explain());
-        SseError::Failed(HandshakeError::unreached(why, obstacle))
+        HandshakeError::unreached(why, obstacle)
     })?;
     if !response.status().is_success() {
-        return Err(explain_refusal(site, &HttpRefusal::read(response).await));
+        return explain_refusal(site, &HttpRefusal::read(response).await).map_or(Ok(None), Err);
     }
     if !is_event_stream(&response) {
-        return Err(SseError::NotSpoken);
+        return Ok(None);
     }
     let base = response.url().clone();
     let mut events = Events::of(response);
     let first = timeout(ENDPOINT_WAIT, events.next()).await.ok().flatten();
     let endpoint = first.filter(|event| event.name.as_deref() == Some("endpoint"));
-    let endpoint = endpoint.and_then(|event| event.data);
-    let endpoint = endpoint.ok_or(SseError::NotSpoken)?;
+    let Some(endpoint) = endpoint.and_then(|event| event.data) else {
+        return Ok(None);
+    };
     let text = String::from_utf8_lossy(&endpoint);
-    let failed = |why: String| SseError::Failed(HandshakeError::Other(site.mask.apply(&why)));
+    let failed = |why: String| HandshakeError::Other(site.mask.apply(&why));
     let endpoint = base
         .join(text.trim())
         .map_err(|error| failed(format!("its `endpoint` is not a valid URL: {error}")))?;
@@ -135,19 +128,20 @@ async fn subscribe(site: &Site) -> Result<(Events, Url), SseError> {
             "its `endpoint` is at another origin, {other}"
         )));
     }
-    Ok((events, endpoint))
+    Ok(Some((events, endpoint)))
 }
 
-fn explain_refusal(site: &Site, refusal: &HttpRefusal) -> SseError {
+/// Returns `None` for a refusal of the transport itself.
+fn explain_refusal(site: &Site, refusal: &HttpRefusal) -> Option<HandshakeError> {
     let why = site.mask.apply(&refusal.to_string());
     if let Some(denied) = refusal.denied(&why) {
-        return SseError::Failed(HandshakeError::Denied(denied));
+        return Some(HandshakeError::Denied(denied));
     }
     if refusal.status.is_client_error() && refusal.status.as_u16() != 429 {
-        return SseError::NotSpoken;
+        return None;
     }
     let obstacle = Obstacle::of_status(refusal.status);
-    SseError::Failed(HandshakeError::unreached(why, obstacle))
+    Some(HandshakeError::unreached(why, obstacle))
 }
 
 /// The lines that the call channel reads.

@@ -10,7 +10,6 @@ mod param_headers;
 mod posted;
 
 use std::{
-    fmt,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -19,11 +18,11 @@ use std::{
 };
 
 use futures::{FutureExt as _, future::BoxFuture};
+use jsonrpc::Json;
 use jsonrpc::mcp::{
     HEADER_MISMATCH, Transport,
     meta::{CLIENT_CAPABILITIES, LOG_LEVEL},
 };
-use jsonrpc::{Json, ProtocolError};
 use rmcp::{
     Peer, RoleClient,
     model::{
@@ -49,7 +48,6 @@ use super::{
 use crate::{
     Request, ServerInfo, Spoken,
     asking::Asking,
-    changes::OnListChanged,
     connection::Connection,
     error::{Denied, RequestError, describe},
     limits::PAGES_MAX,
@@ -73,7 +71,6 @@ const POSTS_MAX: usize = 256;
 /// The longest rest before a broken stream is opened again.
 const RECONNECT_REST_MAX: Duration = Duration::from_secs(30);
 
-/// An open connection over streamable HTTP.
 pub(crate) struct Streamable {
     peer: Peer<RoleClient>,
     client: InterceptingClient,
@@ -82,14 +79,6 @@ pub(crate) struct Streamable {
     /// True if the list was read because a call lacked headers.
     has_learned: AtomicBool,
     is_stateless: bool,
-}
-
-impl fmt::Debug for Streamable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Streamable")
-            .field("peer", &self.peer)
-            .finish_non_exhaustive()
-    }
 }
 
 /// The reason why a connection was not opened.
@@ -104,18 +93,18 @@ impl Streamable {
     pub(super) async fn open(
         site: &Site,
         guess: &Spoken,
-        on_list_changed: OnListChanged,
         asking: &Arc<Asking>,
     ) -> Result<(Self, ServerInfo), StreamableError> {
         let client = InterceptingClient::new(site.clone(), Arc::clone(asking));
         let transport = StreamableHttpClientTransport::with_client(client.clone(), configure(site));
         let spoken = guess.over(Transport::StreamableHttp);
-        let opened = open_session(transport, &spoken, on_list_changed, &asking.roots).await;
+        let opened = open_session(transport, &spoken, asking).await;
         let (service, about) = opened.map_err(|error| explain_refusal(error, &client))?;
         let is_stateless = about.spoken.revision.is_stateless();
-        if !is_stateless {
+        if !is_stateless && client.notes.has_session.load(Ordering::Relaxed) {
             // A request that the server sends earlier is lost, and its call waits in vain.
-            let _ = timeout(LISTEN_WAIT, client.listening()).await;
+            let listening = client.notes.is_listening.cancelled();
+            let _ = timeout(LISTEN_WAIT, listening).await;
         }
         let ended = CancellationToken::new();
         let streamable = Self {
@@ -138,7 +127,8 @@ impl Streamable {
     async fn call(&self, request: &Request) -> Result<Json, RequestError> {
         let headers = param_headers(&request.header_arguments);
         match self.send_once(request, Origin::Client, headers).await {
-            Err(RequestError::Protocol(error)) if lacks_header(&error) => {
+            // The server refused the call before running it, because its headers lack an argument.
+            Err(RequestError::Protocol(error)) if error.code.parse() == Ok(HEADER_MISMATCH) => {
                 if self.has_learned.swap(true, Ordering::Relaxed) {
                     return Err(RequestError::Protocol(error));
                 }
@@ -198,7 +188,7 @@ impl Streamable {
                     // The server would deny the next call like this one.
                     self.cancel();
                 }
-                Err(error.mask(self.client.secrets()))
+                Err(error.mask(&self.client.site.mask))
             }
             (Ok(response), _) => response,
             (Err(_), Ok(Err(error))) => Err(self.explain(error)),
@@ -208,23 +198,21 @@ impl Streamable {
 
     /// Explains an error of rmcp itself; those of a server are in the response.
     fn explain(&self, error: ServiceError) -> RequestError {
-        match error {
-            ServiceError::McpError(error) => RequestError::Failed(self.client.mask(&error.message)),
+        let why = match error {
+            ServiceError::McpError(error) => error.message.into_owned(),
             // rmcp reports this for the stream of a single response as well.
             ServiceError::TransportClosed if !self.peer.is_transport_closed() => {
-                RequestError::Failed("its response ended early".to_owned())
+                "its response ended early".to_owned()
             }
-            ServiceError::TransportClosed => RequestError::Lost(None),
-            ServiceError::TransportSend(error) => {
-                RequestError::Failed(self.client.mask(&describe(error.error.as_ref())))
-            }
-            other => RequestError::Failed(self.client.mask(&other.to_string())),
-        }
+            ServiceError::TransportClosed => return RequestError::Lost(None),
+            ServiceError::TransportSend(error) => describe(error.error.as_ref()),
+            other => other.to_string(),
+        };
+        RequestError::Failed(self.client.mask(&why))
     }
 
     fn cancel(&self) {
-        let mut stop = self.stop.lock();
-        if let Some(stop) = stop.take() {
+        if let Some(stop) = self.stop.lock().take() {
             stop.cancel();
         }
     }
@@ -243,7 +231,7 @@ impl Connection for Streamable {
     }
 
     fn updates(&self) -> &Updates {
-        self.client.updates()
+        &self.client.pending.updates
     }
 
     /// Returns true also for a connection that is about to end after a refusal.
@@ -261,7 +249,7 @@ impl Connection for Streamable {
     }
 
     fn denied(&self) -> Option<Denied> {
-        self.client.denied()
+        self.client.notes.denied.lock().clone()
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
@@ -271,11 +259,6 @@ impl Connection for Streamable {
         }
         .boxed()
     }
-}
-
-/// Returns true if the server refused a call before running it, because its headers lack an argument.
-fn lacks_header(error: &ProtocolError) -> bool {
-    error.code.parse() == Ok(HEADER_MISMATCH)
 }
 
 fn configure(site: &Site) -> StreamableHttpClientTransportConfig {
@@ -289,14 +272,14 @@ fn configure(site: &Site) -> StreamableHttpClientTransportConfig {
 }
 
 fn explain_refusal(error: HandshakeError, client: &InterceptingClient) -> StreamableError {
-    let error = match (error, client.take_error()) {
+    let error = match (error, client.notes.error.lock().take()) {
         (HandshakeError::Other(_), Some(http)) => http,
         (HandshakeError::Other(why), None) => HandshakeError::Other(client.mask(&why)),
         (error, _) => error,
     };
     StreamableError {
         error,
-        may_be_sse: client.may_be_sse(),
+        may_be_sse: client.notes.may_be_sse.load(Ordering::Relaxed),
     }
 }
 

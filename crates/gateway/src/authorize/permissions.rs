@@ -2,11 +2,9 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    fmt,
     sync::Arc,
 };
 
-use ::policy::Allowance;
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 
@@ -82,14 +80,10 @@ impl Arrival {
         } else {
             &call
         };
-        let turn = Arc::clone(
-            self.allowed
-                .state
-                .lock()
-                .turns
-                .entry(of.to_owned())
-                .or_default(),
-        );
+        let turn = {
+            let mut state = self.allowed.state.lock();
+            Arc::clone(state.turns.entry(of.to_owned()).or_default())
+        };
         QuestionTurn {
             _guard: turn.lock_owned().await,
             arrival: self,
@@ -124,10 +118,8 @@ impl QuestionTurn<'_> {
         if state.allowed.contains(&self.call) {
             return Some(true);
         }
-        let refused = state.refused.get(&self.call);
-        refused
-            .is_some_and(|arrivals| self.arrival.number <= *arrivals)
-            .then_some(false)
+        let arrivals = state.refused.get(&self.call)?;
+        (self.arrival.number <= *arrivals).then_some(false)
     }
 
     /// Allows the call for the lifetime of the scope.
@@ -146,29 +138,6 @@ impl QuestionTurn<'_> {
         if state.refused.len() < ANSWERS_MAX {
             state.refused.insert(self.call.clone(), arrivals);
         }
-    }
-}
-
-/// Writes an allowance to the configuration; the error is a text for a person. May block.
-#[derive(Clone)]
-pub struct OnAlways(Arc<Write>);
-
-type Write = dyn Fn(&Allowance) -> Result<(), String> + Send + Sync;
-
-impl OnAlways {
-    /// Creates it from a function that writes an allowance.
-    pub fn new(write: impl Fn(&Allowance) -> Result<(), String> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(write))
-    }
-
-    pub(crate) fn write(&self, allowance: &Allowance) -> Result<(), String> {
-        (self.0)(allowance)
-    }
-}
-
-impl fmt::Debug for OnAlways {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("OnAlways")
     }
 }
 

@@ -2,9 +2,8 @@
 
 use std::borrow::Cow;
 
-use jsonrpc::Fields;
+use jsonrpc::{Fields, quote};
 use printable::{is_hidden, seen_json};
-use serde_json::Value;
 
 /// The longest name and arguments that a person is asked about, in characters: a file of some
 /// kilobytes fits, and nobody reads a longer dialog.
@@ -13,21 +12,15 @@ pub(crate) const SHOWN_CHARS_MAX: usize = 20_000;
 /// A call in the form for its person, with one member of its arguments on each line. The error is
 /// its length in characters, if that is more than [`SHOWN_CHARS_MAX`].
 pub(crate) fn show_call(called: &str, arguments: &str) -> Result<String, usize> {
-    let members = Fields::of(arguments).map(|fields| fields.0);
-    let lines: Vec<String> = match &members {
-        Some(members) => {
-            let line = |(name, value): &(Cow<'_, str>, &serde_json::value::RawValue)| {
-                let name = Value::from(&**name).to_string();
-                format!("\n  {}: {}", seen_json(&name), show_json(value.get()))
-            };
-            members.iter().map(line).collect()
-        }
-        None => vec![format!("\n  {}", show_json(arguments))],
-    };
-    let shown = match lines.concat() {
-        none if none.is_empty() => format!("Allow {called}?\narguments: none"),
-        lines => format!("Allow {called}?\narguments:{lines}"),
-    };
+    let mut shown = format!("Allow {called}?\narguments:");
+    match Fields::of(arguments) {
+        Some(fields) if fields.0.is_empty() => shown.push_str(" none"),
+        Some(fields) => shown.extend(fields.0.iter().map(|(name, value)| {
+            let (name, value) = (quote(name), show_json(value.get()));
+            format!("\n  {}: {value}", seen_json(&name))
+        })),
+        None => shown.extend(["\n  ", &show_json(arguments)]),
+    }
     match shown.chars().count() {
         chars if chars > SHOWN_CHARS_MAX => Err(chars),
         _ => Ok(shown),
@@ -40,27 +33,12 @@ pub(crate) fn show_name(name: &str) -> Cow<'_, str> {
     if !name.is_empty() && name.chars().all(is_plain) {
         return Cow::Borrowed(name);
     }
-    let quoted = Value::from(name).to_string();
-    Cow::Owned(seen_json(&quoted).into_owned())
+    Cow::Owned(seen_json(&quote(name)).into_owned())
 }
 
 /// JSON on one line, so that no value looks like a further member.
 fn show_json(json: &str) -> String {
-    let seen = seen_json(json);
-    let mut line = String::with_capacity(seen.len());
-    let (mut is_in_string, mut is_escaped) = (false, false);
-    for c in seen.chars() {
-        if is_in_string {
-            is_in_string = c != '"' || is_escaped;
-            is_escaped = c == '\\' && !is_escaped;
-        } else if c == '"' {
-            is_in_string = true;
-        } else if c.is_ascii_whitespace() {
-            continue;
-        }
-        line.push(c);
-    }
-    line
+    seen_json(&tool::minified(json)).into_owned()
 }
 
 #[cfg(test)]

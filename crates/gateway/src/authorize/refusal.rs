@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use super::question::SHOWN_CHARS_MAX;
+use crate::person_questions::LATE_ANSWER_LIFE;
+
 /// A refusal with everything its text needs.
 #[derive(Debug)]
 pub struct CallRefusal {
@@ -28,16 +31,11 @@ pub enum RefusalReason {
         allow: Option<String>,
     },
     /// A person was asked outside of the client, and has not answered yet.
-    Pending {
-        /// The minutes for which the answer is awaited.
-        minutes: u64,
-    },
+    Pending,
     /// The call is too long to be shown to a person in full.
     TooLong {
         /// The length of its name and arguments, in characters.
         chars: usize,
-        /// The most characters that are shown.
-        chars_max: usize,
     },
     /// The person declined, or did not answer.
     Declined,
@@ -52,15 +50,11 @@ pub enum RefusalReason {
 
 impl fmt::Display for CallRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            called,
-            by,
-            reason,
-            why,
-        } = self;
-        let reason = reason.iter().map(|reason| format!(" ({reason})"));
+        let Self { called, by, .. } = self;
+        let reason = self.reason.iter().map(|reason| format!(" ({reason})"));
         let reason: String = reason.collect();
-        match why {
+        let needs = format_args!("{called} needs a person's permission by {by}{reason}, and");
+        match &self.why {
             RefusalReason::Denied => write!(
                 f,
                 "{called} is denied by {by}{reason}. Do not try it in another way; a person can \
@@ -69,31 +63,29 @@ impl fmt::Display for CallRefusal {
             RefusalReason::CannotAsk { lacks, allow } => {
                 write!(
                     f,
-                    "{called} needs a person's permission by {by}{reason}, and no person can \
-                     be asked: {lacks}. The person can "
+                    "{needs} no person can be asked: {lacks}. The person can "
                 )?;
                 match allow {
                     Some(command) => write!(f, "type `{command}`"),
                     None => f.write_str("change the rules in the configuration"),
                 }
             }
-            RefusalReason::Pending { minutes } => write!(
+            RefusalReason::Pending => write!(
                 f,
-                "{called} needs a person's permission by {by}{reason}, and waits for it: it did not \
-                 run. The person can answer with `proxy review --pending`, or on the page of \
-                 `proxy web`, for {minutes} minutes. Tell them, then call again with the same arguments"
+                "{needs} waits for it: it did not run. The person can answer with `proxy review \
+                 --pending`, or on the page of `proxy web`, for {} minutes. Tell them, then call again \
+                 with the same arguments",
+                LATE_ANSWER_LIFE.as_secs() / 60
             ),
-            RefusalReason::TooLong { chars, chars_max } => write!(
+            RefusalReason::TooLong { chars } => write!(
                 f,
-                "{called} needs a person's permission by {by}{reason}, and a person approves only \
-                 what is shown whole: name and arguments have {chars} characters, at most \
-                 {chars_max} can be shown. Do it in several smaller calls, or the person can \
-                 change the rules in the configuration"
+                "{needs} a person approves only what is shown whole: name and arguments have {chars} \
+                 characters, at most {SHOWN_CHARS_MAX} can be shown. Do it in several smaller calls, or \
+                 the person can change the rules in the configuration"
             ),
             RefusalReason::Declined => write!(
                 f,
-                "{called} needs a person's permission by {by}{reason}, and the person did not \
-                 give it. Ask them what to do instead"
+                "{needs} the person did not give it. Ask them what to do instead"
             ),
             RefusalReason::Caller => write!(
                 f,

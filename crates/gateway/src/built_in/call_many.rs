@@ -5,10 +5,9 @@ use jsonrpc::Fields;
 use results::{Budget, Origin, ResultStore, fit, text_block};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use tool::ClientId;
 
 use crate::{
-    built_in::{BuiltInTool, CALL_MANY, OwnCall, Tools},
+    built_in::{BuiltInTool, CALL_MANY, OwnCall, Tools, internal},
     call_context::CallContext,
     dispatcher::outcome::CallOutcome,
     envelope::ExecuteRequest,
@@ -29,12 +28,12 @@ struct CallManyInput {
     stop_on_error: bool,
 }
 
-/// The outcome of one of the calls.
-enum SubCallOutcome {
-    CallOutcome(String, Box<CallOutcome>),
-    Failed(String, ToolError),
-    /// Not made, since an earlier call failed; the name of the call.
-    NotMade(String),
+/// One of the calls, and its outcome.
+struct SubCall {
+    name: String,
+    /// The size of the result; 0 for an error of ours.
+    bytes: usize,
+    outcome: CallOutcome,
 }
 
 /// `proxy/call_many`.
@@ -49,113 +48,79 @@ impl BuiltInTool for CallMany {
         call: OwnCall<'a>,
         tools: &'a dyn Tools,
     ) -> BoxFuture<'a, Result<ToolReply, ToolError>> {
-        let max_tokens = call.max_tokens(tools);
-        let made = self.call_many(call.arguments, max_tokens, call.context, tools);
-        made.boxed()
+        call_many(&self.results, call, tools).boxed()
     }
 }
 
-impl CallMany {
-    async fn call_many(
-        &self,
-        arguments: &RawValue,
-        max_tokens: u64,
-        context: CallContext,
-        tools: &dyn Tools,
-    ) -> Result<ToolReply, ToolError> {
-        let asked: CallManyInput = serde_json::from_str(arguments.get())
-            .map_err(|error| ToolError::Internal(error.to_string()))?;
-        let outcomes = if asked.stop_on_error {
-            call_in_turn(&asked.calls, &context, tools).await
-        } else {
-            let calls = asked.calls.into_iter().map(|call| {
-                let context = &context;
-                async move { call_one(&call, context, tools).await }.boxed()
-            });
-            stream::iter(calls).buffered(PARALLEL_MAX).collect().await
-        };
-        let replies = self
-            .fit_all(outcomes, context.client.as_ref(), max_tokens)
-            .await;
-        Ok(join(&replies))
-    }
+async fn call_many(
+    store: &ResultStore,
+    call: OwnCall<'_>,
+    tools: &dyn Tools,
+) -> Result<ToolReply, ToolError> {
+    let asked: CallManyInput = serde_json::from_str(call.arguments.get()).map_err(internal)?;
+    let context = &call.context;
+    let calls = if asked.stop_on_error {
+        call_in_turn(&asked.calls, context, tools).await
+    } else {
+        let calls = asked.calls.into_iter();
+        let calls = calls.map(|call| async move { call_one(&call, context, tools).await }.boxed());
+        stream::iter(calls).buffered(PARALLEL_MAX).collect().await
+    };
+    let replies = fit_all(calls, store, context, call.max_tokens).await;
+    Ok(join(&replies))
+}
 
-    /// Gives each answer an equal share of the budget, and what shorter ones leave of theirs.
-    async fn fit_all(
-        &self,
-        outcomes: Vec<SubCallOutcome>,
-        client: Option<&ClientId>,
-        max_tokens: u64,
-    ) -> Vec<(String, ToolReply)> {
-        let count = outcomes.len();
-        let mut left = usize::try_from(max_tokens)
-            .unwrap_or(usize::MAX)
-            .saturating_sub(count * MARK_TOKENS);
-        let mut order: Vec<usize> = (0..count).collect();
-        order.sort_by_key(|place| outcomes[*place].bytes());
-        let mut outcomes: Vec<Option<SubCallOutcome>> = outcomes.into_iter().map(Some).collect();
-        let mut replies: Vec<Option<(String, ToolReply)>> = (0..count).map(|_| None).collect();
-        for (nth, place) in order.into_iter().enumerate() {
-            let share = left / (count - nth);
-            let Some(outcome) = outcomes[place].take() else {
-                continue;
+/// Gives each answer an equal share of the budget, and what shorter ones leave of theirs.
+async fn fit_all(
+    calls: Vec<SubCall>,
+    store: &ResultStore,
+    context: &CallContext,
+    max_tokens: u64,
+) -> Vec<(String, ToolReply)> {
+    let count = calls.len();
+    let mut left = usize::try_from(max_tokens)
+        .unwrap_or(usize::MAX)
+        .saturating_sub(count * MARK_TOKENS);
+    let mut calls: Vec<(usize, SubCall)> = calls.into_iter().enumerate().collect();
+    calls.sort_by_key(|(_, call)| call.bytes);
+    let mut replies = Vec::new();
+    for (nth, (place, call)) in calls.into_iter().enumerate() {
+        let share = left / (count - nth);
+        let reply = fit_one(&call.name, call.outcome, store, context, share).await;
+        left = left.saturating_sub(reply.tokens().await);
+        replies.push((place, (call.name, reply)));
+    }
+    replies.sort_by_key(|(place, _)| *place);
+    replies.into_iter().map(|(_, reply)| reply).collect()
+}
+
+async fn fit_one(
+    name: &str,
+    outcome: CallOutcome,
+    store: &ResultStore,
+    context: &CallContext,
+    share: usize,
+) -> ToolReply {
+    match outcome {
+        CallOutcome::Own(reply) => {
+            // Our texts are short, but the share may be too.
+            let budget = Budget {
+                is_ours: true,
+                ..Budget::new(u64::MAX).share(share)
             };
-            let (name, reply) = self.fit_one(outcome, client, share).await;
-            left = left.saturating_sub(reply.tokens().await);
-            replies[place] = Some((name, reply));
+            let origin = Origin {
+                reads_on: true,
+                ..context.origin(name)
+            };
+            ToolReply::from(fit(reply.json().clone(), budget, origin, store).await)
         }
-        replies.into_iter().flatten().collect()
-    }
-
-    async fn fit_one(
-        &self,
-        outcome: SubCallOutcome,
-        client: Option<&ClientId>,
-        share: usize,
-    ) -> (String, ToolReply) {
-        let origin = |tool: &str| Origin {
-            client: client.cloned(),
-            tool: tool.to_owned(),
-            reads_on: true,
-        };
-        let (name, reply) = match outcome {
-            SubCallOutcome::CallOutcome(name, brought) => match *brought {
-                CallOutcome::Server {
-                    result,
-                    budget,
-                    origin,
-                    note,
-                    record,
-                    app: _,
-                } => {
-                    let called = CallOutcome::Server {
-                        result,
-                        budget: budget.share(share),
-                        origin,
-                        note,
-                        app: None,
-                        record,
-                    };
-                    return (name, called.reply(&self.results).await);
-                }
-                CallOutcome::Own(reply) => (name, reply),
-            },
-            SubCallOutcome::Failed(name, error) => {
-                (name, ToolReply::error(&error, Audience::Model))
+        mut called @ CallOutcome::Server { .. } => {
+            if let CallOutcome::Server { budget, app, .. } = &mut called {
+                *budget = budget.share(share);
+                *app = None;
             }
-            SubCallOutcome::NotMade(name) => {
-                let text = "not called: a call before it failed, and stop_on_error is set";
-                (name, ToolReply::text(text))
-            }
-        };
-        // Our texts are short, but the share may be too.
-        let budget = Budget {
-            is_ours: true,
-            ..Budget::new(u64::MAX).share(share)
-        };
-        let result = reply.json().clone();
-        let fitted = fit(result, budget, origin(&name), &self.results).await;
-        (name, ToolReply::from(fitted))
+            called.reply(store).await
+        }
     }
 }
 
@@ -163,22 +128,27 @@ async fn call_in_turn(
     calls: &[Box<RawValue>],
     context: &CallContext,
     tools: &dyn Tools,
-) -> Vec<SubCallOutcome> {
-    let mut outcomes = Vec::new();
+) -> Vec<SubCall> {
+    let mut made = Vec::new();
     let mut failed = false;
     for call in calls {
-        let outcome = if failed {
-            SubCallOutcome::NotMade(name_of(call))
+        let call = if failed {
+            let text = "not called: a call before it failed, and stop_on_error is set";
+            SubCall {
+                name: name_of(call),
+                bytes: 0,
+                outcome: CallOutcome::Own(ToolReply::text(text)),
+            }
         } else {
             call_one(call, context, tools).await
         };
-        failed |= outcome.is_error();
-        outcomes.push(outcome);
+        failed |= call.outcome.is_error();
+        made.push(call);
     }
-    outcomes
+    made
 }
 
-async fn call_one(call: &RawValue, context: &CallContext, tools: &dyn Tools) -> SubCallOutcome {
+async fn call_one(call: &RawValue, context: &CallContext, tools: &dyn Tools) -> SubCall {
     let name = name_of(call);
     let called = match ExecuteRequest::parse(Some(call)) {
         Ok(request) if is_ourselves(&request.tool_name) => Err(ToolError::own_input(
@@ -190,26 +160,17 @@ async fn call_one(call: &RawValue, context: &CallContext, tools: &dyn Tools) -> 
         Ok(request) => tools.call(request, context.clone()).await,
         Err(error) => Err(error),
     };
-    match called {
-        Ok(called) => SubCallOutcome::CallOutcome(name, Box::new(called)),
-        Err(error) => SubCallOutcome::Failed(name, error),
-    }
-}
-
-impl SubCallOutcome {
-    fn is_error(&self) -> bool {
-        match self {
-            Self::CallOutcome(_, called) => called.is_error(),
-            Self::Failed(..) => true,
-            Self::NotMade(_) => false,
-        }
-    }
-
-    fn bytes(&self) -> usize {
-        match self {
-            Self::CallOutcome(_, called) => called.bytes(),
-            Self::Failed(..) | Self::NotMade(_) => 0,
-        }
+    let (bytes, outcome) = match called {
+        Ok(called) => (called.bytes(), called),
+        Err(error) => (
+            0,
+            CallOutcome::Own(ToolReply::error(&error, Audience::Model)),
+        ),
+    };
+    SubCall {
+        name,
+        bytes,
+        outcome,
     }
 }
 

@@ -12,6 +12,7 @@ use crate::{
     built_in::{BuiltInTool, OwnCall, Tools},
     catalog::Catalog,
     error::ToolError,
+    forward::seen,
     render::{error::shorten_home_paths, whole_lines},
     reply::ToolReply,
     tools::describe_tool::describe_server,
@@ -41,11 +42,10 @@ impl BuiltInTool for List {
         call: OwnCall<'a>,
         _tools: &'a dyn Tools,
     ) -> BoxFuture<'a, Result<ToolReply, ToolError>> {
-        async move { list_servers(&self.catalog, &call).await }.boxed()
+        list(&self.catalog, call).boxed()
     }
 }
 
-/// The arguments, which fit the schema.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Asked {
@@ -56,7 +56,7 @@ struct Asked {
 }
 
 /// Lists the servers that the client sees, one a line; with `server` the tools of that one.
-async fn list_servers(catalog: &Catalog, call: &OwnCall<'_>) -> Result<ToolReply, ToolError> {
+async fn list(catalog: &Catalog, call: OwnCall<'_>) -> Result<ToolReply, ToolError> {
     let policy = &*call.context.policy;
     let asked: Asked = serde_json::from_str(call.arguments.get()).unwrap_or_default();
     let generation = catalog.generation().await?;
@@ -79,39 +79,21 @@ async fn list_servers(catalog: &Catalog, call: &OwnCall<'_>) -> Result<ToolReply
         let top = top.map(|(count, _, entry)| format!("{} ({count})", entry.at));
         lines.push(format!("most used: {}", top.collect::<Vec<_>>().join(", ")));
     }
+    if let (true, Some(name)) = (lines.is_empty(), server) {
+        let shown = printable::one_line_of(&name, 80);
+        let why = format!("no server is called \"{shown}\"");
+        let error = ToolError::own_input("proxy/list", "server", &why, call.entry.signature());
+        let described = describe_server(catalog, &name, error, &call.context).await;
+        return described.map(|text| ToolReply::text(&text));
+    }
+    if lines.is_empty() {
+        let seen = seen(&generation, policy);
+        let tools: usize = seen.iter().map(|it| it.tools).sum();
+        let (servers, tools) = (count_of(seen.len(), "server"), count_of(tools, "tool"));
+        lines.push(format!("{servers}, {tools}"));
+        lines.extend(seen.iter().map(|it| server_line(catalog, &generation, it)));
+    }
     let room = catalog.settings().room(policy);
-    if !lines.is_empty() {
-        return Ok(ToolReply::text(&whole_lines(lines.join("\n"), room)));
-    }
-    if let Some(name) = server {
-        let error = ToolError::own_input(
-            "proxy/list",
-            "server",
-            &format!(
-                "no server is called \"{}\"",
-                printable::one_line_of(&name, 80)
-            ),
-            call.entry.signature(),
-        );
-        return describe_server(catalog, &name, error, &call.context)
-            .await
-            .map(|text| ToolReply::text(&text));
-    }
-    let servers = generation.servers().iter();
-    let seen: Vec<&KnownServer> = servers
-        .filter(|it| policy.sees(&it.name, &it.category))
-        .map(AsRef::as_ref)
-        .collect();
-    let tools: usize = seen.iter().map(|it| it.tools).sum();
-    let mut lines = vec![format!(
-        "{}, {}",
-        count_of(seen.len(), "server"),
-        count_of(tools, "tool")
-    )];
-    lines.extend(
-        seen.iter()
-            .map(|server| server_line(catalog, &generation, server)),
-    );
     Ok(ToolReply::text(&whole_lines(lines.join("\n"), room)))
 }
 

@@ -3,12 +3,10 @@
 use fleet::Ran;
 use futures::{FutureExt as _, future::BoxFuture};
 use results::{LIMIT_DEFAULT, ReadError, ReadRequest, ResultStore, Terms};
-use serde_json::value::RawValue;
-use tool::{ClientId, ServerName, ToolRef};
+use tool::{ServerName, ToolRef};
 
 use crate::{
     built_in::{BuiltInTool, OwnCall, READ_RESULT, Tools},
-    envelope::Options,
     error::ToolError,
     reply::ToolReply,
 };
@@ -31,36 +29,27 @@ impl BuiltInTool for ReadResult {
         call: OwnCall<'a>,
         _tools: &'a dyn Tools,
     ) -> BoxFuture<'a, Result<ToolReply, ToolError>> {
-        async move {
-            let client = call.context.client.as_ref();
-            self.read_result(call.arguments, call.options, client).await
-        }
-        .boxed()
+        read_result(&self.results, call).boxed()
     }
 }
 
-impl ReadResult {
-    async fn read_result(
-        &self,
-        arguments: &RawValue,
-        options: &Options,
-        client: Option<&ClientId>,
-    ) -> Result<ToolReply, ToolError> {
-        let request = ReadRequest::read(arguments)?;
-        let terms = Terms {
-            max_tokens: options.max_tokens,
-            raw: options.raw,
-            limit: options.limit().unwrap_or(LIMIT_DEFAULT),
-        };
-        let answered = results::answer(request, terms, client, &self.results).await;
-        Ok(ToolReply::from(answered?))
-    }
+async fn read_result(store: &ResultStore, call: OwnCall<'_>) -> Result<ToolReply, ToolError> {
+    let request = ReadRequest::read(call.arguments)?;
+    let terms = Terms {
+        max_tokens: call.options.max_tokens,
+        raw: call.options.raw,
+        limit: call.options.limit().unwrap_or(LIMIT_DEFAULT),
+    };
+    let answered = results::answer(request, terms, call.context.client.as_ref(), store).await;
+    Ok(ToolReply::from(answered?))
 }
 
 impl From<ReadError> for ToolError {
     fn from(error: ReadError) -> Self {
         match error {
-            ReadError::Argument(path, why) => wrong_input(path, &why),
+            ReadError::Argument(path, why) => {
+                Self::own_input("proxy/read_result", path, &why, SIGNATURE)
+            }
             ReadError::Handle(handle, error) => Self::HandleExpired {
                 handle: printable::first_chars(&handle, HANDLE_CHARS_MAX).to_owned(),
                 why: error.to_string(),
@@ -75,8 +64,4 @@ impl From<ReadError> for ToolError {
             ReadError::Disk(error) => Self::Internal(format!("the kept result: {error}")),
         }
     }
-}
-
-fn wrong_input(path: &str, why: &str) -> ToolError {
-    ToolError::own_input("proxy/read_result", path, why, SIGNATURE)
 }

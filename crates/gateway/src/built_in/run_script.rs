@@ -10,7 +10,6 @@ use files::clock::now_ms;
 use std::{collections::BTreeMap, time::Duration};
 
 use futures::{FutureExt as _, future::BoxFuture};
-use registry::Entry;
 use results::{Budget, fit};
 use script::{
     Clock, Ended, Job, Limit, Runner, SCRIPT_BYTES_MAX, ScriptOutcome, WALL_DEFAULT, WALL_MAX,
@@ -27,6 +26,7 @@ use crate::{
     built_in::{BuiltInTool, OwnCall, Tools},
     call_context::CallContext,
     error::ToolError,
+    forward::seen,
     reply::ToolReply,
     script_caller::ScriptCaller,
     script_turns::{ScriptSession, ScriptTurns},
@@ -47,15 +47,12 @@ struct ScriptInput {
     dry_run: bool,
 }
 
-/// A script to run.
 struct Work {
     text: String,
     args: Box<RawValue>,
     timeout_ms: Option<u64>,
     max_tokens: u64,
     dry_run: bool,
-    /// The answer is not cut.
-    is_raw: bool,
     /// The name of the script if it declares itself read-only.
     read_only: Option<String>,
 }
@@ -66,7 +63,6 @@ pub(crate) struct RunScript {
     pub(crate) parts: Parts,
     /// `None` if our own program cannot be found.
     pub(crate) runner: Option<Runner>,
-    /// Limits the number of concurrent scripts.
     pub(crate) turns: ScriptTurns,
 }
 
@@ -85,7 +81,6 @@ impl BuiltInTool for RunScript {
 }
 
 impl RunScript {
-    /// Ends all running scripts.
     pub(crate) async fn stop(&self) {
         if let Some(runner) = &self.runner {
             runner.stop().await;
@@ -97,33 +92,24 @@ impl RunScript {
         call: OwnCall<'_>,
         tools: &dyn Tools,
     ) -> Result<ToolReply, ToolError> {
-        let max_tokens = call.max_tokens(tools);
-        let OwnCall {
-            entry,
-            arguments,
-            options,
-            context,
-        } = call;
-        let asked: ScriptInput = serde_json::from_str(arguments.get())
+        let asked: ScriptInput = serde_json::from_str(call.arguments.get())
             .map_err(|error| wrong_input("script", &error.to_string()))?;
-        if context.script.is_some() {
+        if call.context.script.is_some() {
             let why = "a script cannot run another; call its functions, or a saved one as a tool";
             return Err(wrong_input("script", why));
         }
         if asked.script.len() > SCRIPT_BYTES_MAX {
-            let why = Limit::Length.to_string();
-            return Err(wrong_input("script", &why));
+            return Err(wrong_input("script", &Limit::Length.to_string()));
         }
         let work = Work {
             text: asked.script,
             args: asked.args.unwrap_or_else(|| RawValue::NULL.to_owned()),
-            timeout_ms: options.timeout_ms.or(asked.timeout_ms),
-            max_tokens: asked.max_tokens.unwrap_or(max_tokens),
-            dry_run: asked.dry_run || options.dry_run,
-            is_raw: options.raw,
+            timeout_ms: call.options.timeout_ms.or(asked.timeout_ms),
+            max_tokens: asked.max_tokens.unwrap_or(call.max_tokens),
+            dry_run: asked.dry_run || call.options.dry_run,
             read_only: None,
         };
-        self.run(entry, work, context, tools).await
+        self.run(call, work, tools).await
     }
 
     /// Runs a saved script with arguments that fit its schema.
@@ -132,40 +118,33 @@ impl RunScript {
         call: OwnCall<'_>,
         tools: &dyn Tools,
     ) -> Result<ToolReply, ToolError> {
-        let max_tokens = call.max_tokens(tools);
-        let OwnCall {
-            entry,
-            arguments,
-            options,
-            context,
-        } = call;
-        let saved = self.parts.catalog.saved_scripts().get(&entry.at.tool);
+        let (entry, options) = (call.entry, call.options);
+        let catalog = &self.parts.catalog;
+        let saved = catalog.saved_scripts().get(&entry.at.tool);
         let saved = saved.ok_or_else(|| ToolError::Script {
             code: "script_failed",
             text: "its file is gone, or cannot be understood any more; `proxy status` says why"
                 .to_owned(),
         })?;
-        let limit = tools.limit(entry, options);
-        let limit = limit.map(|it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX));
+        let limit = catalog.settings().call_limit(entry, options);
         let work = Work {
             text: saved.text.clone(),
-            args: arguments.to_owned(),
-            timeout_ms: limit,
-            max_tokens,
+            args: call.arguments.to_owned(),
+            timeout_ms: limit.map(|it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX)),
+            max_tokens: call.max_tokens,
             dry_run: options.dry_run,
-            is_raw: options.raw,
             read_only: saved.interface.is_read_only.then(|| entry.at.to_string()),
         };
-        self.run(entry, work, context, tools).await
+        self.run(call, work, tools).await
     }
 
     async fn run(
         &self,
-        entry: &Entry,
+        call: OwnCall<'_>,
         work: Work,
-        context: CallContext,
         tools: &dyn Tools,
     ) -> Result<ToolReply, ToolError> {
+        let context = call.context;
         let no_program = || ToolError::Internal("our own program is not found".to_owned());
         let runner = self.runner.as_ref().ok_or_else(no_program)?;
         let outer = context.script.clone();
@@ -182,7 +161,7 @@ impl RunScript {
             dry_run: work.dry_run,
             wall_ms: u64::try_from(wall.as_millis()).unwrap_or(u64::MAX),
         };
-        let origin = context.origin(entry.at.to_string());
+        let origin = context.origin(call.entry.at.to_string());
         let cancel = context.cancel.clone();
         let taking = self.turns.take(session_of(&context), caller.depth());
         let taking = cancel.run_until_cancelled(timeout(wall, taking)).await;
@@ -213,7 +192,7 @@ impl RunScript {
         // Only a value is the script's own text; other outcomes already mark the text of others.
         let is_value = matches!(outcome.ended, Ended::Value(_)) && !job.dry_run;
         let budget = Budget {
-            is_off: work.is_raw,
+            is_off: call.options.raw,
             is_ours: !is_value,
             ..Budget::new(work.max_tokens)
         };
@@ -221,17 +200,13 @@ impl RunScript {
         let fitted = fit(reply.json().clone(), budget, origin, &self.parts.results);
         let reply = ToolReply::from(fitted.await);
         if !job.dry_run {
-            self.record(bytes_read, &reply);
+            self.parts.recorder.record(telemetry::Event::Script {
+                at_ms: now_ms(),
+                bytes_read,
+                bytes_sent: reply.json().len() as u64,
+            });
         }
         Ok(reply)
-    }
-
-    fn record(&self, bytes_read: u64, reply: &ToolReply) {
-        self.parts.recorder.record(telemetry::Event::Script {
-            at_ms: now_ms(),
-            bytes_read,
-            bytes_sent: reply.json().len() as u64,
-        });
     }
 
     /// The servers that are objects in a script, those that its client sees and ours, and the names of
@@ -242,8 +217,7 @@ impl RunScript {
     ) -> Result<(Vec<String>, Box<RawValue>), ToolError> {
         let generation = self.parts.catalog.generation().await?;
         let policy = &context.policy;
-        let servers = generation.servers().iter();
-        let seen = servers.filter(|it| policy.sees(&it.name, &it.category));
+        let seen = seen(&generation, policy).into_iter();
         let names = seen.map(|server| server.name.as_str());
         let names = names.filter(|name| *name != "proxy").chain(["proxy"]);
         let mut tools: BTreeMap<&str, Vec<&str>> = BTreeMap::new();

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use futures::{FutureExt as _, future::BoxFuture};
-use registry::KnownServer;
 use results::{Budget, ResultStore, fit};
 use script::ServerNames;
 use serde::Deserialize;
@@ -14,6 +13,7 @@ use crate::{
     call_context::CallContext,
     catalog::Catalog,
     error::ToolError,
+    forward::seen,
     reply::ToolReply,
 };
 
@@ -36,39 +36,31 @@ impl BuiltInTool for DeclareTypes {
     fn call<'a>(
         &'a self,
         call: OwnCall<'a>,
-        tools: &'a dyn Tools,
+        _tools: &'a dyn Tools,
     ) -> BoxFuture<'a, Result<ToolReply, ToolError>> {
-        let max_tokens = call.max_tokens(tools);
-        self.declare_types(call, max_tokens).boxed()
+        declare_types(&self.catalog, &self.results, call).boxed()
     }
 }
 
-impl DeclareTypes {
-    async fn declare_types(
-        &self,
-        call: OwnCall<'_>,
-        max_tokens: u64,
-    ) -> Result<ToolReply, ToolError> {
-        let OwnCall {
-            arguments,
-            options,
-            context,
-            ..
-        } = &call;
-        let asked: TypesInput = serde_json::from_str(arguments.get())
-            .map_err(|error| wrong_input(&error.to_string()))?;
-        let declared = declare(&self.catalog, Some(&asked.server), context).await?;
-        let [(_, text)] = declared.as_slice() else {
-            return Err(unknown_server(&self.catalog, &asked.server, context).await);
-        };
-        let budget = Budget {
-            is_off: options.raw,
-            ..Budget::new(max_tokens)
-        };
-        let result = ToolReply::text(text).json().clone();
-        let fitted = fit(result, budget, context.origin(TOOL), &self.results);
-        Ok(ToolReply::from(fitted.await))
-    }
+async fn declare_types(
+    catalog: &Catalog,
+    store: &ResultStore,
+    call: OwnCall<'_>,
+) -> Result<ToolReply, ToolError> {
+    let context = &call.context;
+    let asked: TypesInput = serde_json::from_str(call.arguments.get())
+        .map_err(|error| wrong_input(&error.to_string()))?;
+    let declared = declare(catalog, Some(&asked.server), context).await?;
+    let [(_, text)] = declared.as_slice() else {
+        return Err(unknown_server(catalog, &asked.server, context).await);
+    };
+    let budget = Budget {
+        is_off: call.options.raw,
+        ..Budget::new(call.max_tokens)
+    };
+    let result = ToolReply::text(text).json().clone();
+    let fitted = fit(result, budget, context.origin(TOOL), store);
+    Ok(ToolReply::from(fitted.await))
 }
 
 /// Declares the tools of all servers that the client sees, or of one of them.
@@ -78,11 +70,8 @@ async fn declare(
     context: &CallContext,
 ) -> Result<Vec<(String, String)>, ToolError> {
     let generation = catalog.generation().await?;
-    let policy = &context.policy;
     let asked = server.map(tool::fold);
-    let servers = generation.servers().iter();
-    let servers = servers.filter(|it| policy.sees(&it.name, &it.category));
-    let servers: Vec<&Arc<KnownServer>> = servers.collect();
+    let servers = seen(&generation, &context.policy);
     let names: Vec<String> = servers.iter().map(|it| it.name.to_string()).collect();
     let names = ServerNames::new(&names);
     let servers = servers.into_iter().filter(|it| {

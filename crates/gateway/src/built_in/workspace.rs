@@ -30,7 +30,6 @@ static CHANGE: Mutex<()> = Mutex::new(());
 /// 64 MiB.
 const WORKSPACES_MAX: usize = 256;
 
-/// The folder of one caller.
 #[derive(Debug, Clone)]
 pub(crate) struct Workspace {
     folder: PathBuf,
@@ -56,8 +55,7 @@ impl Workspace {
             "write" => self.write(path, wanted()?, false).map(|()| Value::Null),
             "append" => self.write(path, wanted()?, true).map(|()| Value::Null),
             "remove" => {
-                let place = self.place(path)?;
-                let removed = fs::remove_file(place).map_err(|error| explain(path, &error));
+                let removed = fs::remove_file(self.place(path)?).map_err(explain(path));
                 removed.map(|()| Value::Null)
             }
             other => Err(format!("there is no workspace.{other}")),
@@ -65,18 +63,16 @@ impl Workspace {
     }
 
     fn read(&self, path: &str) -> Result<String, String> {
-        let place = self.place(path)?;
-        fs::read_to_string(place).map_err(|error| explain(path, &error))
+        fs::read_to_string(self.place(path)?).map_err(explain(path))
     }
 
     fn write(&self, path: &str, text: &str, is_more: bool) -> Result<(), String> {
         let place = self.place(path)?;
         let _one = CHANGE.lock();
-        self.make(&place).map_err(|error| explain(path, &error))?;
-        let all = self.files().map_err(|error| explain(path, &error))?;
-        let old = all
-            .iter()
-            .find(|(known, _)| self.folder.join(known) == place);
+        self.make(&place).map_err(explain(path))?;
+        let all = self.files().map_err(explain(path))?;
+        let is_it = |(known, _): &&(String, u64)| self.folder.join(known) == place;
+        let old = all.iter().find(is_it);
         if old.is_none() && all.len() >= FILES_MAX {
             return Err(format!("the workspace has {FILES_MAX} files; remove some"));
         }
@@ -94,7 +90,7 @@ impl Workspace {
         } else {
             write_whole(&place, text.as_bytes())
         };
-        written.map_err(|error| explain(path, &error))
+        written.map_err(explain(path))
     }
 
     fn list(&self, path: &str) -> Result<Value, String> {
@@ -104,7 +100,7 @@ impl Workspace {
             self.place(path)?;
             format!("{}/", path.trim_end_matches('/'))
         };
-        let files = self.files().map_err(|error| explain(path, &error))?;
+        let files = self.files().map_err(explain(path))?;
         let within = files.iter().filter(|(name, _)| name.starts_with(&below));
         let list = within.map(|(name, bytes)| json!({"path": name, "bytes": bytes}));
         Ok(list.collect())
@@ -182,8 +178,8 @@ impl Workspace {
     }
 }
 
-fn explain(path: &str, error: &io::Error) -> String {
-    match error.kind() {
+fn explain(path: &str) -> impl Fn(io::Error) -> String {
+    move |error| match error.kind() {
         io::ErrorKind::NotFound => {
             format!("\"{path}\" is not in the workspace; workspace.list() shows what is")
         }

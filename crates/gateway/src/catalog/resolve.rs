@@ -51,7 +51,7 @@ impl Catalog {
                 _ => return Err(error),
             };
             if untold.is_none()
-                && let Some(mistakes) = self.settings.mistakes_that_hide_servers()
+                && let Some(mistakes) = self.mistakes_that_hide_servers()
             {
                 return Err(ToolError::Misconfigured(mistakes));
             }
@@ -64,7 +64,8 @@ impl Catalog {
                     return Err(error);
                 };
                 let missing = self.surveys.missing(sees);
-                let damaged = damaged(&generation, &asked, policy, self.due.is_mending());
+                let is_mending = self.due.damaged.lock().is_mended;
+                let damaged = damaged(&generation, &asked, policy, is_mending);
                 return Err(damaged.unwrap_or(ToolError::UnknownTool {
                     asked,
                     near,
@@ -81,10 +82,8 @@ impl Catalog {
         generation.intended(asked)
     }
 
-    /// Returns true if a client may see a server.
     pub(crate) fn shows(&self, policy: &ClientPolicy, server: &ServerName) -> bool {
-        let catalog = self.registry.catalog();
-        let known = catalog.servers.iter().find(|it| it.name == *server);
-        known.is_none_or(|it| policy.sees(&it.name, &it.category))
+        let sees = self.read_record(server, |it| policy.sees(&it.name, &it.category));
+        sees.unwrap_or(true)
     }
 }

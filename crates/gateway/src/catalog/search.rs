@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
-use registry::{Generation, MatchKind, Query, QueryText, SearchResult, View};
+use registry::{Generation, MatchKind, Query, QueryText, SearchResult};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tool::ServerName;
@@ -81,26 +81,26 @@ impl Catalog {
             ..query
         };
         let view = query.view.clone();
-        let concerns = |name: &ServerName| self.is_seen(name, view.as_deref());
+        let concerns = |name: &ServerName| {
+            let is_seen = self.read_record(name, |it| sees(view.as_deref(), it));
+            is_seen.unwrap_or(true)
+        };
         loop {
             let end = self.surveys.next_end();
             let mut answer = self.search_known(query.clone()).await?;
-            let is_last = answer.is_sure()
-                || !(self.surveys)
-                    .wait_for(end, WaitsFor::FirstTools, concerns)
-                    .await;
-            if is_last {
-                if !answer.is_sure() && self.wait_for_embeddings(&answer.generation).await {
+            if !answer.is_sure() {
+                let waiting = self.surveys.wait_for(end, WaitsFor::FirstTools, concerns);
+                if waiting.await {
+                    continue;
+                }
+                if self.wait_for_embeddings(&answer.generation).await {
                     answer = self.search_known(query).await?;
                 }
-                let is_exact = answer.found.kind == MatchKind::Exact;
-                let missing = if is_exact {
-                    Vec::new()
-                } else {
-                    self.surveys.missing(concerns)
-                };
-                return Ok(SearchAnswer { missing, ..answer });
             }
+            if answer.found.kind != MatchKind::Exact {
+                answer.missing = self.surveys.missing(concerns);
+            }
+            return Ok(answer);
         }
     }
 
@@ -119,12 +119,6 @@ impl Catalog {
             self.embeddings.is_late.store(true, Ordering::Relaxed);
         }
         is_done
-    }
-
-    fn is_seen(&self, name: &ServerName, view: Option<&View>) -> bool {
-        let catalog = self.registry.catalog();
-        let server = catalog.servers.iter().find(|it| it.name == *name);
-        server.is_none_or(|server| sees(view, server))
     }
 
     /// Searches the known tools off the event loop: the embedding of a request takes milliseconds of
@@ -152,8 +146,7 @@ impl Catalog {
                 missing: Vec::new(),
             }
         });
-        let answer = searching.await;
-        let mut answer = answer.map_err(|error| ToolError::Internal(error.to_string()))?;
+        let mut answer = searching.await.map_err(ToolError::internal)?;
         // While no server has sent its tools, our own tools are no answer to a query.
         if answer.found.kind != MatchKind::Exact && self.registry.catalog().tools() == 0 {
             answer.found.hits.clear();

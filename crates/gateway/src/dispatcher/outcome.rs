@@ -9,7 +9,6 @@ use crate::{
     reply::ToolReply,
 };
 
-/// The outcome of a call, before it is cut to size.
 pub(crate) enum CallOutcome {
     Server {
         result: Json,
@@ -17,7 +16,6 @@ pub(crate) enum CallOutcome {
         origin: Origin,
         /// A line of ours after the result.
         note: Option<String>,
-        /// The part of an app in the call.
         app: Option<AppUse>,
         /// The record of the call; it is written when the result is sent.
         record: Option<Box<CallNote>>,
@@ -53,15 +51,13 @@ impl CallOutcome {
                         ToolReply::of_server(result, is_error)
                     }
                     app => {
-                        let whole = app.map(|_| (result.clone(), origin.clone()));
+                        let shown = app.map(|_| (result.clone(), origin.clone()));
                         let fitted = fit(result, budget, origin, store).await;
-                        let reply = ToolReply::from(fitted).with_note(note.as_deref());
-                        match whole {
-                            Some((whole, origin)) => {
-                                Box::pin(name_whole(reply, whole, origin, store)).await
-                            }
-                            None => reply,
+                        let mut reply = ToolReply::from(fitted).with_note(note.as_deref());
+                        if let Some((whole, origin)) = shown {
+                            reply = Box::pin(name_whole(reply, whole, origin, store)).await;
                         }
+                        reply
                     }
                 };
                 if let Some(record) = &mut record {
@@ -73,7 +69,6 @@ impl CallOutcome {
         }
     }
 
-    /// Attaches the record of the call.
     pub(crate) fn with_record(mut self, mut note: Box<CallNote>) -> Self {
         note.set_result(self.bytes(), self.is_error());
         match &mut self {

@@ -10,22 +10,22 @@ use telemetry::{CallRecord, Event, RecordedArguments, Recorder, estimate_tokens}
 use tool::ServerName;
 
 use crate::{
-    call_context::CallContext, quotas::TokenCharge, reply::ToolReply, running_calls::RunningCall,
-    settings::KeptArguments, traces::describe_call,
+    call_context::CallContext, quotas::TokenCharge, reply::ToolReply, settings::KeptArguments,
+    traces::describe_call,
 };
 
 /// The outcome if no other was noted: the caller cancelled the call or disconnected.
 const CANCELLED: &str = "cancelled";
 
-/// The note of a call; it is recorded when dropped.
 #[derive(Debug)]
 pub(crate) struct CallNote {
     recorder: Arc<Recorder>,
-    record: CallRecord,
+    pub(crate) record: CallRecord,
     began: Instant,
+    /// It ends with the note.
     span: Option<OpenSpan>,
-    /// The quotas that count its tokens.
-    charge: Option<TokenCharge>,
+    /// The quotas that count its tokens when it ends.
+    pub(crate) charge: Option<TokenCharge>,
     /// Nothing was called: nothing is recorded.
     is_discarded: bool,
 }
@@ -33,9 +33,11 @@ pub(crate) struct CallNote {
 impl CallNote {
     pub(crate) fn begin(
         recorder: &Arc<Recorder>,
+        span: Option<OpenSpan>,
         kind: &'static str,
         context: &CallContext,
     ) -> Self {
+        let script = context.script.as_ref();
         Self {
             recorder: Arc::clone(recorder),
             record: CallRecord {
@@ -44,25 +46,16 @@ impl CallNote {
                 caller: context.admitted_as.clone().unwrap_or_default(),
                 session: context.client.as_ref().and_then(|it| it.connection),
                 transport: context.transport,
-                parent: context
-                    .script
-                    .as_ref()
-                    .and_then(|it| Some(it.call()?.run())),
+                parent: script.and_then(|it| Some(it.call()?.run())),
                 kind,
                 outcome: CANCELLED.into(),
                 ..CallRecord::default()
             },
             began: Instant::now(),
-            span: None,
+            span,
             charge: None,
             is_discarded: false,
         }
-    }
-
-    /// Attaches a span that ends with the note.
-    pub(crate) fn traced(mut self, span: Option<OpenSpan>) -> Self {
-        self.span = span;
-        self
     }
 
     /// The trace context for calls within this one, which have it as their parent.
@@ -70,25 +63,10 @@ impl CallNote {
         self.span.as_ref().and_then(OpenSpan::context)
     }
 
-    /// Sets the name of the call, which may match nothing.
-    pub(crate) fn set_name(&mut self, name: &str) {
-        name.clone_into(&mut self.record.name);
-    }
-
     /// Sets the server, and the name as the server knows it.
     pub(crate) fn set_target(&mut self, server: &ServerName, name: &str) {
         self.record.server = server.clone().into();
         name.clone_into(&mut self.record.name);
-    }
-
-    /// Sets the node of the cluster that runs the server.
-    pub(crate) fn set_node(&mut self, node: Option<String>) {
-        self.record.node = node;
-    }
-
-    /// Notes the size of the input as it was sent, until its arguments are checked.
-    pub(crate) fn set_input(&mut self, bytes: usize) {
-        self.record.bytes_in = bytes as u64;
     }
 
     pub(crate) fn set_arguments(&mut self, arguments: &Json, kept: KeptArguments) {
@@ -100,24 +78,9 @@ impl CallNote {
         };
     }
 
-    /// Notes that calls are made within this one.
-    pub(crate) fn set_run(&mut self, call: Option<&RunningCall>) {
-        self.record.run = call.map(RunningCall::run);
-    }
-
-    /// Notes that an app made the call.
-    pub(crate) fn set_app(&mut self) {
-        self.record.by_app = true;
-    }
-
     pub(crate) fn set_decision(&mut self, decision: &Decision) {
         self.record.decision = decision.verdict.as_str();
-        self.record.rule = decision.rule();
-    }
-
-    /// Sets the quotas that count the tokens of the call when it ends.
-    pub(crate) fn set_charge(&mut self, charge: Option<TokenCharge>) {
-        self.charge = charge;
+        self.record.rule = decision.rule;
     }
 
     pub(crate) fn set_failure(&mut self, code: &'static str) {
@@ -131,10 +94,6 @@ impl CallNote {
         self.record.outcome = if is_error { "tool_error" } else { "ok" }.into();
     }
 
-    pub(crate) fn set_redacted(&mut self, texts: u64) {
-        self.record.redacted = texts;
-    }
-
     /// Notes what the client got: its bytes, and the handle of the whole if it is a part.
     pub(crate) fn set_sent(&mut self, reply: &ToolReply) {
         self.set_time();
@@ -143,7 +102,6 @@ impl CallNote {
         self.record.handle = reply.part().and_then(|part| part.handle.clone());
     }
 
-    /// Notes the time that the call took up to now.
     fn set_time(&mut self) {
         let micros = self.began.elapsed().as_micros();
         self.record.micros = u64::try_from(micros).unwrap_or(u64::MAX).max(1);

@@ -49,21 +49,17 @@ impl Dispatcher {
     ) -> Result<Arc<Entry>, ToolError> {
         let policy = &context.policy;
         let mut found = self.catalog.resolve(asked, policy).await;
-        let has_caller = context
-            .client
-            .as_ref()
-            .is_some_and(|it| it.caller.is_some());
+        let client = context.client.as_ref();
+        let has_caller = client.is_some_and(|it| it.caller.is_some());
         let is_known = match &found {
             Err(ToolError::LoginRequired { server, .. }) if context.is_here || has_caller => {
-                let server = server.clone();
-                Box::pin(self.log_in_first(&server, context)).await
+                Box::pin(self.log_in_first(server, context)).await
             }
             // No caller that the server accepts was there before.
             Err(ToolError::ServerUnavailable { server, .. })
                 if has_caller && self.catalog.servers.is_of_callers(server) =>
             {
-                let server = server.clone();
-                Box::pin(survey_now(&self.catalog, &server)).await;
+                Box::pin(survey_now(&self.catalog, server)).await;
                 true
             }
             _ => false,
@@ -83,22 +79,16 @@ impl Dispatcher {
     /// Has the person of this client log in to a server that has not sent its tools, and then
     /// surveys the server. Returns true if there was a login.
     async fn log_in_first(&self, server: &ServerName, context: &CallContext) -> bool {
-        let Some(asks) = context
-            .asks
-            .as_ref()
-            .map(|it| it.for_server(server) as Arc<dyn Asks>)
-        else {
+        let Some(asks) = &context.asks else {
             return false;
         };
-        let logging_in = self
-            .catalog
-            .servers
-            .log_in(server, context.client.as_ref(), &asks);
-        let logged_in = context.cancel.run_until_cancelled(logging_in).await;
-        if logged_in != Some(true) {
-            return false;
+        let asks: Arc<dyn Asks> = asks.for_server(server);
+        let servers = &self.catalog.servers;
+        let logging_in = servers.log_in(server, context.client.as_ref(), &asks);
+        let logged_in = context.cancel.run_until_cancelled(logging_in).await == Some(true);
+        if logged_in {
+            survey_now(&self.catalog, server).await;
         }
-        survey_now(&self.catalog, server).await;
-        true
+        logged_in
     }
 }

@@ -72,10 +72,8 @@ impl Dispatcher {
         self.count_call(entry, settings, answer.is_ok());
         let note = self.note_of(entry, asker.and_then(ServerAsker::explain_untaken));
         // A search teaches nothing about a call of an app.
-        let searches = context
-            .searches
-            .as_deref()
-            .filter(|_| options.app.is_none());
+        let searches = context.searches.as_deref();
+        let searches = searches.filter(|_| options.app.is_none());
         let result = answer.map_err(|error| {
             self.catalog.learn(searches, entry, || false);
             let policy = &context.policy;
@@ -124,11 +122,13 @@ impl Dispatcher {
         context: CallContext,
     ) -> Result<CallOutcome, ToolError> {
         let arguments = RawValue::from_string(arguments.as_str().to_owned());
-        let arguments = arguments.map_err(|error| ToolError::Internal(error.to_string()))?;
+        let arguments = arguments.map_err(ToolError::internal)?;
+        let settings = self.catalog.settings();
         let call = OwnCall {
             entry,
             arguments: &arguments,
             options,
+            max_tokens: settings.max_tokens(entry, options, &context.policy),
             context,
         };
         let reply = self.built_in.find(entry)?.call(call, self).await;

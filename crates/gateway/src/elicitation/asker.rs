@@ -7,10 +7,9 @@ use futures::{
     FutureExt as _,
     future::{BoxFuture, join_all},
 };
-use jsonrpc::{Fields, Json, frame, text_of};
+use jsonrpc::{Fields, Json, frame, quote, text_of};
 use parking_lot::Mutex;
 use script::Clock;
-use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tool::ServerName;
 
@@ -20,6 +19,7 @@ use super::{
 };
 use crate::{
     elicitation::parked_calls::{RoundQuestion, RoundQuestions},
+    json_text::write_object,
     out::Out,
     person_questions::PersonQuestions,
 };
@@ -87,7 +87,6 @@ impl CallAsker {
         self.capabilities.has_part("elicitation", "url")
     }
 
-    /// Returns true if the client shows apps.
     pub(crate) fn shows_apps(&self) -> bool {
         self.capabilities.shows_apps()
     }
@@ -110,8 +109,7 @@ impl CallAsker {
 
     /// Stops the clocks of the scripts that make the call, until the returned guard is dropped.
     pub(crate) fn stop_clocks(&self) -> impl Drop + Send + use<> {
-        let stopped: Vec<_> = self.clocks.iter().map(Clock::stop).collect();
-        stopped
+        self.clocks.iter().map(Clock::stop).collect::<Vec<_>>()
     }
 
     /// The client as the target of questions from one server.
@@ -192,11 +190,8 @@ impl Asks for ServerAsker {
 
     fn ask(&self, question: ServerQuestion) -> BoxFuture<'_, ClientAnswer> {
         async move {
-            let answers = self.ask_all(vec![(None, question)]).await;
-            answers
-                .into_iter()
-                .next()
-                .unwrap_or_else(|| ClientAnswer::refuse(GONE))
+            let mut answers = self.ask_all(vec![(None, question)]).await;
+            answers.pop().unwrap_or_else(|| ClientAnswer::refuse(GONE))
         }
         .boxed()
     }
@@ -241,8 +236,7 @@ impl ServerAsker {
             };
             Ok((asked, for_people))
         });
-        let asking: Vec<Result<(PendingQuestion<'_>, Option<Json>), ClientAnswer>> =
-            asking.collect();
+        let asking: Vec<Result<_, ClientAnswer>> = asking.collect();
         if let QuestionRoute::Rounds(rounds) = &self.client.route
             && !round.is_empty()
         {
@@ -326,13 +320,13 @@ impl Asks for IdleClient {
 
     fn ask(&self, question: ServerQuestion) -> BoxFuture<'_, ClientAnswer> {
         async move {
-            let mut client = self.client.clone();
-            client.route = match &client.route {
-                QuestionRoute::Requests(_) => client
-                    .questions
-                    .home_output()
-                    .map_or(QuestionRoute::None, QuestionRoute::Requests),
-                QuestionRoute::Rounds(_) | QuestionRoute::None => QuestionRoute::None,
+            let home = match &self.client.route {
+                QuestionRoute::Requests(_) => self.client.questions.home_output(),
+                QuestionRoute::Rounds(_) | QuestionRoute::None => None,
+            };
+            let client = CallAsker {
+                route: home.map_or(QuestionRoute::None, QuestionRoute::Requests),
+                ..self.client.clone()
             };
             client.for_server(&self.server).ask(question).await
         }
@@ -357,15 +351,11 @@ fn name_server(params: &Json, server: &ServerName) -> Json {
         return params.clone();
     };
     let members = fields.0.iter().map(|(key, value)| {
-        let named = (key == "message").then(|| text_of(value)).flatten();
-        let value = match named {
-            Some(text) => Value::from(format!("[{server}] {text}")).to_string(),
-            None => value.get().to_owned(),
-        };
-        format!("{}:{value}", Value::from(key.as_ref()))
+        let text = (key == "message").then(|| text_of(value)).flatten();
+        let named = text.map(|text| quote(&format!("[{server}] {text}")));
+        (key, named.unwrap_or_else(|| value.get().to_owned()))
     });
-    let members: Vec<String> = members.collect();
-    Json::of_built(format!("{{{}}}", members.join(",")))
+    Json::of_built(write_object(members))
 }
 
 #[cfg(test)]

@@ -65,7 +65,6 @@ impl Capabilities {
         Self(Json::of_built(Value::from(announced).to_string()))
     }
 
-    /// The capabilities as the client sent them.
     pub(crate) fn announced(&self) -> Json {
         self.0.clone()
     }
@@ -100,7 +99,6 @@ impl Capabilities {
         fields.filled(capability).is_none().then_some(capability)
     }
 
-    /// Returns true if the client shows apps.
     pub(crate) fn shows_apps(&self) -> bool {
         let extensions = Fields::of(self.0.as_str()).and_then(|it| it.get("extensions"));
         let apps = extensions.and_then(|it| Fields::of(it.get())?.filled(APPS_EXTENSION));

@@ -7,13 +7,14 @@ use bytes::Bytes;
 use dashmap::DashMap;
 use fleet::{ClientAnswer, ServerQuestion};
 use jsonrpc::{Fields, Json};
-use serde_json::Value;
 use tokio::{
     sync::{mpsc, oneshot},
     time::sleep,
 };
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use tool::Digest;
+
+use crate::json_text::write_object;
 
 /// The time for which a call waits for its client: meanwhile the server keeps the call open, and may
 /// keep other clients waiting.
@@ -151,12 +152,10 @@ impl RoundCall {
     /// The open questions, as a JSON object.
     pub(crate) fn requests(&self) -> String {
         let requests = self.open.iter().map(|(key, question)| {
-            let (key, method) = (Value::from(key.as_str()), question.method);
-            let params = question.params.as_str();
-            format!(r#"{key}:{{"method":"{method}","params":{params}}}"#)
+            let (method, params) = (question.method, question.params.as_str());
+            (key, format!(r#"{{"method":"{method}","params":{params}}}"#))
         });
-        let requests: Vec<String> = requests.collect();
-        format!("{{{}}}", requests.join(","))
+        write_object(requests)
     }
 
     /// The result that asks the client.
@@ -178,6 +177,13 @@ fn read_answers(responses: Option<&str>) -> impl Iterator<Item = (String, Json)>
         let answer = jsonrpc::json(value.get().to_owned()).ok()?;
         Some((key.into_owned(), answer))
     })
+}
+
+/// Returns an id that cannot be guessed; `None` if the system has no random numbers.
+pub(crate) fn random_id(prefix: &str) -> Option<String> {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random).ok()?;
+    Some(format!("{prefix}{:032x}", u128::from_ne_bytes(random)))
 }
 
 struct Parked {
@@ -207,11 +213,10 @@ impl ParkedCalls {
         owner: Owner,
         gone: CancellationToken,
     ) -> Option<Json> {
-        let mut random = [0; 16];
-        if self.0.len() >= PARKED_MAX || getrandom::fill(&mut random).is_err() {
+        if self.0.len() >= PARKED_MAX {
             return None;
         }
-        let handle = format!("proxy-{:032x}", u128::from_ne_bytes(random));
+        let handle = random_id("proxy-")?;
         let asks = call.ask(&handle);
         let end = {
             let (parked, handle) = (Arc::downgrade(self), handle.clone());
@@ -240,6 +245,8 @@ impl ParkedCalls {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     fn owner(client: &str) -> Owner {

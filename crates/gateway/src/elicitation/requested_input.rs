@@ -2,9 +2,12 @@
 
 use fleet::{CallError, ClientAnswer, QuestionKind, ServerQuestion};
 use jsonrpc::{Fields, Json, KnownString, text_of};
-use serde_json::{Value, value::RawValue};
+use serde_json::value::RawValue;
 
-use crate::elicitation::ServerAsker;
+use crate::{
+    elicitation::ServerAsker,
+    json_text::{list_member, write_object},
+};
 
 /// The most questions in one round.
 const QUESTIONS_MAX: usize = 32;
@@ -33,16 +36,12 @@ pub(super) struct RequestedInput {
 impl RequestedInput {
     /// `None` for a final result.
     pub(super) fn read(result: &Json) -> Option<Self> {
-        const INPUT_REQUIRED: &str = "input_required";
         if !result.may_contain(KnownString::InputRequired) {
             return None;
         }
         let fields = Fields::of(result.as_str())?;
         let kind = fields.get("resultType").and_then(text_of)?;
-        if kind != INPUT_REQUIRED {
-            return None;
-        }
-        Some(Self::of_fields(&fields))
+        (kind == "input_required").then(|| Self::of_fields(&fields))
     }
 
     /// Reads the state of a task that asks for input.
@@ -65,10 +64,9 @@ impl RequestedInput {
 
     fn of_fields(fields: &Fields<'_>) -> Self {
         let json = |text: &str| jsonrpc::json(text.to_owned()).ok();
-        let requests = fields
-            .filled("inputRequests")
-            .and_then(|it| Fields::of(it.get()));
-        let requests = requests.map(|requests| requests.0).unwrap_or_default();
+        let requests = fields.filled("inputRequests");
+        let requests = requests.and_then(|it| Fields::of(it.get()));
+        let requests = requests.map(|it| it.0).unwrap_or_default();
         let question = |(key, request): (std::borrow::Cow<'_, str>, &RawValue)| {
             let fields = Fields::of(request.get());
             let get = |name| fields.as_ref().and_then(|fields| fields.filled(name));
@@ -84,8 +82,7 @@ impl RequestedInput {
 
     /// Reads the addresses to visit from the data of an error.
     pub(super) fn read_addresses(data: &str) -> Option<Self> {
-        let fields = Fields::of(data)?;
-        let list: Vec<&RawValue> = serde_json::from_str(fields.get("elicitations")?.get()).ok()?;
+        let list = list_member(data, "elicitations")?;
         let question = |(at, params): (usize, &RawValue)| {
             let params = jsonrpc::json(params.get().to_owned()).ok()?;
             let method = QuestionKind::Elicitation.method().to_owned();
@@ -123,16 +120,15 @@ impl RequestedInput {
         };
         let members = self.questions.iter().zip(answers);
         let members = members.map(|((key, method, _), answer)| match answer {
-            ClientAnswer::Result(answer) => {
-                Ok(format!("{}:{}", Value::from(key.as_str()), answer.as_str()))
-            }
+            ClientAnswer::Result(answer) => Ok((key, answer)),
             ClientAnswer::Error(error) => {
                 let (method, why) = (shown(method), message_of(&error));
                 Err(format!("it asked for {method}: {why}"))
             }
         });
-        let members: Result<Vec<String>, String> = members.collect();
-        Ok(Json::of_built(format!("{{{}}}", members?.join(","))))
+        let members: Vec<(&String, Json)> = members.collect::<Result<_, String>>()?;
+        let members = members.iter().map(|(key, answer)| (key, answer.as_str()));
+        Ok(Json::of_built(write_object(members)))
     }
 }
 

@@ -4,11 +4,12 @@
 use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use fleet::{CallError, Failure, Ran, Request, Servers};
-use jsonrpc::{Fields, Json, KnownString, ProtocolError, mcp::TASKS_EXTENSION, text_of};
+use jsonrpc::{Fields, Json, KnownString, ProtocolError, mcp::TASKS_EXTENSION, quote, text_of};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, value::RawValue};
-use tokio::sync::watch;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep, sleep_until},
+};
 use tokio_util::sync::CancellationToken;
 use tool::{Literal, ServerName, Tool};
 
@@ -71,12 +72,7 @@ impl ServerTask {
     }
 
     fn read(fields: &Fields<'_>, is_extension: bool) -> Option<Self> {
-        let text = |key| {
-            fields
-                .get(key)
-                .and_then(text_of)
-                .map(std::borrow::Cow::into_owned)
-        };
+        let text = |key| fields.get(key).and_then(text_of).map(Cow::into_owned);
         let mut keys = ["pollIntervalMs", "pollInterval"].into_iter();
         let ms = keys.find_map(|key| fields.get(key)?.get().parse().ok());
         let look_every = ms.map_or(LOOK_EVERY, Duration::from_millis);
@@ -97,7 +93,7 @@ impl ServerTask {
     }
 
     fn request(&self, method: &'static str, of: &Request) -> Request {
-        let id = Json::of_built(Value::from(self.id.as_str()).to_string());
+        let id = Json::of_built(quote(&self.id));
         Request {
             asks: of.asks.clone(),
             log: of.log.clone(),
@@ -224,21 +220,18 @@ impl Following<'_> {
     }
 
     fn result(&self, state: &Json) -> Result<Json, RoundError> {
-        let result =
-            Fields::of(state.as_str()).and_then(|it| it.get("result").map(ToOwned::to_owned));
-        result.map(Json::from).ok_or_else(|| {
+        let result = Fields::of(state.as_str()).and_then(|it| it.get("result"));
+        result.map(|it| Json::from(it.to_owned())).ok_or_else(|| {
             let why = "its server says that its task is completed, and has no result";
             RoundError::Call(self.protocol(why.to_owned()))
         })
     }
 
     fn failure(&self, state: &Json, task: &ServerTask) -> RoundError {
-        let error: Option<Box<RawValue>> =
-            Fields::of(state.as_str()).and_then(|it| it.get("error").map(ToOwned::to_owned));
-        match error {
+        match Fields::of(state.as_str()).and_then(|it| it.get("error")) {
             Some(error) => RoundError::Call(CallError::Protocol {
                 server: self.server.clone(),
-                error: ProtocolError::read(&error),
+                error: ProtocolError::read(error),
             }),
             None => self.refuse("failed", task),
         }
@@ -257,10 +250,8 @@ impl Following<'_> {
         if wanted.is_empty() {
             return Ok(());
         }
-        let responses = wanted
-            .ask(self.asker)
-            .await
-            .map_err(RoundError::Unanswered)?;
+        let responses = wanted.ask(self.asker).await;
+        let responses = responses.map_err(RoundError::Unanswered)?;
         answered.extend(wanted.keys());
         let mut request = task.request("tasks/update", self.request);
         request.params.push(("inputResponses".into(), responses));
@@ -325,10 +316,9 @@ impl Drop for CancelGuard {
 
 /// Returns true if these capabilities of a client have the extension.
 pub(crate) fn takes_tasks(capabilities: &str) -> bool {
-    let fields = Fields::of(capabilities).and_then(|it| it.get("extensions"));
-    fields
-        .and_then(|it| Fields::of(it.get())?.get(TASKS_EXTENSION).map(drop))
-        .is_some()
+    let extensions = Fields::of(capabilities).and_then(|it| it.get("extensions"));
+    let extension = extensions.and_then(|it| Fields::of(it.get())?.get(TASKS_EXTENSION));
+    extension.is_some()
 }
 
 #[cfg(test)]

@@ -12,12 +12,12 @@ use std::{
 use bytes::Bytes;
 use fleet::{ClientAnswer, QuestionKind, ServerQuestion};
 use futures::{
-    FutureExt as _,
-    future::{join_all, select_all},
+    FutureExt as _, StreamExt as _,
+    future::{join_all, pending},
+    stream::FuturesUnordered,
 };
-use jsonrpc::{Fields, Json, Message, canonical_id, frame};
+use jsonrpc::{Fields, Json, Message, canonical_id, frame, quote};
 use parking_lot::Mutex;
-use serde_json::Value;
 use tokio::{
     sync::{mpsc, oneshot},
     time::{sleep, timeout},
@@ -81,16 +81,13 @@ impl SessionQuestions {
 
     /// The questions to all clients that wait.
     pub(super) fn people(&self) -> &PersonQuestions {
-        self.client.questions()
+        &self.client.questions
     }
 
     /// The client's name, for people who wait for its answer.
     pub(super) fn client_name(&self) -> String {
-        let info = self.client.info();
-        info.map_or_else(
-            || "a client without a name".to_owned(),
-            |it| it.name.to_string(),
-        )
+        let name = self.client.info().map(|it| it.name.to_string());
+        name.unwrap_or_else(|| "a client without a name".to_owned())
     }
 
     /// Returns true if the client announced in `initialize` that it shows apps.
@@ -100,10 +97,9 @@ impl SessionQuestions {
 
     /// Reads the capabilities that the client announces in `initialize`.
     pub(crate) fn know_client(&self, message: &Message<'_>) {
-        if message.method.as_deref() != Some("initialize") {
-            return;
-        }
-        if let Some(announced) = read_announced(message) {
+        if message.method.as_deref() == Some("initialize")
+            && let Some(announced) = read_announced(message)
+        {
             *self.capabilities.lock() = Arc::new(announced);
         }
     }
@@ -188,7 +184,7 @@ impl SessionQuestions {
         params: Bytes,
     ) -> ClientAnswer {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let id = Value::from(format!("{}-{number}", self.prefix)).to_string();
+        let id = quote(&format!("{}-{number}", self.prefix));
         let (answer, answered) = oneshot::channel();
         let key = canonical_id(&id).unwrap_or_else(|| id.clone());
         self.open.lock().insert(key.clone(), answer);
@@ -256,7 +252,7 @@ impl SessionQuestions {
         }
     }
 
-    /// Every response of the session, those that belong to no request first, the newest before the
+    /// Every open response of the session, those that belong to no request first, the newest before the
     /// others.
     fn streams(&self) -> Vec<Arc<ResponseSender>> {
         let mut streams = match &self.home {
@@ -265,7 +261,7 @@ impl SessionQuestions {
         };
         let calls = self.calls.lock();
         streams.extend(calls.iter().rev().filter_map(|(_, out)| match out {
-            Out::Reply(stream) => Some(Arc::clone(stream)),
+            Out::Reply(stream) if !stream.is_closed() => Some(Arc::clone(stream)),
             _ => None,
         }));
         streams
@@ -274,23 +270,16 @@ impl SessionQuestions {
     /// Waits for the next stream or call of the client; never returns for a client with a single
     /// stream of lines.
     fn next_came(&self) -> impl Future<Output = ()> {
-        let came = match &self.home {
-            Out::Router(router) => Some(router.next()),
-            _ => None,
-        };
-        async move {
-            match came {
-                Some(came) => came.await,
-                None => std::future::pending().await,
-            }
+        match &self.home {
+            Out::Router(router) => router.next().left_future(),
+            _ => pending().right_future(),
         }
     }
 
     /// Returns when the client reads no response of the session, and will resume none.
     async fn until_gone(&self) {
         loop {
-            let mut open = self.streams();
-            open.retain(|stream| !stream.is_closed());
+            let open = self.streams();
             if open.is_empty() {
                 return;
             }
@@ -302,31 +291,18 @@ impl SessionQuestions {
     /// one. Never returns for a client that is not asked over HTTP.
     pub(super) async fn until_away(&self) {
         if !matches!(self.home, Out::Router(_)) {
-            return std::future::pending().await;
+            return pending().await;
         }
         loop {
             let came = self.next_came();
-            let mut streams = self.streams();
-            streams.retain(|stream| !stream.is_closed());
-            let changes = streams.iter().map(|stream| stream.read_changes().boxed());
-            let changes = async {
-                let changes: Vec<_> = changes.collect();
-                if changes.is_empty() {
-                    return std::future::pending().await;
-                }
-                select_all(changes).await;
-            };
+            let streams = self.streams();
+            let changes = streams.iter().map(|stream| stream.read_changes());
+            let mut changes: FuturesUnordered<_> = changes.collect();
             let is_here = streams.iter().any(|stream| stream.is_read());
-            let away = async {
-                if is_here {
-                    return std::future::pending().await;
-                }
-                sleep(AWAY_AFTER).await;
-            };
             tokio::select! {
-                () = away => return,
+                () = sleep(AWAY_AFTER), if !is_here => return,
                 () = came => {}
-                () = changes => {}
+                Some(()) = changes.next() => {}
             }
         }
     }

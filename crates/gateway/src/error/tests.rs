@@ -3,18 +3,15 @@ use std::time::Duration;
 use fleet::{Failure, HeldUp, LoginNeeded, Ran};
 use tool::{ServerName, ToolRef, Violation};
 
-use super::{Audience, OtherThing, Signed, ToolError};
+use super::{Audience, OtherThing, ToolError};
 use crate::render::error::ERROR_CHARS_MAX;
 
 fn at(server: &str, tool: &str) -> ToolRef {
     ToolRef::new(server.parse::<ServerName>().expect("a good name"), tool)
 }
 
-fn signed(server: &str, tool: &str, signature: &str) -> Signed {
-    Signed {
-        at: at(server, tool),
-        signature: signature.to_owned(),
-    }
+fn signed(server: &str, tool: &str, signature: &str) -> String {
+    format!("{}{signature}", at(server, tool))
 }
 
 #[track_caller]
@@ -30,7 +27,7 @@ fn a_person_is_told_commands_and_a_model_tools() {
         ran: Ran::Maybe,
         held_up: None,
     };
-    let unknown = |near: Vec<Signed>, instead: Option<OtherThing>| ToolError::UnknownTool {
+    let unknown = |near: Vec<String>, instead: Option<OtherThing>| ToolError::UnknownTool {
         asked: "notes".to_owned(),
         near,
         instead,

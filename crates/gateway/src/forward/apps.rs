@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
-use jsonrpc::{Fields, Json, mcp::APP_TYPE};
+use jsonrpc::{Json, mcp::APP_TYPE};
 use registry::{Generation, KnownServer};
 use results::ResultStore;
 use serde_json::{Value, json, value::RawValue};
@@ -14,7 +14,9 @@ use super::{
     error::ForwardError, forwarder::Forwarder, owner::Owner, owner_for_client::withheld_by,
     seen::seen,
 };
-use crate::{app_use::FRAME, call_context::CallContext, policy::ClientPolicy};
+use crate::{
+    app_use::FRAME, call_context::CallContext, json_text::list_member, policy::ClientPolicy,
+};
 
 /// The resources of ours.
 const OURS: &str = "ui://proxy/";
@@ -101,9 +103,8 @@ async fn read_app(
     let needs = needs.map_or(Value::Null, |it| read_needs(it.json()));
     let owner = Owner { server, uri };
     let read = forwarder.read_of(owner, &Vec::new(), context).await?;
-    let page = Fields::of(read.as_str()).and_then(|it| it.get("contents"));
-    let page: Option<Vec<&RawValue>> = page.and_then(|it| serde_json::from_str(it.get()).ok());
-    let Some([page]) = page.as_deref() else {
+    let pages = list_member(read.as_str(), "contents");
+    let Some([page]) = pages.as_deref() else {
         let why = format!("the app of {} is not one page", entry.at);
         return Err(ForwardError::internal(why));
     };
@@ -147,18 +148,13 @@ fn frame(generation: &Generation, policy: &ClientPolicy) -> Json {
     for app in servers.flat_map(|server| &server.offer.apps) {
         let needs = read_needs(app.json());
         for kind in DOMAIN_KINDS {
-            let named = domains_of(&needs, kind);
             let all = domains.entry(kind).or_default();
-            all.extend(
-                named
-                    .into_iter()
-                    .take(DOMAINS_MAX - all.len().min(DOMAINS_MAX)),
-            );
+            let room = DOMAINS_MAX.saturating_sub(all.len());
+            all.extend(domains_of(&needs, kind).take(room));
         }
-        let granted = PERMISSIONS
-            .iter()
-            .filter(|it| needs["permissions"].get(**it).is_some());
-        permissions.extend(granted.map(|it| (*it, json!({}))));
+        let granted = PERMISSIONS.into_iter();
+        let granted = granted.filter(|it| needs["permissions"].get(*it).is_some());
+        permissions.extend(granted.map(|it| (it, json!({}))));
     }
     domains.retain(|_, all| !all.is_empty());
     let ui = json!({"csp": domains, "permissions": permissions, "prefersBorder": false});
@@ -172,14 +168,14 @@ fn read_needs(app: &str) -> Value {
 }
 
 /// The domains of one kind, without any text that is no source of a content security policy.
-fn domains_of(needs: &Value, kind: &str) -> Vec<String> {
+fn domains_of(needs: &Value, kind: &str) -> impl Iterator<Item = String> {
     let all = needs["csp"][kind].as_array().into_iter().flatten();
     let is_source = |it: &&str| {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~:/*[]?=&%".contains(c);
         !it.is_empty() && it.len() <= DOMAIN_BYTES_MAX && it.chars().all(is_plain)
     };
     let all = all.filter_map(Value::as_str).filter(is_source);
-    all.take(APP_DOMAINS_MAX).map(str::to_owned).collect()
+    all.take(APP_DOMAINS_MAX).map(str::to_owned)
 }
 
 /// A result of a read: a text of ours, which is JSON, then contents of a server as they are.

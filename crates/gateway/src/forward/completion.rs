@@ -4,7 +4,7 @@
 use fleet::Request;
 use jsonrpc::{Fields, Json, text_of};
 use registry::KnownServer;
-use tool::Capability;
+use tool::{Capability, ItemKind};
 
 use super::{
     error::ForwardError,
@@ -22,6 +22,9 @@ const NONE: &str = r#"{"completion":{"values":[],"total":0,"hasMore":false}}"#;
 /// The last revision without a capability for completions: such a server has to be asked.
 const WITHOUT_CAPABILITY: &str = "2024-11-05";
 
+const WRONG_REFERENCE: &str = "Invalid params: `ref` is {\"type\": \"ref/prompt\", \"name\"} or \
+                               {\"type\": \"ref/resource\", \"uri\"}";
+
 /// Sends `completion/complete` to the server that the reference names.
 pub(super) async fn complete(
     forwarder: &Forwarder,
@@ -30,57 +33,62 @@ pub(super) async fn complete(
     context: &CallContext,
 ) -> Result<Json, ForwardError> {
     let reference = member(params, "ref").map_or("", Json::as_str);
-    let (server, reference) = resolve(seen, reference)?;
-    let fields = Fields::of(reference.as_str());
-    let text = |key: &str| fields.as_ref().and_then(|it| text_of(it.get(key)?));
-    let (name, uri) = (text("name"), text("uri"));
-    let asked = match (&name, &uri) {
-        (_, Some(uri)) => AuthorizationRequest::resource(server, uri),
-        (name, None) => {
-            AuthorizationRequest::prompt(server, name.as_deref().unwrap_or_default(), "{}")
-        }
+    let (server, kind, own) = resolve(seen, reference)?;
+    let (key, asked) = match kind {
+        ItemKind::Prompt => ("name", AuthorizationRequest::prompt(server, &own, "{}")),
+        _ => ("uri", AuthorizationRequest::resource(server, &own)),
     };
-    let mut note = forwarder.authorizer.begin_note("completion", context);
-    forwarder
-        .authorizer
-        .authorize(&asked, context, &mut note)
-        .await?;
+    let mut note = forwarder.authorize("completion", &asked, context).await?;
     let may_complete =
         server.offer.has(Capability::Completions) || server.protocol.as_str() <= WITHOUT_CAPABILITY;
     if !may_complete {
         note.discard();
         return Ok(Json::of_built(NONE.to_owned()));
     }
-    let params = replaced(params, "ref", reference);
+    let reference = with_text(reference, key, &own);
+    let params = replaced(params, "ref", Json::of_built(reference));
     let request = Request::new("completion/complete", params);
-    let within = context.below(note.trace());
-    let answer = forwarder.ask(server, request, &within);
-    note.end(answer.await)
+    forwarder.ask(server, request, note, context).await
 }
 
-/// The server that a reference names, and the reference in the form of that server.
+/// The server that a reference names, and the server's own name or URI of what it names.
 fn resolve<'g>(
     seen: &[&'g KnownServer],
     reference: &str,
-) -> Result<(&'g KnownServer, Json), ForwardError> {
-    let refuse = || {
-        ForwardError::params(
-            "Invalid params: `ref` is {\"type\": \"ref/prompt\", \"name\"} or \
-                                     {\"type\": \"ref/resource\", \"uri\"}",
-        )
-    };
+) -> Result<(&'g KnownServer, ItemKind, String), ForwardError> {
+    let refuse = || ForwardError::params(WRONG_REFERENCE);
     let fields = Fields::of(reference).ok_or_else(refuse)?;
+    let types = fields.0.iter().filter(|(key, _)| key == "type").count();
+    if types > 1 {
+        // The server could read the other one: the reference would name something else to it.
+        return Err(refuse());
+    }
     let text = |key: &str| fields.get(key).and_then(text_of);
-    let (server, key, own) = match (text("type").as_deref(), text("name"), text("uri")) {
+    match (text("type").as_deref(), text("name"), text("uri")) {
         (Some("ref/prompt"), Some(name), _) => {
             let (server, prompt) = prompt_names::find(seen, &name)?;
-            (server, "name", prompt.id().to_owned())
+            Ok((server, ItemKind::Prompt, prompt.id().to_owned()))
         }
         (Some("ref/resource"), _, Some(uri)) => {
             let found = find_template(seen, &uri)?;
-            (found.server, "uri", found.uri)
+            Ok((found.server, ItemKind::Template, found.uri))
         }
-        _ => return Err(refuse()),
-    };
-    Ok((server, Json::of_built(with_text(reference, key, &own))))
+        _ => Err(refuse()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reference_with_two_types_is_refused() {
+        let twice = r#"{"type":"ref/prompt","type":"ref/resource","name":"a/b","uri":"c://d"}"#;
+        let refused = resolve(&[], twice);
+        let is_refused = matches!(
+            &refused,
+            Err(ForwardError::Own { message, .. }) if message == WRONG_REFERENCE
+        );
+        assert!(is_refused, "{refused:?}");
+    }
 }

@@ -7,9 +7,6 @@ use serde_json::json;
 
 use crate::error::ToolError;
 
-/// The code for a missing resource, in revisions up to 2025-11-25.
-const NOT_FOUND: i64 = -32_002;
-
 /// The longest URI or name that is repeated, in characters.
 const ID_CHARS_MAX: usize = 300;
 
@@ -23,7 +20,6 @@ impl From<ToolError> for ForwardError {
 /// An error of the protocol.
 #[derive(Debug)]
 pub(crate) enum ForwardError {
-    /// An error of ours.
     Own {
         code: i64,
         message: String,
@@ -35,14 +31,14 @@ pub(crate) enum ForwardError {
 }
 
 impl ForwardError {
-    /// The code for a missing resource, whatever the client's revision.
-    pub(super) const NOT_FOUND: i64 = NOT_FOUND;
+    /// The code for a missing resource, in revisions up to 2025-11-25.
+    pub(super) const NOT_FOUND: i64 = -32_002;
 
     pub(crate) fn params(message: impl Into<String>) -> Self {
         Self::own(frame::INVALID_PARAMS.into(), message.into(), None)
     }
 
-    pub(super) fn internal(message: impl Into<String>) -> Self {
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
         Self::own(frame::INTERNAL_ERROR.into(), message.into(), None)
     }
 
@@ -50,11 +46,8 @@ impl ForwardError {
     pub(super) fn no_resource(uri: &str, why: &str) -> Self {
         let told = shown(uri);
         let data = json!({ "uri": told }).to_string();
-        Self::own(
-            NOT_FOUND,
-            format!("Resource not found: {told}. {why}"),
-            Some(data),
-        )
+        let message = format!("Resource not found: {told}. {why}");
+        Self::own(Self::NOT_FOUND, message, Some(data))
     }
 
     /// The refusal of a read: a missing resource has another code in each era, and is recognized by
@@ -62,9 +55,10 @@ impl ForwardError {
     pub(super) fn known_by_its_uri(self) -> Self {
         let Self::Call(error) = self else { return self };
         let (code, message, data) = explain(*error);
-        let names_uri = || Fields::of(data.as_deref()?)?.get("uri").map(|_| ());
+        let names_uri = || Fields::of(data.as_deref()?)?.get("uri");
         let is_missing = code == i64::from(frame::INVALID_PARAMS) && names_uri().is_some();
-        Self::own(if is_missing { NOT_FOUND } else { code }, message, data)
+        let code = if is_missing { Self::NOT_FOUND } else { code };
+        Self::own(code, message, data)
     }
 
     fn own(code: i64, message: String, data: Option<String>) -> Self {
@@ -86,7 +80,7 @@ impl ForwardError {
             Self::Call(error) => explain(*error),
         };
         let code = match code {
-            NOT_FOUND if is_stateless => frame::INVALID_PARAMS.into(),
+            Self::NOT_FOUND if is_stateless => frame::INVALID_PARAMS.into(),
             code => code,
         };
         frame::error_with(id, code, &message, data.as_deref())
@@ -100,13 +94,10 @@ fn explain(error: CallError) -> (i64, String, Option<String>) {
         CallError::Unavailable {
             failure, server, ..
         } => {
-            let hint = failure.hint.iter().map(|hint| format!(". Next: {hint}"));
-            let hint: String = hint.collect();
-            (
-                own,
-                format!("server `{server}` is not available: {failure}{hint}"),
-                None,
-            )
+            let hint = failure.hint.as_ref().map(|hint| format!(". Next: {hint}"));
+            let hint = hint.unwrap_or_default();
+            let message = format!("server `{server}` is not available: {failure}{hint}");
+            (own, message, None)
         }
         other => (own, other.to_string(), None),
     }

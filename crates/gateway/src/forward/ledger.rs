@@ -20,7 +20,6 @@ const URI_BYTES_MAX: usize = 4 * 1024;
 /// The number of clients without a session that are remembered; the oldest are dropped.
 const CLIENTS_MAX: usize = 32;
 
-/// The URIs that were sent to one client.
 #[derive(Debug, Default)]
 pub(crate) struct UriLedger(Mutex<Noted>);
 

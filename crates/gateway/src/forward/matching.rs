@@ -10,61 +10,40 @@ use super::{prompt_names::listed_name, server_uri};
 /// The longest line, in characters.
 const LINE_CHARS_MAX: usize = 200;
 
-/// The requested kinds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct ItemKinds {
-    prompts: bool,
-    resources: bool,
-    /// Of a search, [`super::skill_lines`] finds them.
-    lists_skills: bool,
-}
+/// The kinds of items that are read as resources.
+pub(crate) const RESOURCE_KINDS: [ItemKind; 3] =
+    [ItemKind::Resource, ItemKind::Template, ItemKind::Skill];
 
-impl ItemKinds {
-    pub(crate) const RESOURCES: Self = Self {
-        prompts: false,
-        resources: true,
-        lists_skills: true,
-    };
-
-    /// Reads the kinds that the words of a request name.
-    pub(crate) fn read(query: &str) -> Self {
-        let words = words(query);
-        let has = |names: [&str; 2]| names.iter().any(|name| words.contains(*name));
-        Self {
-            prompts: has(["prompt", "prompts"]),
-            resources: has(["resource", "resources"]),
-            lists_skills: false,
-        }
+/// Returns the kinds that the words of a request name, without skills: [`super::skill_lines`] finds
+/// them.
+pub(crate) fn kinds_named(query: &str) -> Vec<ItemKind> {
+    let words = words(query);
+    let has = |names: [&str; 2]| names.iter().any(|name| words.contains(*name));
+    let mut kinds = Vec::new();
+    if has(["prompt", "prompts"]) {
+        kinds.push(ItemKind::Prompt);
     }
-
-    pub(crate) fn is_any(self) -> bool {
-        self.prompts || self.resources
+    if has(["resource", "resources"]) {
+        kinds.extend([ItemKind::Resource, ItemKind::Template]);
     }
+    kinds
 }
 
 /// Lists the items that match, those with most of the words first; all items if the query has no
 /// words.
-pub(crate) fn lines(seen: &[&KnownServer], wanted: ItemKinds, query: &str) -> Vec<String> {
+pub(crate) fn lines(seen: &[&KnownServer], kinds: &[ItemKind], query: &str) -> Vec<String> {
     let mut words = words(query);
     for own in ["prompt", "prompts", "resource", "resources"] {
         words.remove(own);
     }
-    let kinds = [
-        (wanted.prompts, ItemKind::Prompt),
-        (wanted.resources, ItemKind::Resource),
-        (wanted.resources, ItemKind::Template),
-        (wanted.lists_skills, ItemKind::Skill),
-    ];
     let mut found: Vec<(usize, String)> = Vec::new();
-    for (_, kind) in kinds.into_iter().filter(|(is_wanted, _)| *is_wanted) {
+    for kind in kinds {
         for server in seen {
-            for item in server.offer.list(kind) {
-                let line = line(kind, server, item, seen);
+            for item in server.offer.list(*kind) {
+                let line = line(*kind, server, item, seen);
                 let lower = line.to_lowercase();
-                let score = words
-                    .iter()
-                    .filter(|word| lower.contains(word.as_str()))
-                    .count();
+                let is_in = |word: &&String| lower.contains(word.as_str());
+                let score = words.iter().filter(is_in).count();
                 if score > 0 || words.is_empty() {
                     found.push((score, line));
                 }
@@ -115,24 +94,16 @@ fn uri(kind: ItemKind, server: &KnownServer, item: &OfferItem, seen: &[&KnownSer
 
 #[cfg(test)]
 mod tests {
-    use super::ItemKinds;
+    use super::{ItemKind, kinds_named};
 
     #[test]
     fn only_who_says_so_is_shown_prompts_and_resources() {
-        let check = |query: &str, prompts, resources| {
-            assert_eq!(
-                ItemKinds::read(query),
-                ItemKinds {
-                    prompts,
-                    resources,
-                    lists_skills: false
-                },
-                "{query}"
-            );
+        let check = |query: &str, expected: &[ItemKind]| {
+            assert_eq!(kinds_named(query), expected, "{query}");
         };
-        check("create an issue", false, false);
-        check("a Prompt for reviews", true, false);
-        check("list resources", false, true);
-        check("resourceful prompting", false, false);
+        check("create an issue", &[]);
+        check("a Prompt for reviews", &[ItemKind::Prompt]);
+        check("list resources", &[ItemKind::Resource, ItemKind::Template]);
+        check("resourceful prompting", &[]);
     }
 }

@@ -48,23 +48,10 @@ pub(super) fn find<'g>(
         }
     }
     let others = owners_listed(seen, ItemKind::Resource, uri).into_iter();
-    let others: Vec<_> = others.filter(|it| !has_skill(it)).collect();
-    listed.extend(others);
-    let listed = if listed.is_empty() {
-        elsewhere()
-    } else {
-        listed
-    };
-    let fitting = if listed.is_empty() {
-        owners_by_template(seen, uri)
-    } else {
-        listed
-    };
-    let found = if fitting.is_empty() {
-        owners_by_scheme(seen, uri)
-    } else {
-        fitting
-    };
+    listed.extend(others.filter(|it| !has_skill(it)));
+    let listed = or_else(listed, elsewhere);
+    let fitting = or_else(listed, || owners_by_template(seen, uri));
+    let found = or_else(fitting, || owners_by_scheme(seen, uri));
     match found.as_slice() {
         [one] => Ok(owner(one)),
         [] => Err(ForwardError::no_resource(
@@ -73,16 +60,16 @@ pub(super) fn find<'g>(
         )),
         several => {
             let forms = several.iter().take(OWNERS_TOLD);
-            let forms: Vec<String> = forms
-                .map(|it| shown(&server_uri::write(&it.name, uri)))
-                .collect();
-            let why = format!(
-                "Several servers may have it: read one of {}",
-                forms.join(", ")
-            );
+            let forms = forms.map(|it| shown(&server_uri::write(&it.name, uri)));
+            let forms = forms.collect::<Vec<_>>().join(", ");
+            let why = format!("Several servers may have it: read one of {forms}");
             Err(ForwardError::no_resource(uri, &why))
         }
     }
+}
+
+fn or_else<T>(found: Vec<T>, other: impl FnOnce() -> Vec<T>) -> Vec<T> {
+    if found.is_empty() { other() } else { found }
 }
 
 /// The owner of a template by its exact text, or by its explicit form.
@@ -93,12 +80,8 @@ pub(super) fn find_template<'g>(
     let (server, own) = server_uri::read(asked).unwrap_or(("", asked));
     let is_meant = |it: &&&KnownServer| server.is_empty() || it.name.as_str() == server;
     let meant: Vec<_> = seen.iter().filter(is_meant).copied().collect();
-    let with_template = owners_listed(&meant, ItemKind::Template, own);
-    let owners = if with_template.is_empty() {
-        owners_listed(&meant, ItemKind::Resource, own)
-    } else {
-        with_template
-    };
+    let owners = owners_listed(&meant, ItemKind::Template, own);
+    let owners = or_else(owners, || owners_listed(&meant, ItemKind::Resource, own));
     match owners.as_slice() {
         [one] => Ok(Owner {
             server: one,
@@ -135,14 +118,10 @@ fn owners_by_template<'g>(seen: &[&'g KnownServer], uri: &str) -> Vec<&'g KnownS
         let templates = server.offer.templates.iter();
         templates.filter_map(|it| template::fit(it.id(), uri)).max()
     };
-    let fits = seen
-        .iter()
-        .filter_map(|server| Some((best(server)?, *server)));
+    let fits = seen.iter().filter_map(|it| Some((best(it)?, *it)));
     let fits: Vec<(usize, &KnownServer)> = fits.collect();
     let most = fits.iter().map(|(literal, _)| *literal).max();
-    let fits = fits
-        .into_iter()
-        .filter(|(literal, _)| Some(*literal) == most);
+    let fits = fits.into_iter().filter(|(it, _)| Some(*it) == most);
     fits.map(|(_, server)| server).collect()
 }
 

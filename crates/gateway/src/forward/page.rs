@@ -1,14 +1,15 @@
 //! Pages of a list that is built from several servers.
 
-use jsonrpc::Json;
+use jsonrpc::{Fields, Json, quote};
 use registry::KnownServer;
-use serde_json::{Value, json};
+use serde_json::json;
 use tool::{Digest, ItemKind};
 
 use super::{
     error::{ForwardError, shown},
     request::{Params, member, text},
 };
+use crate::json_text::replace_member;
 
 /// Elements of one page. Claude Code reads 20 pages at most.
 const PAGE_ITEMS: usize = 500;
@@ -37,13 +38,12 @@ pub(super) fn write(
         page.push_str(&item);
         count += 1;
     }
-    let next = items.peek().map(|_| format!("{state}.{}", offset + count));
-    let next = next.map(|next| format!(r#","nextCursor":{}"#, Value::from(next)));
-    let next = next.unwrap_or_default();
-    Ok(Json::of_built(format!(
-        r#"{{"{}":[{page}]{next}}}"#,
-        kind.list_key()
-    )))
+    let next = items.peek().map(|_| {
+        let cursor = quote(&format!("{state}.{}", offset + count));
+        format!(r#","nextCursor":{cursor}"#)
+    });
+    let (key, next) = (kind.list_key(), next.unwrap_or_default());
+    Ok(Json::of_built(format!(r#"{{"{key}":[{page}]{next}}}"#)))
 }
 
 fn state(kind: ItemKind, seen: &[&KnownServer]) -> String {
@@ -66,39 +66,17 @@ fn read_cursor(params: &Params, state: &str) -> Result<usize, ForwardError> {
     if member(params, "cursor").is_none_or(|cursor| cursor.as_str() == "null") {
         return Ok(0);
     }
-    let refuse = || {
-        ForwardError::params(
-            "Invalid params: `cursor` is none of this list as it is now; \
-                                     begin without one",
-        )
-    };
-    let cursor = text(params, "cursor").map_err(|_| refuse())?;
-    let offset = cursor
-        .strip_prefix(state)
-        .and_then(|it| it.strip_prefix('.'));
-    offset.and_then(|it| it.parse().ok()).ok_or_else(refuse)
+    let why = "Invalid params: `cursor` is none of this list as it is now; begin without one";
+    let cursor = text(params, "cursor").map_err(|_| ForwardError::params(why))?;
+    let offset = cursor.strip_prefix(state);
+    let offset = offset.and_then(|it| it.strip_prefix('.')?.parse().ok());
+    offset.ok_or_else(|| ForwardError::params(why))
 }
 
 /// An element with another text in one member; everything else stays as its server wrote it.
 pub(super) fn with_text(item: &str, key: &str, text: &str) -> String {
-    let Some(fields) = jsonrpc::Fields::of(item) else {
-        return json!({ key: shown(text) }).to_string();
-    };
-    write_members(&fields, key, &Value::from(text).to_string())
-}
-
-/// An element with another value, which is JSON, in one member.
-pub(super) fn with_member(item: &str, key: &str, json: &str) -> String {
-    match jsonrpc::Fields::of(item) {
-        Some(fields) => write_members(&fields, key, json),
-        None => item.to_owned(),
+    match Fields::of(item) {
+        Some(fields) => replace_member(&fields, key, &quote(text)),
+        None => json!({ key: shown(text) }).to_string(),
     }
-}
-
-fn write_members(fields: &jsonrpc::Fields<'_>, key: &str, json: &str) -> String {
-    let members = fields.0.iter().map(|(name, value)| {
-        let value = if name == key { json } else { value.get() };
-        format!("{}:{value}", Value::from(name.as_ref()))
-    });
-    format!("{{{}}}", members.collect::<Vec<_>>().join(","))
 }

@@ -35,13 +35,8 @@ pub(super) fn find<'g>(
     seen: &[&'g KnownServer],
     asked: &str,
 ) -> Result<(&'g KnownServer, &'g OfferItem), ForwardError> {
-    let all = || {
-        let each = |server: &&'g KnownServer| {
-            let server = *server;
-            server.offer.prompts.iter().map(move |it| (server, it))
-        };
-        seen.iter().flat_map(each)
-    };
+    let prompts = |server: &'g KnownServer| server.offer.prompts.iter().map(move |it| (server, it));
+    let all = || seen.iter().copied().flat_map(prompts);
     let listed =
         |(server, prompt): &(&KnownServer, &OfferItem)| listed_name(&server.name, prompt.id());
     if let Some(found) = all().find(|it| listed(it) == asked) {
@@ -64,11 +59,12 @@ pub(super) fn find<'g>(
             explain_unknown(asked, &all().map(|it| listed(&it)).collect::<Vec<_>>())
         })),
         several => {
-            let names: Vec<String> = several.iter().map(listed).collect();
-            let (asked, names) = (shown(asked), names.join(", "));
-            Err(ForwardError::params(format!(
-                "Several prompts are named {asked}: say one of {names}"
-            )))
+            let names = several.iter().map(listed).collect::<Vec<_>>().join(", ");
+            let why = format!(
+                "Several prompts are named {}: say one of {names}",
+                shown(asked)
+            );
+            Err(ForwardError::params(why))
         }
     }
 }

@@ -33,15 +33,10 @@ impl Forwarder {
         let (server, prompt) = find(seen, &text(params, "name")?)?;
         let arguments = member(params, "arguments").map_or("{}", Json::as_str);
         let asked = AuthorizationRequest::prompt(server, prompt.id(), arguments);
-        let mut note = self.authorizer.begin_note("prompt", context);
-        self.authorizer
-            .authorize(&asked, context, &mut note)
-            .await?;
+        let note = self.authorize("prompt", &asked, context).await?;
         let params = replaced(params, "name", json_text(prompt.id()));
         let request = Request::new("prompts/get", params);
-        let within = context.below(note.trace());
-        let answer = self.ask(server, request, &within);
-        let result = note.end(answer.await)?;
+        let result = self.ask(server, request, note, context).await?;
         context.note_uris(&server.name, &result);
         Ok(result)
     }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use jsonrpc::{Json, text_of};
+use jsonrpc::{Json, quote, text_of};
 use serde_json::value::RawValue;
 
 use super::error::ForwardError;
@@ -21,32 +21,18 @@ pub(crate) enum Method {
 }
 
 impl Method {
-    const ALL: [Self; 8] = [
-        Self::ListPrompts,
-        Self::GetPrompt,
-        Self::ListResources,
-        Self::ListTemplates,
-        Self::ReadResource,
-        Self::Complete,
-        Self::ListSkills,
-        Self::GetSkill,
-    ];
-
     pub(crate) fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|method| method.as_str() == name)
-    }
-
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::ListPrompts => "prompts/list",
-            Self::GetPrompt => "prompts/get",
-            Self::ListResources => "resources/list",
-            Self::ListTemplates => "resources/templates/list",
-            Self::ReadResource => "resources/read",
-            Self::Complete => "completion/complete",
-            Self::ListSkills => "skills/list",
-            Self::GetSkill => "skills/get",
-        }
+        Some(match name {
+            "prompts/list" => Self::ListPrompts,
+            "prompts/get" => Self::GetPrompt,
+            "resources/list" => Self::ListResources,
+            "resources/templates/list" => Self::ListTemplates,
+            "resources/read" => Self::ReadResource,
+            "completion/complete" => Self::Complete,
+            "skills/list" => Self::ListSkills,
+            "skills/get" => Self::GetSkill,
+            _ => return None,
+        })
     }
 }
 
@@ -64,10 +50,8 @@ pub(crate) fn text(params: &Params, key: &str) -> Result<String, ForwardError> {
 }
 
 pub(super) fn member<'p>(params: &'p Params, key: &str) -> Option<&'p Json> {
-    params
-        .iter()
-        .find(|(name, _)| name == key)
-        .map(|(_, value)| value)
+    let found = params.iter().find(|(name, _)| name == key);
+    found.map(|(_, value)| value)
 }
 
 /// The members of a request, with one of them replaced.
@@ -79,5 +63,5 @@ pub(super) fn replaced(params: &Params, key: &'static str, value: Json) -> Param
 }
 
 pub(crate) fn json_text(text: &str) -> Json {
-    Json::of_built(serde_json::Value::from(text).to_string())
+    Json::of_built(quote(text))
 }

@@ -18,36 +18,19 @@ use super::{
 };
 use crate::{authorize::AuthorizationRequest, call_context::CallContext};
 
-pub(super) fn list(
-    seen: &[&KnownServer],
-    context: &CallContext,
-    params: &Params,
-) -> Result<Json, ForwardError> {
-    write_list(ItemKind::Resource, seen, context, params)
-}
+/// Receives the URI of a resource that changed, in the form that its client uses.
+pub(crate) type UpdateSink = Arc<dyn Fn(&str) + Send + Sync>;
 
-pub(super) fn list_templates(
-    seen: &[&KnownServer],
-    context: &CallContext,
-    params: &Params,
-) -> Result<Json, ForwardError> {
-    write_list(ItemKind::Template, seen, context, params)
-}
-
-/// Writes every URI in its server's form, except those that several servers have.
-fn write_list(
+/// Lists resources or templates. Every URI has its server's form, except those that several servers have.
+pub(super) fn list<'g>(
     kind: ItemKind,
-    seen: &[&KnownServer],
-    context: &CallContext,
+    seen: &[&'g KnownServer],
     params: &Params,
 ) -> Result<Json, ForwardError> {
-    let seen = if context.policy.hides_resources {
-        &[]
-    } else {
-        seen
-    };
     let mut owners: HashMap<&str, usize> = HashMap::new();
-    let all = || seen.iter().flat_map(|server| items(server, kind));
+    let items =
+        |server: &'g KnownServer| server.offer.list(kind).iter().map(move |it| (server, it));
+    let all = || seen.iter().copied().flat_map(items);
     all().for_each(|(_, item)| *owners.entry(item.id()).or_default() += 1);
     let write = |(server, item): (&KnownServer, &OfferItem)| {
         if owners[item.id()] == 1 {
@@ -57,10 +40,6 @@ fn write_list(
         page::with_text(item.json(), kind.id_key(), &explicit)
     };
     page::write(kind, seen, params, all().map(write))
-}
-
-fn items(server: &KnownServer, kind: ItemKind) -> impl Iterator<Item = (&KnownServer, &OfferItem)> {
-    server.offer.list(kind).iter().map(move |it| (server, it))
 }
 
 impl Forwarder {
@@ -90,26 +69,19 @@ impl Forwarder {
         context: &CallContext,
     ) -> Result<Json, ForwardError> {
         let asked = AuthorizationRequest::resource(server, &uri);
-        let mut note = self.authorizer.begin_note("resource", context);
-        self.authorizer
-            .authorize(&asked, context, &mut note)
-            .await?;
+        let note = self.authorize("resource", &asked, context).await?;
         if server.name.is_scripts() {
             return self.read_saved(uri).await;
         }
         let params = replaced(params, "uri", json_text(&uri));
         let request = Request::new("resources/read", params);
-        let within = context.below(note.trace());
-        let answer = self.ask(server, request, &within);
-        let result = note.end(answer.await);
-        let result = result.map_err(ForwardError::known_by_its_uri)?;
+        let asking = self.ask(server, request, note, context);
+        let result = asking.await.map_err(ForwardError::known_by_its_uri)?;
         skills::check_skill_file(self, server, &uri, &result)?;
         context.note_uris(&server.name, &result);
         Ok(result)
     }
-}
 
-impl Forwarder {
     /// Reads a file of the user's own skills.
     async fn read_saved(&self, uri: String) -> Result<Json, ForwardError> {
         let saved = self.catalog.saved_scripts();
@@ -117,12 +89,7 @@ impl Forwarder {
         let read = reading.map_err(|error| ForwardError::internal(error.to_string()))?;
         read.map_err(ForwardError::params)
     }
-}
 
-/// Receives the URI of a resource that changed, in the form that its client uses.
-pub(crate) type UpdateSink = Arc<dyn Fn(&str) + Send + Sync>;
-
-impl Forwarder {
     /// Notifies a client of changes of a resource, until the returned value is dropped.
     pub(crate) async fn watch_resource(
         &self,
@@ -135,10 +102,7 @@ impl Forwarder {
         let owner = find_owner(&generation, uri, context)?;
         let name = owner.server.name.clone();
         let asked = AuthorizationRequest::resource(owner.server, &owner.uri);
-        let mut note = self.authorizer.begin_note("subscription", context);
-        self.authorizer
-            .authorize(&asked, context, &mut note)
-            .await?;
+        let mut note = self.authorize("subscription", &asked, context).await?;
         note.set_result(0, false);
         drop(note);
         if !owner.server.offer.has(Capability::Subscribe) {

@@ -4,7 +4,6 @@ use registry::{Generation, KnownServer};
 
 use crate::policy::ClientPolicy;
 
-/// Returns the servers that a client may see.
 pub(crate) fn seen<'g>(generation: &'g Generation, policy: &ClientPolicy) -> Vec<&'g KnownServer> {
     let servers = generation.servers().iter();
     let seen = servers.filter(|server| policy.sees(&server.name, &server.category));

@@ -7,7 +7,6 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use fleet::Request;
 use jsonrpc::{Fields, Json, text_of};
 use registry::{Generation, KnownServer};
-use serde_json::value::RawValue;
 use tool::{Capability, Digest, ItemKind, OfferItem, ServerName};
 
 use super::{
@@ -19,7 +18,12 @@ use super::{
     seen::seen,
     server_uri,
 };
-use crate::{authorize::AuthorizationRequest, call_context::CallContext, survey};
+use crate::{
+    authorize::AuthorizationRequest,
+    call_context::CallContext,
+    json_text::{list_member, replace_member},
+    survey,
+};
 
 /// The longest line of a skill in an answer, in characters.
 const LINE_CHARS_MAX: usize = 240;
@@ -29,60 +33,46 @@ const WORD_CHARS_MIN: usize = 4;
 
 /// The skills of all servers. Two servers may have one URI, and a skill is what its server says, so
 /// every URI is written with its server; digests are those of the server.
-pub(super) fn list(
-    seen: &[&KnownServer],
-    context: &CallContext,
-    params: &Params,
-) -> Result<Json, ForwardError> {
-    let seen = if context.policy.hides_resources {
-        &[]
-    } else {
-        seen
-    };
-    let each = |server: &&KnownServer| -> Vec<String> {
+pub(super) fn list(seen: &[&KnownServer], params: &Params) -> Result<Json, ForwardError> {
+    let skills = seen.iter().flat_map(|server| {
         let skills = server.offer.skills.iter();
-        skills
-            .map(|it| with_server(&server.name, it.json()))
-            .collect()
-    };
-    page::write(ItemKind::Skill, seen, params, seen.iter().flat_map(each))
+        skills.map(|it| with_server(&server.name, it.json()))
+    });
+    page::write(ItemKind::Skill, seen, params, skills)
 }
 
 /// An element whose URI names its server.
 fn explicit(server: &ServerName, item: &str) -> String {
-    let uri = Fields::of(item).and_then(|it| it.get("uri").and_then(text_of)?.into_owned().into());
-    let uri: String = uri.unwrap_or_default();
-    page::with_text(item, "uri", &server_uri::write(server, &uri))
+    let uri = Fields::of(item).and_then(|it| text_of(it.get("uri")?));
+    page::with_text(
+        item,
+        "uri",
+        &server_uri::write(server, &uri.unwrap_or_default()),
+    )
+}
+
+/// An object whose elements in this list have URIs that name their server; `None` if it has no such list.
+fn with_server_in(server: &ServerName, object: &str, list: &str) -> Option<String> {
+    let fields = Fields::of(object)?;
+    let elements = list_member(object, list)?.into_iter();
+    let elements: Vec<String> = elements.map(|it| explicit(server, it.get())).collect();
+    Some(replace_member(
+        &fields,
+        list,
+        &format!("[{}]", elements.join(",")),
+    ))
 }
 
 /// A read file whose URI names its server, as the entry of its skill does: a host looks for the URI
 /// that it asked for.
 pub(super) fn with_server_in_contents(server: &ServerName, result: Json) -> Json {
-    let contents = Fields::of(result.as_str()).and_then(|it| it.get("contents"));
-    let contents: Option<Vec<&RawValue>> =
-        contents.and_then(|it| serde_json::from_str(it.get()).ok());
-    let Some(contents) = contents else {
-        return result;
-    };
-    let contents = contents.iter().map(|it| explicit(server, it.get()));
-    let contents: Vec<String> = contents.collect();
-    let contents = format!("[{}]", contents.join(","));
-    Json::of_built(page::with_member(result.as_str(), "contents", &contents))
+    with_server_in(server, result.as_str(), "contents").map_or(result, Json::of_built)
 }
 
 /// An entry whose URIs name its server; everything else stays as its server wrote it.
 fn with_server(server: &ServerName, entry: &str) -> String {
-    let explicit = |item: &str| explicit(server, item);
-    let entry = explicit(entry);
-    let files = Fields::of(&entry).and_then(|it| it.get("resources").map(RawValue::get));
-    let files: Option<Vec<&RawValue>> = files.and_then(|it| serde_json::from_str(it).ok());
-    match files {
-        Some(files) => {
-            let files: Vec<String> = files.iter().map(|it| explicit(it.get())).collect();
-            page::with_member(&entry, "resources", &format!("[{}]", files.join(",")))
-        }
-        None => entry,
-    }
+    let entry = explicit(server, entry);
+    with_server_in(server, &entry, "resources").unwrap_or(entry)
 }
 
 /// Returns the entry of one skill: the listed one, else that of its server, which need not list
@@ -94,10 +84,10 @@ pub(super) async fn get_skill(
     context: &CallContext,
 ) -> Result<Json, ForwardError> {
     let asked = text(params, "uri")?;
-    let unknown = |_| ForwardError::params(format!("No skill is served at {}", shown(&asked)));
+    let unknown = || ForwardError::params(format!("No skill is served at {}", shown(&asked)));
     let owner = find_owner(generation, &asked, context).map_err(|error| match error {
         held @ ForwardError::Own { code, .. } if code != ForwardError::NOT_FOUND => held,
-        error => unknown(error),
+        _ => unknown(),
     })?;
     let (server, uri) = (owner.server, owner.uri.as_str());
     let in_form = |entry: &str| {
@@ -115,7 +105,7 @@ pub(super) async fn get_skill(
             let entry = entry.map(|it| in_form(it.get()));
             entry.ok_or_else(|| ForwardError::internal("the server answered without a skill"))?
         }
-        None => return Err(unknown(ForwardError::params(""))),
+        None => return Err(unknown()),
     };
     Ok(Json::of_built(format!(r#"{{"skill":{entry}}}"#)))
 }
@@ -128,15 +118,9 @@ async fn ask_for_skill(
     context: &CallContext,
 ) -> Result<Json, ForwardError> {
     let asked = AuthorizationRequest::resource(server, uri);
-    let mut note = forwarder.authorizer.begin_note("resource", context);
-    forwarder
-        .authorizer
-        .authorize(&asked, context, &mut note)
-        .await?;
+    let note = forwarder.authorize("resource", &asked, context).await?;
     let request = Request::new("skills/get", replaced(params, "uri", json_text(uri)));
-    let within = context.below(note.trace());
-    let answer = forwarder.ask(server, request, &within);
-    note.end(answer.await)
+    forwarder.ask(server, request, note, context).await
 }
 
 /// Refuses content of a skill that is not the listed one, and asks its server again.
@@ -159,11 +143,8 @@ pub(super) fn check_skill_file(
 
 /// Compares a read file with the entries of all skills that contain it.
 fn check_file(server: &KnownServer, uri: &str, result: &str) -> Result<(), &'static str> {
-    let skills = server
-        .offer
-        .skills
-        .iter()
-        .filter(|it| it.is_skill_file(uri));
+    let skills = server.offer.skills.iter();
+    let skills = skills.filter(|it| it.is_skill_file(uri));
     for files in skills.filter_map(OfferItem::skill_files) {
         let listed = files.iter().find(|it| it.uri == uri);
         let listed = listed.ok_or("is in no list of its skill")?;
@@ -178,17 +159,15 @@ fn check_file(server: &KnownServer, uri: &str, result: &str) -> Result<(), &'sta
 
 /// The bytes of this URI in a result of `resources/read`.
 fn content(result: &str, uri: &str) -> Option<Vec<u8>> {
-    let contents = Fields::of(result)?.get("contents")?.get();
-    let contents: Vec<&RawValue> = serde_json::from_str(contents).ok()?;
     // More than one content could show another text than the checked one.
-    let [only] = contents.as_slice() else {
+    let [only] = list_member(result, "contents")?[..] else {
         return None;
     };
     let fields = Fields::of(only.get())?;
-    if fields.get("uri").and_then(text_of)? != uri {
+    let text = |key: &str| fields.get(key).and_then(text_of);
+    if text("uri")? != uri {
         return None;
     }
-    let text = |key: &str| fields.get(key).and_then(text_of);
     match (text("text"), text("blob")) {
         (Some(text), None) => Some(text.into_owned().into_bytes()),
         (None, Some(blob)) => BASE64_STANDARD.decode(blob.as_bytes()).ok(),

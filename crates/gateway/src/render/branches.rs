@@ -7,6 +7,8 @@ use jsonrpc::{Fields, text_of};
 use printable::group_digits;
 use serde_json::value::RawValue;
 
+use super::join;
+
 /// The placeholder for a branch that was left out.
 const LEFT_OUT: &str = r#""…""#;
 
@@ -90,16 +92,13 @@ const KEYS_NAMED_MAX: usize = 20;
 
 fn missing(step: &str, fields: &Fields<'_>) -> String {
     let keys = fields.0.iter().take(KEYS_NAMED_MAX);
-    let keys: Vec<String> = keys
-        .map(|(key, _)| printable::one_line_of(key, 60))
-        .collect();
-    format!("no \"{step}\"; its keys are {}", keys.join(", "))
+    let keys = join(keys.map(|(key, _)| printable::one_line_of(key, 60)), ", ");
+    format!("no \"{step}\"; its keys are {keys}")
 }
 
 #[derive(Default)]
 struct Cutting {
     shown: CutJson,
-    /// The path of the current branch.
     path: Vec<String>,
 }
 
@@ -110,88 +109,76 @@ impl Cutting {
         } else if room < LEFT_OUT.len() * 3 || self.path.len() >= LEVELS_MAX {
             self.leave_out();
         } else if let Some(fields) = Fields::of(json) {
-            self.object(&fields, room, first);
+            self.group(&fields, false, room, first);
         } else if let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(json) {
-            self.list(&items, room);
+            let items = (0..).zip(items);
+            let items = items.map(|(place, item): (usize, _)| (place.to_string().into(), item));
+            self.group(&Fields(items.collect()), true, room, &BTreeSet::new());
         } else {
             self.string(json, room);
         }
     }
 
-    /// The members in their order; required ones are kept first.
-    fn object(&mut self, fields: &Fields<'_>, room: usize, first: &BTreeSet<String>) {
+    /// The members of an object, or the items of a list by their places, in their order; members that
+    /// are required are kept first.
+    fn group(&mut self, fields: &Fields<'_>, is_list: bool, room: usize, first: &BTreeSet<String>) {
         let required = fields.get("required").map(RawValue::get);
         let required: Option<BTreeSet<String>> =
             required.and_then(|list| serde_json::from_str(list).ok());
-        let keys: Vec<String> = fields.0.iter().map(|(key, _)| quote(key)).collect();
-        let sizes: Vec<usize> = fields
-            .0
-            .iter()
-            .zip(&keys)
-            .map(|((_, value), key)| key.len() + value.get().len() + 2)
+        let label = |key: &str| {
+            if is_list {
+                String::new()
+            } else {
+                quote(key) + ":"
+            }
+        };
+        let labels: Vec<String> = fields.0.iter().map(|(key, _)| label(key)).collect();
+        let sizes = fields.0.iter().zip(&labels);
+        let sizes: Vec<usize> = sizes
+            .map(|((_, value), label)| label.len() + value.get().len() + 1)
             .collect();
         let is_first = |place: &usize| first.contains(fields.0[*place].0.as_ref());
-        let (mut order, others): (Vec<usize>, Vec<usize>) =
-            (0..sizes.len()).partition(|place| is_first(place));
+        let (mut order, others): (Vec<usize>, Vec<usize>) = (0..sizes.len()).partition(is_first);
         order.extend(others);
         let rooms = rooms(&sizes, &order, room);
-        self.shown.json.push('{');
-        let (mut is_begun, mut missing) = (false, Vec::new());
+        let [open, close] = if is_list { ['[', ']'] } else { ['{', '}'] };
+        self.shown.json.push(open);
+        let (mut comma, mut missing) = ("", Vec::new());
         for (place, (key, value)) in fields.0.iter().enumerate() {
+            let label = &labels[place];
             // A key that takes all the room shows nothing.
-            let Some(room) = rooms[place].filter(|room| keys[place].len() + 8 <= *room) else {
+            let is_useful = |room: &usize| is_list || label.len() + 7 <= *room;
+            let Some(room) = rooms[place].filter(is_useful) else {
                 missing.push(key);
                 continue;
             };
-            if std::mem::replace(&mut is_begun, true) {
-                self.shown.json.push(',');
-            }
-            self.shown.json.push_str(&keys[place]);
-            self.shown.json.push(':');
+            self.shown.json.extend([comma, label]);
+            comma = ",";
             let inner = required.as_ref().filter(|_| key == "properties");
-            let room = room.saturating_sub(keys[place].len() + 2);
+            let room = room.saturating_sub(label.len() + 1);
             self.path.push(step(key));
             self.render(value.get(), room, inner.unwrap_or(&BTreeSet::new()));
             self.path.pop();
         }
         if !missing.is_empty() {
-            let comma = if is_begun { "," } else { "" };
-            let more = format!(r#"{comma}"…":"{} more""#, group_digits(missing.len()));
-            self.shown.json.push_str(&more);
-        }
-        self.shown.json.push('}');
-        let untold = missing.len().saturating_sub(NAMED_OF_ONE_MAX);
-        for key in missing.into_iter().take(NAMED_OF_ONE_MAX) {
-            self.note(Some(&step(key)));
-        }
-        self.shown.left_out_count += untold;
-    }
-
-    fn list(&mut self, items: &[&RawValue], room: usize) {
-        let sizes: Vec<usize> = items.iter().map(|item| item.get().len() + 1).collect();
-        let order: Vec<usize> = (0..sizes.len()).collect();
-        let rooms = rooms(&sizes, &order, room);
-        self.shown.json.push('[');
-        let mut missing = 0;
-        for (place, item) in items.iter().enumerate() {
-            let Some(room) = rooms[place] else {
-                missing += 1;
-                continue;
+            let more = group_digits(missing.len());
+            let more = if is_list {
+                format!(r#""… {more} more""#)
+            } else {
+                format!(r#""…":"{more} more""#)
             };
-            if place > 0 {
-                self.shown.json.push(',');
-            }
-            self.path.push(place.to_string());
-            self.render(item.get(), room.saturating_sub(1), &BTreeSet::new());
-            self.path.pop();
+            self.shown.json.extend([comma, &more]);
         }
-        if missing > 0 {
-            let comma = if missing < items.len() { "," } else { "" };
-            let more = format!(r#"{comma}"… {} more""#, group_digits(missing));
-            self.shown.json.push_str(&more);
+        self.shown.json.push(close);
+        if is_list && !missing.is_empty() {
             self.note(None);
+        } else {
+            let untold = missing.len().saturating_sub(NAMED_OF_ONE_MAX);
+            for key in missing.into_iter().take(NAMED_OF_ONE_MAX) {
+                self.note(Some(&step(key)));
+            }
+            self.shown.left_out_count += untold;
         }
-        self.shown.json.push(']');
     }
 
     fn string(&mut self, json: &str, room: usize) {
@@ -199,13 +186,9 @@ impl Cutting {
         let Some(text) = raw.ok().and_then(text_of) else {
             return self.leave_out();
         };
-        let mut end = text.len().min(room / 2);
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        self.shown
-            .json
-            .push_str(&quote(&format!("{}…", &text[..end])));
+        let end = text.floor_char_boundary(room / 2);
+        let shown = quote(&format!("{}…", &text[..end]));
+        self.shown.json.push_str(&shown);
         self.note(None);
     }
 
@@ -234,7 +217,7 @@ fn step(key: &str) -> String {
 }
 
 fn quote(text: &str) -> String {
-    printable::seen_json(&serde_json::Value::from(text).to_string()).into_owned()
+    printable::seen_json(&jsonrpc::quote(text)).into_owned()
 }
 
 /// The room for each branch: short ones get all they need, long ones an equal share; `None` for

@@ -74,27 +74,33 @@ pub(crate) fn text(
     instructions: Option<&str>,
     Extent { room, is_full }: Extent,
 ) -> String {
-    let piece = |label, text: String, form| Section { label, text, form };
-    let mut pieces = Vec::new();
+    let piece = |label, text: Option<String>, form| {
+        Some(Section {
+            label,
+            text: text?,
+            form,
+        })
+    };
     let description = entry.description();
-    match description.trim() {
-        "" => {}
-        all if is_full => pieces.push(piece("", as_description(all), Form::Prose)),
-        all => pieces.push(begin_guide(&entry.at, all)),
-    }
-    let usage = entry.overlay.usage.clone();
-    pieces.extend(usage.map(|it| piece("usage ", it, Form::Prose)));
+    let description = match description.trim() {
+        "" => None,
+        all if is_full => piece("", Some(as_description(all)), Form::Prose),
+        all => Some(begin_guide(&entry.at, all)),
+    };
     let schema = |json: &str| printable::seen_json(&tool::minified(json)).into_owned();
-    let input = schema(&entry.input_schema());
-    pieces.push(piece("input ", input, Form::Schema));
-    let output = entry.tool.output_schema();
-    pieces.extend(output.map(|it| piece("output ", schema(it), Form::Schema)));
+    let (input, output) = (entry.input_schema(), entry.tool.output_schema());
     let example = example(entry).map(|it| printable::seen_json(&it.to_string()).into_owned());
-    pieces.extend(example.map(|it| piece("example ", it, Form::Whole)));
-    let notes = facts.notes.clone();
-    pieces.extend(notes.map(|it| piece("notes ", it, Form::Prose)));
-    let instructions = instructions.map(as_description);
-    pieces.extend(instructions.map(|it| piece("instructions of its server ", it, Form::Prose)));
+    let says = instructions.map(as_description);
+    let pieces = [
+        description,
+        piece("usage ", entry.overlay.usage.clone(), Form::Prose),
+        piece("input ", Some(schema(&input)), Form::Schema),
+        piece("output ", output.map(schema), Form::Schema),
+        piece("example ", example, Form::Whole),
+        piece("notes ", facts.notes.clone(), Form::Prose),
+        piece("instructions of its server ", says, Form::Prose),
+    ];
+    let pieces: Vec<Section> = pieces.into_iter().flatten().collect();
     room::fit(&entry.at.to_string(), heading(entry, facts), &pieces, room)
 }
 
@@ -130,13 +136,15 @@ pub(crate) fn json(entry: &Entry, facts: &ToolFacts) -> Value {
 /// error says what is wrong with the path.
 pub(crate) fn branch(entry: &Entry, path: &str, room: usize) -> Result<String, String> {
     let (label, pointer, schema) = match path.strip_prefix("output") {
-        Some(pointer) => ("output", pointer, entry.tool.output_schema()),
-        None => ("input", path.strip_prefix("input").unwrap_or(path), None),
-    };
-    let schema = match (label, schema) {
-        ("output", None) => return Err("the tool declares no output".to_owned()),
-        (_, Some(schema)) => tool::minified(schema),
-        (_, None) => tool::minified(&entry.input_schema()),
+        Some(pointer) => {
+            let schema = entry.tool.output_schema();
+            let schema = schema.ok_or_else(|| "the tool declares no output".to_owned())?;
+            ("output", pointer, tool::minified(schema))
+        }
+        None => {
+            let pointer = path.strip_prefix("input").unwrap_or(path);
+            ("input", pointer, tool::minified(&entry.input_schema()))
+        }
     };
     let pointer = pointer.trim_start_matches('#');
     if !pointer.is_empty() && !pointer.starts_with('/') {
@@ -144,22 +152,16 @@ pub(crate) fn branch(entry: &Entry, path: &str, room: usize) -> Result<String, S
     }
     let found = branches::at(&schema, pointer)?;
     let found = printable::seen_json(found);
-    let heading = printable::one_line_of(
-        &format!("{} {label} {pointer}", entry.at),
-        HEADING_CHARS_MAX,
-    );
+    let heading = format!("{} {label} {pointer}", entry.at);
+    let heading = printable::one_line_of(&heading, HEADING_CHARS_MAX);
     let rest = room.saturating_sub(tokens::count(&heading) + BRANCH_NOTE_TOKENS);
     let shown = branches::cut(&found, rest);
-    let mut lines = vec![heading, shown.json.clone()];
+    let mut text = format!("{heading}\n{}", shown.json);
     if shown.left_out_count > 0 {
-        lines.push(room::cut_line(
-            &entry.at.to_string(),
-            label,
-            pointer,
-            &shown,
-        ));
+        let name = entry.at.to_string();
+        text = text + "\n" + &room::cut_line(&name, label, pointer, &shown);
     }
-    Ok(whole_lines(lines.join("\n"), room))
+    Ok(whole_lines(text, room))
 }
 
 fn heading(entry: &Entry, facts: &ToolFacts) -> String {
@@ -231,7 +233,6 @@ pub(crate) fn server<'e>(
     lines.join("\n")
 }
 
-/// The line with a server's instructions.
 pub(crate) fn instructions_line(server: &KnownServer, says: &str) -> String {
     format!("instructions of {}: {says}", server.name)
 }
@@ -267,14 +268,10 @@ fn as_description(text: &str) -> String {
 
 /// A complete call that works: the overlay's arguments, else arguments generated from the schema.
 fn example(entry: &Entry) -> Option<Value> {
-    let configured = entry.overlay.example.clone();
-    let of_caller = |mut arguments: Value| {
-        if let Some(given) = arguments.as_object_mut() {
-            entry.argument_settings.remove_from(given);
-        }
-        arguments
-    };
-    let configured = configured.map(of_caller);
+    let mut configured = entry.overlay.example.clone();
+    if let Some(given) = configured.as_mut().and_then(Value::as_object_mut) {
+        entry.argument_settings.remove_from(given);
+    }
     let arguments = configured.or_else(|| tool::example(&entry.input_schema()))?;
     Some(json!({"tool_name": entry.at.to_string(), "tool_input": arguments}))
 }

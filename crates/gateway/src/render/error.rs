@@ -7,7 +7,8 @@ use jsonrpc::ProtocolError;
 use printable::shorten_middle;
 use tool::{ServerName, ToolRef, Violation};
 
-use crate::error::{Audience, OtherThing, Signed, ToolError};
+use super::join;
+use crate::error::{Audience, OtherThing, ToolError};
 
 /// The longest error text, in characters (interface, section 6).
 pub(crate) const ERROR_CHARS_MAX: usize = 2_000;
@@ -95,7 +96,10 @@ fn sentence(error: &ToolError, audience: Audience) -> String {
             "a person ended the call on the web page; it may have run. Ask before you call it again"
                 .to_owned()
         }
-        ToolError::InputRequired { tool, why } => explain_input_required(tool, why),
+        ToolError::InputRequired { tool, why } => format!(
+            "{tool} asks for more before it goes on: {why}. The call is not done. Call it with all it \
+             needs, if it takes that as arguments"
+        ),
         ToolError::Misconfigured(mistakes) => {
             let mistakes = printable::prose(mistakes);
             format!("the configuration cannot be used. {mistakes}")
@@ -108,13 +112,6 @@ fn sentence(error: &ToolError, audience: Audience) -> String {
     }
 }
 
-fn explain_input_required(tool: &ToolRef, why: &str) -> String {
-    format!(
-        "{tool} asks for more before it goes on: {why}. The call is not done. Call it with all it \
-         needs, if it takes that as arguments"
-    )
-}
-
 /// Ends a sentence with a full stop, unless it is a question.
 fn end_sentence(text: &str) -> String {
     let text = text.trim_end();
@@ -125,7 +122,7 @@ fn end_sentence(text: &str) -> String {
 fn explain_other_thing(
     asked: &str,
     thing: &OtherThing,
-    some: &[Signed],
+    some: &[String],
     audience: Audience,
 ) -> String {
     let asked = shorten_middle(asked, 200);
@@ -137,14 +134,13 @@ fn explain_other_thing(
             "\"{asked}\" is for models; `proxy search`, `proxy describe` and `proxy call` do the same"
         ),
         (OtherThing::Server(server), _) => {
-            let some: Vec<String> = some.iter().map(ToString::to_string).collect();
+            let some = some.join(", ");
             let all = match audience {
                 Audience::Model => format!("describe_tool {{\"name\":\"{server}\"}}"),
                 Audience::Person => format!("`proxy list {server}`"),
             };
             format!(
-                "\"{asked}\" is a server, not a tool. Some of its tools: {}. {all} lists all",
-                some.join(", ")
+                "\"{asked}\" is a server, not a tool. Some of its tools: {some}. {all} lists all"
             )
         }
     }
@@ -152,48 +148,37 @@ fn explain_other_thing(
 
 fn explain_unknown(
     asked: &str,
-    near: &[Signed],
+    near: &[String],
     missing: &[ServerName],
     audience: Audience,
 ) -> String {
     let asked = shorten_middle(asked, 200);
     if !missing.is_empty() {
-        let missing: Vec<&str> = missing.iter().map(ServerName::as_str).collect();
         return format!(
             "\"{asked}\" is on none of the servers known so far. Being asked for their tools right \
              now: {}. Try again in a few seconds",
-            missing.join(", ")
+            join(missing, ", ")
         );
     }
-    match near {
-        [] => match audience {
-            Audience::Model => format!("\"{asked}\". Use search_tools to find the right name"),
-            Audience::Person => format!("\"{asked}\". `proxy search WORDS` finds the right name"),
-        },
-        near => {
-            let list: Vec<String> = near.iter().map(ToString::to_string).collect();
-            let otherwise = match audience {
-                Audience::Model => "use search_tools",
-                Audience::Person => "`proxy search WORDS`",
-            };
-            let list = list.join(" or ");
-            format!("\"{asked}\". Did you mean {list}? Otherwise {otherwise}")
-        }
+    let (search, otherwise) = match audience {
+        Audience::Model => ("Use search_tools to find", "use search_tools"),
+        Audience::Person => ("`proxy search WORDS` finds", "`proxy search WORDS`"),
+    };
+    if near.is_empty() {
+        return format!("\"{asked}\". {search} the right name");
     }
+    let near = near.join(" or ");
+    format!("\"{asked}\". Did you mean {near}? Otherwise {otherwise}")
 }
 
 fn explain_invalid(tool: &str, violations: &[Violation], signature: &str) -> String {
-    let list: Vec<String> = violations.iter().map(ToString::to_string).collect();
-    let list = end_sentence(&printable::prose(&list.join("; ")));
+    let list = end_sentence(&printable::prose(&join(violations, "; ")));
     format!("{list} Expected {tool}{signature}")
 }
 
-fn explain_ambiguous(asked: &str, candidates: &[Signed]) -> String {
-    let list: Vec<String> = candidates.iter().map(ToString::to_string).collect();
-    format!(
-        "\"{asked}\" is on {}. Call one of them by its whole name",
-        list.join(" and ")
-    )
+fn explain_ambiguous(asked: &str, candidates: &[String]) -> String {
+    let list = candidates.join(" and ");
+    format!("\"{asked}\" is on {list}. Call one of them by its whole name")
 }
 
 fn explain_unavailable(
@@ -208,25 +193,19 @@ fn explain_unavailable(
         Ran::No => text.push_str(". The call did not run"),
         Ran::Maybe => text.push_str(". The call may have run"),
     }
-    if tries > 0 {
-        let times = if tries == 1 {
-            "once".to_owned()
-        } else {
-            format!("{tries} times")
-        };
-        text.push_str(&format!(". Tried {times} in a row"));
+    match tries {
+        0 => {}
+        1 => text.push_str(". Tried once in a row"),
+        _ => text.push_str(&format!(". Tried {tries} times in a row")),
     }
     if let Some(hint) = &failure.hint {
         text.push_str(&format!(". A person can fix it: {hint}"));
     }
-    let names: Vec<&str> = available.iter().map(ServerName::as_str).collect();
-    let names = if names.is_empty() {
-        "no other server".to_owned()
-    } else {
-        names.join(", ")
+    let names = match available {
+        [] => "no other server".to_owned(),
+        servers => join(servers, ", "),
     };
-    text.push_str(&format!(". Available: {names}"));
-    text
+    text + ". Available: " + &names
 }
 
 fn explain_login(server: &ServerName, needed: &LoginNeeded, why: &str) -> String {
@@ -238,17 +217,13 @@ fn explain_login(server: &ServerName, needed: &LoginNeeded, why: &str) -> String
         None => format!("{server}: ask the user to run \"proxy login {server}\""),
     };
     if !needed.scopes.is_empty() {
-        let scopes = needed.scopes.join(" ");
-        let scopes = printable::one_line_of(&scopes, 200);
-        text.push_str(&format!(
-            ", the login lacks the scopes it asks for: {scopes}"
-        ));
+        text.push_str(", the login lacks the scopes it asks for: ");
+        text.push_str(&printable::one_line_of(&needed.scopes.join(" "), 200));
     } else if needed.again {
         text.push_str(" again, the login has ended");
     }
-    let why = shorten_middle(&printable::one_line(why), 200).into_owned();
-    text.push_str(&format!(". Then call again; nothing ran. It said: {why}"));
-    text
+    let why = printable::one_line(why);
+    text + ". Then call again; nothing ran. It said: " + &shorten_middle(&why, 200)
 }
 
 fn explain_timeout(
@@ -277,10 +252,8 @@ fn explain_timeout(
 }
 
 fn explain_server_error(tool: &ToolRef, error: &ProtocolError, signature: &str) -> String {
-    let data = error
-        .data
-        .as_deref()
-        .map(|data| format!(" ({})", shorten_middle(&printable::one_line(data), 600)));
+    let data = error.data.as_deref();
+    let data = data.map(|it| format!(" ({})", shorten_middle(&printable::one_line(it), 600)));
     format!(
         "{} answered with error {}: {}{}. The tool was {tool}{signature}",
         tool.server,

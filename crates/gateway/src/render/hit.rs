@@ -49,14 +49,11 @@ pub(crate) fn list_remarks(entry: &Entry, server: Option<&KnownServer>) -> Vec<S
     let deprecated = overlay.deprecated.as_ref();
     let deprecated = deprecated.map(|instead| format!("{at} is deprecated: {instead}"));
     let least = overlay.min_version.as_ref();
-    let outdated = least
-        .zip(server)
-        .filter(|(least, it)| it.is_older_than(least));
+    let outdated = least.zip(server);
+    let outdated = outdated.filter(|(least, it)| it.is_older_than(least));
     let outdated = outdated.map(|(least, known)| {
-        let (name, version) = (
-            &at.server,
-            printable::one_line_of(&known.server_version, 40),
-        );
+        let name = &at.server;
+        let version = printable::one_line_of(&known.server_version, 40);
         format!(
             "{at} needs version {least} of its server, which reports {version}: update it, then \
              `proxy reindex {name}`"

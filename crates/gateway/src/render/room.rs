@@ -9,7 +9,6 @@ const CUT_LINE_TOKENS: usize = 150;
 /// The smallest shown part of a piece, in tokens.
 const PIECE_TOKENS_MIN: usize = 40;
 
-/// A piece of a description.
 #[derive(Debug)]
 pub(super) struct Section {
     /// The label before the text; empty for the description itself.
@@ -84,16 +83,13 @@ pub(super) fn cut_line(name: &str, label: &str, path: &str, shown: &branches::Cu
     if more > 0 {
         left_out.push_str(&format!(" and {more} more"));
     }
-    let next = paths
-        .iter()
-        .find(|it| **it != format!("{label}{path}") && **it != path);
-    let next = next.map(|next| serde_json::json!({"name": name, "path": next}));
-    let next = next.map(|next| format!(". More: describe_tool {next}"));
-    let left_out = left_out.trim();
-    format!(
-        "[cut: of {label}, left out {left_out}{}]",
-        next.unwrap_or_default()
-    )
+    let is_below = |it: &&String| **it != format!("{label}{path}") && **it != path;
+    let next = paths.iter().find(is_below).map(|next| {
+        let next = serde_json::json!({"name": name, "path": next});
+        format!(". More: describe_tool {next}")
+    });
+    let (left_out, next) = (left_out.trim(), next.unwrap_or_default());
+    format!("[cut: of {label}, left out {left_out}{next}]")
 }
 
 /// The largest cost of each piece if not all fit whole.
@@ -140,9 +136,14 @@ pub(super) fn beginning(text: &str, room: usize) -> &str {
     &text[..cut.end]
 }
 
+pub(super) fn fits(text: &str, room: usize) -> bool {
+    tokens::token_upper_bound(text) <= room
+        || Counter::with(|counter| counter.count_to(text, room)) <= room
+}
+
 /// As many whole lines of a text as fit; says how many there were.
 pub(crate) fn whole_lines(text: String, room: usize) -> String {
-    if tokens::token_upper_bound(&text) <= room || tokens::count(&text) <= room {
+    if fits(&text, room) {
         return text;
     }
     let note = |shown: usize| {

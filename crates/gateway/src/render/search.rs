@@ -1,9 +1,14 @@
 //! The answer to a search as text (interface, section 4).
 
+use std::fmt::Display;
+
 use registry::{Evidence, Hit, MatchKind, Query, QueryText, SearchResult};
 use tool::ServerName;
 
-use super::hit::{self, ServerMarks};
+use super::{
+    hit::{self, ServerMarks},
+    join,
+};
 
 /// The longest part of a query that is repeated in an answer, in characters.
 const QUERY_CHARS_SHOWN: usize = 120;
@@ -18,7 +23,6 @@ const SERVERS_COUNTED_MAX: usize = 3;
 /// The categories counted if nothing matches and the model has to search elsewhere.
 pub(super) const CATEGORIES_COUNTED_MAX: usize = 8;
 
-/// The data of one answer.
 #[derive(Debug)]
 pub(crate) struct SearchPage<'a> {
     pub(crate) query: &'a Query,
@@ -31,14 +35,12 @@ pub(crate) struct SearchPage<'a> {
     pub(crate) often_wrong: Vec<Vec<String>>,
     /// Servers that failed when they were last started or surveyed, for an answer without a sure hit.
     pub(crate) down: Vec<String>,
-    /// The reason why no tool is known, if none is.
     pub(crate) no_tools: Option<NoTools>,
 }
 
 /// The reason why no tool is known.
 #[derive(Debug)]
 pub(crate) enum NoTools {
-    /// The mistakes of the configuration.
     Misconfigured(String),
     /// Why each server could not be surveyed.
     Failed(Vec<(ServerName, String)>),
@@ -56,7 +58,6 @@ pub(crate) fn text(page: &SearchPage<'_>) -> String {
     }
 }
 
-/// Explains that no tool matches.
 pub(super) fn explain_no_hit(page: &SearchPage<'_>) -> String {
     let asked = one_line(&text_of(page.query));
     if !page.missing.is_empty() {
@@ -70,15 +71,12 @@ pub(super) fn explain_no_hit(page: &SearchPage<'_>) -> String {
     let mut text = format!("No tool matches \"{asked}\"");
     text.push_str(&list_unknown(found));
     if !found.nearest.is_empty() {
-        let names: Vec<String> = found.nearest.iter().map(ToString::to_string).collect();
-        text.push_str(&format!(". Nearest: {}", names.join(", ")));
+        text.push_str(&format!(". Nearest: {}", join(&found.nearest, ", ")));
     }
     text.push_str(". Try different keywords or search without a category filter.");
     if !found.categories.is_empty() {
-        text.push_str(&format!(
-            " Categories: {}.",
-            list_counts(&found.categories, CATEGORIES_COUNTED_MAX)
-        ));
+        let categories = list_counts(&found.categories, CATEGORIES_COUNTED_MAX);
+        text.push_str(&format!(" Categories: {categories}."));
     }
     if !page.down.is_empty() {
         text.push_str(&format!(" Down: {}.", page.down.join(", ")));
@@ -94,8 +92,7 @@ fn explain_no_tools(why: &NoTools) -> String {
         }
         NoTools::Failed(servers) => {
             let whys = servers.iter().map(|(name, why)| format!("{name}: {why}"));
-            let whys: Vec<String> = whys.collect();
-            format!("No tools are known. {}.", whys.join(". "))
+            format!("No tools are known. {}.", join(whys, ". "))
         }
         NoTools::Held => "No tools are known: those of the servers are held until a person has \
                           reviewed them. A person can run `proxy review`."
@@ -152,19 +149,14 @@ fn list(page: &SearchPage<'_>) -> String {
 /// Explains that nothing matches for sure, and which words caused it once every server has sent its
 /// tools.
 pub(super) fn write_doubt(page: &SearchPage<'_>) -> String {
-    let SearchPage {
-        query,
-        found,
-        missing,
-        ..
-    } = page;
+    let SearchPage { query, found, .. } = page;
     let asked = one_line(&text_of(query));
     let filter = if found.without_filter {
         describe_empty_filter(query, found) + "; "
     } else {
         String::new()
     };
-    if missing.is_empty() {
+    if page.missing.is_empty() {
         let unknown = list_unknown(found);
         format!("{filter}no tool surely matches \"{asked}\"{unknown}")
     } else {
@@ -174,8 +166,7 @@ pub(super) fn write_doubt(page: &SearchPage<'_>) -> String {
 
 /// Names the steps of a request for which there is no hit.
 pub(super) fn write_unserved(query: &Query, found: &SearchResult) -> Option<String> {
-    let steps = found.unserved.iter();
-    let steps: Vec<String> = steps.map(|it| format!("\"{}\"", one_line(it))).collect();
+    let steps = quote_all(&found.unserved);
     let hint = match &query.asked {
         QueryText::Steps(_) => "",
         QueryText::Words(_) => " \"queries\" takes a list, one query for each step.",
@@ -195,10 +186,7 @@ fn write_choice(found: &SearchResult) -> String {
 
 /// The words of a query that match nothing, as text after the query.
 fn list_unknown(found: &SearchResult) -> String {
-    let words = found.unknown_words.iter();
-    let words: Vec<String> = words
-        .map(|word| format!("\"{}\"", one_line(word)))
-        .collect();
+    let words = quote_all(&found.unknown_words);
     match words.as_slice() {
         [] => String::new(),
         [word] => format!(": {word} matches nothing"),
@@ -208,22 +196,15 @@ fn list_unknown(found: &SearchResult) -> String {
 
 /// The last line of an answer from which tools may be missing.
 fn list_missing(missing: &[ServerName]) -> String {
-    let names: Vec<&str> = missing.iter().map(ServerName::as_str).collect();
-    let names = names.join(", ");
+    let names = join(missing, ", ");
     format!("Being asked for their tools right now: {names}. Search again in a few seconds.")
 }
 
 fn write_heading(query: &Query, found: &SearchResult) -> String {
     let sure = if found.is_guess { "perhaps: " } else { "" };
     let counted = format!("{sure}{} of {}", found.hits.len(), found.total);
-    let is_cut = found.hits.len() < found.total;
-    let by_server: Vec<(String, usize)> = found
-        .by_server
-        .iter()
-        .map(|(server, count)| (server.to_string(), *count))
-        .collect();
-    let by_server = if is_cut {
-        format!(" ({})", list_counts(&by_server, SERVERS_COUNTED_MAX))
+    let by_server = if found.hits.len() < found.total {
+        format!(" ({})", list_counts(&found.by_server, SERVERS_COUNTED_MAX))
     } else {
         String::new()
     };
@@ -251,16 +232,19 @@ pub(super) fn describe_empty_filter(query: &Query, found: &SearchResult) -> Stri
     format!("nothing in \"{}\"{known}", one_line(&filter))
 }
 
-fn list_counts(counts: &[(String, usize)], max: usize) -> String {
-    let mut parts: Vec<String> = counts
-        .iter()
-        .take(max)
-        .map(|(name, count)| format!("{name} {count}"))
-        .collect();
-    if counts.len() > max {
-        parts.push(format!("{} more", counts.len() - max));
+pub(crate) fn list_counts(counts: &[(impl Display, usize)], max: usize) -> String {
+    let counts = counts.iter();
+    join_first(counts.map(|(name, count)| format!("{name} {count}")), max)
+}
+
+/// Writes at most `max` elements of a list, and the number of the others.
+fn join_first(list: impl ExactSizeIterator<Item: Display>, max: usize) -> String {
+    let more = list.len().saturating_sub(max);
+    let shown = join(list.take(max), ", ");
+    match more {
+        0 => shown,
+        more => format!("{shown}, {more} more"),
     }
-    parts.join(", ")
 }
 
 pub(crate) fn text_of(query: &Query) -> String {
@@ -274,17 +258,17 @@ fn write_evidence(evidence: &Evidence) -> String {
     format!("    {:6.3}  {}", evidence.amount, evidence.label)
 }
 
-/// Other servers that have the same tool.
 fn list_twins(hit: &Hit) -> String {
     if hit.also.is_empty() {
         return String::new();
     }
-    let first = hit.also.iter().take(ALSO_NAMED_MAX);
-    let mut names: Vec<String> = first.map(|at| at.server.to_string()).collect();
-    if hit.also.len() > ALSO_NAMED_MAX {
-        names.push(format!("{} more", hit.also.len() - ALSO_NAMED_MAX));
-    }
-    format!(" (also on {})", names.join(", "))
+    let names = hit.also.iter().map(|at| &at.server);
+    format!(" (also on {})", join_first(names, ALSO_NAMED_MAX))
+}
+
+fn quote_all(texts: &[String]) -> Vec<String> {
+    let texts = texts.iter();
+    texts.map(|it| format!("\"{}\"", one_line(it))).collect()
 }
 
 /// A text of the client on one line, shortened.

@@ -1,12 +1,12 @@
 //! The answer to a search as JSON, also cut to the room that a client has.
 
-use excerpt::tokens::{self, Counter};
 use registry::{Hit, MatchKind};
 use serde_json::{Value, json};
 use tool::ServerName;
 
 use super::{
     branches,
+    room::fits,
     search::{
         CATEGORIES_COUNTED_MAX, SearchPage, describe_empty_filter, explain_no_hit, write_doubt,
         write_unserved,
@@ -19,14 +19,6 @@ const HALF: usize = 2;
 
 /// The whole answer at any length, for scripts.
 pub(crate) fn json(page: &SearchPage<'_>) -> Value {
-    let mut json = json_of_known(page);
-    if !page.missing.is_empty() {
-        json["being_asked"] = page.missing.iter().map(ServerName::as_str).collect();
-    }
-    json
-}
-
-fn json_of_known(page: &SearchPage<'_>) -> Value {
     let found = page.found;
     let mut json = if found.hits.is_empty() {
         json!({
@@ -41,6 +33,9 @@ fn json_of_known(page: &SearchPage<'_>) -> Value {
         let categories = found.categories.iter().take(CATEGORIES_COUNTED_MAX);
         let categories = categories.map(|(name, tools)| json!({"name": name, "tools": tools}));
         json["categories"] = categories.collect();
+    }
+    if !page.missing.is_empty() {
+        json["being_asked"] = page.missing.iter().map(ServerName::as_str).collect();
     }
     json
 }
@@ -143,11 +138,6 @@ pub(crate) fn fit(mut found: Value, room: usize) -> String {
         left_out += 1;
         found["left_out"] = json!(left_out);
     }
-}
-
-fn fits(text: &str, room: usize) -> bool {
-    tokens::token_upper_bound(text) <= room
-        || Counter::with(|counter| counter.count_to(text, room)) <= room
 }
 
 #[cfg(test)]

@@ -1,14 +1,13 @@
 //! The calls in progress of one client.
 
-use files::clock::now_ms;
 use std::sync::{Arc, OnceLock, atomic::Ordering::Relaxed};
 
 use bytes::Bytes;
+use files::clock::now_ms;
 use fleet::{LogSink, ProgressSink, list_client_roots};
-use jsonrpc::mcp::MISSING_CAPABILITY;
-use jsonrpc::mcp::Revision;
+use jsonrpc::mcp::{MISSING_CAPABILITY, Revision};
 use jsonrpc::{Fields, Json, Message, frame};
-use serde_json::{Value, value::RawValue};
+use serde_json::value::RawValue;
 use telemetry::Event;
 use tokio::sync::mpsc::Receiver;
 use tokio_util::sync::CancellationToken;
@@ -18,8 +17,8 @@ use super::{
     changes::{self, Filter, Listening},
     memory::SessionMemory,
     meta::{Meta, read_client_info, read_revision},
-    refuse::refuse,
-    request::{ClientRequest, Continuation, Wants, Watching},
+    refuse::{refuse, respond},
+    request::{ClientRequest, Continuation, Wants},
     request_tasks::RequestTasks,
     rounds::{RoundRequest, goes_in_rounds, refuse_unknown},
     subscriptions::Subscriptions,
@@ -34,8 +33,9 @@ use crate::{
     elicitation::parked_calls::{RoundQuestions, round_questions},
     elicitation::{CallAsker, SessionQuestions},
     error::Audience,
-    forward::{Announced, ForwardError, Params, UriLedger, text},
+    forward::{Announced, ForwardError, UriLedger, text},
     gateway::Gateway,
+    json_text::replace_member,
     log_level::LogLevel,
     out::Out,
     policy::ClientPolicy,
@@ -61,7 +61,7 @@ pub(super) struct Calls {
     pub(super) questions: Arc<SessionQuestions>,
     memory: SessionMemory,
     /// The destination of messages that belong to no request.
-    home: Out,
+    pub(super) home: Out,
     pub(super) subscriptions: Subscriptions,
     pub(super) tasks: RequestTasks,
 }
@@ -201,16 +201,12 @@ impl Calls {
         };
         // In the order of the requests: an answer to a question applies to those that arrived before
         // it.
-        let arrival = self.arrive();
+        let arrival = self.memory.arrive(self.client.connection.is_stateless);
         let (calls, out) = (Arc::clone(self), out.clone());
         // In a box: tokio copies the state of a task several times.
-        self.tasks.spawn_call(async move {
+        self.tasks.calls.spawn(async move {
             Box::pin(calls.answer(call, arrival, &out, cancel)).await;
         });
-    }
-
-    fn arrive(&self) -> Arrival {
-        self.memory.arrive(self.client.connection.is_stateless)
     }
 
     /// Sends notifications about changes on the request's own stream.
@@ -230,7 +226,8 @@ impl Calls {
                 return;
             }
         };
-        let (mut context, _) = self.context(meta, self.arrive(), out, &cancel);
+        let arrival = self.memory.arrive(self.client.connection.is_stateless);
+        let (mut context, _) = self.context(meta, arrival, out, &cancel);
         context.cancel = cancel.clone();
         let listening = Listening {
             uris: changes::uris(filter.as_str(), announced),
@@ -242,19 +239,10 @@ impl Calls {
             cancel,
         };
         let calls = Arc::clone(self);
-        self.tasks.spawn_listener(async move {
+        self.tasks.listeners.spawn(async move {
             changes::listen(Arc::clone(&calls.gateway), listening, || calls.policy()).await;
             calls.tasks.remove(&key);
         });
-    }
-
-    /// Sets the revision of a client that names it with each request and sends no `initialize`.
-    fn know_revision(&self, meta: &Meta) {
-        if let Some(revision) = meta.revision.as_ref()
-            && self.client.revision().is_none()
-        {
-            self.client.set_revision(revision.clone());
-        }
     }
 
     async fn answer(
@@ -270,7 +258,11 @@ impl Calls {
             wants,
             continuation,
         } = call;
-        self.know_revision(&meta);
+        if let Some(revision) = &meta.revision
+            && self.client.revision().is_none()
+        {
+            self.client.set_revision(revision.clone());
+        }
         let is_stateless = meta.revision.is_some();
         let takes_tasks = is_stateless && meta.takes_tasks();
         if matches!(wants, Wants::Task(..)) && !takes_tasks {
@@ -298,18 +290,15 @@ impl Calls {
                 let answering = request.answer(&id, &self.gateway, context, questions);
                 return (Box::pin(answering).await, None);
             }
-            if let Wants::Tool {
-                name, arguments, ..
-            } = wants
-            {
+            if let Wants::Tool { name, arguments } = wants {
                 let called = self.gateway.call_tool(&name, arguments.as_deref(), context);
                 return match called.await {
                     Some(reply) => self.answer_with_reply(&id, reply, is_stateless),
                     None => (vec![refuse_unknown(id.as_str(), &name)], None),
                 };
             }
-            let answering = self.answer_with(&id, wants, context, is_stateless);
-            (Box::pin(answering).await, None)
+            let answer = Box::pin(self.answer_with(wants, context, is_stateless)).await;
+            (respond(id.as_str(), answer, is_stateless), None)
         };
         // `run_until_cancelled` would have room for the future twice.
         let answer = tokio::select! {
@@ -359,58 +348,38 @@ impl Calls {
         (reply.line(id.as_str(), is_stateless), Some(reply))
     }
 
-    /// The line of the response to any other request.
+    /// The result of any other request, in pieces of bytes.
     async fn answer_with(
         &self,
-        id: &Json,
         wants: Wants,
         context: CallContext,
         is_stateless: bool,
-    ) -> Vec<Bytes> {
-        let id = id.as_str();
+    ) -> Result<Vec<Bytes>, ForwardError> {
         match wants {
-            Wants::Watch(watching, params) => match self.watch(watching, &params, &context).await {
-                Ok(()) => frame::result(id, [Bytes::from_static(b"{}")]),
-                Err(refusal) => vec![refusal.line(id, is_stateless)],
-            },
+            Wants::Subscribe(params) => {
+                let uri = text(&params, "uri")?;
+                let subscriptions = &self.subscriptions;
+                let beginning = subscriptions.begin(&uri, &self.gateway, &context, &self.home);
+                beginning.await?;
+                Ok(vec![Bytes::from_static(b"{}")])
+            }
+            Wants::Unsubscribe(params) => {
+                self.subscriptions.end(&text(&params, "uri")?);
+                Ok(vec![Bytes::from_static(b"{}")])
+            }
             Wants::Task(method, params, responses) => {
                 let asked = (method, &params, responses.as_ref().map(Json::as_str));
-                match self.gateway.client_tasks.answer(asked, &context).await {
-                    Ok(answer) => frame::result(id, [answer.bytes()]),
-                    Err(refusal) => vec![refusal.line(id, is_stateless)],
-                }
+                let answer = self.gateway.client_tasks.answer(asked, &context).await?;
+                Ok(vec![answer.bytes()])
             }
             Wants::Other(method, params) => {
-                let forwarding = self.gateway.forwarder.forward(method, &params, &context);
-                match forwarding.await {
-                    Ok(answer) => frame::result(id, answer.parts(is_stateless)),
-                    Err(refusal) => vec![refusal.line(id, is_stateless)],
-                }
+                let forwarder = &self.gateway.forwarder;
+                let forwarding = forwarder.forward(method, &params, &context, is_stateless);
+                forwarding.await
             }
             Wants::Listen(_) | Wants::Tool { .. } => {
                 let why = "a call of a tool and `listen` are answered elsewhere";
-                vec![frame::error(id, frame::INTERNAL_ERROR, why)]
-            }
-        }
-    }
-
-    async fn watch(
-        &self,
-        watching: Watching,
-        params: &Params,
-        context: &CallContext,
-    ) -> Result<(), ForwardError> {
-        let uri = text(params, "uri")?;
-        match watching {
-            Watching::Begins => {
-                let beginning = self
-                    .subscriptions
-                    .begin(&uri, &self.gateway, context, &self.home);
-                beginning.await
-            }
-            Watching::Ends => {
-                self.subscriptions.end(&uri);
-                Ok(())
+                Err(ForwardError::internal(why))
             }
         }
     }
@@ -486,13 +455,14 @@ impl Calls {
     /// The ledger of URIs; for a client whose requests stand alone it is kept outside of the
     /// session.
     fn uris(&self) -> Arc<UriLedger> {
-        self.memory.uris(|| {
+        let ledger = self.memory.uris.get_or_init(|| {
             if self.client.connection.is_stateless {
                 self.gateway.ledgers.of(&self.client_id().name)
             } else {
                 Arc::default()
             }
-        })
+        });
+        Arc::clone(ledger)
     }
 
     /// The owner of scripts: a token if there is one, since a name is only announced, and may be
@@ -534,15 +504,12 @@ impl Calls {
         let (out, wanted) = (out.clone(), level.name());
         let send = move |params: &RawValue| {
             if !cancel.is_cancelled() && level.wants(params) {
-                out.offer(vec![frame::notification(
-                    "notifications/message",
-                    params.get(),
-                )]);
+                let method = "notifications/message";
+                out.offer(vec![frame::notification(method, params.get())]);
             }
         };
-        let session = self.client.number;
         Some(LogSink {
-            session,
+            session: self.client.number,
             level: wanted,
             send: Arc::new(send),
         })
@@ -556,16 +523,7 @@ fn forward_progress(out: Out, token: Json, cancel: CancellationToken) -> Progres
         let Some(fields) = Fields::of(params.get()).filter(|_| !cancel.is_cancelled()) else {
             return;
         };
-        let members = fields.0.iter().map(|(key, value)| {
-            let value = if key == "progressToken" {
-                token.as_str()
-            } else {
-                value.get()
-            };
-            format!("{}:{value}", Value::from(key.as_ref()))
-        });
-        let members: Vec<String> = members.collect();
-        let params = format!("{{{}}}", members.join(","));
+        let params = replace_member(&fields, "progressToken", token.as_str());
         out.offer(vec![frame::notification("notifications/progress", &params)]);
     })
 }

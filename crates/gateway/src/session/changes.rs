@@ -15,6 +15,7 @@ use crate::{
     call_context::CallContext,
     forward::{Announced, ListState},
     gateway::Gateway,
+    json_text::write_object,
     out::Out,
     policy::ClientPolicy,
 };
@@ -57,16 +58,16 @@ impl Filter {
 
     /// The filter in the acknowledgement, with the watched resources.
     fn json(self, uris: &[&str]) -> String {
-        let uris =
-            (!uris.is_empty()).then(|| format!(r#""resourceSubscriptions":{}"#, json!(uris)));
-        let kinds = [
-            (self.prompts, r#""promptsListChanged":true"#),
-            (self.resources, r#""resourcesListChanged":true"#),
+        let members = [
+            ("promptsListChanged", self.prompts.then(|| json!(true))),
+            ("resourcesListChanged", self.resources.then(|| json!(true))),
+            (
+                "resourceSubscriptions",
+                (!uris.is_empty()).then(|| json!(uris)),
+            ),
         ];
-        let kinds = kinds.into_iter().filter(|(is_wanted, _)| *is_wanted);
-        let kinds = kinds.map(|(_, text)| text.to_owned()).chain(uris);
-        let kinds: Vec<String> = kinds.collect();
-        format!("{{{}}}", kinds.join(","))
+        let members = members.into_iter();
+        write_object(members.filter_map(|(key, value)| Some((key, value?))))
     }
 }
 
@@ -90,15 +91,11 @@ pub(super) async fn tell(
     };
     while changes.changed().await.is_ok() {
         let now = state();
-        let kinds = [
-            (filter.prompts && now.prompts != told.prompts, PROMPTS),
-            (
-                filter.resources && now.resources != told.resources,
-                RESOURCES,
-            ),
-        ];
-        for (_, method) in kinds.into_iter().filter(|(is_new, _)| *is_new) {
-            out.offer(vec![frame::notification(method, &params)]);
+        if filter.prompts && now.prompts != told.prompts {
+            out.offer(vec![frame::notification(PROMPTS, &params)]);
+        }
+        if filter.resources && now.resources != told.resources {
+            out.offer(vec![frame::notification(RESOURCES, &params)]);
         }
         told = now;
     }
@@ -114,7 +111,6 @@ pub(super) fn uris(asked: &str, announced: Announced) -> Vec<String> {
     list
 }
 
-/// One `subscriptions/listen`.
 pub(super) struct Listening {
     pub(super) uris: Vec<String>,
     pub(super) context: CallContext,
@@ -135,40 +131,30 @@ pub(super) async fn listen(
     policy: impl Fn() -> Arc<ClientPolicy>,
 ) {
     let Listening {
-        uris,
-        context,
-        id,
-        filter,
-        out,
-        gone,
-        cancel,
-    } = listening;
+        id, out, cancel, ..
+    } = &listening;
     let meta = format!(r#"{{"{SUBSCRIPTION_ID}":{}}}"#, id.as_str());
-    let watching = uris.iter().map(async |uri| {
+    let watching = listening.uris.iter().map(async |uri| {
         let hear = tell_update(out.clone(), Some(meta.clone()));
-        let watched = gateway
-            .forwarder
-            .watch_resource(uri, &context, hear)
-            .await
-            .ok()?;
-        Some((uri.as_str(), watched))
+        let forwarder = &gateway.forwarder;
+        let watching = forwarder.watch_resource(uri, &listening.context, hear);
+        Some((uri.as_str(), watching.await.ok()?))
     });
     let watched = cancel.run_until_cancelled(join_all(watching)).await;
     let watched: Vec<_> = watched.unwrap_or_default().into_iter().flatten().collect();
     let heard: Vec<&str> = watched.iter().map(|(uri, _)| *uri).collect();
-    let accepted = filter.json(&heard);
+    let accepted = listening.filter.json(&heard);
     let params = format!(r#"{{"notifications":{accepted},"_meta":{meta}}}"#);
     let acknowledged = frame::notification("notifications/subscriptions/acknowledged", &params);
     if out.tell(vec![acknowledged]).await.is_err() {
         return;
     }
-    let telling = tell(&gateway, policy, filter, &meta, &out);
+    let telling = tell(&gateway, policy, listening.filter, &meta, out);
     let _ = cancel.run_until_cancelled(telling).await;
-    if gone.is_cancelled() {
+    if listening.gone.is_cancelled() {
         let result = format!(r#"{{"resultType":"complete","_meta":{meta}}}"#);
-        let _ = out
-            .answer(frame::result(id.as_str(), [Bytes::from(result)]))
-            .await;
+        let line = frame::result(id.as_str(), [Bytes::from(result)]);
+        let _ = out.answer(line).await;
     } else {
         out.withdraw();
     }

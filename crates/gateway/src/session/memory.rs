@@ -20,23 +20,20 @@ use crate::{
 /// A policy, and what it was made of: the settings, and whether the client had a name.
 type MadePolicy = (Arc<Settings>, bool, Arc<ClientPolicy>);
 
-/// The state that the calls of one session share.
 pub(super) struct SessionMemory {
     pub(super) searches: Arc<RecentSearches>,
     /// The servers whose instructions the model has received.
     pub(super) instructions: Arc<SentInstructions>,
     /// True for each of the three tools that was called.
     pub(super) used: [AtomicBool; 3],
-    /// The last policy.
     policy: Mutex<Option<MadePolicy>>,
     /// True if the client was asked for its roots since they changed.
     pub(super) knows_roots: AsyncMutex<bool>,
     permissions: Arc<Permissions>,
-    uris: OnceLock<Arc<UriLedger>>,
+    pub(super) uris: OnceLock<Arc<UriLedger>>,
 }
 
 impl SessionMemory {
-    /// The memory of a session whose client works in this folder.
     pub(super) fn in_folder(folder: Option<&Path>) -> Self {
         Self {
             searches: Arc::new(RecentSearches::in_folder(folder)),
@@ -81,10 +78,5 @@ impl SessionMemory {
         } else {
             self.permissions.arrive()
         }
-    }
-
-    /// The ledger of URIs, which `open` provides at the first call.
-    pub(super) fn uris(&self, open: impl FnOnce() -> Arc<UriLedger>) -> Arc<UriLedger> {
-        Arc::clone(self.uris.get_or_init(open))
     }
 }

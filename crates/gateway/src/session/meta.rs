@@ -30,9 +30,22 @@ impl Meta {
         declared.is_some_and(|it| takes_tasks(it.as_str()))
     }
 
-    pub(super) fn read(line: &Bytes, raw: &RawValue) -> Self {
+    /// Returns true for a request that we answer: of an open legacy session, or of a modern client with
+    /// everything that a request needs.
+    pub(super) fn is_served(&self, is_open: bool) -> bool {
+        match &self.revision {
+            Some(revision) => {
+                revision.is_known() && revision.is_stateless() && self.capabilities.is_some()
+            }
+            None => is_open,
+        }
+    }
+
+    /// Reads the `_meta` of these `params`.
+    pub(super) fn read(line: &Bytes, params: Option<&Fields<'_>>) -> Self {
         let mut meta = Self::default();
-        let Some(fields) = Fields::of(raw.get()) else {
+        let raw = params.and_then(|it| it.get("_meta"));
+        let Some(fields) = raw.and_then(|it| Fields::of(it.get())) else {
             return meta;
         };
         for (key, value) in fields.0 {
@@ -56,13 +69,9 @@ impl Meta {
     }
 }
 
-/// The revision that a request names in its `_meta`.
 pub(super) fn revision(meta: &RawValue) -> Option<Revision> {
-    let fields = Fields::of(meta.get())?;
-    fields
-        .get(keys::PROTOCOL_VERSION)
-        .and_then(text_of)
-        .map(Revision::named)
+    let named = Fields::of(meta.get())?.get(keys::PROTOCOL_VERSION)?;
+    text_of(named).map(Revision::named)
 }
 
 /// The revision of a session with this `initialize`: for a revision that is not served it is the

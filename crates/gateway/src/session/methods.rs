@@ -3,10 +3,7 @@
 use jsonrpc::{Fields, Message, frame};
 
 use super::meta;
-use crate::{
-    forward::{Announced, Method},
-    log_level::LogLevel,
-};
+use crate::{forward::Announced, log_level::LogLevel};
 
 /// The requests that we serve, in any revision.
 const SERVED: [&str; 20] = [
@@ -47,19 +44,6 @@ const GONE_IN_STATELESS: [&str; 5] = [
 /// The longest name of a method that is repeated, in characters.
 const METHOD_CHARS_MAX: usize = 100;
 
-/// Returns true if the response to this method may have to wait for servers.
-pub(super) fn is_answered_in_a_task(method: &str) -> bool {
-    const OTHERS: [&str; 4] = [
-        "tools/call",
-        "subscriptions/listen",
-        "resources/subscribe",
-        "resources/unsubscribe",
-    ];
-    OTHERS.contains(&method)
-        || NEW_IN_STATELESS.contains(&method)
-        || Method::parse(method).is_some()
-}
-
 /// Returns true if the revisions from 2026-07-28 on have dropped this method.
 pub fn is_gone_in_stateless(method: &str) -> bool {
     GONE_IN_STATELESS.contains(&method)
@@ -67,19 +51,19 @@ pub fn is_gone_in_stateless(method: &str) -> bool {
 
 /// The error text for a method that is not served.
 pub fn explain_not_served(method: &str, is_stateless: bool) -> String {
-    let served = SERVED.into_iter();
-    let served: Vec<&str> = served
-        .filter(|it| {
-            if is_stateless {
-                !is_gone_in_stateless(it)
-            } else {
-                !NEW_IN_STATELESS.contains(it)
-            }
-        })
-        .collect();
+    let served = SERVED.into_iter().filter(|it| is_served(it, is_stateless));
+    let served = served.collect::<Vec<_>>().join(", ");
     let method = printable::one_line_of(method, METHOD_CHARS_MAX);
-    let served = served.join(", ");
     format!("Method not found: {method}. proxy serves {served}")
+}
+
+fn is_served(method: &str, is_stateless: bool) -> bool {
+    let is_of_other_revisions = if is_stateless {
+        is_gone_in_stateless(method)
+    } else {
+        NEW_IN_STATELESS.contains(&method)
+    };
+    SERVED.contains(&method) && !is_of_other_revisions
 }
 
 /// A request that is refused without further processing.
@@ -102,9 +86,8 @@ impl<'m> Unserved<'m> {
         let meta = params.as_ref().and_then(|params| params.get("_meta"));
         let revision = meta.and_then(meta::revision);
         let is_stateless = revision.is_some_and(|it| it.is_stateless());
-        let is_served = SERVED.contains(&method)
-            && (is_stateless || !NEW_IN_STATELESS.contains(&method))
-            && (!is_stateless || !is_gone_in_stateless(method) && is_announced(method, announced));
+        let is_served =
+            is_served(method, is_stateless) && (!is_stateless || is_announced(method, announced));
         if !is_served {
             return Some(Self {
                 id,

@@ -19,13 +19,6 @@ pub(super) struct ClientRequest {
     pub(super) continuation: Continuation,
 }
 
-/// The two ends of a subscription.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Watching {
-    Begins,
-    Ends,
-}
-
 /// The requested operation.
 pub(super) enum Wants {
     /// One of our tools.
@@ -36,8 +29,9 @@ pub(super) enum Wants {
     Other(Method, Params),
     /// The state of a task, an answer to its questions, or its end; with the answers.
     Task(TaskMethod, Params, Option<Json>),
-    /// A subscription to a resource, or its end.
-    Watch(Watching, Params),
+    /// A subscription to a resource.
+    Subscribe(Params),
+    Unsubscribe(Params),
     /// A subscription to changes; the filter as it came.
     Listen(Json),
 }
@@ -68,60 +62,52 @@ impl Continuation {
 }
 
 impl ClientRequest {
-    /// Reads a request that we answer: of an open legacy session, or of a modern client with
-    /// everything that a request needs. Any other is left to rmcp, which can refuse it.
+    /// Reads a request that we answer. Any other is left to rmcp, which can refuse it.
     pub(super) fn read(line: &Bytes, message: &Message<'_>, is_open: bool) -> Option<Self> {
         let method = message.method.as_deref()?;
         let params = message.params.and_then(|params| Fields::of(params.get()));
-        let meta = params.as_ref().and_then(|params| params.get("_meta"));
-        let meta = meta.map(|raw| Meta::read(line, raw)).unwrap_or_default();
-        let is_ours = match &meta.revision {
-            Some(revision) => {
-                revision.is_known() && revision.is_stateless() && meta.capabilities.is_some()
-            }
-            None => is_open,
-        };
-        if !is_ours {
+        let meta = Meta::read(line, params.as_ref());
+        if !meta.is_served(is_open) {
             return None;
         }
-        let continuation = params
-            .as_ref()
-            .map(|params| Continuation::read(line, params));
-        let wants = if method == "tools/call" {
-            let params = params?;
-            Wants::Tool {
-                name: text_of(params.get("name")?)?.into_owned(),
-                arguments: params.get("arguments").map(ToOwned::to_owned),
-            }
-        } else if method == "subscriptions/listen" {
-            let filter = params?.get("notifications")?;
-            meta.revision.as_ref()?;
-            Wants::Listen(Json::part_of(line, filter))
-        } else {
+        let continuation = params.as_ref().map(|it| Continuation::read(line, it));
+        let continuation = continuation.unwrap_or_default();
+        let members = |params: Option<Fields<'_>>| {
             let members = params.into_iter().flat_map(|params| params.0);
             let members = members.filter(|(key, _)| key != "_meta" && !Continuation::has(key));
-            let members = members
-                .map(|(key, value)| (Cow::Owned(key.into_owned()), Json::part_of(line, value)));
-            let responses = || continuation.as_ref().and_then(|it| it.responses.clone());
-            if let Some(asked) = TaskMethod::parse(method) {
-                return Some(Self {
-                    id: Json::part_of(line, message.id?),
-                    meta,
-                    wants: Wants::Task(asked, members.collect(), responses()),
-                    continuation: Continuation::default(),
-                });
+            let own = |(key, value): (Cow<'_, str>, _)| {
+                (Cow::Owned(key.into_owned()), Json::part_of(line, value))
+            };
+            members.map(own).collect()
+        };
+        let wants = match method {
+            "tools/call" => {
+                let params = params?;
+                Wants::Tool {
+                    name: text_of(params.get("name")?)?.into_owned(),
+                    arguments: params.get("arguments").map(ToOwned::to_owned),
+                }
             }
-            match method {
-                "resources/subscribe" => Wants::Watch(Watching::Begins, members.collect()),
-                "resources/unsubscribe" => Wants::Watch(Watching::Ends, members.collect()),
-                _ => Wants::Other(Method::parse(method)?, members.collect()),
+            "subscriptions/listen" => {
+                let filter = params?.get("notifications")?;
+                meta.revision.as_ref()?;
+                Wants::Listen(Json::part_of(line, filter))
             }
+            "resources/subscribe" => Wants::Subscribe(members(params)),
+            "resources/unsubscribe" => Wants::Unsubscribe(members(params)),
+            _ => match TaskMethod::parse(method) {
+                Some(asked) => {
+                    let responses = continuation.responses.clone();
+                    Wants::Task(asked, members(params), responses)
+                }
+                None => Wants::Other(Method::parse(method)?, members(params)),
+            },
         };
         Some(Self {
             id: Json::part_of(line, message.id?),
             meta,
             wants,
-            continuation: continuation.unwrap_or_default(),
+            continuation,
         })
     }
 }

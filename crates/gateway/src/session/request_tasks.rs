@@ -19,11 +19,10 @@ const CALLS_AT_ONCE: usize = 128;
 /// The most requests of one client that listen to changes at one time.
 const LISTENERS_MAX: usize = 16;
 
-/// The tasks that answer the requests of one client.
 pub(super) struct RequestTasks {
-    calls: TaskTracker,
+    pub(super) calls: TaskTracker,
     /// Requests that listen to changes; they are answered when the session ends.
-    listeners: TaskTracker,
+    pub(super) listeners: TaskTracker,
     /// One permit per running call; a call that was only read from the input needs none.
     turns: Semaphore,
     /// By the text of their request id.
@@ -65,14 +64,6 @@ impl RequestTasks {
         cancel
     }
 
-    pub(super) fn spawn_call(&self, answering: impl Future<Output = ()> + Send + 'static) {
-        self.calls.spawn(answering);
-    }
-
-    pub(super) fn spawn_listener(&self, listening: impl Future<Output = ()> + Send + 'static) {
-        self.listeners.spawn(listening);
-    }
-
     /// Waits until the call may run; `None` if it is cancelled first.
     pub(super) async fn take_turn(
         &self,
@@ -96,7 +87,6 @@ impl RequestTasks {
         request.inspect(CancellationToken::cancel).is_some()
     }
 
-    /// Returns true if a call is in progress.
     pub(super) fn is_busy(&self) -> bool {
         !self.calls.is_empty()
     }

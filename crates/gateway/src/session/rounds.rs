@@ -8,12 +8,15 @@ use tokio::sync::mpsc::Receiver;
 use tokio_util::sync::CancellationToken;
 use tool::Digest;
 
-use super::request::{Continuation, Wants};
+use super::{
+    refuse::respond,
+    request::{Continuation, Wants},
+};
 use crate::{
     call_context::CallContext,
     client_tasks::{TakenCall, Waited},
     elicitation::parked_calls::{Owner, Round, RoundCall, RoundQuestions, WriteLine},
-    forward::{Method, Params},
+    forward::Method,
     gateway::Gateway,
 };
 
@@ -22,11 +25,10 @@ pub(super) fn goes_in_rounds(wants: &Wants) -> bool {
     match wants {
         Wants::Tool { .. } => true,
         Wants::Other(method, _) => matches!(method, Method::GetPrompt | Method::ReadResource),
-        Wants::Watch(..) | Wants::Listen(_) | Wants::Task(..) => false,
+        _ => false,
     }
 }
 
-/// One request that goes in rounds.
 pub(super) struct RoundRequest {
     pub(super) wants: Wants,
     pub(super) continuation: Continuation,
@@ -79,14 +81,13 @@ impl RoundRequest {
             }
         };
         let round = match self.taking {
-            Some(taking) => match gateway
-                .client_tasks
-                .wait(under_way, &self.client, taking)
-                .await
-            {
-                Waited::Round(round) => round,
-                Waited::Task(created) => return frame::result(id.as_str(), [created.bytes()]),
-            },
+            Some(taking) => {
+                let waiting = gateway.client_tasks.wait(under_way, &self.client, taking);
+                match waiting.await {
+                    Waited::Round(round) => round,
+                    Waited::Task(created) => return frame::result(id.as_str(), [created.bytes()]),
+                }
+            }
             None => under_way.go_on().await,
         };
         match round {
@@ -102,25 +103,20 @@ impl RoundRequest {
 
 async fn answer_wanted(gateway: Arc<Gateway>, wants: Wants, context: CallContext) -> WriteLine {
     match wants {
-        Wants::Tool {
-            name, arguments, ..
-        } => {
-            let reply = gateway
-                .call_tool(&name, arguments.as_deref(), context)
-                .await;
+        Wants::Tool { name, arguments } => {
+            let calling = gateway.call_tool(&name, arguments.as_deref(), context);
+            let reply = calling.await;
             Box::new(move |id: &Json| match reply {
                 Some(reply) => reply.line(id.as_str(), true),
                 None => vec![refuse_unknown(id.as_str(), &name)],
             })
         }
         Wants::Other(method, params) => {
-            let answer = gateway.forwarder.forward(method, &params, &context).await;
-            Box::new(move |id: &Json| match answer {
-                Ok(answer) => frame::result(id.as_str(), answer.parts(true)),
-                Err(refusal) => vec![refusal.line(id.as_str(), true)],
-            })
+            let forwarding = gateway.forwarder.forward(method, &params, &context, true);
+            let answer = forwarding.await;
+            Box::new(move |id: &Json| respond(id.as_str(), answer, true))
         }
-        Wants::Watch(..) | Wants::Listen(_) | Wants::Task(..) => {
+        _ => {
             let why = "this request cannot ask for input";
             Box::new(move |id: &Json| vec![frame::error(id.as_str(), frame::INTERNAL_ERROR, why)])
         }
@@ -130,22 +126,16 @@ async fn answer_wanted(gateway: Arc<Gateway>, wants: Wants, context: CallContext
 /// The digest of a request, which does not depend on the answers of its client.
 fn digest(wants: &Wants) -> Digest {
     match wants {
-        Wants::Tool {
-            name, arguments, ..
-        } => {
+        Wants::Tool { name, arguments } => {
             let arguments = arguments.as_deref().map_or("{}", |it| it.get());
-            let name = serde_json::Value::from(name.as_str());
-            Digest::of_json(&format!("[{name},{arguments}]"))
+            Digest::of_json(&format!("[{},{arguments}]", quote(name)))
         }
-        Wants::Other(method, params) => digest_params(*method, params),
-        Wants::Watch(..) | Wants::Listen(_) | Wants::Task(..) => Digest::of_bytes(&[]),
+        Wants::Other(method, params) => {
+            let pairs = params.iter();
+            let pairs = pairs.map(|(key, value)| format!("[{},{}]", quote(key), value.as_str()));
+            let pairs: Vec<String> = pairs.collect();
+            Digest::of_json(&format!("[\"{method:?}\",{}]", pairs.join(",")))
+        }
+        _ => Digest::of_bytes(&[]),
     }
-}
-
-fn digest_params(method: Method, params: &Params) -> Digest {
-    let members = params
-        .iter()
-        .map(|(key, value)| format!("[{},{}]", quote(key), value.as_str()));
-    let members: Vec<String> = members.collect();
-    Digest::of_json(&format!("[\"{}\",{}]", method.as_str(), members.join(",")))
 }

@@ -1,16 +1,16 @@
 //! The resources that a session is subscribed to.
 
-use std::{collections::HashMap, fmt, sync::Arc};
+use std::{collections::HashMap, sync::Arc};
 
 use fleet::WatchGuard;
-use jsonrpc::frame;
+use jsonrpc::{frame, quote};
 use parking_lot::Mutex;
-use serde_json::{Value, json};
 
 use crate::{
     call_context::CallContext,
     forward::{ForwardError, UpdateSink},
     gateway::Gateway,
+    json_text::write_object,
     out::Out,
 };
 
@@ -30,23 +30,17 @@ impl Subscriptions {
         context: &CallContext,
         out: &Out,
     ) -> Result<(), ForwardError> {
-        if context
-            .client
-            .as_ref()
-            .is_none_or(|it| it.connection.is_none())
-        {
-            return Err(ForwardError::params(
-                "a subscription belongs to a session: begin one",
-            ));
+        let session = context.client.as_ref().and_then(|it| it.connection);
+        if session.is_none() {
+            let why = "a subscription belongs to a session: begin one";
+            return Err(ForwardError::params(why));
         }
         if self.0.lock().len() >= SUBSCRIPTIONS_MAX {
             let why = format!("more than {SUBSCRIPTIONS_MAX} subscriptions; end some first");
             return Err(ForwardError::params(why));
         }
-        let watched = gateway
-            .forwarder
-            .watch_resource(uri, context, tell(out.clone(), None))
-            .await?;
+        let hear = tell(out.clone(), None);
+        let watched = gateway.forwarder.watch_resource(uri, context, hear).await?;
         self.0.lock().insert(uri.to_owned(), watched);
         Ok(())
     }
@@ -67,17 +61,10 @@ impl Subscriptions {
 /// Notifies a client of a resource that changed; `meta` is JSON text.
 pub(super) fn tell(out: Out, meta: Option<String>) -> UpdateSink {
     Arc::new(move |uri: &str| {
-        let mut params = json!({ "uri": uri });
-        if let Some(meta) = &meta {
-            params["_meta"] = serde_json::from_str(meta).unwrap_or(Value::Null);
-        }
-        let line = frame::notification("notifications/resources/updated", &params.to_string());
+        let uri = quote(uri);
+        let meta = meta.as_ref().map(|meta| ("_meta", meta));
+        let params = write_object([("uri", &uri)].into_iter().chain(meta));
+        let line = frame::notification("notifications/resources/updated", &params);
         out.offer(vec![line]);
     })
-}
-
-impl fmt::Debug for Subscriptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Subscriptions")
-    }
 }

@@ -17,16 +17,14 @@ pub(super) async fn list_with_apps(
     message: &Message<'_>,
     is_open: bool,
 ) -> Option<Vec<Bytes>> {
-    let meta = message.params.and_then(|it| Fields::of(it.get()));
-    let meta = meta.and_then(|it| it.get("_meta"));
-    let meta = meta.map(|raw| Meta::read(line, raw)).unwrap_or_default();
+    let params = message.params.and_then(|it| Fields::of(it.get()));
+    let meta = Meta::read(line, params.as_ref());
+    if !meta.is_served(is_open) {
+        return None;
+    }
     let shows_apps = match (&meta.revision, meta.capabilities) {
-        (Some(revision), Some(declared)) => {
-            let is_ours = revision.is_known() && revision.is_stateless();
-            is_ours && Capabilities::read(declared).shows_apps()
-        }
-        (Some(_), None) => false,
-        (None, _) => is_open && calls.questions.shows_apps(),
+        (Some(_), Some(declared)) => Capabilities::read(declared).shows_apps(),
+        _ => calls.questions.shows_apps(),
     };
     if !shows_apps {
         return None;

@@ -12,41 +12,30 @@ const TYPE_CHARS_MAX: usize = 40;
 pub(super) fn page(entry: &Entry, described: &Value) -> String {
     let text = |key: &str| described[key].as_str().unwrap_or_default().trim();
     let marks = marks_of_definition(entry);
-    let mut lines = vec![format!("{} - {}{marks}", entry.at, entry.purpose())];
+    let mut parts = vec![format!("{} - {}{marks}", entry.at, entry.purpose())];
     let description = text("description");
     if description.trim_end_matches('.') != entry.purpose() && !description.is_empty() {
-        lines.push(String::new());
-        lines.extend(description.lines().map(|line| format!("  {line}")));
+        let lines = description.lines().map(|line| format!("  {line}"));
+        parts.push(lines.collect::<Vec<_>>().join("\n"));
     }
-    for remark in described["remarks"].as_array().into_iter().flatten() {
-        lines.push(String::new());
-        lines.push(format!("Note: {}", remark.as_str().unwrap_or_default()));
-    }
+    let remarks = described["remarks"].as_array().into_iter().flatten();
+    parts.extend(remarks.map(|it| format!("Note: {}", it.as_str().unwrap_or_default())));
     if !text("usage").is_empty() {
-        lines.push(String::new());
-        lines.push(text("usage").to_owned());
+        parts.push(text("usage").to_owned());
     }
     let schema = entry.input_schema();
     let arguments = tool::parameters(&schema);
-    lines.push(String::new());
-    lines.push(usage(entry, &arguments));
+    parts.push(usage(entry, &arguments));
     if !arguments.is_empty() {
-        lines.push(String::new());
-        lines.extend(table(&arguments, &tool::parameter_types(&schema)));
+        parts.push(table(&arguments, &tool::parameter_types(&schema)).join("\n"));
     }
     if let Some(example) = described["example"]["tool_input"].as_object() {
-        lines.push(String::new());
-        lines.push(format!(
-            "Example: proxy call {} {}",
-            entry.at,
-            spell(example)
-        ));
+        let words = spell(example);
+        parts.push(format!("Example: proxy call {} {words}", entry.at));
     }
     if let Some(notes) = described["notes"].as_str() {
-        lines.push(String::new());
-        lines.push(format!("Notes: {notes}"));
+        parts.push(format!("Notes: {notes}"));
     }
-    lines.push(String::new());
     let mut facts = format!("Category {}", entry.category);
     if let Some(title) = find_title(entry) {
         facts = format!("Title {title}; category {}", entry.category);
@@ -54,19 +43,18 @@ pub(super) fn page(entry: &Entry, described: &Value) -> String {
     if !entry.tags.is_empty() {
         facts.push_str(&format!(", tags {}", entry.tags.join(", ")));
     }
-    if let Some(version) = described["server_version"]
-        .as_str()
-        .filter(|it| !it.is_empty())
-    {
+    let version = described["server_version"].as_str().unwrap_or_default();
+    if !version.is_empty() {
         facts.push_str(&format!("; server version {version}"));
     }
     if let Some(least) = &entry.overlay.min_version {
         facts.push_str(&format!("; needs {least} or newer"));
     }
     facts.push_str(&format!("; called {} times", described["used"]));
-    lines.push(facts);
-    lines.push("All of its schema: the same with `--json`".to_owned());
-    lines.join("\n")
+    parts.push(format!(
+        "{facts}\nAll of its schema: the same with `--json`"
+    ));
+    parts.join("\n\n")
 }
 
 /// `Usage: proxy call git/log repo=STRING [count=INTEGER]`.

@@ -28,13 +28,10 @@ impl ShellReply {
     pub fn after_asking(mut self, new: &[ServerName]) -> Self {
         if !new.is_empty() {
             let names: Vec<&str> = new.iter().map(ServerName::as_str).collect();
-            let asked = format!(
-                "asked for their tools for the first time: {}",
-                names.join(", ")
-            );
-            let lines = [asked, self.told];
-            let lines: Vec<String> = lines.into_iter().filter(|it| !it.is_empty()).collect();
-            self.told = lines.join("\n");
+            let names = names.join(", ");
+            let gap = if self.told.is_empty() { "" } else { "\n" };
+            let asked = format!("asked for their tools for the first time: {names}{gap}");
+            self.told.insert_str(0, &asked);
         }
         self
     }

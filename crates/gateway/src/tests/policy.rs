@@ -13,7 +13,7 @@ use super::{
     peer::TestClient,
 };
 use crate::{
-    CallContext, EXECUTE, OnAlways, SEARCH, Thing,
+    CallContext, EXECUTE, SEARCH, Thing,
     policy::{ClientPolicies, ClientRule},
     script_caller::ScriptCaller,
 };
@@ -39,6 +39,7 @@ async fn scene(preset: Preset, rules: &Value) -> TestGateway {
         )
         .can("bank", Capability::Subscribe)
         .can("bank", Capability::Completions)
+        .says("bank", "completion/complete", |_| Ok(json!({})))
         .open()
         .await;
     set_rules(&scene, preset, rules);
@@ -57,13 +58,10 @@ fn set_rules(scene: &TestGateway, preset: Preset, rules: &Value) {
 fn keep_allowances(scene: &TestGateway, written: Result<(), String>) -> Arc<Mutex<Vec<Allowance>>> {
     let kept: Arc<Mutex<Vec<Allowance>>> = Arc::default();
     let keeps = Arc::clone(&kept);
-    scene
-        .gateway
-        .authorizer
-        .set_on_always(OnAlways::new(move |allowance| {
-            keeps.lock().push(allowance.clone());
-            written.clone()
-        }));
+    scene.gateway.authorizer.set_on_always(move |allowance| {
+        keeps.lock().push(allowance.clone());
+        written.clone()
+    });
     kept
 }
 
@@ -111,6 +109,23 @@ async fn no_way_leads_round_a_rule() {
         let said = peer.ask(method, params).await;
         let message = said["error"]["message"].as_str().unwrap_or_default();
         assert!(message.contains("denied by rule 1"), "{method}: {said}");
+    }
+    assert_eq!(scene.calls(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_completion_of_a_prompt_is_no_request_for_a_resource_that_it_names_besides() {
+    let rule = json!([{"decision": "deny", "prompt": "bank/draft", "reason": "by hand"}]);
+    let scene = scene(Preset::Open, &rule).await;
+    let (mut peer, _) = TestClient::open(&scene, "test").await;
+    for reference in [
+        json!({"type": "ref/prompt", "name": "bank__draft"}),
+        json!({"type": "ref/prompt", "name": "bank__draft", "uri": "bank://one"}),
+    ] {
+        let params = json!({"ref": reference, "argument": {"name": "a", "value": ""}});
+        let said = peer.ask("completion/complete", params).await;
+        let message = said["error"]["message"].as_str().unwrap_or_default();
+        assert!(message.contains("denied by rule 1"), "{said}");
     }
     assert_eq!(scene.calls(), Vec::<String>::new());
 }

@@ -18,7 +18,7 @@ use crate::{
     policy::ClientPolicy,
     render::{
         describe::{self, Extent, ToolFacts},
-        whole_lines,
+        join, whole_lines,
     },
     reply::ToolReply,
     sent_instructions::SentInstructions,
@@ -69,34 +69,26 @@ async fn describe_all(
     context: &CallContext,
     extent: Extent,
 ) -> Result<String, ToolError> {
-    let (client, room) = (&*context.policy, extent.room);
     let sent = context.sent_instructions.as_deref();
     let names = names(arguments)?;
-    if let [name] = names.as_slice() {
-        let entry = &match catalog.resolve(name, client).await {
-            Ok(found) => found,
-            Err(error) => {
-                let text = describe_server(catalog, name, error, context).await?;
-                return Ok(whole_lines(text, room));
-            }
-        };
-        let path = arguments.text(&["path"]).filter(|path| !path.is_empty());
-        return match path {
-            Some(path) => describe::branch(entry, &path, room)
-                .map_err(|why| ToolError::own_input(DESCRIBE, "path", &why, SIGNATURE)),
-            None => describe(catalog, entry, sent, extent).await,
-        };
-    }
-    let room = (room / names.len()).saturating_sub(BETWEEN_TOKENS);
+    let is_sole = names.len() == 1;
+    let room = match names.len() {
+        1 => extent.room,
+        count => (extent.room / count).saturating_sub(BETWEEN_TOKENS),
+    };
     let extent = Extent { room, ..extent };
+    let path = arguments.text(&["path"]).filter(|_| is_sole);
     let mut texts = Vec::new();
     for name in &names {
-        texts.push(match catalog.resolve(name, client).await {
-            Ok(entry) => describe(catalog, &entry, sent, extent).await?,
-            Err(error) => {
-                let page = describe_server(catalog, name, error, context).await;
-                whole_lines(page.unwrap_or_else(|error| error.to_string()), room)
-            }
+        let found = catalog.resolve(name, &context.policy).await;
+        texts.push(match (found, &path) {
+            (Ok(entry), None) => describe(catalog, &entry, sent, extent).await?,
+            (Ok(entry), Some(path)) => describe::branch(&entry, path, room)
+                .map_err(|why| ToolError::own_input(DESCRIBE, "path", &why, SIGNATURE))?,
+            (Err(error), _) => match describe_server(catalog, name, error, context).await {
+                Err(error) if is_sole => return Err(error),
+                page => whole_lines(page.unwrap_or_else(|error| error.to_string()), room),
+            },
         });
     }
     Ok(texts.join("\n\n"))
@@ -118,12 +110,9 @@ pub(super) async fn describe(
         note_read(&registry, &entry);
         text
     });
-    describing
-        .await
-        .map_err(|error| ToolError::Internal(error.to_string()))
+    describing.await.map_err(ToolError::internal)
 }
 
-/// The JSON form of one tool, for scripts.
 /// The definition of a tool and the facts about it as JSON, as `proxy describe --json` prints it.
 pub fn describe_json(catalog: &Catalog, entry: &Entry) -> Value {
     describe::json(entry, &facts(catalog, entry))
@@ -164,10 +153,7 @@ pub(crate) async fn describe_server(
     error: ToolError,
     context: &CallContext,
 ) -> Result<String, ToolError> {
-    if matches!(
-        error,
-        ToolError::Denied { .. } | ToolError::AmbiguousTool { .. }
-    ) {
+    if let ToolError::Denied { .. } | ToolError::AmbiguousTool { .. } = error {
         return Err(error);
     }
     let policy = &*context.policy;
@@ -182,17 +168,12 @@ pub(crate) async fn describe_server(
         let entries = generation.entries();
         let entries = entries.filter(|it| it.at.server == server.name);
         let tools = entries.map(|it| (it, marks(catalog, it)));
-        let instructions = context
-            .sent_instructions
-            .as_ref()
-            .and_then(|sent| sent.brief(server));
+        let sent = context.sent_instructions.as_ref();
+        let instructions = sent.and_then(|sent| sent.brief(server));
         describe::server(server, tools, instructions.as_deref())
     });
-    let pages: Vec<String> = pages.collect();
-    Ok(whole_lines(
-        pages.join("\n"),
-        catalog.settings().room(policy),
-    ))
+    let room = catalog.settings().room(policy);
+    Ok(whole_lines(join(pages, "\n"), room))
 }
 
 fn names(arguments: &Loose) -> Result<Vec<String>, ToolError> {

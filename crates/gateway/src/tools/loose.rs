@@ -49,10 +49,8 @@ impl Loose {
     /// A list of texts; a single text is parsed as a JSON list, or is the only element.
     pub(super) fn texts(&self, keys: &[&str]) -> Option<Vec<String>> {
         let of_list = |list: &[Value]| {
-            list.iter()
-                .filter_map(Value::as_str)
-                .map(str::to_owned)
-                .collect()
+            let texts = list.iter().filter_map(Value::as_str);
+            texts.map(str::to_owned).collect()
         };
         match self.get(keys)? {
             Value::Array(list) => Some(of_list(list)),

@@ -11,7 +11,7 @@ use crate::{
     call_context::CallContext,
     catalog::{Catalog, SearchAnswer, sees},
     error::ToolError,
-    forward::{ItemKinds, matching_lines, seen, skill_lines},
+    forward::{kinds_named, matching_lines, seen, skill_lines},
     policy::ClientPolicy,
     render::{
         describe::{self, Extent},
@@ -58,12 +58,9 @@ pub(crate) async fn search_tools(
         searches.push(&answer.generation, &answer.query, &answer.found);
     }
     let room = catalog.settings().room(policy);
-    let format = arguments.text(&["format"]);
-    if format.is_some_and(|format| format == "json") {
-        return Ok(ToolReply::text(&search_json::fit(
-            search_json(catalog, &answer),
-            room,
-        )));
+    if arguments.text(&["format"]).as_deref() == Some("json") {
+        let json = search_json::fit(search_json(catalog, &answer), room);
+        return Ok(ToolReply::text(&json));
     }
     let text = search_text(catalog, &answer, policy).await?;
     let besides = besides(&answer, context);
@@ -102,15 +99,14 @@ fn page<'a>(catalog: &Catalog, answer: &'a SearchAnswer) -> SearchPage<'a> {
     let found = &answer.found;
     let names_down = found.hits.is_empty() || found.kind == MatchKind::Nearest;
     let down = names_down.then(|| catalog.down(answer.query.view.as_deref()));
+    let entries = || found.hits.iter().map(|hit| &hit.entry);
     SearchPage {
         query: &answer.query,
         found,
         missing: &answer.missing,
-        marks: (found.hits.iter())
-            .map(|hit| marks(catalog, &hit.entry))
-            .collect(),
-        often_wrong: (found.hits.iter())
-            .map(|hit| catalog.usage.often_wrong(&hit.entry.at))
+        marks: entries().map(|it| marks(catalog, it)).collect(),
+        often_wrong: entries()
+            .map(|it| catalog.usage.often_wrong(&it.at))
             .collect(),
         down: down.unwrap_or_default(),
         no_tools: (catalog.registry.catalog().tools() == 0)
@@ -119,7 +115,7 @@ fn page<'a>(catalog: &Catalog, answer: &'a SearchAnswer) -> SearchPage<'a> {
 }
 
 fn find_why_no_tools(catalog: &Catalog, query: &Query) -> NoTools {
-    if let Some(mistakes) = catalog.settings.mistakes() {
+    if let Some(mistakes) = catalog.mistakes.lock().clone() {
         return NoTools::Misconfigured(mistakes);
     }
     let records = catalog.registry.catalog();
@@ -127,10 +123,8 @@ fn find_why_no_tools(catalog: &Catalog, query: &Query) -> NoTools {
     let mut seen = servers.filter(|server| sees(query.view.as_deref(), server));
     let failed = seen.clone().filter_map(|server| {
         let why = server.stale.as_ref()?.to_string();
-        Some((
-            server.name.clone(),
-            printable::one_line_of(&why, WHY_CHARS_MAX),
-        ))
+        let why = printable::one_line_of(&why, WHY_CHARS_MAX);
+        Some((server.name.clone(), why))
     });
     let failed: Vec<_> = failed.collect();
     if !failed.is_empty() {
@@ -152,11 +146,11 @@ fn find_why_no_tools(catalog: &Catalog, query: &Query) -> NoTools {
 /// of the first hit's server, once a session.
 fn besides(answer: &SearchAnswer, context: &CallContext) -> Vec<String> {
     let asked = text_of(&answer.query);
-    let wanted = ItemKinds::read(&asked);
+    let kinds = kinds_named(&asked);
     let mut lines = Vec::new();
-    if wanted.is_any() {
+    if !kinds.is_empty() {
         let seen = seen(&answer.generation, &context.policy);
-        lines = matching_lines(&seen, wanted, &asked);
+        lines = matching_lines(&seen, &kinds, &asked);
         lines.truncate(ITEMS_MAX);
     }
     let skills = skill_lines(&answer.generation, &asked, context, SKILLS_MAX);
@@ -177,12 +171,11 @@ fn besides(answer: &SearchAnswer, context: &CallContext) -> Vec<String> {
 fn query(arguments: &Loose) -> Query {
     const QUERY_KEYS: [&str; 3] = ["query", "q", "queries"];
     let asked = match arguments.get(&QUERY_KEYS) {
-        Some(Value::Array(_)) => QueryText::Steps(arguments.texts(&QUERY_KEYS).unwrap_or_default()),
+        Some(Value::Array(_)) => match arguments.texts(&QUERY_KEYS).unwrap_or_default() {
+            steps if steps.len() < 2 => QueryText::Words(steps.concat()),
+            steps => QueryText::Steps(steps),
+        },
         _ => QueryText::Words(arguments.text(&QUERY_KEYS).unwrap_or_default()),
-    };
-    let asked = match asked {
-        QueryText::Steps(steps) if steps.len() < 2 => QueryText::Words(steps.concat()),
-        other => other,
     };
     let limit = arguments
         .number(&["max_results", "limit", "top_k"])

@@ -104,6 +104,6 @@ async fn a_write_that_completes_after_the_queue_was_given_up_counts_nothing() {
     outbox.send(&[big]).await.expect("open");
     outbox.give_up();
     outbox.written(1);
-    assert_eq!(outbox.lock().bytes, 0);
+    assert_eq!(outbox.queue.lock().bytes, 0);
     outbox.drained().await;
 }

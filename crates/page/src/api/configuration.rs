@@ -3,7 +3,7 @@
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use daemon::status::{IdleRuleStatus, list_idle_rules};
-use gateway::{QuotaStatus, list_quotas};
+use gateway::QuotaStatus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -129,7 +129,7 @@ pub(crate) fn read(call: &Call<Nothing, Nothing>) -> Result<Configuration, ApiEr
         policy: settings.policy.preset().as_str(),
         rules: rules.collect(),
         hits_among: among,
-        quotas: list_quotas(gateway),
+        quotas: gateway.list_quotas(),
         changes: call.page.changes.list(),
     })
 }
@@ -149,7 +149,7 @@ pub(crate) async fn test(call: Call<Nothing, Tested>) -> Result<Verdict, ApiErro
         tool: at.to_string(),
         decision: Cow::Borrowed(decision.verdict.as_str()),
         by: decision.by().to_string(),
-        rule: decision.rule(),
+        rule: decision.rule,
         reason: decision.reason.clone(),
         idle_rules: list_idle_rules(&gateway),
     })

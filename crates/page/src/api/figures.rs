@@ -19,18 +19,8 @@ const DAYS_MAX: u64 = 90;
 const TOP_DEFAULT: usize = 1000;
 
 /// The columns of the CSV.
-const COLUMNS: [&str; 10] = [
-    "name",
-    "calls",
-    "errors",
-    "p50_us",
-    "p95_us",
-    "tokens_in",
-    "tokens_out",
-    "tokens_cut",
-    "cuts",
-    "redacted",
-];
+const COLUMNS: &str =
+    "name,calls,errors,p50_us,p95_us,tokens_in,tokens_out,tokens_cut,cuts,redacted";
 
 /// The figures of some days.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -109,7 +99,7 @@ pub(crate) async fn read(call: Call<FiguresQuery, Nothing>) -> Result<Reply, Api
 }
 
 fn csv(lines: &[CallFigures]) -> String {
-    let mut text = COLUMNS.join(",") + "\r\n";
+    let mut text = format!("{COLUMNS}\r\n");
     let number = |it: Option<u64>| it.map_or_else(String::new, |it| it.to_string());
     for line in lines {
         let numbers = [
@@ -148,13 +138,11 @@ fn count_by_category(generation: &Generation, by_tool: &Figures) -> Vec<Category
             *counts.entry(&entry.category).or_default() += line.calls;
         }
     }
-    let counts = counts.into_iter();
-    let mut counts: Vec<_> = counts
-        .map(|(name, calls)| CategoryFigures {
-            name: name.to_owned(),
-            calls,
-        })
-        .collect();
+    let figures = |(name, calls): (&str, u64)| CategoryFigures {
+        name: name.to_owned(),
+        calls,
+    };
+    let mut counts: Vec<_> = counts.into_iter().map(figures).collect();
     counts.sort_by_key(|it| Reverse(it.calls));
     counts
 }

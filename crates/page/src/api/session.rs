@@ -30,10 +30,10 @@ pub(crate) struct Session {
 }
 
 /// The daemons of this configuration; the API of one answers for itself.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub struct Status {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Status {
     /// The daemons.
-    pub daemons: Vec<DaemonStatus>,
+    daemons: Vec<DaemonStatus>,
 }
 
 pub(crate) async fn describe(call: Call<Nothing, Nothing>) -> Result<Object, ApiError> {

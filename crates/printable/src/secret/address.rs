@@ -27,8 +27,7 @@ pub(super) fn find(text: &str, mut push: impl FnMut(&str, Option<&str>)) {
     let query = rest.find(['?', '#']).unwrap_or(rest.len());
     let (path, query) = rest.split_at(query);
     for part in path.split(['/', ';', ',']).skip(1) {
-        let is_key = is_hex(part) && part.len() >= HEX_KEY_CHARS_MIN;
-        if looks_secret(part) || looks_random(part) || is_key {
+        if is_key(part) {
             push(part, None);
         }
     }
@@ -39,6 +38,11 @@ pub(super) fn find(text: &str, mut push: impl FnMut(&str, Option<&str>)) {
             push(value, Some(name));
         }
     }
+}
+
+fn is_key(part: &str) -> bool {
+    let is_hex_key = is_hex(part) && part.len() >= HEX_KEY_CHARS_MIN;
+    looks_secret(part) || looks_random(part) || is_hex_key
 }
 
 /// Finds `name:password` before the host, and returns the rest of the address. A password may
@@ -76,19 +80,11 @@ fn find_login<'a>(rest: &'a str, push: &mut impl FnMut(&str, Option<&str>)) -> &
 /// Masks a text that was meant as an address and may be invalid: nothing before an `@` or after a
 /// `?` is left, however it is mistyped.
 pub fn mask_address(text: &str) -> String {
+    let is_scheme_part = |c: char| c.is_ascii_alphanumeric() || c == '+';
     let begin = match text.split_once(':') {
-        Some((scheme, rest))
-            if scheme
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || c == '+') =>
-        {
-            let slashes = rest.len() - rest.trim_start_matches('/').len();
-            // `name:password@host` has no scheme.
-            if slashes == 0 {
-                0
-            } else {
-                scheme.len() + 1 + slashes
-            }
+        // `name:password@host` has no scheme.
+        Some((scheme, rest)) if rest.starts_with('/') && scheme.chars().all(is_scheme_part) => {
+            text.len() - rest.trim_start_matches('/').len()
         }
         _ => 0,
     };
@@ -99,10 +95,7 @@ pub fn mask_address(text: &str) -> String {
     let mut found = Vec::new();
     let mut at = 0;
     for part in host.split('/') {
-        if looks_secret(part)
-            || looks_random(part)
-            || (is_hex(part) && part.len() >= HEX_KEY_CHARS_MIN)
-        {
+        if is_key(part) {
             found.push(FoundSecret {
                 range: at..at + part.len(),
                 name: None,

@@ -3,7 +3,7 @@
 use super::{
     HIDDEN, mask_secrets,
     name::names_secret,
-    text::{is_name, named_next},
+    text::{end_of_quoted, is_name, named_next},
 };
 
 /// Masks the secrets in each line of a file. Keys and comments are unchanged, except for text that has
@@ -66,7 +66,7 @@ impl LineMasker {
         if is_comment(rest, &line[..at]) {
             // A comment is prose: `KEY: what it is for`.
             let words = rest.split_inclusive(' ');
-            masked.extend(words.map(|word| mask_secrets_kept(word, None)));
+            masked.extend(words.map(mask_word));
             return rest.len();
         }
         for mark in ["\"\"\"", "'''", "\"", "'"] {
@@ -170,25 +170,14 @@ impl LineMasker {
 }
 
 /// Masks a word of prose, and keeps the blanks after it.
-fn mask_secrets_kept(word: &str, name: Option<&str>) -> String {
+fn mask_word(word: &str) -> String {
     let kept = word.trim_end();
-    mask_secrets(kept, name) + &word[kept.len()..]
+    mask_secrets(kept, None) + &word[kept.len()..]
 }
 
 fn is_comment(rest: &str, before: &str) -> bool {
     let is_apart = before.is_empty() || before.ends_with(char::is_whitespace);
     is_apart && (rest.starts_with('#') || rest.starts_with("//") || rest.starts_with("/*"))
-}
-
-fn end_of_quoted(inner: &str, mark: &str) -> Option<usize> {
-    let mut is_escaped = false;
-    for (at, c) in inner.char_indices() {
-        if !is_escaped && inner[at..].starts_with(mark) {
-            return Some(at);
-        }
-        is_escaped = c == '\\' && !is_escaped && mark.starts_with('"');
-    }
-    None
 }
 
 /// Returns the length up to the next quote or comment. An apostrophe within a word is not a quote.

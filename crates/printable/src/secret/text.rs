@@ -13,7 +13,9 @@ const SCHEMES: [&str; 5] = ["Bearer", "Basic", "Token", "ApiKey", "DPoP"];
 /// The nesting limit for values in pairs, pairs in JSON, and JSON in an argument.
 const DEPTH_MAX: usize = 8;
 
-pub(super) fn find(text: &str, name: Option<&str>) -> Vec<FoundSecret> {
+/// Finds the secrets in a text, in order. `name` is the name of the variable or option with this value,
+/// if it is known. References such as `${X}` are not secrets.
+pub fn find_secrets(text: &str, name: Option<&str>) -> Vec<FoundSecret> {
     let mut finder = Finder {
         whole: text,
         found: Vec::new(),
@@ -22,12 +24,13 @@ pub(super) fn find(text: &str, name: Option<&str>) -> Vec<FoundSecret> {
     finder.sorted()
 }
 
-pub(super) fn find_in_arguments<'a>(
+/// Finds the secrets in each argument of a program. The value of an option may be the next argument.
+pub fn find_secrets_in_arguments<'a>(
     arguments: impl IntoIterator<Item = &'a str>,
 ) -> Vec<Vec<FoundSecret>> {
     let mut option = None;
     let one = |argument: &'a str| {
-        let found = find(argument, option);
+        let found = find_secrets(argument, option);
         option = named_next(argument);
         found
     };
@@ -133,11 +136,11 @@ impl<'a> Finder<'a> {
         let (mut rest, mut key) = (text, None);
         while let Some((_, inner)) = rest.split_once(mark) {
             let end = if is_escaped {
-                inner.find(mark).unwrap_or(inner.len())
+                inner.find(mark)
             } else {
-                end_of_text(inner)
+                end_of_quoted(inner, mark)
             };
-            let (string, behind) = inner.split_at(end);
+            let (string, behind) = inner.split_at(end.unwrap_or(inner.len()));
             rest = behind.strip_prefix(mark).unwrap_or(behind);
             if rest.trim_start().starts_with(':') {
                 key = Some(string);
@@ -159,17 +162,16 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// Returns the end of a JSON string.
-fn end_of_text(inner: &str) -> usize {
+/// Returns the position of the mark that ends a quoted text. In quotes other than `'`, a backslash escapes.
+pub(super) fn end_of_quoted(inner: &str, mark: &str) -> Option<usize> {
     let mut is_escaped = false;
     for (at, c) in inner.char_indices() {
-        match c {
-            '"' if !is_escaped => return at,
-            '\\' => is_escaped = !is_escaped,
-            _ => is_escaped = false,
+        if !is_escaped && inner[at..].starts_with(mark) {
+            return Some(at);
         }
+        is_escaped = c == '\\' && !is_escaped && mark.starts_with('"');
     }
-    inner.len()
+    None
 }
 
 fn is_separator(c: char) -> bool {
@@ -177,23 +179,18 @@ fn is_separator(c: char) -> bool {
 }
 
 /// Splits words at blanks and at separators of pairs, except within quotes.
-fn words(text: &str) -> Vec<&str> {
-    let mut words = Vec::new();
-    let (mut quote, mut start) = (None, 0);
-    for (at, c) in text.char_indices() {
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let mut quote = None;
+    let words = text.split(move |c: char| {
         match quote {
             Some(open) if c == open => quote = None,
             None if c == '"' || c == '\'' => quote = Some(c),
-            None if c.is_whitespace() || is_separator(c) => {
-                words.push(&text[start..at]);
-                start = at + c.len_utf8();
-            }
-            Some(_) | None => {}
+            None => return c.is_whitespace() || is_separator(c),
+            Some(_) => {}
         }
-    }
-    words.push(&text[start..]);
-    words.retain(|word| !word.is_empty());
-    words
+        false
+    });
+    words.filter(|word| !word.is_empty())
 }
 
 fn unquote(text: &str) -> &str {

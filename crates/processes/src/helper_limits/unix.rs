@@ -18,7 +18,7 @@ use self::linux as system;
 #[cfg(target_os = "macos")]
 use self::macos as system;
 use self::posix::set_limit;
-use crate::HelperLimits;
+use crate::{HelperLimits, limits::PROCESSOR_MORE_S};
 
 impl HelperLimits {
     /// Applies the limits to this process, which then also ends with its parent and leaves no core
@@ -29,9 +29,9 @@ impl HelperLimits {
         if self.parent.is_some_and(|expected| expected != parent) {
             return Err(io::Error::other("the parent process has ended"));
         }
-        let hard = self.processor_s + self.processor_s_more;
+        let soft = self.processor_s + PROCESSOR_MORE_S;
         set_limit(Resource::Core, 0, 0)?;
-        set_limit(Resource::Cpu, self.processor_s, hard)?;
+        set_limit(Resource::Cpu, soft, soft + PROCESSOR_MORE_S)?;
         if let Some(bytes) = self.file_bytes {
             set_limit(Resource::Fsize, bytes, bytes)?;
         }
@@ -70,7 +70,6 @@ mod tests {
             parent: Some(std::process::id()),
             memory_bytes: u64::MAX,
             processor_s: 1,
-            processor_s_more: 1,
             file_bytes: Some(0),
         };
         let refused = limits.apply().unwrap_err().to_string();

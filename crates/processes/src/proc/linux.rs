@@ -147,7 +147,7 @@ mod tests {
     fn a_name_with_spaces_and_parentheses_hides_nothing() {
         let text = "7 (a) Z (b) S 1 70 700 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 12345 0 3";
         let stat = parse(text).unwrap();
-        assert_eq!(stat.identity, "7:12345".parse().unwrap());
+        assert_eq!(stat.identity.to_string(), "7:12345");
         assert_eq!((stat.group, stat.session), (70, 700));
         assert!(!stat.is_dead && !stat.has_memory);
         assert_eq!(stat.memory_bytes, 3 * rustix::param::page_size() as u64);

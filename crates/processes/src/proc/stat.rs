@@ -1,6 +1,6 @@
 //! A process, and its state.
 
-use std::{fmt, num::ParseIntError, str::FromStr};
+use std::fmt;
 
 /// One process, distinguished from a later one with the same pid by its start time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,14 +17,13 @@ impl fmt::Display for Identity {
     }
 }
 
-impl FromStr for Identity {
-    type Err = ParseIntError;
-
-    fn from_str(text: &str) -> Result<Self, ParseIntError> {
-        let (pid, start_ticks) = text.split_once(':').unwrap_or((text, ""));
-        Ok(Self {
-            pid: pid.parse()?,
-            start_ticks: start_ticks.parse()?,
+impl Identity {
+    /// Parses the form in which an identity is written.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (pid, start_ticks) = text.split_once(':')?;
+        Some(Self {
+            pid: pid.parse().ok()?,
+            start_ticks: start_ticks.parse().ok()?,
         })
     }
 }

@@ -135,7 +135,7 @@ impl Claim<'_> {
     fn claims_group_of(&self, row: &ProcessRow) -> bool {
         let stat = &row.stat;
         let mut groups = self.groups.iter();
-        groups.any(|group| group.is(stat.group) && group.knows(stat.identity))
+        groups.any(|group| group.id() == stat.group && group.knows(stat.identity))
     }
 
     fn claims_mark_of(&self, row: &ProcessRow) -> bool {

@@ -111,7 +111,7 @@ fn role_of_the_reaper() {
 }
 
 fn pid(reaper: &Reaper) -> Pid {
-    let watch = reaper.lock();
+    let watch = reaper.watch.lock();
     Pid::from_child(&watch.process.as_ref().unwrap().child)
 }
 
@@ -128,13 +128,13 @@ fn a_reaper_that_died_is_replaced_and_told_everything_and_goes_with_us() {
     ours.watch(&group);
     let first = pid(&ours);
     send(first, Signal::KILL);
-    let died = || !ours.lock().is_running();
+    let died = || !ours.watch.lock().is_running();
     assert!(wait_until(TEST_WAIT, died));
 
     ours.ensure_running();
     let second = pid(&ours);
     assert_ne!(second, first);
-    let mut watch = ours.lock();
+    let mut watch = ours.watch.lock();
     let mut process = watch.process.take().unwrap();
     drop(watch);
     // Closes the reaper's input, as the exit of our process would.

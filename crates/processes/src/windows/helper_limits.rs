@@ -6,7 +6,7 @@ use std::{io, process, thread, time::Duration};
 use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System};
 
 use super::{exit_status::PROCESSOR_TIME_USED_UP, memory::committed_memory};
-use crate::HelperLimits;
+use crate::{HelperLimits, limits::PROCESSOR_MORE_S};
 
 /// The interval at which the thread looks: a process fills some hundred megabytes in that time, and a look
 /// takes microseconds.
@@ -26,7 +26,7 @@ impl HelperLimits {
                     // Reported as an allocator reports that there is no more memory.
                     process::abort();
                 }
-                if processor_time() > Duration::from_secs(limits.processor_s) {
+                if processor_time() > Duration::from_secs(limits.processor_s + PROCESSOR_MORE_S) {
                     process::exit(PROCESSOR_TIME_USED_UP);
                 }
                 #[expect(clippy::disallowed_methods, reason = "this thread does nothing else")]

@@ -61,7 +61,6 @@ fn a_helper_whose_parent_has_ended_is_refused() {
         parent: Some(u32::MAX),
         memory_bytes: u64::MAX,
         processor_s: 1_000,
-        processor_s_more: 1,
         file_bytes: None,
     };
     let refused = limits.apply().unwrap_err().to_string();

@@ -78,10 +78,8 @@ impl JobTree {
     /// the child's stdin. Each step waits for all of these processes. There is no request between the two:
     /// Windows has no signal for a process without a console.
     pub async fn stop(&mut self, pace: Pace) {
-        if timeout(pace.after_eof(), self.wait_for_all())
-            .await
-            .is_err()
-        {
+        let [after_eof, _] = pace.waits();
+        if timeout(after_eof, self.wait_for_all()).await.is_err() {
             let _ = self.child.start_kill();
             let _ = timeout(GRACE_AFTER_KILL, self.wait_for_all()).await;
         }

@@ -1,11 +1,13 @@
 //! Shell completion of the names of servers and tools, from the configuration and the last snapshots.
 //! No server is started.
 
-use std::{ffi::OsStr, io, path::Path};
+use std::{ffi::OsStr, io, path::Path, sync::Arc};
 
 use clap_complete::{CompletionCandidate, Shell, env::Shells};
-use config::{Config, Environment, Overrides, edit::Document};
-use registry::Registry;
+use config::{Environment, Overrides, edit::Document};
+use registry::{Generation, Registry};
+
+use super::global::Global;
 
 /// The variable with which a shell requests completions.
 pub(crate) const VARIABLE: &str = "_PROXY_COMPLETE";
@@ -31,12 +33,9 @@ pub(crate) fn complete_servers(current: &OsStr) -> Vec<CompletionCandidate> {
     let file = config::file_path(&Overrides::default(), &Environment::of_process());
     let document = file.ok().and_then(|file| Document::read(&file).ok());
     let servers = document.map(|it| it.servers()).unwrap_or_default();
-    let fits = |name: &String| starts_with(name, current);
-    servers
-        .into_iter()
-        .filter(fits)
-        .map(CompletionCandidate::new)
-        .collect()
+    let servers = servers.into_iter();
+    let fitting = servers.filter(|name| starts_with(name, current));
+    fitting.map(CompletionCandidate::new).collect()
 }
 
 pub(crate) fn complete_recipes(current: &OsStr) -> Vec<CompletionCandidate> {
@@ -50,25 +49,20 @@ pub(crate) fn complete_recipes(current: &OsStr) -> Vec<CompletionCandidate> {
 
 /// `server/tool`; servers first, as long as there is no `/`.
 pub(crate) fn complete_tools(current: &OsStr) -> Vec<CompletionCandidate> {
-    let config = config::load(&Overrides::default(), &Environment::of_process());
-    let Some(generation) = config.ok().and_then(|config| open(&config)) else {
+    let Some(generation) = open() else {
         return Vec::new();
     };
-    let tools = generation.entries().map(|entry| {
-        let candidate = CompletionCandidate::new(entry.at.to_string());
-        (
-            entry.at.to_string(),
-            candidate.help(Some(entry.purpose().to_owned().into())),
-        )
+    let tools = generation.entries().filter_map(|entry| {
+        let name = entry.at.to_string();
+        let help = entry.purpose().to_owned().into();
+        starts_with(&name, current).then(|| CompletionCandidate::new(name).help(Some(help)))
     });
-    tools
-        .filter(|(name, _)| starts_with(name, current))
-        .map(|(_, candidate)| candidate)
-        .collect()
+    tools.collect()
 }
 
-fn open(config: &Config) -> Option<std::sync::Arc<registry::Generation>> {
-    let registry = Registry::open(&config.gateway.state_dir, config.gateway.rules()).ok()?;
+fn open() -> Option<Arc<Generation>> {
+    let settings = Global::default().load().ok()?.gateway;
+    let registry = Registry::open(&settings.state_dir, settings.rules()).ok()?;
     registry.generation().ok()
 }
 

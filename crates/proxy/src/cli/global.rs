@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use config::Overrides;
+use config::{Config, ConfigError, Environment, Overrides};
 
 use crate::logging::filter_ours;
 
@@ -42,6 +42,10 @@ impl Global {
             state_dir: Some(state_dir),
             ..Self::default()
         }
+    }
+
+    pub(crate) fn load(&self) -> Result<Config, ConfigError> {
+        config::load(&self.overrides(), &Environment::of_process())
     }
 
     pub(crate) fn overrides(&self) -> Overrides {

@@ -2,11 +2,10 @@
 
 use std::{sync::Arc, time::Instant};
 
-use config::Environment;
 use gateway::{Gateway, policy::ClientPolicy};
 use registry::Query;
 use setup::{
-    add::{self, AddArguments, AddError},
+    add::{self, AddArguments},
     advise_typed,
 };
 use tool::ServerName;
@@ -22,13 +21,12 @@ use super::{edit, reindex};
 use crate::{
     cli::global::Global,
     event_loop::run_async,
-    exit::Exit,
+    exit::{Exit, refuse},
     logging::start_log,
     report::{self, print_reindex},
 };
 
 impl AddArgs {
-    /// A program by this name.
     pub(super) fn of_program(name: String, command: Vec<String>) -> Self {
         Self {
             name: Some(name),
@@ -38,49 +36,35 @@ impl AddArgs {
     }
 
     pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
-        add(global, self)
-    }
-}
-
-fn add(global: &Global, given: AddArgs) -> anyhow::Result<Exit> {
-    let is_disabled = given.disabled;
-    let (name, server, remarks) = match prepare(given)? {
-        Ok(prepared) => prepared,
-        Err(why) => {
-            report::say(&format!("error: {why}"));
-            return Ok(Exit::Usage);
+        let is_disabled = self.disabled;
+        let (name, server, remarks) = prepare(self)?;
+        let added = edit::change_with(
+            global,
+            |document| {
+                let rules = document.list_rules_of(name.as_str());
+                document.add_server(&name, &server).map(|()| rules)
+            },
+            |_, _, write| write(),
+        )?;
+        report::say(&format!("added `{name}` to {}", added.path.display()));
+        for rule in added.value {
+            report::say(&format!("note: {rule} already names `{name}`"));
         }
-    };
-    let added = edit::change_with(
-        global,
-        |document| {
-            let rules = document.list_rules_of(name.as_str());
-            document.add_server(&name, &server).map(|()| rules)
-        },
-        |_, _, write| write(),
-    )?;
-    let Some(added) = added else {
-        return Ok(Exit::Usage);
-    };
-    report::say(&format!("added `{name}` to {}", added.path.display()));
-    for rule in added.value {
-        report::say(&format!("note: {rule} already names `{name}`"));
+        for remark in remarks {
+            report::say(&format!("note: {remark}"));
+        }
+        if is_disabled {
+            report::say(&format!(
+                "it is disabled; to enable it: proxy servers enable {name}"
+            ));
+            return Ok(Exit::Success);
+        }
+        run_async(ask(global, &name))?
     }
-    for remark in remarks {
-        report::say(&format!("note: {remark}"));
-    }
-    if is_disabled {
-        report::say(&format!(
-            "it is disabled; to enable it: proxy servers enable {name}"
-        ));
-        return Ok(Exit::Success);
-    }
-    run_async(ask(global, &name))?
 }
 
-/// Returns the server as it is to be written, with remarks for the user; or the reason why there is
-/// none.
-fn prepare(given: AddArgs) -> anyhow::Result<Result<Prepared, String>> {
+/// Returns the server as it is to be written, with remarks for the user.
+fn prepare(given: AddArgs) -> anyhow::Result<Prepared> {
     let wanted = AddArguments {
         name: given.name.clone(),
         url: given.url.clone(),
@@ -93,41 +77,37 @@ fn prepare(given: AddArgs) -> anyhow::Result<Result<Prepared, String>> {
         .name
         .as_deref()
         .and_then(|it| it.strip_prefix("registry:"));
-    let prepared = match (listed, wanted.name_alone()) {
+    let (name, mut server, remarks) = match (listed, wanted.name_alone()) {
         (Some(name), _) => listed::prepare(name, &given)?,
         (None, Some(name)) => by_recipe(name, &given)?,
         (None, None) => match cards::prepare(&wanted, &given)? {
             Some(prepared) => prepared,
-            None => read(&wanted, &given).map_err(|error| error.to_string()),
+            None => read(&wanted, &given)?,
         },
     };
-    Ok(prepared.map(|(name, mut server, remarks)| {
-        server.category = given.category.or(server.category);
-        server.tags.extend(given.tags);
-        server.is_per_client |= given.per_client;
-        server.is_disabled = given.disabled;
-        (name, server, remarks)
-    }))
+    server.category = given.category.or(server.category);
+    server.tags.extend(given.tags);
+    server.is_per_client |= given.per_client;
+    server.is_disabled = given.disabled;
+    Ok((name, server, remarks))
 }
 
-fn read(wanted: &AddArguments, given: &AddArgs) -> Result<Prepared, AddError> {
+fn read(wanted: &AddArguments, given: &AddArgs) -> anyhow::Result<Prepared> {
     if let Some(set) = given.set.first() {
-        return Err(AddError::Form {
-            given: set.clone(),
-            what: "value for a recipe, and this server has none",
-            form: "--env NAME=VALUE",
-        });
+        return Err(refuse(format!(
+            "`{set}` is not a value for a recipe, and this server has none\nhint: write `--env NAME=VALUE`"
+        )));
     }
-    let (name, mut server) = add::read(wanted)?;
+    let (name, mut server) = add::read(wanted).map_err(refuse)?;
     let alias = given.alias.as_ref().map(|alias| add::read_name(alias));
     let remarks = advise_typed(&mut server);
-    Ok((alias.transpose()?.unwrap_or(name), server, remarks))
+    let name = alias.transpose().map_err(refuse)?.unwrap_or(name);
+    Ok((name, server, remarks))
 }
 
-fn by_recipe(name: &str, given: &AddArgs) -> anyhow::Result<Result<Prepared, String>> {
-    let Some(recipe) = recipes::find(name) else {
-        return Ok(Err(add::no_start(name, given.url.as_deref()).to_string()));
-    };
+fn by_recipe(name: &str, given: &AddArgs) -> anyhow::Result<Prepared> {
+    let recipe = recipes::find(name);
+    let recipe = recipe.ok_or_else(|| refuse(add::no_start(name, given.url.as_deref())))?;
     let values = given.set.iter().chain(&given.url);
     by_answers(name, (recipe, recipe.name()), values, given)
 }
@@ -135,8 +115,7 @@ fn by_recipe(name: &str, given: &AddArgs) -> anyhow::Result<Result<Prepared, Str
 /// Asks the new server for its tools and shows what a search finds of them.
 async fn ask(global: &Global, name: &ServerName) -> anyhow::Result<Exit> {
     start_log("error");
-    let config = config::load(&global.overrides(), &Environment::of_process())?;
-    let gateway = Gateway::new(config.gateway)?;
+    let gateway = Gateway::new(global.load()?.gateway)?;
     let asked = ask_and_show(&gateway, global, name).await;
     gateway.stop().await;
     asked

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use anyhow::bail;
 use config::Config;
 use daemon::{
     page::{ApiRequest, PageDaemon, ServePage as _},
@@ -13,16 +12,14 @@ use gateway::Gateway;
 use page::Page;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 use url::form_urlencoded::Serializer;
 
 use super::{report_first_survey, route::find_route, with_config};
 use crate::{
     cli::global::Global, event_loop::run_async, exit::Exit, node::open_gateway,
-    page_editor::PageEditor, report, signals::watch_signals,
+    page_editor::PageEditor, signals::until_signal,
 };
 
-/// The API for one command.
 pub(super) struct Api {
     global: Global,
     config: Config,
@@ -37,70 +34,59 @@ pub(super) struct Answer<T> {
     pub(super) value: T,
 }
 
-/// An error of the API.
-#[derive(Debug, Deserialize)]
-pub(super) struct ApiFailure {
-    code: String,
-    message: String,
-    next_step: Option<String>,
-}
-
 #[derive(Deserialize)]
 struct ErrorBody {
     error: ApiFailure,
 }
 
+#[derive(Deserialize)]
+struct ApiFailure {
+    code: String,
+    message: String,
+    next_step: Option<String>,
+}
+
 impl ApiFailure {
-    /// Prints the error.
-    pub(super) fn say(&self) {
-        let Self {
-            code,
-            message,
-            next_step,
-        } = self;
-        let next = next_step.as_deref();
+    fn to_text(&self) -> String {
         // The text of a tool error begins with its code.
-        let text = if message.starts_with(code.as_str()) {
-            let next = next.map(|it| format!("\n{it}"));
-            format!("{message}{}", next.unwrap_or_default())
+        let (before, hint) = if self.message.starts_with(&self.code) {
+            ("", "")
         } else {
-            let next = next.map(|it| format!("\nhint: {it}"));
-            format!("error: {message}{}", next.unwrap_or_default())
+            ("error: ", "hint: ")
         };
-        report::say(&text);
+        let next = self.next_step.as_ref().map(|it| format!("\n{hint}{it}"));
+        format!("{before}{}{}", self.message, next.unwrap_or_default())
     }
 }
 
-/// Runs a command that asks the API.
 pub(super) fn with_api(
     global: &Global,
     act: impl AsyncFnOnce(&mut Api) -> anyhow::Result<Exit>,
 ) -> anyhow::Result<Exit> {
     with_config(global, |config| {
         run_async(async {
-            let stop = CancellationToken::new();
-            watch_signals(&stop)?;
             let mut api = Api {
                 global: global.clone(),
                 config,
                 route: find_route(global).ok().and_then(Result::ok),
                 here: None,
             };
-            let done = stop.run_until_cancelled(Box::pin(act(&mut api))).await;
+            let done = until_signal(act(&mut api)).await;
             if let Some((gateway, _)) = api.here {
                 gateway.stop().await;
             }
-            done.unwrap_or_else(|| bail!("interrupted"))
+            done
         })?
     })
 }
 
 impl Api {
-    /// Sends a request.
+    /// Sends a request. An error of the API ends the command with the outcome `failed`.
     pub(super) async fn ask<T: DeserializeOwned>(
         &mut self,
         request: ApiRequest,
-    ) -> anyhow::Result<Result<Answer<T>, ApiFailure>> {
+        failed: Exit,
+    ) -> anyhow::Result<Answer<T>> {
         let reply = match self.ask_daemon(&request).await? {
             Some(reply) => reply,
             None => {
@@ -110,11 +96,12 @@ impl Api {
             }
         };
         if !reply.is_hit {
-            return Ok(Err(serde_json::from_str::<ErrorBody>(&reply.data)?.error));
+            let body: ErrorBody = serde_json::from_str(&reply.data)?;
+            return Err(failed.with(body.error.to_text()));
         }
         let json: Value = serde_json::from_str(&reply.data)?;
         let value = T::deserialize(&json)?;
-        Ok(Ok(Answer { json, value }))
+        Ok(Answer { json, value })
     }
 
     /// Sends a request to the daemon alone; `None` if none runs.

@@ -5,11 +5,13 @@ use daemon::page::ApiRequest;
 use page::Proposal;
 use serde_json::json;
 
-use super::{
-    add::AddArgs,
-    api::{Answer, with_api},
+use super::{add::AddArgs, api::with_api};
+use crate::{
+    cli::global::Global,
+    exit::{Exit, refuse},
+    report,
+    time::render_time,
 };
-use crate::{cli::global::Global, exit::Exit, report, time::render_time};
 
 /// Add a server that you proposed on the web page
 ///
@@ -25,46 +27,34 @@ pub(crate) struct ApplyArgs {
 impl ApplyArgs {
     pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
         if !report::can_ask() {
-            report::say(
-                "error: a person reads the command before it is added\nhint: type this command in a terminal",
-            );
-            return Ok(Exit::Usage);
+            return Err(refuse(
+                "a person reads the command before it is added\nhint: type this command in a terminal",
+            ));
         }
         let mut taken = None;
         let exit = with_api(global, async |api| {
             let code = printable::one_line(&self.code);
             if !code.bytes().all(|it| it.is_ascii_alphanumeric()) {
-                report::say(&format!("error: `{code}` is no code of the page"));
-                return Ok(Exit::Usage);
+                return Err(refuse(format!("`{code}` is no code of the page")));
             }
             let request = ApiRequest::post(format!("/api/v1/proposals/{code}/take"), json!({}));
-            match api.ask::<Proposal>(request).await? {
-                Ok(Answer { value, .. }) => taken = Some(value),
-                Err(failure) => failure.say(),
-            }
+            taken = Some(api.ask::<Proposal>(request, Exit::Nothing).await?.value);
             Ok(Exit::Nothing)
         })?;
-        match taken {
-            Some(proposal) => decide(global, proposal),
-            None => Ok(exit),
-        }
+        taken.map_or(Ok(exit), |proposal| decide(global, proposal))
     }
 }
 
 fn decide(global: &Global, proposal: Proposal) -> anyhow::Result<Exit> {
-    let words: Vec<String> = proposal
-        .command
-        .iter()
-        .map(|it| printable::quote_word(it))
-        .collect();
+    let words = proposal.command.iter();
+    let words: Vec<String> = words.map(|it| printable::quote_word(it)).collect();
     report::say(&format!(
         "proposed on the web page at {}:\n  name     {}\n  command  {}",
         render_time(proposal.at),
         proposal.name,
         words.join(" ")
     ));
-    let answer = report::ask("Add this server, and start it to ask it for its tools? [y]es, [n]o:");
-    if !["y", "yes"].contains(&answer.as_str()) {
+    if !report::confirm("Add this server, and start it to ask it for its tools? [y]es, [n]o:") {
         report::say("nothing was added; the proposal is gone");
         return Ok(Exit::Nothing);
     }

@@ -115,13 +115,7 @@ async fn print_audit(api: &mut Api, global: &Global, audit: &AuditArgs) -> anyho
             ("limit", Some(PART_MAX.to_string())),
         ];
         let request = ApiRequest::get(path("/api/v1/calls", &query));
-        let answer = match api.ask::<Calls>(request).await? {
-            Ok(answer) => answer.value,
-            Err(failure) => {
-                failure.say();
-                return Ok(Exit::Nothing);
-            }
-        };
+        let answer = api.ask::<Calls>(request, Exit::Nothing).await?.value;
         calls.extend(answer.calls);
         before = answer.next_before;
         if before.is_none() {
@@ -131,8 +125,7 @@ async fn print_audit(api: &mut Api, global: &Global, audit: &AuditArgs) -> anyho
     // A person reads the newest calls at the end.
     calls.reverse();
     if calls.is_empty() {
-        report::say("no matching call in the log");
-        return Ok(Exit::Nothing);
+        return Err(Exit::Nothing.with("no matching call in the log"));
     }
     if global.json {
         let lines: Result<Vec<String>, _> = calls.iter().map(serde_json::to_string).collect();
@@ -149,26 +142,17 @@ async fn print_audit(api: &mut Api, global: &Global, audit: &AuditArgs) -> anyho
 fn row(call: &LoggedCall) -> [String; 7] {
     let get = |key: &str| call.line.get(key);
     let text = |key: &str| {
-        get(key)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned()
+        let text = get(key).and_then(Value::as_str);
+        text.unwrap_or_default().to_owned()
     };
     let number = |key: &str| {
         let number = get(key).and_then(Value::as_u64);
         number.map_or_else(String::new, |it| it.to_string())
     };
     if let Some(lost) = get("lost").and_then(Value::as_u64) {
-        let told = format!("({lost} calls were not logged)");
-        return [
-            String::new(),
-            String::new(),
-            told,
-            String::new(),
-            String::new(),
-            String::new(),
-            String::new(),
-        ];
+        let mut row: [String; 7] = Default::default();
+        row[2] = format!("({lost} calls were not logged)");
+        return row;
     }
     let kinds = ["tool", "prompt", "resource", "subscription", "completion"];
     let what = kinds
@@ -217,7 +201,6 @@ struct Compared {
     has: Option<bool>,
 }
 
-/// Compares the log with those of other nodes.
 fn compare(folder: &Path, global: &Global) -> anyhow::Result<Vec<Compared>> {
     let request = ShellRequest {
         verb: Verb::Cluster(ClusterVerb::Witnesses),
@@ -235,9 +218,8 @@ fn compare(folder: &Path, global: &Global) -> anyhow::Result<Vec<Compared>> {
     let heads: Vec<AuditHead> = witnesses.iter().map(head).collect();
     let has = telemetry::has_lines(folder, &heads)?;
     let compared = witnesses.into_iter().zip(has);
-    Ok(compared
-        .map(|(witness, has)| Compared { witness, has })
-        .collect())
+    let compared = compared.map(|(witness, has)| Compared { witness, has });
+    Ok(compared.collect())
 }
 
 fn print_verified(verified: &Verified, nodes: Option<&[Compared]>, global: &Global) -> Exit {
@@ -261,32 +243,24 @@ fn print_verified(verified: &Verified, nodes: Option<&[Compared]>, global: &Glob
     } else {
         say_verified(verified, nodes);
     }
-    match missing {
-        Some(_) => Exit::Nothing,
-        None => Exit::Success,
-    }
+    Exit::of_hit(missing.is_none())
 }
 
 fn say_verified(verified: &Verified, nodes: Option<&[Compared]>) {
-    let Verified {
-        lines,
-        first,
-        last,
-        digest,
-        unfinished,
-        anchored_since,
-    } = verified;
     report::print_data(&format!(
-        "{lines} lines, {first} to {last}, are unaltered\nlast digest: {digest}"
+        "{} lines, {} to {}, are unaltered\nlast digest: {}",
+        verified.lines, verified.first, verified.last, verified.digest
     ));
-    if *unfinished > 0 {
+    if verified.unfinished > 0 {
         report::say(&format!(
-            "unfinished writes: {unfinished}; a process was killed during a write, or the disk was full"
+            "unfinished writes: {}; a process was killed during a write, or the disk was full",
+            verified.unfinished
         ));
     }
-    if anchored_since > first {
+    if verified.anchored_since > verified.first {
         report::say(&format!(
-            "the anchor exists since line {anchored_since}; lines removed from the end before that are not detected"
+            "the anchor exists since line {}; lines removed from the end before that are not detected",
+            verified.anchored_since
         ));
     }
     let known = nodes.unwrap_or_default().iter();

@@ -1,6 +1,6 @@
 //! `proxy call`: a tool's arguments as a person writes them.
 
-use std::io::Read as _;
+use std::io;
 
 use anyhow::Context as _;
 use clap::Args;
@@ -15,7 +15,7 @@ use serde_json::{
 use super::request;
 use crate::{
     cli::{complete::complete_tools, global::Global},
-    exit::Exit,
+    exit::{Exit, refuse},
     report,
 };
 
@@ -55,16 +55,11 @@ pub(crate) struct CallArgs {
 
 impl CallArgs {
     pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
-        match self.read_call() {
-            Ok(call) => request::run(global, Verb::Call(call), self.standalone),
-            Err(error) => {
-                report::fail(&error);
-                Ok(Exit::Usage)
-            }
-        }
+        let call = self.read_call();
+        let call = call.map_err(|error| refuse(report::describe(&error)))?;
+        request::run(global, Verb::Call(call), self.standalone)
     }
 
-    /// Returns the arguments of `execute_dynamic_tool`.
     fn read_call(&self) -> anyhow::Result<Box<RawValue>> {
         Ok(to_raw_value(&ExecuteArguments {
             tool_name: &self.name,
@@ -93,13 +88,7 @@ struct ExecuteArguments<'a> {
 /// The arguments of `call`: one JSON object (its text is kept as it is), or pairs.
 pub(super) fn read_arguments(given: &[String]) -> anyhow::Result<Box<RawValue>> {
     let text = match given {
-        [one] if one == "-" => {
-            let mut text = String::new();
-            std::io::stdin()
-                .read_to_string(&mut text)
-                .context("cannot read stdin")?;
-            text
-        }
+        [one] if one == "-" => io::read_to_string(io::stdin()).context("cannot read stdin")?,
         [one] if one.trim_start().starts_with('{') => one.clone(),
         pairs => return Ok(to_raw_value(&read_pairs(pairs)?)?),
     };

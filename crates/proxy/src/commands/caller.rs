@@ -2,12 +2,11 @@
 
 use config::Config;
 
-use crate::report;
+use crate::exit::refuse;
 
-/// Returns the unique name of the caller; `None`, with a printed error, if no caller can have this name.
-pub(super) fn find_caller(config: &Config, name: &str) -> Option<String> {
-    let found = config.http.find_caller(name);
-    if found.is_none() {
+/// Returns the unique name of the caller. Fails if no caller can have this name.
+pub(super) fn find_caller(config: &Config, name: &str) -> anyhow::Result<String> {
+    config.http.find_caller(name).ok_or_else(|| {
         let tokens = config.http.tokens.iter().chain(&config.http.token_files);
         let tokens: Vec<&str> = tokens.map(|(name, _)| name.as_str()).collect();
         let hint = match tokens.as_slice() {
@@ -15,7 +14,6 @@ pub(super) fn find_caller(config: &Config, name: &str) -> Option<String> {
             tokens => format!("the tokens of `[http.tokens]` are {}", tokens.join(", ")),
         };
         let name = printable::one_line(name);
-        report::say(&format!("error: no caller `{name}`\nhint: {hint}"));
-    }
-    found
+        refuse(format!("no caller `{name}`\nhint: {hint}"))
+    })
 }

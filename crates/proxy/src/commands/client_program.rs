@@ -1,6 +1,10 @@
 //! Clients' own programs, which change the files that belong to them.
 
-use std::{process::Stdio, time::Duration};
+use std::{
+    io,
+    process::{Output, Stdio},
+    time::Duration,
+};
 
 use setup::moving::ClientCommand;
 use tokio::io::AsyncWriteExt as _;
@@ -24,8 +28,8 @@ pub(super) fn run_program(call: &ClientCommand) -> Result<(), String> {
             .args(&call.args)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
-            .stderr(Stdio::piped());
-        command.kill_on_drop(true);
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
         if let Some(folder) = &call.folder {
             command.current_dir(folder);
         }
@@ -35,17 +39,12 @@ pub(super) fn run_program(call: &ClientCommand) -> Result<(), String> {
         }
         tokio::time::timeout(PROGRAM_TIME_MAX, child.wait_with_output()).await?
     });
-    let what = || format!("`{} {}`", call.program, call.args.join(" "));
-    let output = done.map_err(|error| error.to_string())?;
-    let output: std::process::Output =
-        output.map_err(|error: std::io::Error| format!("{}: {error}", what()))?;
+    let what = format!("`{} {}`", call.program, call.args.join(" "));
+    let output: io::Result<Output> = done.map_err(|error| error.to_string())?;
+    let output = output.map_err(|error| format!("{what}: {error}"))?;
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(format!(
-        "{} failed: {}",
-        what(),
-        printable::mask_lines(&said).join("\n")
-    ))
+    let said = printable::mask_lines(String::from_utf8_lossy(&output.stderr).trim());
+    Err(format!("{what} failed: {}", said.join("\n")))
 }

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _, Read as _};
 use anyhow::{Context as _, bail};
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use clap::Subcommand;
-use config::edit::{Document, EditError};
+use config::edit::Document;
 use files::write_whole;
 use fleet::{ClusterState, NodeState};
 use gateway::shell::{ClusterVerb, ShellRequest, Verb};
@@ -15,7 +15,11 @@ use serde_json::{Map, Value, json};
 
 use super::{edit, load_config, request, secret::keep_with, with_config};
 use crate::{
-    cli::global::Global, event_loop::run_async, exit::Exit, node::read_cluster_access, report,
+    cli::global::Global,
+    event_loop::run_async,
+    exit::{Exit, refuse},
+    node::read_cluster_access,
+    report,
     table::render_table,
 };
 
@@ -60,7 +64,7 @@ impl ClusterAction {
             Self::Push => push(global),
             Self::Drain => ask(global, ClusterVerb::Drain),
             Self::JoinToken => print_token(global),
-            Self::Join { node } => join(global, node),
+            Self::Join { node } => join(global, node.as_deref()),
         }
     }
 }
@@ -82,11 +86,7 @@ fn ask(global: &Global, verb: ClusterVerb) -> anyhow::Result<Exit> {
             report::print_data(&render(&state));
         }
         let is_whole = state.link == "connected" && state.trouble.is_none();
-        Ok(if is_whole {
-            Exit::Success
-        } else {
-            Exit::Nothing
-        })
+        Ok(Exit::of_hit(is_whole))
     })
 }
 
@@ -108,11 +108,7 @@ fn render(state: &ClusterState) -> String {
         ));
     }
     let row = |node: &NodeState| {
-        let name = if node.is_here {
-            format!("{} (here)", node.node)
-        } else {
-            node.node.clone()
-        };
+        let here = if node.is_here { " (here)" } else { "" };
         let running = node.running.iter().map(|it| match it.state.as_str() {
             "ready" => it.server.clone(),
             state => format!("{} ({state})", it.server),
@@ -122,32 +118,27 @@ fn render(state: &ClusterState) -> String {
             false if node.is_here => "not connected".to_owned(),
             false => format!("silent for {} s", node.silent_s),
         };
-        let revision = node.shared_revision.to_string();
         [
-            name,
+            format!("{}{here}", node.node),
             seen,
             node.version.clone(),
-            revision,
+            node.shared_revision.to_string(),
             running.collect::<Vec<_>>().join(", "),
         ]
     };
-    let nodes = state.nodes.iter().map(row).collect();
-    text.push_str("\n\n");
-    text.push_str(&render_table(
-        ["node", "state", "version", "shared", "running"],
-        nodes,
-    ));
+    let head = ["node", "state", "version", "shared", "running"];
+    let nodes = render_table(head, state.nodes.iter().map(row).collect());
+    text.push_str(&format!("\n\n{nodes}"));
     if !state.owners.is_empty() {
         let owner = |it: &fleet::OwnerState| {
-            let next = it
-                .takeover_s
-                .map_or(String::new(), |left| format!("taken over in {left} s"));
-            let node = it.node.clone().unwrap_or_else(|| "none".to_owned());
-            [it.server.clone(), node, it.epoch.to_string(), next]
+            let next = it.takeover_s.map(|left| format!("taken over in {left} s"));
+            let node = it.node.as_deref().unwrap_or("none").to_owned();
+            let epoch = it.epoch.to_string();
+            [it.server.clone(), node, epoch, next.unwrap_or_default()]
         };
-        text.push_str("\n\n");
-        let owners = state.owners.iter().map(owner).collect();
-        text.push_str(&render_table(["server", "owner", "epoch", ""], owners));
+        let head = ["server", "owner", "epoch", ""];
+        let owners = render_table(head, state.owners.iter().map(owner).collect());
+        text.push_str(&format!("\n\n{owners}"));
     }
     for node in &state.strangers {
         text.push_str(&format!(
@@ -160,16 +151,10 @@ fn render(state: &ClusterState) -> String {
 
 fn push(global: &Global) -> anyhow::Result<Exit> {
     // A file with mistakes is not shared.
-    if load_config(global).is_none() {
-        return Ok(Exit::Usage);
-    }
-    let Some(document) = edit::read(global) else {
-        return Ok(Exit::Usage);
-    };
-    let text = document.shared_part();
+    load_config(global)?;
+    let text = edit::read(global)?.shared_part();
     if text.trim().is_empty() {
-        report::say("error: this file has no servers, rules and clients to share");
-        return Ok(Exit::Nothing);
+        bail!("this file has no servers, rules and clients to share");
     }
     ask(global, ClusterVerb::Push(text))
 }
@@ -190,12 +175,9 @@ struct JoinToken {
 
 fn print_token(global: &Global) -> anyhow::Result<Exit> {
     with_config(global, |config| {
-        let Some(settings) = config.cluster.clone() else {
-            report::say(
-                "error: this configuration is not part of a cluster\nhint: add a `[cluster]` table",
-            );
-            return Ok(Exit::Usage);
-        };
+        let settings = config.cluster.clone().ok_or_else(|| {
+            refuse("this configuration is not part of a cluster\nhint: add a `[cluster]` table")
+        })?;
         let access = run_async(read_cluster_access(&config, &settings))?;
         let access = access.map_err(|failure| anyhow::anyhow!("{failure}"))?;
         let token = JoinToken {
@@ -203,11 +185,7 @@ fn print_token(global: &Global) -> anyhow::Result<Exit> {
             nats: access.nats,
             key: access.key,
             credentials: access.credentials,
-            tls_ca: access
-                .tls_ca
-                .as_ref()
-                .map(std::fs::read_to_string)
-                .transpose()?,
+            tls_ca: access.tls_ca.map(std::fs::read_to_string).transpose()?,
             has_shared: config.shared_revision > 0,
         };
         let token = serde_json::to_vec(&token)?;
@@ -225,27 +203,18 @@ fn print_token(global: &Global) -> anyhow::Result<Exit> {
     })
 }
 
-fn join(global: &Global, node: Option<String>) -> anyhow::Result<Exit> {
-    let token = match read_token() {
-        Ok(token) => token,
-        Err(error) => {
-            report::say(&format!(
-                "error: {error:#}\nhint: `proxy cluster join-token` on a node prints one"
-            ));
-            return Ok(Exit::Usage);
-        }
-    };
+fn join(global: &Global, node: Option<&str>) -> anyhow::Result<Exit> {
+    let token = read_token().map_err(|error| {
+        refuse(format!(
+            "{error:#}\nhint: `proxy cluster join-token` on a node prints one"
+        ))
+    })?;
     let mut secrets: Vec<(SecretName, Secret)> = Vec::new();
     let mut keep = |name: String, text: String| -> anyhow::Result<Value> {
         let reference = format!("${{secret:{name}}}");
         secrets.push((name.parse()?, Secret::new(text)));
         Ok(Value::String(reference))
     };
-    let mut table = Map::new();
-    table.insert("name".to_owned(), token.cluster.clone().into());
-    if let Some(node) = node {
-        table.insert("node".to_owned(), node.into());
-    }
     let mut nats = Vec::new();
     for (nth, address) in token.nats.into_iter().enumerate() {
         nats.push(if address.contains('@') {
@@ -254,35 +223,32 @@ fn join(global: &Global, node: Option<String>) -> anyhow::Result<Exit> {
             Value::String(address.replace('$', "$$"))
         });
     }
-    table.insert("nats".to_owned(), nats.into());
-    table.insert("key".to_owned(), keep("cluster-key".to_owned(), token.key)?);
-    if let Some(credentials) = token.credentials {
-        let kept = keep("cluster-credentials".to_owned(), credentials)?;
-        table.insert("credentials".to_owned(), kept);
-    }
-    if token.has_shared {
-        table.insert("require_shared".to_owned(), true.into());
-    }
+    let key = keep("cluster-key".to_owned(), token.key)?;
+    let credentials = token.credentials;
+    let credentials = credentials.map(|it| keep("cluster-credentials".to_owned(), it));
     let ca = token.tls_ca;
-    if ca.is_some() {
-        table.insert("tls_ca".to_owned(), format!("./{CA_FILE}").into());
-    }
-    let add = |document: &mut Document| -> Result<String, EditError> {
-        document.add_cluster(&table)?;
-        Ok(format!("joined the cluster `{}`", token.cluster))
-    };
-    let changed = edit::change_with(global, add, |_, document, write| {
+    let table = json!({
+        "name": token.cluster,
+        "node": node,
+        "nats": nats,
+        "key": key,
+        "credentials": credentials.transpose()?,
+        "require_shared": token.has_shared.then_some(true),
+        "tls_ca": ca.as_ref().map(|_| format!("./{CA_FILE}")),
+    });
+    let mut table: Map<String, Value> = serde_json::from_value(table)?;
+    table.retain(|_, value| !value.is_null());
+    let add = |document: &mut Document| document.add_cluster(&table);
+    edit::change_with(global, add, |(), document, write| {
         if let Some(ca) = &ca {
             write_whole(&document.path().with_file_name(CA_FILE), ca.as_bytes())?;
         }
         keep_with(global, &secrets, write)
     })?;
-    let Some(change) = changed else {
-        return Ok(Exit::Usage);
-    };
     report::say(&format!(
-        "{}\nthe daemon connects when it starts: `proxy daemon restart`, then `proxy cluster status`",
-        change.value
+        "joined the cluster `{}`\nthe daemon connects when it starts: `proxy daemon restart`, then `proxy \
+         cluster status`",
+        token.cluster
     ));
     Ok(Exit::Success)
 }
@@ -291,18 +257,12 @@ fn read_token() -> anyhow::Result<JoinToken> {
     let text = if io::stdin().is_terminal() {
         report::ask_secret("Token: ")?
     } else {
-        let mut text = String::new();
-        io::stdin()
-            .take(TOKEN_BYTES_MAX)
-            .read_to_string(&mut text)?;
-        text
+        io::read_to_string(io::stdin().take(TOKEN_BYTES_MAX))?
     };
     let Some(token) = text.trim().strip_prefix(TOKEN) else {
         bail!("this is no token of a cluster: it begins with `{TOKEN}`");
     };
-    let token = BASE64_URL_SAFE_NO_PAD.decode(token);
-    let token = token
-        .ok()
-        .and_then(|token| serde_json::from_slice(&token).ok());
+    let token = BASE64_URL_SAFE_NO_PAD.decode(token).ok();
+    let token = token.and_then(|token| serde_json::from_slice(&token).ok());
     token.context("the token is not whole: copy it again")
 }

@@ -1,14 +1,18 @@
 //! `proxy config`: checks the configuration, and prints its values, its path or the reference of its keys.
 
-use std::path::PathBuf;
-
+use anyhow::bail;
 use clap::Subcommand;
 use config::{Config, EffectiveValue, Environment};
 use serde_json::json;
 use setup::doctor::{Check, CheckVerdict};
 
 use super::{idle_rules, with_config};
-use crate::{cli::global::Global, exit::Exit, report, table::wrap};
+use crate::{
+    cli::global::Global,
+    exit::{Exit, refuse},
+    report,
+    table::wrap,
+};
 
 const SHOW: &str = "\
 Examples:
@@ -41,7 +45,7 @@ impl ConfigAction {
         match self {
             Self::Check => with_config(global, |config| Ok(print_check(&config, global.json))),
             Self::Show { key, origin } => show(global, key.as_deref(), origin),
-            Self::Path => Ok(print_path(global)),
+            Self::Path => print_path(global),
             Self::Docs => {
                 report::print_data(&config::docs());
                 Ok(Exit::Success)
@@ -51,23 +55,15 @@ impl ConfigAction {
 }
 
 fn show(global: &Global, key: Option<&str>, with_origin: bool) -> anyhow::Result<Exit> {
-    let mut values = match config::list_values(&global.overrides(), &Environment::of_process()) {
-        Ok(values) => values,
-        Err(error) => {
-            report::say(&error.to_string());
-            return Ok(Exit::Usage);
-        }
-    };
+    let values = config::list_values(&global.overrides(), &Environment::of_process());
+    let mut values = values.map_err(|error| Exit::Usage.with(error.to_string()))?;
     if let Some(key) = key {
         values.retain(|it| {
             let rest = it.key.strip_prefix(key);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         });
         if values.is_empty() {
-            report::say(&format!(
-                "error: nothing sets `{key}`\nhint: `proxy config docs` lists the keys"
-            ));
-            return Ok(Exit::Nothing);
+            bail!("nothing sets `{key}`\nhint: `proxy config docs` lists the keys");
         }
     }
     if global.json {
@@ -83,22 +79,17 @@ fn show(global: &Global, key: Option<&str>, with_origin: bool) -> anyhow::Result
     Ok(Exit::Success)
 }
 
-fn print_path(global: &Global) -> Exit {
+fn print_path(global: &Global) -> anyhow::Result<Exit> {
     let asked = global.overrides().config;
     let of_variable = std::env::var_os("PROXY_CONFIG").filter(|path| !path.is_empty());
-    let asked = asked.or(of_variable.map(PathBuf::from));
-    match asked.or_else(|| config::default_path(&Environment::of_process())) {
-        Some(path) => {
-            report::print_data(&path.display().to_string());
-            Exit::Success
-        }
-        None => {
-            report::say(
-                "error: no home folder is known\nhint: set HOME, or name a file with --config",
-            );
-            Exit::Usage
-        }
-    }
+    let path = asked
+        .or(of_variable.map(Into::into))
+        .or_else(|| config::default_path(&Environment::of_process()))
+        .ok_or_else(|| {
+            refuse("no home folder is known\nhint: set HOME, or name a file with --config")
+        })?;
+    report::print_data(&path.display().to_string());
+    Ok(Exit::Success)
 }
 
 /// Prints the remarks on a valid configuration. A rule that restricts access and matches nothing is a
@@ -110,10 +101,7 @@ fn print_check(config: &Config, as_json: bool) -> Exit {
     let problems: Vec<String> = problems.iter().map(to_line).collect();
     let mut notes = config.notes();
     notes.extend(remarks.iter().map(to_line));
-    let exit = match problems.as_slice() {
-        [] => Exit::Success,
-        _ => Exit::Nothing,
-    };
+    let exit = Exit::of_hit(problems.is_empty());
     let enabled = config.gateway.enabled().count();
     if as_json {
         report::print_json(&json!({

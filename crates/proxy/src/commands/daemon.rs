@@ -1,21 +1,17 @@
 //! `proxy daemon`: starts, stops and shows the process that all clients share.
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{io, path::PathBuf, sync::Arc};
 
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
-use config::{Config, ConfigError, Environment};
+use config::{Config, ConfigError};
 use daemon::{
     hello::{DaemonReply, Purpose, greet},
-    host::{DaemonParts, Host},
+    host::DaemonParts,
     launch::{self, Report},
     log::{self, LogWriter},
     place,
-    reach::{NoDaemon, Reached, Route, reach},
+    reach::{Reached, Route, reach},
     socket::{BoundSocket, bind, connect},
 };
 use files::open_to_append;
@@ -27,13 +23,14 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    log::read_last_lines,
-    route::{find_route, read_status},
+    load_config,
+    log::{print_lines, read_last_lines},
+    route::{connect_to_all, explain, find_route, need_route, read_status},
     status::print_status,
 };
 use crate::{
     cli::global::Global,
-    event_loop::run_async,
+    event_loop::{run_async, runtime},
     exit::Exit,
     live,
     logging::{LOG_DEFAULT, filter_ours, start_log_to},
@@ -88,85 +85,50 @@ pub(crate) enum DaemonAction {
 impl DaemonAction {
     pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
         match self {
-            Self::Launch { socket } => launch(global, socket.as_deref()),
-            Self::Run { launched, socket } => Ok(run(global, launched, socket)),
-            Self::Start => act_on_route(global, |route| start(route, false)),
-            Self::Stop => act_on_route(global, stop),
-            Self::Restart => act_on_route(global, |route| {
+            // The work of the process between a client's relay and the daemon.
+            Self::Launch { socket } => {
+                let wanted = need_route(global)?.identity.wanted;
+                launch::launch(&wanted, socket.as_deref()).map(|()| Exit::Success)
+            }
+            Self::Run { launched, socket } => run(global, launched, socket),
+            Self::Start => start(&need_route(global)?, false),
+            Self::Stop => stop(&need_route(global)?),
+            Self::Restart => {
+                let route = need_route(global)?;
                 // A `serve --http` may start the next daemon before we do.
-                let is_restart = end_daemons(route, &Purpose::Restart)? > 0;
-                start(route, is_restart)
-            }),
+                let is_restart = end_daemons(&route, &Purpose::Restart)? > 0;
+                start(&route, is_restart)
+            }
             Self::Status => print_status(global, None),
-            Self::Logs { lines } => Ok(print_logs(global, lines)),
-            Self::Socket => act_on_route(global, |route| {
-                report::print_data(&route.place.socket(None).display().to_string());
+            Self::Logs { lines } => print_logs(global, lines),
+            Self::Socket => {
+                let socket = need_route(global)?.place.socket(None);
+                report::print_data(&socket.display().to_string());
                 Ok(Exit::Success)
-            }),
+            }
         }
     }
-}
-
-/// Does the work of the process between a client's relay and the daemon.
-fn launch(global: &Global, socket: Option<&Path>) -> anyhow::Result<Exit> {
-    match find_route(global) {
-        Ok(route) => {
-            let identity = route.context("no place for the daemon's socket")?.identity;
-            launch::launch(&identity.wanted, socket).map(|()| Exit::Success)
-        }
-        Err(error) => Ok(refuse_config(&error)),
-    }
-}
-
-fn act_on_route(
-    global: &Global,
-    act: impl FnOnce(&Route) -> anyhow::Result<Exit>,
-) -> anyhow::Result<Exit> {
-    match find_route(global) {
-        Ok(route) => act(&route.context("no place for the daemon's socket")?),
-        Err(error) => Ok(refuse_config(&error)),
-    }
-}
-
-fn refuse_config(error: &ConfigError) -> Exit {
-    report::say(&error.to_string());
-    Exit::Usage
 }
 
 /// Starts the daemon, unless another process has, and prints which it is.
 fn start(route: &Route, is_restart: bool) -> anyhow::Result<Exit> {
-    let reached = block_on(async { Ok(reach(route, &Purpose::Status).await) })?;
-    match reached {
-        Ok(Reached {
-            answer: DaemonReply::Status(status),
-            is_new,
-            ..
-        }) => {
-            let state = match (is_restart, is_new) {
-                (true, _) => "restarted",
-                (false, true) => "started",
-                (false, false) => "runs already",
-            };
-            report::print_data(&format!("{state}: pid {}", status.pid));
-            Ok(Exit::Success)
-        }
-        Ok(reached) => bail!("the daemon answered with {:?}", reached.answer),
-        Err(NoDaemon::Reported(report)) => {
-            report::say(&report.text);
-            Ok(if report.is_usage {
-                Exit::Usage
-            } else {
-                Exit::Nothing
-            })
-        }
-        Err(NoDaemon::Failed(error)) => Err(error),
-    }
+    let reached = runtime()?.block_on(reach(route, &Purpose::Status));
+    let Reached { answer, is_new, .. } = reached.map_err(explain)?;
+    let DaemonReply::Status(status) = answer else {
+        bail!("the daemon answered with {answer:?}");
+    };
+    let state = match (is_restart, is_new) {
+        (true, _) => "restarted",
+        (false, true) => "started",
+        (false, false) => "runs already",
+    };
+    report::print_data(&format!("{state}: pid {}", status.pid));
+    Ok(Exit::Success)
 }
 
 fn stop(route: &Route) -> anyhow::Result<Exit> {
     if end_daemons(route, &Purpose::Stop)? == 0 {
-        report::say("no daemon runs");
-        return Ok(Exit::Nothing);
+        return Err(Exit::Nothing.with("no daemon runs"));
     }
     report::print_data("stopped");
     Ok(Exit::Success)
@@ -176,11 +138,9 @@ fn stop(route: &Route) -> anyhow::Result<Exit> {
 /// number.
 fn end_daemons(route: &Route, purpose: &Purpose) -> anyhow::Result<usize> {
     let mut stopped = 0;
-    for socket in route.place.sockets() {
-        let Some(stream) = connect(&socket)? else {
-            continue;
-        };
-        let ended = block_on(async {
+    for stream in connect_to_all(route) {
+        let stream = stream?;
+        let ended = runtime()?.block_on(async {
             let Some((mut stream, DaemonReply::Stopping)) = greet(stream, purpose.clone()).await?
             else {
                 return Ok(false);
@@ -195,89 +155,50 @@ fn end_daemons(route: &Route, purpose: &Purpose) -> anyhow::Result<usize> {
     Ok(stopped)
 }
 
-fn block_on<T>(future: impl Future<Output = io::Result<T>>) -> io::Result<T> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?
-        .block_on(future)
-}
-
-fn print_logs(global: &Global, lines: Option<usize>) -> Exit {
-    let newest = match find_log(global) {
-        Ok(file) => file,
-        Err(error) => return refuse_config(&error),
-    };
+fn print_logs(global: &Global, lines: Option<usize>) -> anyhow::Result<Exit> {
+    let newest = find_log(global).map_err(|error| Exit::Usage.with(error.to_string()))?;
     let shown = read_last_lines(&newest, lines);
-    if global.json {
-        report::print_json(&json!({"file": newest, "lines": shown}));
-    } else if !shown.is_empty() {
-        report::print_data(&shown.join("\n"));
-    }
-    if shown.is_empty() {
-        report::say("the daemon has written no log");
-        return Exit::Nothing;
-    }
-    Exit::Success
+    let json = json!({"file": newest, "lines": shown});
+    print_lines(&shown, global.json.then_some(&json))
+        .ok_or_else(|| Exit::Nothing.with("the daemon has written no log"))
 }
 
 /// Finds the log of a running daemon even if the configuration is broken by now.
 fn find_log(global: &Global) -> Result<PathBuf, ConfigError> {
     let told = find_route(global)?.ok().and_then(|route| {
-        let daemons = block_on(read_status(&route)).ok()?;
+        let daemons = runtime().ok()?.block_on(read_status(&route)).ok()?;
         Some(daemons.into_iter().next()?.log)
     });
     told.map_or_else(
         || {
-            let config = config::load(&global.overrides(), &Environment::of_process())?;
+            let config = global.load()?;
             Ok(log::path(&config.gateway.state_dir))
         },
         Ok,
     )
 }
 
-/// Runs the daemon until it ends.
-fn run(global: &Global, is_launched: bool, path: Option<PathBuf>) -> Exit {
+fn run(global: &Global, is_launched: bool, path: Option<PathBuf>) -> anyhow::Result<Exit> {
     if is_launched {
         // The daemon leaves the client's terminal: its signals do not reach the daemon, and closing it
         // does not end the daemon.
         processes::leave_terminal();
     }
     processes::set_process_name(NAME);
-    let failed = match serve(global, is_launched, path) {
-        Ok(()) => return Exit::Success,
-        Err(failed) => failed,
-    };
-    let exit = if failed.is_usage {
-        Exit::Usage
-    } else {
-        Exit::Nothing
-    };
-    if is_launched {
-        report::print_data(&json!(failed).to_string());
-    } else {
-        report::say(&failed.text);
+    let served = serve(global, is_launched, path);
+    if let Err(error) = &served
+        && is_launched
+    {
+        let (exit, text) = report::explain(error);
+        let is_usage = exit == Exit::Usage;
+        report::print_data(&json!(Report { is_usage, text }).to_string());
+        return Ok(exit);
     }
-    exit
+    served.map(|()| Exit::Success)
 }
 
-fn serve(global: &Global, is_launched: bool, path: Option<PathBuf>) -> Result<(), Report> {
-    let config = config::load(&global.overrides(), &Environment::of_process());
-    let config = config.map_err(|error| Report {
-        is_usage: true,
-        text: error.to_string(),
-    })?;
-    serve_config(global, config, is_launched, path).map_err(|error| Report {
-        is_usage: false,
-        text: format!("error: {}", report::describe(&error)),
-    })
-}
-
-fn serve_config(
-    global: &Global,
-    config: Config,
-    is_launched: bool,
-    path: Option<PathBuf>,
-) -> anyhow::Result<()> {
+fn serve(global: &Global, is_launched: bool, path: Option<PathBuf>) -> anyhow::Result<()> {
+    let config = load_config(global)?;
     let socket = open_socket(global, path)?;
     // A caller that waits for the daemon to detach must not wait for a copy of the socket.
     processes::close_stdin()?;
@@ -313,12 +234,14 @@ fn serve_config(
             page: Arc::new(page::Page::new(Arc::new(PageEditor::new(global)))),
             settle: Arc::new(move || settle(look.clone()).boxed()),
         };
-        let host = Host::new(opened, socket, stop)?;
-        if is_launched {
-            // A panic is logged, if there can be a log.
-            processes::close_output(open_to_append(&log).ok())?;
-        }
-        anyhow::Ok(host.run().await)
+        let note_ready = || {
+            if is_launched {
+                // A panic is logged, if there can be a log.
+                processes::close_output(open_to_append(&log).ok())?;
+            }
+            Ok(())
+        };
+        anyhow::Ok(opened.serve(socket, stop, note_ready).await?)
     })??;
     // Processes that asked the daemon to stop are notified when these connections close at its exit,
     // and not before.
@@ -335,7 +258,6 @@ async fn settle(look: mpsc::Sender<live::Look>) {
     }
 }
 
-/// Reloads the configuration on a hangup signal.
 fn nudge_on_hangup(nudge: Arc<Notify>) -> io::Result<()> {
     let mut hangups = SystemRequest::HangUp.watch()?;
     tokio::spawn(async move {
@@ -366,9 +288,8 @@ fn open_socket(global: &Global, path: Option<PathBuf>) -> anyhow::Result<BoundSo
 /// Returns the filter of the log. By default it includes our own `info`: the log is the only record
 /// that a person can read afterwards.
 fn choose_filter(config: &Config) -> String {
-    if config.log == LOG_DEFAULT {
-        filter_ours("info")
-    } else {
-        config.log.clone()
+    match config.log.as_str() {
+        LOG_DEFAULT => filter_ours("info"),
+        configured => configured.to_owned(),
     }
 }

@@ -11,7 +11,6 @@ pub(crate) fn play() -> anyhow::Result<Exit> {
     run_async(play_session())?
 }
 
-/// Runs one of the demo's servers.
 pub(crate) fn serve(name: &str) -> anyhow::Result<Exit> {
     run_async(demo::servers::run(name))??;
     Ok(Exit::Success)

@@ -7,10 +7,8 @@ mod scripts;
 mod servers;
 mod traces;
 
-use std::iter;
-
 use clap::Args;
-use config::{Config, Environment};
+use config::Config;
 use serde_json::{Value, json};
 use setup::doctor::{
     Check, CheckVerdict, advise, check_addresses, check_arguments, check_commands,
@@ -38,32 +36,25 @@ pub(crate) struct DoctorArgs {
 impl DoctorArgs {
     pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
         start_log("error");
-        examine(global, self.offline)
-    }
-}
-
-/// Runs the checks and prints the findings. `offline` starts nothing: no server, no other program.
-fn examine(global: &Global, offline: bool) -> anyhow::Result<Exit> {
-    let mut checks = vec![machine::check_clock()];
-    match config::load(&global.overrides(), &Environment::of_process()) {
-        Ok(config) => {
-            checks.push(describe_configuration(&config));
-            let found = run_async(examine_servers(global, config, offline))??;
-            checks.extend(found);
+        let mut checks = vec![machine::check_clock()];
+        match global.load() {
+            Ok(config) => {
+                checks.push(describe_configuration(&config));
+                checks.extend(run_async(examine_servers(global, config, self.offline))??);
+            }
+            Err(error) => {
+                let next = "correct the file, then run `proxy config check`; `proxy add NAME` creates a file";
+                checks.push(Check::problem("configuration", error.to_string()).then(next));
+            }
         }
-        Err(error) => {
-            let next =
-                "correct the file, then run `proxy config check`; `proxy add NAME` creates a file";
-            checks.push(Check::problem("configuration", error.to_string()).then(next));
+        checks.sort_by_key(|check| check.verdict);
+        if global.json {
+            report::print_json(&to_json(&checks));
+        } else {
+            report::print_data(&render(&checks));
         }
+        Ok(exit_of(&checks))
     }
-    checks.sort_by_key(|check| check.verdict);
-    if global.json {
-        report::print_json(&to_json(&checks));
-    } else {
-        report::print_data(&render(&checks));
-    }
-    Ok(exit_of(&checks))
 }
 
 fn describe_configuration(config: &Config) -> Check {
@@ -104,10 +95,9 @@ async fn examine_servers(
         checks.extend(check_runtimes(settings, &versions));
         // A server may have reported the same program missing.
         let is_new = |check: &Check| checks.iter().all(|told| told.next != check.next);
-        let programs: Vec<Check> = (programs.into_iter())
-            .filter(|check| check.next.is_none() || is_new(check))
-            .collect();
-        checks.extend(programs);
+        let programs = programs.into_iter();
+        let new = programs.filter(|check| check.next.is_none() || is_new(check));
+        checks.extend(new.collect::<Vec<_>>());
     }
     checks.extend(clients::check(settings));
     checks.extend(machine::describe_system());
@@ -124,7 +114,8 @@ async fn examine_servers(
 fn render(checks: &[Check]) -> String {
     let width = |check: &Check| check.about.chars().count();
     let widest = checks.iter().map(width).max().unwrap_or(0);
-    let lines = checks.iter().flat_map(|check| {
+    let mut lines = Vec::new();
+    for check in checks {
         let sign = match check.verdict {
             CheckVerdict::Fine => '✓',
             CheckVerdict::Warning | CheckVerdict::Unknown => '!',
@@ -132,19 +123,16 @@ fn render(checks: &[Check]) -> String {
         };
         let mut found = check.found.lines();
         let first = found.next().unwrap_or_default();
-        let first = format!("{sign} {:widest$}  {first}", check.about);
         let hang = widest + 4;
-        let indent = " ".repeat(hang);
-        let more = found
-            .map(|line| format!("{indent}{line}"))
-            .collect::<Vec<_>>();
-        let next = check.next.iter().map(|next| format!("{indent}-> {next}"));
-        let below = more.into_iter().chain(next);
-        let below = below.map(|line| wrap(&line, "-> ".len()));
-        let lines: Vec<String> = iter::once(wrap(&first, hang)).chain(below).collect();
-        lines
-    });
-    let mut lines: Vec<String> = lines.collect();
+        lines.push(wrap(
+            &format!("{sign} {:widest$}  {first}", check.about),
+            hang,
+        ));
+        let next = check.next.iter().map(|next| format!("-> {next}"));
+        for line in found.map(str::to_owned).chain(next) {
+            lines.push(wrap(&format!("{:hang$}{line}", ""), "-> ".len()));
+        }
+    }
     lines.push(String::new());
     lines.push(summarise(checks));
     lines.join("\n")
@@ -152,23 +140,20 @@ fn render(checks: &[Check]) -> String {
 
 fn summarise(checks: &[Check]) -> String {
     let count = |verdict| checks.iter().filter(|it| it.verdict == verdict).count();
-    let parts = [
-        (count(CheckVerdict::Problem), "problem", "problems"),
-        (
-            count(CheckVerdict::Unknown),
-            "check failed",
-            "checks failed",
-        ),
-        (count(CheckVerdict::Warning), "warning", "warnings"),
+    let kinds = [
+        (CheckVerdict::Problem, "problem", "problems"),
+        (CheckVerdict::Unknown, "check failed", "checks failed"),
+        (CheckVerdict::Warning, "warning", "warnings"),
     ];
-    let parts = parts.iter().filter(|(count, _, _)| *count > 0);
-    let parts =
-        parts.map(|(count, one, many)| format!("{count} {}", if *count == 1 { one } else { many }));
-    let parts: Vec<String> = parts.collect();
-    if parts.is_empty() {
-        format!("no problems ({} checks)", checks.len())
-    } else {
-        parts.join(", ")
+    let parts = kinds.map(|(verdict, one, many)| match count(verdict) {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        count => Some(format!("{count} {many}")),
+    });
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    match parts.as_slice() {
+        [] => format!("no problems ({} checks)", checks.len()),
+        parts => parts.join(", "),
     }
 }
 

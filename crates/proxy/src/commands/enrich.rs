@@ -20,7 +20,7 @@ use tool::{Digest, ToolRef};
 use super::{reindex::embed_tools, with_surveyed_gateway};
 use crate::{
     cli::{complete::complete_servers, global::Global},
-    exit::Exit,
+    exit::{Exit, refuse},
     report,
 };
 
@@ -60,7 +60,6 @@ const PARAMETERS_MAX: usize = 10;
 /// `registry/requests/captured.tsv`.
 const TOKENS_A_TOOL: usize = 150;
 
-/// The timeout of one prompt.
 const PROMPT_WAIT: Duration = Duration::from_mins(5);
 
 /// The most bytes that are read of an answer, and of what the command prints beside it.
@@ -80,16 +79,12 @@ async fn enrich(
     global: &Global,
     args: &EnrichArgs,
 ) -> anyhow::Result<Exit> {
-    let chosen = match survey::choose(&gateway.catalog, &args.servers) {
-        Ok(chosen) => chosen,
-        Err(missing) => {
-            let missing = missing.join(", ");
-            report::say(&format!(
-                "error: no server `{missing}`\nhint: to list the servers: proxy servers"
-            ));
-            return Ok(Exit::Usage);
-        }
-    };
+    let chosen = survey::choose(&gateway.catalog, &args.servers).map_err(|missing| {
+        refuse(format!(
+            "no server `{}`\nhint: to list the servers: proxy servers",
+            missing.join(", ")
+        ))
+    })?;
     let generation = gateway.catalog.registry.generation()?;
     let tools = generation
         .entries()
@@ -106,7 +101,7 @@ async fn enrich(
     let settings = gateway.settings();
     let command = &settings.search.enrich;
     if args.print || command.is_empty() {
-        return Ok(print(&prompts, args.print));
+        return print(&prompts, args.print);
     }
     report::say(&format!(
         "{} without example requests; {} to `{}`, about {} tokens",
@@ -115,8 +110,8 @@ async fn enrich(
         command.join(" "),
         group_digits(tools.len() * TOKENS_A_TOOL),
     ));
-    if !args.yes && !is_confirmed() {
-        return Ok(Exit::Usage);
+    if !args.yes {
+        confirm()?;
     }
     let is_quiet = global.quiet || global.json;
     let enriched = send(gateway, &prompts, is_quiet).await?;
@@ -129,19 +124,17 @@ async fn enrich(
     Ok(finish(global, enriched, tools.len() - enriched, &text))
 }
 
-/// Prints the prompts instead of sending them.
-fn print(prompts: &[&[&Entry]], is_asked: bool) -> Exit {
+fn print(prompts: &[&[&Entry]], is_asked: bool) -> anyhow::Result<Exit> {
     for prompt in prompts {
         report::print_data(&write_prompt(prompt));
     }
     if is_asked {
-        return Exit::Success;
+        return Ok(Exit::Success);
     }
-    report::say(
+    Err(Exit::Usage.with(
         "nothing was sent: no command is configured\n\
          hint: set `search.enrich`, for example to \"claude -p\"",
-    );
-    Exit::Usage
+    ))
 }
 
 /// Runs the command once for each prompt, and stores each answer before the next prompt. Returns the
@@ -183,26 +176,19 @@ fn finish(global: &Global, enriched: usize, left: usize, text: &str) -> Exit {
     } else {
         report::print_data(text);
     }
-    match (enriched, left) {
-        (_, 0) => Exit::Success,
-        (0, _) => Exit::Nothing,
-        _ => Exit::Partial,
-    }
+    Exit::of_failures(left, enriched + left)
 }
 
-fn is_confirmed() -> bool {
-    if !report::can_ask() {
-        report::say(
-            "nothing was sent: there is no terminal to confirm it\n\
-             hint: `proxy enrich --print` shows the prompts, `--yes` sends them",
-        );
-        return false;
-    }
-    let is_yes = matches!(report::ask("Send them? [y/N]").as_str(), "y" | "yes");
-    if !is_yes {
-        report::say("nothing was sent; `proxy enrich --print` shows the prompts");
-    }
-    is_yes
+fn confirm() -> anyhow::Result<()> {
+    let refused = if !report::can_ask() {
+        "nothing was sent: there is no terminal to confirm it\n\
+         hint: `proxy enrich --print` shows the prompts, `--yes` sends them"
+    } else if report::confirm("Send them? [y/N]") {
+        return Ok(());
+    } else {
+        "nothing was sent; `proxy enrich --print` shows the prompts"
+    };
+    Err(Exit::Usage.with(refused))
 }
 
 /// The prompt for these tools of one server. An answer is a line `NUMBER<TAB>REQUEST` each.
@@ -304,7 +290,7 @@ async fn run(spawner: &Spawner, command: &[String], text: String) -> anyhow::Res
     };
     let status = status?;
     if !status.success() {
-        let last = said.lines().rev().find(|line| !line.trim().is_empty());
+        let last = said.lines().rfind(|line| !line.trim().is_empty());
         let last = printable::one_line_of(last.unwrap_or("it printed no error"), 200);
         bail!("`{program}` failed ({status}): {last}");
     }

@@ -13,10 +13,8 @@ use setup::doctor::Check;
 pub(super) fn find(settings: &Settings, clients: &BTreeSet<String>, asked: &[News]) -> IdleRules {
     let rules = settings.rules();
     // A missing folder is not created for this.
-    let registry = settings
-        .state_dir
-        .is_dir()
-        .then(|| Registry::open(&settings.state_dir, rules.clone()));
+    let is_there = settings.state_dir.is_dir();
+    let registry = is_there.then(|| Registry::open(&settings.state_dir, rules.clone()));
     let known = match registry {
         Some(Ok(registry)) => list_known_names(&registry, settings),
         _ => KnownNames::of_rules(&rules),

@@ -11,7 +11,7 @@ use config::{
 };
 use serde_json::json;
 use setup::moving::{
-    Home, LeftOut, Own, difference, discover, get, read_any_file, read_piped, receive, sort_out,
+    Home, LeftOut, Own, discover, get, read_any_file, read_piped, receive, sort_out,
 };
 
 use super::{
@@ -22,7 +22,11 @@ use super::{
     },
     secret,
 };
-use crate::{cli::global::Global, exit::Exit, report};
+use crate::{
+    cli::global::Global,
+    exit::{Exit, refuse},
+    report,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -47,49 +51,37 @@ pub(crate) struct ImportArgs {
 
 impl ImportArgs {
     pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
+        if let [file] = self.from.as_slice()
+            && let Some(entries) = manifest::read(file)
+        {
+            return manifest::import(global, &entries, self.dry_run);
+        }
         import(global, &self.from, self.dry_run)
     }
 }
 
 fn import(global: &Global, from: &[String], dry_run: bool) -> anyhow::Result<Exit> {
-    if let [file] = from
-        && let Some(entries) = manifest::read(file)
-    {
-        return manifest::import(global, &entries, dry_run);
-    }
     let env = Environment::of_process();
     let (home, own) = (find_home(&env)?, find_own(global, &env)?);
-    let (taken, mut left) = match collect(from, &home, &own) {
-        Ok(collected) => collected,
-        Err(why) => {
-            report::say(&format!("error: {why}"));
-            return Ok(Exit::Usage);
-        }
-    };
+    let (taken, mut left) = collect(from, &home, &own).map_err(refuse)?;
     let overrides = global.overrides();
     let receive = |document: &mut Document| {
         let kept = secret::names(global);
         receive(document, taken.clone(), &home, &overrides, &env, &kept)
     };
     if dry_run {
-        let Some(mut document) = edit::read(global) else {
-            return Ok(Exit::Usage);
-        };
+        let mut document = edit::read(global)?;
         let receiving = receive(&mut document);
         left.extend(receiving.left);
-        let path = document.path().to_owned();
-        report::print_data(&difference(path, document.before(), &document.text()).text);
+        edit::print_difference(&document);
         say_all(&list_remarks(&receiving.received, &left));
         return Ok(Exit::Success);
     }
-    let changed = edit::change_with(
+    let Change { value, path, .. } = edit::change_with(
         global,
         |document| Ok(receive(document)),
         |receiving, _, write| secret::keep_with(global, &receiving.secrets, write),
     )?;
-    let Some(Change { value, path, .. }) = changed else {
-        return Ok(Exit::Usage);
-    };
     left.extend(value.left);
     let received = value.received;
     let asked = ask_servers(global, names_of(&received, |it| !it.was_there))?;
@@ -102,22 +94,20 @@ fn import(global: &Global, from: &[String], dry_run: bool) -> anyhow::Result<Exi
         }
         say_all(&list_remarks(&received, &left));
     }
-    say_all(Vec::from_iter(doubt_mode(&path, &received)).as_slice());
+    doubt_mode(&path, &received);
     let exit = if global.json {
         Exit::Success
     } else {
         asked.print()
     };
     if received.is_empty() {
-        report::say("nothing was imported");
-        return Ok(Exit::Nothing);
+        return Err(Exit::Nothing.with("nothing was imported"));
     }
     Ok(exit)
 }
 
 type Collected = (Vec<setup::moving::ImportedServer>, Vec<LeftOut>);
 
-/// Collects the servers of all named sources.
 fn collect(from: &[String], home: &Home, own: &Own) -> Result<Collected, String> {
     if from.is_empty() {
         let found = discover(home, &[], own, true);
@@ -162,10 +152,10 @@ fn is_pipe(name: &str) -> bool {
 
 /// Renders the error for a name that is neither a client nor a file.
 pub(super) fn describe_unknown(name: &str) -> String {
-    let ids: Vec<&str> = setup::moving::list()
+    let ids = setup::moving::list()
         .iter()
-        .map(|client| client.id.as_str())
-        .collect();
+        .map(|client| client.id.as_str());
+    let ids: Vec<&str> = ids.collect();
     let near = tool::near(name, ids.iter().copied(), 1);
     let hint = match near.first() {
         Some(near) => format!("did you mean `{near}`?"),

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use anyhow::bail;
 use clap::Args;
 use config::{Environment, edit::Document};
 use serde_json::{Value, json};
@@ -19,7 +20,12 @@ use super::{
     },
     secret::{self, Forgotten},
 };
-use crate::{cli::global::Global, exit::Exit, report, table::render_table};
+use crate::{
+    cli::global::Global,
+    exit::{Exit, refuse},
+    report,
+    table::render_table,
+};
 
 /// Instructions for a model whose client does not show it the other tools.
 const CLAUDE_MD: &str = "Lines for CLAUDE.md or AGENTS.md, if your model does not search by itself:
@@ -72,42 +78,34 @@ pub(crate) struct InitArgs {
 
 impl InitArgs {
     pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
-        init(global, &self)
+        let env = Environment::of_process();
+        if self.undo {
+            undo(global, &env)
+        } else {
+            init(global, &env, &self)
+        }
     }
 }
 
-fn init(global: &Global, init: &InitArgs) -> anyhow::Result<Exit> {
-    let env = Environment::of_process();
-    if init.undo {
-        return undo(global, &env);
-    }
-    let mut ids = Vec::new();
-    for name in &init.clients {
-        match get(name) {
-            Some(client) => ids.push(client.id.clone()),
-            None => {
-                report::say(&format!("error: {}", import::describe_unknown(name)));
-                return Ok(Exit::Usage);
-            }
-        }
-    }
-    let (home, own) = (find_home(&env)?, find_own(global, &env)?);
-    let Some(mut document) = edit::read(global) else {
-        return Ok(Exit::Usage);
-    };
+fn init(global: &Global, env: &Environment, init: &InitArgs) -> anyhow::Result<Exit> {
+    let ids = init.clients.iter().map(|name| match get(name) {
+        Some(client) => Ok(client.id.clone()),
+        None => Err(refuse(import::describe_unknown(name))),
+    });
+    let ids: Vec<String> = ids.collect::<Result<_, _>>()?;
+    let (home, own) = (find_home(env)?, find_own(global, env)?);
+    let mut document = edit::read(global)?;
     let mut discovery = discover(&home, &ids, &own, init.project);
     if discovery.installed.is_empty() {
-        report::say(
-            "error: no MCP client is installed here\nhint: `proxy add` adds a server; docs/guide.md has the entry for a client",
-        );
-        return Ok(Exit::Usage);
+        return Err(refuse(
+            "no MCP client is installed here\nhint: `proxy add` adds a server; docs/guide.md has the entry for a client",
+        ));
     }
     let asks = !init.yes && !init.dry_run && !global.json && report::can_ask();
     if asks && ids.is_empty() && discovery.installed.len() > 1 {
         let chosen = choose_clients(&discovery)?;
         if chosen.is_empty() {
-            report::say("nothing was changed");
-            return Ok(Exit::Nothing);
+            return Err(Exit::Nothing.with("nothing was changed"));
         }
         if chosen.len() < discovery.installed.len() {
             discovery = discover(&home, &chosen, &own, init.project);
@@ -119,7 +117,7 @@ fn init(global: &Global, init: &InitArgs) -> anyhow::Result<Exit> {
         taken.clone(),
         &home,
         &global.overrides(),
-        &env,
+        env,
         &secret::names(global),
     );
     let mut moving = Moving {
@@ -132,7 +130,7 @@ fn init(global: &Global, init: &InitArgs) -> anyhow::Result<Exit> {
         discovery,
         receiving,
     };
-    moving.go(&env)
+    moving.go(env)
 }
 
 /// The ids of the clients that the person wants to move; none: no change is wanted.
@@ -170,50 +168,37 @@ impl Moving<'_> {
             return Ok(Exit::Success);
         }
         if !self.init.yes && !self.global.json && report::can_ask() && !self.ask() {
-            report::say("nothing was changed");
-            return Ok(Exit::Nothing);
+            return Err(Exit::Nothing.with("nothing was changed"));
         }
-        let stamp = jiff::Timestamp::now()
-            .strftime("%Y%m%d-%H%M%S%3f")
-            .to_string();
-        let mut journal = Journal::begin(&journal_folder(self.global, env)?, &stamp)?;
-        match self.write(env, &mut journal) {
-            Ok(Some(receiving)) => self.receiving = receiving,
-            refused => {
+        let stamp = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S%3f");
+        let mut journal = Journal::begin(&journal_folder(self.global, env)?, &stamp.to_string())?;
+        self.receiving = match self.write(env, &mut journal) {
+            Ok(receiving) => receiving,
+            Err(error) => {
                 journal.finish()?;
-                return refused.map(|_| Exit::Usage);
+                return Err(error);
             }
-        }
+        };
         let asked = ask_servers(self.global, names_of(&self.receiving.received, |_| true))?;
-        let failed: Vec<&str> = asked
-            .lines
-            .iter()
-            .filter(|it| it.failure.is_some() && it.tools == 0)
-            .map(|it| it.server.as_str())
-            .collect();
+        let failed = asked.lines.iter();
+        let failed = failed.filter(|it| it.failure.is_some() && it.tools == 0);
+        let failed: Vec<&str> = failed.map(|it| it.server.as_str()).collect();
         if !self.global.json {
             asked.print();
-            say_all(
-                Vec::from_iter(doubt_mode(self.document.path(), &self.receiving.received))
-                    .as_slice(),
-            );
+            doubt_mode(self.document.path(), &self.receiving.received);
         }
         let plans = self.plan(|it| !failed.contains(&it.name.as_str()));
-        let mut outcomes = Vec::new();
-        for plan in &plans {
-            let applied = match &plan.failed {
-                Some(why) => Err(why.clone()),
-                None => plan.apply(&mut journal, &mut run_program),
-            };
-            outcomes.push(applied);
-        }
+        let outcomes = plans.iter().map(|plan| match &plan.failed {
+            Some(why) => Err(why.clone()),
+            None => plan.apply(&mut journal, &mut run_program),
+        });
+        let outcomes: Vec<_> = outcomes.collect();
         journal.finish()?;
         Ok(self.report(&plans, &outcomes, &failed))
     }
 
-    /// Adds the servers to the configuration as it is now. `None` if that is refused; the reason has
-    /// been printed.
-    fn write(&self, env: &Environment, journal: &mut Journal) -> anyhow::Result<Option<Receiving>> {
+    /// Adds the servers to the configuration as it is now.
+    fn write(&self, env: &Environment, journal: &mut Journal) -> anyhow::Result<Receiving> {
         let overrides = self.global.overrides();
         let receive = |document: &mut Document| {
             let (taken, kept) = (self.taken.clone(), secret::names(self.global));
@@ -231,7 +216,7 @@ impl Moving<'_> {
             // Nothing was written, so none of the secrets was stored.
             replaced.or_else(|error| journal.forget_secrets(|_| true).and(Err(error)))
         })?;
-        Ok(changed.map(|it| it.value))
+        Ok(changed.value)
     }
 
     fn plan(&self, is_taken_out: impl Fn(&Received) -> bool) -> Vec<ClientPlan> {
@@ -248,18 +233,13 @@ impl Moving<'_> {
     fn show(&self) {
         let row = |installed: &setup::moving::Installed| {
             let of = &installed.client.id;
-            let count = |received: &&Received| {
-                received
-                    .taken
-                    .entries
-                    .iter()
-                    .any(|entry| entry.place.as_ref().is_some_and(|it| &it.client.id == of))
+            let has_it = |received: &&Received| {
+                let mut places = received.taken.entries.iter().flat_map(|it| &it.place);
+                places.any(|place| &place.client.id == of)
             };
-            let servers = self.receiving.received.iter().filter(count).count();
-            let file = installed
-                .main
-                .as_ref()
-                .map(|main| main.path.display().to_string());
+            let servers = self.receiving.received.iter().filter(has_it).count();
+            let file = installed.main.as_ref();
+            let file = file.map(|main| main.path.display().to_string());
             [
                 installed.client.name.clone(),
                 servers.to_string(),
@@ -290,17 +270,13 @@ impl Moving<'_> {
     }
 
     fn render_differences(&self) -> String {
-        let path = self.document.path().to_owned();
-        let ours = difference(path, self.document.before(), &self.document.text());
+        let document = &self.document;
+        let ours = difference(document.path(), document.before(), &document.text());
         let plans = self.plan(|_| true);
-        let theirs = plans
-            .iter()
-            .flat_map(ClientPlan::differences)
-            .map(|it| it.text);
-        std::iter::once(ours.text).chain(theirs).collect()
+        let theirs = plans.iter().flat_map(ClientPlan::differences);
+        std::iter::once(ours).chain(theirs).collect()
     }
 
-    /// Asks the person for consent.
     fn ask(&self) -> bool {
         loop {
             let answer = report::ask("Change these files? [y]es, [n]o, [d]ifferences:");
@@ -319,11 +295,7 @@ impl Moving<'_> {
         failed: &[&str],
     ) -> Exit {
         let is_whole = failed.is_empty() && outcomes.iter().all(Result::is_ok);
-        let exit = if is_whole {
-            Exit::Success
-        } else {
-            Exit::Partial
-        };
+        let exit = Exit::of_change(is_whole);
         if self.global.json {
             self.print_json(plans, outcomes, failed);
             return exit;
@@ -343,17 +315,13 @@ impl Moving<'_> {
                     }
                 }
                 Ok(_) => {
-                    let given = if plan.is_given {
-                        "entry added"
-                    } else {
-                        "entry was there"
-                    };
+                    let given = if plan.is_given { "added" } else { "was there" };
                     let out = match plan.removed.as_slice() {
                         [] => String::new(),
                         names => format!(", {} removed", names.join(", ")),
                     };
                     report::say(&format!(
-                        "{name}: {given}{out}; it takes effect {}",
+                        "{name}: entry {given}{out}; it takes effect {}",
                         plan.client.effect
                     ));
                 }
@@ -420,13 +388,13 @@ fn say_by_hand(plan: &ClientPlan) {
 /// Undoes the last run. If nothing of it can be restored, because everything in it was changed since,
 /// the run before it is undone too.
 fn undo(global: &Global, env: &Environment) -> anyhow::Result<Exit> {
+    let is_left = |it: &Undone| matches!(it.outcome, UndoOutcome::Left(..));
     let mut undone = Vec::new();
     let mut forgotten = Forgotten::default();
     let mut is_back = false;
     for mut journal in Journal::read_all(&journal_folder(global, env)?)? {
         let files = journal.undo(&mut run_program)?;
         let secrets = secret::forget_kept(global, &mut journal)?;
-        let is_left = |it: &Undone| matches!(it.outcome, UndoOutcome::Left(..));
         is_back = !files.iter().all(is_left) || !secrets.gone.is_empty();
         undone.extend(files);
         forgotten.gone.extend(secrets.gone);
@@ -436,22 +404,14 @@ fn undo(global: &Global, env: &Environment) -> anyhow::Result<Exit> {
         }
     }
     if undone.is_empty() && forgotten.left.is_empty() && !is_back {
-        report::say(
-            "error: there is no run to undo\nhint: runs for another configuration need `--config FILE`",
-        );
-        return Ok(Exit::Nothing);
+        bail!("there is no run to undo\nhint: runs for another configuration need `--config FILE`");
     }
     if global.json {
         print_undone_json(&undone, &forgotten);
     } else {
         print_undone(&undone, &forgotten);
     }
-    let is_left = |it: &Undone| matches!(it.outcome, UndoOutcome::Left(..));
-    Ok(if undone.iter().any(is_left) {
-        Exit::Partial
-    } else {
-        Exit::Success
-    })
+    Ok(Exit::of_change(!undone.iter().any(is_left)))
 }
 
 fn print_undone(undone: &[Undone], forgotten: &Forgotten) {
@@ -486,14 +446,10 @@ fn print_undone(undone: &[Undone], forgotten: &Forgotten) {
 fn print_undone_json(undone: &[Undone], forgotten: &Forgotten) {
     let one = |it: &Undone| json!({"file": it.file, "is_whole": matches!(it.outcome, UndoOutcome::Whole | UndoOutcome::Gone)});
     let files: Value = undone.iter().map(one).collect();
-    let left: Vec<&str> = forgotten
-        .left
-        .iter()
-        .map(|(name, _)| name.as_str())
-        .collect();
+    let left = forgotten.left.iter().map(|(name, _)| name);
     report::print_json(&json!({
         "undone": files,
         "secrets_removed": forgotten.gone,
-        "secrets_left": left,
+        "secrets_left": left.collect::<Vec<_>>(),
     }));
 }

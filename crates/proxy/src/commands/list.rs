@@ -81,7 +81,7 @@ async fn print_categories(gateway: &Arc<Gateway>, global: &Global) -> anyhow::Re
         let categories = categories.iter().map(
             |(name, counted)| json!({"name": name, "tools": counted.tools, "within": counted.within}),
         );
-        let categories: Vec<Value> = categories.collect();
+        let categories: Value = categories.collect();
         report::print_json(&json!({"categories": categories, "tags": tags}));
     } else if !is_empty {
         let mut lines = Vec::new();
@@ -98,16 +98,12 @@ async fn print_categories(gateway: &Arc<Gateway>, global: &Global) -> anyhow::Re
         }
         report::print_data(&lines.join("\n"));
     }
-    Ok(if is_empty {
-        Exit::Nothing
-    } else {
-        Exit::Success
-    })
+    Ok(Exit::of_hit(!is_empty))
 }
 
 /// The largest count first.
 fn sort_by_count<'a>(counts: &BTreeMap<&'a str, usize>) -> Vec<(&'a str, usize)> {
-    let mut counts: Vec<(&str, usize)> = counts.iter().map(|(name, it)| (*name, *it)).collect();
+    let mut counts: Vec<_> = counts.iter().map(|(name, it)| (*name, *it)).collect();
     counts.sort_by_key(|(_, count)| Reverse(*count));
     counts
 }

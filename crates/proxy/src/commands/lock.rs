@@ -20,14 +20,13 @@ use tool::{ChangeKind, ServerName};
 use super::{load_config, review::show_difference, with_gateway, with_surveyed_gateway};
 use crate::{
     cli::{complete::complete_servers, global::Global},
-    exit::Exit,
+    exit::{Exit, refuse},
     report,
 };
 
 /// The largest lock file that is read, in bytes: 10,000 definitions of 6 KB.
 const FILE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// The most names that a message lists.
 const NAMES_MAX: usize = 10;
 
 /// Write the accepted tools of every server into a file for your team
@@ -99,59 +98,42 @@ fn enabled(gateway: &Gateway) -> Vec<ServerName> {
 
 impl LockArgs {
     pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
-        let Some(config) = load_config(global) else {
-            return Ok(Exit::Usage);
-        };
-        let file = place_of(self.file.as_ref(), &config);
+        let file = place_of(self.file.as_ref(), &load_config(global)?);
         with_surveyed_gateway(global, async |gateway| self.write(gateway, global, &file))
     }
 
     fn write(&self, gateway: &Gateway, global: &Global, file: &Path) -> anyhow::Result<Exit> {
-        let mut servers = enabled(gateway);
-        if !self.servers.is_empty() {
-            let is_meant = |it: &ServerName| self.servers.iter().any(|name| name == it.as_str());
-            let known: BTreeSet<&str> = servers.iter().map(ServerName::as_str).collect();
-            if let Some(name) = self
-                .servers
-                .iter()
-                .find(|name| !known.contains(name.as_str()))
-            {
-                report::say(&format!("error: no server `{name}`\nhint: proxy servers"));
-                return Ok(Exit::Usage);
-            }
-            servers.retain(is_meant);
-        }
+        let configured = enabled(gateway);
+        let known = configured.iter().map(ServerName::as_str);
+        check_known(&self.servers, &known.collect())?;
+        let mut servers = configured.clone();
+        let is_meant = |it: &ServerName| self.servers.iter().any(|name| name == it.as_str());
+        servers.retain(|it| self.servers.is_empty() || is_meant(it));
         let old = read(file).context("hint: remove the file to write a new one")?;
         let (text, old) = old.map_or((None, ToolLock::default()), |(text, it)| (Some(text), it));
         let registry = &gateway.catalog.registry;
         let mut made = registry::lock(registry, &old, &servers);
-        let configured = enabled(gateway);
         made.lock
             .retain(|name| configured.iter().any(|it| it.as_str() == name));
         let before = text.as_deref().map(str::as_bytes);
-        match replace_unchanged(file, before, made.lock.to_text().as_bytes())? {
+        let (shown, text) = (file.display(), made.lock.to_text());
+        match replace_unchanged(file, before, text.as_bytes())? {
             Replaced::Yes => {}
-            Replaced::ChangedMeanwhile => bail!(
-                "{} was changed meanwhile; nothing was written",
-                file.display()
-            ),
+            Replaced::ChangedMeanwhile => {
+                bail!("{shown} was changed meanwhile; nothing was written")
+            }
         }
         let [servers, definitions] = made.lock.counts();
         let [added, changed, removed] = made.lock.differs_from(&old);
         if global.json {
-            report::print_json(
-                &json!({"file": file.display().to_string(), "servers": servers,
+            report::print_json(&json!({"file": shown.to_string(), "servers": servers,
                 "definitions": definitions, "added": added, "changed": changed, "removed": removed,
-                "waiting": made.waiting, "unknown": made.unknown}),
-            );
+                "waiting": made.waiting, "unknown": made.unknown}));
         } else {
-            let [servers, definitions] = [
-                count_of(servers, "server"),
-                count_of(definitions, "definition"),
-            ];
+            let servers = count_of(servers, "server");
+            let definitions = count_of(definitions, "definition");
             report::print_data(&format!(
-                "{}: {definitions} of {servers} ({added} added, {changed} changed, {removed} removed)",
-                file.display()
+                "{shown}: {definitions} of {servers} ({added} added, {changed} changed, {removed} removed)"
             ));
         }
         if !made.waiting.is_empty() {
@@ -171,11 +153,17 @@ impl LockArgs {
     }
 }
 
+/// Checks that each of the servers that were asked for exists.
+fn check_known(asked: &[String], known: &BTreeSet<&str>) -> anyhow::Result<()> {
+    match asked.iter().find(|name| !known.contains(name.as_str())) {
+        Some(name) => Err(refuse(format!("no server `{name}`\nhint: proxy servers"))),
+        None => Ok(()),
+    }
+}
+
 fn some_of(names: &[String]) -> String {
-    let shown = names
-        .iter()
-        .take(NAMES_MAX)
-        .map(|it| printable::one_line(it));
+    let shown = names.iter().take(NAMES_MAX);
+    let shown = shown.map(|it| printable::one_line(it));
     let shown = shown.collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(NAMES_MAX) {
         0 => shown,
@@ -185,29 +173,17 @@ fn some_of(names: &[String]) -> String {
 
 impl VerifyArgs {
     pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
-        let Some(config) = load_config(global) else {
-            return Ok(Exit::Usage);
-        };
-        let file = place_of(self.file.as_ref(), &config);
-        let lock = match read(&file) {
-            Ok(Some((_, lock))) => lock,
-            Ok(None) => {
-                report::say(&format!(
-                    "error: no lock file {}\nhint: proxy lock",
-                    file.display()
-                ));
-                return Ok(Exit::Unknown);
-            }
-            Err(error) => {
-                report::fail(&error);
-                report::say(
-                    "hint: restore the file from your repository, or remove it and run `proxy lock`",
-                );
-                return Ok(Exit::Unknown);
-            }
-        };
+        let file = place_of(self.file.as_ref(), &load_config(global)?);
+        let lock = read(&file).map_err(|error| {
+            Exit::Unknown.with(format!(
+                "error: {}\nhint: restore the file from your repository, or remove it and run `proxy lock`",
+                report::describe(&error)
+            ))
+        })?;
+        let missing = format!("error: no lock file {}\nhint: proxy lock", file.display());
+        let (_, lock) = lock.ok_or_else(|| Exit::Unknown.with(missing))?;
         with_gateway(global, async |gateway| {
-            Ok(self.compare(gateway, global, &lock).await)
+            self.compare(gateway, global, &lock).await
         })
     }
 
@@ -216,16 +192,13 @@ impl VerifyArgs {
         gateway: &std::sync::Arc<Gateway>,
         global: &Global,
         lock: &ToolLock,
-    ) -> Exit {
+    ) -> anyhow::Result<Exit> {
         let enabled = enabled(gateway);
         let known = enabled.iter().map(ServerName::as_str).chain(lock.servers());
-        let mut servers: BTreeSet<String> = known.map(str::to_owned).collect();
-        if let Some(name) = self.servers.iter().find(|it| !servers.contains(*it)) {
-            report::say(&format!("error: no server `{name}`\nhint: proxy servers"));
-            return Exit::Usage;
-        }
+        let known: BTreeSet<&str> = known.collect();
+        check_known(&self.servers, &known)?;
+        let mut servers: Vec<String> = known.into_iter().map(str::to_owned).collect();
         servers.retain(|it| self.servers.is_empty() || self.servers.contains(it));
-        let servers: Vec<String> = servers.into_iter().collect();
         let surveys = if self.stored {
             None
         } else {
@@ -238,7 +211,7 @@ impl VerifyArgs {
             report::print_json(
                 &json!({"verdict": verdict, "servers": servers, "differences": found}),
             );
-            return exit;
+            return Ok(exit);
         }
         if !found.is_empty() {
             report::print_data(&self.render(&found));
@@ -247,7 +220,7 @@ impl VerifyArgs {
             "{verdict}: {} compared",
             count_of(servers.len(), "server")
         ));
-        exit
+        Ok(exit)
     }
 
     fn render(&self, found: &[LockDifference]) -> String {

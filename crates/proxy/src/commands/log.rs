@@ -4,10 +4,9 @@ use std::path::Path;
 
 use clap::Args;
 use clap_complete::ArgValueCompleter;
-use config::Config;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::with_config;
+use super::{login::find_server, with_config};
 use crate::{
     cli::{complete::complete_servers, global::Global},
     exit::Exit,
@@ -28,38 +27,24 @@ pub(crate) struct LogArgs {
 impl LogArgs {
     pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
         with_config(global, |config| {
-            Ok(print_log(&config, global, &self.server, self.lines))
+            let name = &find_server(&config.gateway, &self.server)?.spec.name;
+            let newest = fleet::log_path(&gateway::logs(&config.gateway.state_dir), name);
+            let shown = read_last_lines(&newest, self.lines);
+            let json = json!({"server": name, "lines": shown});
+            print_lines(&shown, global.json.then_some(&json))
+                .ok_or_else(|| Exit::Nothing.with(format!("`{name}` wrote nothing to stderr")))
         })
     }
 }
 
-fn print_log(config: &Config, global: &Global, server: &str, lines: Option<usize>) -> Exit {
-    let Some(known) = config
-        .gateway
-        .servers
-        .iter()
-        .find(|it| it.spec.name.as_str() == server)
-    else {
-        let names = config.gateway.servers.iter();
-        let names: Vec<&str> = names.map(|server| server.spec.name.as_str()).collect();
-        report::say(&format!(
-            "error: no server `{server}`\nhint: the servers are {}",
-            names.join(", ")
-        ));
-        return Exit::Usage;
-    };
-    let newest = fleet::log_path(&gateway::logs(&config.gateway.state_dir), &known.spec.name);
-    let shown = read_last_lines(&newest, lines);
-    if global.json {
-        report::print_json(&json!({"server": server, "lines": shown}));
-    } else if !shown.is_empty() {
-        report::print_data(&shown.join("\n"));
+/// Prints the lines, or this JSON of them. `None` if there is no line.
+pub(super) fn print_lines(lines: &[String], json: Option<&Value>) -> Option<Exit> {
+    match json {
+        Some(json) => report::print_json(json),
+        None if lines.is_empty() => {}
+        None => report::print_data(&lines.join("\n")),
     }
-    if shown.is_empty() {
-        report::say(&format!("`{server}` wrote nothing to stderr"));
-        return Exit::Nothing;
-    }
-    Exit::Success
+    (!lines.is_empty()).then_some(Exit::Success)
 }
 
 /// Returns the last lines of a log, including the rotated file.

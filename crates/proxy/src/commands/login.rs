@@ -2,14 +2,14 @@
 
 mod person;
 
-use std::sync::Arc;
+use std::fmt::Display;
 
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use config::Config;
 use fleet::LoginPlace;
-use gateway::{Gateway, ServerSettings, Settings};
-use oauth::{GrantKind, LoggedIn, LoginError, LoginMethod, can_open_browser, log_in};
+use gateway::{ServerSettings, Settings};
+use oauth::{Grant, GrantKind, LoginMethod, can_open_browser, log_in};
 use tool::ServerName;
 
 use self::person::Terminal;
@@ -17,7 +17,7 @@ use super::{load_config, reindex, route::notify_of_logins};
 use crate::{
     cli::{complete::complete_servers, global::Global},
     event_loop::run_async,
-    exit::Exit,
+    exit::{Exit, refuse},
     logging::start_log,
     report,
     time::render_time,
@@ -65,23 +65,14 @@ pub(crate) struct LoginArgs {
 impl LoginArgs {
     pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
         start_log("error");
-        match load_config(global) {
-            Some(config) => log_in_to(global, &config, &self),
-            None => Ok(Exit::Usage),
-        }
+        log_in_to(global, &load_config(global)?, &self)
     }
 }
 
 /// Logs in to the servers that were named, one after the other, and asks each for its tools.
 fn log_in_to(global: &Global, config: &Config, login: &LoginArgs) -> anyhow::Result<Exit> {
     run_async(async {
-        let servers = match choose(&config.gateway, login).await {
-            Ok(servers) => servers,
-            Err(why) => {
-                report::say(&why);
-                return Ok(Exit::Usage);
-            }
-        };
+        let servers = choose(&config.gateway, login).await?;
         let terminal = Terminal::new(opens_browser(login));
         let mut done = Vec::new();
         for server in &servers {
@@ -92,13 +83,11 @@ fn log_in_to(global: &Global, config: &Config, login: &LoginArgs) -> anyhow::Res
         let failed = servers.len() - done.len();
         if !done.is_empty() {
             notify_of_logins(global).await;
-            ask_for_tools(config, global, done).await?;
+            // Connected clients find the tools at their next search.
+            let asked = reindex::survey_alone(config.gateway.clone(), done, global).await?;
+            report::print_reindex(&asked, 0.0, global.json);
         }
-        Ok(match failed {
-            0 => Exit::Success,
-            failed if failed == servers.len() => Exit::Nothing,
-            _ => Exit::Partial,
-        })
+        Ok(Exit::of_failures(failed, servers.len()))
     })?
 }
 
@@ -109,13 +98,10 @@ fn opens_browser(login: &LoginArgs) -> bool {
 async fn choose<'a>(
     settings: &'a Settings,
     login: &LoginArgs,
-) -> Result<Vec<&'a ServerSettings>, String> {
+) -> anyhow::Result<Vec<&'a ServerSettings>> {
     if !login.all {
-        return login
-            .servers
-            .iter()
-            .map(|name| find_server(settings, name))
-            .collect();
+        let servers = login.servers.iter();
+        return servers.map(|name| find_server(settings, name)).collect();
     }
     let secrets = gateway::resolver(&settings.private_files());
     let mut servers = Vec::new();
@@ -129,7 +115,7 @@ async fn choose<'a>(
         }
     }
     if servers.is_empty() {
-        return Err("every remote server has a login or a key".to_owned());
+        return Err(Exit::Usage.with("every remote server has a login or a key"));
     }
     Ok(servers)
 }
@@ -137,19 +123,13 @@ async fn choose<'a>(
 pub(super) fn find_server<'a>(
     settings: &'a Settings,
     name: &str,
-) -> Result<&'a ServerSettings, String> {
+) -> anyhow::Result<&'a ServerSettings> {
     let parsed: Option<ServerName> = name.parse().ok();
     let found = parsed.and_then(|name| settings.server(&name));
     found.ok_or_else(|| {
-        let known: Vec<&str> = settings
-            .servers
-            .iter()
-            .map(|it| it.spec.name.as_str())
-            .collect();
-        format!(
-            "error: no server `{name}`\nhint: the servers are {}",
-            known.join(", ")
-        )
+        let known = settings.servers.iter().map(|it| it.spec.name.as_str());
+        let known = known.collect::<Vec<_>>().join(", ");
+        refuse(format!("no server `{name}`\nhint: the servers are {known}"))
     })
 }
 
@@ -169,51 +149,38 @@ async fn log_in_to_one(
     } else {
         LoginMethod::Browser
     };
-    let wanted = place.login(way, &login.scopes);
-    match log_in(wanted, terminal).await {
-        Ok(logged_in) => {
-            report::say(&describe(name, &logged_in));
-            true
-        }
-        Err(error) => {
-            report::say(&explain(name, &error));
-            false
-        }
-    }
+    let logged_in = log_in(place.login(way, &login.scopes), terminal).await;
+    report::say(&match &logged_in {
+        Ok(logged_in) => describe(name, logged_in),
+        Err(error) => explain(name, error, error.hint()),
+    });
+    logged_in.is_ok()
 }
 
 /// Returns the place of the server's login; `None`, with a printed error, if it cannot have one.
 pub(super) async fn find_place(settings: &Settings, server: &ServerSettings) -> Option<LoginPlace> {
     let name = &server.spec.name;
     let secrets = gateway::resolver(&settings.private_files());
-    match LoginPlace::find(&server.spec, &secrets, &settings.private_files()).await {
-        Ok(Some(place)) => Some(place),
-        Ok(None) => {
-            report::say(&format!(
-                "error: {name}: it needs no login: it is a local server, or its `headers` have an \
-                 `Authorization`"
-            ));
-            None
-        }
-        Err(failure) => {
-            let hint = failure.hint.as_ref().map(|hint| format!("\nhint: {hint}"));
-            report::say(&format!(
-                "error: {name}: {failure}{}",
-                hint.unwrap_or_default()
-            ));
-            None
-        }
+    let place = LoginPlace::find(&server.spec, &secrets, &settings.private_files()).await;
+    match &place {
+        Ok(Some(_)) => {}
+        Ok(None) => report::say(&format!(
+            "error: {name}: it needs no login: it is a local server, or its `headers` have an \
+             `Authorization`"
+        )),
+        Err(failure) => report::say(&explain(name, failure, failure.hint.as_deref())),
     }
+    place.ok().flatten()
 }
 
-fn describe(name: &ServerName, logged_in: &LoggedIn) -> String {
+fn describe(name: &ServerName, logged_in: &Grant) -> String {
     let issuer = printable::one_line(&logged_in.issuer);
     let scopes = match logged_in.scopes.as_slice() {
         [] => String::new(),
         scopes => format!("; scopes: {}", printable::one_line(&scopes.join(" "))),
     };
     let until = logged_in.expires_at.map(render_time);
-    let until = match (until, logged_in.is_renewable) {
+    let until = match (until, logged_in.is_renewable()) {
         (Some(until), true) => format!("; token until {until}, then renewed automatically"),
         (Some(until), false) => format!("; until {until}"),
         (None, _) => String::new(),
@@ -221,20 +188,7 @@ fn describe(name: &ServerName, logged_in: &LoggedIn) -> String {
     format!("{name}: logged in at {issuer}{scopes}{until}")
 }
 
-fn explain(name: &ServerName, error: &LoginError) -> String {
-    let hint = error.hint().map(|hint| format!("\nhint: {hint}"));
+fn explain(name: &ServerName, error: impl Display, hint: Option<impl Display>) -> String {
+    let hint = hint.map(|hint| format!("\nhint: {hint}"));
     format!("error: {name}: {error}{}", hint.unwrap_or_default())
-}
-
-/// Surveys the server's tools; connected clients find them at their next search.
-async fn ask_for_tools(
-    config: &Config,
-    global: &Global,
-    servers: Vec<ServerName>,
-) -> anyhow::Result<()> {
-    let gateway: Arc<Gateway> = Gateway::new(config.gateway.clone())?;
-    let asked = reindex::survey(&gateway, servers, global, true).await;
-    gateway.stop().await;
-    report::print_reindex(&asked?, 0.0, global.json);
-    Ok(())
 }

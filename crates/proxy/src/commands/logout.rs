@@ -35,25 +35,14 @@ impl LogoutArgs {
     /// The local login is removed whatever the authorization server answers.
     pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
         start_log("error");
-        let Some(config) = load_config(global) else {
-            return Ok(Exit::Usage);
-        };
+        let config = load_config(global)?;
         let settings = &config.gateway;
         let caller = self.caller.as_deref();
-        let caller = match caller.map(|it| find_caller(&config, it)) {
-            Some(None) => return Ok(Exit::Usage),
-            found => found.flatten(),
-        };
+        let caller = caller.map(|it| find_caller(&config, it)).transpose()?;
         run_async(async {
             let mut exit = Exit::Success;
             for name in &self.servers {
-                let server = match find_server(settings, name) {
-                    Ok(server) => server,
-                    Err(why) => {
-                        report::say(&why);
-                        return Ok(Exit::Usage);
-                    }
-                };
+                let server = find_server(settings, name)?;
                 let Some(place) = find_place(settings, server).await else {
                     exit = Exit::Nothing;
                     continue;
@@ -62,7 +51,7 @@ impl LogoutArgs {
                     Some(caller) => place.file.of_caller(caller),
                     None => place.file,
                 };
-                let told = log_out(&file, &place.url, &place.settings, self.forget).await?;
+                let told = log_out(&file, &place.settings, self.forget).await?;
                 report::say(&match told {
                     Ok(true) => format!("{name}: logged out"),
                     Ok(false) => format!("{name}: there was no login"),

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use config::Environment;
-use gateway::Gateway;
 use printable::{mask_arguments, mask_secrets, shorten};
 use serde_json::{Value, json};
 use setup::moving::{Home, LeftOut, Own, PACKAGE, Received, ServerEntry};
@@ -51,10 +50,8 @@ pub(super) fn find_own(global: &Global, env: &Environment) -> anyhow::Result<Own
         .find(|path| path.is_absolute() && path.canonicalize().is_ok_and(|it| it == program));
     let file = config::file_path(&global.overrides(), env)?;
     let runner = find_runner(&program);
-    let mut args: Vec<String> = Vec::new();
-    if let Some((_, words)) = runner {
-        args.extend(words.iter().map(|word| (*word).to_owned()));
-    }
+    let words = runner.map_or(&[][..], |(_, words)| words).iter();
+    let mut args: Vec<String> = words.map(ToString::to_string).collect();
     if config::default_path(env).as_ref() != Some(&file) {
         args.extend(["--config".to_owned(), file.to_string_lossy().into_owned()]);
     }
@@ -65,9 +62,8 @@ pub(super) fn find_own(global: &Global, env: &Environment) -> anyhow::Result<Own
         ]);
     }
     args.push("serve".to_owned());
-    let listen = config::load(&global.overrides(), env)
-        .ok()
-        .and_then(|config| config.http.listen);
+    let config = config::load(&global.overrides(), env);
+    let listen = config.ok().and_then(|config| config.http.listen);
     let urls = listen.map(|listen| format!("http://{listen}/mcp"));
     let runner = runner.map(|(command, _)| PathBuf::from(command));
     Ok(Own {
@@ -90,10 +86,7 @@ fn find_runner(program: &Path) -> Option<(&'static str, &'static [&'static str])
 
 /// Returns a remark if a program is in a temporary folder.
 pub(super) fn doubt_program(program: &Path) -> Option<String> {
-    let parts: Vec<_> = program
-        .components()
-        .map(|part| part.as_os_str().to_string_lossy())
-        .collect();
+    let parts: Vec<_> = program.iter().map(|part| part.to_string_lossy()).collect();
     let passing = [
         "target", ".nvm", ".fnm", ".asdf", ".volta", "mise", "dlx", "tmp",
     ];
@@ -105,7 +98,6 @@ pub(super) fn doubt_program(program: &Path) -> Option<String> {
     ))
 }
 
-/// A table of the servers.
 pub(super) fn render_servers(received: &[Received]) -> String {
     let row = |it: &Received| {
         let origins: Vec<String> = it.taken.entries.iter().map(ServerEntry::origin).collect();
@@ -159,12 +151,8 @@ pub(super) fn list_remarks(received: &[Received], left: &[LeftOut]) -> Vec<Strin
         if *was_there {
             continue;
         }
-        lines.extend(
-            taken
-                .remarks
-                .iter()
-                .map(|remark| format!("{name}: {remark}")),
-        );
+        let remarks = taken.remarks.iter();
+        lines.extend(remarks.map(|remark| format!("{name}: {remark}")));
         for need in &taken.needs {
             lines.push(format!(
                 "{name}: set the variable {} ({})",
@@ -172,12 +160,8 @@ pub(super) fn list_remarks(received: &[Received], left: &[LeftOut]) -> Vec<Strin
             ));
         }
         if !taken.secrets.is_empty() {
-            let places: Vec<String> = taken
-                .secrets
-                .iter()
-                .map(|it| it.place.to_string())
-                .collect();
-            let places = unique(places).join(", ");
+            let places = taken.secrets.iter().map(|it| it.place.to_string());
+            let places = unique(places.collect()).join(", ");
             lines.push(format!("{name}: a secret is in plain text in {places}"));
         }
     }
@@ -197,19 +181,14 @@ pub(super) fn list_remarks(received: &[Received], left: &[LeftOut]) -> Vec<Strin
 pub(super) fn to_json(received: &[Received], left: &[LeftOut]) -> (Value, Value) {
     let server = |it: &Received| {
         let from: Vec<String> = it.taken.entries.iter().map(ServerEntry::origin).collect();
-        let needs: Vec<&str> = it
-            .taken
-            .needs
-            .iter()
-            .map(|need| need.variable.as_str())
-            .collect();
+        let needs = it.taken.needs.iter().map(|need| &need.variable);
         json!({
-            "name": it.name.to_string(),
+            "name": it.name,
             "from": from,
             "was_there": it.was_there,
             "enabled": it.taken.server.enabled,
             "remarks": it.taken.remarks,
-            "needs": needs,
+            "needs": needs.collect::<Vec<_>>(),
             "secrets_in_clear": it.taken.secrets.len(),
         })
     };
@@ -238,7 +217,6 @@ impl SurveyOutcome {
     }
 }
 
-/// Asks these servers for their tools.
 pub(super) fn ask_servers(
     global: &Global,
     names: Vec<ServerName>,
@@ -248,13 +226,8 @@ pub(super) fn ask_servers(
     }
     start_log("error");
     let began = std::time::Instant::now();
-    let lines = run_async(async {
-        let config = config::load(&global.overrides(), &Environment::of_process())?;
-        let gateway = Gateway::new(config.gateway)?;
-        let asked = reindex::survey(&gateway, names, global, true).await;
-        gateway.stop().await;
-        asked
-    })??;
+    let lines =
+        run_async(async { reindex::survey_alone(global.load()?.gateway, names, global).await })??;
     Ok(SurveyOutcome {
         lines,
         seconds: began.elapsed().as_secs_f64(),
@@ -263,13 +236,11 @@ pub(super) fn ask_servers(
 
 /// Returns the names of those that are enabled and for which `fits` returns true.
 pub(super) fn names_of(received: &[Received], fits: impl Fn(&Received) -> bool) -> Vec<ServerName> {
-    let fitting = received
-        .iter()
-        .filter(|it| it.taken.server.enabled && fits(it));
+    let enabled = received.iter().filter(|it| it.taken.server.enabled);
+    let fitting = enabled.filter(|it| fits(it));
     fitting.map(|it| it.name.clone()).collect()
 }
 
-/// Returns the folder of the journals of `init`.
 pub(super) fn journal_folder(global: &Global, env: &Environment) -> anyhow::Result<PathBuf> {
     let overrides = global.overrides();
     let config =
@@ -277,16 +248,17 @@ pub(super) fn journal_folder(global: &Global, env: &Environment) -> anyhow::Resu
     Ok(config.gateway.state_dir.join("init"))
 }
 
-/// Returns a warning if others can read a configuration that contains secrets.
-pub(super) fn doubt_mode(file: &Path, received: &[Received]) -> Option<String> {
-    let has_secrets = received
-        .iter()
-        .any(|it| !it.was_there && !it.taken.secrets.is_empty());
-    let is_private = files::is_private(&std::fs::metadata(file).ok()?);
-    let file = file.display();
-    (has_secrets && !is_private).then(|| {
-        format!("warning: other users can read {file}, which contains secrets: chmod 600 {file}")
-    })
+/// Prints a warning if others can read a configuration that contains secrets.
+pub(super) fn doubt_mode(file: &Path, received: &[Received]) {
+    let mut new = received.iter().filter(|it| !it.was_there);
+    let has_secrets = new.any(|it| !it.taken.secrets.is_empty());
+    let is_open = std::fs::metadata(file).is_ok_and(|about| !files::is_private(&about));
+    if has_secrets && is_open {
+        let file = file.display();
+        report::say(&format!(
+            "warning: other users can read {file}, which contains secrets: chmod 600 {file}"
+        ));
+    }
 }
 
 pub(super) fn say_all(lines: &[String]) {

@@ -1,22 +1,24 @@
 //! `proxy review --pending`: calls that wait for a person's permission.
 
+use anyhow::Context as _;
 use daemon::page::ApiRequest;
 use files::clock::show_time;
 use page::{QuestionRow, Questions};
 use serde_json::{Value, json};
 
 use super::api::{Api, path};
-use crate::{cli::global::Global, exit::Exit, report};
+use crate::{
+    cli::global::Global,
+    exit::{Exit, refuse},
+    report,
+};
 
 /// The answer that refuses a call.
 const NO: &str = "no";
 
 /// Lists the waiting calls. On a terminal, asks about each; otherwise prints the commands that answer.
 pub(super) async fn list_pending(api: &mut Api, global: &Global) -> anyhow::Result<Exit> {
-    let answer = match read(api).await? {
-        Ok(answer) => answer,
-        Err(exit) => return Ok(exit),
-    };
+    let answer = read(api).await?;
     if global.json {
         report::print_json(&json!(answer));
     } else if answer.is_empty() {
@@ -33,45 +35,31 @@ pub(super) async fn list_pending(api: &mut Api, global: &Global) -> anyhow::Resu
             "allow one: proxy review --pending --allow NUMBER\nrefuse it: proxy review --pending --deny NUMBER",
         );
     }
-    Ok(if answer.is_empty() {
-        Exit::Success
-    } else {
-        Exit::Nothing
-    })
+    Ok(Exit::of_hit(answer.is_empty()))
 }
 
 /// Answers the call with this number; `choice` is one of its choices.
 pub(super) async fn answer_pending(api: &mut Api, id: u64, choice: &str) -> anyhow::Result<Exit> {
-    let questions = match read(api).await? {
-        Ok(questions) => questions,
-        Err(exit) => return Ok(exit),
-    };
-    let Some(question) = questions.iter().find(|it| it.id == id) else {
-        report::say(&format!(
-            "error: no call with the number {id} waits\nhint: `proxy review --pending` lists them"
-        ));
-        return Ok(Exit::Nothing);
-    };
+    let questions = read(api).await?;
+    let question = questions.iter().find(|it| it.id == id).with_context(|| {
+        format!("no call with the number {id} waits\nhint: `proxy review --pending` lists them")
+    })?;
     if !question.choices.iter().any(|it| it == choice) {
         let choices = question.choices.join("`, `");
-        report::say(&format!("error: this call can be allowed `{choices}`"));
-        return Ok(Exit::Usage);
+        return Err(refuse(format!("this call can be allowed `{choices}`")));
     }
     send(api, question, choice).await
 }
 
-async fn read(api: &mut Api) -> anyhow::Result<Result<Vec<QuestionRow>, Exit>> {
+async fn read(api: &mut Api) -> anyhow::Result<Vec<QuestionRow>> {
     let request = ApiRequest::get(path("/api/v1/questions", &[]));
-    Ok(match api.ask::<Questions>(request).await? {
-        Ok(answer) => {
-            let questions = answer.value.questions.into_iter();
-            Ok(questions.filter(|it| !it.choices.is_empty()).collect())
-        }
-        Err(failure) => {
-            failure.say();
-            Err(Exit::Usage)
-        }
-    })
+    let mut questions = api
+        .ask::<Questions>(request, Exit::Usage)
+        .await?
+        .value
+        .questions;
+    questions.retain(|it| !it.choices.is_empty());
+    Ok(questions)
 }
 
 async fn ask_about(api: &mut Api, question: &QuestionRow) -> anyhow::Result<()> {
@@ -91,10 +79,7 @@ async fn send(api: &mut Api, question: &QuestionRow, choice: &str) -> anyhow::Re
         json!({"action": "accept", "content": {"allow": choice}})
     };
     let request = ApiRequest::post(format!("/api/v1/questions/{}", question.id), answer);
-    if let Err(failure) = api.ask::<Value>(request).await? {
-        failure.say();
-        return Ok(Exit::Nothing);
-    }
+    api.ask::<Value>(request, Exit::Nothing).await?;
     let done = if choice == NO { "refused" } else { "allowed" };
     let later = if question.holds_call {
         ""

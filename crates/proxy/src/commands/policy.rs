@@ -10,13 +10,13 @@ use page::Verdict;
 use serde_json::{Value, json};
 
 use super::{
-    api::{Answer, Api, with_api},
+    api::{Api, with_api},
     call::read_arguments,
     edit, with_surveyed_gateway,
 };
 use crate::{
     cli::{complete::complete_tools, global::Global},
-    exit::Exit,
+    exit::{Exit, refuse},
     report,
     table::wrap,
 };
@@ -97,16 +97,9 @@ async fn test(api: &mut Api, global: &Global, args: &TestArgs) -> anyhow::Result
         "tool_input": serde_json::from_str::<Value>(arguments.get())?,
         "client": args.client,
     });
-    let answer = api
-        .ask::<Verdict>(ApiRequest::post("/api/v1/policy/test", body))
-        .await?;
-    let Answer { json, value } = match answer {
-        Ok(answer) => answer,
-        Err(failure) => {
-            failure.say();
-            return Ok(Exit::Nothing);
-        }
-    };
+    let request = ApiRequest::post("/api/v1/policy/test", body);
+    let answer = api.ask::<Verdict>(request, Exit::Nothing).await?;
+    let value = answer.value;
     for rule in &value.idle_rules {
         report::say(&format!(
             "warning: {}: {}\nhint: {}",
@@ -114,33 +107,24 @@ async fn test(api: &mut Api, global: &Global, args: &TestArgs) -> anyhow::Result
         ));
     }
     if global.json {
-        report::print_json(&json);
+        report::print_json(&answer.json);
     } else {
         let reason = value.reason.iter().map(|reason| format!(": {reason}"));
         let reason: String = reason.collect();
         let (verdict, at, by) = (&value.decision, &value.tool, &value.by);
         report::print_data(&wrap(&format!("{verdict} {at}, by {by}{reason}"), 2));
     }
-    Ok(if value.decision == "allow" {
-        Exit::Success
-    } else {
-        Exit::Nothing
-    })
+    Ok(Exit::of_hit(value.decision == "allow"))
 }
 
 /// Allows a tool, prompt or resource permanently, by a rule directly before the one that restricts it.
 async fn allow(gateway: &Gateway, global: &Global, asked: &AllowArgs) -> anyhow::Result<Exit> {
-    let refuse = |why: EditError| {
-        report::say(&format!("error: {why}"));
-        Ok(Exit::Usage)
-    };
     let (name, client) = (&asked.name, asked.client.as_deref());
-    let Some((server, own)) = name.split_once('/') else {
-        report::say(&format!(
-            "error: `{name}` names no server\nhint: write `SERVER/TOOL`, as a search shows it"
-        ));
-        return Ok(Exit::Usage);
-    };
+    let (server, own) = name.split_once('/').ok_or_else(|| {
+        refuse(format!(
+            "`{name}` names no server\nhint: write `SERVER/TOOL`, as a search shows it"
+        ))
+    })?;
     let generation = gateway.catalog.registry.generation()?;
     let known = generation.servers();
     let found = known.iter().find(|known| known.name.as_str() == server);
@@ -149,23 +133,20 @@ async fn allow(gateway: &Gateway, global: &Global, asked: &AllowArgs) -> anyhow:
         (true, _, Some(server)) => Thing::Prompt(server, own),
         (_, true, Some(server)) => Thing::Resource(server, own),
         (_, _, None) => {
-            return refuse(EditError::Unknown {
+            return Err(refuse(EditError::Unknown {
                 name: server.to_owned(),
                 known: known.iter().map(|it| it.name.to_string()).collect(),
-            });
+            }));
         }
     };
-    let allowance = match gateway.authorizer.find_allowance(thing, client).await {
-        Ok(Ok(allowance)) => allowance,
-        Ok(Err(NotAllowable::Allowed(by))) => {
+    let found = gateway.authorizer.find_allowance(thing, client).await;
+    let allowance = match found.map_err(|error| Exit::Usage.with(error.to_string()))? {
+        Ok(allowance) => allowance,
+        Err(NotAllowable::Allowed(by)) => {
             report::say(&format!("allowed already: {name}, by {by}"));
             return Ok(Exit::Success);
         }
-        Ok(Err(why)) => return refuse(EditError::NotAllowable(why)),
-        Err(error) => {
-            report::say(&error.to_string());
-            return Ok(Exit::Usage);
-        }
+        Err(why) => return Err(refuse(EditError::NotAllowable(why))),
     };
     let (overrides, env) = (global.overrides(), Environment::of_process());
     edit::edit(global, |document| {

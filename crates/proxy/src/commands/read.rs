@@ -100,23 +100,16 @@ fn print_whole(kept: &mut KeptResult, as_json: bool) -> io::Result<()> {
 impl ReadArgs {
     pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
         with_gateway(global, async |gateway| {
-            match print(gateway, global, self).await {
-                Ok(()) => Ok(Exit::Success),
-                Err(error) => {
-                    report::say(&error.to_string());
-                    Ok(Exit::Nothing)
-                }
-            }
+            let printed = print(gateway, global, self).await;
+            printed.map_err(|error| Exit::Nothing.with(error.to_string()))?;
+            Ok(Exit::Success)
         })
     }
 
     fn is_whole(&self) -> bool {
-        let asked = [&self.grep, &self.select];
+        let is_part = self.part.is_some() || self.grep.is_some() || self.select.is_some();
         let is_range = self.offset.is_some() || self.limit.is_some();
-        asked.iter().all(|it| it.is_none())
-            && self.part.is_none()
-            && !is_range
-            && self.max_tokens.is_none()
+        !is_part && !is_range && self.max_tokens.is_none()
     }
 
     fn into_request(self) -> ReadRequest {
@@ -134,8 +127,5 @@ impl ReadArgs {
 
 /// The process in which a kept result is searched.
 pub(crate) fn work_as_helper() -> Exit {
-    match report::print_bytes(results::answer_query) {
-        Ok(()) => Exit::Success,
-        Err(_) => Exit::Nothing,
-    }
+    Exit::of_hit(report::print_bytes(results::answer_query).is_ok())
 }

@@ -1,14 +1,15 @@
 //! `proxy recipes`: the servers that have a built-in recipe, or those of a registry.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use clap::Args;
 use recipes::{
-    Alternative, Auth, Distribution, Recipe, RecipeScope, RecipeValues, StartMethod, Variable,
+    Alternative, Auth, Distribution, Parameter, Recipe, RecipeScope, RecipeValues, ServerTable,
+    StartMethod, Variable,
 };
 use serde_json::{Value, json};
 
-use self::way::way_json;
+use self::listed::way_json;
 use crate::{
     cli::global::Global,
     exit::Exit,
@@ -71,9 +72,8 @@ fn print_recipes(global: &Global, words: &[String]) -> Exit {
             "no recipe matches `{asked}`\nhint: `proxy recipes` lists all {}; `proxy add` adds any other server by its command or address",
             recipes::all().len()
         ));
-        return Exit::Nothing;
     }
-    Exit::Success
+    Exit::of_hit(!found.is_empty())
 }
 
 /// Renders one line per recipe: name, kind, what it offers, what it needs.
@@ -89,7 +89,6 @@ fn render_list(found: &[&Recipe]) -> String {
     render_rows(found.iter().map(row).collect())
 }
 
-/// Summarises the parameters, variables and login that a recipe needs.
 fn summarise_needs(recipe: &Recipe) -> String {
     if let Some(instead) = &recipe.deprecated {
         return format!("no longer maintained: use {instead}");
@@ -102,40 +101,32 @@ fn summarise_needs(recipe: &Recipe) -> String {
         needs.push("a login".to_owned());
     }
     needs.extend(recipe.needs.iter().cloned());
-    if needs.is_empty() {
-        String::new()
-    } else {
-        format!("needs {}", needs.join(", "))
+    match needs.as_slice() {
+        [] => String::new(),
+        needs => format!("needs {}", needs.join(", ")),
     }
 }
 
 fn render_whole(recipe: &Recipe) -> String {
     let known = &recipe.known;
     let mut rows: Vec<(&str, String)> = Vec::new();
-    let names: Vec<&str> = (known.aliases.iter().chain(&known.names))
-        .map(String::as_str)
-        .collect();
+    let names = [&known.aliases[..], &known.names[..]].concat();
     rows.push(("also", names.join(", ")));
-    rows.push((
-        "about",
-        format!("{}: {}", known.category, known.tags.join(", ")),
-    ));
+    let about = format!("{}: {}", known.category, known.tags.join(", "));
+    rows.push(("about", about));
     rows.push(("for", recipe.verbs.join(", ")));
     if let Some(package) = &recipe.package {
         let kind = recipe.kind.as_str();
         rows.push(("package", format!("{package} ({kind})")));
     }
     rows.push(("takes", describe_login(recipe)));
-    rows.extend(parameter_rows(recipe));
+    rows.extend((recipe.parameters.iter()).map(|it| ("choose", describe_parameter(it))));
     rows.extend((recipe.variables.iter()).map(|it| ("variable", describe_variable(it))));
     rows.push(("needs", list_needs(recipe).join(", ")));
-    let pins = recipe.pins.iter();
-    rows.extend(pins.map(|pin| {
-        (
-            "pinned",
-            format!("{}: {} ({})", pin.with, pin.why, pin.checked),
-        )
-    }));
+    for pin in &recipe.pins {
+        let text = format!("{}: {} ({})", pin.with, pin.why, pin.checked);
+        rows.push(("pinned", text));
+    }
     rows.push(("notes", recipe.notes.clone()));
     if let Some(example) = &recipe.example {
         let arguments = Value::Object(example.arguments.clone());
@@ -157,17 +148,13 @@ fn render_whole(recipe: &Recipe) -> String {
     )
 }
 
-fn parameter_rows(recipe: &Recipe) -> impl Iterator<Item = (&'static str, String)> {
-    recipe.parameters.iter().map(|parameter| {
-        let default = parameter.default.as_ref();
-        let default = match default {
-            Some(text) => format!(" [default: {text}]"),
-            None if !parameter.args.is_empty() => " [may be left out]".to_owned(),
-            None => String::new(),
-        };
-        let text = format!("{}: {}{default}", parameter.name, parameter.what);
-        ("choose", text)
-    })
+fn describe_parameter(parameter: &Parameter) -> String {
+    let default = match &parameter.default {
+        Some(text) => format!(" [default: {text}]"),
+        None if !parameter.args.is_empty() => " [may be left out]".to_owned(),
+        None => String::new(),
+    };
+    format!("{}: {}{default}", parameter.name, parameter.what)
 }
 
 fn describe_login(recipe: &Recipe) -> String {
@@ -213,11 +200,9 @@ fn describe_alternative(alternative: &Alternative) -> String {
         StartMethod::Command(command) => command.join(" "),
         StartMethod::Remote { url, .. } => url.clone(),
     };
-    let variables = alternative.variables.join(", ");
-    let variables = if variables.is_empty() {
-        String::new()
-    } else {
-        format!(" with {variables}")
+    let variables = match alternative.variables.as_slice() {
+        [] => String::new(),
+        variables => format!(" with {}", variables.join(", ")),
     };
     format!("{way}{variables} ({})", alternative.why)
 }
@@ -239,28 +224,28 @@ fn describe_check(recipe: &Recipe) -> String {
     }
 }
 
-/// Renders the table of the configuration, with `{NAME}` in place of each choice.
-fn render_entry(recipe: &Recipe) -> String {
+/// Returns the table of the configuration, with `{NAME}` in place of each choice.
+pub(super) fn open_entry(recipe: &Recipe, variables: BTreeSet<String>) -> ServerTable {
     let parameters = recipe.parameters.iter();
     let chosen = parameters.filter(|it| it.args.is_empty()).map(|it| {
         let default = it.default.clone();
         let open = format!("{{{}}}", it.name);
         (it.name.clone(), default.unwrap_or(open))
     });
-    let variables = recipe.variables.iter();
     let given = RecipeValues {
         parameters: chosen.collect(),
-        variables: variables.map(|it| it.name.clone()).collect(),
+        variables,
     };
-    let entry = recipe.entry(&given).unwrap_or_default();
+    recipe.entry(&given).unwrap_or_default()
+}
+
+fn render_entry(recipe: &Recipe) -> String {
+    let variables = recipe.variables.iter();
+    let entry = open_entry(recipe, variables.map(|it| it.name.clone()).collect());
     let env = render_map("env", &entry.env);
     let headers = render_map("headers", &entry.headers);
     let mut lines = vec![format!("[servers.{}]", recipe.name())];
-    lines.extend(
-        entry
-            .command
-            .map(|command| format!("command = {command:?}")),
-    );
+    lines.extend((entry.command).map(|command| format!("command = {command:?}")));
     if !entry.args.is_empty() {
         lines.push(format!("args = {:?}", entry.args));
     }
@@ -286,7 +271,7 @@ fn to_json(recipe: &Recipe) -> Value {
         })
     };
     let alternative = |it: &Alternative| json!({"way": way_json(&it.way), "variables": it.variables, "why": it.why, "tools": it.tools});
-    let parameter = |it: &recipes::Parameter| json!({"name": it.name, "what": it.what, "default": it.default, "args": it.args});
+    let parameter = |it: &Parameter| json!({"name": it.name, "what": it.what, "default": it.default, "args": it.args});
     let pin = |it: &recipes::Pin| json!({"with": it.with, "why": it.why, "checked": it.checked});
     let example = recipe.example.as_ref();
     let started = recipe.started.as_ref();
@@ -327,4 +312,3 @@ fn to_json(recipe: &Recipe) -> Value {
 pub(super) mod listed;
 #[cfg(test)]
 mod tests;
-mod way;

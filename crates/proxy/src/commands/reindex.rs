@@ -7,7 +7,7 @@ use clap::Args;
 use clap_complete::ArgValueCompleter;
 use futures::StreamExt as _;
 use gateway::{
-    Gateway, exported,
+    Gateway, Settings, exported,
     survey::{self, SurveyOutcome},
 };
 use serde_json::json;
@@ -17,7 +17,7 @@ use tool::ServerName;
 use super::with_gateway;
 use crate::{
     cli::{complete::complete_servers, global::Global},
-    exit::Exit,
+    exit::{Exit, refuse},
     report::{self, Reindexed},
 };
 
@@ -79,22 +79,15 @@ async fn reindex(
     servers: &[String],
     import: Option<PathBuf>,
 ) -> anyhow::Result<Exit> {
-    let chosen = match survey::choose(&gateway.catalog, servers) {
-        Ok(chosen) => chosen,
-        Err(missing) => {
-            let settings = gateway.settings();
-            let known: Vec<String> = settings
-                .enabled()
-                .map(|server| server.spec.name.to_string())
-                .collect();
-            let missing = missing.join(", ");
-            report::say(&format!(
-                "error: no server `{missing}`\nhint: the servers are {}",
-                known.join(", ")
-            ));
-            return Ok(Exit::Usage);
-        }
-    };
+    let chosen = survey::choose(&gateway.catalog, servers).map_err(|missing| {
+        let settings = gateway.settings();
+        let known = settings.enabled().map(|it| it.spec.name.as_str());
+        refuse(format!(
+            "no server `{}`\nhint: the servers are {}",
+            missing.join(", "),
+            known.collect::<Vec<_>>().join(", ")
+        ))
+    })?;
     if chosen.is_empty() {
         report::say("no servers to ask; to add one: proxy add NAME");
     }
@@ -130,6 +123,18 @@ pub(super) async fn survey(
     }
     bar.finish_and_clear();
     store(gateway, asked, keep_others, is_quiet).await
+}
+
+/// Asks these servers on a gateway of its own, and stores the answers.
+pub(super) async fn survey_alone(
+    settings: Settings,
+    chosen: Vec<ServerName>,
+    global: &Global,
+) -> anyhow::Result<Vec<Reindexed>> {
+    let gateway = Gateway::new(settings)?;
+    let asked = survey(&gateway, chosen, global, true).await;
+    gateway.stop().await;
+    asked
 }
 
 /// Stores the lists that an export has of these servers. Servers without usable lists are unchanged.
@@ -183,7 +188,7 @@ async fn store(
 /// Computes the embedding of every tool that has none yet.
 pub(super) async fn embed_tools(gateway: &Arc<Gateway>, is_quiet: bool) -> anyhow::Result<()> {
     let registry = gateway.catalog.registry.clone();
-    let making = tokio::task::spawn_blocking(move || {
+    let making = spawn_blocking(move || {
         let bar = report::make_bar(0, "tools embedded", is_quiet);
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let made = registry.embed_tools(threads, &|done, all| {

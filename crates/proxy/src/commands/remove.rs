@@ -28,14 +28,10 @@ pub(crate) struct RemoveArgs {
 impl RemoveArgs {
     pub(crate) fn run(mut self, global: &Global) -> anyhow::Result<Exit> {
         if !self.keep_rules && report::can_ask() {
-            let Some(mut document) = read(global) else {
-                return Ok(Exit::Usage);
-            };
-            let removed: Vec<String> = self
-                .servers
-                .iter()
-                .flat_map(|server| document.remove_rules_of(server).removed)
-                .collect();
+            let mut document = read(global)?;
+            let servers = self.servers.iter();
+            let removed = servers.flat_map(|server| document.remove_rules_of(server).removed);
+            let removed: Vec<String> = removed.collect();
             if !removed.is_empty() {
                 report::say(&format!(
                     "these rules and lists name the servers:\n  {}",
@@ -44,10 +40,7 @@ impl RemoveArgs {
                 match report::ask("Remove them too? [y]es, [k]eep them, [n]o change:").as_str() {
                     "y" | "yes" => {}
                     "k" | "keep" => self.keep_rules = true,
-                    _ => {
-                        report::say("nothing was changed");
-                        return Ok(Exit::Nothing);
-                    }
+                    _ => return Err(Exit::Nothing.with("nothing was changed")),
                 }
             }
         }

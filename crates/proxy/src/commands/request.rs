@@ -3,24 +3,24 @@
 
 use std::sync::Arc;
 
-use anyhow::bail;
-use daemon::{
-    reach::NoDaemon,
-    shell::{ShellOutcome, run_in_daemon},
-};
+use anyhow::Context as _;
+use daemon::shell::run_in_daemon;
 use gateway::{
     Connection, Gateway,
     shell::{ShellReply, ShellRequest, Verb},
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{report_first_survey, route::find_route, with_config};
+use super::{
+    report_first_survey,
+    route::{explain, find_route},
+    with_config,
+};
 use crate::{
     cli::global::Global, event_loop::run_async, exit::Exit, node::open_gateway, report,
     signals::watch_signals,
 };
 
-/// Sends the request, and prints the reply.
 pub(super) fn run(global: &Global, verb: Verb, is_standalone: bool) -> anyhow::Result<Exit> {
     let json = global.json;
     run_with(
@@ -43,21 +43,16 @@ pub(super) fn run_with(
             let stop = CancellationToken::new();
             watch_signals(&stop)?;
             if !is_standalone {
-                let asked = ask_daemon(global, &request);
-                match stop.run_until_cancelled(asked).await {
-                    None => bail!("interrupted"),
-                    Some(Some(reply)) => return Ok(reply),
-                    Some(None) => {}
+                let asked = stop.run_until_cancelled(ask_daemon(global, &request));
+                if let Some(reply) = asked.await.context("interrupted")? {
+                    return Ok(reply);
                 }
             }
             let (gateway, _) = open_gateway(&config, false)?;
             let reply = ask_own(&gateway, request, stop.child_token());
             let reply = stop.run_until_cancelled(Box::pin(reply)).await;
             gateway.stop().await;
-            match reply {
-                Some(reply) => Ok(reply),
-                None => bail!("interrupted"),
-            }
+            reply.context("interrupted")
         })??;
         show(reply)
     })
@@ -77,20 +72,17 @@ async fn ask_daemon(global: &Global, request: &ShellRequest) -> Option<ShellRepl
         }
     };
     match run_in_daemon(&route, request.clone()).await {
-        Ok(ShellOutcome::Answered(reply)) => Some(reply),
+        Ok(Some(reply)) => Some(reply),
         // A call may have run: it is not repeated.
-        Ok(ShellOutcome::Lost) => Some(ShellReply {
+        Ok(None) => Some(ShellReply {
             told: "error: the daemon ended before it replied; the request may have run\n\
                    hint: `proxy daemon logs` prints the end of its log"
                 .to_owned(),
             ..ShellReply::default()
         }),
-        Err(NoDaemon::Reported(why)) => {
-            report::say(&format!("without the daemon: {}", why.text));
-            None
-        }
-        Err(NoDaemon::Failed(error)) => {
-            report::say(&format!("without the daemon: {}", report::describe(&error)));
+        Err(why) => {
+            let why = report::describe(&explain(why));
+            report::say(&format!("without the daemon: {why}"));
             None
         }
     }
@@ -117,9 +109,5 @@ pub(super) fn print(reply: &ShellReply) -> Exit {
     if !reply.told.is_empty() {
         report::say(&reply.told);
     }
-    if reply.is_hit {
-        Exit::Success
-    } else {
-        Exit::Nothing
-    }
+    Exit::of_hit(reply.is_hit)
 }

@@ -1,7 +1,8 @@
 //! `proxy review`: definitions that changed since they were accepted, and the history of changes.
 
-use std::{collections::BTreeSet, path::PathBuf};
+use std::collections::BTreeSet;
 
+use anyhow::bail;
 use clap::{ArgAction, Args};
 use clap_complete::ArgValueCompleter;
 use daemon::page::ApiRequest;
@@ -18,13 +19,15 @@ use super::{
 };
 use crate::{
     cli::{complete::complete_servers, global::Global},
-    exit::Exit,
+    exit::{Exit, refuse},
     report,
     table::{render_rows, wrap},
 };
 
 /// The state of a definition that was refused.
 const REFUSED: &str = "refused";
+
+const NOTHING_NAMED_SO: &str = "nothing to review under this name; `proxy review` lists everything";
 
 /// The most similar names that an error lists.
 const NEAR_MAX: usize = 3;
@@ -99,35 +102,24 @@ pub(crate) struct ReviewArgs {
 
 /// Reads a whole digest: a short one could name another definition.
 fn parse_digest(text: &str) -> Result<String, String> {
-    let is_digest = text.len() == 64 && text.bytes().all(|it| it.is_ascii_hexdigit());
-    if is_digest {
-        Ok(text.to_ascii_lowercase())
-    } else {
-        Err("a digest has 64 hexadecimal digits; write names before the option".to_owned())
+    if text.len() != 64 || !text.bytes().all(|it| it.is_ascii_hexdigit()) {
+        return Err("a digest has 64 hexadecimal digits; write names before the option".to_owned());
     }
+    Ok(text.to_ascii_lowercase())
 }
 
 async fn review(api: &mut Api, global: &Global, asked: &ReviewArgs) -> anyhow::Result<Exit> {
     let asked = &asked.clone().split_name();
     let request = path("/api/v1/reviews", &[("server", asked.server.clone())]);
-    let answer = match api.ask::<ReviewList>(ApiRequest::get(request)).await? {
-        Ok(answer) => answer,
-        Err(failure) => {
-            failure.say();
-            return Ok(Exit::Usage);
-        }
-    };
-    let reviews = &answer.value;
+    let request = ApiRequest::get(request);
+    let reviews = api.ask::<ReviewList>(request, Exit::Usage).await?.value;
     if let Some(trouble) = &reviews.trouble {
         report::say(&format!(
             "warning: {trouble}; nothing counts as accepted until it is reviewed"
         ));
     }
-    let list: Vec<&ReviewRow> = reviews
-        .reviews
-        .iter()
-        .filter(|it| asked.means(it))
-        .collect();
+    let list = reviews.reviews.iter().filter(|it| asked.means(it));
+    let list: Vec<&ReviewRow> = list.collect();
     if reviews.more > 0 {
         report::say(&format!(
             "{} more resources are listed after these are decided",
@@ -145,7 +137,7 @@ impl ReviewArgs {
     pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
         if self.history {
             return with_gateway(global, async |gateway| {
-                Ok(print_history(gateway, global, &self))
+                print_history(gateway, global, &self)
             });
         }
         if self.pending {
@@ -198,7 +190,7 @@ fn show(global: &Global, asked: &ReviewArgs, list: &[&ReviewRow]) -> Exit {
         report::say(if asked.names.is_empty() {
             "nothing changed since it was accepted"
         } else {
-            "nothing to review under this name; `proxy review` lists everything"
+            NOTHING_NAMED_SO
         });
     } else {
         print_list(list);
@@ -212,14 +204,9 @@ fn show(global: &Global, asked: &ReviewArgs, list: &[&ReviewRow]) -> Exit {
             ));
         }
     }
-    if list.is_empty() {
-        Exit::Success
-    } else {
-        Exit::Nothing
-    }
+    Exit::of_hit(list.is_empty())
 }
 
-/// Returns one digest for the definitions.
 fn digest_of(list: &[&ReviewRow]) -> String {
     let rows = list.iter();
     let rows = rows.map(|it| [it.server.as_str(), it.subject.as_str(), it.digest.as_str()]);
@@ -241,35 +228,22 @@ async fn decide(
     let meant = asked.of(list);
     let chosen = if digests.is_empty() {
         if meant.is_empty() {
-            report::say("nothing to review under this name; `proxy review` lists everything");
-            return Ok(Exit::Nothing);
+            return Err(Exit::Nothing.with(NOTHING_NAMED_SO));
         }
         if !report::can_ask() {
             let next = asked.server.as_deref().unwrap_or_default();
-            report::say(&format!(
-                "error: `--{verb}` needs the digest of the printed definitions\nhint: `proxy review {next}` prints \
-                 the command"
-            ));
-            return Ok(Exit::Usage);
+            return Err(refuse(format!(
+                "`--{verb}` needs the digest of the printed definitions\nhint: `proxy review {next}` prints the command"
+            )));
         }
         print_list(&meant);
-        let answer = report::ask(&format!(
-            "{verb} these {} definitions? [y]es, [n]o:",
-            meant.len()
-        ));
-        if !["y", "yes"].contains(&answer.as_str()) {
-            report::say("nothing was changed");
-            return Ok(Exit::Nothing);
+        let count = meant.len();
+        if !report::confirm(&format!("{verb} these {count} definitions? [y]es, [n]o:")) {
+            return Err(Exit::Nothing.with("nothing was changed"));
         }
         meant
     } else {
-        match choose(list, &meant, digests) {
-            Ok(chosen) => chosen,
-            Err(why) => {
-                report::say(&why);
-                return Ok(Exit::Usage);
-            }
-        }
+        choose(list, &meant, digests).map_err(refuse)?
     };
     let definitions = chosen.iter().map(|it| DecidedDefinition {
         name: it.name.clone(),
@@ -280,17 +254,10 @@ async fn decide(
         accept,
     };
     let request = ApiRequest::post("/api/v1/reviews", json!(decision));
-    Ok(match api.ask::<Value>(request).await? {
-        Ok(done) => {
-            let message = done.value["message"].as_str().unwrap_or_default();
-            report::say(&printable::one_line(message));
-            Exit::Success
-        }
-        Err(failure) => {
-            failure.say();
-            Exit::Usage
-        }
-    })
+    let done = api.ask::<Value>(request, Exit::Usage).await?.value;
+    let message = done["message"].as_str().unwrap_or_default();
+    report::say(&printable::one_line(message));
+    Ok(Exit::Success)
 }
 
 /// The reviews that the digests name: the whole list, or definitions in it.
@@ -308,13 +275,13 @@ fn choose<'r>(
             let mut refused = list.iter().filter(|it| it.state == REFUSED);
             return Err(match refused.find(|it| it.digest == *digest) {
                 Some(it) => format!(
-                    "error: {} was refused; to decide again, name it\nhint: proxy review {} {}",
+                    "{} was refused; to decide again, name it\nhint: proxy review {} {}",
                     it.name,
                     it.server,
                     printable::quote_word(own_name(it))
                 ),
                 None => format!(
-                    "error: nothing was decided: the definition with the digest {digest} changed or was decided \
+                    "nothing was decided: the definition with the digest {digest} changed or was decided \
                      since it was printed\nhint: `proxy review` prints the present definitions"
                 ),
             });
@@ -354,19 +321,16 @@ pub(super) fn show_difference(name: &str, before: Option<&str>, now: &str) -> St
         printable::seen_json(&pretty.unwrap_or_else(|| json.to_owned())).into_owned() + "\n"
     };
     let before = before.map(lines);
-    let text = difference(PathBuf::from(name), before.as_deref(), &lines(now)).text;
+    let text = difference(name.as_ref(), before.as_deref(), &lines(now));
     text.trim_end().to_owned()
 }
 
-fn print_history(gateway: &Gateway, global: &Global, asked: &ReviewArgs) -> Exit {
+fn print_history(gateway: &Gateway, global: &Global, asked: &ReviewArgs) -> anyhow::Result<Exit> {
     let registry = &gateway.catalog.registry;
     let mut entries = registry.list_history(None);
     let last = entries.len();
     if let Some(name) = asked.server.as_deref() {
-        if let Err(why) = check_name(&registry.known_names(), &entries, name) {
-            report::say(&why);
-            return Exit::Nothing;
-        }
+        check_name(&registry.known_names(), &entries, name)?;
         let (server, tool) = split_tool(name);
         entries.retain(|it| it.server == server);
         if let Some(tool) = tool {
@@ -383,12 +347,12 @@ fn print_history(gateway: &Gateway, global: &Global, asked: &ReviewArgs) -> Exit
             json!({"number": it.number, "at": it.at, "server": it.server, "added": it.added,
                 "changed": it.changed, "removed": it.removed, "version": version})
         });
-        report::print_json(&Value::from(numbered.collect::<Vec<_>>()));
-        return Exit::Success;
+        report::print_json(&numbered.collect());
+        return Ok(Exit::Success);
     }
     if entries.is_empty() {
         report::say("no survey in the stored history changed anything");
-        return Exit::Success;
+        return Ok(Exit::Success);
     }
     let rows = entries.iter().map(|it| {
         [
@@ -399,7 +363,7 @@ fn print_history(gateway: &Gateway, global: &Global, asked: &ReviewArgs) -> Exit
         ]
     });
     report::print_data(&render_rows(rows.collect()));
-    Exit::Success
+    Ok(Exit::Success)
 }
 
 fn names_of(entry: &HistoryEntry) -> String {
@@ -420,7 +384,6 @@ fn names_of(entry: &HistoryEntry) -> String {
     lists.chain(version).collect::<Vec<_>>().join("; ")
 }
 
-/// Splits `SERVER/TOOL`.
 fn split_tool(name: &str) -> (&str, Option<&str>) {
     let parts = name.split_once('/');
     parts.map_or((name, None), |(server, tool)| (server, Some(tool)))
@@ -428,7 +391,7 @@ fn split_tool(name: &str) -> (&str, Option<&str>) {
 
 /// Checks that a server or tool is known, or was when a survey found a change. The error names
 /// similar ones.
-fn check_name(known: &KnownNames, entries: &[HistoryEntry], name: &str) -> Result<(), String> {
+fn check_name(known: &KnownNames, entries: &[HistoryEntry], name: &str) -> anyhow::Result<()> {
     let (server, tool) = split_tool(name);
     let find = |wanted: &str, before: &str, names: BTreeSet<&str>, list: String| {
         if names.contains(wanted) {
@@ -436,14 +399,13 @@ fn check_name(known: &KnownNames, entries: &[HistoryEntry], name: &str) -> Resul
         }
         let near = tool::near(wanted, names, NEAR_MAX).into_iter();
         let near: Vec<String> = near.map(|it| format!("{before}{it}")).collect();
-        let hint = if near.is_empty() {
-            format!("`{list}` lists them")
-        } else {
-            format!("did you mean {}?", near.join(", "))
+        let hint = match near.as_slice() {
+            [] => format!("`{list}` lists them"),
+            near => format!("did you mean {}?", near.join(", ")),
         };
         let kind = if before.is_empty() { "server" } else { "tool" };
         let wanted = printable::one_line(wanted);
-        Err(format!("error: no {kind} `{before}{wanted}`\nhint: {hint}"))
+        bail!("no {kind} `{before}{wanted}`\nhint: {hint}")
     };
     let servers = known.tools.iter().map(|(server, _)| server.as_str());
     let servers = servers.chain(entries.iter().map(|it| it.server.as_str()));
@@ -455,27 +417,25 @@ fn check_name(known: &KnownNames, entries: &[HistoryEntry], name: &str) -> Resul
     let past = of_server.flat_map(|it| it.added.iter().chain(&it.changed).chain(&it.removed));
     let tools = listed.chain(past).map(String::as_str);
     let before = format!("{server}/");
-    find(
-        tool,
-        &before,
-        tools.collect(),
-        format!("proxy list {server}"),
-    )
+    let list = format!("proxy list {server}");
+    find(tool, &before, tools.collect(), list)
 }
 
 /// Prints the changes from the state after one entry to that after another; 0 is before all of them.
 /// `last` is the number of the newest entry of all servers.
-fn print_between(entries: &[HistoryEntry], from: usize, to: usize, last: usize) -> Exit {
+fn print_between(
+    entries: &[HistoryEntry],
+    from: usize,
+    to: usize,
+    last: usize,
+) -> anyhow::Result<Exit> {
     if from >= to || to > last {
-        report::say(&format!(
-            "error: no such entries\nhint: `proxy review --history` numbers them from 1 to {last}; give the older one first, 0 is before all"
-        ));
-        return Exit::Usage;
+        return Err(refuse(format!(
+            "no such entries\nhint: `proxy review --history` numbers them from 1 to {last}; give the older one first, 0 is before all"
+        )));
     }
-    let between = entries
-        .iter()
-        .filter(|it| it.number > from && it.number <= to);
-    let between: Vec<_> = between.collect();
+    let is_between = |it: &&HistoryEntry| it.number > from && it.number <= to;
+    let between: Vec<_> = entries.iter().filter(is_between).collect();
     let mut texts = Vec::new();
     let mut names: Vec<(&String, &String)> = Vec::new();
     for entry in &between {
@@ -492,13 +452,10 @@ fn print_between(entries: &[HistoryEntry], from: usize, to: usize, last: usize) 
         let first = states.clone().next();
         let last = states.next_back();
         if let Some(((before, _), (_, now))) = first.zip(last) {
-            texts.push(show_difference(
-                &format!("{server}/{tool}"),
-                Some(before),
-                now,
-            ));
+            let name = format!("{server}/{tool}");
+            texts.push(show_difference(&name, Some(before), now));
         }
     }
     report::print_data(&texts.join("\n"));
-    Exit::Success
+    Ok(Exit::Success)
 }

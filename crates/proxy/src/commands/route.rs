@@ -1,18 +1,20 @@
 //! The daemons of this configuration.
 
-use std::io;
+use std::{fmt::Display, io};
 
+use anyhow::Context as _;
 use config::{ConfigError, Environment};
 use daemon::{
     hello::{DaemonReply, Narrowing, Purpose, greet},
     identity::{Identity, LaunchOptions},
+    launch::Report,
     place::DaemonFolder,
-    reach::Route,
-    socket::connect,
+    reach::{NoDaemon, Route},
+    socket::{BlockingStream, connect},
     status::DaemonStatus,
 };
 
-use crate::cli::global::Global;
+use crate::{cli::global::Global, exit::Exit, report};
 
 /// Returns the route to the daemon of this configuration.
 pub(super) fn find_route(global: &Global) -> Result<io::Result<Route>, ConfigError> {
@@ -36,13 +38,55 @@ pub(super) fn find_route(global: &Global) -> Result<io::Result<Route>, ConfigErr
     }))
 }
 
+/// Returns the route for a command that is nothing without it.
+pub(super) fn need_route(global: &Global) -> anyhow::Result<Route> {
+    let route = find_route(global).map_err(|error| Exit::Usage.with(error.to_string()))?;
+    route.context("no place for the daemon's socket")
+}
+
+/// Returns the error of a command that has no daemon.
+pub(super) fn explain(why: NoDaemon) -> anyhow::Error {
+    match why {
+        NoDaemon::Reported(Report { is_usage, text }) if is_usage => Exit::Usage.with(text),
+        NoDaemon::Reported(Report { text, .. }) => Exit::Nothing.with(text),
+        NoDaemon::Failed(error) => error,
+    }
+}
+
+/// Returns the route to the daemon. `None`: this process has to serve alone.
+pub(super) fn find_usable_route(global: &Global) -> Option<Route> {
+    // A wrong configuration is reported by the code that reads it next.
+    let route = find_route(global).ok()?;
+    route.inspect_err(report_no_daemon).ok()
+}
+
+/// Returns the outcome of serving through a daemon. `None`: this process has to serve alone.
+pub(super) fn conclude(served: Result<(), NoDaemon>) -> anyhow::Result<Option<Exit>> {
+    match served {
+        Ok(()) => Ok(Some(Exit::Success)),
+        Err(NoDaemon::Failed(error)) => {
+            report_no_daemon(&format!("{error:#}"));
+            Ok(None)
+        }
+        Err(reported) => Err(explain(reported)),
+    }
+}
+
+fn report_no_daemon(why: &impl Display) {
+    report::say(&format!("serving without the daemon: {why}"));
+}
+
+/// Connects to each daemon of the configuration, the usual one first.
+pub(super) fn connect_to_all(route: &Route) -> impl Iterator<Item = io::Result<BlockingStream>> {
+    let sockets = route.place.sockets().into_iter();
+    sockets.filter_map(|socket| connect(&socket).transpose())
+}
+
 /// Asks each daemon of the configuration for its status, the usual one first.
 pub(super) async fn read_status(route: &Route) -> io::Result<Vec<DaemonStatus>> {
     let mut daemons = Vec::new();
-    for socket in route.place.sockets() {
-        if let Some(stream) = connect(&socket)?
-            && let Some((_, DaemonReply::Status(status))) = greet(stream, Purpose::Status).await?
-        {
+    for stream in connect_to_all(route) {
+        if let Some((_, DaemonReply::Status(status))) = greet(stream?, Purpose::Status).await? {
             daemons.push(*status);
         }
     }
@@ -55,9 +99,7 @@ pub(super) async fn notify_of_logins(global: &Global) {
     let Ok(Ok(route)) = find_route(global) else {
         return;
     };
-    for socket in route.place.sockets() {
-        if let Ok(Some(stream)) = connect(&socket) {
-            let _ = greet(stream, Purpose::LookAgain).await;
-        }
+    for stream in connect_to_all(&route).flatten() {
+        let _ = greet(stream, Purpose::LookAgain).await;
     }
 }

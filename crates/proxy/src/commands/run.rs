@@ -1,8 +1,7 @@
 //! `proxy run`: runs a script, or prints the declarations for scripts.
 
 use std::{
-    fs,
-    io::{self, Read as _},
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -18,7 +17,7 @@ use serde_json::{
 use super::request;
 use crate::{
     cli::{complete::complete_servers, global::Global},
-    exit::Exit,
+    exit::{Exit, refuse},
     report,
 };
 
@@ -69,13 +68,9 @@ impl RunArgs {
         if let Some(server) = self.types {
             return declare(global, server, self.into.as_deref(), self.standalone);
         }
-        match self.read_call() {
-            Ok(call) => request::run(global, Verb::Call(call), self.standalone),
-            Err(error) => {
-                report::fail(&error);
-                Ok(Exit::Usage)
-            }
-        }
+        let call = self.read_call();
+        let call = call.map_err(|error| refuse(report::describe(&error)))?;
+        request::run(global, Verb::Call(call), self.standalone)
     }
 
     /// Returns the call of `proxy/run_script` that runs the script.
@@ -96,14 +91,11 @@ impl RunArgs {
 
 fn read_text(file: &Path) -> anyhow::Result<String> {
     if file == Path::new("-") {
-        let mut text = String::new();
-        let read = io::stdin().read_to_string(&mut text);
-        return read.map(|_| text).context("cannot read stdin");
+        return io::read_to_string(io::stdin()).context("cannot read stdin");
     }
     fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
 }
 
-/// Prints the declarations, or writes them into a folder.
 fn declare(
     global: &Global,
     server: Option<String>,
@@ -135,8 +127,5 @@ fn write_types(reply: &ShellReply, folder: &Path) -> anyhow::Result<Exit> {
 
 /// Runs one script, whose lines are read from stdin.
 pub(crate) fn work_as_helper() -> Exit {
-    match report::print_bytes(script::work_as_helper) {
-        Ok(()) => Exit::Success,
-        Err(_) => Exit::Nothing,
-    }
+    Exit::of_hit(report::print_bytes(script::work_as_helper).is_ok())
 }

@@ -5,15 +5,20 @@ use std::{
     io::{self, IsTerminal as _, Read as _},
 };
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::Subcommand;
-use config::Environment;
+use config::{ConfigError, Environment};
 use secrets::{Secret, SecretName, Store};
 use serde_json::json;
 use setup::moving::Journal;
 
 use super::{caller::find_caller, load_config, route::notify_of_logins};
-use crate::{cli::global::Global, event_loop::run_async, exit::Exit, report};
+use crate::{
+    cli::global::Global,
+    event_loop::run_async,
+    exit::{Exit, refuse},
+    report,
+};
 
 /// The size limit of a secret.
 const STDIN_BYTES_MAX: u64 = 1024 * 1024;
@@ -56,64 +61,57 @@ pub(crate) enum SecretAction {
 
 impl SecretAction {
     pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
-        let Some(store) = open(global) else {
-            return Ok(Exit::Usage);
-        };
+        let store = open(global).map_err(|error| Exit::Usage.with(error.to_string()))?;
         match self {
             Self::Set { name, caller } => {
-                let Some(kept) = name_of(&name, caller.as_deref(), global) else {
-                    return Ok(Exit::Usage);
-                };
-                let exit = set(&store, &name, &kept)?;
+                let kept = name_of(&name, caller.as_deref(), global)?;
+                set(&store, &name, &kept)?;
                 run_async(notify_of_logins(global))?;
-                Ok(exit)
+                Ok(Exit::Success)
             }
             Self::List => list(&store, global),
             Self::Rm { names, caller } => {
-                let kept = names
-                    .iter()
-                    .map(|it| name_of(it, caller.as_deref(), global));
-                match kept.collect::<Option<Vec<_>>>() {
-                    Some(names) => remove(&store, &names),
-                    None => Ok(Exit::Usage),
-                }
+                let names = names.iter();
+                let kept = names.map(|it| name_of(it, caller.as_deref(), global));
+                remove(&store, &kept.collect::<Result<Vec<_>, _>>()?)
             }
         }
     }
 }
 
-/// Returns the name under which the secret is stored; `None`, with a printed error, if there is no such
-/// caller.
-fn name_of(name: &SecretName, caller: Option<&str>, global: &Global) -> Option<SecretName> {
+/// Returns the name under which the secret is stored.
+fn name_of(name: &SecretName, caller: Option<&str>, global: &Global) -> anyhow::Result<SecretName> {
     let Some(caller) = caller else {
-        return Some(name.clone());
+        return Ok(name.clone());
     };
     let config = load_config(global)?;
-    Some(name.of_caller(&find_caller(&config, caller)?))
+    Ok(name.of_caller(&find_caller(&config, caller)?))
 }
 
 /// Opens the store of this configuration. A missing file does not prevent storing a secret.
-fn open(global: &Global) -> Option<Store> {
+fn open(global: &Global) -> Result<Store, ConfigError> {
     let (overrides, env) = (global.overrides(), Environment::of_process());
     let is_there = config::file_path(&overrides, &env).is_ok_and(|file| file.exists());
     let config = if is_there {
-        config::load(&overrides, &env)
+        config::load(&overrides, &env)?
     } else {
-        config::load_without_file(&overrides, &env)
+        config::load_without_file(&overrides, &env)?
     };
-    match config {
-        Ok(config) => Some(Store::of(&config.gateway.private_files())),
-        Err(error) => {
-            report::say(&error.to_string());
-            None
-        }
-    }
+    Ok(Store::of(&config.gateway.private_files()))
+}
+
+/// Opens the store; `None` if that fails, and the reason is printed.
+fn open_or_say(global: &Global) -> Option<Store> {
+    let store = open(global);
+    store
+        .inspect_err(|error| report::say(&error.to_string()))
+        .ok()
 }
 
 /// The names of all stored secrets; empty if they cannot be read: storing one then fails with the
 /// reason.
 pub(super) fn names(global: &Global) -> BTreeSet<String> {
-    let kept = open(global).and_then(|store| store.list().ok());
+    let kept = open_or_say(global).and_then(|store| store.list().ok());
     kept.unwrap_or_default().into_iter().collect()
 }
 
@@ -128,7 +126,7 @@ pub(crate) fn keep_with(
     kept.and_then(|()| write()).inspect_err(|_| {
         for (name, _) in secrets {
             // The returned error says more than a second one.
-            let _ = open(global).map(|store| store.remove(name));
+            let _ = open_or_say(global).map(|store| store.remove(name));
         }
     })
 }
@@ -137,7 +135,7 @@ fn keep(global: &Global, secrets: &[(SecretName, Secret)]) -> anyhow::Result<()>
     if secrets.is_empty() {
         return Ok(());
     }
-    let store = open(global).context("no secret can be stored, so nothing was changed")?;
+    let store = open_or_say(global).context("no secret can be stored, so nothing was changed")?;
     for (name, secret) in secrets {
         store.set(name, secret)?;
     }
@@ -170,13 +168,9 @@ pub(super) fn forget_kept(global: &Global, journal: &mut Journal) -> anyhow::Res
     let is_named = |name: &SecretName| {
         let text = text.as_deref().unwrap_or_default();
         let mut named = text.split("${secret:").skip(1);
-        named.any(|it| {
-            it.split('}')
-                .next()
-                .is_some_and(|it| it.trim() == name.as_str())
-        })
+        named.any(|it| it.split('}').next().map(str::trim) == Some(name.as_str()))
     };
-    let store = open(global);
+    let store = open_or_say(global);
     for secret in journal.secrets() {
         let name: SecretName = secret.name.parse()?;
         let kept = store.as_ref().map(|store| store.get(&name));
@@ -206,22 +200,18 @@ pub(super) fn forget_kept(global: &Global, journal: &mut Journal) -> anyhow::Res
 }
 
 /// The value is never an argument: all users of the machine can read arguments.
-fn set(store: &Store, name: &SecretName, kept: &SecretName) -> anyhow::Result<Exit> {
-    let text = if std::io::stdin().is_terminal() {
+fn set(store: &Store, name: &SecretName, kept: &SecretName) -> anyhow::Result<()> {
+    let text = if io::stdin().is_terminal() {
         report::ask_secret(&format!("{name} (hidden)"))?
     } else {
-        let mut text = String::new();
-        let stdin = std::io::stdin().lock();
-        let read = stdin.take(STDIN_BYTES_MAX).read_to_string(&mut text);
-        read.context("stdin is not UTF-8 text")?;
-        text
+        let read = io::read_to_string(io::stdin().take(STDIN_BYTES_MAX));
+        read.context("stdin is not UTF-8 text")?
     };
     let text = text.trim_end_matches(['\n', '\r']);
     if text.is_empty() {
-        report::say(&format!(
-            "error: no value for `{name}`\nhint: type it when asked, or: COMMAND | proxy secret set {name}"
-        ));
-        return Ok(Exit::Usage);
+        return Err(refuse(format!(
+            "no value for `{name}`\nhint: type it when asked, or: COMMAND | proxy secret set {name}"
+        )));
     }
     let was_there = store.set(kept, &Secret::new(text))?;
     let what = if was_there { "replaced" } else { "stored" };
@@ -229,7 +219,7 @@ fn set(store: &Store, name: &SecretName, kept: &SecretName) -> anyhow::Result<Ex
     report::say(&format!(
         "{what} `{kept}`; write `${{{of_caller}secret:{name}}}` in the configuration"
     ));
-    Ok(Exit::Success)
+    Ok(())
 }
 
 fn list(store: &Store, global: &Global) -> anyhow::Result<Exit> {
@@ -240,8 +230,7 @@ fn list(store: &Store, global: &Global) -> anyhow::Result<Exit> {
         report::print_data(&names.join("\n"));
     }
     if names.is_empty() {
-        report::say("no secrets; to store one: proxy secret set NAME");
-        return Ok(Exit::Nothing);
+        return Err(Exit::Nothing.with("no secrets; to store one: proxy secret set NAME"));
     }
     Ok(Exit::Success)
 }
@@ -253,9 +242,8 @@ fn remove(store: &Store, names: &[SecretName]) -> anyhow::Result<Exit> {
             missing.push(name.as_str());
         }
     }
-    if missing.is_empty() {
-        return Ok(Exit::Success);
+    if !missing.is_empty() {
+        bail!("no secret `{}`", missing.join("`, `"));
     }
-    report::say(&format!("error: no secret `{}`", missing.join("`, `")));
-    Ok(Exit::Nothing)
+    Ok(Exit::Success)
 }

@@ -13,9 +13,14 @@ use gateway::{Connection, stdio};
 use http_server::Listen;
 use tokio_util::sync::CancellationToken;
 
-use super::route::find_route;
+use super::route::{conclude, find_usable_route};
 use crate::{
-    cli::global::Global, event_loop::run_async, exit::Exit, live, logging::start_log, report,
+    cli::global::Global,
+    event_loop::{run_async, runtime},
+    exit::{Exit, refuse},
+    live,
+    logging::start_log,
+    report,
     signals::watch_signals,
 };
 
@@ -34,7 +39,7 @@ Examples:
 /// The command in a client's configuration. It answers from the last snapshots at once; a server
 /// starts when one of its tools is first called, or with proxy if it is configured to. All clients
 /// of one configuration share one daemon, which the first client starts, and one process per server.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ServeArgs {
     /// Run the servers in this process, without the daemon
@@ -81,16 +86,9 @@ impl ServeArgs {
             Ok(folder) if self.http.is_none() => config::read_project(&folder),
             _ => Ok(None),
         };
-        let project = match project {
-            Ok(project) => project,
-            Err(mistake) => {
-                report::say(&format!("error: {mistake}"));
-                return Ok(Exit::Usage);
-            }
-        };
         let narrowing = Narrowing {
             profile: self.profile,
-            project,
+            project: project.map_err(refuse)?,
         };
         let client = OwnClient { name, narrowing };
         if !self.standalone {
@@ -102,14 +100,10 @@ impl ServeArgs {
                 return Ok(exit);
             }
         }
-        let config = config::load(&global.overrides(), &Environment::of_process());
-        let config = match (config, self.http) {
+        let config = match (global.load(), self.http) {
             (Ok(config), _) => config,
             (Err(error), None) => return serve_without_file(global, client, &error),
-            (Err(error), Some(_)) => {
-                report::say(&error.to_string());
-                return Ok(Exit::Usage);
-            }
+            (Err(error), Some(_)) => return Err(Exit::Usage.with(error.to_string())),
         };
         start_log(&config.log);
         let load = live::loader_of(global);
@@ -122,18 +116,16 @@ impl ServeArgs {
 
 /// Serves through the daemon. `None`: no daemon is possible here, and this process has to serve alone.
 fn serve_through_daemon(global: &Global, client: &OwnClient) -> anyhow::Result<Option<Exit>> {
-    let route = match find_route(global) {
-        Ok(Ok(route)) => Route {
-            client: client.name.clone(),
-            narrowing: client.narrowing.clone(),
-            ..route
-        },
-        Ok(Err(error)) => return Ok(http::report_no_daemon(&error.into())),
-        // Reported by the code that reads the configuration next.
-        Err(_) => return Ok(None),
+    let Some(route) = find_usable_route(global) else {
+        return Ok(None);
+    };
+    let route = Route {
+        client: client.name.clone(),
+        narrowing: client.narrowing.clone(),
+        ..route
     };
     say_to_terminal();
-    let runtime = http::small_runtime()?;
+    let runtime = runtime()?;
     let relayed = runtime.block_on(async {
         let stop = CancellationToken::new();
         watch_signals(&stop)?;
@@ -142,14 +134,9 @@ fn serve_through_daemon(global: &Global, client: &OwnClient) -> anyhow::Result<O
     // A read of a terminal cannot be cancelled.
     runtime.shutdown_background();
     match relayed {
-        Ok(()) => Ok(Some(Exit::Success)),
         // The same error is reported when this process reads the configuration.
         Err(NoDaemon::Reported(report)) if report.is_usage => Ok(None),
-        Err(NoDaemon::Reported(report)) => {
-            report::say(&report.text);
-            Ok(Some(Exit::Nothing))
-        }
-        Err(NoDaemon::Failed(error)) => Ok(http::report_no_daemon(&error)),
+        relayed => conclude(relayed),
     }
 }
 
@@ -161,16 +148,15 @@ fn serve_without_file(
     client: OwnClient,
     error: &ConfigError,
 ) -> anyhow::Result<Exit> {
-    report::say(&error.to_string());
-    if std::io::stdin().is_terminal() {
-        return Ok(Exit::Usage);
-    }
+    let mistakes = error.to_string();
     let config = config::load_without_file(&global.overrides(), &Environment::of_process());
-    let Ok(config) = config else {
-        return Ok(Exit::Usage);
+    let config = config.ok().filter(|_| !std::io::stdin().is_terminal());
+    let Some(config) = config else {
+        return Err(Exit::Usage.with(mistakes));
     };
+    report::say(&mistakes);
     start_log(&config.log);
-    let mistakes = Some(error.to_string());
+    let mistakes = Some(mistakes);
     serve_alone(config, client, live::loader_of(global), mistakes)
 }
 
@@ -187,14 +173,9 @@ fn serve_alone(
         watch_signals(&stop)?;
         let (gateway, upkeep) = live::open_alone(config, load)?;
         gateway.note_config_mistakes(mistakes);
-        let clients = &gateway.settings().clients;
-        if let Some(name) = client.narrowing.find_unknown(clients) {
-            report::say(&format!(
-                "error: {}",
-                Narrowing::explain_unknown(name, clients)
-            ));
+        if let Err(why) = client.narrowing.check(&gateway.settings().clients) {
             upkeep.stop().await;
-            return Ok(Exit::Usage);
+            return Err(refuse(why));
         }
         say_to_terminal();
         let connection = Connection {

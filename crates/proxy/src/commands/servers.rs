@@ -105,17 +105,13 @@ impl ServersArgs {
 
 fn restart(global: &Global, servers: Vec<String>) -> anyhow::Result<Exit> {
     // A daemon started for this command would have no server to restart.
-    if !run_async(is_daemon_running(global))? {
+    let is_running = match find_route(global) {
+        Ok(Ok(route)) => run_async(read_status(&route))?.is_ok_and(|it| !it.is_empty()),
+        _ => false,
+    };
+    if !is_running {
         report::say("no daemon is running, so no server is; the next call starts them");
         return Ok(Exit::Success);
     }
     request::run(global, Verb::Restart(servers), false)
-}
-
-async fn is_daemon_running(global: &Global) -> bool {
-    let Ok(Ok(route)) = find_route(global) else {
-        return false;
-    };
-    let daemons = read_status(&route).await;
-    daemons.is_ok_and(|daemons| !daemons.is_empty())
 }

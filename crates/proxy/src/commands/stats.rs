@@ -37,8 +37,8 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct StatsArgs {
     /// Group by
-    #[arg(long, value_enum, default_value_t = GroupBy::Tool)]
-    by: GroupBy,
+    #[arg(long, default_value = "tool", value_parser = ["tool", "server", "client", "day"])]
+    by: String,
     /// Number of days, including today; 90 are kept
     #[arg(long, value_name = "COUNT", default_value_t = 30)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=90))]
@@ -52,26 +52,6 @@ pub(crate) struct StatsArgs {
     /// With --learned: delete these numbers, and what search learned
     #[arg(long, requires = "learned")]
     reset: bool,
-}
-
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum GroupBy {
-    Tool,
-    Server,
-    Client,
-    Day,
-}
-
-impl GroupBy {
-    /// Returns the name in the API.
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Tool => "tool",
-            Self::Server => "server",
-            Self::Client => "client",
-            Self::Day => "day",
-        }
-    }
 }
 
 impl StatsArgs {
@@ -93,18 +73,12 @@ impl StatsArgs {
 
     async fn print(&self, api: &mut Api, global: &Global) -> anyhow::Result<Exit> {
         let query = [
-            ("by", Some(self.by.as_str().to_owned())),
+            ("by", Some(self.by.clone())),
             ("days", Some(self.days.to_string())),
             ("top", Some(self.top.to_string())),
         ];
         let request = ApiRequest::get(path("/api/v1/figures", &query));
-        let answer = match api.ask::<FiguresAnswer>(request).await? {
-            Ok(answer) => answer,
-            Err(failure) => {
-                failure.say();
-                return Ok(Exit::Nothing);
-            }
-        };
+        let answer = api.ask::<FiguresAnswer>(request, Exit::Nothing).await?;
         let figures = &answer.value;
         if !figures.is_on {
             report::say(
@@ -188,9 +162,8 @@ fn text_of(answer: &FiguresAnswer, top: usize) -> String {
         lines.push(format!("and {} more: --top {all}", answer.more));
     }
     let codes = figures.total.errors.iter();
-    let codes: Vec<String> = codes
-        .map(|(code, count)| format!("{code} {count}"))
-        .collect();
+    let codes = codes.map(|(code, count)| format!("{code} {count}"));
+    let codes: Vec<String> = codes.collect();
     if !codes.is_empty() {
         lines.push(format!("errors: {}", codes.join(", ")));
     }
@@ -202,11 +175,9 @@ fn text_of(answer: &FiguresAnswer, top: usize) -> String {
         figures.script_tokens_saved,
         figures.scripts
     ));
-    if figures.total.redacted > 0 {
-        lines.push(format!(
-            "redacted: {} texts in results",
-            figures.total.redacted
-        ));
+    let redacted = figures.total.redacted;
+    if redacted > 0 {
+        lines.push(format!("redacted: {redacted} texts in results"));
     }
     lines.push(format!(
         "searches: {}, {} without a hit",
@@ -222,30 +193,22 @@ fn text_of(answer: &FiguresAnswer, top: usize) -> String {
 fn lines_of_uses(figures: &Figures, top: usize) -> Vec<String> {
     let of_tool = |(tool, uses): (&String, &FirstUses)| {
         let turn = mean_turn(uses);
-        let FirstUses {
-            sessions, first, ..
-        } = uses;
+        let (first, sessions) = (uses.first, uses.sessions);
         format!("{tool} at turn {turn:.1}, first in {first} of {sessions} sessions")
     };
-    let clients = figures.first_uses.iter().take(top);
-    let mut lines: Vec<String> = clients
-        .map(|(client, uses)| {
-            let mut uses: Vec<_> = uses.iter().collect();
-            uses.sort_by_key(|(_, uses)| std::cmp::Reverse(uses.first));
-            let uses: Vec<String> = uses.into_iter().map(of_tool).collect();
-            let client = if client.is_empty() {
-                "(no name)"
-            } else {
-                client
-            };
-            format!("  {client}: {}", uses.join("; "))
-        })
-        .collect();
-    if !lines.is_empty() {
-        lines.insert(
-            0,
-            "first call of each tool in a session, by client:".to_owned(),
-        );
+    let mut lines = Vec::new();
+    for (client, uses) in figures.first_uses.iter().take(top) {
+        if lines.is_empty() {
+            lines.push("first call of each tool in a session, by client:".to_owned());
+        }
+        let mut uses: Vec<_> = uses.iter().collect();
+        uses.sort_by_key(|(_, uses)| std::cmp::Reverse(uses.first));
+        let uses: Vec<String> = uses.into_iter().map(of_tool).collect();
+        let client = match client.as_str() {
+            "" => "(no name)",
+            client => client,
+        };
+        lines.push(format!("  {client}: {}", uses.join("; ")));
     }
     lines
 }

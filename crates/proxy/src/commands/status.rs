@@ -2,21 +2,20 @@
 
 use std::{path::Path, time::Duration};
 
-use anyhow::Context as _;
 use clap::Args;
 use daemon::status::{
     ClientStatus, DaemonStatus, HttpStatus, ServerStatus, SharingStatus, TraceStatus,
 };
 use fleet::ClusterState;
 use gateway::LoginStatus;
-use page::Status;
 use printable::group_digits;
 use serde_json::json;
 use tokio::time::timeout;
 
-use super::route::{find_route, read_status};
+use super::route::{need_route, read_status};
 use crate::{
     cli::global::Global,
+    event_loop::runtime,
     exit::Exit,
     report,
     table::{render_table, wrap},
@@ -39,17 +38,8 @@ impl StatusArgs {
 }
 
 pub(super) fn print_status(global: &Global, watch: Option<u64>) -> anyhow::Result<Exit> {
-    let route = match find_route(global) {
-        Ok(route) => route.context("no place for the daemon's socket")?,
-        Err(error) => {
-            report::say(&error.to_string());
-            return Ok(Exit::Usage);
-        }
-    };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    runtime.block_on(async {
+    let route = need_route(global)?;
+    runtime()?.block_on(async {
         let Some(seconds) = watch else {
             return Ok(print(&read_status(&route).await?, global.json));
         };
@@ -70,15 +60,10 @@ pub(super) fn print_status(global: &Global, watch: Option<u64>) -> anyhow::Resul
 
 fn print(daemons: &[DaemonStatus], as_json: bool) -> Exit {
     if as_json {
-        let status = Status {
-            daemons: daemons.to_vec(),
-        };
-        report::print_json(&json!(status));
-    } else {
+        report::print_json(&json!({"daemons": daemons}));
+    } else if !daemons.is_empty() {
         let texts: Vec<String> = daemons.iter().map(render).collect();
-        if !texts.is_empty() {
-            report::print_data(&texts.join("\n\n"));
-        }
+        report::print_data(&texts.join("\n\n"));
     }
     if daemons.is_empty() {
         report::say(
@@ -121,19 +106,18 @@ fn render(daemon: &DaemonStatus) -> String {
     parts.join("\n\n")
 }
 
-/// The lines about the daemon itself.
 fn render_daemon(daemon: &DaemonStatus) -> Vec<String> {
+    let leaving = if daemon.is_leaving {
+        ", stops with its last client"
+    } else {
+        ""
+    };
     let mut lines = vec![format!(
-        "daemon {}, pid {}, up {}, {}{}",
+        "daemon {}, pid {}, up {}, {}{leaving}",
         daemon.version,
         daemon.pid,
         render_span(daemon.uptime_s),
         render_memory(daemon.memory_bytes),
-        if daemon.is_leaving {
-            ", stops with its last client"
-        } else {
-            ""
-        },
     )];
     lines.push(format!("config {}", daemon.config.display()));
     lines.extend(daemon.http.iter().map(|http| match http {
@@ -144,21 +128,16 @@ fn render_daemon(daemon: &DaemonStatus) -> Vec<String> {
     lines.extend(held.map(|it| format!("http {}, while pid {} runs", it.url, it.pid)));
     lines.extend(daemon.cluster.as_ref().map(render_cluster));
     lines.extend(daemon.traces.as_ref().and_then(render_traces));
-    if let Some(embedded) = daemon.meaning
-        && embedded.understood < embedded.tools
-    {
-        lines.push(format!(
-            "embeddings: {} of {} tools; the others are found by their words until then",
-            group_digits(embedded.understood),
-            group_digits(embedded.tools)
-        ));
-    }
     if let Some(embedded) = daemon.meaning {
-        lines.push(format!(
-            "example requests: {} of {} tools",
-            group_digits(embedded.with_requests),
-            group_digits(embedded.tools)
-        ));
+        let tools = group_digits(embedded.tools);
+        if embedded.understood < embedded.tools {
+            lines.push(format!(
+                "embeddings: {} of {tools} tools; the others are found by their words until then",
+                group_digits(embedded.understood)
+            ));
+        }
+        let requests = group_digits(embedded.with_requests);
+        lines.push(format!("example requests: {requests} of {tools} tools"));
     }
     if let Some(mistakes) = &daemon.config_mistakes {
         lines.push("The file has mistakes; the previous configuration is in effect:".to_owned());

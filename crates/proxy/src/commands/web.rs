@@ -1,6 +1,6 @@
 //! `proxy web`: opens the web page of the daemon.
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use clap::Args;
 use daemon::{
     hello::{DaemonReply, Purpose},
@@ -9,7 +9,7 @@ use daemon::{
 use oauth::{can_open_browser, open_browser};
 use serde_json::json;
 
-use super::route::find_route;
+use super::route::{explain, need_route};
 use crate::{cli::global::Global, event_loop::run_async, exit::Exit, report};
 
 /// Open the web page: servers, tools, calls, clients, figures and rules
@@ -25,28 +25,13 @@ pub(crate) struct WebArgs {
 
 impl WebArgs {
     pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
-        let route = match find_route(global) {
-            Ok(route) => route.context("no place for the daemon's socket")?,
-            Err(error) => {
-                report::say(&error.to_string());
-                return Ok(Exit::Usage);
-            }
-        };
-        let reached = run_async(async { reach(&route, &Purpose::Page).await })?;
-        let url = match reached.map(|it| it.answer) {
-            Ok(DaemonReply::Page { url }) => url,
-            Ok(DaemonReply::Refused(report)) | Err(NoDaemon::Reported(report)) => {
-                report::say(&report.text);
-                return Ok(if report.is_usage {
-                    Exit::Usage
-                } else {
-                    Exit::Nothing
-                });
-            }
-            Ok(answer) => bail!("the daemon answered with {answer:?}"),
-            Err(NoDaemon::Failed(error)) => return Err(error),
-        };
-        self.open(global, &url)
+        let route = need_route(global)?;
+        let reached = run_async(reach(&route, &Purpose::Page))?;
+        match reached.map_err(explain)?.answer {
+            DaemonReply::Page { url } => self.open(global, &url),
+            DaemonReply::Refused(report) => Err(explain(NoDaemon::Reported(report))),
+            answer => bail!("the daemon answered with {answer:?}"),
+        }
     }
 
     fn open(&self, global: &Global, url: &str) -> anyhow::Result<Exit> {

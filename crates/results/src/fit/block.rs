@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use excerpt::tokens::Counter;
-use jsonrpc::{Fields, text_of};
+use jsonrpc::{Fields, quote, text_of};
 use serde_json::{Value, value::RawValue};
 
 /// The most bytes around the text of a block before the block is treated as JSON: `annotations` of
@@ -91,25 +91,23 @@ impl<'a> Block<'a> {
         Some(printable::one_line_of(&kind, MEDIA_TYPE_CHARS_MAX))
     }
 
-    /// Returns all texts of the block that are counted.
     pub(super) fn counted_texts(&self) -> impl Iterator<Item = Cow<'_, str>> {
-        let around = match self {
-            Self::Passing { beside, .. } => [beside.as_str(), ""],
-            Self::Text { before, after, .. } if !is_plain(before, after) => [&**before, after],
-            _ => ["", ""],
-        };
-        let around = around.into_iter().filter(|text| !text.is_empty());
+        let around = self.around().into_iter().filter(|text| !text.is_empty());
         self.text().into_iter().chain(around).map(Cow::Borrowed)
     }
 
-    /// Counts the JSON around its text, in tokens.
-    pub(super) fn count_wrapper(&self, counter: &mut Counter) -> usize {
+    /// Returns the JSON around its text, or beside its data, that is counted.
+    fn around(&self) -> [&str; 2] {
         match self {
-            Self::Text { before, after, .. } if !is_plain(before, after) => {
-                counter.count(before) + counter.count(after)
-            }
-            _ => 0,
+            Self::Passing { beside, .. } => [beside, ""],
+            Self::Text { before, after, .. } if !is_plain(before, after) => [before, after],
+            _ => ["", ""],
         }
+    }
+
+    /// Counts the JSON around its text, or beside its data, in tokens.
+    pub(super) fn count_around(&self, counter: &mut Counter) -> usize {
+        self.around().map(|text| counter.count(text)).iter().sum()
     }
 
     pub(super) fn whole(&self) -> Cow<'_, str> {
@@ -188,13 +186,6 @@ fn beside_data(members: &Fields<'_>) -> Option<String> {
     bytes
         .all(is_base64)
         .then(|| beside.collect::<Vec<_>>().join(","))
-}
-
-/// Quotes a text as a JSON string.
-pub(super) fn quote(text: &str) -> String {
-    let mut quoted = Vec::with_capacity(text.len() + text.len() / 8);
-    serde_json::to_writer(&mut quoted, text).expect("a string is JSON");
-    String::from_utf8(quoted).expect("JSON is UTF-8")
 }
 
 /// Makes a text block.

@@ -69,24 +69,16 @@ impl Budget {
         if self.surely_fits(texts().map(|text| text.len()).sum()) {
             return true;
         }
-        let mut left = self.max();
-        let is_within = texts().all(|text| {
-            let bound = tokens::token_upper_bound_to(&text, left);
-            let fits = bound <= left;
-            left = left.saturating_sub(bound);
-            fits
-        });
-        if is_within {
-            return true;
-        }
-        Counter::with(|counter| {
+        let fit_by = |count: &mut dyn FnMut(&str, usize) -> usize| {
             let mut left = self.max();
             texts().all(|text| {
-                let count = counter.count_to(&text, left);
+                let count = count(&text, left);
                 let fits = count <= left;
                 left = left.saturating_sub(count);
                 fits
             })
-        })
+        };
+        fit_by(&mut tokens::token_upper_bound_to)
+            || Counter::with(|counter| fit_by(&mut |text, left| counter.count_to(text, left)))
     }
 }

@@ -4,9 +4,10 @@ use excerpt::{
     Rooms, TextPiece,
     tokens::{self, Counter},
 };
+use jsonrpc::quote;
 
 use super::{
-    block::{Block, quote, text_block},
+    block::text_block,
     budget::{BUDGET_MIN, Budget, READ_NOTE_TOKENS},
     division::Division,
     fitted::{Fitted, Origin, PartOfWhole},
@@ -147,12 +148,10 @@ impl Composition {
         Self {
             content: Content::of(shown, shape, notice),
             rest: answer.rest(),
-            is_error: answer.is_error(),
+            is_error: answer.is_error,
             part: PartOfWhole {
-                items: Some(items),
-                total_items: Some(total_items),
                 part: Some(1),
-                ..part_of(&pieces, &footer)
+                ..part_of(&pieces, &footer, items, total_items)
             },
             footer,
             draft: draft(answer, &pieces, max_tokens, division.parts, total_items),
@@ -178,12 +177,8 @@ impl Composition {
         Self {
             content: Content::Blocks(passing.map(|it| it.whole().into_owned()).collect()),
             rest: answer.rest(),
-            is_error: answer.is_error(),
-            part: PartOfWhole {
-                items: Some(0),
-                total_items: Some(total_items),
-                ..part_of(&pieces, &footer)
-            },
+            is_error: answer.is_error,
+            part: part_of(&pieces, &footer, 0, total_items),
             footer,
             draft: draft(
                 answer,
@@ -224,8 +219,15 @@ impl Composition {
     }
 }
 
-fn part_of(pieces: &[TextPiece<'_>], footer: &Footer) -> PartOfWhole {
+fn part_of(
+    pieces: &[TextPiece<'_>],
+    footer: &Footer,
+    items: usize,
+    total_items: usize,
+) -> PartOfWhole {
     PartOfWhole {
+        items: Some(items),
+        total_items: Some(total_items),
         total_tokens: footer.whole.tokens,
         parts: footer.whole.parts,
         content_type: pieces.first().map(|piece| piece.kind.media_type()),
@@ -286,11 +288,8 @@ fn describe_shape(pieces: &[TextPiece<'_>]) -> String {
 
 /// The cost of images and sounds beside their data, in tokens.
 fn count_passing(answer: &ParsedResult<'_>) -> usize {
-    let beside = |block: &Block<'_>| match block {
-        Block::Passing { beside, .. } => tokens::count(beside),
-        _ => 0,
-    };
-    answer.blocks.iter().map(beside).sum()
+    let passing = answer.blocks.iter().filter(|it| it.text().is_none());
+    Counter::with(|counter| passing.map(|it| it.count_around(counter)).sum())
 }
 
 /// Decides if the wrappers of the texts (annotations, addresses) are shown with them. Also returns
@@ -298,7 +297,7 @@ fn count_passing(answer: &ParsedResult<'_>) -> usize {
 fn weigh_wrappers(answer: &ParsedResult<'_>, room: usize) -> (bool, usize) {
     let shown = answer.blocks.iter().filter(|it| it.text().is_some());
     let shown = shown.take(texts_shown(room));
-    let cost = Counter::with(|counter| shown.map(|it| it.count_wrapper(counter)).sum::<usize>());
+    let cost = Counter::with(|counter| shown.map(|it| it.count_around(counter)).sum::<usize>());
     if cost <= room / 4 {
         (true, room - cost)
     } else {

@@ -12,7 +12,6 @@ const CUT_AT_ONCE_BYTES_MAX: usize = 256 * 1024;
 /// An estimate has so many digits; the others are zeros.
 const DIGITS: u32 = 3;
 
-/// The tokens and parts of a whole.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WholeSize {
     pub(super) tokens: usize,

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use excerpt::tokens::Counter;
-use jsonrpc::{Fields, Json, KnownString};
+use jsonrpc::{Fields, Json, KnownString, quote};
 use serde_json::value::RawValue;
 
 use super::{
-    block::{Block, quote, sole_member},
+    block::{Block, sole_member},
     imitation::notice,
 };
 
@@ -23,11 +23,10 @@ fn says_error(members: &Fields<'_>) -> bool {
     flag.is_some_and(|flag| flag.get() == "true")
 }
 
-/// A parsed result.
 pub(super) struct ParsedResult<'a> {
     /// Members beside the blocks and `structuredContent`, which was converted to a block.
     others: Vec<Member<'a>>,
-    is_error: bool,
+    pub(super) is_error: bool,
     pub(super) blocks: Vec<Block<'a>>,
     /// True if the blocks are no longer just the content that the server sent.
     pub(super) changed: bool,
@@ -97,16 +96,11 @@ impl<'a> ParsedResult<'a> {
         }
     }
 
-    pub(super) fn is_error(&self) -> bool {
-        self.is_error
-    }
-
     /// Counts its tokens, without the data of images and sounds, and the JSON that every block has.
     pub(super) fn tokens(&self) -> usize {
         Counter::with(|counter| self.counted_texts().map(|text| counter.count(&text)).sum())
     }
 
-    /// Returns all texts that are counted.
     pub(super) fn counted_texts(&self) -> impl Iterator<Item = Cow<'_, str>> {
         let blocks = self.blocks.iter().flat_map(Block::counted_texts);
         let others = self.others.iter().filter(|it| it.key != "isError");

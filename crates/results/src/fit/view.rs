@@ -10,7 +10,6 @@ use super::{
     shares::{BINARY_ROOM, SHARE_MIN, head_room, tail_mark, tail_start},
 };
 
-/// The blocks to send.
 #[derive(Default)]
 pub(super) struct ShownContent {
     pub(super) blocks: Vec<String>,

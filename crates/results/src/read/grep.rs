@@ -40,7 +40,6 @@ pub(super) struct GrepQuery {
     bytes_max: usize,
 }
 
-/// The matches that a search has found.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Matches {
     /// The blocks to show, in order.
@@ -80,11 +79,7 @@ pub(super) fn query(
 pub(super) fn reading(request: &ReadRequest, matches: &Matches, output: Output) -> ReadTexts {
     let (text, shown) = take_what_fits(&matches.blocks, output.room);
     let note = describe_matches(request, matches, shown);
-    let texts = if text.is_empty() {
-        Vec::new()
-    } else {
-        vec![text]
-    };
+    let texts = (!text.is_empty()).then_some(text).into_iter().collect();
     ReadTexts { texts, note }
 }
 

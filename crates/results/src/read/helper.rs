@@ -9,7 +9,6 @@ mod work;
 
 use std::{
     io,
-    process::Stdio,
     time::{Duration, Instant},
 };
 
@@ -17,7 +16,7 @@ use query::{HelperQuery, Task};
 use serde::de::DeserializeOwned;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
-    process::{Child, Command},
+    process::Child,
     time::timeout,
 };
 
@@ -81,15 +80,7 @@ pub(super) async fn ask<T: DeserializeOwned + Send + 'static>(
 fn start() -> io::Result<Child> {
     let program = processes::own_program();
     let program = program.ok_or_else(|| io::Error::other("our own program is not found"))?;
-    Command::new(program)
-        .arg("helper")
-        .env_clear()
-        .envs(processes::essential_variables())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .kill_on_drop(true)
-        .spawn()
+    processes::start_helper(&program, &["helper".into()])
 }
 
 /// Sends the query, and reads the answer until it is complete, or longer than allowed.

@@ -26,7 +26,6 @@ pub(super) const QUERY_BYTES_MAX: usize = 96 * 1024;
 /// is still within the longest answer.
 pub(super) const READING_BYTES_MAX: usize = ANSWER_BYTES_MAX / 4;
 
-/// The text about an answer that is too long.
 pub(super) fn too_long() -> String {
     let mib = ANSWER_BYTES_MAX / (1024 * 1024);
     format!("its output exceeds {mib} MiB; narrow it")

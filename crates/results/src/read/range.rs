@@ -123,65 +123,30 @@ fn begin(offset: i64, all: usize) -> usize {
 }
 
 fn locate(kept: &KeptResult, offset: i64, limit: Option<usize>) -> io::Result<LineRange> {
-    let all = count(kept.reader(0)?)?;
+    let (all, _) = skip_lines(&mut kept.reader(0)?, usize::MAX)?;
     let before = begin(offset, all);
     let count = limit.unwrap_or(usize::MAX).min(all - before);
-    let mut starts = Starts::new(kept.reader(0)?);
-    let start = starts.of_line(before)?;
-    let end = starts.of_line(before + count)?;
+    let mut reader = kept.reader(0)?;
+    let (_, start) = skip_lines(&mut reader, before)?;
+    let (_, bytes) = skip_lines(&mut reader, count)?;
     Ok(LineRange {
-        bytes: start..end,
+        bytes: start..start + bytes,
         before,
         count,
         all,
     })
 }
 
-fn count(mut reader: impl BufRead) -> io::Result<usize> {
-    let (mut count, mut last) = (0, b'\n');
-    loop {
-        let block = reader.fill_buf()?;
-        let Some(end) = block.last() else { break };
-        last = *end;
-        count += memchr::memchr_iter(b'\n', block).count();
-        let length = block.len();
-        reader.consume(length);
-    }
-    Ok(count + usize::from(last != b'\n'))
-}
-
-/// Finds the beginnings of lines, forward only.
-struct Starts<R> {
-    reader: R,
-    at: usize,
-    line: usize,
-}
-
-impl<R: BufRead> Starts<R> {
-    fn new(reader: R) -> Self {
-        Self {
-            reader,
-            at: 0,
-            line: 0,
+/// Skips so many lines, or all if there are fewer. Returns their number and their bytes. The last line may
+/// lack its line end.
+fn skip_lines(reader: &mut impl BufRead, max: usize) -> io::Result<(usize, usize)> {
+    let (mut lines, mut bytes) = (0, 0);
+    while lines < max {
+        match reader.skip_until(b'\n')? {
+            0 => break,
+            length => bytes += length,
         }
+        lines += 1;
     }
-
-    /// Returns the first byte of a line, counted from 0, or the end if there is no such line.
-    fn of_line(&mut self, line: usize) -> io::Result<usize> {
-        while self.line < line {
-            let block = self.reader.fill_buf()?;
-            if block.is_empty() {
-                break;
-            }
-            let nth = line - self.line - 1;
-            let (length, lines) = match memchr::memchr_iter(b'\n', block).nth(nth) {
-                Some(end) => (end + 1, nth + 1),
-                None => (block.len(), memchr::memchr_iter(b'\n', block).count()),
-            };
-            self.line += lines;
-            self.at += length;
-            self.reader.consume(length);
-        }
-        Ok(self.at)
-    }
+    Ok((lines, bytes))
 }

@@ -51,15 +51,10 @@ impl ReadRequest {
     /// Reads the arguments of a call.
     pub fn read(arguments: &RawValue) -> Result<Self, ReadError> {
         let fields = Fields::of(arguments.get());
-        let has = |name: &str| {
-            let value = fields.as_ref().and_then(|fields| fields.get(name));
-            value.is_some_and(|value| value.get() != "null")
-        };
+        let has = |name: &str| fields.as_ref().and_then(|it| it.filled(name)).is_some();
         if let Some((name, instead)) = REMOVED.into_iter().find(|(name, _)| has(name)) {
-            return Err(ReadError::Argument(
-                name,
-                format!("it was removed; use {instead}"),
-            ));
+            let why = format!("it was removed; use {instead}");
+            return Err(ReadError::Argument(name, why));
         }
         serde_json::from_str(arguments.get())
             .map_err(|error| ReadError::Argument("handle", error.to_string()))

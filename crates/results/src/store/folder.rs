@@ -2,21 +2,20 @@
 
 use std::{
     collections::VecDeque,
-    fs,
-    io::{self, Write as _},
+    fs, io,
     path::PathBuf,
     time::{Duration, Instant, SystemTime},
 };
 
 use bytes::Bytes;
-use files::{UNFINISHED, Unfinished, own_folder};
+use files::{UNFINISHED, Unfinished, own_folder, write_whole};
 use parking_lot::Mutex;
 use tool::ClientId;
 use tracing::debug;
 
 use super::{
     error::HandleError,
-    form::{self, Draft, PartEnds},
+    form::{self, Draft, PartEnds, may_read},
     gone,
     handle::Handle,
     kept::KeptResult,
@@ -81,12 +80,9 @@ impl Folder {
         if path.exists() {
             return Ok(());
         }
-        let mut file = Unfinished::begin(&path)?;
-        file.write_all(content)?;
-        file.finish()
+        write_whole(&path, content)
     }
 
-    /// Reads the file of a result.
     pub(super) fn read(&self, handle: &Handle) -> Option<Bytes> {
         fs::read(self.file(handle)).ok().map(Bytes::from)
     }
@@ -112,7 +108,7 @@ impl Folder {
         };
         let age = about.modified().ok().and_then(|at| at.elapsed().ok());
         let mut kept = KeptResult::open(&path)?;
-        if !kept.head.belongs_to(client) {
+        if !may_read(client, kept.head.owner.as_deref()) {
             return Err(HandleError::Gone { tool: None });
         }
         if age.is_some_and(|age| age > self.keep) {
@@ -131,7 +127,7 @@ impl Folder {
 
     /// Completes the parts of a result.
     fn cut(&self, handle: &Handle, kept: &mut KeptResult) -> io::Result<()> {
-        if kept.head.is_cut() {
+        if kept.head.rooms.is_none() {
             return Ok(());
         }
         if let Some((_, parts)) = self.cut.lock().iter().find(|(it, _)| it == handle) {
@@ -189,13 +185,8 @@ impl Folder {
     }
 
     fn files(&self) -> Vec<ResultFile> {
-        let Ok(entries) = fs::read_dir(&self.path) else {
-            return Vec::new();
-        };
-        entries
-            .filter_map(Result::ok)
-            .filter_map(|entry| ResultFile::of(&entry))
-            .collect()
+        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        entries.filter_map(|entry| ResultFile::of(&entry)).collect()
     }
 
     /// Removes a file; for a result it records the tool that returned it.
@@ -219,7 +210,6 @@ impl Folder {
     }
 }
 
-/// A file of the folder.
 struct ResultFile {
     path: PathBuf,
     written: SystemTime,

@@ -15,28 +15,23 @@ use tool::ClientId;
 /// its tool can be called again.
 pub(super) const FORMAT: u32 = 3;
 
-/// A result to be kept.
+/// A result to be kept. The fields of the same name in its head have the same meaning.
 #[derive(Debug)]
-pub struct Draft {
-    /// The client that may read it; none for a person.
-    pub owner: Option<ClientId>,
-    /// The tool as the client called it.
-    pub tool: String,
-    /// The budget of the first answer, which also limits each part, in tokens.
-    pub max_tokens: usize,
+pub(crate) struct Draft {
+    pub(crate) owner: Option<ClientId>,
+    pub(crate) tool: String,
+    pub(crate) max_tokens: usize,
     /// The texts that were cut, or could have been.
-    pub texts: Vec<(TextHead, String)>,
+    pub(crate) texts: Vec<(TextHead, String)>,
     /// The JSON around the texts: one piece more than there are.
-    pub frame: Vec<String>,
-    /// The parts of the texts.
-    pub parts: Parts,
-    /// The items of the whole.
-    pub items: usize,
+    pub(crate) frame: Vec<String>,
+    pub(crate) parts: Parts,
+    pub(crate) items: usize,
 }
 
 /// The parts of a result that is to be kept.
 #[derive(Debug)]
-pub enum Parts {
+pub(crate) enum Parts {
     /// The end of each.
     Cut(Vec<Cut>),
     /// The first reader cuts the texts, for parts of this room.
@@ -58,13 +53,13 @@ pub struct TextHead {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ResultHead {
     pub(super) format: u32,
-    /// The client; none for a person.
+    /// The client that may read it; none for a person.
     pub(super) owner: Option<String>,
     /// The tool as the client called it.
     pub tool: String,
     /// When it was written, in Unix seconds.
     pub kept_at: u64,
-    /// The budget of the first answer, in tokens.
+    /// The budget of the first answer, which also limits each part, in tokens.
     pub max_tokens: usize,
     /// The texts in their order.
     pub texts: Vec<TextHead>,
@@ -84,14 +79,6 @@ impl ResultHead {
     pub fn text_bytes(&self) -> usize {
         self.texts.iter().map(|text| text.bytes).sum()
     }
-
-    pub(super) fn is_cut(&self) -> bool {
-        self.rooms.is_none()
-    }
-
-    pub(super) fn belongs_to(&self, client: Option<&ClientId>) -> bool {
-        may_read(client, self.owner.as_deref())
-    }
 }
 
 /// Returns true if this client may read a result of this owner. A person at the command line may
@@ -108,7 +95,6 @@ pub(super) fn ends(parts: &[Cut]) -> PartEnds {
     parts.iter().map(|cut| (cut.end, cut.tokens)).collect()
 }
 
-/// Writes a result in this format.
 pub(super) fn write(file: &mut impl Write, draft: &Draft) -> io::Result<()> {
     let frame = serde_json::to_vec(&draft.frame).expect("texts are always JSON");
     let mut checksum = Hasher::new();

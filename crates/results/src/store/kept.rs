@@ -209,9 +209,8 @@ impl KeptResult {
     /// Returns true if the result is a single text and nothing else.
     pub fn is_one_text(&mut self) -> bool {
         let is_plain = self.head.texts.len() == 1 && !self.head.texts[0].is_json;
-        is_plain
-            && self.frame().is_ok_and(|frame| frame[0] == ONE_TEXT)
-            && self.frame().is_ok_and(|frame| !frame[1].starts_with("},{"))
+        let is_alone = |frame: Vec<String>| frame[0] == ONE_TEXT && !frame[1].starts_with("},{");
+        is_plain && self.frame().is_ok_and(is_alone)
     }
 
     fn frame(&mut self) -> io::Result<Vec<String>> {

@@ -27,10 +27,9 @@ pub(super) fn find(
             .child_by_field_name("function")
             .and_then(|callee| path_of(callee, script));
         let Some(path) = path else { continue };
-        if own.contains(path[0].as_str()) {
+        if own.contains(path[0]) {
             continue;
         }
-        let path: Vec<&str> = path.iter().map(String::as_str).collect();
         let (server, tool) = match path.as_slice() {
             ["tools", server, tool] => (*server, *tool),
             [server, tool] if !GLOBALS.contains(server) => (*server, *tool),
@@ -62,12 +61,12 @@ fn is_member_of_function(name: &str) -> bool {
 }
 
 /// Returns the parts of `a.b["c"]`.
-fn path_of(callee: Node<'_>, script: &str) -> Option<Vec<String>> {
+fn path_of<'s>(callee: Node<'_>, script: &'s str) -> Option<Vec<&'s str>> {
     let mut parts = Vec::new();
     let mut node = callee;
     // At most `tools`, a server and a tool.
     while parts.len() < 3 {
-        let text = |node: Node<'_>| script[node.byte_range()].to_owned();
+        let text = |node: Node<'_>| &script[node.byte_range()];
         match node.kind() {
             "identifier" => {
                 parts.push(text(node));
@@ -85,10 +84,10 @@ fn path_of(callee: Node<'_>, script: &str) -> Option<Vec<String>> {
     None
 }
 
-fn string_of(node: Node<'_>, script: &str) -> Option<String> {
+fn string_of<'s>(node: Node<'_>, script: &'s str) -> Option<&'s str> {
     let text = &script[node.byte_range()];
     let plain = node.kind() == "string" && !text.contains('\\');
-    plain.then(|| text.trim_matches(['"', '\'']).to_owned())
+    plain.then(|| text.trim_matches(['"', '\'']))
 }
 
 /// Returns the names in the object that is the only argument, if all of them are written there.
@@ -106,15 +105,15 @@ fn arguments_of(call: Node<'_>, script: &str) -> Option<Vec<String>> {
         "pair" => {
             let key = member.child_by_field_name("key")?;
             match key.kind() {
-                "property_identifier" => Some(script[key.byte_range()].to_owned()),
+                "property_identifier" => Some(&script[key.byte_range()]),
                 _ => string_of(key, script),
             }
         }
-        "shorthand_property_identifier" => Some(script[member.byte_range()].to_owned()),
+        "shorthand_property_identifier" => Some(&script[member.byte_range()]),
         _ => None,
     };
     let members = members.filter(|member| member.kind() != "comment");
-    members.map(name_of).collect()
+    members.map(|it| name_of(it).map(str::to_owned)).collect()
 }
 
 /// Returns the names that the script itself declares.

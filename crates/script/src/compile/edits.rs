@@ -88,16 +88,6 @@ pub(crate) struct Insertion {
     pub(crate) chars: u32,
 }
 
-impl Insertion {
-    /// Returns the same insertion, shifted to the right by `chars`.
-    pub(crate) fn moved(self, chars: u32) -> Self {
-        Self {
-            column: self.column + chars,
-            ..self
-        }
-    }
-}
-
 /// The output so far, and the position of its end.
 struct EditedText {
     text: String,

@@ -30,9 +30,9 @@ pub(super) fn replace(
             Some(Err(why)) => return Err(Unreadable::at(statement, script, why)),
             None => return Err(unknown(statement, script, source, servers)),
         };
-        let clause = (0..statement.named_child_count())
-            .filter_map(|at| statement.named_child(u32::try_from(at).ok()?))
-            .find(|child| child.kind() == "import_clause");
+        let mut inner = statement.walk();
+        let mut children = statement.named_children(&mut inner);
+        let clause = children.find(|child| child.kind() == "import_clause");
         let taken = clause.map(|clause| declarations(clause, script, &object));
         edits.insert(statement.start_byte(), &taken.unwrap_or_default());
         edits.blank_statement(statement.byte_range());

@@ -12,7 +12,6 @@ pub(crate) struct Unreadable {
 }
 
 impl Unreadable {
-    /// Creates an error at a node of `script`.
     pub(crate) fn at(node: Node<'_>, script: &str, why: &str) -> Self {
         Self {
             text: why.to_owned(),

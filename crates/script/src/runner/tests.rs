@@ -44,7 +44,7 @@ impl Tools for Echo {
         async move {
             self.calls.fetch_add(1, Ordering::Relaxed);
             if let Some(victim) = self.victim {
-                let kill = Command::new("kill")
+                let kill = tokio::process::Command::new("kill")
                     .args(["-9", &victim.to_string()])
                     .status();
                 assert!(kill.await.unwrap().success());

@@ -138,21 +138,15 @@ impl<'t, 's> TypeConverter<'t, 's> {
 
     /// Converts the type after the `:`; a member without a type is any value.
     fn annotated(&self, member: Node<'t>, depth: usize) -> SchemaResult {
-        let annotation = member.child_by_field_name("type");
-        match annotation.and_then(|it| it.named_child(0)) {
+        match type_of(member) {
             Some(node) => self.read(node, depth),
             None => Ok(json!({})),
         }
     }
 
     fn may_be_undefined(&self, member: Node<'t>) -> bool {
-        let annotation = member.child_by_field_name("type");
-        let Some(node) = annotation.and_then(|it| it.named_child(0)) else {
-            return false;
-        };
-        members_of_union(node)
-            .iter()
-            .any(|it| self.text_of(*it) == "undefined")
+        let members = type_of(member).map(members_of_union).unwrap_or_default();
+        members.iter().any(|it| self.text_of(*it) == "undefined")
     }
 
     fn tuple(&self, node: Node<'t>, depth: usize) -> SchemaResult {
@@ -233,6 +227,11 @@ impl<'t, 's> TypeConverter<'t, 's> {
     fn text_of(&self, node: Node<'t>) -> &'s str {
         &self.text[node.byte_range()]
     }
+}
+
+/// Returns the type after the `:` of a member or parameter.
+pub(super) fn type_of(node: Node<'_>) -> Option<Node<'_>> {
+    node.child_by_field_name("type")?.named_child(0)
 }
 
 /// Returns the members of a union: `a | b | c` is parsed as `(a | b) | c`. A type that is not a union

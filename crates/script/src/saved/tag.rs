@@ -12,7 +12,6 @@ use crate::{
     message::ScriptPosition,
 };
 
-/// A tag of a saved script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tag {
     ReadOnly,

@@ -1,6 +1,6 @@
 //! The diff of a file, in which everything that looks secret is masked.
 
-use std::{fmt, path::PathBuf, time::Duration};
+use std::{path::Path, time::Duration};
 
 use printable::mask_lines;
 use similar::{Algorithm, TextDiff, udiff::UnifiedHunkHeader};
@@ -11,23 +11,11 @@ const CONTEXT_LINES: usize = 2;
 /// The time limit for computing the shortest difference; after it, a longer one is used.
 const DIFF_TIME_MAX: Duration = Duration::from_millis(500);
 
-/// The difference of one file, in the format of `diff -u`.
-#[derive(Debug, Clone)]
-pub struct Difference {
-    /// The file.
-    pub path: PathBuf,
-    /// The lines, masked; empty if nothing changes.
-    pub text: String,
-}
-
-/// Returns the difference between a file, which may not exist, and its planned text.
-pub fn difference(path: PathBuf, before: Option<&str>, after: &str) -> Difference {
+/// Returns the difference between a file, which may not exist, and its planned text, in the format of
+/// `diff -u`: masked lines, or nothing if nothing changes.
+pub fn difference(path: &Path, before: Option<&str>, after: &str) -> String {
     let name = path.display().to_string();
-    let old = if before.is_some() {
-        name.as_str()
-    } else {
-        "/dev/null"
-    };
+    let old = before.map_or("/dev/null", |_| &name);
     let before = before.unwrap_or_default();
     let difference = TextDiff::configure()
         .algorithm(Algorithm::Patience)
@@ -49,13 +37,7 @@ pub fn difference(path: PathBuf, before: Option<&str>, after: &str) -> Differenc
             text += &format!("{}{}\n", change.tag(), line.map_or("", String::as_str));
         }
     }
-    Difference { path, text }
-}
-
-impl fmt::Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
+    text
 }
 
 #[cfg(test)]
@@ -65,13 +47,10 @@ mod tests {
     #[test]
     fn a_difference_is_shown_without_secrets() {
         let before = "a\n\"TOKEN\": \"abcdef\"\nb\nc\n";
-        let shown = difference("/x".into(), Some(before), "a\nb\nnew\nc\n").to_string();
+        let shown = difference("/x".as_ref(), Some(before), "a\nb\nnew\nc\n");
         let expected = "--- /x\n+++ /x\n@@ -1,4 +1,4 @@\n a\n-\"TOKEN\": \"***\"\n b\n+new\n c\n";
         assert_eq!(shown, expected);
-        assert!(
-            difference("/x".into(), None, "a\n")
-                .to_string()
-                .starts_with("--- /dev/null\n+++ /x\n")
-        );
+        let shown = difference("/x".as_ref(), None, "a\n");
+        assert!(shown.starts_with("--- /dev/null\n+++ /x\n"));
     }
 }

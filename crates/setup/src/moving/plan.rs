@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clients::{Backup, Change, ClientFile, ClientProgram, EntryScope, Journal, Run};
 
-use super::{Difference, Discovery, Own, Received, difference};
+use super::{Discovery, Own, Received, difference};
 
 /// Our name in clients' files.
 const NAME: &str = "proxy";
@@ -104,10 +104,8 @@ impl ClientPlan {
                     self.by_hand.push(format!("remove `{name}` from {file}"));
                     continue;
                 }
-                let known = self
-                    .changes
-                    .iter_mut()
-                    .find(|(change, ..)| change.path == place.file);
+                let mut changes = self.changes.iter_mut();
+                let known = changes.find(|(change, ..)| change.path == place.file);
                 let removed = match known {
                     Some((change, ..)) => change.remove(place, &entry.name),
                     None => Change::of_place(place).and_then(|mut change| {
@@ -127,20 +125,14 @@ impl ClientPlan {
 
     /// The files that are to change.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
-        self.changes
-            .iter()
-            .map(|(change, ..)| change.path.as_path())
+        let changes = self.changes.iter();
+        changes.map(|(change, ..)| change.path.as_path())
     }
 
     /// The differences that the changes make.
-    pub fn differences(&self) -> Vec<Difference> {
-        let one = |change: &Change| {
-            difference(change.path.clone(), change.before.as_deref(), &change.after)
-        };
-        self.changes
-            .iter()
-            .map(|(change, ..)| one(change))
-            .collect()
+    pub fn differences(&self) -> impl Iterator<Item = String> {
+        let changes = self.changes.iter().map(|(change, ..)| change);
+        changes.map(|it| difference(&it.path, it.before.as_deref(), &it.after))
     }
 
     /// Makes the changes, with the client's own program for its file if it has one. Returns the

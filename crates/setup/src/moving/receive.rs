@@ -118,7 +118,6 @@ impl Receiving {
     }
 }
 
-/// Returns true if a mistake is about this server.
 fn is_of(mistake: &Mistake, server: &str) -> bool {
     let key = mistake.key.strip_prefix("servers.");
     let rest = key.and_then(|key| key.strip_prefix(server));

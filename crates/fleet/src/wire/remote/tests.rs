@@ -11,15 +11,15 @@ use jsonrpc::mcp::{Revision, Transport};
 use jsonrpc::{Json, json as text};
 use parking_lot::Mutex;
 use serde_json::{Value, json, value::RawValue};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use self::web::{FakeResponse, FakeWebServer, SeenRequest, answer, event};
 use super::{Site, open_remote};
 use crate::{
     Fleet, Launch, LogSink, ProgressSink, Request, ServerInfo, ServerSpec, Servers as _, Spoken,
-    Surroundings, Template, connection::Connection, error::RequestError, question::fake::client,
-    wire::HandshakeError,
+    Surroundings, Template, asking::Asking, changes::Changes, connection::Connection,
+    error::RequestError, question::fake::client, roots::Roots, wire::HandshakeError,
 };
 
 const SECRET: &str = "s3cr3t-t0k3n";
@@ -53,13 +53,13 @@ async fn open(
     url: &str,
     opening: Opening,
 ) -> Result<(Box<dyn Connection>, ServerInfo), HandshakeError> {
-    open_with(url, opening, || {}).await
+    open_with(url, opening, &Arc::default()).await
 }
 
 async fn open_with(
     url: &str,
     opening: Opening,
-    on_list_changed: impl Fn() + Send + Sync + 'static,
+    changes: &Arc<Changes>,
 ) -> Result<(Box<dyn Connection>, ServerInfo), HandshakeError> {
     let headers = [
         ("Authorization", format!("Bearer {SECRET}")),
@@ -71,14 +71,11 @@ async fn open_with(
         .collect();
     let url = Template::parse(url).unwrap();
     let variables = crate::Variables::default();
-    let site = Site::read(&url, &headers, &variables).map_err(HandshakeError::Other)?;
-    open_remote(
-        site,
-        &opening.guess(),
-        Arc::new(on_list_changed),
-        &Arc::default(),
-    )
-    .await
+    let site = Site::read(&url, &headers, &variables, None, None);
+    let site = site.map_err(HandshakeError::Other)?;
+    let name = "web".parse().unwrap();
+    let asking = Asking::new(&name, Arc::clone(changes), Roots::default(), Arc::default());
+    open_remote(site, &opening.guess(), &Arc::new(asking)).await
 }
 
 fn request(tool: &str) -> Request {
@@ -345,13 +342,6 @@ async fn clients_of_both_eras_have_a_connection_each_and_hear_their_own_progress
     fleet.stop().await;
 }
 
-/// Returns a callback, and a way to wait for it.
-fn told() -> (impl Fn() + Send + Sync + 'static, Arc<Notify>) {
-    let told = Arc::new(Notify::new());
-    let tell = Arc::clone(&told);
-    (move || tell.notify_one(), told)
-}
-
 const CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
 
 #[tokio::test]
@@ -361,11 +351,11 @@ async fn a_changed_list_is_told_on_the_stream_of_the_session() {
         _ => play(asked),
     })
     .await;
-    let (tell, told) = told();
-    let _open = open_with(&web.url("/mcp"), Opening::Handshake, tell)
+    let changes = Arc::default();
+    let _open = open_with(&web.url("/mcp"), Opening::Handshake, &changes)
         .await
         .unwrap();
-    told.notified().await;
+    changes.next().await;
 }
 
 /// Returns the acknowledgement of a subscription, and a change notification on it.
@@ -393,11 +383,11 @@ async fn a_modern_server_is_asked_to_tell_of_a_changed_list_and_again_after_a_br
         _ => play(asked),
     })
     .await;
-    let (tell, told) = told();
-    let _open = open_with(&web.url("/mcp"), Opening::Stateless, tell)
+    let changes = Arc::default();
+    let _open = open_with(&web.url("/mcp"), Opening::Stateless, &changes)
         .await
         .unwrap();
-    told.notified().await;
+    changes.next().await;
     let listens = |web: &FakeWebServer| {
         let whats = web.whats();
         whats
@@ -407,7 +397,7 @@ async fn a_modern_server_is_asked_to_tell_of_a_changed_list_and_again_after_a_br
     };
     // The stream ended after its first change, and is opened again.
     while listens(&web) < 2 {
-        told.notified().await;
+        changes.next().await;
     }
 }
 

@@ -1,10 +1,10 @@
 //! Messages to the server, each a `POST`.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures::{StreamExt as _, stream::FuturesUnordered};
-use http::header;
+use http::{Method, header};
 use jsonrpc::{Line, LineReader, Message, frame};
 use parking_lot::Mutex;
 use reqwest::Url;
@@ -69,7 +69,7 @@ pub(super) struct Post {
 impl Post {
     /// Posts one message. Returns an error response if a request did not reach the server.
     async fn send(&self, line: Bytes) -> Option<Bytes> {
-        let post = self.site.post(self.endpoint.clone());
+        let post = self.site.request(Method::POST, self.endpoint.clone());
         let post = post.header(header::CONTENT_TYPE, "application/json");
         let (status, why) = match self.site.send(post.body(line.clone())).await {
             Ok(response) if response.status().is_success() => return None,
@@ -88,11 +88,5 @@ impl Post {
         let message = Message::parse(&line)?;
         message.method?;
         Some(frame::error(message.id?.get(), status, &why))
-    }
-}
-
-impl fmt::Debug for Post {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Post")
     }
 }

@@ -4,30 +4,11 @@ use std::borrow::Cow;
 
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
-use super::super::http::{BodyError, SendError};
-
 pub(super) type HttpError = StreamableHttpError<reqwest::Error>;
 
 /// Creates the error of a response that violates the protocol.
 pub(super) fn unexpected(why: impl Into<String>) -> HttpError {
     StreamableHttpError::UnexpectedServerResponse(Cow::Owned(why.into()))
-}
-
-pub(super) fn explain_unread(error: BodyError, bytes_max: usize) -> HttpError {
-    match error {
-        BodyError::TooLong => StreamableHttpError::ResponseBodyTooLarge {
-            max_size: bytes_max,
-        },
-        BodyError::Http(error) => without_url(error),
-    }
-}
-
-/// Creates the error of a request that was not sent, or that has no response.
-pub(super) fn explain_unsent(error: SendError) -> HttpError {
-    match error {
-        SendError::Http(error) => without_url(error),
-        SendError::NoToken(why) => unexpected(why),
-    }
 }
 
 /// Removes the URL, which may contain a secret: these errors reach logs.

@@ -43,7 +43,6 @@ pub(super) fn read_events(
     })
 }
 
-/// Converts an event to the type of rmcp.
 fn to_sse(event: Event) -> Result<Sse, SseError> {
     let text = |data: Bytes| match str::from_utf8(&data) {
         Ok(text) => Ok(text.to_owned()),

@@ -16,8 +16,8 @@ use parking_lot::Mutex;
 use reqwest::RequestBuilder;
 use rmcp::{
     model::{
-        ClientJsonRpcMessage, ClientRequest, ErrorData, GetExtensions as _, GetMeta as _,
-        JsonRpcMessage, ProgressToken, RequestId, ServerJsonRpcMessage,
+        ClientJsonRpcMessage, ErrorData, GetExtensions as _, GetMeta as _, JsonRpcMessage,
+        ProgressToken, RequestId, ServerJsonRpcMessage,
     },
     transport::streamable_http_client::{
         StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
@@ -30,10 +30,13 @@ use tracing::debug;
 use super::{
     super::{
         handshake::HandshakeError,
-        http::{Headers, HttpRefusal, SendError, Site, header_text, is_event_stream, read_body},
+        http::{
+            BodyError, Headers, HttpRefusal, SendError, Site, header_text, is_event_stream,
+            read_body,
+        },
         obstacle::Obstacle,
     },
-    errors::{HttpError, explain_unread, explain_unsent, unexpected, without_address},
+    errors::{HttpError, unexpected, without_address, without_url},
     events::read_events,
     param_headers::standard_headers,
     posted::{PostedRequest, Rewrite, intercept, write_stand_in},
@@ -41,32 +44,30 @@ use super::{
 use crate::{
     asking::{AnswerSink, Asking, Questions},
     error::{Denied, RequestError, describe},
-    mask::Mask,
     pending::PendingRequests,
     request::bytes_max,
-    updates::Updates,
 };
 
 /// The HTTP client that takes responses out before rmcp reads them. Clones share their state.
 #[derive(Clone)]
 pub(super) struct InterceptingClient {
-    site: Site,
-    pending: Arc<PendingRequests>,
-    notes: Arc<Notes>,
+    pub(super) site: Site,
+    pub(super) pending: Arc<PendingRequests>,
+    pub(super) notes: Arc<Notes>,
     questions: Questions,
 }
 
 /// The state of a server that HTTP reported besides its responses.
 #[derive(Default)]
-struct Notes {
+pub(super) struct Notes {
     /// The last failure of a request of rmcp itself.
-    error: Mutex<Option<HandshakeError>>,
-    denied: Mutex<Option<Denied>>,
-    may_be_sse: AtomicBool,
+    pub(super) error: Mutex<Option<HandshakeError>>,
+    pub(super) denied: Mutex<Option<Denied>>,
+    pub(super) may_be_sse: AtomicBool,
     /// True if the server created a session.
-    has_session: AtomicBool,
+    pub(super) has_session: AtomicBool,
     /// Cancelled when the stream of messages without a request is open, or refused.
-    is_listening: CancellationToken,
+    pub(super) is_listening: CancellationToken,
     /// The session and the headers of the last request, which answers to questions use.
     head: Mutex<(Option<Arc<str>>, Headers)>,
 }
@@ -81,37 +82,6 @@ impl InterceptingClient {
             notes,
             questions,
         }
-    }
-
-    pub(super) fn take_error(&self) -> Option<HandshakeError> {
-        let mut error = self.notes.error.lock();
-        error.take()
-    }
-
-    pub(super) fn denied(&self) -> Option<Denied> {
-        let denied = self.notes.denied.lock();
-        denied.clone()
-    }
-
-    /// Waits until the stream of messages without a request is open or refused. A connection without a
-    /// session has none.
-    pub(super) async fn listening(&self) {
-        if self.notes.has_session.load(Ordering::Relaxed) {
-            self.notes.is_listening.cancelled().await;
-        }
-    }
-
-    pub(super) fn may_be_sse(&self) -> bool {
-        self.notes.may_be_sse.load(Ordering::Relaxed)
-    }
-
-    /// The subscribers to changes of resources.
-    pub(super) fn updates(&self) -> &Updates {
-        &self.pending.updates
-    }
-
-    pub(super) fn secrets(&self) -> &Mask {
-        &self.site.mask
     }
 
     pub(super) fn mask(&self, text: &str) -> String {
@@ -148,7 +118,7 @@ impl InterceptingClient {
         let is_unreached = failed.is_unsent
             || matches!(error, StreamableHttpError::Client(error) if error.is_connect());
         call.request.respond(Err(
-            if is_unknown || is_forbidden && self.site.has_login() {
+            if is_unknown || is_forbidden && self.site.credential.is_some() {
                 RequestError::Denied(denied)
             } else if is_unreached {
                 RequestError::Unreached(why)
@@ -158,20 +128,13 @@ impl InterceptingClient {
         ));
     }
 
-    /// Adds the token to the headers of a request that rmcp sends itself.
-    async fn with_token(&self, method: &Method, mut headers: Headers) -> Headers {
-        headers.extend(self.site.bearer_headers(method).await);
-        headers
-    }
-
     async fn post_request(
         &self,
         message: &ClientJsonRpcMessage,
-        context: &PostContext,
+        context: &PostContext<'_>,
         request: RequestBuilder,
     ) -> Result<StreamableHttpPostResponse, Failed> {
-        let sent = self.site.send(request.json(message)).await;
-        let response = sent.map_err(Failed::of_unsent)?;
+        let response = self.site.send(request.json(message)).await?;
         let session = header_text(&response, "mcp-session-id");
         if session.is_some() {
             self.notes.has_session.store(true, Ordering::Relaxed);
@@ -183,13 +146,19 @@ impl InterceptingClient {
         if [StatusCode::ACCEPTED, StatusCode::NO_CONTENT].contains(&status) {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
+        let bytes_max = bytes_max(context.method);
         if is_event_stream(&response) {
-            let events = read_events(response, context.call.clone(), context.bytes_max);
+            let events = read_events(response, context.call.clone(), bytes_max);
             let events = self.intercept(events, context.call.clone());
             return Ok(StreamableHttpPostResponse::Sse(events, session));
         }
-        let body = read_body(response, context.bytes_max).await;
-        let body = body.map_err(|error| explain_unread(error, context.bytes_max))?;
+        let body = read_body(response, bytes_max).await;
+        let body = body.map_err(|error| match error {
+            BodyError::TooLong => StreamableHttpError::ResponseBodyTooLarge {
+                max_size: bytes_max,
+            },
+            BodyError::Http(error) => without_url(error),
+        })?;
         let answer = self.read_answer(&body, context)?;
         Ok(StreamableHttpPostResponse::Json(answer, session))
     }
@@ -198,7 +167,7 @@ impl InterceptingClient {
     fn read_answer(
         &self,
         body: &Bytes,
-        context: &PostContext,
+        context: &PostContext<'_>,
     ) -> Result<ServerJsonRpcMessage, Failed> {
         let own = context.call.as_deref();
         if let Rewrite::Replace(text) = intercept(&self.pending, body, own, &self.questions) {
@@ -227,12 +196,12 @@ impl InterceptingClient {
     fn refused(
         &self,
         refusal: &HttpRefusal,
-        context: &PostContext,
+        context: &PostContext<'_>,
     ) -> Result<StreamableHttpPostResponse, Failed> {
         if context.has_session && is_lost_session(refusal) {
             return Err(StreamableHttpError::SessionExpired.into());
         }
-        if context.kind == RequestKind::Initialize && refusal.may_be_sse() {
+        if context.method == "initialize" && refusal.may_be_sse() {
             self.notes.may_be_sse.store(true, Ordering::Relaxed);
         }
         let is_answer = refusal.status.is_client_error()
@@ -241,7 +210,7 @@ impl InterceptingClient {
         if is_answer && let Some(error) = read_error(&refusal.body, context) {
             return Ok(StreamableHttpPostResponse::Json(error, None));
         }
-        if is_answer && context.kind == RequestKind::Discover {
+        if is_answer && context.method == "server/discover" {
             // Gateways before servers of earlier revisions refuse unknown methods in this way.
             let error = ErrorData::invalid_request(self.mask(&refusal.to_string()), None);
             let error = ServerJsonRpcMessage::error(error, Some(context.id.clone()));
@@ -278,15 +247,10 @@ impl InterceptingClient {
     }
 }
 
-/// Builds a post of one message.
 fn build_post(site: &Site, headers: Headers, session: Option<Arc<str>>) -> RequestBuilder {
-    let mut post = site
-        .client
-        .post(site.url.clone())
-        .header(header::ACCEPT, "text/event-stream, application/json");
-    for (name, value) in headers {
-        post = post.header(name, value);
-    }
+    let post = site.client.post(site.url.clone());
+    let post = post.header(header::ACCEPT, "text/event-stream, application/json");
+    let post = post.headers(headers.into_iter().collect());
     match session {
         Some(session) => post.header("mcp-session-id", session.as_ref()),
         None => post,
@@ -311,7 +275,7 @@ fn answer_over(site: Site, notes: Arc<Notes>) -> AnswerSink {
 }
 
 /// Reads an error without the id of this request: some servers do not read the id.
-fn read_error(body: &Bytes, context: &PostContext) -> Option<ServerJsonRpcMessage> {
+fn read_error(body: &Bytes, context: &PostContext<'_>) -> Option<ServerJsonRpcMessage> {
     let error = Message::parse(body)?.error?;
     let id = context.id.to_string();
     if let Some(call) = &context.call {
@@ -332,11 +296,14 @@ struct Failed {
     obstacle: Option<Obstacle>,
 }
 
-impl Failed {
-    fn of_unsent(error: SendError) -> Self {
-        Self {
-            is_unsent: matches!(error, SendError::NoToken(_)),
-            ..explain_unsent(error).into()
+impl From<SendError> for Failed {
+    fn from(error: SendError) -> Self {
+        match error {
+            SendError::Http(error) => without_url(error).into(),
+            SendError::NoToken(why) => Self {
+                is_unsent: true,
+                ..unexpected(why).into()
+            },
         }
     }
 }
@@ -356,32 +323,12 @@ impl From<HttpError> for Failed {
     }
 }
 
-/// A request that is being posted.
-struct PostContext {
+struct PostContext<'a> {
     id: RequestId,
-    kind: RequestKind,
+    method: &'a str,
     /// The request of ours, whose response is taken out here.
     call: Option<Arc<PostedRequest>>,
     has_session: bool,
-    /// The limit of its response.
-    bytes_max: usize,
-}
-
-#[derive(PartialEq, Eq)]
-enum RequestKind {
-    Initialize,
-    Discover,
-    Other,
-}
-
-impl RequestKind {
-    fn of(request: &ClientRequest) -> Self {
-        match request {
-            ClientRequest::InitializeRequest(_) => Self::Initialize,
-            ClientRequest::DiscoverRequest(_) => Self::Discover,
-            _ => Self::Other,
-        }
-    }
 }
 
 /// Makes the id of a request its progress token as well, so that one table finds both.
@@ -422,7 +369,7 @@ impl StreamableHttpClient for InterceptingClient {
             custom_headers.entry(name).or_insert(value);
         }
         let JsonRpcMessage::Request(request) = &message else {
-            let custom_headers = self.with_token(&Method::POST, custom_headers).await;
+            let custom_headers = self.site.with_token(&Method::POST, custom_headers).await;
             let client = &self.site.client;
             let posting =
                 client.post_message(uri, message, session_id, auth_header, custom_headers);
@@ -430,14 +377,13 @@ impl StreamableHttpClient for InterceptingClient {
         };
         let context = PostContext {
             id: request.id.clone(),
-            kind: RequestKind::of(&request.request),
+            method: request.request.method(),
             call: request
                 .request
                 .extensions()
                 .get::<Arc<PostedRequest>>()
                 .cloned(),
             has_session: session_id.is_some(),
-            bytes_max: bytes_max(request.request.method()),
         };
         if let Some(call) = &context.call {
             call.register(&self.pending, &request.id);
@@ -460,7 +406,7 @@ impl StreamableHttpClient for InterceptingClient {
         auth_header: Option<String>,
         custom_headers: Headers,
     ) -> Result<(), HttpError> {
-        let custom_headers = self.with_token(&Method::DELETE, custom_headers).await;
+        let custom_headers = self.site.with_token(&Method::DELETE, custom_headers).await;
         let client = &self.site.client;
         let deleting = client.delete_session(uri, session_id, auth_header, custom_headers);
         deleting.await.map_err(without_address)
@@ -474,7 +420,7 @@ impl StreamableHttpClient for InterceptingClient {
         auth_header: Option<String>,
         custom_headers: Headers,
     ) -> Result<BoxStream<'static, Result<Sse, SseError>>, HttpError> {
-        let custom_headers = self.with_token(&Method::GET, custom_headers).await;
+        let custom_headers = self.site.with_token(&Method::GET, custom_headers).await;
         let client = &self.site.client;
         let getting =
             client.get_stream(uri, session_id, last_event_id, auth_header, custom_headers);

@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use super::super::http::Headers;
 
-/// The marks of an encoded value.
 const ENCODED: (&str, &str) = ("=?base64?", "?=");
 
 /// Returns `Mcp-Param-NAME` for each argument whose name is valid in a header.

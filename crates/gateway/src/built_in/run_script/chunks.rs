@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 use tool::ClientId;
 
-use crate::error::ToolError;
+use crate::{built_in::internal, error::ToolError};
 
 /// The bytes of a kept result that are read and sent to a script at one time.
 const CHUNK_BYTES: usize = 256 * 1024;
@@ -47,9 +47,7 @@ impl OpenResults {
             let next = (!text.is_empty() && to < kept.head.text_bytes()).then_some(to);
             Ok(json!({"text": text, "next": next}))
         });
-        let read = reading
-            .await
-            .map_err(|error| ToolError::Internal(error.to_string()))?;
+        let read = reading.await.map_err(internal)?;
         Ok(read.map_err(ReadError::Disk)?)
     }
 }

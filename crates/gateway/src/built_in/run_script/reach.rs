@@ -23,7 +23,7 @@ use tool::ServerName;
 
 use super::{chunks::OpenResults, sites};
 use crate::{
-    built_in::{READ_RESULT, Tools, workspace::Workspace},
+    built_in::{READ_RESULT, Tools, internal, workspace::Workspace},
     call_context::CallContext,
     catalog::Catalog,
     dispatcher::outcome::CallOutcome,
@@ -83,7 +83,6 @@ impl<'a> Reach<'a> {
         }
     }
 
-    /// The bytes of the results of its calls so far.
     pub(super) fn bytes_read(&self) -> u64 {
         self.read.load(Ordering::Relaxed)
     }
@@ -106,8 +105,8 @@ impl<'a> Reach<'a> {
             repairs: Vec::new(),
         };
         let called = self.tools.call(request, self.context.clone()).await?;
-        self.read
-            .fetch_add(called.bytes() as u64, Ordering::Relaxed);
+        let bytes = called.bytes() as u64;
+        self.read.fetch_add(bytes, Ordering::Relaxed);
         Ok(match called {
             CallOutcome::Server { result, .. } => result,
             CallOutcome::Own(reply) => {
@@ -146,26 +145,19 @@ impl<'a> Reach<'a> {
             };
             raw_of(&seen.map(tool).collect::<Vec<_>>())
         });
-        let listed = listing.await;
-        listed.map_err(|error| ToolError::Internal(error.to_string()))?
+        listing.await.map_err(internal)?
     }
 
     async fn ask(&self, question: ScriptRequest) -> Result<Box<RawValue>, ToolError> {
         match question {
             ScriptRequest::Call { tool, input } => {
                 let result = self.call(tool, input).await?;
-                let raw = RawValue::from_string(result.as_str().to_owned());
-                raw.map_err(|error| ToolError::Internal(error.to_string()))
+                RawValue::from_string(result.as_str().to_owned()).map_err(internal)
             }
             ScriptRequest::Search { query } => {
                 let asked = raw_of(&json!({"query": query, "format": "json"}))?;
-                let found = search_tools(
-                    &self.parts.catalog,
-                    &self.parts.recorder,
-                    Some(&asked),
-                    &self.context,
-                )
-                .await?;
+                let (catalog, recorder) = (&self.parts.catalog, &self.parts.recorder);
+                let found = search_tools(catalog, recorder, Some(&asked), &self.context).await?;
                 let found: Value = serde_json::from_str(&found.printable()).unwrap_or_default();
                 raw_of(found.get("tools").unwrap_or(&json!([])))
             }
@@ -183,25 +175,20 @@ impl<'a> Reach<'a> {
             ScriptRequest::List { server } => self.list(server).await,
             ScriptRequest::Chunk { handle, from } => self.read_chunk(&handle, from).await,
             ScriptRequest::Workspace { verb, path, text } => {
-                let (workspace, dry_run) = (self.workspace.clone(), self.dry_run);
                 let changes = !matches!(verb.as_str(), "read" | "list" | "exists");
                 if changes {
                     self.caller.check_may_change("the workspace")?;
                 }
-                if dry_run && changes {
+                if self.dry_run && changes {
                     let plan = format!("would {verb} {path} in the workspace");
                     self.planned.lock().push(plan);
                     return raw_of(&Value::Null);
                 }
+                let workspace = self.workspace.clone();
                 let work = spawn_blocking(move || workspace.act(&verb, &path, text.as_deref()));
-                let done = work
-                    .await
-                    .map_err(|error| ToolError::Internal(error.to_string()))?;
-                let why = |why: String| ToolError::Script {
-                    code: "workspace",
-                    text: why,
-                };
-                raw_of(&done.map_err(why)?)
+                let done = work.await.map_err(internal)?;
+                let code = "workspace";
+                raw_of(&done.map_err(|text| ToolError::Script { code, text })?)
             }
             ScriptRequest::Sleep { .. } => raw_of(&Value::Null),
         }
@@ -214,17 +201,12 @@ impl script::Tools for Reach<'_> {
             let mut mistakes = Vec::new();
             for site in calls {
                 let name = format!("{}/{}", site.server, site.tool);
-                let found = self
-                    .parts
-                    .catalog
-                    .resolve(&name, &self.context.policy)
-                    .await;
-                let line = site.line;
-                let mistake = match found {
+                let catalog = &self.parts.catalog;
+                let mistake = match catalog.resolve(&name, &self.context.policy).await {
                     Ok(entry) => sites::check(&site, &entry),
                     Err(error) => Some(error.to_string()),
                 };
-                mistakes.extend(mistake.map(|why| format!("line {line}: {why}")));
+                mistakes.extend(mistake.map(|why| format!("line {}: {why}", site.line)));
             }
             mistakes
         }
@@ -256,5 +238,5 @@ impl script::Tools for Reach<'_> {
 }
 
 pub(super) fn raw_of(value: &impl Serialize) -> Result<Box<RawValue>, ToolError> {
-    to_raw_value(value).map_err(|error| ToolError::Internal(error.to_string()))
+    to_raw_value(value).map_err(internal)
 }

@@ -30,11 +30,10 @@ pub(super) fn check(site: &CallSite, entry: &Entry) -> Option<String> {
             _ => {}
         }
     }
-    let is_misspelt = !mistakes.is_empty();
-    for parameter in parameters.iter().filter(|it| it.required) {
-        if !given.contains(&parameter.name) && !is_misspelt {
-            mistakes.push(format!("{}: missing", parameter.name));
-        }
+    if mistakes.is_empty() {
+        let required = parameters.iter().filter(|it| it.required);
+        let missing = required.filter(|it| !given.contains(&it.name));
+        mistakes.extend(missing.map(|it| format!("{}: missing", it.name)));
     }
     (!mistakes.is_empty()).then(|| {
         let list = mistakes.join("; ");

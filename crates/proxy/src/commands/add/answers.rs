@@ -7,12 +7,13 @@ use config::edit::NewServer;
 use dialoguer::{Input, Password};
 use recipes::{Recipe, RequiredValue};
 use setup::{
-    add::{self, AddError, read_env},
+    add::{self, AddError, read_env, read_headers},
     known::Answers,
 };
 use tool::ServerName;
 
 use super::args::AddArgs;
+use crate::exit::refuse;
 
 /// A server as it is to be written, with remarks for the person.
 pub(super) type Prepared = (ServerName, NewServer, Vec<String>);
@@ -24,54 +25,46 @@ pub(super) fn by_answers<'v>(
     (recipe, proposed): (&'static Recipe, &str),
     values: impl Iterator<Item = &'v String>,
     given: &AddArgs,
-) -> anyhow::Result<Result<Prepared, String>> {
+) -> anyhow::Result<Prepared> {
     let mut answers = Answers::new(recipe);
     for value in values {
-        if let Err(error) = answers.set(value) {
-            return Ok(Err(error.to_string()));
-        }
+        answers.set(value).map_err(refuse)?;
     }
-    match read_env(&given.env) {
-        Ok(env) => answers.set_env(env),
-        Err(error) => return Ok(Err(error.to_string())),
-    }
+    answers.set_env(read_env(&given.env).map_err(refuse)?);
     let questions = answers.questions(|name| std::env::var_os(name).is_some());
     if !questions.is_empty() && !std::io::stdin().is_terminal() {
-        return Ok(Err(refuse(name, &questions)));
+        return Err(refuse(list_missing(name, &questions)));
     }
     for question in &questions {
         answers.answer(question, &ask_person(question)?);
     }
     let chosen = given.alias.as_deref().unwrap_or(proposed);
-    let name = match add::read_name(chosen) {
-        Ok(name) => name,
-        Err(error) => return Ok(Err(error.to_string())),
-    };
+    let name = add::read_name(chosen).map_err(refuse)?;
     let mut server = answers.server();
     server.cwd.clone_from(&given.cwd);
-    match add::read_headers(&given.header) {
-        Ok(headers) if server.url.is_some() => server.headers.extend(headers),
-        Ok(headers) if headers.is_empty() => {}
-        Ok(_) => return Ok(Err(AddError::Headers.to_string())),
-        Err(error) => return Ok(Err(error.to_string())),
+    let headers = read_headers(&given.header).map_err(refuse)?;
+    if server.url.is_none() && !headers.is_empty() {
+        return Err(refuse(AddError::Headers));
     }
-    Ok(Ok((name, server, answers.remarks())))
+    server.headers.extend(headers);
+    Ok((name, server, answers.remarks()))
 }
 
 /// Renders the missing parameters and variables of a recipe when no person can be asked.
-fn refuse(name: &str, questions: &[RequiredValue]) -> String {
+fn list_missing(name: &str, questions: &[RequiredValue]) -> String {
     let mut lines = vec![format!("`{name}` needs more values; nothing was changed")];
     let mut flags = Vec::new();
-    for question in questions {
-        let RequiredValue { name, what, .. } = question;
-        let origin = question.origin.as_ref();
-        let origin = origin.map_or_else(String::new, |it| format!(" ({it})"));
-        lines.push(format!("  {name}: {what}{origin}"));
-        let flag = if question.is_parameter {
-            "--set"
-        } else {
-            "--env"
-        };
+    for RequiredValue {
+        name,
+        what,
+        origin,
+        is_parameter,
+        ..
+    } in questions
+    {
+        let origin = origin.as_ref().map(|it| format!(" ({it})"));
+        lines.push(format!("  {name}: {what}{}", origin.unwrap_or_default()));
+        let flag = if *is_parameter { "--set" } else { "--env" };
         flags.push(format!("{flag} {name}=VALUE"));
     }
     let flags = flags.join(" ");
@@ -83,9 +76,9 @@ fn refuse(name: &str, questions: &[RequiredValue]) -> String {
 }
 
 fn ask_person(question: &RequiredValue) -> anyhow::Result<String> {
-    let origin = question.origin.as_ref();
-    let origin = origin.map_or_else(String::new, |it| format!("; {it}"));
-    let prompt = format!("{} ({}{origin})", question.name, question.what);
+    let RequiredValue { name, what, .. } = question;
+    let origin = question.origin.as_ref().map(|it| format!("; {it}"));
+    let prompt = format!("{name} ({what}{})", origin.unwrap_or_default());
     let answer = if question.is_secret {
         Password::new().with_prompt(prompt).interact()
     } else {

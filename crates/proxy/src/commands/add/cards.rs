@@ -12,14 +12,11 @@ use super::{
     args::AddArgs,
     listed::render,
 };
-use crate::{event_loop::run_async, report};
+use crate::{event_loop::run_async, exit::refuse, report};
 
 /// Looks for cards if the address is a host alone. `None` if it has none: then the address is that of
 /// the server.
-pub(super) fn prepare(
-    wanted: &AddArguments,
-    given: &AddArgs,
-) -> anyhow::Result<Option<Result<Prepared, String>>> {
+pub(super) fn prepare(wanted: &AddArguments, given: &AddArgs) -> anyhow::Result<Option<Prepared>> {
     let (name, address) = match (&wanted.name, &wanted.url) {
         (Some(name), None) if name.contains("://") => (None, name),
         (name, Some(url)) => (name.as_deref(), url),
@@ -32,64 +29,48 @@ pub(super) fn prepare(
     if cards.is_empty() {
         return Ok(None);
     }
-    let card = match choose(&cards, given.card.as_deref()) {
-        Ok(card) => card,
-        Err(why) => return Ok(Some(Err(why))),
-    };
+    let card = choose(&cards, given.card.as_deref()).map_err(refuse)?;
     let Some(way) = card.server.ways.first() else {
         return Ok(None);
     };
     report::say(&render(&card.server, way, &card.place));
     if !card.is_here && !given.yes {
         let question = "the server is at another address than this host. add it? [y]es, [n]o:";
-        let is_yes = report::can_ask() && ["y", "yes"].contains(&report::ask(question).as_str());
-        if !is_yes {
-            let why = "nothing was added: the server is at another address than this host\nhint: --yes, or add \
-                       that address";
-            return Ok(Some(Err(why.to_owned())));
+        if !report::can_ask() || !report::confirm(question) {
+            return Err(refuse(
+                "nothing was added: the server is at another address than this host\nhint: --yes, or add \
+                 that address",
+            ));
         }
     }
     let proposed = name.map(str::to_owned);
     let proposed = proposed.or_else(|| name_of_url(address).map(|it| it.to_string()));
-    let Some(proposed) = proposed else {
-        let why = "no name can be derived from this\nhint: proxy add NAME URL";
-        return Ok(Some(Err(why.to_owned())));
-    };
+    let proposed = proposed
+        .ok_or_else(|| refuse("no name can be derived from this\nhint: proxy add NAME URL"))?;
     // Recipes live as long as the program; this one is the only one of its kind.
     let recipe: &'static Recipe = Box::leak(Box::new(way.recipe.clone()));
-    let values = given.set.iter();
-    Ok(Some(by_answers(
-        &proposed,
-        (recipe, &proposed),
-        values,
-        given,
-    )?))
+    by_answers(&proposed, (recipe, &proposed), given.set.iter(), given).map(Some)
 }
 
 fn choose<'c>(cards: &'c [HostCard], asked: Option<&str>) -> Result<&'c HostCard, String> {
-    let own = |card: &HostCard| {
-        card.server
-            .name
-            .rsplit('/')
-            .next()
-            .unwrap_or_default()
-            .to_owned()
-    };
     let is_meant = |card: &&HostCard| {
-        asked.is_none_or(|asked| own(card) == asked || card.server.name == asked)
+        let name = &card.server.name;
+        asked.is_none_or(|asked| own_name(name) == asked || name == asked)
     };
-    let meant: Vec<&HostCard> = cards.iter().filter(is_meant).collect();
-    match meant.as_slice() {
-        [one] => Ok(one),
-        _ => {
-            let rows = cards.iter().map(|it| {
-                let row = format!("{}: {}", own(it), it.server.description);
-                format!("\n  {}", printable::one_line(&row))
-            });
-            let rows: String = rows.collect();
-            Err(format!(
-                "the host names several servers{rows}\nhint: --card NAME"
-            ))
-        }
+    let mut meant = cards.iter().filter(is_meant);
+    if let (Some(one), None) = (meant.next(), meant.next()) {
+        return Ok(one);
     }
+    let rows = cards.iter().map(|it| {
+        let row = format!("{}: {}", own_name(&it.server.name), it.server.description);
+        format!("\n  {}", printable::one_line(&row))
+    });
+    let rows: String = rows.collect();
+    Err(format!(
+        "the host names several servers{rows}\nhint: --card NAME"
+    ))
+}
+
+fn own_name(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or_default()
 }

@@ -1,55 +1,50 @@
 //! `proxy add registry:NAME`: a server of a registry, shown before it is added.
 
-use recipes::{ListedServer, ListedWay, Recipe, RecipeValues, ServerTable};
+use std::collections::BTreeSet;
+
+use recipes::{ListedServer, ListedWay, Recipe};
 use setup::catalogue::{choose_way, name_of_listed};
 
 use super::{
     answers::{Prepared, by_answers},
     args::AddArgs,
 };
-use crate::{commands::recipes::listed::registry_of, event_loop::run_async, report, table::wrap};
+use crate::{
+    commands::recipes::{listed::registry_of, open_entry},
+    event_loop::run_async,
+    exit::refuse,
+    report,
+    table::wrap,
+};
 
 /// Finds the server, shows what would be added, and asks.
-pub(super) fn prepare(asked: &str, given: &AddArgs) -> anyhow::Result<Result<Prepared, String>> {
+pub(super) fn prepare(asked: &str, given: &AddArgs) -> anyhow::Result<Prepared> {
     // A name has no `@`.
     let (name, version) = match asked.split_once('@') {
         Some((name, version)) => (name, Some(version)),
         None => (asked, None),
     };
-    let source = match registry_of(given.from.as_deref()) {
-        Ok(source) => source,
-        Err(error) => return Ok(Err(error.to_string())),
-    };
-    let server = match run_async(source.find(name, version))? {
-        Ok(server) => server,
-        Err(error) => return Ok(Err(error.to_string())),
-    };
+    let source = registry_of(given.from.as_deref()).map_err(refuse)?;
+    let server = run_async(source.find(name, version))?.map_err(refuse)?;
     if server.status.starts_with("deleted") {
-        return Ok(Err(format!(
+        return Err(refuse(format!(
             "`{}` was deleted from the registry ({})",
             server.name, server.status
         )));
     }
-    let way = match choose_way(&server, given.via.as_deref()) {
-        Ok(way) => way,
-        Err(why) => return Ok(Err(why)),
-    };
-    let Some(proposed) = name_of_listed(&server) else {
-        return Ok(Err(
-            "no name can be derived from this\nhint: add --as NAME".to_owned()
-        ));
-    };
+    let way = choose_way(&server, given.via.as_deref()).map_err(refuse)?;
+    let proposed = name_of_listed(&server)
+        .ok_or_else(|| refuse("no name can be derived from this\nhint: add --as NAME"))?;
     report::say(&render(&server, way, &source.shown()));
     if !given.yes {
         if !report::can_ask() {
-            return Ok(Err(format!(
+            return Err(refuse(format!(
                 "nothing was added without a person\nhint: proxy add registry:{}@{} --yes",
                 server.name, server.version
             )));
         }
-        let answer = report::ask("add it? [y]es, [n]o:");
-        if !["y", "yes"].contains(&answer.as_str()) {
-            return Ok(Err("nothing was added".to_owned()));
+        if !report::confirm("add it? [y]es, [n]o:") {
+            return Err(refuse("nothing was added"));
         }
     }
     // Recipes live as long as the program; this one is the only one of its kind.
@@ -61,47 +56,28 @@ pub(super) fn prepare(asked: &str, given: &AddArgs) -> anyhow::Result<Result<Pre
 /// Everything that decides about trust: whose it is, what is run, from where, and what it gets.
 pub(super) fn render(server: &ListedServer, way: &ListedWay, source: &str) -> String {
     let recipe = &way.recipe;
-    let entry = open_entry(recipe);
+    let entry = open_entry(recipe, BTreeSet::new());
     let mut rows = vec![("from", source.to_owned())];
     rows.extend(server.website.clone().map(|it| ("source", it)));
     if server.status != "active" {
         rows.push(("status", server.status.clone()));
     }
-    rows.extend(
-        recipe
-            .package
-            .clone()
-            .map(|it| ("package", format!("{it} ({})", recipe.kind.as_str()))),
-    );
-    if recipe.package.is_some() {
-        rows.push((
-            "digest",
-            way.digest
-                .clone()
-                .unwrap_or_else(|| "the registry lists none".to_owned()),
-        ));
+    if let Some(package) = &recipe.package {
+        rows.push(("package", format!("{package} ({})", recipe.kind.as_str())));
+        let digest = way.digest.as_deref().unwrap_or("the registry lists none");
+        rows.push(("digest", digest.to_owned()));
     }
-    let words: Vec<String> = entry
-        .command
-        .iter()
-        .chain(&entry.args)
-        .map(|it| printable::quote_word(it))
-        .collect();
+    let words = entry.command.iter().chain(&entry.args);
+    let words: Vec<String> = words.map(|it| printable::quote_word(it)).collect();
     if !words.is_empty() {
         rows.push(("command", words.join(" ")));
     }
     rows.extend(entry.url.map(|it| ("address", it)));
-    let pairs = entry
-        .env
-        .iter()
-        .map(|(name, value)| ("sets", format!("{name}={value}")));
-    rows.extend(pairs.filter(|(_, it)| !it.contains("=${")));
-    rows.extend(
-        entry
-            .headers
-            .iter()
-            .map(|(name, value)| ("header", format!("{name}: {value}"))),
-    );
+    let sets = entry.env.iter();
+    let sets = sets.map(|(name, value)| ("sets", format!("{name}={value}")));
+    rows.extend(sets.filter(|(_, it)| !it.contains("=${")));
+    let headers = entry.headers.iter();
+    rows.extend(headers.map(|(name, value)| ("header", format!("{name}: {value}"))));
     for variable in &recipe.variables {
         let kind = if variable.secret { "secret" } else { "value" };
         let need = if variable.required { "gets" } else { "may get" };
@@ -124,21 +100,4 @@ pub(super) fn render(server: &ListedServer, way: &ListedWay, source: &str) -> St
         wrap(&printable::one_line(&head), 2),
         rows.collect::<Vec<_>>().join("\n")
     )
-}
-
-/// The table with `{NAME}` for each value that has no default.
-fn open_entry(recipe: &Recipe) -> ServerTable {
-    let needed = recipe.parameters.iter().filter(|it| it.args.is_empty());
-    let open = needed.map(|it| {
-        let shown = it.default.clone();
-        (
-            it.name.clone(),
-            shown.unwrap_or_else(|| format!("{{{}}}", it.name)),
-        )
-    });
-    let values = RecipeValues {
-        parameters: open.collect(),
-        ..RecipeValues::default()
-    };
-    recipe.entry(&values).unwrap_or_default()
 }

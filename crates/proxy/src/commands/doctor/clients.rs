@@ -43,8 +43,10 @@ fn check_entry(
     let listed = translate(entry, home).ok()?.server;
     let about = &format!("client {}", client.name);
     let name = &entry.name;
-    if let Some(command) = listed.command.as_deref().filter(|_| is_us(&listed)) {
-        return check_build(about, name, Path::new(command));
+    if let Some(command) = listed.command.as_deref().map(Path::new)
+        && serves_as_us(command, &listed.args)
+    {
+        return check_build(about, name, command);
     }
     let (same, _) = ours.iter().find(|(_, server)| is_same(server, &listed))?;
     let found = format!("still lists `{name}`, which is server {same} here");
@@ -55,35 +57,19 @@ fn check_entry(
     Some(Check::warning(about, found).then(next))
 }
 
-/// Returns true if an entry is this program, whatever its name in the client.
-fn is_us(listed: &TranslatedServer) -> bool {
-    let command = listed.command.as_deref().map(Path::new);
-    command.is_some_and(|command| serves_as_us(command, &listed.args))
-}
-
 fn check_build(about: &str, name: &str, command: &Path) -> Option<Check> {
     if !command.is_absolute() {
         return None;
     }
     let ours = std::env::current_exe().ok()?.canonicalize().ok()?;
+    let entry = format!("its entry `{name}` starts");
     let shown = command.display();
-    match command.canonicalize() {
-        Ok(theirs) if theirs == ours => None,
-        Ok(_) => {
-            let found = format!("its entry `{name}` starts another build, {shown}");
-            Some(
-                Check::warning(about, found)
-                    .then(format!("change the command to {}", ours.display())),
-            )
-        }
-        Err(_) => {
-            let found = format!("its entry `{name}` starts {shown}, which does not exist");
-            Some(
-                Check::problem(about, found)
-                    .then(format!("change the command to {}", ours.display())),
-            )
-        }
-    }
+    let check = match command.canonicalize() {
+        Ok(theirs) if theirs == ours => return None,
+        Ok(_) => Check::warning(about, format!("{entry} another build, {shown}")),
+        Err(_) => Check::problem(about, format!("{entry} {shown}, which does not exist")),
+    };
+    Some(check.then(format!("change the command to {}", ours.display())))
 }
 
 /// A server of ours as a client would list it; `None` if part of it is in a variable.

@@ -4,7 +4,7 @@ use files::clock::now_s;
 use std::{collections::BTreeMap, path::Path, process::Stdio, time::Duration};
 
 use daemon::{identity::Build, reach::Route, socket::connect};
-use fleet::ClusterState;
+use fleet::{ClusterState, NodeState};
 use gateway::Settings;
 use processes::Guarantee;
 use setup::doctor::{Check, programs};
@@ -72,12 +72,8 @@ pub(super) fn check_sandbox(settings: &Settings) -> Check {
 
 /// Returns the days since 1970 of a date such as `2026-11-22`, by years and months of mean length.
 fn days_of(date: &str) -> Option<u64> {
-    let mut parts = date.split('-').map(str::parse::<u64>);
-    let (year, month, day) = (
-        parts.next()?.ok()?,
-        parts.next()?.ok()?,
-        parts.next()?.ok()?,
-    );
+    let mut parts = date.split('-').map(|part| part.parse::<u64>().ok());
+    let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
     let days = year.checked_sub(1970)? * 1461 / 4 + (month - 1) * 304 / 10 + day;
     Some(days.saturating_sub(2))
 }
@@ -135,15 +131,10 @@ async fn ask(program: &str, args: &[&str]) -> Result<String, NoVersion> {
     let file = fleet::find_by_word(program).map_err(NoVersion::Missing)?;
     let mut command = Command::new(file);
     command.args(args).stdin(Stdio::null()).kill_on_drop(true);
-    let output = match timeout(ANSWER_WAIT, command.output()).await {
-        Ok(Ok(output)) => output,
-        Ok(Err(error)) => {
-            return Err(NoVersion::Said(format!(
-                "`{program}` cannot be started: {error}"
-            )));
-        }
-        Err(_) => return Err(NoVersion::Said(format!("`{program}` does not answer"))),
-    };
+    let output = timeout(ANSWER_WAIT, command.output()).await;
+    let output = output.map_err(|_| NoVersion::Said(format!("`{program}` does not answer")))?;
+    let output = output
+        .map_err(|error| NoVersion::Said(format!("`{program}` cannot be started: {error}")))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let word = text.split_whitespace().find(|word| {
         let word = word.trim_start_matches('v');
@@ -168,8 +159,7 @@ pub(super) fn check_state(folder: &Path) -> Vec<Check> {
         let next = format!("ls -ld {shown}; it must be yours alone: chmod 700 {shown}");
         return vec![Check::problem(about, format!("{shown}: {error}")).then(next)];
     }
-    let can_write = tempfile::NamedTempFile::new_in(folder);
-    if let Err(error) = can_write {
+    if let Err(error) = tempfile::NamedTempFile::new_in(folder) {
         let next = format!("make {shown} writable, or set `state_dir` to another folder");
         return vec![Check::problem(about, format!("{shown}: {error}")).then(next)];
     }
@@ -197,16 +187,11 @@ fn check_cluster(state: &ClusterState) -> Check {
         return Check::warning("cluster", found).then(next);
     }
     let absent = state.nodes.iter().find(|it| !it.is_connected);
-    match absent {
-        Some(node) => {
-            let found = format!(
-                "{found}; node {} is silent for {} s",
-                node.node, node.silent_s
-            );
-            Check::warning("cluster", found).then(next)
-        }
-        None => Check::fine("cluster", found),
-    }
+    let Some(NodeState { node, silent_s, .. }) = absent else {
+        return Check::fine("cluster", found);
+    };
+    let found = format!("{found}; node {node} is silent for {silent_s} s");
+    Check::warning("cluster", found).then(next)
 }
 
 /// Checks the daemon of this configuration: whether it is of this build, and what dead ones left.
@@ -246,10 +231,8 @@ pub(super) async fn check_daemons(global: &Global) -> Vec<Check> {
         }
     }
     if daemons.is_empty() {
-        checks.push(Check::fine(
-            "daemon",
-            "not running; the first client starts it",
-        ));
+        let found = "not running; the first client starts it";
+        checks.push(Check::fine("daemon", found));
     }
     checks
 }

@@ -28,30 +28,24 @@ pub(super) async fn check(
     let mut asked = Vec::new();
     if !offline {
         let settings = gateway.settings();
-        let is_broken = |name: &str| {
+        let is_broken = |name: &ServerName| {
             let about = format!("server {name}");
-            let mut problems = before
-                .iter()
-                .filter(|it| it.verdict == CheckVerdict::Problem);
-            problems.any(|check| check.about == about)
+            let is_it = |it: &Check| it.verdict == CheckVerdict::Problem && it.about == about;
+            before.iter().any(is_it)
         };
         let whole = settings.enabled().filter(|server| {
             let placement = &server.spec.placement;
             // Another node may run it, and it must not run twice.
             let is_own = matches!(placement, Placement::Everywhere | Placement::Client);
-            is_own
-                && !is_broken(server.spec.name.as_str())
-                && fleet::find_command(&server.spec).is_ok()
+            is_own && !is_broken(&server.spec.name) && fleet::find_command(&server.spec).is_ok()
         });
         let names = whole.map(|server| server.spec.name.clone()).collect();
         let asking = survey::survey(&gateway.catalog, names, gateway::estimate_definition);
         let mut answers = std::pin::pin!(asking);
         let mut told = Vec::new();
         while let Some(answer) = answers.next().await {
-            told.push(describe_answer(
-                &answer,
-                gateway.catalog.has_log(&answer.news.server),
-            ));
+            let has_log = gateway.catalog.has_log(&answer.news.server);
+            told.push(describe_answer(&answer, has_log));
             asked.push(answer.news);
         }
         told.sort_by(|one, other| one.about.cmp(&other.about));
@@ -76,13 +70,9 @@ fn describe_requests(gateway: &Gateway) -> Option<Check> {
         group_digits(with),
         count_of(all, "tool")
     );
-    let check = Check::fine("search", found);
-    let is_partial = with < all;
-    Some(if is_partial {
-        check.then("proxy enrich")
-    } else {
-        check
-    })
+    let mut check = Check::fine("search", found);
+    check.next = (with < all).then(|| "proxy enrich".to_owned());
+    Some(check)
 }
 
 /// A definition that may be meant to steer the model that reads it.
@@ -112,7 +102,6 @@ fn describe_pins(trouble: &PinTrouble) -> Check {
     }
 }
 
-/// Describes a snapshot that was damaged.
 fn describe_damage((server, why): &(ServerName, String)) -> Check {
     let found = format!("its snapshot is damaged ({why}); its next use repeats the survey");
     Check::warning(format!("server {server}"), found).then(format!("proxy reindex {server}"))
@@ -126,31 +115,27 @@ fn describe_answer(asked: &survey::SurveyOutcome, has_log: bool) -> Check {
     match &asked.news.outcome {
         Ok(snapshot) if snapshot.tools.is_empty() => {
             let found = format!("answered in {seconds:.1} s, and has no tools");
-            let check = Check::warning(about, found);
-            log.into_iter().fold(check, Check::then)
+            let mut check = Check::warning(about, found);
+            check.next = log;
+            check
         }
         Ok(snapshot) => {
             let (tools, protocol) = (snapshot.tools.len(), &snapshot.protocol);
             let left_out = asked.dropped.len();
             let tools = count_of(tools, "tool");
             let found = format!("{tools} in {seconds:.1} s, revision {protocol}");
-            match left_out {
-                0 => Check::fine(about, found),
-                _ => Check::warning(
-                    about,
-                    format!("{found}; {} left out", count_of(left_out, "tool")),
-                )
-                .then(format!("proxy reindex {name}")),
+            if left_out == 0 {
+                return Check::fine(about, found);
             }
+            let left_out = count_of(left_out, "tool");
+            Check::warning(about, format!("{found}; {left_out} left out"))
+                .then(format!("proxy reindex {name}"))
         }
         Err(why) => {
             let next: Vec<String> = why.hint.clone().into_iter().chain(log).collect();
-            let check = Check::problem(about, why.why.as_str());
-            if next.is_empty() {
-                check
-            } else {
-                check.then(next.join("; or: "))
-            }
+            let mut check = Check::problem(about, why.why.as_str());
+            check.next = (!next.is_empty()).then(|| next.join("; or: "));
+            check
         }
     }
 }

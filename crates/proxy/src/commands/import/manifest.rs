@@ -6,7 +6,6 @@ use std::{io::Read as _, path::Path};
 use config::edit::Document;
 use secrets::Reference;
 use serde_json::{Map, Value, json};
-use setup::moving::difference;
 use tool::ServerName;
 
 use super::super::{
@@ -15,7 +14,6 @@ use super::super::{
 };
 use crate::{cli::global::Global, exit::Exit, report};
 
-/// One element of a manifest.
 type ManifestEntry = Map<String, Value>;
 
 /// Members that a command has under the same name.
@@ -53,27 +51,20 @@ pub(super) fn import(
     dry_run: bool,
 ) -> anyhow::Result<Exit> {
     if dry_run {
-        let Some(mut document) = edit::read(global) else {
-            return Ok(Exit::Usage);
-        };
+        let mut document = edit::read(global)?;
         let (_, remarks) = receive(&mut document, entries);
-        let path = document.path().to_owned();
-        report::print_data(&difference(path, document.before(), &document.text()).text);
+        edit::print_difference(&document);
         say_all(&remarks);
         return Ok(Exit::Success);
     }
     let add = |document: &mut Document| Ok(receive(document, entries));
-    let Some(change) = edit::change_with(global, add, |_, _, write| write())? else {
-        return Ok(Exit::Usage);
-    };
-    let (names, remarks) = change.value;
+    let (names, remarks) = edit::change_with(global, add, |_, _, write| write())?.value;
     say_all(&remarks);
     if global.json {
         report::print_json(&json!({"commands": names, "remarks": remarks}));
     }
     if names.is_empty() {
-        report::say("nothing was imported");
-        return Ok(Exit::Nothing);
+        return Err(Exit::Nothing.with("nothing was imported"));
     }
     if global.json {
         return Ok(Exit::Success);
@@ -99,7 +90,6 @@ fn receive(document: &mut Document, entries: &[ManifestEntry]) -> (Vec<String>, 
     (names, remarks)
 }
 
-/// Returns the table of a command.
 fn to_table(id: &str, entry: &ManifestEntry) -> ManifestEntry {
     let text = |key: &str| entry.get(key).and_then(Value::as_str).map(str::trim);
     let words = text("command").map(|line| Reference::parse(&format!("command:{line}")));

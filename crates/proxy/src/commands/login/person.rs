@@ -39,14 +39,9 @@ impl Terminal {
 impl Person for Terminal {
     fn visit(&self, url: &Url) {
         let host = url.host_str().unwrap_or_default();
-        let opened = self.opens_browser
-            && match open_browser(url, std::env::var_os("BROWSER")) {
-                Ok(()) => true,
-                Err(error) => {
-                    report::say(&format!("no browser was opened: {error}"));
-                    false
-                }
-            };
+        let say = |error: &_| report::say(&format!("no browser was opened: {error}"));
+        let open = || open_browser(url, std::env::var_os("BROWSER"));
+        let opened = self.opens_browser && open().inspect_err(say).is_ok();
         if opened {
             report::say(&format!(
                 "your browser opens {host}; if it does not, open this address:"

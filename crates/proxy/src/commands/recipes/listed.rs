@@ -1,13 +1,17 @@
 //! `proxy recipes --registry`: the servers of a registry.
 
-use recipes::ListedServer;
+use recipes::{ListedServer, StartMethod, Transport};
 use serde_json::{Value, json};
 use setup::catalogue::{CatalogueError, RegistrySource};
 
-use super::way::way_json;
-use crate::{cli::global::Global, event_loop::run_async, exit::Exit, report, table::render_rows};
+use crate::{
+    cli::global::Global,
+    event_loop::run_async,
+    exit::{Exit, refuse},
+    report,
+    table::render_rows,
+};
 
-/// The most servers that are listed.
 const SERVERS_MAX: usize = 30;
 
 /// The registry of the option, else that of the environment, else the official one.
@@ -19,20 +23,13 @@ pub(crate) fn registry_of(from: Option<&str>) -> Result<RegistrySource, Catalogu
 }
 
 pub(super) fn search(global: &Global, words: &str, from: Option<&str>) -> anyhow::Result<Exit> {
-    let source = match registry_of(from) {
-        Ok(source) => source,
-        Err(error) => {
-            report::say(&format!("error: {error}"));
-            return Ok(Exit::Usage);
-        }
-    };
+    let source = registry_of(from).map_err(refuse)?;
     let found = run_async(source.search(words))??;
     if found.is_empty() {
-        report::say(&format!(
+        return Err(Exit::Nothing.with(format!(
             "{} has no server with these words\nhint: it compares single words with names",
             source.shown()
-        ));
-        return Ok(Exit::Nothing);
+        )));
     }
     if global.json {
         report::print_json(&found.iter().map(to_json).collect());
@@ -68,4 +65,22 @@ fn to_json(server: &ListedServer) -> Value {
     });
     json!({"name": server.name, "version": server.version, "status": server.status, "description": server.description,
         "website": server.website, "ways": ways.collect::<Vec<_>>(), "left_out": server.left_out})
+}
+
+/// Renders the way to start or reach a server.
+pub(super) fn way_json(way: &StartMethod) -> Value {
+    match way {
+        StartMethod::Command(command) => json!({ "command": command }),
+        StartMethod::Remote {
+            url,
+            transport,
+            headers,
+        } => {
+            let transport = match transport {
+                Transport::Http => "http",
+                Transport::Sse => "sse",
+            };
+            json!({"url": url, "transport": transport, "headers": headers})
+        }
+    }
 }

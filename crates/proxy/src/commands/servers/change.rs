@@ -1,12 +1,12 @@
 //! `proxy servers enable|disable|rename`: changes of servers in the configuration.
 
-use tool::ServerName;
+use tool::{NameError, ServerName};
 
 use super::server_state::ServerState;
 use crate::{
     cli::global::Global,
     commands::edit::{change_with, edit},
-    exit::Exit,
+    exit::{Exit, refuse},
     report,
 };
 
@@ -32,13 +32,7 @@ pub(super) fn set_enabled(
 }
 
 pub(super) fn rename(global: &Global, from: &str, to: &str) -> anyhow::Result<Exit> {
-    let to: ServerName = match to.parse() {
-        Ok(to) => to,
-        Err(error) => {
-            report::say(&format!("error: {error}"));
-            return Ok(Exit::Usage);
-        }
-    };
+    let to: ServerName = to.parse().map_err(|error: NameError| refuse(error))?;
     // No state is kept under an invalid name.
     let state = match from.parse() {
         Ok(from) => Some(ServerState::open(global, from, to.clone())?),
@@ -52,9 +46,6 @@ pub(super) fn rename(global: &Global, from: &str, to: &str) -> anyhow::Result<Ex
             None => write(),
         },
     )?;
-    let Some(renamed) = renamed else {
-        return Ok(Exit::Usage);
-    };
     let mut told = vec![format!(
         "renamed `{from}` to `{to}`, with its rules, accepted tools, logins and history"
     )];

@@ -3,7 +3,6 @@
 use std::io;
 
 use anyhow::Context as _;
-use config::Environment;
 use oauth::RenamedLogins;
 use registry::{Registry, Rules};
 use secrets::PrivateFiles;
@@ -11,7 +10,6 @@ use tool::ServerName;
 
 use crate::{cli::global::Global, report};
 
-/// The state of a server that is to be renamed.
 pub(super) struct ServerState {
     registry: Registry,
     files: PrivateFiles,
@@ -22,7 +20,8 @@ pub(super) struct ServerState {
 impl ServerState {
     /// Opens the state of the configuration, which must be valid: it may set the path of the state.
     pub(super) fn open(global: &Global, from: ServerName, to: ServerName) -> anyhow::Result<Self> {
-        let config = config::load(&global.overrides(), &Environment::of_process())
+        let config = global
+            .load()
             .context("the state of the server cannot be found, so nothing was changed")?;
         Ok(Self {
             registry: Registry::open(&config.gateway.state_dir, Rules::default())?,

@@ -14,16 +14,8 @@ use crate::{
 };
 
 pub(super) async fn print_servers(api: &mut Api, global: &Global) -> anyhow::Result<Exit> {
-    let answer = api
-        .ask::<Servers>(ApiRequest::get("/api/v1/servers"))
-        .await?;
-    let answer = match answer {
-        Ok(answer) => answer,
-        Err(failure) => {
-            failure.say();
-            return Ok(Exit::Nothing);
-        }
-    };
+    let request = ApiRequest::get("/api/v1/servers");
+    let answer = api.ask::<Servers>(request, Exit::Nothing).await?;
     let rows = answer.value.servers;
     if global.json {
         report::print_json(&answer.json);
@@ -35,8 +27,8 @@ pub(super) async fn print_servers(api: &mut Api, global: &Global) -> anyhow::Res
         report::say("hint: `proxy reindex` asks those that were not asked yet for their tools");
     }
     if rows.is_empty() {
-        report::say("no servers; add one: proxy add NAME -- COMMAND, or: proxy add NAME URL");
-        return Ok(Exit::Nothing);
+        return Err(Exit::Nothing
+            .with("no servers; add one: proxy add NAME -- COMMAND, or: proxy add NAME URL"));
     }
     Ok(Exit::Success)
 }
@@ -89,11 +81,8 @@ fn render(rows: &[ServerRow], now: u64) -> String {
 
 fn render_failure(row: &ServerRow, why: &str) -> String {
     let name = &row.name;
-    let log = if row.has_log {
-        format!("proxy log {name}, then ")
-    } else {
-        String::new()
-    };
+    let log = row.has_log.then(|| format!("proxy log {name}, then "));
+    let log = log.unwrap_or_default();
     match &*row.state {
         "login required" => format!("{name}: {why}\n  next: proxy login {name}"),
         // The daemon repeats the survey of a running server.

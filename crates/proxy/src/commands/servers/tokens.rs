@@ -6,7 +6,7 @@ use std::sync::Arc;
 use excerpt::tokens;
 use gateway::{Gateway, announces_resources, instructions, policy::ClientPolicy};
 use printable::{count_of, group_digits};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{exit::Exit, report, table::render_rows};
 
@@ -60,9 +60,7 @@ pub(super) async fn print_tokens(
             count_of(servers, "server")
         );
         let row = |label: &str, count, remark: String| {
-            let price = dollars(count)
-                .map(|it| format!(", ${it:.4}"))
-                .unwrap_or_default();
+            let price = dollars(count).map_or(String::new(), |it| format!(", ${it:.4}"));
             let count = format!("{} tokens{remark}{price}", group_digits(count));
             [label.to_owned(), count]
         };
@@ -90,19 +88,13 @@ fn cost(count: usize, dollars_per_million: f64) -> f64 {
 
 fn print_tokens_by_tool(generation: &registry::Generation, as_json: bool) -> Exit {
     let mut counts: Vec<(usize, String)> = gateway::Catalog::offered(generation)
-        .map(|entry| {
-            (
-                gateway::count_definition(entry.tool.json()),
-                entry.at.to_string(),
-            )
-        })
+        .map(|it| (gateway::count_definition(it.tool.json()), it.at.to_string()))
         .collect();
     counts.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     if as_json {
-        let list = counts
-            .iter()
-            .map(|(count, name)| json!({"name": name, "tokens": count}));
-        report::print_json(&Value::Array(list.collect()));
+        let list = counts.iter();
+        let list = list.map(|(count, name)| json!({"name": name, "tokens": count}));
+        report::print_json(&list.collect());
     } else {
         let rows = counts.into_iter();
         let rows = rows.map(|(count, name)| [group_digits(count), name]);

@@ -33,7 +33,6 @@ impl HelperQuery {
     }
 }
 
-/// The task of the process.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Task {
     pub(super) query: HelperQuery,
@@ -43,10 +42,4 @@ pub(super) struct Task {
     pub(super) time_ms: u64,
     /// The process id of the parent, which asks.
     pub(super) parent: u32,
-}
-
-/// The time for which a search searches if it is ended after `time`, so that it can still report its
-/// matches.
-pub(super) fn searching_time(time: Duration) -> Duration {
-    time * 5 / 6
 }

@@ -10,19 +10,17 @@ use serde::Serialize;
 
 use super::{
     super::{grep, limits::MEMORY_BYTES_MAX, select},
-    query::{HelperQuery, Task, searching_time},
+    query::{HelperQuery, Task},
 };
 use crate::store::KeptResult;
-
-/// The seconds after its time limit at which the system ends the process, if its parent does not.
-const PROCESSOR_S_MORE: u64 = 2;
 
 /// Answers the query of our parent. On failure it prints nothing: the parent has a text for that
 /// case.
 pub fn answer_query(output: &mut dyn io::Write) -> io::Result<()> {
     let task: Task = serde_json::from_reader(io::stdin().lock())?;
     bound(&task)?;
-    let deadline = Instant::now() + searching_time(Duration::from_millis(task.time_ms));
+    // A search ends before this process is ended, so that it can still report its matches.
+    let deadline = Instant::now() + Duration::from_millis(task.time_ms) * 5 / 6;
     let kept = KeptResult::reopen(&task.path);
     let kept = kept.map_err(|error| format!("the kept result: {error}"));
     match (task.query, kept) {
@@ -44,8 +42,7 @@ fn bound(task: &Task) -> io::Result<()> {
     let limits = HelperLimits {
         parent: Some(task.parent),
         memory_bytes: MEMORY_BYTES_MAX,
-        processor_s: task.time_ms / 1_000 + PROCESSOR_S_MORE,
-        processor_s_more: PROCESSOR_S_MORE,
+        processor_s: task.time_ms / 1_000,
         file_bytes: None,
     };
     limits.apply()

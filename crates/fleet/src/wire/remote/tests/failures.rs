@@ -272,7 +272,7 @@ async fn guarded(newest: &Arc<AtomicUsize>, works: &Arc<AtomicBool>) -> FakeWebS
 async fn log_in(files: &PrivateFiles, state: &Path, web: &FakeWebServer, token: &str) {
     let url = web.url("/mcp");
     let file = RecordFile::of(files, "web", &url);
-    let credential = Credential::new(file, url.clone(), oauth::LoginSettings::default());
+    let credential = Credential::new(file, oauth::LoginSettings::default());
     credential.note_challenge(oauth::Challenge::default()).await;
     let mut kept = fs::read_dir(state.join("auth")).unwrap();
     let path = kept.find_map(|it| {

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     CHANGED, FakeResponse, FakeWebServer, ODD, Opening, SECRET, SeenRequest, answer, check, fleet,
-    open, open_with, play, request, told,
+    open, open_with, play, request,
 };
 use crate::{ProgressSink, Request, Servers as _, error::RequestError, wire::HandshakeError};
 
@@ -150,8 +150,8 @@ async fn progress_and_changes_of_the_list_come_through_the_stream() {
         })
         .await
     };
-    let (tell, told) = told();
-    let (remote, _) = open_with(&web.url("/sse"), Opening::Handshake, tell)
+    let changes = Arc::default();
+    let (remote, _) = open_with(&web.url("/sse"), Opening::Handshake, &changes)
         .await
         .unwrap();
     let heard = Arc::new(Mutex::new(0));
@@ -165,7 +165,7 @@ async fn progress_and_changes_of_the_list_come_through_the_stream() {
     };
     check(&remote.call(&call).await, ODD);
     assert_eq!(*heard.lock(), 1);
-    told.notified().await;
+    changes.next().await;
 }
 
 #[tokio::test]
