@@ -328,9 +328,9 @@ enum End {
     Spare,
 }
 
-/// Returns when the child has exited and no other process answers in its siblings. A server whose
-/// launcher exited continues and is called; a process that merely holds the pipes of a dead server
-/// does not answer. The child is reaped, so that it is not a zombie.
+/// Returns when the child has exited and no other process answers over its pipes. A server whose
+/// launcher exited goes on and is called; a process that only holds the pipes of a dead server open
+/// does not answer. The child is reaped, so that it is not a zombie. Without a child it never returns.
 async fn wait_until_orphaned(link: &Link, running: Option<&mut Running>) {
     if let Some(running) = running {
         let wait = if running.tree.has_left() {

@@ -80,7 +80,9 @@ impl Request {
         }
     }
 
-    /// Writes the `params` of a self. Members of the client stay byte for byte the same.
+    /// Writes the `params` of this request as pieces of one JSON object. `own` is added to the client's
+    /// `_meta`, and `id` is the progress token if the client asked for progress. Members of the client
+    /// stay byte for byte the same.
     pub(crate) fn write_params(&self, own: &[OwnMember], id: u64) -> Vec<Bytes> {
         let mut parts = Vec::with_capacity(2 * self.params.len() + 1);
         let mut before = "{";

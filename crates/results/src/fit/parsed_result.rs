@@ -275,6 +275,21 @@ mod tests {
             r#"{"content":[{"type":"text","text":"a\nb"}],"structuredContent":{"result":"a\nb"}}"#,
             r#"{"content":[{"type":"text","text":"a\nb"}]}"#,
         );
+        let resource = r#"[{"type":"resource","resource":{"uri":"a:1","text":"{\"b\":2, \"a\":1}"}}]"#;
+        let picture = r#"[{"type":"image","data":"QUJD","mimeType":"image/png"}]"#;
+        for (content, repeated) in [
+            (resource, r#"{"a":1,"b":2}"#),
+            (resource, r#"{"result":{"a":1,"b":2}}"#),
+            (r#"[{"type":"text","text":" one\n"}]"#, r#""one""#),
+            (picture, &format!(r#"{{"content": {picture}}}"#)),
+        ] {
+            check_settled(
+                &format!(r#"{{"content":{content},"structuredContent":{repeated}}}"#),
+                &format!(r#"{{"content":{content}}}"#),
+            );
+        }
+        let null = r#"{"content":[{"type":"text","text":"one"}],"structuredContent":null}"#;
+        check_settled(null, null);
         check_settled(
             r#"{"odd":1}"#,
             r#"{"content":[{"type":"text","text":"{\"odd\":1}"}],"odd":1}"#,
