@@ -144,11 +144,12 @@ impl Keeper {
         self.server.era == Era::Handshake && may_refuse && self.server.eras.note_refusal()
     }
 
-    /// Opens the connection; retries once if the server rejects a secret that a command printed for an
-    /// earlier start.
+    /// Opens the connection; retries once if the server rejects a secret of its login that a command printed
+    /// for an earlier start. The other secrets of a remote server are renewed below
+    /// (`wire/address.rs`).
     async fn open(&self) -> Result<(Link, Option<Running>), OpenError> {
         let resolver = self.surroundings.secrets.as_deref();
-        let has_printed = have_printed(templates(&self.server.spec), resolver);
+        let has_printed = have_printed(self.server.spec.login.templates(), resolver);
         let opened = self.open_once().await;
         let is_denied = matches!(&opened, Err(OpenError::Failed(failure)) if failure.is_denied);
         if is_denied && self.forget_printed() && has_printed {
@@ -157,21 +158,23 @@ impl Keeper {
         opened
     }
 
-    /// Makes commands that print secrets of the server run again. Returns true if there are any.
+    /// Makes commands that print secrets of the login run again. Returns true if there are any.
     fn forget_printed(&self) -> bool {
         let resolver = self.surroundings.secrets.as_deref();
-        forget_printed(templates(&self.server.spec), resolver)
+        forget_printed(self.server.spec.login.templates(), resolver)
     }
 
     async fn open_once(&self) -> Result<(Link, Option<Running>), OpenError> {
         let resolver = self.surroundings.secrets.as_deref();
-        let named = templates(&self.server.spec);
-        let variables = with_secrets(named, &self.server.taken.values, resolver).await?;
+        let named = || templates(&self.server.spec);
+        let has_printed = have_printed(named(), resolver);
+        let variables = with_secrets(named(), &self.server.taken.values, resolver).await?;
         let opening = Opening {
             spec: &self.server.spec,
             variables: &variables,
             surroundings: &self.surroundings,
             asking: &self.server.asking,
+            has_printed,
         };
         let guess = self.server.eras.guess(self.server.era);
         match self.server.era {

@@ -2,7 +2,7 @@
 
 use std::{ops::Deref, sync::Arc, time::Duration};
 
-use jsonrpc::mcp::Transport;
+use jsonrpc::mcp::{Revision, Transport};
 use oauth::Credential;
 use processes::Pace;
 use tokio::{
@@ -24,8 +24,8 @@ use crate::{
     login::{LoginPlace, denial},
     updates::Updates,
     wire::{
-        HandshakeError, LineConnection, PipeTransport, Site, open_remote, open_session,
-        probe_session,
+        AddressSource, HandshakeError, LineConnection, PipeTransport, Site, open_remote,
+        open_session, probe_session,
     },
 };
 
@@ -105,30 +105,35 @@ pub(crate) struct Opening<'a> {
     pub(crate) variables: &'a Variables,
     pub(crate) surroundings: &'a Arc<Surroundings>,
     pub(crate) asking: &'a Arc<Asking>,
+    /// True if a command had printed a secret of the server for an earlier connection.
+    pub(crate) has_printed: bool,
 }
 
 impl Opening<'_> {
     /// Starts or connects a server. Returns its process as well, if it has one. The protocol of the last
-    /// connection is the first guess: if the server refuses it, the alternative is tried on a new
-    /// connection. Without a guess, the newest revision is tried first.
+    /// connection is the first guess. A server that refuses a revision is offered the other ones, each on a
+    /// new connection ([`Spoken::attempts`]). Without a guess, the newest revision is tried first.
     pub(crate) async fn open(
         self,
         guess: Option<&Spoken>,
     ) -> Result<(Link, Option<Running>), Failure> {
-        let (alternative, refused) = match (guess, self.open_with(guess.cloned()).await) {
-            (_, Ok(open)) => return Ok(open),
-            (_, Err(OpenError::Failed(failure) | OpenError::Silent(failure)))
-            | (Some(_), Err(OpenError::Unanswered(failure))) => return Err(failure),
-            (Some(guess), Err(OpenError::WrongRevision(why))) => (guess.alternative(), Some(why)),
-            (None, Err(_)) => (Spoken::default(), None),
-        };
-        let opened = self.open_with(Some(alternative)).await;
-        opened.map_err(|error| match (error, refused) {
-            (OpenError::WrongRevision(_), Some(first)) => {
-                OpenError::WrongRevision(first).into_failure()
+        let mut refusal = None;
+        for spoken in Spoken::attempts(guess) {
+            let was_asked = spoken.is_none();
+            let is_stateless = spoken.as_ref().is_some_and(|it| it.revision.is_stateless());
+            match self.open_with(spoken).await {
+                Ok(open) => return Ok(open),
+                Err(OpenError::WrongRevision(_)) if was_asked => {}
+                Err(OpenError::WrongRevision(why)) => {
+                    refusal.get_or_insert(why);
+                }
+                // A server with a handshake may not respond to anything else.
+                Err(OpenError::Unanswered(_)) if was_asked || is_stateless && refusal.is_some() => {
+                }
+                Err(error) => return Err(error.into_failure()),
             }
-            (error, _) => error.into_failure(),
-        })
+        }
+        Err(OpenError::WrongRevision(refusal.unwrap_or_default()).into_failure())
     }
 
     /// Starts or connects a server in this revision only.
@@ -159,13 +164,23 @@ impl Opening<'_> {
         let place = LoginPlace::of(spec, variables, self.surroundings)?;
         let credential = place.map(LoginPlace::credential);
         let redaction = spec.redaction.clone();
-        let site = Site::read(url, headers, variables, redaction, credential.clone());
+        let source = AddressSource {
+            url: url.clone(),
+            headers: headers.to_vec(),
+            variables: variables.clone(),
+            resolver: self.surroundings.secrets.clone(),
+            has_printed: self.has_printed,
+        };
+        let site = Site::read(source, redaction, credential.clone());
         let site = site.map_err(Failure::new)?;
         let patience = match guess {
             Some(_) => spec.start_timeout,
             None => spec.start_timeout.min(PROBE_TIMEOUT),
         };
-        let guess = guess.unwrap_or_else(|| Spoken::default().alternative());
+        let guess = guess.unwrap_or(Spoken {
+            revision: Revision::FIRST_STATELESS,
+            transport: Transport::StreamableHttp,
+        });
         let opened = timeout(patience, open_remote(site, &guess, self.asking)).await;
         let opened = opened.map_err(|_| OpenError::Unanswered(describe_silence(spec, None)))?;
         let (connection, about) = opened.map_err(|error| match error {
@@ -271,9 +286,9 @@ pub(crate) enum OpenError {
 impl OpenError {
     pub(crate) fn into_failure(self) -> Failure {
         match self {
-            Self::WrongRevision(why) => {
-                Failure::new(format!("it refused both ways to open a connection: {why}"))
-            }
+            Self::WrongRevision(why) => Failure::new(format!(
+                "it refused every protocol revision that `proxy` speaks: {why}"
+            )),
             Self::Unanswered(failure) | Self::Silent(failure) | Self::Failed(failure) => failure,
         }
     }

@@ -92,17 +92,38 @@ impl Spoken {
         }
     }
 
-    /// Returns the next guess after a refusal: with a handshake if this one has none, or else without.
-    pub(crate) fn alternative(&self) -> Self {
-        let revision = if self.revision.is_stateless() {
-            Revision::LAST_WITH_HANDSHAKE
-        } else {
-            Revision::FIRST_STATELESS
-        };
-        Self {
-            revision,
-            transport: Transport::StreamableHttp,
+    /// Returns the protocols in which a connection is tried, in this order; `None` asks the server for its
+    /// revision. Each revision is tried once: some servers refuse one that they do not know, instead of
+    /// naming one that they do. A server that spoke an older one is offered the last with a handshake
+    /// first, since it may speak that by now.
+    pub(crate) fn attempts(guess: Option<&Self>) -> Vec<Option<Self>> {
+        let known = guess.map(|guess| &guess.revision);
+        let is_stateless = known.is_some_and(Revision::is_stateless);
+        let likeliest = [
+            (!is_stateless).then_some(Revision::LAST_WITH_HANDSHAKE),
+            known.filter(|revision| revision.is_known()).cloned(),
+        ];
+        let mut revisions = Vec::new();
+        for revision in likeliest
+            .into_iter()
+            .flatten()
+            .chain(Revision::KNOWN.into_iter().rev())
+        {
+            // Without a guess, the server was asked for the revision without a handshake.
+            let is_tried = guess.is_none() && revision.is_stateless();
+            if !is_tried && !revisions.contains(&revision) {
+                revisions.push(revision);
+            }
         }
+        let transport = guess.map_or(Transport::StreamableHttp, |guess| guess.transport);
+        let named = revisions.into_iter().map(|revision| {
+            Some(Self {
+                revision,
+                transport,
+            })
+        });
+        let asked = guess.is_none().then_some(None);
+        asked.into_iter().chain(named).collect()
     }
 }
 

@@ -28,6 +28,15 @@ pub struct Event {
     pub retry_ms: Option<u64>,
 }
 
+impl Event {
+    /// Returns true if the data is a message of the protocol. Events of other types, such as pings, are not
+    /// part of it.
+    pub fn is_message(&self) -> bool {
+        let name = self.name.as_deref().unwrap_or_default();
+        ["", "message"].contains(&name)
+    }
+}
+
 /// The error for an event that exceeded its limit. The rest of the stream cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("one event of more than {bytes_max} bytes")]

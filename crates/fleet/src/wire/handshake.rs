@@ -94,7 +94,7 @@ where
             preferred_versions: vec![ProtocolVersion::V_2026_07_28],
         }
     };
-    open_with(transport, mode, guess.transport, asking, || has_handshake).await
+    open_with(transport, mode, guess, asking, || has_handshake).await
 }
 
 /// Opens a session with a child of unknown revision: first in the newest one, and with a handshake if it
@@ -109,13 +109,13 @@ pub(crate) async fn probe_session(
         legacy_version: None,
     };
     let had_handshake = || had_handshake.load(Ordering::Relaxed);
-    open_with(transport, mode, Transport::Stdio, asking, had_handshake).await
+    open_with(transport, mode, &Spoken::default(), asking, had_handshake).await
 }
 
 async fn open_with<T>(
     transport: T,
     mode: ClientLifecycleMode,
-    used: Transport,
+    guess: &Spoken,
     asking: &Arc<Asking>,
     had_handshake: impl FnOnce() -> bool,
 ) -> Result<(Service, ServerInfo), HandshakeError>
@@ -125,16 +125,24 @@ where
     let ourselves = Ourselves {
         asking: Arc::clone(asking),
         capabilities: typed_capabilities(&asking.roots),
+        requested: requested_version(&guess.revision),
     };
     let serving = ourselves.serve_with_lifecycle(transport, mode);
     let running = serving.await.map_err(classify)?;
-    let mut about = read_about(running.peer(), used);
+    let mut about = read_about(running.peer(), guess.transport);
     let listener = listen::start(running.peer(), &about, asking);
     // Some servers repeat the revision of the client in a handshake, and would not respond without one.
     if had_handshake() && about.spoken.revision.is_stateless() {
         about.spoken.revision = Revision::LAST_WITH_HANDSHAKE;
     }
     Ok((Service { running, listener }, about))
+}
+
+/// Returns the revision that `initialize` requests.
+fn requested_version(guess: &Revision) -> ProtocolVersion {
+    let mut known = ProtocolVersion::KNOWN_VERSIONS.iter();
+    let found = known.find(|it| it.as_str() == guess.as_str() && it.has_initialize());
+    found.map_or(ProtocolVersion::LATEST_WITH_INITIALIZE, Clone::clone)
 }
 
 fn classify(error: ClientInitializeError) -> HandshakeError {
@@ -170,6 +178,8 @@ fn rejects_revision(code: ErrorCode) -> bool {
         ErrorCode::UNSUPPORTED_PROTOCOL_VERSION,
         // For a server of the stateless revisions, `initialize` lacks headers.
         ErrorCode(HEADER_MISMATCH),
+        // HTTP+SSE: a post was refused with HTTP 400.
+        ErrorCode(400),
     ]
     .contains(&code)
 }
@@ -216,6 +226,8 @@ fn read_capabilities(said: &ServerCapabilities, revision: &str) -> BTreeSet<Capa
 pub(crate) struct Ourselves {
     asking: Arc<Asking>,
     capabilities: ClientCapabilities,
+    /// The revision for `initialize`; the newest revision has no such request.
+    requested: ProtocolVersion,
 }
 
 /// Returns all capabilities that can be passed on to a client.
@@ -234,10 +246,9 @@ fn typed_capabilities(roots: &Roots) -> ClientCapabilities {
 
 impl ClientHandler for Ourselves {
     fn get_info(&self) -> ClientConfig {
-        // The revision for `initialize`; the newest revision has no such request.
         let ours = Implementation::new("proxy", env!("CARGO_PKG_VERSION"));
         ClientConfig::new(self.capabilities.clone(), ours)
-            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+            .with_protocol_version(self.requested.clone())
     }
 
     /// Refuses elicitation: questions do not reach rmcp, which would answer for the person.

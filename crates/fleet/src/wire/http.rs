@@ -1,23 +1,24 @@
 //! An HTTP server of either transport: its address, the headers of each request, and its refusals.
 
-use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt as _;
 use http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use oauth::{Bearer, Challenge, Credential, CredentialError, http_client_builder};
 use reqwest::{
-    Client, RequestBuilder, Response, Url,
+    Client, Request, RequestBuilder, Response, Url,
     redirect::{Action, Attempt, Policy},
 };
 
-use super::obstacle::{Lookup, Obstacle};
+use super::{
+    address::{Address, AddressSource, RenewableAddress},
+    obstacle::{Lookup, Obstacle},
+};
 use crate::{
-    Redaction, Template, Variables,
-    environment::expand,
+    Redaction,
     error::{Denied, describe},
     mask::Mask,
-    proxies,
 };
 
 /// The timeout of a connection, TLS included.
@@ -29,14 +30,12 @@ const REDIRECTS_MAX: usize = 5;
 const REFUSAL_BYTES_MAX: usize = 64 * 1024;
 const REFUSAL_SHOWN_CHARS_MAX: usize = 200;
 
-pub(super) type Headers = HashMap<HeaderName, HeaderValue>;
-
-/// The address of a remote server with its variables filled in, and the HTTP client.
+/// The address of a remote server with its variables filled in, and the HTTP client. Every request to the
+/// server passes [`Site::send`].
 #[derive(Clone)]
 pub(crate) struct Site {
-    pub(super) client: Client,
-    pub(super) url: Url,
-    pub(super) headers: Headers,
+    client: Client,
+    address: Arc<RenewableAddress>,
     /// The login that the proxy itself holds, if there may be one. Its token is sent with each request.
     pub(super) credential: Option<Arc<Credential>>,
     pub(super) mask: Arc<Mask>,
@@ -46,7 +45,7 @@ pub(crate) struct Site {
 #[derive(Debug)]
 pub(super) enum SendError {
     Http(reqwest::Error),
-    /// The login could not be renewed, but a later try may succeed.
+    /// The login or a secret could not be renewed, but a later try may succeed.
     NoToken(String),
 }
 
@@ -69,24 +68,23 @@ impl SendError {
 
 impl Site {
     pub(crate) fn read(
-        url: &Template,
-        headers: &[(String, Template)],
-        variables: &Variables,
+        source: AddressSource,
         redaction: Option<Arc<Redaction>>,
         credential: Option<Arc<Credential>>,
     ) -> Result<Self, String> {
-        let mask = mask(url, headers, variables).with_redaction(redaction);
-        let url = expand(url, variables).map_err(|failure| failure.why)?;
-        let url = Url::parse(&url).map_err(|error| format!("`url` is not a valid URL: {error}"))?;
-        let headers = read_headers(headers, variables)?;
-        let client = client(&url).map_err(|error| describe(&error))?;
+        let mask = source.mask().with_redaction(redaction);
+        let address = RenewableAddress::read(source)?;
+        let client = client(&address.current().url).map_err(|error| describe(&error))?;
         Ok(Self {
             client,
-            url,
-            headers,
+            address: Arc::new(address),
             credential,
             mask: Arc::new(mask),
         })
+    }
+
+    pub(super) fn url(&self) -> Url {
+        self.address.current().url.clone()
     }
 
     /// Returns the token for a request; `None` if there is no login, or if it has expired. The server may
@@ -105,25 +103,58 @@ impl Site {
         }
     }
 
-    /// Adds the token to the headers of a request that rmcp sends itself.
-    pub(super) async fn with_token(&self, method: &Method, mut headers: Headers) -> Headers {
-        if let Ok(Some(bearer)) = self.bearer().await {
-            headers.extend(carry(&bearer, method, &self.url));
-        }
-        headers
+    /// Begins a request; [`Site::send`] adds the configured headers.
+    pub(super) fn request(&self, method: Method, url: Url) -> RequestBuilder {
+        self.client.request(method, url)
     }
 
-    /// Sends a request with the token. A refused request has not run: it is repeated once if there is
-    /// another token by then.
+    /// Sends a request with the configured headers and the token. A refused request has not run: it
+    /// is repeated once if a secret of the address, such as the output of a command, is another one by then,
+    /// and once if there is another token.
     pub(super) async fn send(&self, request: RequestBuilder) -> Result<Response, SendError> {
+        let request = request.build().map_err(SendError::Http)?;
+        let used = self.address.current();
+        let again = request.try_clone();
+        let response = self.send_to(&used, request).await?;
+        if !self.address.is_refused(response.status()) {
+            return Ok(response);
+        }
+        let renewed = self.address.renew(&used, &self.mask).await;
+        let newer = renewed.map_err(|failure| SendError::NoToken(failure.to_string()))?;
+        let (Some(mut again), Some(newer)) = (again, newer) else {
+            return Ok(response);
+        };
+        if *again.url() == used.url {
+            again.url_mut().clone_from(&newer.url);
+        }
+        let response = self.send_to(&newer, again).await?;
+        self.address.is_refused(response.status());
+        Ok(response)
+    }
+
+    /// Sends a request with the current headers and token. For the end of a session: no secret is read again
+    /// for it.
+    pub(super) async fn send_once(&self, request: RequestBuilder) -> Result<Response, SendError> {
+        let request = request.build().map_err(SendError::Http)?;
+        self.send_to(&self.address.current(), request).await
+    }
+
+    async fn send_to(
+        &self,
+        address: &Address,
+        mut request: Request,
+    ) -> Result<Response, SendError> {
+        let own = address.headers.iter();
+        let own = own.map(|(name, value)| (name.clone(), value.clone()));
+        request.headers_mut().extend(own);
         let bearer = self.bearer().await?;
         let again = self.credential.as_ref().and_then(|_| request.try_clone());
-        let mut response = send_with(request, bearer.as_ref()).await?;
+        let mut response = self.send_with(request, bearer.as_ref()).await?;
         if let (Some(bearer), Some(again)) = (&bearer, &again)
             && bearer.can_prove_better(response.status(), response.headers())
             && let Some(again) = again.try_clone()
         {
-            response = send_with(again, Some(bearer)).await?;
+            response = self.send_with(again, Some(bearer)).await?;
         }
         let (Some(credential), Some(again)) = (&self.credential, again) else {
             return Ok(response);
@@ -154,31 +185,24 @@ impl Site {
             }
         };
         self.mask.add_sent(newer.expose());
-        let response = send_with(again, Some(&newer)).await?;
+        let response = self.send_with(again, Some(&newer)).await?;
         if response.status() == StatusCode::UNAUTHORIZED {
             credential.give_up(&newer).await;
         }
         Ok(response)
     }
 
-    /// Begins a request with the configured headers.
-    pub(super) fn request(&self, method: Method, url: Url) -> RequestBuilder {
-        let headers = self.headers.clone().into_iter().collect();
-        self.client.request(method, url).headers(headers)
+    async fn send_with(
+        &self,
+        mut request: Request,
+        bearer: Option<&Bearer>,
+    ) -> Result<Response, SendError> {
+        if let Some(bearer) = bearer {
+            let carried = carry(bearer, request.method(), request.url());
+            request.headers_mut().extend(carried);
+        }
+        self.client.execute(request).await.map_err(SendError::Http)
     }
-}
-
-async fn send_with(
-    request: RequestBuilder,
-    bearer: Option<&Bearer>,
-) -> Result<Response, SendError> {
-    let (client, request) = request.build_split();
-    let mut request = request.map_err(SendError::Http)?;
-    if let Some(bearer) = bearer {
-        let carried = carry(bearer, request.method(), request.url());
-        request.headers_mut().extend(carried);
-    }
-    client.execute(request).await.map_err(SendError::Http)
 }
 
 /// Returns the headers with the token of a request.
@@ -227,65 +251,6 @@ fn redirect(attempt: Attempt<'_>) -> Action {
     } else {
         attempt.stop()
     }
-}
-
-/// Returns the mask of a remote server's secrets: the values of variables, of every header, and the
-/// credentials of network proxies.
-fn mask(url: &Template, headers: &[(String, Template)], variables: &Variables) -> Mask {
-    let of_url = url.names().filter_map(|name| variables.get(name));
-    let of_url = of_url.map(str::to_owned);
-    let in_url = expand(url, variables).map(|url| {
-        let found = printable::find_secrets(&url, None).into_iter();
-        found.map(|it| url[it.range].to_owned()).collect()
-    });
-    let in_url: Vec<String> = in_url.unwrap_or_default();
-    let hidden = headers.iter().filter(|(name, _)| !is_plain_header(name));
-    let values = hidden.filter_map(|(_, value)| expand(value, variables).ok());
-    let values = values.flat_map(|value| {
-        // In `Bearer TOKEN`, only the token is a secret.
-        let is_scheme = |word: &&str| word.chars().all(char::is_alphabetic);
-        let words = value.split_whitespace();
-        let scheme = usize::from(
-            words.clone().count() > 1 && words.clone().take(1).all(|it| is_scheme(&it)),
-        );
-        let words: Vec<String> = words.skip(scheme).map(str::to_owned).collect();
-        words.into_iter().chain([value])
-    });
-    Mask::new(of_url.chain(in_url).chain(values).chain(proxies::secrets()))
-}
-
-/// Returns true for headers that never contain a secret.
-fn is_plain_header(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    name.starts_with("accept")
-        || ["content-type", "user-agent", "cache-control"].contains(&name.as_str())
-}
-
-const OURS: [&str; 6] = [
-    "accept",
-    "content-type",
-    "content-length",
-    "mcp-session-id",
-    "mcp-protocol-version",
-    "last-event-id",
-];
-
-fn read_headers(headers: &[(String, Template)], variables: &Variables) -> Result<Headers, String> {
-    headers
-        .iter()
-        .map(|(name, value)| {
-            let text = expand(value, variables).map_err(|failure| failure.why)?;
-            let header = HeaderName::try_from(name.as_str())
-                .map_err(|_| format!("`{name}` is not a valid header name"))?;
-            if OURS.contains(&header.as_str()) {
-                return Err(format!("header `{name}` is set by the protocol"));
-            }
-            let mut value = HeaderValue::try_from(text)
-                .map_err(|_| format!("the value of header `{name}` is not valid"))?;
-            value.set_sensitive(true);
-            Ok((header, value))
-        })
-        .collect()
 }
 
 /// A response whose status is not a success.

@@ -13,8 +13,8 @@ pub(crate) async fn open_remote(
     guess: &Spoken,
     asking: &Arc<Asking>,
 ) -> Result<(Box<dyn Connection>, ServerInfo), HandshakeError> {
-    let seems_sse = guess.transport == Transport::Sse || site.url.path().ends_with("/sse");
-    if seems_sse && let Some((sse, about)) = open_sse(&site, asking).await? {
+    let seems_sse = guess.transport == Transport::Sse || site.url().path().ends_with("/sse");
+    if seems_sse && let Some((sse, about)) = open_sse(&site, guess, asking).await? {
         return Ok((Box::new(sse), about));
     }
     let refused = match Streamable::open(&site, guess, asking).await {
@@ -23,7 +23,7 @@ pub(crate) async fn open_remote(
     };
     if !seems_sse
         && refused.may_be_sse
-        && let Some((sse, about)) = open_sse(&site, asking).await?
+        && let Some((sse, about)) = open_sse(&site, guess, asking).await?
     {
         return Ok((Box::new(sse), about));
     }

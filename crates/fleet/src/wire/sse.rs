@@ -13,7 +13,7 @@ use futures::{
     stream::{BoxStream, unfold},
 };
 use http::{Method, header};
-use jsonrpc::mcp::{Revision, Transport};
+use jsonrpc::mcp::Transport;
 use jsonrpc::{
     LineReader, Outbox, Sink,
     events::{Event, EventReader},
@@ -40,7 +40,7 @@ use crate::{
     limits::LIST_BYTES_MAX,
 };
 
-/// The timeout of the first event, which has the URL for posts. A stream without it is something else.
+/// The timeout of the event with the URL for posts. A stream without it is something else.
 const ENDPOINT_WAIT: Duration = Duration::from_secs(5);
 
 /// The buffer of messages that wait to be posted, in bytes.
@@ -49,6 +49,7 @@ const WAITING_BYTES: usize = 64 * 1024;
 /// Connects over HTTP+SSE. Returns `None` if the server does not speak it.
 pub(super) async fn open_sse(
     site: &Site,
+    guess: &Spoken,
     asking: &Arc<Asking>,
 ) -> Result<Option<(LineConnection, ServerInfo)>, HandshakeError> {
     let Some((mut events, endpoint)) = subscribe(site).await? else {
@@ -81,9 +82,10 @@ pub(super) async fn open_sse(
     let lines = LineReader::new(StreamReader::new(Box::pin(inbound.lines())));
     let mask = Arc::clone(&site.mask);
     let channel = CallChannel::start(pending, lines, outbox, feed, mask, asking);
-    let spoken = Spoken {
-        revision: Revision::LAST_WITH_HANDSHAKE,
-        transport: Transport::Sse,
+    let spoken = if guess.revision.is_stateless() {
+        Spoken::default().over(Transport::Sse)
+    } else {
+        guess.over(Transport::Sse)
     };
     let opened = open_session(transport, &spoken, asking).await;
     let (service, about) = opened.map_err(|error| {
@@ -96,7 +98,7 @@ pub(super) async fn open_sse(
 
 /// Opens the event stream, and reads the URL for posts from it. Returns `None` for anything else.
 async fn subscribe(site: &Site) -> Result<Option<(Events, Url)>, HandshakeError> {
-    let get = site.request(Method::GET, site.url.clone());
+    let get = site.request(Method::GET, site.url());
     let asked = site.send(get.header(header::ACCEPT, "text/event-stream"));
     let response = asked.await.map_err(|error| {
         let obstacle = error.obstacle();
@@ -111,9 +113,7 @@ async fn subscribe(site: &Site) -> Result<Option<(Events, Url)>, HandshakeError>
     }
     let base = response.url().clone();
     let mut events = Events::of(response);
-    let first = timeout(ENDPOINT_WAIT, events.next()).await.ok().flatten();
-    let endpoint = first.filter(|event| event.name.as_deref() == Some("endpoint"));
-    let Some(endpoint) = endpoint.and_then(|event| event.data) else {
+    let Ok(Some(endpoint)) = timeout(ENDPOINT_WAIT, events.next_endpoint()).await else {
         return Ok(None);
     };
     let text = String::from_utf8_lossy(&endpoint);
@@ -170,9 +170,7 @@ impl Inbound {
                 Some(failure) = self.failures.recv() => return Some(failure),
                 event = self.events.next() => event?,
             };
-            let is_message = event
-                .name
-                .is_none_or(|name| name.is_empty() || name == "message");
+            let is_message = event.is_message();
             if let Some(data) = event.data.filter(|data| is_message && !data.is_empty()) {
                 return Some(to_line(&data));
             }
@@ -201,6 +199,20 @@ impl Events {
         Self {
             chunks: response.bytes_stream().boxed(),
             reader: EventReader::new(LIST_BYTES_MAX, Arc::new(|_| LIST_BYTES_MAX)),
+        }
+    }
+
+    /// Returns the data of the event that names the URL for posts. Skips events of other types, such as pings;
+    /// a message before it is none of this transport.
+    async fn next_endpoint(&mut self) -> Option<Bytes> {
+        loop {
+            let event = self.next().await?;
+            if event.name.as_deref() == Some("endpoint") {
+                return event.data;
+            }
+            if event.is_message() && event.data.is_some() {
+                return None;
+            }
         }
     }
 

@@ -42,8 +42,9 @@ use tokio_util::sync::CancellationToken;
 
 use self::{intercept::InterceptingClient, param_headers::param_headers, posted::PostedRequest};
 use super::{
+    address::Headers,
     handshake::{HandshakeError, mirrored_capabilities, open_session},
-    http::{Headers, Site},
+    http::Site,
 };
 use crate::{
     Request, ServerInfo, Spoken,
@@ -264,8 +265,7 @@ impl Connection for Streamable {
 fn configure(site: &Site) -> StreamableHttpClientTransportConfig {
     let mut backoff = ExponentialBackoff::default();
     backoff.max_delay = Some(RECONNECT_REST_MAX);
-    let mut config = StreamableHttpClientTransportConfig::with_uri(site.url.as_str())
-        .custom_headers(site.headers.clone())
+    let mut config = StreamableHttpClientTransportConfig::with_uri(site.url().as_str())
         .max_concurrent_requests(POSTS_MAX);
     config.retry_config = Arc::new(backoff);
     config

@@ -18,8 +18,14 @@ use self::web::{FakeResponse, FakeWebServer, SeenRequest, answer, event};
 use super::{Site, open_remote};
 use crate::{
     Fleet, Launch, LogSink, ProgressSink, Request, ServerInfo, ServerSpec, Servers as _, Spoken,
-    Surroundings, Template, asking::Asking, changes::Changes, connection::Connection,
-    error::RequestError, question::fake::client, roots::Roots, wire::HandshakeError,
+    Surroundings, Template,
+    asking::Asking,
+    changes::Changes,
+    connection::Connection,
+    error::RequestError,
+    question::fake::client,
+    roots::Roots,
+    wire::{AddressSource, HandshakeError},
 };
 
 const SECRET: &str = "s3cr3t-t0k3n";
@@ -65,13 +71,17 @@ async fn open_with(
         ("Authorization", format!("Bearer {SECRET}")),
         ("X-Team", "blue".to_owned()),
     ];
-    let headers: Vec<_> = headers
-        .iter()
-        .map(|(name, value)| ((*name).to_owned(), Template::parse(value).unwrap()))
-        .collect();
-    let url = Template::parse(url).unwrap();
-    let variables = crate::Variables::default();
-    let site = Site::read(&url, &headers, &variables, None, None);
+    let headers = headers.iter();
+    let headers =
+        headers.map(|(name, value)| ((*name).to_owned(), Template::parse(value).unwrap()));
+    let source = AddressSource {
+        url: Template::parse(url).unwrap(),
+        headers: headers.collect(),
+        variables: crate::Variables::default(),
+        resolver: None,
+        has_printed: false,
+    };
+    let site = Site::read(source, None, None);
     let site = site.map_err(HandshakeError::Other)?;
     let name = "web".parse().unwrap();
     let asking = Asking::new(&name, Arc::clone(changes), Roots::default(), Arc::default());
@@ -102,12 +112,26 @@ fn fleet_in(
     headers: Vec<(String, Template)>,
     surroundings: Surroundings,
 ) -> (Fleet, tool::ServerName) {
+    let spoken = Some(Opening::Handshake.guess());
+    fleet_with(url, headers, surroundings, spoken)
+}
+
+/// Creates a fleet of one remote server whose last connection spoke this protocol.
+fn fleet_that_spoke(url: &str, spoken: Option<Spoken>) -> (Fleet, tool::ServerName) {
+    fleet_with(url, Vec::new(), Surroundings::default(), spoken)
+}
+
+fn fleet_with(
+    url: &str,
+    headers: Vec<(String, Template)>,
+    surroundings: Surroundings,
+    spoken: Option<Spoken>,
+) -> (Fleet, tool::ServerName) {
     let name: tool::ServerName = "web".parse().unwrap();
     let launch = Launch::Remote {
         url: Template::parse(url).unwrap(),
         headers,
     };
-    let spoken = Some(Opening::Handshake.guess());
     let spec = ServerSpec {
         spoken,
         ..ServerSpec::new(name.clone(), launch)
@@ -550,4 +574,63 @@ async fn a_request_of_any_method_travels_as_it_is_with_its_headers() {
         meta["io.modelcontextprotocol/protocolVersion"],
         "2026-07-28"
     );
+}
+
+/// Events that are no messages, and messages that are no answers: a client reads past all of them.
+const NOISE: [&str; 5] = [
+    "event: ping\ndata: 2026-07-28T00:00:00Z\n\n",
+    "event: heartbeat\ndata: {\"alive\":true}\n\n",
+    "data: not JSON\n\n",
+    "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/of/its/own\",\"params\":{}}\n\n",
+    "id: 1\ndata:\n\n",
+];
+
+#[tokio::test]
+async fn events_before_the_answer_to_the_first_request_end_nothing() {
+    for opening in [Opening::Handshake, Opening::Stateless] {
+        for noise in NOISE {
+            let web = FakeWebServer::start(move |asked| match (asked.what(), play(asked)) {
+                (
+                    "initialize" | "server/discover" | "tools/call",
+                    FakeResponse::Whole { body, .. },
+                ) => {
+                    let body = match asked.what() {
+                        "tools/call" => answer(asked, ODD),
+                        _ => body,
+                    };
+                    FakeResponse::events([noise.to_owned(), event(&body)])
+                }
+                (_, reply) => reply,
+            })
+            .await;
+            let opened = open(&web.url("/mcp"), opening).await;
+            let (remote, _) = opened.unwrap_or_else(|error| panic!("{noise:?}: {error:?}"));
+            check(&remote.call(&request("t")).await, ODD);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_notification_is_accepted_with_any_success() {
+    type Make = fn(&SeenRequest) -> FakeResponse;
+    let replies: [Make; 5] = [
+        |_| FakeResponse::events([]),
+        |_| FakeResponse::events([event(CHANGED)]),
+        |_| FakeResponse::status(200),
+        |_| FakeResponse::json("{}"),
+        |_| FakeResponse::text(204, ""),
+    ];
+    for reply in replies {
+        let web = FakeWebServer::start(move |asked| match asked.what() {
+            what if what.starts_with("notifications/") => reply(asked),
+            "tools/call" => FakeResponse::result(asked, ODD),
+            _ => play(asked),
+        })
+        .await;
+        let (remote, _) = open(&web.url("/mcp"), Opening::Handshake).await.unwrap();
+        check(&remote.call(&request("t")).await, ODD);
+        remote.tell_roots_changed().await;
+        check(&remote.call(&request("t")).await, ODD);
+        assert!(!remote.has_ended());
+    }
 }

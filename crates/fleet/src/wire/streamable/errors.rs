@@ -15,10 +15,3 @@ pub(super) fn unexpected(why: impl Into<String>) -> HttpError {
 pub(super) fn without_url(error: reqwest::Error) -> HttpError {
     StreamableHttpError::Client(error.without_url())
 }
-
-pub(super) fn without_address(error: HttpError) -> HttpError {
-    match error {
-        StreamableHttpError::Client(error) => without_url(error),
-        other => other,
-    }
-}

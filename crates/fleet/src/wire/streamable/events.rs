@@ -48,9 +48,10 @@ fn to_sse(event: Event) -> Result<Sse, SseError> {
         Ok(text) => Ok(text.to_owned()),
         Err(error) => Err(SseError::Utf8Parse(error)),
     };
+    let is_message = event.is_message();
     Ok(Sse {
         event: event.name,
-        data: event.data.map(text).transpose()?,
+        data: event.data.filter(|_| is_message).map(text).transpose()?,
         id: event.id,
         retry: event.retry_ms,
     })

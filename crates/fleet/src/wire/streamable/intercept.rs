@@ -20,7 +20,7 @@ use rmcp::{
         ProgressToken, RequestId, ServerJsonRpcMessage,
     },
     transport::streamable_http_client::{
-        StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+        AuthRequiredError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
     },
 };
 use sse_stream::{Error as SseError, Sse};
@@ -29,14 +29,12 @@ use tracing::debug;
 
 use super::{
     super::{
+        address::Headers,
         handshake::HandshakeError,
-        http::{
-            BodyError, Headers, HttpRefusal, SendError, Site, header_text, is_event_stream,
-            read_body,
-        },
+        http::{BodyError, HttpRefusal, SendError, Site, header_text, is_event_stream, read_body},
         obstacle::Obstacle,
     },
-    errors::{HttpError, unexpected, without_address, without_url},
+    errors::{HttpError, unexpected, without_url},
     events::read_events,
     param_headers::standard_headers,
     posted::{PostedRequest, Rewrite, intercept, write_stand_in},
@@ -44,6 +42,7 @@ use super::{
 use crate::{
     asking::{AnswerSink, Asking, Questions},
     error::{Denied, RequestError, describe},
+    limits::LIST_BYTES_MAX,
     pending::PendingRequests,
     request::bytes_max,
 };
@@ -163,6 +162,31 @@ impl InterceptingClient {
         Ok(StreamableHttpPostResponse::Json(answer, session))
     }
 
+    /// Posts a notification, or a response to a request of rmcp. The server has accepted it with any
+    /// success: some answer with an empty stream of events, or with a body, in place of HTTP 202.
+    async fn post_other(
+        &self,
+        post: RequestBuilder,
+        has_session: bool,
+    ) -> Result<StreamableHttpPostResponse, HttpError> {
+        let response = match self.site.send(post).await {
+            Ok(response) if response.status().is_success() => {
+                return Ok(StreamableHttpPostResponse::Accepted);
+            }
+            Ok(response) => response,
+            Err(error) => return Err(Failed::from(error).error),
+        };
+        let refusal = HttpRefusal::read(response).await;
+        if has_session && is_lost_session(&refusal) {
+            return Err(StreamableHttpError::SessionExpired);
+        }
+        let why = self.mask(&refusal.to_string());
+        if let Some(denied) = refusal.denied(&why).filter(|it| it.is_unknown) {
+            *self.notes.denied.lock() = Some(denied);
+        }
+        Err(unexpected(why))
+    }
+
     /// Reads a body that is a single response.
     fn read_answer(
         &self,
@@ -210,8 +234,14 @@ impl InterceptingClient {
         if is_answer && let Some(error) = read_error(&refusal.body, context) {
             return Ok(StreamableHttpPostResponse::Json(error, None));
         }
-        if is_answer && context.method == "server/discover" {
+        let refuses_revision = match context.method {
             // Gateways before servers of earlier revisions refuse unknown methods in this way.
+            "server/discover" => is_answer,
+            // Some servers refuse a revision that they do not know, instead of naming one that they do.
+            "initialize" => refusal.status == StatusCode::BAD_REQUEST,
+            _ => false,
+        };
+        if refuses_revision {
             let error = ErrorData::invalid_request(self.mask(&refusal.to_string()), None);
             let error = ServerJsonRpcMessage::error(error, Some(context.id.clone()));
             return Ok(StreamableHttpPostResponse::Json(error, None));
@@ -235,7 +265,10 @@ impl InterceptingClient {
                 let data = event.data.take().map(Bytes::from);
                 event.data = data.and_then(|text| {
                     match intercept(&pending, &text, of.as_deref(), &questions) {
-                        Rewrite::Keep => String::from_utf8(text.into()).ok(),
+                        // rmcp ends the connection at a text that it cannot read as a message.
+                        Rewrite::Keep => String::from_utf8(text.into())
+                            .ok()
+                            .filter(|text| is_message(text)),
                         Rewrite::Replace(stand_in) => Some(stand_in),
                         Rewrite::Drop => None,
                     }
@@ -247,13 +280,26 @@ impl InterceptingClient {
     }
 }
 
-fn build_post(site: &Site, headers: Headers, session: Option<Arc<str>>) -> RequestBuilder {
-    let post = site.client.post(site.url.clone());
+/// Returns true if rmcp can read a text as a message of a server.
+fn is_message(text: &str) -> bool {
+    serde_json::from_str::<ServerJsonRpcMessage>(text).is_ok()
+}
+
+fn build_post(site: &Site, headers: Headers, session: Option<&Arc<str>>) -> RequestBuilder {
+    let post = site.request(Method::POST, site.url());
     let post = post.header(header::ACCEPT, "text/event-stream, application/json");
-    let post = post.headers(headers.into_iter().collect());
+    add_headers(post, headers, session)
+}
+
+fn add_headers(
+    request: RequestBuilder,
+    headers: Headers,
+    session: Option<&Arc<str>>,
+) -> RequestBuilder {
+    let request = request.headers(headers.into_iter().collect());
     match session {
-        Some(session) => post.header("mcp-session-id", session.as_ref()),
-        None => post,
+        Some(session) => request.header("mcp-session-id", session.as_ref()),
+        None => request,
     }
 }
 
@@ -261,8 +307,8 @@ fn build_post(site: &Site, headers: Headers, session: Option<Arc<str>>) -> Reque
 fn answer_over(site: Site, notes: Arc<Notes>) -> AnswerSink {
     Arc::new(move |message| {
         let (session, headers) = notes.head.lock().clone();
-        let post =
-            build_post(&site, headers, session).header(header::CONTENT_TYPE, "application/json");
+        let post = build_post(&site, headers, session.as_ref());
+        let post = post.header(header::CONTENT_TYPE, "application/json");
         let (site, post) = (site.clone(), post.body(message.concat()));
         async move {
             if let Err(error) = site.send(post).await {
@@ -358,10 +404,10 @@ impl StreamableHttpClient for InterceptingClient {
 
     async fn post_message(
         &self,
-        uri: Arc<str>,
+        _: Arc<str>,
         mut message: ClientJsonRpcMessage,
         session_id: Option<Arc<str>>,
-        auth_header: Option<String>,
+        _: Option<String>,
         mut custom_headers: Headers,
     ) -> Result<StreamableHttpPostResponse, HttpError> {
         name_progress_by_id(&mut message);
@@ -369,11 +415,10 @@ impl StreamableHttpClient for InterceptingClient {
             custom_headers.entry(name).or_insert(value);
         }
         let JsonRpcMessage::Request(request) = &message else {
-            let custom_headers = self.site.with_token(&Method::POST, custom_headers).await;
-            let client = &self.site.client;
-            let posting =
-                client.post_message(uri, message, session_id, auth_header, custom_headers);
-            return posting.await.map_err(without_address);
+            let post = build_post(&self.site, custom_headers, session_id.as_ref());
+            return self
+                .post_other(post.json(&message), session_id.is_some())
+                .await;
         };
         let context = PostContext {
             id: request.id.clone(),
@@ -391,7 +436,7 @@ impl StreamableHttpClient for InterceptingClient {
             let own = call.headers.iter();
             custom_headers.extend(own.map(|(name, value)| (name.clone(), value.clone())));
         }
-        let post = build_post(&self.site, custom_headers, session_id);
+        let post = build_post(&self.site, custom_headers, session_id.as_ref());
         let posting = self.post_request(&message, &context, post);
         posting
             .await
@@ -401,31 +446,61 @@ impl StreamableHttpClient for InterceptingClient {
 
     async fn delete_session(
         &self,
-        uri: Arc<str>,
+        _: Arc<str>,
         session_id: Arc<str>,
-        auth_header: Option<String>,
+        _: Option<String>,
         custom_headers: Headers,
     ) -> Result<(), HttpError> {
-        let custom_headers = self.site.with_token(&Method::DELETE, custom_headers).await;
-        let client = &self.site.client;
-        let deleting = client.delete_session(uri, session_id, auth_header, custom_headers);
-        deleting.await.map_err(without_address)
+        let delete = self.site.request(Method::DELETE, self.site.url());
+        let delete = add_headers(delete, custom_headers, Some(&session_id));
+        let response = self.site.send_once(delete).await.map_err(Failed::from);
+        let status = response.map_err(|failed| failed.error)?.status();
+        // Some servers do not let a client end its session.
+        if status.is_success() || status == StatusCode::METHOD_NOT_ALLOWED {
+            return Ok(());
+        }
+        Err(unexpected(format!("HTTP {status}")))
     }
 
     async fn get_stream(
         &self,
-        uri: Arc<str>,
+        _: Arc<str>,
         session_id: Option<Arc<str>>,
         last_event_id: Option<String>,
-        auth_header: Option<String>,
+        _: Option<String>,
         custom_headers: Headers,
     ) -> Result<BoxStream<'static, Result<Sse, SseError>>, HttpError> {
-        let custom_headers = self.site.with_token(&Method::GET, custom_headers).await;
-        let client = &self.site.client;
-        let getting =
-            client.get_stream(uri, session_id, last_event_id, auth_header, custom_headers);
-        let stream = getting.await.map_err(without_address);
+        let get = self.site.request(Method::GET, self.site.url());
+        let get = get.header(header::ACCEPT, "text/event-stream");
+        let get = add_headers(get, custom_headers, session_id.as_ref());
+        let get = match last_event_id {
+            Some(id) => get.header("last-event-id", id),
+            None => get,
+        };
+        let sent = self.site.send(get).await.map_err(Failed::from);
         self.notes.is_listening.cancel();
-        Ok(self.intercept(stream?, None))
+        let response = sent.map_err(|failed| failed.error)?;
+        let status = response.status();
+        if status == StatusCode::METHOD_NOT_ALLOWED {
+            return Err(StreamableHttpError::ServerDoesNotSupportSse);
+        }
+        let challenge = header_text(&response, header::WWW_AUTHENTICATE.as_str());
+        if let Some(challenge) = challenge
+            && [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(&status)
+        {
+            // rmcp asks for this stream no more.
+            return Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(
+                challenge,
+            )));
+        }
+        if !status.is_success() {
+            let refusal = HttpRefusal::read(response).await;
+            return Err(unexpected(self.mask(&refusal.to_string())));
+        }
+        if !is_event_stream(&response) {
+            let kind = header_text(&response, header::CONTENT_TYPE.as_str());
+            return Err(StreamableHttpError::UnexpectedContentType(kind));
+        }
+        Ok(self.intercept(read_events(response, None, LIST_BYTES_MAX), None))
     }
 }

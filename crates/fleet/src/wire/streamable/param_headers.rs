@@ -5,7 +5,7 @@ use http::{HeaderName, HeaderValue};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage};
 use serde_json::Value;
 
-use super::super::http::Headers;
+use super::super::address::Headers;
 
 const ENCODED: (&str, &str) = ("=?base64?", "?=");
 

@@ -9,7 +9,7 @@ use rmcp::model::RequestId;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::super::http::Headers;
+use super::super::address::Headers;
 use crate::{
     asking::Questions,
     pending::{PendingRequest, PendingRequests, Routed},

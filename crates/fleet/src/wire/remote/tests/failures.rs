@@ -325,57 +325,165 @@ async fn a_login_that_cannot_be_renewed_now_has_not_ended() {
     fleet.stop().await;
 }
 
+/// A server that accepts one key, and the command that prints the number of its runs as the key.
+#[cfg(unix)]
+struct Keyed {
+    _state: tempfile::TempDir,
+    runs: std::path::PathBuf,
+    key: Template,
+    valid: Arc<AtomicUsize>,
+    secrets: Option<Arc<Resolver>>,
+}
+
+#[cfg(unix)]
+impl Keyed {
+    fn new() -> Self {
+        let state = tempfile::tempdir().unwrap();
+        let runs = state.path().join("runs");
+        let resolver = Resolver::new(Store::in_state(state.path()), Arc::default());
+        let key = format!(
+            "${{command:sh -c 'echo run >>{0}; wc -l <{0}'}}",
+            runs.display()
+        );
+        Self {
+            _state: state,
+            runs,
+            key: Template::parse(&key).unwrap(),
+            valid: Arc::new(AtomicUsize::new(1)),
+            secrets: Some(Arc::new(resolver)),
+        }
+    }
+
+    /// Starts a server that refuses every request without the valid key, before `reply` sees it.
+    async fn start(
+        &self,
+        reply: impl Fn(&SeenRequest) -> FakeResponse + Send + Sync + 'static,
+    ) -> FakeWebServer {
+        let valid = Arc::clone(&self.valid);
+        FakeWebServer::start(move |asked: &SeenRequest| {
+            let valid = valid.load(Ordering::Relaxed).to_string();
+            if asked.header("x-key").map(str::trim) == Some(&valid) {
+                reply(asked)
+            } else {
+                FakeResponse::status(401)
+            }
+        })
+        .await
+    }
+
+    fn fleet(&self, url: &str) -> (Fleet, ServerName) {
+        let surroundings = Surroundings {
+            secrets: self.secrets.clone(),
+            ..Surroundings::default()
+        };
+        let headers = vec![("X-Key".to_owned(), self.key.clone())];
+        fleet_in(url, headers, surroundings)
+    }
+
+    fn accept(&self, key: usize) {
+        self.valid.store(key, Ordering::Relaxed);
+    }
+
+    fn count_runs(&self) -> usize {
+        fs::read_to_string(&self.runs).unwrap().lines().count()
+    }
+}
+
+#[cfg(unix)]
+async fn call((fleet, name): &(Fleet, ServerName)) -> Result<String, CallError> {
+    let never = CancellationToken::new();
+    let answer = fleet.call(name, &request("t"), &never).await;
+    answer.map(|answer| answer.as_str().to_owned())
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn a_command_that_prints_a_key_runs_again_where_the_key_is_refused_or_the_server_restarted() {
-    let state = tempfile::tempdir().unwrap();
-    let runs = state.path().join("runs").display().to_string();
-    let key = format!("${{command:sh -c 'echo run >>{runs}; wc -l <{runs}'}}");
-    let valid = Arc::new(AtomicUsize::new(1));
-    let is_valid = Arc::clone(&valid);
-    let web = FakeWebServer::start(move |asked: &SeenRequest| {
-        let valid = is_valid.load(Ordering::Relaxed).to_string();
-        match asked.what() {
-            _ if asked.header("x-key").map(str::trim) != Some(&valid) => FakeResponse::status(401),
-            "tools/call" => FakeResponse::result(asked, "{}"),
-            _ => play(asked),
-        }
-    })
-    .await;
-    let resolver = Resolver::new(Store::in_state(state.path()), Arc::default());
-    let secrets = Some(Arc::new(resolver));
-    let open = || {
-        let surroundings = Surroundings {
-            secrets: secrets.clone(),
-            ..Surroundings::default()
-        };
-        let headers = vec![("X-Key".to_owned(), Template::parse(&key).unwrap())];
-        fleet_in(&web.url("/mcp"), headers, surroundings)
-    };
-    let never = CancellationToken::new();
-    let call = async |(fleet, name): &(Fleet, ServerName)| {
-        fleet.call(name, &request("t"), &never).await.map(drop)
-    };
-    let first = open();
+    let keyed = Keyed::new();
+    let web = keyed
+        .start(calls(|asked| FakeResponse::result(asked, "{}")))
+        .await;
+    let first = keyed.fleet(&web.url("/mcp"));
     call(&first).await.unwrap();
     // The key is refused when the server starts.
-    valid.store(2, Ordering::Relaxed);
-    let second = open();
+    keyed.accept(2);
+    let second = keyed.fleet(&web.url("/mcp"));
     call(&second).await.unwrap();
-    // The key is refused while the server runs: that call fails, and the next has the new key.
-    valid.store(3, Ordering::Relaxed);
-    assert!(call(&second).await.is_err());
+    // The key is refused while the server runs: the call is sent again with the new key.
+    keyed.accept(3);
     call(&second).await.unwrap();
+    assert_eq!(second.0.states()[0].starts, 1);
+    // Another connection uses the key that was printed by now.
+    call(&first).await.unwrap();
+    assert_eq!(keyed.count_runs(), 3);
     assert!(second.0.restart(&second.1));
-    valid.store(4, Ordering::Relaxed);
+    keyed.accept(4);
     call(&second).await.unwrap();
     // The command runs once even if its new key is refused.
-    valid.store(0, Ordering::Relaxed);
+    keyed.accept(0);
     assert!(second.0.restart(&second.1));
     assert!(call(&second).await.is_err() && call(&second).await.is_err());
-    assert_eq!(fs::read_to_string(runs).unwrap().lines().count(), 5);
+    assert_eq!(keyed.count_runs(), 5);
     first.0.stop().await;
     second.0.stop().await;
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_refused_key_is_replaced_once_for_all_calls_over_each_transport() {
+    let old = super::older::Old::default();
+    for path in ["/mcp", "/sse"] {
+        let keyed = Keyed::new();
+        let old = old.clone();
+        let web = keyed
+            .start(move |asked| match (path, asked.what()) {
+                ("/sse", _) => old.play(asked),
+                (_, "tools/call") => FakeResponse::result(asked, ODD),
+                _ => play(asked),
+            })
+            .await;
+        let open = keyed.fleet(&web.url(path));
+        call(&open).await.unwrap();
+        keyed.accept(2);
+        let (one, two, three) = tokio::join!(call(&open), call(&open), call(&open));
+        assert_eq!(
+            [one.unwrap(), two.unwrap(), three.unwrap()],
+            [ODD; 3],
+            "{path}"
+        );
+        assert_eq!(
+            (keyed.count_runs(), open.0.states()[0].starts),
+            (2, 1),
+            "{path}"
+        );
+        open.0.stop().await;
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_command_that_fails_after_a_refusal_is_named_and_runs_again_with_the_next_call() {
+    let keyed = Keyed::new();
+    let web = keyed
+        .start(calls(|asked| FakeResponse::result(asked, "{}")))
+        .await;
+    let open = keyed.fleet(&web.url("/mcp"));
+    call(&open).await.unwrap();
+    keyed.accept(2);
+    let folder = keyed.runs.with_extension("aside");
+    fs::rename(&keyed.runs, &folder).unwrap();
+    fs::create_dir(&keyed.runs).unwrap();
+    let error = call(&open).await.unwrap_err();
+    let CallError::Unavailable { failure, ran, .. } = &error else {
+        panic!("{error} is another error");
+    };
+    assert_eq!(*ran, Ran::No);
+    assert!(!failure.is_lasting, "{failure:?}");
+    assert!(failure.why.contains("exit status"), "{failure:?}");
+    fs::remove_dir(&keyed.runs).unwrap();
+    fs::rename(&folder, &keyed.runs).unwrap();
+    call(&open).await.unwrap();
+    open.0.stop().await;
 }
 
 #[tokio::test]

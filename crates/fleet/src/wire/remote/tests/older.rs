@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use jsonrpc::mcp::Transport;
+use jsonrpc::mcp::{Revision, Transport};
 use parking_lot::Mutex;
+use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     CHANGED, FakeResponse, FakeWebServer, ODD, Opening, SECRET, SeenRequest, answer, check, fleet,
-    open, open_with, play, request,
+    fleet_that_spoke, open, open_with, play, request,
 };
 use crate::{ProgressSink, Request, Servers as _, error::RequestError, wire::HandshakeError};
 
@@ -18,12 +19,12 @@ const EVENTS_MAX: usize = 16;
 
 /// A server with one stream, on which it responds to every POST.
 #[derive(Clone, Default)]
-struct Old {
+pub(super) struct Old {
     stream: Arc<Mutex<Option<mpsc::Sender<String>>>>,
 }
 
 impl Old {
-    fn play(&self, asked: &SeenRequest) -> FakeResponse {
+    pub(super) fn play(&self, asked: &SeenRequest) -> FakeResponse {
         match (asked.method.as_str(), asked.path.as_str()) {
             ("GET", _) => {
                 let (sender, later) = mpsc::channel(EVENTS_MAX);
@@ -43,7 +44,7 @@ impl Old {
         match asked.what() {
             "initialize" => {
                 if let FakeResponse::Whole { body, .. } = play(asked) {
-                    self.say(&body);
+                    self.say(&body.replace("2025-11-25", requested(asked)));
                 }
             }
             "tools/call" | "tools/list" => self.say(&answer(asked, ODD)),
@@ -61,6 +62,13 @@ impl Old {
     fn hang_up(&self) {
         *self.stream.lock() = None;
     }
+}
+
+/// Returns the revision that `initialize` requests.
+fn requested(asked: &SeenRequest) -> &str {
+    asked.body["params"]["protocolVersion"]
+        .as_str()
+        .unwrap_or_default()
 }
 
 async fn start(old: &Old) -> FakeWebServer {
@@ -272,4 +280,80 @@ async fn an_older_server_is_refused_where_it_points_elsewhere_or_denies_us() {
         "{opened:?}"
     );
     assert_eq!(web.seen().len(), 1);
+}
+
+/// A server, over streamable HTTP or HTTP+SSE, that refuses every revision but one with a bare HTTP 400.
+async fn start_strict(old: &Old, is_sse: bool, revision: Revision) -> FakeWebServer {
+    let old = old.clone();
+    FakeWebServer::start(move |asked| {
+        let is_other = requested(asked) != revision.as_str();
+        match asked.what() {
+            "initialize" if is_other => FakeResponse::text(400, "Unsupported protocol version"),
+            "initialize" if !is_sse => {
+                let result = json!({"protocolVersion": revision.as_str(), "capabilities": {},
+                    "serverInfo": {"name": "web", "version": "1"}});
+                FakeResponse::result(asked, &result.to_string())
+            }
+            "tools/call" if !is_sse => FakeResponse::result(asked, ODD),
+            "server/discover" => FakeResponse::status(400),
+            _ if is_sse => old.play(asked),
+            _ => play(asked),
+        }
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_a_newer_revision_with_http_400_is_opened_in_an_older_one() {
+    for (is_sse, path) in [(false, "/mcp"), (true, "/mcp"), (true, "/sse")] {
+        for revision in Revision::KNOWN.iter().filter(|it| !it.is_stateless()) {
+            let web = start_strict(&Old::default(), is_sse, revision.clone()).await;
+            for spoken in [None, Some(Opening::Handshake), Some(Opening::Stateless)] {
+                let spoken = spoken.map(Opening::guess);
+                let (fleet, name) = fleet_that_spoke(&web.url(path), spoken.clone());
+                let never = CancellationToken::new();
+                let answer = fleet.call(&name, &request("t"), &never).await;
+                let answer =
+                    answer.unwrap_or_else(|error| panic!("{revision} {spoken:?}: {error}"));
+                assert_eq!(answer.as_str(), ODD, "{revision} {path} {spoken:?}");
+                fleet.stop().await;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_every_revision_says_why_and_is_asked_for_each_once() {
+    let refuse = |_: &SeenRequest| FakeResponse::text(400, "no tenant");
+    let web = FakeWebServer::start(refuse).await;
+    let (fleet, name) = fleet(&web.url("/mcp"));
+    let never = CancellationToken::new();
+    let error = fleet.call(&name, &request("t"), &never).await.unwrap_err();
+    let said = error.to_string();
+    assert!(said.contains("HTTP 400 Bad Request: no tenant"), "{said}");
+    let initializes = web
+        .seen()
+        .into_iter()
+        .filter(|it| it.what() == "initialize");
+    let revisions: Vec<_> = initializes.map(|it| requested(&it).to_owned()).collect();
+    assert_eq!(
+        revisions,
+        ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"]
+    );
+    fleet.stop().await;
+}
+
+#[tokio::test]
+async fn events_before_the_endpoint_do_not_hide_it() {
+    let old = Old::default();
+    let web = FakeWebServer::start(move |asked| match old.play(asked) {
+        FakeResponse::Events(mut first, later) => {
+            first.insert(0, "event: ping\ndata: 1\n\n".to_owned());
+            FakeResponse::Events(first, later)
+        }
+        other => other,
+    })
+    .await;
+    let (remote, _) = open(&web.url("/sse"), Opening::Sse).await.unwrap();
+    check(&remote.call(&request("t")).await, ODD);
 }
