@@ -84,25 +84,12 @@ impl Request {
     /// `_meta`, and `id` is the progress token if the client asked for progress. Members of the client
     /// stay byte for byte the same.
     pub(crate) fn write_params(&self, own: &[OwnMember], id: u64) -> Vec<Bytes> {
-        let mut parts = Vec::with_capacity(2 * self.params.len() + 1);
-        let mut before = "{";
-        for (key, value) in &self.params {
-            parts.push(Bytes::from([before, &quote(key), ":"].concat()));
-            parts.push(value.bytes());
-            before = ",";
-        }
-        let passed = self.meta.iter();
-        let passed = passed.map(|(key, value)| (key.as_str(), value.as_str()));
-        let own = own.iter().map(|(key, value)| (*key, value.as_str()));
         let token = self.progress.is_some().then(|| id.to_string());
         let token = token.as_deref().map(|token| ("progressToken", token));
-        let meta = write_members(passed.chain(own).chain(token));
-        parts.push(match (meta.is_empty(), self.params.is_empty()) {
-            (true, true) => Bytes::from_static(b"{}"),
-            (true, false) => Bytes::from_static(b"}"),
-            (false, _) => Bytes::from(format!(r#"{before}"_meta":{{{meta}}}}}"#)),
-        });
-        parts
+        let own = own.iter().map(|(key, value)| (*key, value.as_str()));
+        let passed = self.meta.iter();
+        let passed = passed.map(|(key, value)| (key.as_str(), value.as_str()));
+        write_params(&self.params, passed.chain(own).chain(token))
     }
 
     /// Returns a member of the `params`.
@@ -115,6 +102,28 @@ impl Request {
 /// A member that the proxy adds to the `_meta` of a request, as its key and JSON text; there is none
 /// before revision 2026-07-28.
 pub(crate) type OwnMember = (&'static str, String);
+
+/// Writes `params` as pieces of one JSON object, the members of `meta` as its `_meta`. The JSON texts of both stay
+/// byte for byte the same.
+pub(crate) fn write_params<'a>(
+    params: &Params,
+    meta: impl Iterator<Item = (&'a str, &'a str)>,
+) -> Vec<Bytes> {
+    let mut parts = Vec::with_capacity(2 * params.len() + 1);
+    let mut before = "{";
+    for (key, value) in params {
+        parts.push(Bytes::from([before, &quote(key), ":"].concat()));
+        parts.push(value.bytes());
+        before = ",";
+    }
+    let meta = write_members(meta);
+    parts.push(match (meta.is_empty(), params.is_empty()) {
+        (true, true) => Bytes::from_static(b"{}"),
+        (true, false) => Bytes::from_static(b"}"),
+        (false, _) => Bytes::from(format!(r#"{before}"_meta":{{{meta}}}}}"#)),
+    });
+    parts
+}
 
 fn write_members<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     let member = |(key, value)| [&quote(key), ":", value].concat();

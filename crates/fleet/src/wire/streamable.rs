@@ -10,6 +10,7 @@ mod param_headers;
 mod posted;
 
 use std::{
+    collections::BTreeMap,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -36,7 +37,7 @@ use rmcp::{
     },
 };
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json, value::RawValue};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -176,7 +177,7 @@ impl Streamable {
         }
         let (pending, mut response) =
             PendingRequest::new(request.method, request.listeners(origin));
-        let posted = Arc::new(PostedRequest::new(pending, headers));
+        let posted = Arc::new(PostedRequest::new(pending, request, headers));
         typed.extensions_mut().insert(Arc::clone(&posted));
         let sent = self.peer.send_cancellable_request(typed, options).await;
         let mut waiting = Waiting(Some(sent.map_err(|error| self.explain(error))?));
@@ -295,16 +296,15 @@ impl Drop for Waiting {
 }
 
 /// Converts a request to the types of rmcp, which must know the arguments of a tool: some are sent as
-/// headers.
+/// headers. The body has the request itself ([`PostedRequest::write`]).
 fn type_request(request: &Request) -> serde_json::Result<ClientRequest> {
-    let meta = (!request.meta.is_empty()).then(|| typed_meta(&request.meta));
-    let mut params = JsonObject::new();
-    for (key, value) in &request.params {
-        params.insert(key.to_string(), serde_json::from_str(value.as_str())?);
-    }
+    let params: JsonObject = request
+        .params
+        .iter()
+        .filter_map(|(key, value)| Some((key.to_string(), type_value(value.as_str())?)))
+        .collect();
     if request.method == "tools/call" {
-        let mut params: CallToolRequestParams = serde_json::from_value(params.into())?;
-        params.meta = meta;
+        let params: CallToolRequestParams = serde_json::from_value(params.into())?;
         return Ok(ClientRequest::CallToolRequest(CallToolRequest::new(params)));
     }
     if request.method == TOOLS_LIST {
@@ -313,11 +313,20 @@ fn type_request(request: &Request) -> serde_json::Result<ClientRequest> {
             ListToolsRequest::with_param(params),
         ));
     }
-    let mut custom = CustomRequest::new(request.method, Some(params.into()));
-    if let Some(meta) = meta {
-        custom.extensions.insert(meta);
-    }
+    let custom = CustomRequest::new(request.method, Some(params.into()));
     Ok(ClientRequest::CustomRequest(custom))
+}
+
+/// Reads a JSON text without the members that the types of rmcp cannot have: numbers such as `1e400`, and
+/// texts with a lone surrogate.
+fn type_value(json: &str) -> Option<Value> {
+    serde_json::from_str(json).ok().or_else(|| {
+        let members: BTreeMap<String, &RawValue> = serde_json::from_str(json).ok()?;
+        let typed = members
+            .into_iter()
+            .filter_map(|(key, value)| Some((key, type_value(value.get())?)));
+        Some(Value::Object(typed.collect()))
+    })
 }
 
 /// Returns the `_meta` that replaces rmcp's own: exactly the capabilities of the client, and its log
@@ -330,14 +339,4 @@ fn own_meta(request: &Request) -> RequestMetaObject {
         own.0.0.insert(LOG_LEVEL.to_owned(), json!(log.level));
     }
     own
-}
-
-fn typed_meta(members: &[(String, Json)]) -> RequestMetaObject {
-    let mut meta = RequestMetaObject::default();
-    for (key, value) in members {
-        if let Ok(value) = serde_json::from_str(value.as_str()) {
-            meta.0.0.insert(key.clone(), value);
-        }
-    }
-    meta
 }

@@ -275,7 +275,8 @@ mod tests {
             r#"{"content":[{"type":"text","text":"a\nb"}],"structuredContent":{"result":"a\nb"}}"#,
             r#"{"content":[{"type":"text","text":"a\nb"}]}"#,
         );
-        let resource = r#"[{"type":"resource","resource":{"uri":"a:1","text":"{\"b\":2, \"a\":1}"}}]"#;
+        let resource =
+            r#"[{"type":"resource","resource":{"uri":"a:1","text":"{\"b\":2, \"a\":1}"}}]"#;
         let picture = r#"[{"type":"image","data":"QUJD","mimeType":"image/png"}]"#;
         for (content, repeated) in [
             (resource, r#"{"a":1,"b":2}"#),

@@ -8,7 +8,7 @@ use std::sync::{
 };
 
 use jsonrpc::mcp::{Revision, Transport};
-use jsonrpc::{Json, json as text};
+use jsonrpc::{Json, Message, json as text};
 use parking_lot::Mutex;
 use serde_json::{Value, json, value::RawValue};
 use tokio::sync::mpsc;
@@ -534,6 +534,56 @@ async fn a_server_that_restarts_between_two_calls_answers_the_next() {
         }
         let _second = FakeWebServer::at(address, life("second")).await;
         check(&remote.call(&request("t")).await, ODD);
+    }
+}
+
+#[tokio::test]
+async fn arguments_reach_a_server_as_the_client_spelled_them() {
+    // No member of these can be a `serde_json::Value` without a change.
+    const SPELLED: &str = r#"{ "big":18446744073709551617123, "deep":{"huge":[1e400],"tail":"a \ud83d"},"one":1.0,"zero":-0, "n":1E2 }"#;
+    for opening in [Opening::Sse, Opening::Handshake, Opening::Stateless] {
+        let (sender, events) = mpsc::channel(4);
+        let (sender, events) = (Mutex::new(sender), Mutex::new(Some(events)));
+        let web = FakeWebServer::start(move |asked| {
+            if asked.method == "GET" && opening == Opening::Sse {
+                let endpoint = "event: endpoint\ndata: /messages\n\n".to_owned();
+                let events = events.lock().take().unwrap();
+                return FakeResponse::Events(vec![endpoint], events);
+            }
+            let message = Message::parse(asked.text.as_bytes());
+            let Some(id) = message.and_then(|message| message.id) else {
+                return FakeResponse::status(202);
+            };
+            let reply = match asked.text.contains("tools/call") {
+                true => {
+                    FakeResponse::json(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{ODD}}}"#))
+                }
+                false => play(asked),
+            };
+            match (opening, reply) {
+                (Opening::Sse, FakeResponse::Whole { body, .. }) => {
+                    let _ = sender.lock().try_send(event(&body));
+                    FakeResponse::status(202)
+                }
+                (_, reply) => reply,
+            }
+        })
+        .await;
+        let (remote, _) = open(&web.url("/mcp"), opening).await.unwrap();
+        let mut request = request_with("t", SPELLED);
+        request
+            .meta
+            .push(("of/client".to_owned(), text("[1e400]".to_owned()).unwrap()));
+        check(&remote.call(&request).await, ODD);
+
+        let seen = web.seen();
+        let call = seen.iter().find(|asked| asked.text.contains("tools/call"));
+        let call = &call.unwrap().text;
+        assert!(
+            call.contains(&format!(r#""arguments":{SPELLED}"#)),
+            "{call}"
+        );
+        assert!(call.contains(r#""of/client":[1e400]"#), "{call}");
     }
 }
 

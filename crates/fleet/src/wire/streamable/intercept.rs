@@ -129,11 +129,10 @@ impl InterceptingClient {
 
     async fn post_request(
         &self,
-        message: &ClientJsonRpcMessage,
         context: &PostContext<'_>,
-        request: RequestBuilder,
+        post: RequestBuilder,
     ) -> Result<StreamableHttpPostResponse, Failed> {
-        let response = self.site.send(request.json(message)).await?;
+        let response = self.site.send(post).await?;
         let session = header_text(&response, "mcp-session-id");
         if session.is_some() {
             self.notes.has_session.store(true, Ordering::Relaxed);
@@ -291,6 +290,11 @@ fn build_post(site: &Site, headers: Headers, session: Option<&Arc<str>>) -> Requ
     add_headers(post, headers, session)
 }
 
+fn with_json(post: RequestBuilder, body: Vec<u8>) -> RequestBuilder {
+    let post = post.header(header::CONTENT_TYPE, "application/json");
+    post.body(body)
+}
+
 fn add_headers(
     request: RequestBuilder,
     headers: Headers,
@@ -308,8 +312,7 @@ fn answer_over(site: Site, notes: Arc<Notes>) -> AnswerSink {
     Arc::new(move |message| {
         let (session, headers) = notes.head.lock().clone();
         let post = build_post(&site, headers, session.as_ref());
-        let post = post.header(header::CONTENT_TYPE, "application/json");
-        let (site, post) = (site.clone(), post.body(message.concat()));
+        let (site, post) = (site.clone(), with_json(post, message.concat()));
         async move {
             if let Err(error) = site.send(post).await {
                 let error = error.explain();
@@ -437,8 +440,14 @@ impl StreamableHttpClient for InterceptingClient {
             custom_headers.extend(own.map(|(name, value)| (name.clone(), value.clone())));
         }
         let post = build_post(&self.site, custom_headers, session_id.as_ref());
-        let posting = self.post_request(&message, &context, post);
-        posting
+        let post = match &context.call {
+            Some(call) => with_json(
+                post,
+                call.write(&context.id, context.method, request.request.get_meta()),
+            ),
+            None => post.json(&message),
+        };
+        self.post_request(&context, post)
             .await
             .inspect_err(|failed| self.note(failed, context.call.as_deref()))
             .map_err(|failed| failed.error)

@@ -4,20 +4,25 @@
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use jsonrpc::{Message, frame};
-use rmcp::model::RequestId;
+use jsonrpc::{Json, Message, frame};
+use rmcp::model::{RequestId, RequestMetaObject};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::super::address::Headers;
 use crate::{
+    Request,
     asking::Questions,
     pending::{PendingRequest, PendingRequests, Routed},
+    request::{Params, write_params},
 };
 
 /// A request of ours on its way through rmcp, which clones and drops it as it posts it.
 pub(super) struct PostedRequest {
     pub(super) request: Arc<PendingRequest>,
+    params: Params,
+    /// The members of the client's `_meta`.
+    meta: Vec<(String, Json)>,
     /// The headers that rmcp would add if it knew the tool.
     pub(super) headers: Headers,
     /// The table that has the request, and its id there.
@@ -25,12 +30,33 @@ pub(super) struct PostedRequest {
 }
 
 impl PostedRequest {
-    pub(super) fn new(request: Arc<PendingRequest>, headers: Headers) -> Self {
+    pub(super) fn new(pending: Arc<PendingRequest>, request: &Request, headers: Headers) -> Self {
         Self {
-            request,
+            request: pending,
+            params: request.params.clone(),
+            meta: request.meta.clone(),
             headers,
             registered: OnceLock::new(),
         }
+    }
+
+    /// Writes the message to post: the members of the client byte for byte, because the values of rmcp's
+    /// types lose digits of numbers; and `own`, the `_meta` of rmcp, which takes precedence over members of
+    /// the client.
+    pub(super) fn write(&self, id: &RequestId, method: &str, own: &RequestMetaObject) -> Vec<u8> {
+        let own: Vec<(&str, String)> = own
+            .0
+            .0
+            .iter()
+            .map(|(key, value)| (key.as_str(), value.to_string()))
+            .collect();
+        let passed = self
+            .meta
+            .iter()
+            .filter(|(key, _)| own.iter().all(|(own, _)| own != key))
+            .map(|(key, value)| (key.as_str(), value.as_str()));
+        let own = own.iter().map(|(key, value)| (*key, value.as_str()));
+        frame::request(id, method, write_params(&self.params, passed.chain(own))).concat()
     }
 
     /// Adds the request to the table before it is posted, so that neither its response nor its progress
@@ -129,7 +155,7 @@ mod tests {
         let pending = Arc::new(PendingRequests::default());
         let questions = Questions::new(Arc::default(), Arc::new(|_| Box::pin(async {})));
         let (request, mut response) = PendingRequest::new("tools/call", Listeners::default());
-        let posted = PostedRequest::new(request, Headers::new());
+        let posted = PostedRequest::new(request, &Request::default(), Headers::new());
         for result in ["1.0", "2"] {
             posted.register(&pending, &RequestId::Number(7));
             let text = Bytes::from(format!(r#"{{"id":"7","result":{result}}}"#));

@@ -23,6 +23,8 @@ pub(super) struct SeenRequest {
     pub(super) path: String,
     pub(super) headers: BTreeMap<String, String>,
     pub(super) body: Value,
+    /// The body as received.
+    pub(super) text: String,
 }
 
 impl SeenRequest {
@@ -259,5 +261,6 @@ async fn read(stream: &mut BufReader<TcpStream>) -> Option<SeenRequest> {
         path,
         headers,
         body: serde_json::from_slice(&body).unwrap_or_default(),
+        text: String::from_utf8_lossy(&body).into_owned(),
     })
 }
