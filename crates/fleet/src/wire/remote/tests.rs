@@ -554,11 +554,10 @@ async fn arguments_reach_a_server_as_the_client_spelled_them() {
             let Some(id) = message.and_then(|message| message.id) else {
                 return FakeResponse::status(202);
             };
-            let reply = match asked.text.contains("tools/call") {
-                true => {
-                    FakeResponse::json(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{ODD}}}"#))
-                }
-                false => play(asked),
+            let reply = if asked.text.contains("tools/call") {
+                FakeResponse::json(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{ODD}}}"#))
+            } else {
+                play(asked)
             };
             match (opening, reply) {
                 (Opening::Sse, FakeResponse::Whole { body, .. }) => {
