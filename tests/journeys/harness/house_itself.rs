@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, fs};
 
+use files::clock::now_ms;
 use journeys::{
     fake::{Era, Script, Step},
     house::{Fake, House, Server, fake, program},
@@ -82,10 +83,32 @@ async fn what_the_house_writes_is_what_reindex_writes() {
     }
 }
 
+/// Of two surveys of a server, the registry keeps the one that asked later, to the millisecond. The
+/// house once wrote whole seconds, and lost to a `reindex` of the same second.
+#[tokio::test]
+async fn the_house_writes_the_first_state_with_its_time_and_reindex_each_later_one() {
+    let house = house([fake("any").tool("before", Step::Echo)]);
+    let began = now_ms();
+    house.indexed().await;
+    assert_eq!(house.starts("any"), 0, "no server was surveyed");
+    let asked = &catalog(&house)["servers"]["any"]["asked_ms"];
+    assert!((began..=now_ms()).contains(&asked.as_u64().unwrap()));
+    house.rewrite(fake("any").tool("after", Step::Echo));
+    house.indexed().await;
+    assert_eq!(house.starts("any"), 1, "the server was surveyed");
+    assert!(house.cli(["list"]).await.ended(0).starts_with("any/after"));
+    house.stops_clean().await;
+}
+
+/// Returns the catalogue.
+fn catalog(house: &House) -> Value {
+    let text = fs::read_to_string(house.state().join("catalog.json")).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
 /// Returns the catalogue without its times.
 fn records(house: &House) -> Value {
-    let text = fs::read_to_string(house.state().join("catalog.json")).unwrap();
-    let mut records: Value = serde_json::from_str(&text).unwrap();
+    let mut records = catalog(house);
     for record in records["servers"].as_object_mut().unwrap().values_mut() {
         for time in ["surveyed_at", "asked_ms"] {
             record[time] = Value::Null;

@@ -45,7 +45,7 @@ async fn a_killed_reindex_leaves_old_or_new() {
 
 async fn kill_often(number: usize) {
     let house = house(SERVERS.map(|name| server(name, 0)));
-    house.indexed().await;
+    house.cli(["reindex"]).await.ended(0);
     let mut old = 0;
     for kill in 1..=KILLS {
         for name in SERVERS {
@@ -57,7 +57,7 @@ async fn kill_often(number: usize) {
         house.all_gone().await.unwrap();
         old = old_or_new(&house, old, kill).await;
     }
-    house.indexed().await;
+    house.cli(["reindex"]).await.ended(0);
     assert_eq!(old_or_new(&house, KILLS, KILLS).await, KILLS);
     let left = stamps(&house.path("xdg-state"));
     let left: Vec<_> = left.keys().filter(|it| it.contains("unfinished")).collect();

@@ -60,17 +60,17 @@ async fn a_tool_is_found_by_what_it_means_and_not_where_that_is_off() {
 #[journey]
 async fn what_a_tool_means_is_found_out_once_and_again_when_it_is_lost() {
     let house = house([repo(), player()]).understanding();
-    house.indexed().await;
+    house.cli(["reindex"]).await.ended(0);
     let file = vectors(&house).expect("reindex computes vectors");
     let (made, bytes) = (
         fs::metadata(&file).unwrap().modified().unwrap(),
         fs::read(&file).unwrap(),
     );
-    house.indexed().await;
+    house.cli(["reindex"]).await.ended(0);
     assert_eq!(fs::metadata(&file).unwrap().modified().unwrap(), made);
     fs::write(&file, &bytes[..bytes.len() / 2]).unwrap();
     house.cli(["search", "push commits"]).await.ended(0);
-    house.indexed().await;
+    house.cli(["reindex"]).await.ended(0);
     assert_eq!(fs::read(&file).unwrap(), bytes);
 }
 

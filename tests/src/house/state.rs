@@ -3,9 +3,9 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    time::SystemTime,
 };
 
+use files::clock::{now_ms, now_s};
 use registry::{News, Registry, Rules, ServerRules, Snapshot};
 use sha2::{Digest as _, Sha256};
 use tool::{ServerName, Tool};
@@ -32,13 +32,14 @@ const PLAIN_KEYS: [&str; 12] = [
 impl House {
     /// Indexes the tools of every server.
     ///
-    /// If all servers are fakes with an ordinary handshake and list, the registry writes the result
-    /// that a survey would have: no process starts, and no fake receives anything. Otherwise
-    /// `reindex` surveys them. Journeys about the survey, or about the number of starts of a
-    /// server, call `reindex`.
+    /// In a house without a state, if all servers are fakes with an ordinary handshake and list,
+    /// the registry writes the result that a survey would have: no process starts, and no fake
+    /// receives anything. Otherwise `reindex` surveys them. Journeys about `reindex`, or about the
+    /// number of starts of a server, call `reindex`.
     pub async fn indexed(&self) {
+        let has_state = self.state().join("catalog.json").exists();
         match self.proper_servers() {
-            Some(scripts) if !self.understands => self.write_state(scripts),
+            Some(scripts) if !self.understands && !has_state => self.write_state(scripts),
             _ => {
                 self.cli(["reindex"]).await.ended(0);
             }
@@ -94,12 +95,12 @@ impl House {
             disabled: Vec::new(),
         };
         let news = servers.into_iter().map(|(server, script)| News {
-            asked_ms: now() * 1_000,
+            asked_ms: now_ms(),
             outcome: Ok(snapshot(&server, &script)),
             server,
         });
         let registry = Registry::open(&self.state(), all).expect("the rules have no glob");
-        let committed = registry.commit(news.collect(), false, now());
+        let committed = registry.commit(news.collect(), false, now_s());
         committed.expect("the test folder is writable");
     }
 
@@ -148,7 +149,7 @@ fn snapshot(server: &ServerName, script: &Script) -> Snapshot {
         protocol: LEGACY_VERSION.to_owned(),
         transport: None,
         asks_clients: false,
-        surveyed_at: now(),
+        surveyed_at: now_s(),
     }
 }
 
@@ -165,9 +166,4 @@ fn tokens(tool: &Tool) -> u64 {
         .encode_ordinary(&text)
         .len();
     u64::try_from(count).unwrap_or(u64::MAX)
-}
-
-fn now() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    since.expect("the clock is later than 1970").as_secs()
 }

@@ -132,6 +132,9 @@ fn a_survey_that_asked_earlier_does_not_replace_one_that_asked_later() {
     assert_eq!(stale(), Some(SurveyFailure::new("no answer")));
     ours.commit(vec![asked_at(8, &["older"])], true, 9).unwrap();
     assert_eq!(held(&theirs), ["notes/newest", "other/add"]);
+    // Of two surveys that asked in the same millisecond, the one that is stored later counts.
+    ours.commit(vec![asked_at(9, &["same"])], true, 9).unwrap();
+    assert_eq!(held(&theirs), ["notes/same", "other/add"]);
     // The clock was set back: the survey that was just made applies.
     ours.commit(vec![asked_at(2, &["now"])], true, 3).unwrap();
     assert_eq!(held(&theirs), ["notes/now", "other/add"]);

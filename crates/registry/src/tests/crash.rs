@@ -17,9 +17,10 @@ fn a_commit_killed_anywhere_leaves_the_old_state_or_the_new() {
     for steps in 0..100 {
         let folder = tempdir().unwrap();
         let registry = open(folder.path(), &["a", "b"]);
-        registry.commit(before(), false, 1).unwrap();
+        // All surveys are of the same second.
+        registry.commit(asked(before(), 1_000), false, 1).unwrap();
         registry.disk().faults.die_after(steps);
-        let outcome = registry.commit(after(), false, 2);
+        let outcome = registry.commit(asked(after(), 1_001), false, 1);
         let reopened = open(folder.path(), &["a", "b"]);
         let held = held(&reopened);
         let sent = hits(&reopened, &Query::words("send"));
@@ -37,9 +38,10 @@ fn a_commit_killed_anywhere_leaves_the_old_state_or_the_new() {
             );
             news_seen += 1;
         }
-        // The next commit succeeds, whatever was interrupted.
-        reopened.commit(after(), false, 3).unwrap();
+        // The next commit succeeds, whatever was interrupted, and the next reader sees it.
+        reopened.commit(asked(after(), 1_002), false, 1).unwrap();
         assert_eq!(super::held(&reopened), new);
+        assert_eq!(super::held(&open(folder.path(), &["a", "b"])), new);
         if registry.disk().faults.step().is_ok() {
             finished = true;
             break;
@@ -88,6 +90,12 @@ fn after() -> Vec<News> {
         news("a", &["list_files", "read_file"]),
         news("b", &["send_sms"]),
     ]
+}
+
+/// Returns the news of surveys that asked at this time.
+fn asked(news: Vec<News>, asked_ms: u64) -> Vec<News> {
+    let asked = news.into_iter().map(|it| News { asked_ms, ..it });
+    asked.collect()
 }
 
 #[track_caller]
