@@ -10,6 +10,7 @@ pub mod guarded;
 pub mod house;
 pub mod nats;
 pub mod page;
+pub mod port;
 pub mod processes;
 pub mod real;
 pub mod real_apps;

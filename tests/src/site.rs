@@ -1,6 +1,10 @@
 //! A proxy that serves over HTTP, from its start to its end.
 
-use std::{net::SocketAddr, process::Stdio, sync::Arc};
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    process::Stdio,
+    sync::Arc,
+};
 
 use parking_lot::Mutex;
 use tokio::{
@@ -23,17 +27,18 @@ pub struct Site {
 impl House {
     /// Starts `serve --http` at a free port of this machine and waits until it listens.
     pub async fn site(&self) -> Site {
-        self.site_at("127.0.0.1:0").await
+        self.site_at((Ipv4Addr::LOCALHOST, 0).into()).await
     }
 
     /// Starts `serve --http` on this address and waits until it listens.
-    pub async fn site_at(&self, address: &str) -> Site {
+    pub async fn site_at(&self, address: SocketAddr) -> Site {
         let alone = if self.has_daemon() {
             None
         } else {
             Some("--standalone")
         };
-        let args = ["serve", "--http", address].into_iter().chain(alone);
+        let address = address.to_string();
+        let args = ["serve", "--http", &address].into_iter().chain(alone);
         Site::start(self.command(args)).await
     }
 }

@@ -5,6 +5,7 @@ use journeys::{
     collector::Collector,
     fake::{FakeItem, Step},
     house::{House, fake},
+    port::ReservedPort,
 };
 use serde_json::{Value, json};
 
@@ -158,9 +159,8 @@ async fn a_call_that_is_taken_back_and_a_prompt_are_spans_too() {
 
 #[journey(alone = "it asks the daemon about its spans")]
 async fn calls_go_on_without_their_collector_and_doctor_says_so() {
-    let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", gone.local_addr().unwrap());
-    drop(gone);
+    let gone = ReservedPort::new();
+    let url = format!("http://{}", gone.address());
     let house = house_with_daemon([fake("any").tool("echo", Step::Echo)]);
     configure(&house, &url);
     house.indexed().await;

@@ -6,6 +6,7 @@ use journeys::{
     client::{Client, DEADLINE},
     fake::{LEGACY_VERSION, Step},
     house::{House, fake},
+    port::ReservedPort,
     processes,
     site::Site,
     web::Web,
@@ -121,8 +122,9 @@ async fn a_daemon_stays_while_an_address_is_held_and_no_longer() {
 #[tokio::test]
 async fn an_address_is_held_once() {
     let house = echoing().await;
-    let site = house.site().await;
-    let address = site.address().to_string();
+    let port = ReservedPort::new();
+    let site = house.site_at(port.address()).await;
+    let address = port.address().to_string();
     let second = house.cli(["serve", "--http", &address]).await;
     second.ended(1);
     let pid = format!("pid {}", site.pid());
@@ -140,7 +142,7 @@ async fn an_address_is_held_once() {
     let (url, pid) = (site.url().to_owned(), site.pid());
     site.kill().await;
     until_held_by(&house, &url, 0).await;
-    let next = house.site_at(&address).await;
+    let next = house.site_at(port.address()).await;
     assert_ne!(next.pid(), pid);
     next.web().execute("any/echo", json!({})).await.good();
     next.stop().await;
@@ -211,9 +213,8 @@ async fn a_held_address_goes_over_to_a_newer_build() {
 #[tokio::test]
 async fn an_address_of_the_configuration_comes_back_by_whoever_is_left() {
     let house = echoing().await;
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = free.local_addr().unwrap();
-    drop(free);
+    let port = ReservedPort::new();
+    let address = port.address();
     house.configure_more(&format!("[http]\nlisten = \"{address}\""));
     let client = house.client().await;
     let web = Web::new(address);

@@ -1,11 +1,15 @@
 //! Streams that break off and are resumed.
 
-use std::time::Duration;
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    time::Duration,
+};
 
 use journeys::{
     client::DEADLINE,
     fake::{LEGACY_VERSION, Step},
     house::{Fake, House, fake},
+    port::ReservedPort,
     processes,
     site::Site,
     web::{Answer, Web},
@@ -26,6 +30,10 @@ async fn ready() -> (House, Site, Web) {
 }
 
 async fn ready_in(house: House) -> (House, Site, Web) {
+    ready_at(house, (Ipv4Addr::LOCALHOST, 0).into()).await
+}
+
+async fn ready_at(house: House, address: SocketAddr) -> (House, Site, Web) {
     let slow = [
         Step::log("info", "begins"),
         Step::UntilExists(house.path("gone")),
@@ -41,7 +49,7 @@ async fn ready_in(house: House) -> (House, Site, Web) {
         .tool("ask", Step::elicit("Sure?"));
     house.add(server);
     house.indexed().await;
-    let site = house.site().await;
+    let site = house.site_at(address).await;
     let can = json!({"elicitation": {}});
     let client = site
         .web()
@@ -135,10 +143,10 @@ async fn a_question_waits_for_its_client_to_come_back() {
 
 #[tokio::test]
 async fn a_session_that_is_taken_up_by_the_next_process_is_still_asked() {
-    let (house, site, client) = ready().await;
-    let address = site.address();
+    let port = ReservedPort::new();
+    let (house, site, client) = ready_at(house::<Fake>([]), port.address()).await;
     site.stop().await;
-    let site = house.site_at(&address.to_string()).await;
+    let site = house.site_at(port.address()).await;
     let (_, mut answer) = client
         .send("tools/call", calling("any/ask", &json!({})))
         .await;

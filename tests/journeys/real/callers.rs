@@ -1,13 +1,12 @@
 //! Credentials of callers over HTTP: each has its own, at real servers with a real authorization server.
 
-use std::net::TcpListener;
-
 use futures::future::join_all;
 use journeys::{
     client::DEADLINE,
     fake::LEGACY_VERSION,
     guarded::{Guarded, MACHINE, RealAuth},
     house::House,
+    port::ReservedPort,
     site::Site,
     web::Web,
 };
@@ -23,7 +22,7 @@ struct CallerSetup {
     house: House,
     auth: RealAuth,
     guarded: Guarded,
-    port: u16,
+    port: ReservedPort,
 }
 
 impl CallerSetup {
@@ -32,13 +31,13 @@ impl CallerSetup {
         let auth = crate::real_auth();
         let guarded = auth.start(token_seconds, 0).await;
         let house = House::without_config(&programs()).with_daemon();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = port.local_addr().unwrap().port();
+        let port = ReservedPort::new();
         house.configure(&format!(
-            "{}[http]\npublic_url = \"http://127.0.0.1:{port}\"\nmax_requests = 512\n\
+            "{}[http]\npublic_url = \"http://{}\"\nmax_requests = 512\n\
              max_sessions = 512\nmax_connections = 1024\n[http.oauth]\nissuer = \"{}\"\n\
              audience = \"{OURS}\"\n",
             servers(&guarded),
+            port.address(),
             guarded.issuer
         ));
         Self {
@@ -50,9 +49,7 @@ impl CallerSetup {
     }
 
     async fn site(&self) -> Site {
-        self.house
-            .site_at(&format!("127.0.0.1:{}", self.port))
-            .await
+        self.house.site_at(self.port.address()).await
     }
 
     async fn web_of(&self, site: &Site, person: &str) -> Web {
@@ -105,7 +102,7 @@ async fn each_caller_logs_in_for_itself() {
         people[1].clone().modern("b"),
     ];
     let address = address_in(&ann.execute("guarded/me", json!({})).await.bad());
-    assert!(address.starts_with(&format!("http://127.0.0.1:{}/login/", setup.port)));
+    assert!(address.starts_with(&format!("http://{}/login/", setup.port.address())));
     // The same address as long as it is valid, and another one for another caller.
     assert_eq!(
         address_in(&ann.execute("guarded/me", json!({})).await.bad()),
@@ -212,7 +209,7 @@ async fn an_address_of_a_login_serves_its_own_page_alone() {
         let foreign = site.web().with(name, value);
         assert_eq!(foreign.ask("POST", path, "").await.status, 403, "{name}");
     }
-    let own = format!("http://127.0.0.1:{}", setup.port);
+    let own = format!("http://{}", setup.port.address());
     let own = site.web().with("origin", &own);
     let cross = own.clone().with("sec-fetch-site", "cross-site");
     assert_eq!(cross.ask("POST", path, "").await.status, 403);
@@ -283,22 +280,27 @@ async fn two_hundred_callers_are_themselves_at_three_servers() {
         }
     };
     round().await;
-    // By now the exchanged tokens have expired, and others are exchanged.
+    // Exchanged tokens expire, and others are exchanged.
     let before = setup.guarded.count("/token").await;
     assert!(before >= 600, "{before}");
-    tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+    let exchanged_again = async {
+        while setup.guarded.count("/token").await == before {
+            assert_eq!(who_everywhere(&callers[0]).await, [names[0].as_str(); 3]);
+        }
+    };
+    timeout(DEADLINE, exchanged_again).await.unwrap();
     round().await;
-    assert!(setup.guarded.count("/token").await > before);
     journeys::processes::kill(setup.house.daemon().await);
     site.kill().await;
     let site = setup.site().await;
     round().await;
     // A token that ended at its issuer is worth nothing to the proxy either, once it must be exchanged.
     setup.guarded.control("revoke").await;
-    tokio::time::sleep(std::time::Duration::from_secs(3)).await;
-    for text in who_everywhere(&callers[0]).await {
-        assert!(text.starts_with("error "), "{text}");
-    }
+    let refused = async {
+        let is_refused = |text: &String| text.starts_with("error ");
+        while !who_everywhere(&callers[0]).await.iter().all(is_refused) {}
+    };
+    timeout(DEADLINE, refused).await.unwrap();
     setup.end(site).await;
 }
 

@@ -122,7 +122,8 @@ async fn everything_says_the_same_through_us_over_http() {
     let (server, port) = listening(&real).await;
     let house = house::<Fake>([]);
     house.configure_more(&format!(
-        "[servers.everything]\nurl = \"http://127.0.0.1:{port}/mcp\"\n"
+        "[servers.everything]\nurl = \"http://{}/mcp\"\n",
+        port.address()
     ));
     house.indexed().await;
     let client = house.client().await;

@@ -5,11 +5,12 @@ use std::{process::Stdio, time::Duration};
 use journeys::{
     client::{Client, DEADLINE},
     house::{Fake, House},
+    port::ReservedPort,
     real::RealServers,
 };
 use serde_json::{Value, json};
 use tokio::{
-    net::{TcpListener, TcpStream},
+    net::TcpStream,
     process::Child,
     time::{interval, timeout},
 };
@@ -212,16 +213,14 @@ async fn nothing_is_left_though_real_servers_have_many_processes() {
 }
 
 /// Starts a remote server that the proxy has not started.
-pub(super) async fn listening(real: &RealServers) -> (Child, u16) {
-    let free = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = free.local_addr().unwrap().port();
-    drop(free);
-    let mut command = real.everything_over_http(port).to_command();
+pub(super) async fn listening(real: &RealServers) -> (Child, ReservedPort) {
+    let port = ReservedPort::new();
+    let mut command = real.everything_over_http(port.number()).to_command();
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let server = command.kill_on_drop(true).spawn().unwrap();
     let mut looks = interval(Duration::from_millis(20));
     let listens = async {
-        while TcpStream::connect(("127.0.0.1", port)).await.is_err() {
+        while TcpStream::connect(port.address()).await.is_err() {
             looks.tick().await;
         }
     };
@@ -238,7 +237,8 @@ async fn a_remote_server_works_until_it_is_gone() {
     let (mut server, port) = listening(&real).await;
     let house = house::<Fake>([]);
     house.configure(&format!(
-        "[servers.far]\nurl = \"http://127.0.0.1:{port}/mcp\"\nheaders = {{ X-Team = \"web\" }}\n"
+        "[servers.far]\nurl = \"http://{}/mcp\"\nheaders = {{ X-Team = \"web\" }}\n",
+        port.address()
     ));
     house.indexed().await;
     let client = house.client().await;

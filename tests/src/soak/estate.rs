@@ -3,7 +3,6 @@
 use std::{
     fs,
     io::Write as _,
-    net::{SocketAddr, TcpListener},
     path::{Path, PathBuf},
     process::Command,
 };
@@ -12,6 +11,7 @@ use super::plan::Plan;
 use crate::{
     fake::Step,
     house::{Fake, House, Programs, fake},
+    port::ReservedPort,
 };
 
 /// Longer than any successful call, shorter than the pause of a server.
@@ -29,8 +29,8 @@ const KEPT_MIB: u64 = 4;
 #[derive(Debug)]
 pub(super) struct Estate {
     pub(super) house: House,
-    /// The address on which the daemon serves HTTP.
-    pub(super) address: SocketAddr,
+    /// The port on which every daemon of this run serves HTTP in turn.
+    pub(super) port: ReservedPort,
     pub(super) programs: Programs,
     /// The configuration when no edit is in progress.
     config: String,
@@ -43,13 +43,14 @@ impl Estate {
     pub(super) async fn build(plan: &Plan, wants_disk: bool) -> Result<Self, String> {
         let programs = programs()?;
         let house = House::new(&programs, (0..plan.servers).map(server)).with_daemon();
-        let address = free_address()?;
+        let port = ReservedPort::new();
         let servers = read_config(&house)?;
         let kept_mib = KEPT_MIB * (plan.fronts + plan.webs) as u64;
         // Each start of a server writes a log line to a disk that may be full.
         let config = format!(
-            "log = \"info\"\n{servers}\n[http]\nlisten = \"{address}\"\n\
-             [results]\nkeep_mib = {kept_mib}\n"
+            "log = \"info\"\n{servers}\n[http]\nlisten = \"{}\"\n\
+             [results]\nkeep_mib = {kept_mib}\n",
+            port.address()
         );
         house.configure(&config);
         house.add(fake("extra").tool("echo", Step::Echo));
@@ -66,7 +67,7 @@ impl Estate {
         }
         Ok(Self {
             house,
-            address,
+            port,
             programs,
             config,
             edited,
@@ -148,13 +149,6 @@ pub(super) fn programs() -> Result<Programs, String> {
         proxy: beside("proxy-under-test")?,
         fake_server: beside("fake-server")?,
     })
-}
-
-/// Returns a free address, which every daemon of this run uses in turn.
-fn free_address() -> Result<SocketAddr, String> {
-    let listener = TcpListener::bind("127.0.0.1:0");
-    let address = listener.and_then(|listener| listener.local_addr());
-    address.map_err(|error| format!("no free port: {error}"))
 }
 
 fn read_config(house: &House) -> Result<String, String> {

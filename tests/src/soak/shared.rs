@@ -105,7 +105,10 @@ impl Soak {
             clients.push(SoakClient::Front(FrontSlot(Mutex::new(front))));
         }
         for _ in 0..plan.webs {
-            clients.push(SoakClient::WebLoad(WebLoad::new(estate.address, &tally)));
+            clients.push(SoakClient::WebLoad(WebLoad::new(
+                estate.port.address(),
+                &tally,
+            )));
         }
         Ok(Self {
             pace: Pace::new(plan.a_second),
