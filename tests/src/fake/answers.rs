@@ -26,6 +26,11 @@ impl FakeRequest {
         let meta = &self.params["_meta"];
         meta[META_VERSION] == MODERN_VERSION && meta[META_CAPABILITIES].is_object()
     }
+
+    /// Returns false if the request continues an earlier one with the answers of its client.
+    pub(super) fn is_first(&self) -> bool {
+        self.params["requestState"].is_null() && self.params["inputResponses"].is_null()
+    }
 }
 
 /// The part of a catalogue file that describes the server itself.

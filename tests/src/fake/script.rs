@@ -263,6 +263,12 @@ pub enum Step {
     UntilCancelled,
     /// Waits until this file exists.
     UntilExists(PathBuf),
+    /// Waits until this folder has a file that it did not have, at most this long. A request that
+    /// continues an earlier one does not wait.
+    UntilNewFile {
+        folder: PathBuf,
+        at_most_ms: u64,
+    },
     /// Reveals hidden items and sends the notifications of changed lists; the notification for
     /// tools is always sent.
     Reveal,

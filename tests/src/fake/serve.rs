@@ -1,8 +1,11 @@
 //! The main loop of the fake server and the steps of its script.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
+    ffi::OsString,
+    fs,
     io::{self, BufRead as _, Write as _},
+    path::Path,
     process::{Command, Stdio},
     sync::{
         Arc,
@@ -18,6 +21,7 @@ use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::{Notify, mpsc, oneshot},
     task::JoinSet,
+    time::timeout,
 };
 
 use super::{
@@ -324,6 +328,11 @@ impl Fake {
                     tokio::time::sleep(LOOK_EVERY).await;
                 }
             }
+            Step::UntilNewFile { folder, at_most_ms } if request.is_first() => {
+                let until = timeout(Duration::from_millis(*at_most_ms), new_file_in(folder));
+                drop(until.await);
+            }
+            Step::UntilNewFile { .. } => {}
             Step::Ask { method, params } => drop(self.ask(method, params).await),
             Step::AskAndTell { method, params } => {
                 let answer = self.ask(method, params).await;
@@ -376,7 +385,7 @@ impl Fake {
             Step::Spawn => spawn_a_sleeper(),
             Step::Exit(code) => std::process::exit(*code),
             Step::ExitOnce(path) => {
-                if std::fs::File::create_new(path).is_ok() {
+                if fs::File::create_new(path).is_ok() {
                     std::process::exit(1);
                 }
             }
@@ -551,10 +560,7 @@ impl Fake {
     /// Writes each line with a single write, so that several fakes may share a file.
     fn record(&self, line: &[u8]) {
         if let Some(path) = &self.script.record {
-            let file = std::fs::OpenOptions::new()
-                .create(true)
-                .append(true)
-                .open(path);
+            let file = fs::OpenOptions::new().create(true).append(true).open(path);
             let mut bytes = line.to_vec();
             bytes.push(b'\n');
             file.and_then(|mut file| file.write_all(&bytes))
@@ -565,6 +571,18 @@ impl Fake {
 
 fn send_error(request: &FakeRequest, error: &Value) {
     write_line(&json!({ "jsonrpc": "2.0", "id": request.id, "error": error }).to_string());
+}
+
+/// Waits until this folder has a file that it does not have now.
+async fn new_file_in(folder: &Path) {
+    let names = || -> HashSet<OsString> {
+        let files = fs::read_dir(folder).into_iter().flatten().flatten();
+        files.map(|file| file.file_name()).collect()
+    };
+    let before = names();
+    while names().is_subset(&before) {
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
 }
 
 #[expect(
@@ -594,7 +612,7 @@ fn write_out(bytes: &[u8]) {
 
 /// Locks a file for as long as this process runs. Returns false if another process holds it.
 fn hold_lock(place: &std::path::Path) -> bool {
-    let file = std::fs::File::create(place).expect("the test folder is writable");
+    let file = fs::File::create(place).expect("the test folder is writable");
     let is_held = file.try_lock().is_ok();
     std::mem::forget(file);
     is_held

@@ -1,5 +1,7 @@
 //! The server that the suite requires: tools, prompts and resources with fixed names.
 
+use std::path::Path;
+
 use journeys::{
     fake::{Era, FakeItem, Step},
     house::{Fake, fake},
@@ -264,15 +266,22 @@ fn template() -> FakeItem {
     FakeItem::defined(definition, Step::Filled(json!({ "contents": [content] })))
 }
 
-/// The time that a long tool takes, in milliseconds. Its call becomes a task after 5 s. The suite then cancels a task while
-/// it runs, and waits at most 5 s for the question of a task. With this time a busy machine may delay either by 2.5 s.
-const TASK_MS: u64 = 7_500;
+/// The time that a call runs as a task before its tool is done, in milliseconds: the suite cancels one meanwhile, and waits
+/// at most 10 s for the end of others.
+const TASK_MS: u64 = 4_000;
+/// Longer than the 5 s after which a call becomes a task. A call of a client that takes no tasks ends then.
+const CALL_MS: u64 = 10_000;
 
-/// Creates a server with the skills and the long tools that the scenarios of extensions test.
-pub(super) fn extensions(era: Era) -> Fake {
+/// Creates a server with the skills and the long tools that the scenarios of extensions test. A long tool waits until the
+/// proxy has written the record of a task into the folder `tasks`.
+pub(super) fn extensions(era: Era, tasks: &Path) -> Fake {
     let main = "---\nname: invoices\ndescription: Write invoices.\n---\n# Steps\n";
     let files = [("SKILL.md", main), ("references/FORMS.md", "Form 7.")];
-    let long = |step: Step| [Step::WaitMs(TASK_MS), step];
+    let until_task = || Step::UntilNewFile {
+        folder: tasks.to_owned(),
+        at_most_ms: CALL_MS,
+    };
+    let long = |step: Step| [until_task(), step];
     let hello = json!({ "content": [text("Hello, $name!")] });
     let failure = json!({ "code": -32603, "message": "As intended." });
     let name = json!({ "name": { "type": "string" } });
@@ -286,12 +295,13 @@ pub(super) fn extensions(era: Era) -> Fake {
         }
     };
     let form = form("Who is it?", &name);
+    let slow = [until_task(), Step::WaitMs(TASK_MS), Step::text("42")];
     let asks_first = [
         Step::Ask {
             method: "elicitation/create".to_owned(),
             params: form["params"].clone(),
         },
-        Step::WaitMs(TASK_MS),
+        until_task(),
         Step::text("Alice"),
     ];
     fake(SERVER)
@@ -303,7 +313,7 @@ pub(super) fn extensions(era: Era) -> Fake {
             listed["description"] = "Write invoices.".into();
         })
         .tool("greet", Step::Filled(hello))
-        .tool("slow_compute", long(Step::text("42")))
+        .tool("slow_compute", slow)
         .tool("test_tool_with_task", asks_first)
         .tool(
             "failing_job",

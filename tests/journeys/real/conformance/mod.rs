@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use journeys::{
     bridge::Bridge,
     fake::Era,
-    house::Fake,
+    house::{Fake, House},
     real_clients::{Checks, Suite},
 };
 
@@ -62,12 +62,11 @@ const NOT_SAID: [(&str, &str); 3] = [
 /// of `execute_dynamic_tool`, so that its result passed through the proxy. Every other request is
 /// forwarded unchanged.
 async fn run(suite: Suite, list: [&str; 2], era: Era) -> BTreeMap<String, Checks> {
-    run_before(fixture(era), suite, list).await
+    run_in(house([fixture(era)]), suite, list).await
 }
 
-async fn run_before(fixture: Fake, suite: Suite, list: [&str; 2]) -> BTreeMap<String, Checks> {
+async fn run_in(house: House, suite: Suite, list: [&str; 2]) -> BTreeMap<String, Checks> {
     let clients = real_clients();
-    let house = house([fixture]);
     house.indexed().await;
     let proxy = house.site().await;
     let bridge = Bridge::to(proxy.address(), SERVER).await;
@@ -154,7 +153,9 @@ async fn run_extensions(era: Era) -> BTreeMap<String, Checks> {
         let found = &found;
         async move {
             let list = ["--scenario", &scenario];
-            let run = run_before(fixture::extensions(era), Suite::Candidate, list).await;
+            let house = house::<Fake>([]);
+            house.add(fixture::extensions(era, &house.state().join("tasks")));
+            let run = run_in(house, Suite::Candidate, list).await;
             found.lock().extend(run);
         }
     });
