@@ -21,6 +21,11 @@ test NAME:
 journeys *ARGS:
     cargo test --locked -p journeys --test journeys -- {{ ARGS }}
 
+# As README's second command. ARGS are those of `cargo test`, as in `-p journeys -- real::callers`.
+# Run the tests beside two busy loops, as on a slow machine
+under-load *ARGS:
+    .ci/under-load {{ ARGS }}
+
 # Start every recipe that needs no key, by npx or uvx: takes minutes, and some gigabytes below target/
 recipes:
     PROXY_TESTS_RECIPES=all cargo test --locked -p journeys --test journeys -- real::recipes --nocapture

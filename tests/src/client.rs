@@ -28,6 +28,10 @@ use crate::fake::{META_CAPABILITIES, META_VERSION, MODERN_VERSION};
 /// Longer than any operation takes, even on a busy machine.
 pub const DEADLINE: Duration = Duration::from_mins(1);
 
+/// The time within which the proxy exits when it is asked to, whatever its servers do. It allows itself
+/// two seconds; a busy machine gets ten times as much, which is less than any wait for an answer.
+pub const ENDS_WITHIN: Duration = Duration::from_secs(20);
+
 /// The maximum number of `input_required` rounds in one call; a server that never stops asking
 /// fails the test.
 pub const ROUNDS_MAX: usize = 100;

@@ -5,12 +5,12 @@ use std::{fs, os::unix::process::CommandExt as _, time::Duration};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::{interval, timeout};
 
+use crate::client::DEADLINE;
+
 /// The environment variable by which a house finds its processes. Every program that a house starts
 /// has it, and so have that program's children unless it was removed from their environment.
 pub const HOUSE_VARIABLE: &str = "PROXY_TEST_HOUSE";
 
-/// Longer than any correct process takes to exit.
-const GONE_WITHIN: Duration = Duration::from_secs(15);
 /// The number of attempts to get a certain process id.
 const NUMBER_TRIES: usize = 500;
 const LOOK_EVERY: Duration = Duration::from_millis(10);
@@ -105,7 +105,7 @@ pub async fn all_gone(marker: &str) -> Result<(), Vec<Process>> {
             looks.tick().await;
         }
     };
-    timeout(GONE_WITHIN, gone).await.map_err(|_| marked(marker))
+    timeout(DEADLINE, gone).await.map_err(|_| marked(marker))
 }
 
 /// Kills the processes that a failed test left behind.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use journeys::{
-    client::Client,
+    client::{Client, ENDS_WITHIN},
     fake::{Far, Mood, Step},
     house::{House, fake},
     processes,
@@ -183,7 +183,7 @@ async fn an_end_of_the_session_waits_for_no_remote_server() {
         .await;
     until("the call", || far.calls() > calls).await;
     processes::terminate(client.pid());
-    let ended = timeout(Duration::from_secs(3), client.ended()).await;
+    let ended = timeout(ENDS_WITHIN, client.ended()).await;
     assert_eq!(ended.expect("the proxy exits in time").code(), Some(0));
     assert_eq!(house.all_gone().await, Ok(()));
 }

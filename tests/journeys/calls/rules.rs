@@ -255,7 +255,7 @@ async fn a_script_has_time_for_its_person_and_a_call_taken_back_is_not_made() {
     let client = client_with(&house, json!({"elicitation": {}})).await;
     client.holds_back(ELICIT);
     let script = |text: &str| {
-        let input = json!({"script": text, "timeout_ms": 2_000});
+        let input = json!({"script": text, "timeout_ms": 4_000});
         json!({"name": EXECUTE, "arguments": {"tool_name": "proxy/run_script", "tool_input": input}})
     };
     let (_, waits) = client

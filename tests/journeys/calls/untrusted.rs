@@ -161,7 +161,8 @@ async fn malformed_answers_are_errors_of_their_call() {
         server = server.tool(&format!("result_{number}"), step);
     }
     let neither = Step::line(r#"{"jsonrpc":"2.0","id":$ID}"#);
-    let house = house([server.tool("neither", neither).setting("timeout_s = 5")]);
+    let short = "[servers.odd.overlay.neither]\ntimeout_s = 1";
+    let house = house([server.tool("neither", neither).setting(short)]);
     house.cli(["reindex"]).await.ended(0);
     let client = house.client().await;
     for number in 0..errors.len() {

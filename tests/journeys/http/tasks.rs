@@ -1,12 +1,15 @@
 //! Tasks over HTTP: of a client whose requests stand alone, and of a server at an address.
 
+use std::time::Duration;
+
 use journeys::{
-    client::Reply,
+    client::{DEADLINE, Reply},
     fake::{Era, META_CAPABILITIES, Step, TaskScript},
     house::{Fake, House, fake},
     web::Web,
 };
 use serde_json::{Value, json};
+use tokio::time::{interval, timeout};
 
 use crate::{calling, house, house_with_daemon, until};
 
@@ -43,15 +46,17 @@ async fn ask(web: &Web, method: &str, mut params: Value) -> Reply {
 
 async fn until_status(web: &Web, id: &str, status: &str) -> Value {
     let mut last = Value::Null;
-    for _ in 0..600 {
-        let now = ask(web, "tasks/get", json!({ "taskId": id })).await;
-        last = now.into_result();
-        if last["status"] == status {
-            return last;
+    let mut looks = interval(Duration::from_millis(50));
+    let waiting = async {
+        while last["status"] != status {
+            looks.tick().await;
+            let reply = ask(web, "tasks/get", json!({ "taskId": id })).await;
+            last = reply.into_result();
         }
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
-    panic!("the task is not {status}: {last}");
+    };
+    let waited = timeout(DEADLINE, waiting).await;
+    assert!(waited.is_ok(), "the task is not {status}: {last}");
+    last
 }
 
 #[tokio::test]

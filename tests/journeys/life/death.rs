@@ -1,9 +1,9 @@
 //! No process of a house is left, however the proxy ends, even by SIGKILL.
 
-use std::{process::ExitStatus, time::Duration};
+use std::process::ExitStatus;
 
 use journeys::{
-    client::Client,
+    client::{Client, ENDS_WITHIN},
     fake::Step,
     house::{Fake, House, fake},
     processes,
@@ -13,8 +13,6 @@ use tokio::time::timeout;
 
 use crate::{answered_in_the_end, calling, house, until};
 
-/// The required time is 2 seconds; a loaded machine gets one more.
-const ENDS_WITHIN: Duration = Duration::from_secs(3);
 const KILLS: usize = 20;
 /// The number of houses that are tested concurrently.
 const HOUSES: usize = 4;

@@ -1,16 +1,18 @@
 //! No process is left, however a session ends.
 
-use std::{fs::File, os::unix::fs::OpenOptionsExt as _, time::Duration};
+use std::{fs::File, os::unix::fs::OpenOptionsExt as _};
 
-use journeys::{client::DEADLINE, fake::Step, house::fake, processes};
+use journeys::{
+    client::{DEADLINE, ENDS_WITHIN},
+    fake::Step,
+    house::fake,
+    processes,
+};
 use rustix::fs::{Mode, OFlags, fcntl_setfl, mkfifoat};
 use serde_json::json;
 use tokio::time::timeout;
 
 use crate::{house, until};
-
-/// The time within which `serve` exits after a request to stop.
-const ENDS_WITHIN: Duration = Duration::from_secs(3);
 
 #[tokio::test]
 async fn a_polite_kill_ends_the_session_and_its_servers() {
