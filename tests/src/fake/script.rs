@@ -263,6 +263,12 @@ pub enum Step {
     UntilCancelled,
     /// Waits until this file exists.
     UntilExists(PathBuf),
+    /// Runs the steps unless this argument of the call has this value.
+    Unless {
+        argument: String,
+        value: Value,
+        steps: Vec<Step>,
+    },
     /// Waits until this folder has a file that it did not have, at most this long. A request that
     /// continues an earlier one does not wait.
     UntilNewFile {

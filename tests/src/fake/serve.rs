@@ -333,6 +333,15 @@ impl Fake {
                 drop(until.await);
             }
             Step::UntilNewFile { .. } => {}
+            Step::Unless {
+                argument,
+                value,
+                steps,
+            } => {
+                if request.params["arguments"][argument] != *value {
+                    Box::pin(self.run_steps(steps, request)).await;
+                }
+            }
             Step::Ask { method, params } => drop(self.ask(method, params).await),
             Step::AskAndTell { method, params } => {
                 let answer = self.ask(method, params).await;

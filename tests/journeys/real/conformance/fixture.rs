@@ -295,7 +295,12 @@ pub(super) fn extensions(era: Era, tasks: &Path) -> Fake {
         }
     };
     let form = form("Who is it?", &name);
-    let slow = [until_task(), Step::WaitMs(TASK_MS), Step::text("42")];
+    // A client that takes no tasks asks for 0 seconds, and waits at most 10 s.
+    let slow = Step::Unless {
+        argument: "seconds".to_owned(),
+        value: json!(0),
+        steps: vec![until_task(), Step::WaitMs(TASK_MS)],
+    };
     let asks_first = [
         Step::Ask {
             method: "elicitation/create".to_owned(),
@@ -313,7 +318,7 @@ pub(super) fn extensions(era: Era, tasks: &Path) -> Fake {
             listed["description"] = "Write invoices.".into();
         })
         .tool("greet", Step::Filled(hello))
-        .tool("slow_compute", slow)
+        .tool("slow_compute", [slow, Step::text("42")])
         .tool("test_tool_with_task", asks_first)
         .tool(
             "failing_job",
