@@ -55,8 +55,10 @@ pub(super) static KEYS: &[KeySpec] = &[
     ValueKind::Choice(&["warn", "hold", "off"]).or("\"warn\"").variable(
         "pin",
         "handling of tools that changed since their server was added or they were last reviewed. \
-         `\"warn\"`: `proxy review` reports them; `\"hold\"`: they are neither shown nor called \
-         until `proxy review` accepts them; `\"off\"`: tools are not compared",
+         `\"warn\"`: `proxy review` reports them, and of one whose new text has a sign that it steers the \
+         model, models get the accepted definition until `proxy review` accepts the new one; `\"hold\"`: \
+         they are neither shown nor called until `proxy review` accepts them; `\"off\"`: tools are not \
+         compared",
     ),
     ValueKind::Choice(&["digest", "full", "none"]).or("\"digest\"").variable(
         "audit.arguments",

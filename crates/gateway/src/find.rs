@@ -112,6 +112,10 @@ pub(crate) fn held(called: String, server: &ServerName, by: HeldBy) -> ToolError
     let (by, reason) = match by {
         HeldBy::Pin => ("pin = \"hold\"", "it is not as it was accepted"),
         HeldBy::Refusal => ("a review", "a person refused it as it is"),
+        HeldBy::Sign => (
+            "pin = \"warn\"",
+            "its new text seems to steer the model, and the accepted one is not known",
+        ),
     };
     ToolError::Refused(Box::new(CallRefusal {
         called,

@@ -1,6 +1,6 @@
 //! The file that lists all servers and their snapshots: the only file that a commit replaces.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde::{Deserialize, Serialize};
 use tool::{Capability, Digest, Offer, OfferItem, ServerName, Tool};
@@ -10,7 +10,7 @@ use crate::categories;
 use crate::disk::Disk;
 use crate::known_servers::ServerNames;
 use crate::limits::{CHANGE_KEPT_S, FORMAT};
-use crate::pins::{HeldBy, LegacyPins, Pin, Pins, Subject};
+use crate::pins::{LegacyPins, Pin, Pins, Presented, Subject};
 use crate::server_rules::{Rules, ServerRules};
 use crate::snapshot::{
     SnapshotContent, SnapshotHead, SurveyFailure, is_false, part_transport, split_name,
@@ -137,7 +137,7 @@ impl CatalogServer {
             overlay.is_none_or(|it| !it.hidden)
                 && !known.for_apps.contains(*name)
                 && filter.refuses(&[name]).is_none()
-                && (holds_nothing || known.holds(name, pins, server_rules.pin).is_none())
+                && (holds_nothing || !known.holds(name, pins, server_rules.pin))
         };
         Self {
             name: server_rules.name.clone(),
@@ -228,11 +228,12 @@ impl Record {
         record
     }
 
-    /// Returns why a tool is blocked until a user accepts it, or `None` if it is not blocked.
-    fn holds(&self, tool: &str, pins: &Pins, pin: Pin) -> Option<HeldBy> {
+    /// Returns true if no definition of a tool is shown until a user accepts it.
+    fn holds(&self, tool: &str, pins: &Pins, pin: Pin) -> bool {
         let digest = self.digests.as_ref().and_then(|all| all.get(tool));
         let subject = Subject::Tool(tool.to_owned());
-        pins.holds(&subject, digest.unwrap_or_default(), pin)
+        let presented = pins.present(&subject, digest.unwrap_or_default(), pin);
+        matches!(presented, Presented::Nothing(_))
     }
 
     pub(crate) fn note_digests(&mut self, tools: &[Tool]) {
@@ -341,6 +342,27 @@ impl Records {
             servers: self.servers.clone(),
         };
         serde_json::to_string(&records).expect("maps with text keys are always JSON")
+    }
+
+    /// Returns the names of tools that other servers have, and this one has not.
+    pub(crate) fn names_of_others(&self, server: &str) -> HashSet<&str> {
+        let own = self.servers.get(server).into_iter();
+        let own = own.flat_map(|record| record.tools.iter().map(String::as_str));
+        self.names_besides(server, own)
+    }
+
+    /// Returns the names of tools that servers other than `server` have, without its `own`.
+    pub(crate) fn names_besides<'t>(
+        &self,
+        server: &str,
+        own: impl Iterator<Item = &'t str>,
+    ) -> HashSet<&str> {
+        let own: HashSet<String> = own.map(tool::fold).collect();
+        let others = self.servers.iter().filter(|(other, _)| *other != server);
+        let names = others.flat_map(|(_, record)| record.tools.iter().map(String::as_str));
+        names
+            .filter(|name| !own.contains(&tool::fold(name)))
+            .collect()
     }
 
     /// Returns the names of the snapshot files in this catalog.

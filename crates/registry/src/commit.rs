@@ -131,6 +131,8 @@ impl<'a> Commit<'a> {
         });
         pins.follow(&before, &now);
         pins.bound(&now);
+        let own = snapshot.tools.iter().map(Tool::name);
+        pins.note_signs(&now, || self.before.names_besides(server, own));
         pins.at = snapshot.surveyed_at;
         self.book.set(server, pins);
     }

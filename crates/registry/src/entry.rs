@@ -37,8 +37,12 @@ pub struct Entry {
     /// The time of the survey that found the definition changed, in Unix seconds, if it was not
     /// read since.
     pub changed: Option<u64>,
-    /// The annotations of the accepted definition, if the definition has changed since.
-    pub(crate) accepted: Option<Annotations>,
+    /// True if this is the accepted definition, because the changed one is held for a sign that it steers
+    /// the model.
+    pub is_change_held: bool,
+    /// Of a changed tool the annotations of the other definition: of the accepted one, or of the held
+    /// one.
+    pub(crate) other_claims: Option<Annotations>,
     pub(crate) computed: ComputedValues,
 }
 
@@ -69,7 +73,8 @@ impl Entry {
             argument_settings: ArgumentSettings::default(),
             stale: false,
             changed: None,
-            accepted: None,
+            is_change_held: false,
+            other_claims: None,
             computed: ComputedValues::default(),
         }
     }
@@ -154,7 +159,9 @@ impl Entry {
     /// Returns the current annotations and the accepted ones, so a server cannot declare a tool
     /// harmless after it was accepted.
     fn claims(&self) -> impl Iterator<Item = Annotations> {
-        [self.tool.annotations()].into_iter().chain(self.accepted)
+        [self.tool.annotations()]
+            .into_iter()
+            .chain(self.other_claims)
     }
 
     fn is_destructive_by(&self, claims: Annotations) -> bool {

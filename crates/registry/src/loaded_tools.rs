@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use tool::{Capability, Digest, ItemKind, Offer, ServerName, Tool, ToolRef};
+use tool::{
+    Annotations, Capability, Digest, ItemKind, Offer, OfferItem, ServerName, Tool, ToolRef,
+};
 
 use crate::allow_deny::AllowDeny;
 use crate::catalog::{OfferNote, Record, Records};
@@ -15,7 +17,7 @@ use crate::guess::rules_digest;
 use crate::known_servers;
 use crate::limits::SCHEMA_VERSION;
 use crate::pin_book::PinBook;
-use crate::pins::{HeldBy, Pin, Pins, Subject, digest_of_instructions};
+use crate::pins::{HeldBy, Pin, Pins, Presented, Subject, digest_of_instructions};
 use crate::requests::{RequestBook, ServerRequests};
 use crate::server_rules::{Overlay, Rules, ServerRules};
 use crate::snapshot::{SnapshotContent, SurveyFailure};
@@ -198,8 +200,15 @@ impl LoadedTools {
             if searched.is_some() {
                 let requests = self.visible[visible..].iter().flat_map(|it| &it.requests);
                 let requests: Vec<&str> = requests.map(|it| &**it).collect();
-                let denied = &self.denied[denied..];
-                let digest = digest(server_rules, record, denied, &requests);
+                let held = self.denied[denied..].iter();
+                let held = held.filter(|(_, by)| matches!(by, DeniedBy::Held(_)));
+                let held = held.map(|(at, _)| &at.tool);
+                let accepted = self.visible[visible..]
+                    .iter()
+                    .filter(|it| it.is_change_held);
+                let accepted = accepted.map(|it| &it.at.tool);
+                let pinned = [held.collect(), accepted.collect()];
+                let digest = digest(server_rules, record, pinned, &requests);
                 self.digests.insert(server_rules.name.to_string(), digest);
             }
         }
@@ -224,13 +233,13 @@ impl LoadedTools {
                 self.denied.push((at, rule));
                 continue;
             }
-            let subject = Subject::Tool(tool.name().to_owned());
-            // The digest of the text that was read, which may differ from the one in the catalog.
-            let digest = tool.digest().to_string();
-            if let Some(held) = pins.holds(&subject, &digest, server_rules.pin) {
-                self.denied.push((at, DeniedBy::Held(held)));
-                continue;
-            }
+            let (tool, other_claims, is_change_held) = match present(tool, pins, server_rules.pin) {
+                Ok(presented) => presented,
+                Err(held) => {
+                    self.denied.push((at, DeniedBy::Held(held)));
+                    continue;
+                }
+            };
             let overlay = server_rules.overlays.get(tool.name()).cloned();
             let overlay = overlay.unwrap_or_default();
             let category = overlay.category.clone();
@@ -244,8 +253,10 @@ impl LoadedTools {
                     .map_or_else(Vec::new, |it| it.book.of_tool(&it.requests, &at, &tool)),
                 overlay,
                 stale: record.stale.is_some(),
-                changed: record.change_of(tool.name()),
-                accepted: pins.accepted_claims(tool.name(), server_rules.pin),
+                // Who reads the accepted definition has not read the change.
+                changed: record.change_of(tool.name()).filter(|_| !is_change_held),
+                is_change_held,
+                other_claims,
                 ..Entry::plain(at, tool)
             };
             let place = if entry.overlay.hidden || !entry.tool.is_for_models() {
@@ -308,21 +319,22 @@ impl KnownServer {
         }
     }
 
-    /// Removes everything that a pin or a refusal blocks.
+    /// Removes everything that a pin or a refusal blocks, and puts the accepted definition in place of
+    /// one that is held for a sign.
     fn withhold(&mut self, pins: &Pins, pin: Pin) {
         let mut withheld = BTreeMap::new();
-        let mut is_held = |subject: Subject, digest: &str| {
-            let held = pins.holds(&subject, digest, pin);
-            if let Some(by) = held {
-                withheld.insert(subject, by);
-            }
-            held.is_some()
-        };
+        let mark = format!("[the changed text is held: `proxy review {}`]", self.name);
         let is_told = |text: &&String| !text.trim().is_empty();
-        if let Some(text) = self.instructions.as_ref().filter(is_told)
-            && is_held(Subject::Instructions, &digest_of_instructions(text))
-        {
-            self.instructions = None;
+        if let Some(text) = self.instructions.as_ref().filter(is_told) {
+            let subject = Subject::Instructions;
+            match pins.present(&subject, &digest_of_instructions(text), pin) {
+                Presented::Current => {}
+                Presented::Accepted(text) => self.instructions = Some(format!("{mark} {text}")),
+                Presented::Nothing(by) => {
+                    self.instructions = None;
+                    withheld.insert(subject, by);
+                }
+            }
         }
         let offer = Arc::make_mut(&mut self.offer);
         for (kind, list) in [
@@ -332,9 +344,22 @@ impl KnownServer {
             (ItemKind::Skill, &mut offer.skills),
             (ItemKind::App, &mut offer.apps),
         ] {
-            list.retain(|item| {
+            list.retain_mut(|item| {
                 let subject = Subject::of_item(kind, item.id());
-                !is_held(subject, &item.digest().to_string())
+                match pins.present(&subject, &item.digest().to_string(), pin) {
+                    Presented::Current => true,
+                    Presented::Accepted(text) => match OfferItem::parse(kind, text) {
+                        Ok(accepted) => {
+                            *item = accepted.with_mark(kind, &mark);
+                            true
+                        }
+                        Err(_) => false,
+                    },
+                    Presented::Nothing(by) => {
+                        withheld.insert(subject, by);
+                        false
+                    }
+                }
             });
         }
         self.withheld = withheld;
@@ -380,6 +405,24 @@ impl KnownServer {
     }
 }
 
+/// Returns the definition of a tool that models get, the annotations of the one that they do not get
+/// and that rules heed as well, and true if the current definition is held.
+fn present(tool: Tool, pins: &Pins, pin: Pin) -> Result<(Tool, Option<Annotations>, bool), HeldBy> {
+    let subject = Subject::Tool(tool.name().to_owned());
+    // The digest of the text that was read, which may differ from the one in the catalog.
+    match pins.present(&subject, &tool.digest().to_string(), pin) {
+        Presented::Current => {
+            let accepted = pins.accepted_claims(tool.name(), pin);
+            Ok((tool, accepted, false))
+        }
+        Presented::Accepted(text) => {
+            let accepted = Tool::parse(text).map_err(|_| HeldBy::Sign)?;
+            Ok((accepted, Some(tool.annotations()), true))
+        }
+        Presented::Nothing(by) => Err(by),
+    }
+}
+
 /// Returns the numbers of a version, `v1.4.0-beta.2` as 1, 4; final zeros do not count, nor does the
 /// text after `-` or `+`.
 fn read_version(version: &str) -> Vec<u64> {
@@ -398,7 +441,7 @@ fn read_version(version: &str) -> Vec<u64> {
 fn digest(
     server_rules: &ServerRules,
     record: &Record,
-    denied: &[(ToolRef, DeniedBy)],
+    [held, accepted]: [Vec<&String>; 2],
     requests: &[&str],
 ) -> String {
     let ServerRules {
@@ -422,13 +465,12 @@ fn digest(
         (name.as_str(), &record.snapshot, &record.aliases),
         (category, tags, allow, deny, overlays),
     );
-    let held = denied.iter();
-    let held = held.filter(|(_, by)| matches!(by, DeniedBy::Held(_)));
-    let held: Vec<&String> = held.map(|(at, _)| &at.tool).collect();
     let held = text_of(held.is_empty(), &held);
+    let accepted = text_of(accepted.is_empty(), &("accepted", accepted));
     let requests = text_of(requests.is_empty(), &requests);
     let arguments = text_of(arguments.is_empty(), arguments);
-    Digest::of_bytes(format!("{made_of:?}{held}{requests}{arguments}").as_bytes()).short(16)
+    Digest::of_bytes(format!("{made_of:?}{held}{accepted}{requests}{arguments}").as_bytes())
+        .short(16)
 }
 
 /// Returns the parts of an overlay that are searched or that decide if a tool is searched.

@@ -91,6 +91,17 @@ impl Records {
     }
 }
 
+impl Pins {
+    /// Looks for signs in the stored definitions of a server.
+    pub(crate) fn with_signs(mut self, disk: &Disk, records: &Records, server: &str) -> Self {
+        let record = records.servers.get(server);
+        if let Some(kept) = record.and_then(|it| it.read_snapshot(disk)) {
+            self.note_signs(&kept.definitions(), || records.names_of_others(server));
+        }
+        self
+    }
+}
+
 impl PinBook {
     /// Reads the file. Migrates pins that an earlier version stored in the catalog, and adds the
     /// fields to their records that the earlier version did not write.
@@ -113,7 +124,20 @@ impl PinBook {
             Err(error) => Self::troubled(PinTrouble::Unreadable(error.to_string())),
         };
         book.take_over(disk, records);
+        book.complete_signs(disk, records);
         book
+    }
+
+    /// Looks for signs where nobody has yet: in definitions that an earlier version found changed, and in
+    /// all definitions if the pins are lost.
+    fn complete_signs(&mut self, disk: &Disk, records: &Records) {
+        for name in records.servers.keys() {
+            let pins = self.servers.get(name);
+            if pins.map_or(self.trouble.is_some(), Pins::lacks_signs) {
+                let pins = pins.cloned().unwrap_or_default();
+                self.set(name, pins.with_signs(disk, records, name));
+            }
+        }
     }
 
     fn parse(bytes: &[u8]) -> Result<Self, PinTrouble> {

@@ -1,15 +1,18 @@
 //! Pins: the accepted definitions of a server, and the changes since they were accepted.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    cell::LazyCell,
+    collections::{BTreeMap, BTreeSet, HashSet},
     fmt,
 };
 
 use serde::{Deserialize, Serialize};
-use tool::{Annotations, Digest, ItemKind, Offer, Tool};
+use serde_json::Value;
+use tool::{Annotations, Digest, ItemKind, Offer, OfferItem, Tool};
 
 use crate::{
     limits::{ACCEPTED_RESOURCES_MAX, REFUSALS_MAX},
+    steering::find_signs,
     text_map::TextMap,
 };
 
@@ -17,7 +20,8 @@ use crate::{
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pin {
-    /// The definitions are used, and a review lists them.
+    /// The definitions are used, and a review lists them; one with a sign that it steers the model is
+    /// held, and models get the accepted definition in its place.
     #[default]
     Warn,
     /// The definitions are neither shown nor callable until a user accepts them.
@@ -82,6 +86,20 @@ impl Subject {
             ItemKind::App => Self::App(id.to_owned()),
         }
     }
+
+    /// Returns the digest that a definition of this subject has; `None` if the text is none.
+    fn digest_of(&self, text: &str) -> Option<String> {
+        let item = |kind| Some(OfferItem::parse(kind, text).ok()?.digest().to_string());
+        match self {
+            Self::Instructions => Some(digest_of_instructions(text)),
+            Self::Tool(_) => Some(Tool::parse(text).ok()?.digest().to_string()),
+            Self::Prompt(_) => item(ItemKind::Prompt),
+            Self::Resource(_) => item(ItemKind::Resource),
+            Self::Template(_) => item(ItemKind::Template),
+            Self::Skill(_) => item(ItemKind::Skill),
+            Self::App(_) => item(ItemKind::App),
+        }
+    }
 }
 
 /// The reason why a definition is blocked.
@@ -91,6 +109,19 @@ pub enum HeldBy {
     Pin,
     /// A user refused the definition.
     Refusal,
+    /// The definition is new or differs from the accepted one, and has a sign that it steers the model.
+    Sign,
+}
+
+/// The definition that models get of a subject.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Presented<'p> {
+    /// The current one.
+    Current,
+    /// The accepted one, of this text, because the current one is held for a sign.
+    Accepted(&'p str),
+    /// None.
+    Nothing(HeldBy),
 }
 
 /// A current definition.
@@ -103,6 +134,15 @@ pub(crate) struct Definition<'s> {
 }
 
 impl Definition<'_> {
+    /// Returns the signs that the definition steers the model; `others` are the tools of other servers.
+    pub(crate) fn signs(&self, others: &HashSet<&str>) -> Vec<String> {
+        let value = match self.subject {
+            Subject::Instructions => Value::from(self.text),
+            _ => serde_json::from_str(self.text).unwrap_or_default(),
+        };
+        find_signs(&value, others)
+    }
+
     /// Returns the formatted subject and the digest.
     fn pin(&self) -> (String, String) {
         (self.subject.to_string(), self.digest.clone())
@@ -161,6 +201,10 @@ pub(crate) struct Pins {
     /// The accepted definitions of subjects that have changed since.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     before: BTreeMap<String, String>,
+    /// The digests of the definitions that were not accepted when they were last compared, and have a
+    /// sign that they steer the model; `None` in a file of an earlier version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steering: Option<BTreeMap<String, String>>,
     /// The number of decisions so far, which distinguishes lists before and after a decision.
     decisions: u64,
     /// The time of the last survey or decision, in Unix seconds.
@@ -203,18 +247,19 @@ impl Pins {
     }
 
     /// Takes the decisions of other nodes in place of its own. With `keeps_refusals`, definitions that were
-    /// refused here stay so.
-    pub(crate) fn adopt(&mut self, shared: &SharedPins, keeps_refusals: bool) {
+    /// refused here stay so. Returns true if a decision changed; then the signs are to be noted again.
+    pub(crate) fn adopt(&mut self, shared: &SharedPins, keeps_refusals: bool) -> bool {
         let mut shared = shared.clone();
         if keeps_refusals {
             shared.keep_refusals(&self.refused);
         }
         if shared == self.shared() {
-            return;
+            return false;
         }
         self.accepted = shared.accepted.into();
         self.refused = shared.refused;
         self.decisions += 1;
+        true
     }
 
     /// Accepts all current definitions, at the first survey of a server.
@@ -334,6 +379,27 @@ impl Pins {
         }
     }
 
+    /// Notes which of the current definitions have a sign and are not accepted. To be called whenever
+    /// the definitions or the accepted digests change.
+    pub(crate) fn note_signs<'o>(
+        &mut self,
+        now: &[Definition<'_>],
+        others: impl FnOnce() -> HashSet<&'o str>,
+    ) {
+        // Most servers have nothing that is not accepted.
+        let others = LazyCell::new(others);
+        let steers = |it: &&Definition<'_>| {
+            self.standing(&it.subject, &it.digest) != Standing::Accepted
+                && !it.signs(&others).is_empty()
+        };
+        self.steering = Some(now.iter().filter(steers).map(Definition::pin).collect());
+    }
+
+    /// Returns true if signs were never looked for though a definition may be held for one.
+    pub(crate) fn lacks_signs(&self) -> bool {
+        self.steering.is_none() && !self.before.is_empty()
+    }
+
     pub(crate) fn definition_before(&self, subject: &Subject) -> Option<&String> {
         self.before.get(&subject.to_string())
     }
@@ -343,25 +409,43 @@ impl Pins {
         self.accepted.get(&subject.to_string()).is_some()
     }
 
-    /// Returns true if [`Pins::holds`] blocks nothing, whatever the definition.
+    /// Returns true if [`Pins::present`] blocks nothing, whatever the definition.
     pub(crate) fn holds_nothing(&self, pin: Pin) -> bool {
         match pin {
             Pin::Off => true,
-            Pin::Warn => self.refused.is_empty(),
+            Pin::Warn => {
+                self.refused.is_empty() && self.steering.as_ref().is_none_or(BTreeMap::is_empty)
+            }
             Pin::Hold => false,
         }
     }
 
-    /// Returns why a definition is blocked, or `None` if it is not blocked.
-    pub(crate) fn holds(&self, subject: &Subject, digest: &str, pin: Pin) -> Option<HeldBy> {
-        if pin == Pin::Off {
-            return None;
-        }
+    /// Returns what models get in place of this definition. A definition that is held for a sign is
+    /// replaced by the accepted one, if its text is still known.
+    pub(crate) fn present(&self, subject: &Subject, digest: &str, pin: Pin) -> Presented<'_> {
         match (pin, self.standing(subject, digest)) {
-            (_, Standing::Refused) => Some(HeldBy::Refusal),
-            (Pin::Hold, Standing::Waiting) => Some(HeldBy::Pin),
-            _ => None,
+            (Pin::Off, _) | (_, Standing::Accepted) => Presented::Current,
+            (_, Standing::Refused) => Presented::Nothing(HeldBy::Refusal),
+            (Pin::Hold, Standing::Waiting) => Presented::Nothing(HeldBy::Pin),
+            (Pin::Warn, Standing::Waiting) => {
+                let steering = self.steering.as_ref();
+                let steering = steering.and_then(|all| all.get(&subject.to_string()));
+                if steering.is_none_or(|it| it != digest) {
+                    return Presented::Current;
+                }
+                let accepted = self.accepted_text(subject);
+                accepted.map_or(Presented::Nothing(HeldBy::Sign), Presented::Accepted)
+            }
         }
+    }
+
+    /// Returns the text of the accepted definition of a subject that changed since. `None` if only its
+    /// digest is known: another node of a cluster accepted it.
+    fn accepted_text(&self, subject: &Subject) -> Option<&str> {
+        let before = self.definition_before(subject)?;
+        let digest = subject.digest_of(before)?;
+        let is_accepted = self.accepted.get(&subject.to_string()) == Some(digest.as_str());
+        is_accepted.then_some(before.as_str())
     }
 
     /// Returns the annotations of a tool when it was accepted, if the tool changed since and pins

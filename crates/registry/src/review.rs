@@ -1,11 +1,8 @@
 //! Reviews: definitions that differ from the accepted ones.
 
-use std::{
-    cell::LazyCell,
-    collections::{BTreeSet, HashSet},
-};
+use std::{cell::LazyCell, collections::BTreeSet};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tool::{Digest, ServerName};
 
 use crate::{
@@ -13,9 +10,8 @@ use crate::{
     catalog::Records,
     limits::RESOURCES_REVIEWED_MAX,
     pin_book::{PinBook, PinTrouble},
-    pins::{Definition, Pin, Standing, Subject},
+    pins::{Definition, Pin, Presented, Standing, Subject},
     registry::Registry,
-    steering::find_signs,
 };
 
 /// A definition that nobody has accepted in its current form.
@@ -31,6 +27,8 @@ pub struct Review {
     pub is_changed: bool,
     /// The current definition was refused.
     pub is_refused: bool,
+    /// True if models do not get the current definition until it is accepted.
+    pub is_held: bool,
     /// The parts that may be intended to steer a model.
     pub signs: Vec<String>,
 }
@@ -97,7 +95,7 @@ pub enum DecideError {
 impl Registry {
     /// The definitions that differ from the accepted ones, of one server or of all. Servers that are not
     /// configured or not pinned are left out, and so are new resources of servers with `pin = "warn"`,
-    /// which change all the time.
+    /// which change all the time, unless they are held for a sign.
     pub fn list_reviews(&self, server: Option<&ServerName>) -> Reviews {
         let (records, book) = Records::read_with_pins(self.disk());
         Reviews::collect(self, (&records, &book), server)
@@ -121,13 +119,13 @@ impl Registry {
         let (records, _) = Records::read_with_pins(self.disk());
         let mut found = Vec::new();
         for (name, record) in &records.servers {
-            let others = names_of_others(&records, name);
+            let others = records.names_of_others(name);
             let kept = record.read_snapshot(self.disk());
             let Some((server, kept)) = name.parse::<ServerName>().ok().zip(kept) else {
                 continue;
             };
             for it in kept.definitions() {
-                let signs = signs_of(&it, &others);
+                let signs = it.signs(&others);
                 if !signs.is_empty() {
                     found.push((ShownDefinition::of(&server, it), signs));
                 }
@@ -214,14 +212,15 @@ impl Reviews {
         };
         let pins = book.of(name);
         // Most servers have nothing to review.
-        let others = LazyCell::new(|| names_of_others(records, name));
+        let others = LazyCell::new(|| records.names_of_others(name));
         let mut resources = 0;
         for it in kept.definitions() {
             let standing = pins.standing(&it.subject, &it.digest);
             let is_known = pins.knows(&it.subject);
             let is_resource = matches!(it.subject, Subject::Resource(_));
             let is_refused = standing == Standing::Refused;
-            let is_quiet = is_resource && !is_known && !is_refused && pin == Pin::Warn;
+            let presented = pins.present(&it.subject, &it.digest, pin);
+            let is_quiet = is_resource && !is_known && presented == Presented::Current;
             if standing == Standing::Accepted || is_quiet {
                 continue;
             }
@@ -235,28 +234,10 @@ impl Reviews {
                 now: it.text.to_owned(),
                 is_changed: is_known,
                 is_refused,
-                signs: signs_of(&it, &others),
+                is_held: presented != Presented::Current,
+                signs: it.signs(&others),
                 shown: ShownDefinition::of(&server, it),
             });
         }
     }
-}
-
-fn signs_of(definition: &Definition<'_>, others: &HashSet<&str>) -> Vec<String> {
-    let value = match definition.subject {
-        Subject::Instructions => Value::from(definition.text),
-        _ => serde_json::from_str(definition.text).unwrap_or_default(),
-    };
-    find_signs(&value, others)
-}
-
-/// Returns the names of tools that other servers have, and this one has not.
-pub(crate) fn names_of_others<'r>(records: &'r Records, name: &str) -> HashSet<&'r str> {
-    let others = records.servers.iter().filter(|(other, _)| *other != name);
-    let names = others.flat_map(|(_, record)| record.tools.iter().map(String::as_str));
-    let own = records.servers.get(name).into_iter();
-    let own = own.flat_map(|record| record.tools.iter().map(|tool| tool::fold(tool)));
-    let own: HashSet<String> = own.collect();
-    let names = names.filter(|name| !own.contains(&tool::fold(name)));
-    names.collect()
 }

@@ -48,7 +48,9 @@ pub fn adopt_pins(
     let mut is_changed = false;
     for (server, shared, keeps_refusals) in shared {
         let mut pins = book.of(server.as_str()).clone();
-        pins.adopt(shared, *keeps_refusals);
+        if pins.adopt(shared, *keeps_refusals) {
+            pins = pins.with_signs(disk, &records, server.as_str());
+        }
         is_changed |= book.get(server.as_str()) != Some(&pins);
         book.set(server.as_str(), pins);
     }

@@ -12,7 +12,6 @@ use crate::{
     pin_book::read_format,
     pins::{Definition, Pin, Standing, Subject},
     registry::Registry,
-    review::names_of_others,
     server_rules::ServerRules,
     snapshot::{News, SnapshotContent},
     steering::find_signs,
@@ -291,7 +290,7 @@ pub fn verify(
         };
         match present {
             Ok(present) => {
-                let others = names_of_others(&records, server);
+                let others = records.names_of_others(server);
                 let locked = lock.servers.get(server);
                 let present = lockable(&rules, present);
                 found.extend(compare(server, locked, &present, &others));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 
 use crate::{Digest, digest::DuplicateMember};
 
@@ -157,6 +157,24 @@ impl OfferItem {
     /// Returns the whole element.
     pub fn json(&self) -> &str {
         &self.json
+    }
+
+    /// Returns the element with a mark after its description; of a skill after that of its front matter. An
+    /// app has no description, and stays as it is.
+    #[must_use]
+    pub fn with_mark(self, kind: ItemKind, mark: &str) -> Self {
+        let mut element: Value = serde_json::from_str(&self.json).unwrap_or_default();
+        let described = match kind {
+            ItemKind::App => return self,
+            ItemKind::Skill => &mut element["frontmatter"],
+            ItemKind::Prompt | ItemKind::Resource | ItemKind::Template => &mut element,
+        };
+        let description = described["description"].as_str().unwrap_or_default();
+        described["description"] = format!("{description} {mark}").trim_start().into();
+        Self {
+            json: element.to_string().into(),
+            ..self
+        }
     }
 
     /// Returns a member of a skill's front matter that is a string.

@@ -122,6 +122,7 @@ pub(crate) fn json(entry: &Entry, facts: &ToolFacts) -> Value {
         "category": entry.category,
         "tags": entry.tags,
         "changed": entry.changed.is_some(),
+        "change_held": entry.is_change_held,
         "login_required": facts.needs_login,
         "used": facts.calls,
         "last_used": facts.last_call,
@@ -208,6 +209,12 @@ fn heading(entry: &Entry, facts: &ToolFacts) -> String {
     if let Some(changed) = entry.changed {
         let day = day_of(changed * 1_000);
         heading.push_str(&format!(" [changed since {day}]"));
+    }
+    if entry.is_change_held {
+        let server = &entry.at.server;
+        heading.push_str(&format!(
+            " [change held: the new text seems to steer the model, this is the accepted one; a person decides: proxy review {server}]"
+        ));
     }
     heading
 }

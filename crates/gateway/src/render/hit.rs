@@ -31,6 +31,7 @@ pub(crate) fn line(entry: &Entry, server: &ServerMarks) -> String {
         (server.is_outdated, "outdated"),
         (entry.stale, "stale"),
         (entry.changed.is_some(), "changed"),
+        (entry.is_change_held, "change held"),
         (entry.is_deprecated(), "deprecated"),
     ]);
     format!(
@@ -83,6 +84,7 @@ pub(crate) fn with_notes(mut line: String, entry: &Entry, wrong: &[String]) -> S
 pub(crate) fn marks_of_definition(entry: &Entry) -> String {
     write_marks([
         (entry.is_destructive(), "destructive"),
+        (entry.is_change_held, "change held"),
         (entry.is_deprecated(), "deprecated"),
     ])
 }

@@ -144,7 +144,7 @@ function ReviewItem({ review, reload }) {
   const kind = /** @type {const} */ ({ changed: "warn", new: "busy", refused: "bad" })[review.state] ?? "warn";
   const name = visible(review.name, 80);
   return html`<li class="review"><header><h3><${Foreign} text=${review.name} max=${160} /></h3><${Mark} kind=${kind}>${review.state}<//>
-    <span class="muted">${review.kind}</span></header>
+    <span class="muted">${review.kind}</span>${review.held && review.state !== "refused" && html`<${Mark} kind="warn">held<//>`}</header>
     ${review.signs.map((it) => html`<p class="failure"><strong>Look twice:</strong> <${Foreign} text=${it} max=${300} /></p>`)}
     <${Diff} label=${`of ${name}`} before=${review.before && prettyText(review.before)} now=${prettyText(review.now)} />
     <div class="buttons"><${Action} kind="primary" label=${`Accept ${name}`} run=${() => run(true)}>Accept<//>

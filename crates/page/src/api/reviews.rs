@@ -49,6 +49,8 @@ pub struct ReviewRow {
     pub digest: String,
     /// `changed`, `new` or `refused`.
     pub state: Cow<'static, str>,
+    /// True if models do not get the current definition until it is accepted.
+    pub held: bool,
     /// The accepted definition.
     pub before: Option<String>,
     /// The current one.
@@ -98,6 +100,7 @@ impl From<&Review> for ReviewRow {
                 (false, true) => "changed",
                 (false, false) => "new",
             }),
+            held: review.is_held,
             before: review.before.clone(),
             now: review.now.clone(),
             signs: review.signs.clone(),

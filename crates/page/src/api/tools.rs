@@ -104,6 +104,7 @@ async fn list(gateway: &Gateway, query: &Query, limit: Option<usize>) -> Result<
             "purpose": entry.purpose(),
             "category": entry.category,
             "changed": entry.changed.is_some(),
+            "change_held": entry.is_change_held,
         })
     });
     let is_whole = query.category.is_none() && query.tags.is_empty() && query.view.is_none();

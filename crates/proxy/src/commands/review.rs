@@ -50,8 +50,9 @@ Exit codes: 0 nothing to review, or decided, 1 something to review, or no such n
 ///
 /// A server is accepted with the tools, prompts, resources and instructions that it has when it is
 /// added. Later changes and additions are listed, each with its difference, its digest, and signs
-/// that it tries to steer a model. `pin = "hold"` hides them from models until they are accepted;
-/// refused definitions are always hidden.
+/// that it tries to steer a model. One with a sign is held: models get the accepted definition until
+/// you decide. `pin = "hold"` hides all of them from models until they are accepted; refused
+/// definitions are always hidden.
 ///
 /// Accepting names the digest of the printed list, or of one definition in it, so a definition that
 /// changed since is not accepted. A refused definition is accepted only by its name.
@@ -306,6 +307,9 @@ fn text_of(review: &ReviewRow) -> String {
     let name = printable::one_line(&review.name);
     let mut lines = vec![format!("{name}: {}", review.state)];
     lines.push(format!("  digest {}", review.digest));
+    if review.held && review.state != REFUSED {
+        lines.push("  held: models do not get it until it is accepted".to_owned());
+    }
     let signs = review.signs.iter();
     lines.extend(signs.map(|sign| wrap(&format!("  ! {sign}"), 2)));
     let before = review.before.as_deref();
