@@ -1,6 +1,6 @@
 //! One server as a client lists it, and its place.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -71,6 +71,13 @@ impl ServerEntry {
             bundle: None,
             remarks: Vec::new(),
         }
+    }
+
+    /// Returns the folder of the project for which its client lists it; `None` if it is for all.
+    pub fn project_folder(&self) -> Option<&Path> {
+        let place = self.place.as_ref()?;
+        let project = self.project.as_deref();
+        project.filter(|_| place.scope != EntryScope::User)
     }
 
     /// Returns the name of its client for messages: `Cursor`, `Claude Code (project)`.

@@ -250,8 +250,8 @@ impl ClientFile {
                     .collect()
             }
             Some(Value::Array(items)) if self.file.list => {
-                let named = |item: &Value| Some(make(item["name"].as_str()?, item));
-                items.iter().filter_map(named).collect()
+                let named = |item: &Value| make(item["name"].as_str().unwrap_or_default(), item);
+                items.iter().map(named).collect()
             }
             _ => Vec::new(),
         }

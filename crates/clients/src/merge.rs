@@ -2,8 +2,7 @@
 
 use crate::server::{ImportedServer, TranslatedServer};
 
-/// Merges servers that are the same: the first gives the name, and the additional values of the others
-/// are added. Two with different values of one variable or header stay separate.
+/// Merges servers that are the same: the first gives the name.
 pub fn merge(all: Vec<ImportedServer>) -> Vec<ImportedServer> {
     let mut merged: Vec<ImportedServer> = Vec::new();
     for taken in all {
@@ -17,16 +16,6 @@ pub fn merge(all: Vec<ImportedServer>) -> Vec<ImportedServer> {
 }
 
 fn join(known: &mut ImportedServer, other: ImportedServer) {
-    let server = &mut known.server;
-    add_new(&mut server.env, other.server.env, |a, b| a.0 == b.0);
-    add_new(&mut server.headers, other.server.headers, |a, b| {
-        a.0.eq_ignore_ascii_case(&b.0)
-    });
-    add_new(
-        &mut server.inherit_env,
-        other.server.inherit_env,
-        String::eq,
-    );
     // A server that one client disables and another enables is enabled.
     known.server.enabled |= other.server.enabled;
     if known.server.allow != other.server.allow || known.server.deny != other.server.deny {
@@ -42,7 +31,6 @@ fn join(known: &mut ImportedServer, other: ImportedServer) {
     add_new(&mut known.needs, other.needs, |a, b| {
         a.variable == b.variable
     });
-    known.secrets = crate::translate::find_secrets(&known.server);
 }
 
 /// Adds each value that is not there yet.
@@ -68,15 +56,54 @@ fn widen(server: &mut TranslatedServer, allow: &[String], deny: &[String]) {
     server.deny.retain(|name| deny.contains(name));
 }
 
-/// Returns true if both have the same program and arguments, or the same address, and no variable or
-/// header has two values. If one of them names a secret, the other may hold any value.
+/// Returns true if both have the same command, arguments, environment, address, headers and folder.
+/// Where one of them names a secret, the other may have any text.
 pub fn is_same(a: &TranslatedServer, b: &TranslatedServer) -> bool {
-    let launch = match (&a.url, &b.url) {
-        (Some(a), Some(b)) => fits(&normal_url(a), &normal_url(b)),
-        (None, None) => fit_all(&normal_line(a), &normal_line(b)) && a.cwd == b.cwd,
-        _ => false,
+    list_differences(a, b).is_empty()
+}
+
+/// Returns the parts in which two servers differ, for people.
+pub fn list_differences(a: &TranslatedServer, b: &TranslatedServer) -> Vec<&'static str> {
+    let (line_a, line_b) = (normal_line(a), normal_line(b));
+    let parts = [
+        ("command", fits(&line_a[0], &line_b[0])),
+        ("arguments", fit_all(&line_a[1..], &line_b[1..])),
+        (
+            "environment",
+            fit_pairs(&environment(a), &environment(b), str::eq),
+        ),
+        ("address", fits(&normal_url(a), &normal_url(b))),
+        (
+            "headers",
+            fit_pairs(&a.headers, &b.headers, str::eq_ignore_ascii_case),
+        ),
+        ("folder", a.cwd == b.cwd),
+    ];
+    let different = parts.into_iter().filter(|(_, is_same)| !is_same);
+    different.map(|(part, _)| part).collect()
+}
+
+/// Returns the variables of a server with their values. One that is passed on has itself as its value.
+fn environment(server: &TranslatedServer) -> Vec<(String, String)> {
+    let mut all = server.env.clone();
+    for name in &server.inherit_env {
+        if all.iter().all(|(set, _)| set != name) {
+            all.push((name.clone(), format!("${{{name}}}")));
+        }
+    }
+    all
+}
+
+fn fit_pairs(
+    a: &[(String, String)],
+    b: &[(String, String)],
+    is_name: impl Fn(&str, &str) -> bool,
+) -> bool {
+    let has = |(name, value): &(String, String)| {
+        let mut others = b.iter();
+        others.any(|(other, text)| is_name(other, name) && fits(text, value))
     };
-    launch && agree(&a.env, &b.env) && agree(&a.headers, &b.headers)
+    a.len() == b.len() && a.iter().all(has)
 }
 
 fn fit_all(a: &[String], b: &[String]) -> bool {
@@ -84,7 +111,8 @@ fn fit_all(a: &[String], b: &[String]) -> bool {
 }
 
 fn fits(a: &str, b: &str) -> bool {
-    a == b || is_filled(a, b) || is_filled(b, a)
+    let plain = |text: &str| text.replace("$$", "$");
+    a == b || is_filled(a, b) || is_filled(b, a) || plain(a) == plain(b)
 }
 
 /// Returns true if the text is the template with some text in place of each secret that it names.
@@ -113,15 +141,8 @@ fn is_filled(template: &str, text: &str) -> bool {
     rest.strip_suffix(last).is_some_and(|it| !it.is_empty())
 }
 
-fn agree(a: &[(String, String)], b: &[(String, String)]) -> bool {
-    a.iter().all(|(name, value)| {
-        let other = b.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
-        other
-            .is_none_or(|(_, other)| other == value || other.contains("${") || value.contains("${"))
-    })
-}
-
-fn normal_url(url: &str) -> String {
+fn normal_url(server: &TranslatedServer) -> String {
+    let url = server.url.as_deref().unwrap_or_default();
     let url = url.trim_end_matches('/');
     match url.split_once("://") {
         Some((scheme, rest)) => {
@@ -136,15 +157,14 @@ fn normal_url(url: &str) -> String {
     }
 }
 
-/// Reduces runners to their names, and removes arguments that mean only "install it" or "newest".
+/// Returns the command and the arguments. Reduces programs that run packages to their names, and removes
+/// arguments that mean only "install it" or "newest".
 fn normal_line(server: &TranslatedServer) -> Vec<String> {
     let command = server.command.as_deref().unwrap_or_default();
     let name = command.rsplit(['/', '\\']).next().unwrap_or(command);
     let name = name.trim_end_matches(".cmd").trim_end_matches(".exe");
-    let is_runner = [
-        "npx", "uvx", "node", "python", "python3", "bunx", "docker", "uv", "deno",
-    ]
-    .contains(&name);
+    // The path of an interpreter chooses its modules: those of a virtual environment.
+    let is_runner = ["npx", "uvx", "bunx", "docker", "uv"].contains(&name);
     let args = server
         .args
         .iter()
@@ -187,10 +207,46 @@ mod tests {
         check(&kept, &server("x --token=hunter2 DIR", &[]), false);
         check(&kept, &server("x --key=hunter2 OTHER", &[]), false);
         check(&plain, &server("npx -y pkg OTHER", &[]), false);
-        check(&plain, &server("npx -y pkg DIR", &[("A", "1")]), true);
-        let one = server("npx pkg", &[("TOKEN", "one")]);
-        check(&one, &server("npx pkg", &[("TOKEN", "two")]), false);
-        check(&one, &server("npx pkg", &[("TOKEN", "${TOKEN}")]), true);
+        check(&plain, &server("npx -y pkg DIR", &[("A", "1")]), false);
+        let one = server("npx pkg", &[("TOKEN", "one"), ("B", "2")]);
+        let turned = server("npx pkg", &[("B", "2"), ("TOKEN", "one")]);
+        check(&one, &turned, true);
+        for other in [
+            &[("TOKEN", "two"), ("B", "2")][..],
+            &[("TOKEN", "${TOKEN}"), ("B", "2")],
+            &[("token", "one"), ("B", "2")],
+            &[("TOKEN", "one")],
+        ] {
+            check(&one, &server("npx pkg", other), false);
+        }
+        let inherits = TranslatedServer {
+            inherit_env: vec!["TOKEN".to_owned()],
+            ..server("npx pkg", &[])
+        };
+        check(
+            &inherits,
+            &server("npx pkg", &[("TOKEN", "${TOKEN}")]),
+            true,
+        );
+        check(&inherits, &server("npx pkg", &[]), false);
+        let python = server("/a/bin/python -m x", &[]);
+        check(&python, &server("/b/bin/python -m x", &[]), false);
+        let with_headers = |headers: &[(&str, &str)]| TranslatedServer {
+            url: Some("https://x.dev/mcp".to_owned()),
+            headers: server("", headers).env,
+            ..TranslatedServer::default()
+        };
+        let named = with_headers(&[("X-Team", "a")]);
+        check(&named, &with_headers(&[("x-team", "a")]), true);
+        check(&named, &with_headers(&[("X-Team", "b")]), false);
+        check(&named, &with_headers(&[]), false);
+        let in_folder = |cwd: &str| TranslatedServer {
+            cwd: Some(cwd.to_owned()),
+            ..plain.clone()
+        };
+        check(&in_folder("/a"), &in_folder("/a"), true);
+        check(&in_folder("/a"), &in_folder("/b"), false);
+        check(&in_folder("/a"), &plain, false);
         let remote = |url: &str| TranslatedServer {
             url: Some(url.to_owned()),
             ..TranslatedServer::default()

@@ -136,16 +136,16 @@ fn read_value(text: &str) -> Result<Value, SyntaxError> {
     document::read(trimmed, Format::Yaml)
 }
 
-/// Keys that contain servers, at any depth of a file.
-const HOLDERS: [&[&str]; 8] = [
-    &["mcpServers"],
-    &["mcp", "servers"],
-    &["mcp"],
-    &["mcp_servers"],
-    &["context_servers"],
-    &["amp.mcpServers"],
-    &["servers"],
-    &["extensions"],
+/// Keys that contain servers, at any depth of a file; true if they contain nothing else.
+const HOLDERS: [(&[&str], bool); 8] = [
+    (&["mcpServers"], true),
+    (&["mcp", "servers"], true),
+    (&["mcp"], false),
+    (&["mcp_servers"], true),
+    (&["context_servers"], true),
+    (&["amp.mcpServers"], true),
+    (&["servers"], true),
+    (&["extensions"], false),
 ];
 
 fn entries_of(whole: &Value) -> Vec<ServerEntry> {
@@ -159,17 +159,18 @@ fn entries_of(whole: &Value) -> Vec<ServerEntry> {
         return vec![bundle::entry_of(whole, Bundle::default())];
     }
     let inputs = whole["inputs"].as_array().cloned().unwrap_or_default();
-    let holders = HOLDERS
-        .iter()
-        .filter_map(|holder| holder.iter().try_fold(whole, |value, key| value.get(key)));
+    let holders = HOLDERS.iter().filter_map(|(path, is_only)| {
+        let holder = path.iter().try_fold(whole, |value, key| value.get(key))?;
+        Some((holder, *is_only))
+    });
     let projects = whole["projects"].as_object();
     let local = projects.into_iter().flat_map(|projects| projects.values());
-    let local = local.filter_map(|project| project.get("mcpServers"));
+    let local = local.filter_map(|project| Some((project.get("mcpServers")?, true)));
     let mut entries: Vec<ServerEntry> = holders.chain(local).flat_map(read_holder).collect();
     if entries.is_empty() {
         entries = match whole {
             one if names_server(one) => vec![named(one)],
-            many => read_holder(many),
+            many => read_holder((many, false)),
         };
     }
     for entry in &mut entries {
@@ -178,9 +179,11 @@ fn entries_of(whole: &Value) -> Vec<ServerEntry> {
     entries
 }
 
-fn read_holder(holder: &Value) -> Vec<ServerEntry> {
+/// Returns the entries of a holder. One that contains nothing else has unreadable entries too, which are
+/// reported.
+fn read_holder((holder, is_only): (&Value, bool)) -> Vec<ServerEntry> {
     let one = |(name, value): (&String, &Value)| {
-        names_server(value).then(|| ServerEntry {
+        (is_only || names_server(value)).then(|| ServerEntry {
             is_off: is_marked_disabled(value),
             ..ServerEntry::pasted(name, value.clone())
         })
@@ -189,7 +192,7 @@ fn read_holder(holder: &Value) -> Vec<ServerEntry> {
         Value::Object(members) => members.iter().filter_map(one).collect(),
         Value::Array(items) => items
             .iter()
-            .filter(|item| names_server(item))
+            .filter(|item| is_only || names_server(item))
             .map(named)
             .collect(),
         _ => Vec::new(),

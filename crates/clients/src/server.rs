@@ -1,6 +1,6 @@
 //! A server in the form of our configuration, and remarks for the person about its import.
 
-use std::{fmt, ops::Range};
+use std::path::Path;
 
 use crate::entry::ServerEntry;
 
@@ -46,8 +46,21 @@ pub struct ImportedServer {
     pub remarks: Vec<String>,
     /// Variables that must be set before it can start.
     pub needs: Vec<Need>,
-    /// Secrets that it contains in clear text.
-    pub secrets: Vec<Secret>,
+}
+
+impl ImportedServer {
+    /// Returns the folders of the projects that list the server; none if an entry is for all folders.
+    pub fn project_folders(&self) -> Vec<String> {
+        let folders = self.entries.iter().map(ServerEntry::project_folder);
+        let folders: Option<Vec<&Path>> = folders.collect();
+        let folders = folders.unwrap_or_default().into_iter();
+        let mut folders: Vec<String> = folders
+            .map(|folder| folder.to_string_lossy().into_owned())
+            .collect();
+        folders.sort();
+        folders.dedup();
+        folders
+    }
 }
 
 /// A variable that must be set.
@@ -59,34 +72,6 @@ pub struct Need {
     pub what: String,
 }
 
-/// The place of a secret in clear text.
-///
-/// The secret store replaces the text at this place by `${...}`.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret {
-    /// The part of the server that holds it.
-    pub place: SecretPlace,
-    /// The range in the text of that place, in bytes.
-    pub range: Range<usize>,
-    /// The option, parameter or header in that text whose value is the secret.
-    pub name: Option<String>,
-    /// The secret itself. It is never printed.
-    pub value: String,
-}
-
-/// The part of a server that holds a secret.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SecretPlace {
-    /// This variable.
-    Env(String),
-    /// This header.
-    Header(String),
-    /// The argument with this index, or a part of it.
-    Argument(usize),
-    /// The address: its password, path or parameters.
-    Url,
-}
-
 /// An entry that was not imported, and the reason.
 #[derive(Debug, Clone)]
 pub struct LeftOut {
@@ -94,24 +79,4 @@ pub struct LeftOut {
     pub entry: ServerEntry,
     /// The reason, a sentence without its beginning: `it is a part of Goose itself`.
     pub why: String,
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Secret")
-            .field("place", &self.place)
-            .field("range", &self.range)
-            .finish_non_exhaustive()
-    }
-}
-
-impl fmt::Display for SecretPlace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Env(name) => write!(f, "the variable `{name}`"),
-            Self::Header(name) => write!(f, "the header `{name}`"),
-            Self::Argument(index) => write!(f, "argument {}", index + 1),
-            Self::Url => f.write_str("the address"),
-        }
-    }
 }

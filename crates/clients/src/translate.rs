@@ -4,12 +4,10 @@
 mod bridge;
 mod fields;
 mod paths;
-mod secrets;
 mod template;
 mod words;
 
 pub(crate) use fields::names_server;
-pub use secrets::find_secrets;
 
 use serde_json::Value;
 
@@ -29,6 +27,15 @@ const TIMEOUT_S_MAX: u64 = 86_400;
 
 /// Returns the server of an entry; or the reason why it is left out.
 pub fn translate(entry: &ServerEntry, home: &Home) -> Result<ImportedServer, String> {
+    let original = entry;
+    if entry.place.is_some() && entry.name.is_empty() {
+        return Err("it has no name".to_owned());
+    }
+    let flat = fields::flatten(&entry.value)?.map(|value| ServerEntry {
+        value,
+        ..entry.clone()
+    });
+    let entry = flat.as_ref().unwrap_or(original);
     let value = &entry.value;
     let launch = fields::read_launch(entry)?;
     let mut words = Words::new(entry, home);
@@ -60,9 +67,8 @@ pub fn translate(entry: &ServerEntry, home: &Home) -> Result<ImportedServer, Str
     }
     remarks.dedup();
     Ok(ImportedServer {
-        secrets: find_secrets(&server),
         server,
-        entries: vec![entry.clone()],
+        entries: vec![original.clone()],
         remarks,
         needs: words.needs,
     })

@@ -1,6 +1,7 @@
 //! Changes to the file by commands. Comments, order and spelling of everything else stay byte for byte.
 
 use std::{
+    collections::BTreeSet,
     fs, io,
     path::{Path, PathBuf},
     sync::Arc,
@@ -17,16 +18,19 @@ use super::{
 
 mod change;
 mod error;
+mod folder_limit;
 mod mentions;
 mod new_server;
 mod pattern;
 mod place;
 mod rule;
+mod stored_secrets;
 
 pub use change::{Change, change, change_with};
 pub use error::EditError;
 pub use mentions::RemovedRules;
 pub use new_server::NewServer;
+pub use stored_secrets::{StoredSecrets, describe_stored};
 
 /// The text of a configuration file being edited. [`change`] alone writes it.
 #[derive(Debug, Clone)]
@@ -107,13 +111,35 @@ impl Document {
         }
     }
 
-    /// Adds a server after the existing ones.
-    pub fn add_server(&mut self, name: &ServerName, server: &NewServer) -> Result<(), EditError> {
+    /// Adds a server after the existing ones. Its secrets in clear text are replaced by their names in the
+    /// store, and returned; none of them gets a name that `stored_names` returns, which is called only if
+    /// there is a secret.
+    #[must_use = "the secrets are neither in the document nor stored"]
+    pub fn add_server(
+        &mut self,
+        name: &ServerName,
+        server: &NewServer,
+        stored_names: impl FnOnce() -> BTreeSet<String>,
+    ) -> Result<StoredSecrets, EditError> {
         if self.server(name.as_str()).is_ok() {
             return Err(EditError::Exists(name.clone()));
         }
-        new_server::insert(&mut self.toml, name, server);
-        Ok(())
+        let mut server = server.clone();
+        let secrets = stored_secrets::take_secrets(name, &mut server, stored_names);
+        new_server::insert(&mut self.toml, name, &server);
+        Ok(secrets)
+    }
+
+    /// Limits a server to clients that work in these folders, by a new profile, and returns the name of
+    /// that.
+    pub fn limit_to_folders(&mut self, server: &ServerName, folders: &[String]) -> String {
+        folder_limit::limit(&mut self.toml, server.as_str(), folders)
+    }
+
+    /// Admits clients in these folders too to a server that [`Document::limit_to_folders`] has limited;
+    /// with no folder, all clients. Returns the name of the changed profile, if one was changed.
+    pub fn widen_folders(&mut self, server: &ServerName, folders: &[String]) -> Option<String> {
+        folder_limit::widen(&mut self.toml, server.as_str(), folders)
     }
 
     /// The names of the commands.

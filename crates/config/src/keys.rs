@@ -287,6 +287,11 @@ pub(super) static KEYS: &[KeySpec] = &[
         "profiles.NAME.folders",
         "folders: the profile applies to each client that works in one of them, or below",
     ),
+    ValueKind::List(&ValueKind::Text).key(
+        "profiles.NAME.outside_folders",
+        "folders: the profile applies to each client that works in none of them, and below none; also \
+         to one whose folder is not known. With `deny`, a server is limited to these folders",
+    ),
     ValueKind::List(&ValueKind::Glob).key(
         "profiles.NAME.callers",
         "patterns of `token NAME` and `oauth SUBJECT`: the profile applies to each client over HTTP \

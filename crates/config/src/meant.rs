@@ -210,10 +210,14 @@ fn read_profiles(
             deny: raw.deny.clone(),
             ..ClientRule::default()
         };
-        let folder = |path: &String| folders.resolve_folder(path).map(PathBuf::from);
-        let selected = raw.folders.iter().map(folder).collect::<Result<_, _>>();
+        let read_list = |key: &str, paths: &[String]| {
+            let folder = |path: &String| folders.resolve_folder(path).map(PathBuf::from);
+            let selected = paths.iter().map(folder).collect::<Result<_, _>>();
+            selected.map_err(|fault| (format!("{name}.{key}"), fault))
+        };
         let selector = ProfileSelector {
-            folders: selected.map_err(|fault| (format!("{name}.folders"), fault))?,
+            folders: read_list("folders", &raw.folders)?,
+            outside_folders: read_list("outside_folders", &raw.outside_folders)?,
             callers: raw.callers.clone(),
         };
         let added = clients.add_profile(name, &rule, selector);

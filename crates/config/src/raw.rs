@@ -76,6 +76,7 @@ pub(super) struct RawProfile {
     pub(super) deny: Vec<String>,
     pub(super) max_tokens: Option<u64>,
     pub(super) folders: Vec<String>,
+    pub(super) outside_folders: Vec<String>,
     pub(super) callers: Vec<String>,
 }
 

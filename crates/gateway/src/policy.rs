@@ -26,6 +26,7 @@ pub struct ClientPolicies {
 struct Profile {
     table: ClientTable,
     folders: Vec<PathBuf>,
+    outside_folders: Vec<PathBuf>,
     callers: Vec<Regex>,
 }
 
@@ -34,6 +35,9 @@ struct Profile {
 pub struct ProfileSelector {
     /// Folders: it applies to a client that works in one of them, or below.
     pub folders: Vec<PathBuf>,
+    /// Folders: it applies to a client that works in none of them and below none. A client whose folder
+    /// is not known is such a client. Empty: it applies to no client for this reason.
+    pub outside_folders: Vec<PathBuf>,
     /// Patterns of `token NAME` and `oauth SUBJECT`, the credentials of clients over HTTP.
     pub callers: Vec<String>,
 }
@@ -140,6 +144,7 @@ impl ClientPolicies {
         self.profiles.push(Profile {
             table: ClientTable::new(name, rule.clone())?,
             folders: selector.folders,
+            outside_folders: selector.outside_folders,
             callers: callers.map_err(|error| format!("no pattern: {error}"))?,
         });
         Ok(())
@@ -181,6 +186,15 @@ impl ClientPolicies {
             if let Some(folder) = profile.folders.iter().find(is_in) {
                 choose(&profile.table.name, format!("folder {}", folder.display()));
             }
+            let outside = &profile.outside_folders;
+            if let Some(first) = outside.first()
+                && !outside.iter().any(|folder| is_in(&folder))
+            {
+                choose(
+                    &profile.table.name,
+                    format!("not in folder {}", first.display()),
+                );
+            }
             let is_of = |caller: &&Arc<str>| {
                 let mut patterns = profile.callers.iter();
                 patterns.any(|it| it.is_match(caller.as_bytes()))
@@ -194,7 +208,8 @@ impl ClientPolicies {
 
     /// Returns true if the folder of a client may select a profile.
     pub(crate) fn has_folders(&self) -> bool {
-        self.profiles.iter().any(|it| !it.folders.is_empty())
+        let mut profiles = self.profiles.iter();
+        profiles.any(|it| !it.folders.is_empty() || !it.outside_folders.is_empty())
     }
 
     /// The rules for a connected client, with those of its profiles and its project.
@@ -376,6 +391,7 @@ mod tests {
         let selector = ProfileSelector {
             folders: vec!["/projects".into()],
             callers: vec!["token ci*".to_owned()],
+            ..ProfileSelector::default()
         };
         let work = clients.add_profile("work", &rule("git*", 3_000), selector);
         work.unwrap();
@@ -431,6 +447,40 @@ mod tests {
             ..plain()
         };
         check(gone, &[], "gone: serve --profile", 8_000);
+    }
+
+    #[test]
+    fn a_profile_for_clients_outside_of_folders_hides_a_server_elsewhere() {
+        let mut clients = clients(&[]);
+        let rule = ClientRule {
+            deny: vec!["notes".to_owned()],
+            ..ClientRule::default()
+        };
+        let selector = ProfileSelector {
+            outside_folders: vec!["/a/site".into(), "/b".into()],
+            ..ProfileSelector::default()
+        };
+        clients
+            .add_profile("notes-elsewhere", &rule, selector)
+            .unwrap();
+        assert!(clients.has_folders());
+        let sees = |cwd: Option<&str>, roots: &[&str]| {
+            let connection = Connection {
+                cwd: cwd.map(|cwd| Path::new(cwd).into()),
+                ..Connection::default()
+            };
+            let roots = roots.iter().map(std::path::PathBuf::from).collect();
+            connection.roots.store(Arc::new(roots));
+            let policy = clients.of_connection(&connection, None);
+            assert!(policy.sees(&"github".parse().unwrap(), ""));
+            policy.sees(&"notes".parse().unwrap(), "")
+        };
+        assert!(sees(Some("/a/site"), &[]));
+        assert!(sees(Some("/b/c"), &[]));
+        assert!(sees(Some("/"), &["/a/site/src"]));
+        assert!(!sees(Some("/a"), &[]));
+        assert!(!sees(Some("/a/sites"), &["/c"]));
+        assert!(!sees(None, &[]));
     }
 
     fn clients(names: &[&str]) -> ClientPolicies {

@@ -2,10 +2,9 @@
 
 use config::{
     ConfigError, Environment,
-    edit::{self, Document, EditError, NewServer},
+    edit::{self, Document, EditError, NewServer, StoredSecrets, describe_stored},
 };
 use page::{Changed, ConfigChange, Configure, NewServerRequest, Refused};
-use secrets::{Secret, SecretName};
 use serde_json::{Map, Value};
 use setup::{
     add::{self, AddArguments, AddError},
@@ -14,22 +13,35 @@ use setup::{
 };
 use tool::ServerName;
 
-use crate::{cli::global::Global, commands::secret::keep_with};
+use crate::{
+    cli::global::Global,
+    commands::secret::{keep_with, names},
+};
 
 /// Changes the file that the daemon follows.
 pub(crate) struct PageEditor {
     global: Global,
 }
 
-/// A server to add, and the secrets that are stored with it.
-struct Prepared {
-    name: ServerName,
-    server: NewServer,
-    secrets: Vec<(SecretName, Secret)>,
+/// The result of an edit.
+#[derive(Default)]
+struct Edited {
+    /// A sentence.
+    message: String,
+    /// The name of a new server.
+    name: Option<String>,
+    /// The secrets that the document names, and that are stored with it.
+    secrets: StoredSecrets,
 }
 
-/// The result of an edit: a sentence, and the name of a new server.
-type Edited = (String, Option<String>);
+impl Edited {
+    fn saying(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            ..Self::default()
+        }
+    }
+}
 
 impl PageEditor {
     pub(crate) fn new(global: &Global) -> Self {
@@ -40,7 +52,6 @@ impl PageEditor {
     fn edit(
         &self,
         is_dry_run: bool,
-        secrets: &[(SecretName, Secret)],
         edit: impl FnMut(&mut Document) -> Result<Edited, EditError>,
     ) -> Result<Changed, Refused> {
         let mut texts = None;
@@ -48,17 +59,17 @@ impl PageEditor {
             &self.global.overrides(),
             &Environment::of_process(),
             edit,
-            |_, document, write| {
+            |edited: &Edited, document, write| {
                 let before = document.before().map(str::to_owned);
                 texts = Some((document.path().to_owned(), before, document.text()));
                 if is_dry_run {
                     return Ok(());
                 }
-                keep_with(&self.global, secrets, write)
+                keep_with(&self.global, &edited.secrets, write)
             },
         );
         let changed = changed.map_err(refuse)?;
-        let (message, name) = changed.value;
+        let Edited { message, name, .. } = changed.value;
         // An edit that changes nothing is not committed.
         let (path, before, after) = texts.unwrap_or_else(|| (changed.path, None, String::new()));
         Ok(Changed {
@@ -74,19 +85,23 @@ impl PageEditor {
 impl Configure for PageEditor {
     fn change(&self, change: &ConfigChange, is_dry_run: bool) -> Result<Changed, Refused> {
         match change {
-            ConfigChange::SetEnabled { server, enabled } => {
-                self.edit(is_dry_run, &[], |document| {
-                    let state = if *enabled { "enabled" } else { "disabled" };
-                    let is_new = document.set_enabled(server, *enabled)?;
-                    let already = if is_new { "" } else { " already" };
-                    Ok((format!("{state}{already}: {server}"), None))
-                })
-            }
+            ConfigChange::SetEnabled { server, enabled } => self.edit(is_dry_run, |document| {
+                let state = if *enabled { "enabled" } else { "disabled" };
+                let is_new = document.set_enabled(server, *enabled)?;
+                let already = if is_new { "" } else { " already" };
+                Ok(Edited::saying(format!("{state}{already}: {server}")))
+            }),
             ConfigChange::AddServer(request) => {
-                let new = prepare(request)?;
-                let added = self.edit(is_dry_run, &new.secrets, |document| {
-                    document.add_server(&new.name, &new.server)?;
-                    Ok((format!("added: {}", new.name), Some(new.name.to_string())))
+                let (name, server) = prepare(request)?;
+                let added = self.edit(is_dry_run, |document| {
+                    let secrets = document.add_server(&name, &server, || names(&self.global))?;
+                    let stored = describe_stored(&secrets);
+                    let stored = stored.map(|it| format!("; {it}")).unwrap_or_default();
+                    Ok(Edited {
+                        message: format!("added: {name}{stored}"),
+                        name: Some(name.to_string()),
+                        secrets,
+                    })
                 });
                 added.map_err(|refused| match refused {
                     Refused::Invalid { text, field } => Refused::Invalid {
@@ -99,23 +114,23 @@ impl Configure for PageEditor {
             }
             ConfigChange::AddRule { number, rule } => {
                 let written = write_rule(rule)?;
-                self.edit(is_dry_run, &[], |document| {
+                self.edit(is_dry_run, |document| {
                     document.add_rule(*number, &written);
-                    Ok((format!("added as rule {number}"), None))
+                    Ok(Edited::saying(format!("added as rule {number}")))
                 })
             }
             ConfigChange::RemoveRule { number, rule } => {
                 self.check_rule(*number, rule)?;
-                self.edit(is_dry_run, &[], |document| {
+                self.edit(is_dry_run, |document| {
                     if document.remove_rule(*number) {
-                        return Ok((format!("removed: rule {number}"), None));
+                        return Ok(Edited::saying(format!("removed: rule {number}")));
                     }
                     Err(EditError::Changed(document.path().to_owned()))
                 })
             }
-            ConfigChange::Restore { expected, text } => self.edit(is_dry_run, &[], |document| {
+            ConfigChange::Restore { expected, text } => self.edit(is_dry_run, |document| {
                 document.restore(expected, text)?;
-                Ok(("the change was undone".to_owned(), None))
+                Ok(Edited::saying("the change was undone"))
             }),
         }
     }
@@ -130,9 +145,9 @@ impl Configure for PageEditor {
             AddError::Name { .. } | AddError::NoName => refuse_at("name", &error),
             error => refuse_at("command", &error),
         })?;
-        let checked = self.edit(true, &[], |document| {
-            document.add_server(&name, &server)?;
-            Ok((String::new(), None))
+        let checked = self.edit(true, |document| {
+            document.add_server(&name, &server, || names(&self.global))?;
+            Ok(Edited::default())
         });
         checked.map(|_| name.to_string())
     }
@@ -170,21 +185,16 @@ fn write_rule(rule: &Map<String, Value>) -> Result<Vec<(&str, String)>, Refused>
 }
 
 /// Returns the server that a page asks for, as it is to be written.
-fn prepare(request: &NewServerRequest) -> Result<Prepared, Refused> {
+fn prepare(request: &NewServerRequest) -> Result<(ServerName, NewServer), Refused> {
     if let Some(address) = &request.address {
         let given = AddArguments {
             name: request.name.clone(),
             url: Some(address.clone()),
             ..AddArguments::default()
         };
-        let (name, server) = add::read(&given).map_err(|error| match error {
+        return add::read(&given).map_err(|error| match error {
             AddError::Name { .. } => refuse_at("name", &error),
             error => refuse_at("address", &error),
-        })?;
-        return Ok(Prepared {
-            name,
-            server,
-            secrets: Vec::new(),
         });
     }
     let asked = request.recipe.as_deref().unwrap_or_default();
@@ -193,20 +203,10 @@ fn prepare(request: &NewServerRequest) -> Result<Prepared, Refused> {
     let name = request.name.as_deref().unwrap_or(recipe.name());
     let name = add::read_name(name).map_err(|error| refuse_at("name", &error))?;
     let mut answers = Answers::new(recipe);
-    let mut secrets = Vec::new();
     for question in answers.questions(|_| false) {
         let given = request.values.get(&question.name);
-        match given.filter(|it| !it.is_empty()) {
-            Some(value) if question.is_secret => {
-                let kept = format!("{name}.{}", question.name);
-                let parsed: Result<SecretName, _> = kept.parse();
-                let parsed = parsed.map_err(|error| refuse_at(&question.name, &error))?;
-                let text = format!("${{secret:{parsed}}}");
-                answers.set_env(vec![(question.name.clone(), text)]);
-                secrets.push((parsed, Secret::new(value.as_str())));
-            }
-            Some(value) => answers.answer(&question, value),
-            None => {}
+        if let Some(value) = given.filter(|it| !it.is_empty()) {
+            answers.answer(&question, value);
         }
     }
     let missing = answers.questions(|name| std::env::var_os(name).is_some());
@@ -216,11 +216,7 @@ fn prepare(request: &NewServerRequest) -> Result<Prepared, Refused> {
             needs: missing,
         });
     }
-    Ok(Prepared {
-        name,
-        server: answers.server(),
-        secrets,
-    })
+    Ok((name, answers.server()))
 }
 
 fn refuse_at(field: &str, why: &impl ToString) -> Refused {
@@ -297,6 +293,26 @@ mod tests {
         let text = fs::read_to_string(folder.path().join("config.toml")).unwrap();
         assert!(text.contains("${secret:circleci.CIRCLECI_TOKEN}") && !text.contains(value));
         assert_eq!(kept().unwrap().expose(), value);
+    }
+
+    #[test]
+    fn a_secret_in_an_address_is_stored() {
+        let folder = tempfile::tempdir().unwrap();
+        let editor = editor(&folder);
+        let change =
+            request(json!({"name": "far", "address": "https://far.test/mcp?token=opensesame"}));
+        let changed = editor.change(&change, false).unwrap();
+        assert!(
+            !format!("{changed:?}").contains("opensesame"),
+            "{changed:?}"
+        );
+        assert!(
+            changed.message.ends_with("not in the file: far.token"),
+            "{changed:?}"
+        );
+        let store = Store::in_state(&folder.path().join("state"));
+        let kept = store.get(&"far.token".parse().unwrap()).unwrap();
+        assert_eq!(kept.unwrap().expose(), "opensesame");
     }
 
     #[track_caller]

@@ -15,8 +15,6 @@ pub fn translate(entry: &ServerEntry, home: &Home) -> Result<ImportedServer, Str
     let names = names.chain(&server.inherit_env);
     let remarks = describe(added.as_ref(), &server.args, server.url.as_deref(), names);
     imported.remarks.extend(remarks);
-    // Added words come before the secrets that were found.
-    imported.secrets = clients::find_secrets(server);
     Ok(imported)
 }
 

@@ -116,6 +116,7 @@ impl Answers {
             notes: Some(self.recipe.notes.clone()).filter(|it| !it.is_empty()),
             start_timeout_s: entry.start_timeout_s,
             is_per_client: entry.scope.is_some(),
+            secret_values: self.secret_values(),
             ..NewServer::default()
         };
         // Variables that the recipe does not have are added as they are.
@@ -133,6 +134,18 @@ impl Answers {
             server.examples = vec![(example.tool.clone(), arguments.into())];
         }
         server
+    }
+
+    /// Returns the given values of variables that the recipe calls secret.
+    fn secret_values(&self) -> Vec<(String, String)> {
+        let secret = self.recipe.variables.iter().filter(|it| it.secret);
+        let given = secret.filter_map(|it| match self.variables.get(&it.name)? {
+            Value::Written(value) if !value.replace("$$", "").contains("${") => {
+                Some((it.name.clone(), value.clone()))
+            }
+            _ => None,
+        });
+        given.filter(|(_, value)| !value.is_empty()).collect()
     }
 
     /// Replaces `${VAR}` by the given values.
@@ -173,19 +186,11 @@ impl Answers {
             });
         }
         for (name, value) in &self.variables {
-            let known = recipe.variables.iter().find(|it| it.name == *name);
-            let is_secret = known.is_some_and(|it| it.secret);
-            match value {
-                Value::Environment => remarks.push(format!(
+            if *value == Value::Environment {
+                remarks.push(format!(
                     "`{name}` is read from the environment at each start; set it in the entry of \
                     each client whose environment lacks it"
-                )),
-                Value::Written(value) if is_secret && !value.contains("${") => {
-                    remarks.push(format!(
-                        "the value of `{name}` is in the configuration file, which only you can read"
-                    ));
-                }
-                Value::Written(_) => {}
+                ));
             }
         }
         remarks
@@ -258,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_comes_from_the_environment_or_is_written_and_said_to_be() {
+    fn a_secret_comes_from_the_environment_or_is_one_of_the_secret_values() {
         let needing = recipes::all().iter().find(|it| {
             let is_child = matches!(it.way, recipes::StartMethod::Command(_));
             is_child && it.parameters.is_empty() && it.required().any(|it| it.secret)
@@ -280,7 +285,8 @@ mod tests {
         let given = format!("{}=hunter2", variable.name);
         answers.set_env(read_env(&[given]).unwrap());
         assert_eq!(value(&answers), "hunter2");
-        assert!(said(&answers, "is in the configuration file"));
+        let secret = (variable.name.clone(), "hunter2".to_owned());
+        assert_eq!(answers.server().secret_values, [secret]);
         assert!(!said(&answers, "hunter2"));
     }
 

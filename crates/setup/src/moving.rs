@@ -18,7 +18,7 @@ pub use clients::{
 pub use diff::difference;
 pub use found::{Discovery, Own, PACKAGE, discover, serves_as_us, sort_out};
 pub use plan::{ClientPlan, plan_clients};
-pub use receive::{Received, Receiving, receive};
+pub use receive::{ImportOptions, Received, Receiving, receive};
 
 #[cfg(test)]
 mod tests;

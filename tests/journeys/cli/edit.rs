@@ -26,6 +26,40 @@ fn words_to_add(house: &House, name: &str, of: &str) -> Vec<String> {
     words
 }
 
+/// Secrets of a typed server are stored, the file has their names, and the server starts with them.
+#[tokio::test]
+async fn a_typed_secret_goes_into_the_store_and_not_into_the_file() {
+    let house = house_with_daemon([fake("first").tool("echo", Step::Echo)]);
+    let mut words = words_to_add(&house, "second", "first");
+    let token = "ghp_0123456789abcdefghij";
+    words.splice(2..2, ["--env".to_owned(), format!("API_TOKEN={token}")]);
+    words.extend(["--api-key".to_owned(), "opensesame".to_owned()]);
+    let added = house.cli(words).await;
+    let told = "stored by `proxy secret`, not in the file: second.API_TOKEN, second.api-key";
+    assert!(added.stderr.contains(told), "{added:?}");
+    let config = std::fs::read_to_string(house.config()).unwrap();
+    for secret in [token, "opensesame"] {
+        assert!(!config.contains(secret), "{config}");
+        let told = format!("{}{}", added.stdout, added.stderr);
+        assert!(!told.contains(secret), "{told}");
+    }
+    let listed = house.cli(["secret", "list"]).await;
+    assert_eq!(listed.ended(0), "second.API_TOKEN\nsecond.api-key\n");
+    // An edit that is refused stores nothing.
+    let again = [
+        "add",
+        "second",
+        "--env",
+        "OTHER_TOKEN=opensesame",
+        "--",
+        "x",
+    ];
+    house.cli(again).await.ended(2);
+    let listed = house.cli(["secret", "list"]).await;
+    assert_eq!(listed.ended(0), "second.API_TOKEN\nsecond.api-key\n");
+    house.stops_clean().await;
+}
+
 async fn states(house: &House) -> Value {
     let listed = house.cli(["servers", "--json"]).await.json();
     let servers = listed["servers"].as_array().unwrap().iter();

@@ -174,6 +174,13 @@ async fn eight_clients_move_in_are_served_and_move_out() {
         "{}",
         moved.stderr
     );
+    assert!(
+        moved
+            .stderr
+            .contains("notes: only for clients that work in"),
+        "{}",
+        moved.stderr
+    );
     check_servers(&house).await;
     check_files(&house);
     check_session(&house).await;
@@ -275,8 +282,8 @@ fn check_files(house: &House) {
     assert_eq!(copies, [0o600; 7]);
 }
 
-/// Checks that a client that starts the command of its file reaches servers of several others.
-async fn check_session(house: &House) {
+/// Starts the command of a client's file in a folder.
+async fn start_session(house: &House, folder: &Path) -> Client {
     let claude: Value = serde_json::from_str(&read(house, ".claude.json")).unwrap();
     let entry = &claude["mcpServers"]["proxy"];
     let args: Vec<&str> = entry["args"]
@@ -286,7 +293,11 @@ async fn check_session(house: &House) {
         .map(|it| it.as_str().unwrap())
         .collect();
     let mut started = Command::new(entry["command"].as_str().unwrap());
-    started.args(&args).arg("--standalone").env_clear();
+    started
+        .args(&args)
+        .arg("--standalone")
+        .current_dir(folder)
+        .env_clear();
     let own = command(house, &[]);
     for (name, value) in own
         .as_std()
@@ -297,6 +308,18 @@ async fn check_session(house: &House) {
     }
     let client = house.keep(Client::start(started));
     client.initialize(LEGACY_VERSION).await;
+    client
+}
+
+/// Checks that a client that starts the command of its file reaches servers of several others, and that
+/// the server of a project is only for its folder.
+async fn check_session(house: &House) {
+    let elsewhere = start_session(house, &house.path("")).await;
+    elsewhere
+        .execute("notes/use_notes", json!({"a": 1}))
+        .await
+        .bad();
+    let client = start_session(house, &house.path("site")).await;
     for (server, tool) in [
         ("notes", "use_notes"),
         ("browser", "use_browser"),
@@ -458,6 +481,13 @@ async fn what_is_pasted_is_taken_over() {
         config.starts_with("# mine\n") && config.contains("[servers.good-one]"),
         "{config}"
     );
+
+    let unreadable = json!({"mcpServers": {"odd": {"start": "x"}}}).to_string();
+    let path = house.write("odd.json", &unreadable);
+    let left = run(&house, &["import", &path.display().to_string()]).await;
+    left.ended(1);
+    let why = "not imported: odd of pasted: it names neither `command` nor `url`";
+    assert!(left.stderr.contains(why), "{}", left.stderr);
 
     let path = house.write("other.json", "{\"a\": 1}");
     let refused = run(&house, &["import", &path.display().to_string()]).await;

@@ -15,8 +15,51 @@ pub(super) enum EntryLaunch {
 const COMMANDS: [&str; 2] = ["command", "cmd"];
 const URLS: [&str; 5] = ["url", "httpUrl", "serverUrl", "uri", "endpoint"];
 
-/// Returns true if an entry has a command or an address.
+/// Members that hold the start of a server in some files.
+const NESTED: [&str; 4] = ["transport", "connection", "config", "server"];
+
+/// Returns an entry with the members of a nested table (`"transport": {"type": ..., "url": ...}`) beside
+/// the others, which count first. `None` without such a table. The error is the reason why the meaning
+/// is not clear.
+pub(super) fn flatten(value: &Value) -> Result<Option<Value>, String> {
+    let mut nested = NESTED.into_iter().filter(|key| {
+        let inner = value.get(key);
+        inner.is_some_and(|inner| inner.is_object() && names_start(inner))
+    });
+    let Some(key) = nested.next() else {
+        return Ok(None);
+    };
+    match (names_start(value), nested.next()) {
+        (false, None) => {}
+        (true, _) if key == "transport" => {
+            return Err(format!("it names a server twice, beside and in `{key}`"));
+        }
+        // Settings of a server may have an address of something else.
+        (true, _) => return Ok(None),
+        (false, Some(other)) => {
+            return Err(format!(
+                "it names a server twice, in `{key}` and in `{other}`"
+            ));
+        }
+    }
+    let mut flat = value.clone();
+    if let Some(members) = flat.as_object_mut()
+        && let Some(Value::Object(inner)) = members.remove(key)
+    {
+        for (name, value) in inner {
+            members.entry(name).or_insert(value);
+        }
+    }
+    Ok(Some(flat))
+}
+
+/// Returns true if an entry has a command or an address, or a table that has one.
 pub(crate) fn names_server(value: &Value) -> bool {
+    let is_nested = |key: &&str| value.get(key).is_some_and(names_start);
+    names_start(value) || NESTED.iter().any(is_nested)
+}
+
+fn names_start(value: &Value) -> bool {
     let says = |key: &&str| match value.get(key) {
         Some(Value::String(text)) => !text.is_empty(),
         Some(Value::Array(words)) => *key != "url" && words.first().is_some_and(Value::is_string),

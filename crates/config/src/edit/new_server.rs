@@ -42,6 +42,9 @@ pub struct NewServer {
     pub allow: Vec<String>,
     /// Patterns of denied tools.
     pub deny: Vec<String>,
+    /// Values in its texts that are secret whatever their form, each with the label of its stored secret.
+    /// They are written nowhere.
+    pub secret_values: Vec<(String, String)>,
     /// An example of the arguments of some of its tools, each a JSON object.
     pub examples: Vec<(String, Json)>,
 }
@@ -88,7 +91,7 @@ fn table_of(values: &Map<String, Json>) -> Table {
     values.collect()
 }
 
-fn insert_table(
+pub(super) fn insert_table(
     toml: &mut DocumentMut,
     parent: &str,
     name: &str,

@@ -1,4 +1,4 @@
-use std::{fs, path::Path};
+use std::{collections::BTreeSet, fs, path::Path};
 
 use insta::assert_snapshot;
 use policy::{Allowance, Effects, RequestKind, Subject};
@@ -69,7 +69,7 @@ fn a_server_is_added_behind_the_last_and_nothing_else_is_touched() {
         ..npx("server-memory")
     };
     edited
-        .add_server(&"memory".parse().unwrap(), &server)
+        .add_server(&"memory".parse().unwrap(), &server, BTreeSet::new)
         .unwrap();
     let added = "\n# Facts that last.\n[servers.memory]\ncommand = \"npx\"\nargs = [\"-y\", \"server-memory\"]\n\
                  env = { FILE = \"~/facts\" }\ncategory = \"notes\"\ntimeout_s = 90\nscope = \"client\"\n\
@@ -145,7 +145,9 @@ fn a_server_is_switched_where_the_switch_stands() {
 #[test]
 fn servers_in_one_line_stay_in_one_line() {
     let mut edited = document("servers = { a = { command = \"x\" } } # short\n");
-    edited.add_server(&"b".parse().unwrap(), &npx("p")).unwrap();
+    edited
+        .add_server(&"b".parse().unwrap(), &npx("p"), BTreeSet::new)
+        .unwrap();
     assert!(edited.set_enabled("a", false).unwrap());
     edited.rename_server("a", &"c".parse().unwrap()).unwrap();
     assert_snapshot!(edited.text(), @r#"servers = { c = { command = "x" , enabled = false } , b = { command = "npx", args = ["-y", "p"] } } # short"#);
@@ -235,7 +237,7 @@ proptest! {
         let again = |text: &str| document(text);
         let mut edited = again(&before);
         prop_assert_eq!(edited.text(), before.as_str());
-        edited.add_server(&"new".parse().unwrap(), &npx("p")).unwrap();
+        edited.add_server(&"new".parse().unwrap(), &npx("p"), BTreeSet::new).unwrap();
         let mut edited = again(&edited.text());
         prop_assert_eq!(edited.servers().len(), 3);
         edited.remove_server("new").unwrap();
@@ -264,7 +266,7 @@ proptest! {
 fn a_file_of_comments_alone_keeps_them_at_its_head() {
     let mut edited = document("# Ours.");
     edited
-        .add_server(&"time".parse().unwrap(), &npx("x"))
+        .add_server(&"time".parse().unwrap(), &npx("x"), BTreeSet::new)
         .unwrap();
     let text = edited.text();
     assert!(text.starts_with("# Ours.\n"), "{text}");
@@ -478,4 +480,153 @@ fn commands_are_added() {
     "#);
     let env = Environment::from_iter([("HOME", "/home/ada")]);
     edited.check(&Overrides::default(), &env).unwrap();
+}
+
+/// Adds a server named `x`; returns the text and the stored secrets.
+fn store(server: &NewServer, kept: &[&str]) -> (String, Vec<(String, String)>) {
+    let mut edited = document("");
+    let kept = || kept.iter().map(ToString::to_string).collect();
+    let stored = edited.add_server(&"x".parse().unwrap(), server, kept);
+    let stored = stored.unwrap().into_iter();
+    let stored = stored.map(|(name, value)| (name.to_string(), value.expose().to_owned()));
+    (edited.text(), stored.collect())
+}
+
+#[test]
+fn secrets_of_a_new_server_are_stored_and_not_written() {
+    let local = |env: &[(&str, &str)], args: &[&str]| NewServer {
+        command: Some("npx".to_owned()),
+        args: args.iter().map(ToString::to_string).collect(),
+        env: env
+            .iter()
+            .map(|(name, value)| (name.to_string(), value.to_string()))
+            .collect(),
+        ..NewServer::default()
+    };
+    let remote = |url: &str, headers: &[(&str, &str)]| NewServer {
+        url: Some(url.to_owned()),
+        headers: headers
+            .iter()
+            .map(|(name, value)| (name.to_string(), value.to_string()))
+            .collect(),
+        ..NewServer::default()
+    };
+    let check = |server: &NewServer, stored: &[(&str, &str)], line: &str| {
+        let (text, found) = store(server, &[]);
+        let found: Vec<_> = found
+            .iter()
+            .map(|(a, b)| (a.as_str(), b.as_str()))
+            .collect();
+        assert_eq!(found, stored, "{text}");
+        assert!(text.contains(line), "{text}");
+    };
+    let token = "ghp_0123456789abcdef";
+    let is = |name| vec![(name, token)];
+    check(
+        &local(&[], &["--token", token]),
+        &is("x.token"),
+        r#"["--token", "${secret:x.token}"]"#,
+    );
+    check(
+        &local(&[], &["--api-key=opensesame"]),
+        &[("x.api-key", "opensesame")],
+        r#"["--api-key=${secret:x.api-key}"]"#,
+    );
+    check(
+        &local(
+            &[],
+            &["-e", "API_KEY=opensesame", "https://ada:lovelace@x.dev/"],
+        ),
+        &[("x.API_KEY", "opensesame"), ("x.password", "lovelace")],
+        r#"["-e", "API_KEY=${secret:x.API_KEY}", "https://ada:${secret:x.password}@x.dev/"]"#,
+    );
+    check(
+        &local(&[], &["serve", token]),
+        &is("x.argument-2"),
+        r#"["serve", "${secret:x.argument-2}"]"#,
+    );
+    check(
+        &local(
+            &[("A_TOKEN", "pa$${s"), ("MODE", "fast"), ("OTHER", token)],
+            &[],
+        ),
+        &[("x.A_TOKEN", "pa${s"), ("x.OTHER", token)],
+        r#"A_TOKEN = "${secret:x.A_TOKEN}", MODE = "fast", OTHER = "${secret:x.OTHER}""#,
+    );
+    check(
+        &remote(
+            "https://x.dev/mcp?key=opensesame",
+            &[("Authorization", "Bearer abc123")],
+        ),
+        &[("x.Authorization", "abc123"), ("x.key", "opensesame")],
+        "Bearer ${secret:x.Authorization}",
+    );
+    for plain in [
+        local(
+            &[("TOKEN", "${TOKEN}"), ("KEY_FILE", "/a/b")],
+            &["--token", "${T}"],
+        ),
+        remote(
+            "https://x.dev/mcp",
+            &[("Authorization", "Bearer ${secret:other}")],
+        ),
+    ] {
+        check(&plain, &[], "");
+    }
+}
+
+#[test]
+fn a_stored_secret_gets_a_name_of_its_own_and_known_values_are_secret_in_any_form() {
+    let mut server = npx("p");
+    server.args = [
+        "--token",
+        "opensesame",
+        "--token",
+        "hunter22",
+        "plain",
+        "at=plain",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    server.secret_values = vec![("VALUE".to_owned(), "plain".to_owned())];
+    let (text, stored) = store(&server, &["x.token"]);
+    let expected = [
+        ("x.token-2", "opensesame"),
+        ("x.token-3", "hunter22"),
+        ("x.VALUE", "plain"),
+        ("x.VALUE-2", "plain"),
+    ];
+    assert_eq!(stored, expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
+    assert!(text.contains(r#""at=${secret:x.VALUE-2}""#), "{text}");
+    assert!(!text.contains("secret_values"), "{text}");
+}
+
+#[test]
+fn a_server_is_limited_to_folders_by_a_profile_and_widened_again() {
+    let text = "[servers.notes]\ncommand = \"x\"\n[profiles.notes-elsewhere]\nallow = [\"a\"]\n";
+    let mut edited = document(text);
+    let notes = "notes".parse().unwrap();
+    let folders = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(edited.widen_folders(&notes, &folders(&["/a"])), None);
+    let name = edited.limit_to_folders(&notes, &folders(&["/a"]));
+    assert_eq!(name, "notes-elsewhere-2");
+    let limit = "\n[profiles.notes-elsewhere-2]\noutside_folders = [\"/a\"]\ndeny = [\"notes\"]\n";
+    assert_eq!(edited.text(), format!("{text}{limit}"));
+    assert_eq!(edited.widen_folders(&notes, &folders(&["/a"])), None);
+    let wider = edited.widen_folders(&notes, &folders(&["/b", "/a"]));
+    assert_eq!(wider.as_deref(), Some("notes-elsewhere-2"));
+    assert!(
+        edited.text().contains("[\"/a\", \"/b\"]"),
+        "{}",
+        edited.text()
+    );
+    assert!(edited.widen_folders(&notes, &[]).is_some());
+    assert_eq!(edited.text(), text);
+    edited.limit_to_folders(&notes, &folders(&["/a"]));
+    edited
+        .rename_server("notes", &"facts".parse().unwrap())
+        .unwrap();
+    assert!(edited.text().contains("deny = [\"facts\"]"));
+    edited.remove_rules_of("facts");
+    assert!(!edited.text().contains("facts\"]"), "{}", edited.text());
 }

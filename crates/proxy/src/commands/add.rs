@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Instant};
 
+use config::edit::describe_stored;
 use gateway::{Gateway, policy::ClientPolicy};
 use registry::Query;
 use setup::{
@@ -17,7 +18,7 @@ mod listed;
 
 use self::answers::{Prepared, by_answers};
 pub(crate) use self::args::AddArgs;
-use super::{edit, reindex};
+use super::{edit, reindex, secret};
 use crate::{
     cli::global::Global,
     event_loop::run_async,
@@ -42,12 +43,17 @@ impl AddArgs {
             global,
             |document| {
                 let rules = document.list_rules_of(name.as_str());
-                document.add_server(&name, &server).map(|()| rules)
+                let secrets = document.add_server(&name, &server, || secret::names(global))?;
+                Ok((rules, secrets))
             },
-            |_, _, write| write(),
+            |(_, secrets), _, write| secret::keep_with(global, secrets, write),
         )?;
+        let (rules, secrets) = added.value;
         report::say(&format!("added `{name}` to {}", added.path.display()));
-        for rule in added.value {
+        if let Some(stored) = describe_stored(&secrets) {
+            report::say(&stored);
+        }
+        for rule in rules {
             report::say(&format!("note: {rule} already names `{name}`"));
         }
         for remark in remarks {

@@ -11,14 +11,13 @@ use config::{
 };
 use serde_json::json;
 use setup::moving::{
-    Home, LeftOut, Own, discover, get, read_any_file, read_piped, receive, sort_out,
+    Home, ImportOptions, LeftOut, Own, discover, get, read_any_file, read_piped, receive, sort_out,
 };
 
 use super::{
     edit,
     moving::{
-        ask_servers, doubt_mode, find_home, find_own, list_remarks, names_of, render_servers,
-        say_all, to_json,
+        ask_servers, find_home, find_own, list_remarks, names_of, render_servers, say_all, to_json,
     },
     secret,
 };
@@ -47,6 +46,9 @@ pub(crate) struct ImportArgs {
     /// Show the change of the configuration, and do not make it
     #[arg(long)]
     dry_run: bool,
+    /// Import the servers of a project for all folders [default: for clients that work in its folder]
+    #[arg(long)]
+    everywhere: bool,
 }
 
 impl ImportArgs {
@@ -56,18 +58,26 @@ impl ImportArgs {
         {
             return manifest::import(global, &entries, self.dry_run);
         }
-        import(global, &self.from, self.dry_run)
+        import(global, &self.from, (self.dry_run, self.everywhere))
     }
 }
 
-fn import(global: &Global, from: &[String], dry_run: bool) -> anyhow::Result<Exit> {
+fn import(
+    global: &Global,
+    from: &[String],
+    (dry_run, is_everywhere): (bool, bool),
+) -> anyhow::Result<Exit> {
     let env = Environment::of_process();
     let (home, own) = (find_home(&env)?, find_own(global, &env)?);
     let (taken, mut left) = collect(from, &home, &own).map_err(refuse)?;
     let overrides = global.overrides();
     let receive = |document: &mut Document| {
-        let kept = secret::names(global);
-        receive(document, taken.clone(), &home, &overrides, &env, &kept)
+        let stored = secret::list_values(global);
+        let options = ImportOptions {
+            is_everywhere,
+            stored: Some(&stored),
+        };
+        receive(document, taken.clone(), &home, &overrides, &env, options)
     };
     if dry_run {
         let mut document = edit::read(global)?;
@@ -77,7 +87,7 @@ fn import(global: &Global, from: &[String], dry_run: bool) -> anyhow::Result<Exi
         say_all(&list_remarks(&receiving.received, &left));
         return Ok(Exit::Success);
     }
-    let Change { value, path, .. } = edit::change_with(
+    let Change { value, .. } = edit::change_with(
         global,
         |document| Ok(receive(document)),
         |receiving, _, write| secret::keep_with(global, &receiving.secrets, write),
@@ -94,7 +104,6 @@ fn import(global: &Global, from: &[String], dry_run: bool) -> anyhow::Result<Exi
         }
         say_all(&list_remarks(&received, &left));
     }
-    doubt_mode(&path, &received);
     let exit = if global.json {
         Exit::Success
     } else {

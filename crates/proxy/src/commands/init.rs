@@ -7,16 +7,16 @@ use clap::Args;
 use config::{Environment, edit::Document};
 use serde_json::{Value, json};
 use setup::moving::{
-    Backup, ClientPlan, Discovery, Home, ImportedServer, Journal, Own, Received, Receiving,
-    UndoOutcome, Undone, difference, discover, get, plan_clients, receive,
+    Backup, ClientPlan, Discovery, Home, ImportOptions, ImportedServer, Journal, Own, Received,
+    Receiving, UndoOutcome, Undone, difference, discover, get, plan_clients, receive,
 };
 
 use super::{
     client_program::{is_on_path, run_program},
     edit, import,
     moving::{
-        ask_servers, doubt_mode, doubt_program, find_home, find_own, journal_folder, list_remarks,
-        names_of, render_servers, say_all, to_json,
+        ask_servers, doubt_program, find_home, find_own, journal_folder, list_remarks, names_of,
+        render_servers, say_all, to_json,
     },
     secret::{self, Forgotten},
 };
@@ -65,6 +65,9 @@ pub(crate) struct InitArgs {
     /// share these files. The new entry is never added to them
     #[arg(long)]
     project: bool,
+    /// Import the servers of a project for all folders [default: for clients that work in its folder]
+    #[arg(long)]
+    everywhere: bool,
     /// Show every change, and make none
     #[arg(long)]
     dry_run: bool,
@@ -72,7 +75,7 @@ pub(crate) struct InitArgs {
     #[arg(long, short)]
     yes: bool,
     /// Undo the last run: restore the files it changed
-    #[arg(long, conflicts_with_all = ["clients", "keep", "project", "dry_run"])]
+    #[arg(long, conflicts_with_all = ["clients", "keep", "project", "everywhere", "dry_run"])]
     undo: bool,
 }
 
@@ -112,13 +115,19 @@ fn init(global: &Global, env: &Environment, init: &InitArgs) -> anyhow::Result<E
         }
     }
     let taken = std::mem::take(&mut discovery.taken);
+    let stored = secret::list_values(global);
+    let options = ImportOptions {
+        is_everywhere: init.everywhere,
+        stored: Some(&stored),
+    };
+    let overrides = global.overrides();
     let receiving = receive(
         &mut document,
         taken.clone(),
         &home,
-        &global.overrides(),
+        &overrides,
         env,
-        &secret::names(global),
+        options,
     );
     let mut moving = Moving {
         global,
@@ -185,7 +194,6 @@ impl Moving<'_> {
         let failed: Vec<&str> = failed.map(|it| it.server.as_str()).collect();
         if !self.global.json {
             asked.print();
-            doubt_mode(self.document.path(), &self.receiving.received);
         }
         let plans = self.plan(|it| !failed.contains(&it.name.as_str()));
         let outcomes = plans.iter().map(|plan| match &plan.failed {
@@ -201,8 +209,15 @@ impl Moving<'_> {
     fn write(&self, env: &Environment, journal: &mut Journal) -> anyhow::Result<Receiving> {
         let overrides = self.global.overrides();
         let receive = |document: &mut Document| {
-            let (taken, kept) = (self.taken.clone(), secret::names(self.global));
-            Ok(receive(document, taken, &self.home, &overrides, env, &kept))
+            let stored = secret::list_values(self.global);
+            let options = ImportOptions {
+                is_everywhere: self.init.everywhere,
+                stored: Some(&stored),
+            };
+            let taken = self.taken.clone();
+            Ok(receive(
+                document, taken, &self.home, &overrides, env, options,
+            ))
         };
         let changed = edit::change_with(self.global, receive, |receiving, document, write| {
             let secrets = receiving.secrets.iter();

@@ -146,8 +146,11 @@ pub(super) fn list_remarks(received: &[Received], left: &[LeftOut]) -> Vec<Strin
         name,
         taken,
         was_there,
+        folder_remark,
     } in received
     {
+        let remark = folder_remark.iter();
+        lines.extend(remark.map(|remark| format!("{name}: {remark}")));
         if *was_there {
             continue;
         }
@@ -158,11 +161,6 @@ pub(super) fn list_remarks(received: &[Received], left: &[LeftOut]) -> Vec<Strin
                 "{name}: set the variable {} ({})",
                 need.variable, need.what
             ));
-        }
-        if !taken.secrets.is_empty() {
-            let places = taken.secrets.iter().map(|it| it.place.to_string());
-            let places = unique(places.collect()).join(", ");
-            lines.push(format!("{name}: a secret is in plain text in {places}"));
         }
     }
     let left = left.iter().map(|it| {
@@ -187,9 +185,8 @@ pub(super) fn to_json(received: &[Received], left: &[LeftOut]) -> (Value, Value)
             "from": from,
             "was_there": it.was_there,
             "enabled": it.taken.server.enabled,
-            "remarks": it.taken.remarks,
+            "remarks": it.taken.remarks.iter().chain(&it.folder_remark).collect::<Vec<_>>(),
             "needs": needs.collect::<Vec<_>>(),
-            "secrets_in_clear": it.taken.secrets.len(),
         })
     };
     let left_one =
@@ -246,19 +243,6 @@ pub(super) fn journal_folder(global: &Global, env: &Environment) -> anyhow::Resu
     let config =
         config::load(&overrides, env).or_else(|_| config::load_without_file(&overrides, env))?;
     Ok(config.gateway.state_dir.join("init"))
-}
-
-/// Prints a warning if others can read a configuration that contains secrets.
-pub(super) fn doubt_mode(file: &Path, received: &[Received]) {
-    let mut new = received.iter().filter(|it| !it.was_there);
-    let has_secrets = new.any(|it| !it.taken.secrets.is_empty());
-    let is_open = std::fs::metadata(file).is_ok_and(|about| !files::is_private(&about));
-    if has_secrets && is_open {
-        let file = file.display();
-        report::say(&format!(
-            "warning: other users can read {file}, which contains secrets: chmod 600 {file}"
-        ));
-    }
 }
 
 pub(super) fn say_all(lines: &[String]) {

@@ -1,7 +1,7 @@
 //! `proxy secret`: secrets that the configuration names.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     io::{self, IsTerminal as _, Read as _},
 };
 
@@ -110,9 +110,19 @@ fn open_or_say(global: &Global) -> Option<Store> {
 
 /// The names of all stored secrets; empty if they cannot be read: storing one then fails with the
 /// reason.
-pub(super) fn names(global: &Global) -> BTreeSet<String> {
+pub(crate) fn names(global: &Global) -> BTreeSet<String> {
     let kept = open_or_say(global).and_then(|store| store.list().ok());
     kept.unwrap_or_default().into_iter().collect()
+}
+
+/// The stored secrets by name, without the values that cannot be read.
+pub(super) fn list_values(global: &Global) -> BTreeMap<String, Option<Secret>> {
+    let Some(store) = open_or_say(global) else {
+        return BTreeMap::new();
+    };
+    let names = store.list().unwrap_or_default().into_iter();
+    let value = |name: &String| store.get(&name.parse().ok()?).ok()?;
+    names.map(|name| (name.clone(), value(&name))).collect()
 }
 
 /// Stores the secrets that the configuration names once `write` has written it, and removes them again

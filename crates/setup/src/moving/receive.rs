@@ -4,18 +4,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use clients::{
-    Home, ImportedServer, LeftOut, Need, SecretPlace, ServerEntry, TranslatedServer, is_same,
+    Home, ImportedServer, LeftOut, Need, ServerEntry, TranslatedServer, is_same, list_differences,
     read_text,
 };
 use config::{
     Environment, Mistake, Overrides,
-    edit::{Document, NewServer},
+    edit::{Document, NewServer, StoredSecrets, describe_stored},
 };
-use secrets::{Secret, SecretName};
+use secrets::Secret;
 use tool::ServerName;
 
 use super::naming;
-use crate::advice::translate;
+use crate::{advice::translate, naming::valid_name};
 
 /// A server that is now in the configuration.
 #[derive(Debug)]
@@ -26,6 +26,8 @@ pub struct Received {
     pub taken: ImportedServer,
     /// True if it was in the configuration before, perhaps under another name.
     pub was_there: bool,
+    /// The folders to which it is limited, or no longer, for the person.
+    pub folder_remark: Option<String>,
 }
 
 /// The result of importing servers.
@@ -37,45 +39,92 @@ pub struct Receiving {
     pub left: Vec<LeftOut>,
     /// Secrets that the document now names and no longer contains; they must be stored before it is
     /// written.
-    pub secrets: Vec<(SecretName, Secret)>,
+    pub secrets: StoredSecrets,
 }
 
-/// Adds the servers to the document. Nothing is written. No secret gets one of the names in `kept`.
+/// The choices of a person about an import.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ImportOptions<'s> {
+    /// True if the server of a project is not limited to its folder.
+    pub is_everywhere: bool,
+    /// The secrets in the store, by name, without values that cannot be read. No new secret gets one of
+    /// these names.
+    pub stored: Option<&'s BTreeMap<String, Option<Secret>>>,
+}
+
+/// Adds the servers to the document. Nothing is written.
 pub fn receive(
     document: &mut Document,
-    all: Vec<ImportedServer>,
+    mut all: Vec<ImportedServer>,
     home: &Home,
     overrides: &Overrides,
     env: &Environment,
-    kept: &BTreeSet<String>,
+    options: ImportOptions<'_>,
 ) -> Receiving {
-    let known = known_servers(document, home);
+    let nothing = BTreeMap::new();
+    let stored = options.stored.unwrap_or(&nothing);
+    let mut others = known_servers(document, home, stored);
+    let known = others.clone();
+    let mut kept: BTreeSet<String> = stored.keys().cloned().collect();
     let before = document.check(overrides, env).err().unwrap_or_default();
     let mut receiving = Receiving::default();
     let mut secrets = BTreeMap::new();
+    // A server for all folders keeps its name.
+    all.sort_by_key(|taken| !taken.project_folders().is_empty());
     for mut taken in all {
-        let same = known
-            .iter()
-            .find(|(_, server)| is_same(server, &taken.server));
-        let added = match same {
-            Some((name, _)) => Ok((name.clone(), true)),
-            None => add(document, &mut taken, kept).map(|(name, found)| {
-                secrets.insert(name.clone(), found);
-                (name, false)
-            }),
-        };
-        match added {
-            Ok((name, was_there)) => receiving.received.push(Received {
-                name,
-                taken,
-                was_there,
-            }),
-            Err(why) => receiving.leave(taken, &why),
+        let mut folders = taken.project_folders();
+        if options.is_everywhere {
+            folders.clear();
         }
+        let (name, was_there, profile) = match find_same(&known, &taken) {
+            Some(name) => (name.clone(), true, document.widen_folders(name, &folders)),
+            None => match add(document, &mut taken, &kept, &others) {
+                Ok((name, found)) => {
+                    kept.extend(found.iter().map(|(name, _)| name.to_string()));
+                    secrets.insert(name.clone(), found);
+                    others.push((name.clone(), taken.server.clone()));
+                    let limit = || document.limit_to_folders(&name, &folders);
+                    let profile = (!folders.is_empty()).then(limit);
+                    (name, false, profile)
+                }
+                Err(why) => {
+                    receiving.leave(taken, &why);
+                    continue;
+                }
+            },
+        };
+        receiving.received.push(Received {
+            name,
+            taken,
+            was_there,
+            folder_remark: profile.map(|profile| describe_folders(&folders, &profile)),
+        });
     }
     receiving.leave_mistaken(document, overrides, env, &before, &mut secrets);
     receiving.secrets = secrets.into_values().flatten().collect();
     receiving
+}
+
+/// Returns the name of the same server in the configuration: of several the one that has its name.
+fn find_same<'k>(
+    known: &'k [(ServerName, TranslatedServer)],
+    taken: &ImportedServer,
+) -> Option<&'k ServerName> {
+    let same = known.iter();
+    let same = same.filter(|(_, server)| is_same(server, &taken.server));
+    let own = taken.entries.first().map(|entry| entry.name.as_str());
+    let same = same.min_by_key(|(name, _)| Some(name.as_str()) != own);
+    same.map(|(name, _)| name)
+}
+
+fn describe_folders(folders: &[String], profile: &str) -> String {
+    match folders {
+        [] => "no longer limited to a folder".to_owned(),
+        folders => format!(
+            "only for clients that work in {} (`[profiles.{profile}]`); `--everywhere` imports it for all",
+            folders.join(", ")
+        ),
+    }
 }
 
 impl Receiving {
@@ -87,7 +136,7 @@ impl Receiving {
         overrides: &Overrides,
         env: &Environment,
         before: &[Mistake],
-        secrets: &mut BTreeMap<ServerName, Vec<(SecretName, Secret)>>,
+        secrets: &mut BTreeMap<ServerName, StoredSecrets>,
     ) {
         let after = document.check(overrides, env).err().unwrap_or_default();
         let new: Vec<&Mistake> = after.iter().filter(|it| !it.is_in(before)).collect();
@@ -100,6 +149,7 @@ impl Receiving {
                 Some(mistake) => {
                     let (key, what) = (&mistake.key, &mistake.what);
                     let why = format!("not valid in the configuration: `{key}`: {what}");
+                    document.widen_folders(&received.name, &[]);
                     let removed = document.remove_server(name);
                     let removed = removed.map_err(|error| error.to_string());
                     secrets.remove(&received.name);
@@ -124,113 +174,81 @@ fn is_of(mistake: &Mistake, server: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-type Added = (ServerName, Vec<(SecretName, Secret)>);
+type Added = (ServerName, StoredSecrets);
 
 fn add(
     document: &mut Document,
     taken: &mut ImportedServer,
     kept: &BTreeSet<String>,
+    others: &[(ServerName, TranslatedServer)],
 ) -> Result<Added, String> {
     let servers = document.servers();
     let is_free = |name: &str| servers.iter().all(|it| it != name);
     let name = naming::name(taken, is_free).ok_or("no name can be derived for it")?;
+    taken.remarks.extend(describe_like(&name, taken, others));
     let rules = document.list_rules_of(name.as_str()).into_iter();
     taken
         .remarks
         .extend(rules.map(|rule| format!("its name is already used by {rule}")));
-    let mut server = write_out(taken);
-    let secrets = take_secrets(&name, taken, &mut server, |name| kept.contains(name));
-    document
-        .add_server(&name, &server)
-        .map_err(|error| error.to_string())?;
+    let added = document.add_server(&name, &write_out(taken), || kept.clone());
+    let secrets = added.map_err(|error| error.to_string())?;
+    taken.remarks.extend(describe_stored(&secrets));
     Ok((name, secrets))
 }
 
-/// Replaces each secret by its name. The server is still recognized, because all but the secrets is
-/// compared.
-fn take_secrets(
+/// Describes the server that has the name of this one, or else one that is started alike: how they
+/// differ, and that both are kept.
+fn describe_like(
     name: &ServerName,
-    taken: &mut ImportedServer,
-    server: &mut NewServer,
-    is_kept: impl Fn(&str) -> bool,
-) -> Vec<(SecretName, Secret)> {
-    let mut keys: Vec<Option<SecretName>> = Vec::new();
-    for secret in &taken.secrets {
-        let label = label(secret);
-        let is_free = |key: &SecretName| {
-            !is_kept(key.as_str()) && keys.iter().flatten().all(|known| known != key)
-        };
-        let mut names = (1..NAMES_MAX).filter_map(|number| secret_name(name, &label, number));
-        keys.push(names.find(is_free));
-    }
-    let mut kept: Vec<(SecretName, Secret)> = Vec::new();
-    // Replaces from the end, so that earlier places stay valid.
-    let found = std::mem::take(&mut taken.secrets).into_iter().zip(keys);
-    for (secret, key) in found.rev() {
-        let text = match &secret.place {
-            SecretPlace::Env(variable) => find_text(&mut server.env, variable),
-            SecretPlace::Header(header) => find_text(&mut server.headers, header),
-            SecretPlace::Argument(index) => server.args.get_mut(*index),
-            SecretPlace::Url => server.url.as_mut(),
-        };
-        let (Some(text), Some(key)) = (text, key) else {
-            taken.secrets.insert(0, secret);
-            continue;
-        };
-        let before = &text[..secret.range.start];
-        let dollars = before.len() - before.trim_end_matches('$').len();
-        // A plain `$` before our `${` is written `$$`.
-        let escape = if dollars % 2 == 1 { "$" } else { "" };
-        text.replace_range(secret.range, &format!("{escape}${{secret:{key}}}"));
-        kept.push((key, Secret::new(secret.value.replace("$$", "$"))));
-    }
-    kept.reverse();
-    if !kept.is_empty() {
-        let names: Vec<&str> = kept.iter().map(|(key, _)| key.as_str()).collect();
-        taken.remarks.push(format!(
-            "stored by `proxy secret`, not in the file: {}",
-            names.join(", ")
+    taken: &ImportedServer,
+    others: &[(ServerName, TranslatedServer)],
+) -> Option<String> {
+    let base = valid_name(&taken.entries.first()?.name).filter(|base| base != name);
+    if let Some(base) = base {
+        let other = others.iter().find(|(other, _)| *other == base);
+        let parts = other.map(|(_, server)| list_differences(server, &taken.server));
+        let parts = parts.map(|parts| format!(", which differs in its {}", parts.join(", ")));
+        let parts = parts.unwrap_or_default();
+        return Some(format!(
+            "`{base}` is another server{parts}: both are kept, this one as `{name}`"
         ));
     }
-    kept
-}
-
-/// The limit of numbered names for one label.
-const NAMES_MAX: usize = 1_000;
-
-/// Returns `SERVER.LABEL`, or `SERVER.LABEL-NUMBER`; the label is cut if the name would be too long.
-fn secret_name(server: &ServerName, label: &str, number: usize) -> Option<SecretName> {
-    let end = match number {
-        1 => String::new(),
-        number => format!("-{number}"),
+    let is_alike = |parts: &Vec<&str>| {
+        let mut parts = parts.iter();
+        parts.all(|part| !["command", "arguments", "address"].contains(part))
     };
-    let room = secrets::NAME_CHARS_MAX.saturating_sub(server.as_str().len() + 1 + end.len());
-    let label = label.get(..room).unwrap_or(label);
-    format!("{server}.{label}{end}").parse().ok()
+    others.iter().find_map(|(other, server)| {
+        let parts = list_differences(server, &taken.server);
+        let parts = Some(parts).filter(is_alike)?.join(", ");
+        Some(format!(
+            "differs from `{other}` in its {parts}: both are kept"
+        ))
+    })
 }
 
-/// Returns the label of a secret, which follows the name of its server.
-fn label(secret: &clients::Secret) -> String {
-    let named = secret.name.clone();
-    let label = match &secret.place {
-        SecretPlace::Env(name) | SecretPlace::Header(name) => name.clone(),
-        SecretPlace::Url => named.unwrap_or_else(|| "url".to_owned()),
-        SecretPlace::Argument(index) => named.unwrap_or_else(|| format!("argument-{}", index + 1)),
-    };
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    label.replace(|c| !plain(c), "-")
-}
-
-fn find_text<'a>(texts: &'a mut [(String, String)], name: &str) -> Option<&'a mut String> {
-    let found = texts.iter_mut().find(|(it, _)| it == name);
-    found.map(|(_, text)| text)
-}
-
-/// The servers of the document, in the form in which those of clients are compared.
-fn known_servers(document: &Document, home: &Home) -> Vec<(ServerName, TranslatedServer)> {
+/// The servers of the document, in the form in which those of clients are compared: with the values of
+/// stored secrets.
+fn known_servers(
+    document: &Document,
+    home: &Home,
+    stored: &BTreeMap<String, Option<Secret>>,
+) -> Vec<(ServerName, TranslatedServer)> {
     let entries = read_text(&document.text()).unwrap_or_default();
+    let fill = |text: &mut String| {
+        for (name, value) in stored {
+            let Some(value) = value else { continue };
+            // Text read as another client's entry has our variables escaped.
+            let reference = format!("$${{secret:{name}}}");
+            if text.contains(&reference) {
+                *text = text.replace(&reference, &NewServer::literal(value.expose()));
+            }
+        }
+    };
     let one = |entry: &ServerEntry| {
-        let server = translate(entry, home).ok()?.server;
+        let mut server = translate(entry, home).ok()?.server;
+        server.args.iter_mut().chain(&mut server.url).for_each(fill);
+        let pairs = server.env.iter_mut().chain(&mut server.headers);
+        pairs.for_each(|(_, value)| fill(value));
         Some((entry.name.parse().ok()?, server))
     };
     entries.iter().filter_map(one).collect()

@@ -1,11 +1,13 @@
 //! Servers of several clients, imported into a configuration with some servers.
 
-use std::{fs, path::Path};
+use std::{collections::BTreeMap, fs, path::Path};
 
 use clients::{Home, System, read_text};
 use config::{Environment, Overrides, edit::Document};
 
-use super::{Own, Receiving, receive, sort_out};
+use secrets::Secret;
+
+use super::{ImportOptions, Own, Receiving, discover, receive, sort_out};
 
 fn own() -> Own {
     Own {
@@ -17,6 +19,16 @@ fn own() -> Own {
 
 /// Imports a pasted text into a configuration; returns the new text and the result for each server.
 fn take_in(folder: &Path, config: &str, pasted: &str) -> (String, Receiving) {
+    let stored = [("docs.Authorization".to_owned(), None)].into();
+    take_in_with(folder, config, pasted, &stored)
+}
+
+fn take_in_with(
+    folder: &Path,
+    config: &str,
+    pasted: &str,
+    stored: &BTreeMap<String, Option<Secret>>,
+) -> (String, Receiving) {
     let path = folder.join("config.toml");
     fs::write(&path, config).unwrap();
     let home = Home::new(folder, []).with_system(System::Linux);
@@ -29,14 +41,11 @@ fn take_in(folder: &Path, config: &str, pasted: &str) -> (String, Receiving) {
         config: Some(path),
         ..Overrides::default()
     };
-    let mut receiving = receive(
-        &mut document,
-        taken,
-        &home,
-        &overrides,
-        &env,
-        &["docs.Authorization".to_owned()].into(),
-    );
+    let options = ImportOptions {
+        stored: Some(stored),
+        ..ImportOptions::default()
+    };
+    let mut receiving = receive(&mut document, taken, &home, &overrides, &env, options);
     receiving.left.splice(0..0, left);
     (document.text(), receiving)
 }
@@ -97,7 +106,7 @@ fn one_that_would_be_a_mistake_does_not_stop_the_others() {
         !text.contains("ftp") && text.contains("[servers.good]"),
         "{text}"
     );
-    assert_eq!(receiving.received[0].taken.secrets.len(), 0);
+    assert_eq!(receiving.secrets.len(), 0);
 }
 
 #[test]
@@ -145,14 +154,180 @@ fn secrets_in_clear_are_named_and_not_written() {
     ] {
         assert!(text.contains(written), "{text}");
     }
-    let left: usize = receiving
+    // On a second import each server is recognized, with the values of the store and without them.
+    let values = receiving.secrets.iter();
+    let values = values.map(|(name, value)| (name.to_string(), Some(value.clone())));
+    for stored in [values.collect(), BTreeMap::new()] {
+        let (again, second) = take_in_with(folder.path(), &text, pasted, &stored);
+        assert!(second.received.iter().all(|it| it.was_there) && second.secrets.is_empty());
+        assert_eq!(again, text);
+    }
+}
+
+/// Returns the names of the servers, each with its remarks.
+fn names_and_remarks(receiving: &Receiving) -> Vec<String> {
+    let line = |it: &super::Received| format!("{}: {}", it.name, it.taken.remarks.join("; "));
+    receiving.received.iter().map(line).collect()
+}
+
+#[test]
+fn servers_that_differ_in_any_part_are_all_kept_and_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let pasted = r#"{"mcpServers": {
+        "github": {"command": "gh-mcp", "args": ["stdio"]},
+        "github-readonly": {"command": "gh-mcp", "args": ["stdio"], "env": {"READ_ONLY": "1"}},
+        "Github": {"command": "gh-mcp", "args": ["http"], "cwd": "/srv"},
+        "remote": {"url": "https://x.dev/mcp", "headers": {"X-Team": "a"}},
+        "remote-b": {"url": "https://x.dev/mcp", "headers": {"X-Team": "b"}},
+        "again": {"url": "https://x.dev/mcp", "headers": {"x-team": "b"}}}}"#;
+    let (text, receiving) = take_in(folder.path(), "", pasted);
+    assert_eq!(
+        names_and_remarks(&receiving),
+        [
+            "github: ",
+            "github-readonly: differs from `github` in its environment: both are kept",
+            "github-2: `github` is another server, which differs in its arguments, folder: both are kept, \
+             this one as `github-2`",
+            "remote: ",
+            "remote-b: differs from `remote` in its headers: both are kept",
+        ]
+    );
+    let first = text.split("[servers.github-readonly]").next().unwrap();
+    assert!(!first.contains("READ_ONLY"), "{text}");
+    let (again, second) = take_in(folder.path(), &text, pasted);
+    assert!(second.received.iter().all(|it| it.was_there));
+    assert_eq!(again, text);
+}
+
+#[test]
+fn another_account_of_a_known_server_is_another_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = |token: &str| {
+        format!(
+            r#"{{"mcpServers": {{"git": {{"command": "x", "env": {{"GIT_TOKEN": "{token}"}}}}}}}}"#
+        )
+    };
+    let (text, first) = take_in(folder.path(), "", &one("ghp_0123456789abcdef"));
+    let values = first.secrets.iter();
+    let stored = values.map(|(name, value)| (name.to_string(), Some(value.clone())));
+    let stored = stored.collect();
+    let other = one("ghp_fedcba9876543210");
+    let (text, second) = take_in_with(folder.path(), &text, &other, &stored);
+    assert_eq!(
+        second.received[0].name.as_str(),
+        "git-2",
+        "{:?}",
+        names_and_remarks(&second)
+    );
+    assert!(text.contains("${secret:git-2.GIT_TOKEN}"), "{text}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_server_of_a_project_is_limited_to_its_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let (site, shop) = (root.join("site"), root.join("shop"));
+    fs::create_dir_all(&shop).unwrap();
+    fs::create_dir_all(&site).unwrap();
+    let (one, two) = (site.display(), shop.display());
+    let memory =
+        |file: &str| format!(r#"{{"memory": {{"command": "mem", "env": {{"FILE": "{file}"}}}}}}"#);
+    let list = |of_site: &str, of_shop: &str| {
+        let user = memory("/all");
+        let text = format!(
+            r#"{{"mcpServers": {user}, "projects": {{
+                "{one}": {{"mcpServers": {of_site}}}, "{two}": {{"mcpServers": {of_shop}}}}}}}"#
+        );
+        fs::write(root.join(".claude.json"), text).unwrap();
+    };
+    let home = Home::new(root, []).with_system(System::Linux);
+    let path = root.join("config.toml");
+    let env: Environment = [("HOME".to_owned(), root.to_string_lossy().into_owned())]
+        .into_iter()
+        .collect();
+    let overrides = Overrides {
+        config: Some(path.clone()),
+        ..Overrides::default()
+    };
+    let import = |is_everywhere: bool| {
+        let mut document = Document::read(&path).unwrap();
+        let found = discover(&home, &[], &own(), true);
+        let options = ImportOptions {
+            is_everywhere,
+            ..ImportOptions::default()
+        };
+        let receiving = receive(&mut document, found.taken, &home, &overrides, &env, options);
+        assert!(receiving.left.is_empty(), "{:?}", receiving.left);
+        fs::write(&path, document.text()).unwrap();
+        let text = document.text().replace(&*root.to_string_lossy(), "~");
+        (text, receiving)
+    };
+    list(&memory("/site"), "{}");
+    let (text, receiving) = import(false);
+    let names: Vec<&str> = receiving
         .received
         .iter()
-        .map(|it| it.taken.secrets.len())
-        .sum();
-    assert_eq!(left, 0);
-    // On a second import each server is recognized.
-    let (again, second) = take_in(folder.path(), &text, pasted);
-    assert!(second.received.iter().all(|it| it.was_there) && second.secrets.is_empty());
-    assert_eq!(again, text);
+        .map(|it| it.name.as_str())
+        .collect();
+    assert_eq!(names, ["memory", "memory-site"]);
+    let limit = "[profiles.memory-site-elsewhere]\noutside_folders = [\"~/site\"]\ndeny = [\"memory-site\"]\n";
+    assert!(text.ends_with(limit), "{text}");
+    assert!(receiving.received[0].folder_remark.is_none());
+    let remark = receiving.received[1].folder_remark.as_ref().unwrap();
+    assert!(
+        remark.contains("profiles.memory-site-elsewhere"),
+        "{remark}"
+    );
+    // A second project with the same server is admitted too, once.
+    list(&memory("/site"), &memory("/site"));
+    let (text, _) = import(false);
+    assert!(
+        text.contains("outside_folders = [\"~/site\", \"~/shop\"]"),
+        "{text}"
+    );
+    assert_eq!(import(false).0, text);
+    // The person says that it is for all folders.
+    let (text, receiving) = import(true);
+    assert!(
+        !text.contains("profiles") && text.contains("[servers.memory-site]"),
+        "{text}"
+    );
+    assert!(receiving.received.iter().all(|it| it.was_there));
+}
+
+#[test]
+fn an_entry_that_cannot_be_read_is_told_and_a_nested_one_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let pasted = r#"{"mcpServers": {
+        "nested": {"transport": {"type": "http", "url": "https://x.dev/mcp", "headers": {"X-A": "b"}}},
+        "inner": {"enabled": true, "transport": {"type": "stdio", "command": "x", "args": ["1"]}},
+        "twice": {"command": "x", "transport": {"type": "http", "url": "https://x.dev/mcp"}},
+        "plain": {"command": "y", "transport": {"type": "stdio"}},
+        "odd": {"launch": {"program": "x"}},
+        "text": "x"}}"#;
+    let (text, receiving) = take_in(folder.path(), "", pasted);
+    let names: Vec<&str> = receiving
+        .received
+        .iter()
+        .map(|it| it.name.as_str())
+        .collect();
+    assert_eq!(names, ["nested", "inner", "plain"]);
+    assert!(
+        text.contains("headers = { X-A = \"b\" }") && text.contains("args = [\"1\"]"),
+        "{text}"
+    );
+    let left = receiving
+        .left
+        .iter()
+        .map(|it| format!("{}: {}", it.entry.name, it.why));
+    let left: Vec<String> = left.collect();
+    assert_eq!(
+        left,
+        [
+            "twice: it names a server twice, beside and in `transport`",
+            "odd: it names neither `command` nor `url`",
+            "text: its entry is not a table",
+        ]
+    );
 }

@@ -1,6 +1,7 @@
 #[cfg(unix)]
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::{
+    collections::BTreeSet,
     fs::{self, File},
     io::Write as _,
     path::{Path, PathBuf},
@@ -37,7 +38,9 @@ fn add(document: &mut Document, name: &str) -> Result<(), EditError> {
         command: Some("x".to_owned()),
         ..NewServer::default()
     };
-    document.add_server(&name.parse().unwrap(), &server)
+    document
+        .add_server(&name.parse().unwrap(), &server, BTreeSet::new)
+        .map(drop)
 }
 
 /// Appends a line in place, as some editors do.
@@ -138,7 +141,10 @@ fn a_new_mistake_is_refused_and_an_old_one_stays() {
         url: Some("ftp://x".to_owned()),
         ..NewServer::default()
     };
-    let refused = make(&path, |it| it.add_server(&"b".parse().unwrap(), &broken));
+    let refused = make(&path, |it| {
+        it.add_server(&"b".parse().unwrap(), &broken, BTreeSet::new)
+            .map(drop)
+    });
     assert!(
         matches!(refused, Err(EditError::Mistakes(_))),
         "{refused:?}"
