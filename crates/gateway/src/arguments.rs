@@ -7,10 +7,10 @@ use jsonrpc::Json;
 use registry::Entry;
 use serde_json::{Map, Value};
 use tokio::{sync::Semaphore, task::spawn_blocking, time::timeout};
-use tool::Violation;
+use tool::{Violation, is_same_member_name};
 
 use crate::{
-    envelope::{INPUT_ALIASES, Input, json_of, sole_object},
+    envelope::{INPUT_ALIASES, Input, as_object, json_of, sole_object},
     error::ToolError,
 };
 
@@ -29,7 +29,7 @@ pub(super) async fn check_arguments(
     input: Input,
     limit: Option<Duration>,
 ) -> Result<Json, ToolError> {
-    let map = input.to_map();
+    let map = read(entry, &input)?;
     let verdict = if is_quick(entry, &map) {
         verdict(entry, &map)
     } else {
@@ -48,6 +48,21 @@ pub(super) async fn check_arguments(
         Ok(None) => Ok(complete(entry, input)),
         Ok(Some(mended)) => Ok(json_of(&mended)),
         Err(violations) => Err(invalid(entry, violations)),
+    }
+}
+
+/// Returns the arguments. Text that cannot be read passes as nothing, and its server decides; but not to a
+/// tool whose arguments the configuration sets, because nobody knows if the text sets them too.
+fn read(entry: &Entry, input: &Input) -> Result<Map<String, Value>, ToolError> {
+    match input.read() {
+        Err(why) if !entry.argument_settings.is_empty() => {
+            let message = format!(
+                "the arguments cannot be read ({why}); the configuration sets some of them"
+            );
+            let path = String::new();
+            Err(invalid(entry, vec![Violation { path, message }]))
+        }
+        map => Ok(map.unwrap_or_default()),
     }
 }
 
@@ -93,12 +108,12 @@ fn complete(entry: &Entry, input: Input) -> Json {
     }
 }
 
-/// Checks the arguments together with those that the configuration sets. No form of a call sets these.
+/// Checks the arguments together with those that the configuration sets.
 fn check(entry: &Entry, map: &Map<String, Value>) -> CheckResult {
     if entry.argument_settings.is_empty() {
         return entry.checker().check(map);
     }
-    let refused = entry.argument_settings.refuse(map);
+    let refused = refuse(entry, map, WRAPPERS_MAX);
     if !refused.is_empty() {
         return Err(refused);
     }
@@ -111,15 +126,40 @@ fn check(entry: &Entry, map: &Map<String, Value>) -> CheckResult {
     })
 }
 
+/// The most wrappers around arguments in which those of the configuration are looked for: one that is taken off
+/// holds at most the one that the tool has.
+const WRAPPERS_MAX: usize = 3;
+
+/// Returns a violation for each argument that only the configuration sets. No form of a call sets these,
+/// neither by itself nor in a wrapper that may be taken off or that the tool itself has.
+fn refuse(entry: &Entry, map: &Map<String, Value>, wrappers: usize) -> Vec<Violation> {
+    let mut refused = entry.argument_settings.refuse(map);
+    if wrappers == 0 {
+        return refused;
+    }
+    let may_wrap = |name: &String| {
+        let mut aliases = INPUT_ALIASES.iter();
+        aliases.any(|alias| is_same_member_name(alias, name))
+    };
+    let wrapper = map.keys().any(may_wrap).then(|| wrapper(entry)).flatten();
+    let is_wrapper = |name: &String| {
+        let wrapper = wrapper.as_ref();
+        wrapper.is_some_and(|wrapper| is_same_member_name(wrapper, name))
+    };
+    let wrapped = map.iter().filter(|(name, _)| is_wrapper(name));
+    let sole = sole_object(map).filter(|_| !map.keys().any(is_wrapper));
+    let inner = wrapped
+        .filter_map(|(_, value)| as_object(value))
+        .chain(sole);
+    refused.extend(inner.flat_map(|object| refuse(entry, &object, wrappers - 1)));
+    refused
+}
+
 fn verdict(entry: &Entry, map: &Map<String, Value>) -> CheckResult {
     let violations = match check(entry, map) {
         Err(violations) => violations,
         fine => return fine,
     };
-    let refused = sole_object(map).map(|inner| entry.argument_settings.refuse(&inner));
-    if let Some(refused) = refused.filter(|it| !it.is_empty()) {
-        return Err(refused);
-    }
     let mended = take_off_wrapper(entry, map).or_else(|| put_in_wrapper(entry, map));
     mended.map(Some).ok_or(violations)
 }
@@ -134,17 +174,19 @@ fn take_off_wrapper(entry: &Entry, map: &Map<String, Value>) -> Option<Map<Strin
 /// Wraps arguments for a tool whose one parameter has the name that an envelope uses for all
 /// arguments (`params`): the wrapper was left out, or the envelope parser removed it.
 fn put_in_wrapper(entry: &Entry, map: &Map<String, Value>) -> Option<Map<String, Value>> {
-    let parameters = tool::parameters(&entry.input_schema());
-    let [parameter] = parameters.as_slice() else {
-        return None;
-    };
-    if !INPUT_ALIASES.contains(&parameter.name.as_str()) || map.contains_key(&parameter.name) {
-        return None;
-    }
-    let whole = Value::Object(map.clone());
-    let outer = Map::from_iter([(parameter.name.clone(), whole)]);
+    let name = wrapper(entry).filter(|name| !map.contains_key(name))?;
+    let outer = Map::from_iter([(name, Value::Object(map.clone()))]);
     let mended = check(entry, &outer).ok()?;
     Some(mended.unwrap_or_else(|| with_settings(entry, outer)))
+}
+
+/// Returns the name of the tool's one parameter, if an envelope uses the name for all arguments.
+fn wrapper(entry: &Entry) -> Option<String> {
+    let mut parameters = tool::parameters(&entry.input_schema()).into_iter();
+    let sole = parameters.next().filter(|_| parameters.next().is_none())?;
+    INPUT_ALIASES
+        .contains(&sole.name.as_str())
+        .then_some(sole.name)
 }
 
 fn with_settings(entry: &Entry, mut map: Map<String, Value>) -> Map<String, Value> {
@@ -253,13 +295,67 @@ mod tests {
             r#"{"repo":"x","owner":null}"#,
             r#"{"arguments":{"repo":"x","owner":"evil"}}"#,
             r#"{"repo":"x","debug":false}"#,
+            r#"{"Owner":"evil","repo":"x"}"#,
+            r#"{"OWNER":"evil","repo":"x"}"#,
+            r#"{"repo":"x","\u004fwner":"evil"}"#,
+            r#"{"repo":"x","Debug":true}"#,
+            r#"{"arguments":{"repo":"x","Owner":"evil"}}"#,
+            r#"{"arguments":"{\"repo\":\"x\",\"Owner\":\"evil\"}"}"#,
+            r#"{"args":{"arguments":{"repo":"x","Owner":"evil"}}}"#,
+            r#"{"repo":"x","Owner":"evil","limit":"\ud83d"}"#,
+            r#"{"repo":"\ud83d"}"#,
         ] {
             assert!(send(refused).await.is_err(), "{refused}");
         }
-        let error = send(r#"{"owner":"x"}"#).await.unwrap_err();
-        let says = "owner: the configuration sets this argument; leave it out";
-        assert!(error.to_string().contains(says), "{error}");
+        check(
+            r#"{"repo":"x","Limit":5}"#,
+            r#"{"owner":"acme","repo":"x","Limit":5}"#,
+        )
+        .await;
+        let says = async |arguments: &str, says: &str| {
+            let error = send(arguments).await.unwrap_err();
+            assert!(error.to_string().contains(says), "{error}");
+        };
+        let owner = "owner: the configuration sets this argument; leave it out";
+        says(r#"{"owner":"x"}"#, owner).await;
+        let spelled =
+            "Owner: the configuration sets this argument, in any spelling of `owner`; leave it out";
+        says(r#"{"Owner":"x"}"#, spelled).await;
         assert_eq!(entry.signature(), "(repo: string, limit?: integer=20)");
+    }
+
+    #[tokio::test]
+    async fn an_argument_of_the_configuration_is_refused_in_the_wrapper_of_a_tool() {
+        let inner = serde_json::json!({"type": "object", "properties": {"owner": {}, "repo": {}}});
+        let schema = serde_json::json!({"type": "object", "required": ["params"],
+            "properties": {"params": inner}});
+        let entry = entry_with(&serde_json::json!({"owner": {"fixed": "acme"}}), &schema);
+        let send = async |arguments: Value| {
+            let input = Input::Built(arguments.as_object().unwrap().clone());
+            check_arguments(&entry, input, None).await
+        };
+        assert!(
+            send(serde_json::json!({"params": {"repo": "x"}}))
+                .await
+                .is_ok()
+        );
+        assert!(send(serde_json::json!({"repo": "x"})).await.is_ok());
+        for refused in [
+            serde_json::json!({"params": {"repo": "x", "Owner": "evil"}}),
+            serde_json::json!({"params": {"owner": "evil"}, "more": 1}),
+            serde_json::json!({"params": "{\"owner\": \"evil\"}", "more": 1}),
+            serde_json::json!({"params": {}, "Params": {"owner": "evil"}}),
+            serde_json::json!({"repo": "x", "OWNER": "evil"}),
+            serde_json::json!({"arguments": {"params": {"Owner": "evil"}}}),
+        ] {
+            let error = send(refused.clone()).await.unwrap_err();
+            assert!(
+                error
+                    .to_string()
+                    .contains("the configuration does not allow"),
+                "{refused}: {error}"
+            );
+        }
     }
 
     #[tokio::test]

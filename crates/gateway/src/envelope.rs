@@ -27,11 +27,18 @@ pub(crate) enum Input {
 }
 
 impl Input {
-    pub(crate) fn to_map(&self) -> Map<String, Value> {
+    /// Reads the members. An error says why the text cannot be read, such as half of a character or a
+    /// number that is too large.
+    pub(crate) fn read(&self) -> serde_json::Result<Map<String, Value>> {
         match self {
-            Self::AsSent(raw) => serde_json::from_str(raw.get()).unwrap_or_default(),
-            Self::Built(map) => map.clone(),
+            Self::AsSent(raw) => serde_json::from_str(raw.get()),
+            Self::Built(map) => Ok(map.clone()),
         }
+    }
+
+    /// Reads the members; none if the text cannot be read.
+    pub(crate) fn to_map(&self) -> Map<String, Value> {
+        self.read().unwrap_or_default()
     }
 
     pub(crate) fn into_json(self) -> Json {
@@ -352,7 +359,7 @@ fn has_any_name(fields: &Map<String, Value>) -> bool {
 }
 
 /// An object, or a string that holds one.
-fn as_object(value: &Value) -> Option<Map<String, Value>> {
+pub(crate) fn as_object(value: &Value) -> Option<Map<String, Value>> {
     match value {
         Value::Object(map) => Some(map.clone()),
         Value::String(text) => serde_json::from_str(text).ok(),

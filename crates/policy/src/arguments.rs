@@ -4,6 +4,7 @@
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use tool::is_same_member_name;
 
 /// A JSON value with every member that was written, duplicates included.
 #[derive(Debug)]
@@ -82,7 +83,7 @@ fn walk(
             for (name, value) in members {
                 let is_written = match step {
                     PointerStep::Named(wanted) if wanted == name => true,
-                    PointerStep::Named(wanted) if is_same_folded(wanted, name) => false,
+                    PointerStep::Named(wanted) if is_same_member_name(wanted, name) => false,
                     PointerStep::Named(_) => continue,
                     PointerStep::Any | PointerStep::Deep => true,
                 };
@@ -132,15 +133,6 @@ fn read_within(text: &str) -> Option<JsonNode> {
     let text = text.trim();
     let is_like_json = text.starts_with(['{', '[']) && text.ends_with(['}', ']']);
     is_like_json.then(|| JsonNode::read(text)).flatten()
-}
-
-fn is_same_folded(one: &str, other: &str) -> bool {
-    if one.is_ascii() && other.is_ascii() {
-        return one.eq_ignore_ascii_case(other);
-    }
-    // Upper case first, so that several letters with one upper-case form become the same.
-    let fold = |text: &str| text.to_uppercase().to_lowercase();
-    fold(one) == fold(other)
 }
 
 impl<'de> Deserialize<'de> for JsonNode {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tool::{ServerName, Tool, near, parameters};
+use tool::{ServerName, Tool, is_same_member_name, near, parameters};
 
 use crate::allow_deny::{AllowDeny, LetterCase};
 use crate::catalog::Records;
@@ -153,9 +153,14 @@ fn find_argument_settings(rules: &ServerRules, tools: &ToolArguments) -> Vec<Idl
     let idle = |rule: String, name: &str, known: &BTreeSet<&str>| {
         IdleRule::new(rules, rule, true, (name, known.iter().copied()))
     };
+    let is_in = |known: &BTreeSet<&str>, name: &str| {
+        known
+            .iter()
+            .any(|argument| is_same_member_name(argument, name))
+    };
     let all: BTreeSet<&str> = tools.values().flatten().map(String::as_str).collect();
     let of_server = rules.arguments.keys();
-    let of_server = of_server.filter(|name| !all.contains(name.as_str()));
+    let of_server = of_server.filter(|name| !is_in(&all, name));
     let mut found: Vec<IdleRule> = of_server
         .map(|name| idle(format!("arguments.{name}"), name, &all))
         .collect();
@@ -166,7 +171,7 @@ fn find_argument_settings(rules: &ServerRules, tools: &ToolArguments) -> Vec<Idl
         };
         let own: BTreeSet<&str> = arguments.iter().map(String::as_str).collect();
         let names = overlay.arguments.keys();
-        let names = names.filter(|name| !own.contains(name.as_str()));
+        let names = names.filter(|name| !is_in(&own, name));
         let rule = |name: &str| format!("overlay.{tool}.arguments.{name}");
         found.extend(names.map(|name| idle(rule(name), name, &own)));
     }
@@ -217,6 +222,7 @@ mod tests {
             ..Overlay::default()
         };
         rules.overlays.insert("git_log".to_owned(), overlay);
+        rules.arguments.extend(preset("Owner"));
         let json = r#"{"name": "git_log", "inputSchema": {"properties": {"owner": {}}}}"#;
         let known = list_arguments([&Tool::parse(json).unwrap()]);
         let idle = find_argument_settings(&rules, &known);

@@ -1,10 +1,13 @@
 //! Arguments that the configuration sets in place of a caller.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use serde_json::{Map, Value};
 
-use crate::{Violation, parameters};
+use crate::{Violation, check::NAME_CHARS_MAX, is_same_member_name, parameters, schema::name_text};
 
 /// The setting of one argument, from a table `arguments` of the configuration.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,8 +44,17 @@ impl ArgumentSetting {
 }
 
 /// The settings of the arguments of one tool.
+///
+/// Names are compared as rules for calls compare them: without regard to letter case, because some
+/// servers read them so (decision 0027). A name that the schema has in exactly this spelling is an
+/// argument of its own.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct ArgumentSettings(BTreeMap<String, ArgumentSetting>);
+pub struct ArgumentSettings {
+    /// By the spelling that is sent: the schema's, if it has the argument.
+    settings: BTreeMap<String, ArgumentSetting>,
+    /// The names of the schema; empty if no argument is set.
+    declared: BTreeSet<String>,
+}
 
 impl ArgumentSettings {
     /// Joins the settings of a server with those of one of its tools, which win. A value of the server's
@@ -52,24 +64,62 @@ impl ArgumentSettings {
         of_tool: &BTreeMap<String, ArgumentSetting>,
         schema: &str,
     ) -> Self {
-        let mut settings = of_tool.clone();
-        if !of_server.is_empty() {
-            let declared = parameters(schema);
-            for (name, setting) in of_server {
-                let setting = match setting {
-                    it if declared.iter().any(|it| it.name == *name) => it.clone(),
-                    it if it.is_callers() => continue,
-                    _ => ArgumentSetting::Hidden,
-                };
-                settings.entry(name.clone()).or_insert(setting);
+        let mut joined = Self::default();
+        if of_server.is_empty() && of_tool.is_empty() {
+            return joined;
+        }
+        let declared = parameters(schema).into_iter();
+        joined.declared = declared.map(|parameter| parameter.name).collect();
+        joined.add(of_tool, |setting| Some(setting.clone()));
+        joined.add(of_server, |setting| {
+            (!setting.is_callers()).then_some(ArgumentSetting::Hidden)
+        });
+        joined
+    }
+
+    /// Adds the settings of a table to arguments that have none. `undeclared` returns the setting of an
+    /// argument that the schema does not have.
+    fn add(
+        &mut self,
+        table: &BTreeMap<String, ArgumentSetting>,
+        undeclared: impl Fn(&ArgumentSetting) -> Option<ArgumentSetting>,
+    ) {
+        let is_exact = |name: &str| self.declared.contains(name);
+        let (exact, other): (Vec<_>, Vec<_>) = table.iter().partition(|(name, _)| is_exact(name));
+        for (name, setting) in exact.into_iter().chain(other) {
+            let spellings = self.declared.iter().filter(|declared| {
+                *declared == name
+                    || !self.declared.contains(name) && is_same_member_name(declared, name)
+            });
+            let mut spellings = spellings.peekable();
+            if spellings.peek().is_none() {
+                if let Some(setting) = undeclared(setting) {
+                    self.settings.entry(name.clone()).or_insert(setting);
+                }
+                continue;
+            }
+            for spelling in spellings {
+                let entry = self.settings.entry(spelling.clone());
+                entry.or_insert_with(|| setting.clone());
             }
         }
-        Self(settings)
+    }
+
+    /// Returns the setting that applies to a caller's argument of this name, with the name that is sent.
+    fn find(&self, given: &str) -> Option<(&String, &ArgumentSetting)> {
+        let exact = self.settings.get_key_value(given);
+        if exact.is_some() || self.declared.contains(given) {
+            return exact;
+        }
+        let settings = self.settings.iter();
+        let same = settings.filter(|(name, _)| is_same_member_name(name, given));
+        // Of several, one that no caller sets.
+        same.min_by_key(|(_, setting)| setting.is_callers())
     }
 
     /// Returns true if no argument is set.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.settings.is_empty()
     }
 
     /// Returns the schema that a caller sees: without fixed and hidden arguments, and with the defaults.
@@ -94,7 +144,7 @@ impl ArgumentSettings {
         let Some(schema) = schema.as_object_mut().filter(|_| depth < DEPTH_MAX) else {
             return;
         };
-        for (name, setting) in &self.0 {
+        for (name, setting) in &self.settings {
             if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
                 match (setting, properties.get_mut(name)) {
                     (ArgumentSetting::Default(value), Some(Value::Object(property))) => {
@@ -122,37 +172,54 @@ impl ArgumentSettings {
 
     /// Returns a violation for each argument of a caller that only the configuration sets.
     pub fn refuse(&self, given: &Map<String, Value>) -> Vec<Violation> {
-        let refused = self
-            .0
-            .iter()
-            .filter(|(name, setting)| !setting.is_callers() && given.contains_key(*name));
-        let violation = |(name, setting): (&String, &ArgumentSetting)| Violation {
-            path: name.clone(),
-            message: match setting {
-                ArgumentSetting::Fixed(_) => "the configuration sets this argument; leave it out",
-                _ => "the configuration does not allow this argument; leave it out",
-            }
-            .to_owned(),
-        };
-        refused.map(violation).collect()
+        let refused = given.keys().filter_map(|spelling| {
+            let (name, setting) = self.find(spelling)?;
+            let rule = match setting {
+                ArgumentSetting::Fixed(_) => "the configuration sets this argument",
+                ArgumentSetting::Hidden => "the configuration does not allow this argument",
+                ArgumentSetting::Default(_) => return None,
+            };
+            let shown = |name: &str| name_text(&printable::shorten(name, NAME_CHARS_MAX));
+            let other = if name == spelling {
+                String::new()
+            } else {
+                format!(", in any spelling of `{}`", shown(name))
+            };
+            Some(Violation {
+                path: shown(spelling),
+                message: format!("{rule}{other}; leave it out"),
+            })
+        });
+        refused.collect()
     }
 
     /// Removes the arguments that a caller may not set, from an example.
     pub fn remove_from(&self, example: &mut Map<String, Value>) {
-        example.retain(|name, _| self.0.get(name).is_none_or(ArgumentSetting::is_callers));
+        example.retain(|name, _| {
+            let found = self.find(name);
+            found.is_none_or(|(_, setting)| setting.is_callers())
+        });
     }
 
     /// Returns the members that the arguments of a caller lack.
     pub fn complete(&self, given: &Map<String, Value>) -> Map<String, Value> {
-        let added = self.0.iter().filter_map(|(name, setting)| match setting {
-            ArgumentSetting::Fixed(value) | ArgumentSetting::Default(value)
-                if !given.contains_key(name) =>
-            {
+        let lacking = self
+            .settings
+            .iter()
+            .filter(|(name, _)| !self.has(given, name));
+        let added = lacking.filter_map(|(name, setting)| match setting {
+            ArgumentSetting::Fixed(value) | ArgumentSetting::Default(value) => {
                 Some((name.clone(), value.clone()))
             }
-            _ => None,
+            ArgumentSetting::Hidden => None,
         });
         added.collect()
+    }
+
+    /// Returns true if a caller gave the argument of this setting, in any spelling.
+    fn has(&self, given: &Map<String, Value>, name: &str) -> bool {
+        let mut found = given.keys().filter_map(|spelling| self.find(spelling));
+        found.any(|(sent, _)| sent == name)
     }
 
     /// Says of violations at arguments that a caller did not give which key of the configuration causes them.
@@ -160,7 +227,7 @@ impl ArgumentSettings {
         for violation in violations {
             let end = violation.path.find(['.', '[']);
             let argument = &violation.path[..end.unwrap_or(violation.path.len())];
-            if self.0.contains_key(argument) && !given.contains_key(argument) {
+            if self.settings.contains_key(argument) && !self.has(given, argument) {
                 let from = format!(" (the configuration sets it: `arguments.{argument}`)");
                 violation.message.push_str(&from);
             }
@@ -238,6 +305,89 @@ mod tests {
             json!({"properties": {"owner": {}, "x": {}}, "anyOf": [{"required": ["owner", "x"]}]}),
             json!({"properties": {"x": {}}, "anyOf": [{"required": ["x"]}]}),
         );
+    }
+
+    fn settings_of_tool(of_tool: &Value, schema: &Value) -> ArgumentSettings {
+        ArgumentSettings::new(&BTreeMap::new(), &table(of_tool), &schema.to_string())
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "cases read better")]
+    fn refused(settings: &ArgumentSettings, given: Value) -> Vec<String> {
+        let refused = settings.refuse(given.as_object().unwrap()).into_iter();
+        refused.map(|violation| violation.path).collect()
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "cases read better")]
+    fn completed(settings: &ArgumentSettings, given: Value) -> Value {
+        Value::Object(settings.complete(given.as_object().unwrap()))
+    }
+
+    #[test]
+    fn names_are_compared_without_letter_case_and_the_schemas_spelling_is_sent() {
+        let set = json!({"Owner": {"fixed": "acme"}, "LIMIT": {"default": 7}});
+
+        // The schema's spelling is sent.
+        let schema =
+            json!({"required": ["owner"], "properties": {"owner": {}, "limit": {}, "x": {}}});
+        let one = settings_of_tool(&set, &schema);
+        assert_eq!(
+            completed(&one, json!({})),
+            json!({"limit": 7, "owner": "acme"})
+        );
+        assert_eq!(
+            completed(&one, json!({"Limit": 1})),
+            json!({"owner": "acme"})
+        );
+        assert_eq!(
+            refused(&one, json!({"OWNER": 1, "owner": 2, "x": 3})),
+            ["OWNER", "owner"]
+        );
+        let shown = one.show(Cow::Owned(schema.to_string()));
+        let expected = json!({"required": [], "properties": {"limit": {"default": 7}, "x": {}}});
+        assert_eq!(shown, expected.to_string());
+        let mut example = json!({"OWNER": 1, "x": 2}).as_object().unwrap().clone();
+        one.remove_from(&mut example);
+        assert_eq!(Value::Object(example), json!({"x": 2}));
+    }
+
+    #[test]
+    fn two_names_of_a_schema_are_two_arguments() {
+        let set = json!({"Owner": {"fixed": "acme"}, "LIMIT": {"default": 7}});
+
+        // The exact name of a schema with two, whose other name is an argument of its own.
+        let two = settings_of_tool(&set, &json!({"properties": {"owner": {}, "Owner": {}}}));
+        assert_eq!(
+            completed(&two, json!({"owner": 1})),
+            json!({"LIMIT": 7, "Owner": "acme"})
+        );
+        assert_eq!(
+            refused(&two, json!({"owner": 1, "Owner": 2, "OWNER": 3})),
+            ["Owner", "OWNER"]
+        );
+
+        // All names of a schema that has the exact one not.
+        let other = settings_of_tool(&set, &json!({"properties": {"owner": {}, "OWNER": {}}}));
+        assert_eq!(
+            completed(&other, json!({})),
+            json!({"LIMIT": 7, "OWNER": "acme", "owner": "acme"})
+        );
+        assert_eq!(
+            refused(&other, json!({"owner": 1, "OWNER": 2, "Owner": 3})).len(),
+            3
+        );
+
+        // A schema without it: sent as the configuration spells it.
+        let free = settings_of_tool(&set, &json!({}));
+        assert_eq!(
+            completed(&free, json!({})),
+            json!({"LIMIT": 7, "Owner": "acme"})
+        );
+        assert_eq!(refused(&free, json!({"owner": 1, "limit": 2})), ["owner"]);
+
+        // Two settings that one spelling may mean: the one that no caller sets.
+        let pair = json!({"owner": {"default": 1}, "Owner": {"hidden": true}});
+        let pair = settings_of_tool(&pair, &json!({"properties": {"owner": {}, "Owner": {}}}));
+        assert_eq!(refused(&pair, json!({"owner": 1, "OWNER": 2})), ["OWNER"]);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use cost::At;
 use ready::Ready;
 
 pub use violation::Violation;
+pub(crate) use violation::NAME_CHARS_MAX;
 
 /// An input schema compiled to check arguments.
 ///

@@ -35,7 +35,9 @@ pub use declaration::{declare_globals, declare_server};
 pub use digest::{Digest, DuplicateMember};
 pub use example::example;
 pub use literal::Literal;
-pub use names::{NameError, SERVER_NAME_CHARS_MAX, ServerName, ToolRef, fold, near};
+pub use names::{
+    NameError, SERVER_NAME_CHARS_MAX, ServerName, ToolRef, fold, is_same_member_name, near,
+};
 pub use offer::{Capability, ItemKind, Offer, OfferItem, SkillFile, is_in_skill};
 pub use purpose::{PURPOSE_CHARS_MAX, purpose};
 pub use schema::{Parameter, minified, parameter_types, parameters};

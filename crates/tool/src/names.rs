@@ -196,6 +196,17 @@ pub fn fold(name: &str) -> String {
         .collect()
 }
 
+/// Returns true if two names of members of a JSON object differ at most in letter case. Some servers, such as
+/// those in Go, read one as the other, so rules for calls and settings of arguments do too (decision 0027).
+pub fn is_same_member_name(one: &str, other: &str) -> bool {
+    if one.is_ascii() && other.is_ascii() {
+        return one.eq_ignore_ascii_case(other);
+    }
+    // Upper case first, so that several letters with one upper-case form become the same.
+    let fold_case = |text: &str| text.to_uppercase().to_lowercase();
+    fold_case(one) == fold_case(other)
+}
+
 /// Returns at most `max` of the `names` that are similar to `unknown`, the most similar first.
 /// Includes only names that a user would recognize as a typo or as a short form.
 pub fn near<'a>(
@@ -286,6 +297,19 @@ mod tests {
             Err(NameError::NoTool("a/".to_owned()))
         );
         assert_eq!("/a".parse::<ToolRef>(), Err(NameError::Empty));
+    }
+
+    #[test]
+    fn names_of_members_have_no_letter_case() {
+        for other in ["owner", "Owner", "OWNER"] {
+            assert!(is_same_member_name("owner", other), "{other}");
+        }
+        // As Go compares: long s, and the sign for kelvin.
+        assert!(is_same_member_name("token_is", "to\u{212a}en_i\u{17f}"));
+        assert!(is_same_member_name("straße", "STRASSE"));
+        for other in ["own-er", "owner ", "owners", "\u{43e}wner", ""] {
+            assert!(!is_same_member_name("owner", other), "{other}");
+        }
     }
 
     #[test]

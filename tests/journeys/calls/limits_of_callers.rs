@@ -37,23 +37,37 @@ async fn a_fixed_argument_is_sent_and_no_form_of_a_call_sets_it() {
         sent.contains(r#""owner":"acme""#) && sent.contains(r#""limit":7"#),
         "{sent}"
     );
-    for input in [
-        json!({"title": "a", "owner": "evil"}),
-        json!({"arguments": {"title": "a", "owner": "evil"}}),
-    ] {
-        let error = client.execute("github/create", input).await.bad();
+    for name in ["owner", "Owner", "OWNER"] {
+        for input in [
+            json!({"title": "a", name: "evil"}),
+            json!({"title": "a", name: "evil", "proxy/dry_run": true}),
+            json!({"arguments": {"title": "a", name: "evil"}}),
+            json!({"arguments": format!("{{\"title\": \"a\", {name:?}: \"evil\"}}")}),
+        ] {
+            let error = client.execute("github/create", input).await.bad();
+            let says = format!("{name}: the configuration sets this argument");
+            assert!(error.contains(&says), "{error}");
+        }
+        let flat = json!({"tool_name": "github/create", "title": "a", name: "evil"});
+        client.call("execute_dynamic_tool", flat).await.bad();
+        let script = format!("await github.create({{title: 'b', {name}: 'evil'}})");
+        let script = json!({"script": script});
+        client.execute("proxy/run_script", script).await.bad();
+        let input = json!({"title": "c", name: "evil"});
+        let many = json!({"calls": [{"tool_name": "create", "tool_input": input}]});
+        let many = client.execute("proxy/call_many", many).await.text();
         assert!(
-            error.contains("owner: the configuration sets this argument"),
-            "{error}"
+            many.contains("the configuration sets") && !many.contains("evil"),
+            "{many}"
         );
+        let refused = house
+            .cli(["call", "github/create", "title=d", &format!("{name}=evil")])
+            .await;
+        assert!(refused.stdout.is_empty(), "{refused:?}");
     }
-    let flat = json!({"tool_name": "github/create", "title": "a", "owner": "evil"});
-    client.call("execute_dynamic_tool", flat).await.bad();
     let script = json!({"script": "await github.create({title: 'b'})"});
     let in_script = client.execute("proxy/run_script", script).await.good();
     assert!(in_script.contains("acme"), "{in_script}");
-    let script = json!({"script": "await github.create({title: 'b', owner: 'evil'})"});
-    client.execute("proxy/run_script", script).await.bad();
     let many = json!({"calls": [{"tool_name": "create", "tool_input": {"title": "c"}}]});
     let many = client.execute("proxy/call_many", many).await.good();
     assert!(many.contains("acme"), "{many}");

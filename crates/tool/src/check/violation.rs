@@ -36,7 +36,7 @@ const GOT_CHARS_MAX: usize = 60;
 /// The longest description of the expected value, in characters.
 const EXPECTED_CHARS_MAX: usize = 200;
 /// The longest name of a property in a path, in characters.
-const NAME_CHARS_MAX: usize = 80;
+pub(crate) const NAME_CHARS_MAX: usize = 80;
 /// The most keys compared with a possibly misspelt key: a comparison takes microseconds, and a
 /// tenth of a millisecond for long keys.
 const COMPARED_MAX: usize = 200;
