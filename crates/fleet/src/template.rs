@@ -8,7 +8,8 @@ use tool::HttpCaller;
 /// A configured text whose variables and secrets are filled in when a server starts.
 ///
 /// `${secret:NAME}`, `${file:PATH}` and `${command:WORDS}` are [`Reference`]s. `$$` is one `$`; a `$`
-/// without a following `{` is literal.
+/// without a following `{` is literal. A default is literal text and contains no `${`: other programs
+/// read nested variables in different ways.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     parts: Vec<TemplatePart>,
@@ -37,6 +38,9 @@ pub enum TemplateError {
     /// The name of a variable is invalid.
     #[error("`{0}` is no name of a variable")]
     Name(String),
+    /// The default of a variable contains another one.
+    #[error("the default of `{0}` contains `${{`")]
+    Nested(String),
     /// A reference to a secret is malformed.
     #[error(transparent)]
     Reference(#[from] ReferenceError),
@@ -185,6 +189,12 @@ fn variable(inner: &str) -> Result<TemplatePart, TemplateError> {
     if !is_valid {
         return Err(TemplateError::Name(cut_to_name(name)));
     }
+    if default
+        .as_ref()
+        .is_some_and(|default| default.contains("${"))
+    {
+        return Err(TemplateError::Nested(name.to_owned()));
+    }
     // Names of headers have no case.
     let name = header.map_or_else(|| name.to_owned(), |_| name.to_ascii_lowercase());
     Ok(TemplatePart::Variable { name, default })
@@ -289,6 +299,14 @@ mod tests {
             Template::parse("pa${ss/w:ord}"),
             Err(TemplateError::Name("ss…".to_owned()))
         );
+        for nested in [
+            "${VAR:-${HOME}/x}",
+            "a ${VAR:-b${secret:x}}",
+            "${VAR:-$${HOME}}",
+        ] {
+            let expected = Err(TemplateError::Nested("VAR".to_owned()));
+            assert_eq!(Template::parse(nested), expected, "{nested}");
+        }
         assert_eq!(
             Template::parse("${}"),
             Err(TemplateError::Name(String::new()))

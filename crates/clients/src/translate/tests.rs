@@ -104,6 +104,34 @@ fn variables_are_written_our_way() {
 }
 
 #[test]
+fn a_variable_in_the_default_of_another_is_told_and_never_written() {
+    let entry = |text: &str| json!({"command": "x", "args": [text]});
+    let note = "needs VAR: its value; its default in the entry names another variable, which clients read differently";
+    for style in [
+        Variables::Braces,
+        Variables::Colon,
+        Variables::Shell,
+        Variables::Any,
+    ] {
+        check(style, entry("${VAR:-${HOME}/x}/y"), &["x | ${VAR}/y", note]);
+        check(
+            style,
+            entry("a${VAR:-b${C:-${D}}e}"),
+            &["x | a${VAR}", note],
+        );
+        check(style, entry("${A:-b}${C}"), &["x | ${A:-b}${C}"]);
+    }
+    check(
+        Variables::None,
+        entry("${VAR:-${HOME}/x}"),
+        &[
+            "x | $${VAR:-$${HOME}/x}",
+            "! its client does not replace `${HOME}`: it stays literal text",
+        ],
+    );
+}
+
+#[test]
 fn a_dollar_is_a_variable_where_its_client_says_so() {
     check(
         Variables::Dollar,

@@ -59,6 +59,11 @@ impl<'a> Words<'a> {
             template.variable(valid_name(name)?, None);
             return Some(length);
         }
+        if let Some((name, length)) = nested_variable(rest).filter(|_| style != Variables::None) {
+            let what = "its value; its default in the entry names another variable, which clients read differently";
+            self.put_need(name, what, template);
+            return Some(length);
+        }
         if let Some((inner, length)) = enclosed(rest, "${", "}") {
             return self.resolve(inner, template).then_some(length);
         }
@@ -274,6 +279,27 @@ fn enclosed<'t>(text: &'t str, open: &str, close: &str) -> Option<(&'t str, usiz
     let inner = text.strip_prefix(open)?;
     let end = inner.find(close)?;
     Some((&inner[..end], open.len() + end + close.len()))
+}
+
+/// Returns the name of the variable that begins here if its default contains another one, as in
+/// `${VAR:-${HOME}/x}`, and the length of both.
+fn nested_variable(text: &str) -> Option<(&str, usize)> {
+    let (name, _) = text.strip_prefix("${")?.split_once(":-")?;
+    let name = valid_name(name)?;
+    let mut depth = 0_usize;
+    let mut deepest = 0;
+    for (at, c) in text.char_indices() {
+        if text[at..].starts_with("${") {
+            depth += 1;
+            deepest = deepest.max(depth);
+        } else if c == '}' {
+            depth -= 1;
+        }
+        if depth == 0 && c == '}' {
+            return (deepest > 1).then_some((name, at + 1));
+        }
+    }
+    None
 }
 
 /// Returns the text if it is a valid name of a variable.

@@ -327,7 +327,10 @@ env = { A = 1, "B=C" = "x" }
 cwd = "$HOME/x"
 [servers.b]
 url = "https://h"
-headers = { "X Y" = "${" }"#,
+headers = { "X Y" = "${" }
+[servers.c]
+command = "x"
+env = { DIR = "${VAR:-${HOME}/x}" }"#,
         r#"2:11: servers.a.command: `${` without a closing `}`
     hint: write `${VAR}`, `${VAR:-default}` or `${secret:NAME}`; a literal `${` is written `$${`
 3:9: servers.a.args[0]: `1` is no name of a variable
@@ -343,6 +346,8 @@ headers = { "X Y" = "${" }"#,
 8:13: servers.b.headers."X Y": not a header name
     hint: write one such as `Authorization` or `X-Api-Key`
 8:21: servers.b.headers."X Y": `${` without a closing `}`
+    hint: write `${VAR}`, `${VAR:-default}` or `${secret:NAME}`; a literal `${` is written `$${`
+11:15: servers.c.env.DIR: the default of `VAR` contains `${`
     hint: write `${VAR}`, `${VAR:-default}` or `${secret:NAME}`; a literal `${` is written `$${`"#,
     );
 }
