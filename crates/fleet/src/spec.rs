@@ -92,6 +92,11 @@ impl Spoken {
         }
     }
 
+    /// Returns true if arguments of a call are also sent as headers (`x-mcp-header`).
+    pub(crate) fn sends_header_arguments(&self) -> bool {
+        self.transport == Transport::StreamableHttp && self.revision.is_stateless()
+    }
+
     /// Returns the protocols in which a connection is tried, in this order; `None` asks the server for its
     /// revision. Each revision is tried once: some servers refuse one that they do not know, instead of
     /// naming one that they do. A server that spoke an older one is offered the last with a handshake

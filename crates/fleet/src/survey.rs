@@ -47,6 +47,22 @@ pub struct Survey {
     pub asked_at: SystemTime,
 }
 
+impl Survey {
+    /// Leaves out the tools whose arguments cannot be sent as the headers that they name.
+    fn leave_out_invalid_headers(&mut self) {
+        let Self { tools, dropped, .. } = self;
+        tools.retain(|tool| {
+            let checked = tool.check_header_arguments();
+            let invalid = checked
+                .as_ref()
+                .err()
+                .filter(|_| dropped.len() < DROPPED_REASONS_MAX);
+            dropped.extend(invalid.map(|why| format!("`{}`: {why}", tool.name())));
+            checked.is_ok()
+        });
+    }
+}
+
 /// Reads every page of the list over an open connection.
 pub(crate) async fn survey_leased(
     server: &Server,
@@ -64,6 +80,9 @@ pub(crate) async fn survey_leased(
             // This connection may be the one with a handshake.
             if let Some(newest) = server.eras.newest() {
                 survey.about.spoken = newest;
+            }
+            if survey.about.spoken.sends_header_arguments() {
+                survey.leave_out_invalid_headers();
             }
             let listens = survey.about.spoken.revision.is_stateless();
             if listens && survey.offer.capabilities.contains(&Capability::Resources) {
@@ -250,6 +269,27 @@ mod tests {
         assert_eq!(
             read(&[page(0), page(17)]).is_full().as_deref(),
             Some("the list goes on after 33554432 bytes")
+        );
+    }
+
+    #[test]
+    fn a_tool_with_an_invalid_header_is_left_out_with_a_reason() {
+        let tool = |name: &str, header: &str| {
+            let property = json!({"type": "string", "x-mcp-header": header});
+            json!({"name": name, "inputSchema": {"properties": {"a": property}}})
+        };
+        let page = vec![
+            tool("good", "A"),
+            tool("bad", "A B"),
+            json!({"name": "plain"}),
+        ];
+        let mut survey = read(&[page]).end(None);
+        survey.leave_out_invalid_headers();
+        let names: Vec<_> = survey.tools.iter().map(Tool::name).collect();
+        assert_eq!(names, ["good", "plain"]);
+        assert_eq!(
+            survey.dropped,
+            ["`bad`: `a`: `x-mcp-header` is \"A B\", which is no name of a header"]
         );
     }
 

@@ -67,16 +67,32 @@ const SCENARIOS: [Scenario; 13] = [
         ],
     ),
     scenario("http-custom-headers", NEW, CONTEXT),
-    scenario(
-        "http-invalid-tool-headers",
-        NEW,
-        &[("valid_tool", r#"{"region": "us-east1"}"#)],
-    ),
+    scenario("http-invalid-tool-headers", NEW, MARKED),
     scenario("json-schema-ref-no-deref", NEW, &[]),
     scenario("json-schema-2020-12-preservation", NEW, ECHO),
 ];
 
 const SUM: &[(&str, &str)] = &[("add_numbers", r#"{"a": 5, "b": 3}"#)];
+/// A tool with a valid mark, and one for each invalid form, which nobody may call.
+const MARKED: &[(&str, &str)] = &[
+    ("valid_tool", r#"{"region": "us-east1"}"#),
+    ("invalid_empty_header", r#"{"value": "x"}"#),
+    ("invalid_object_header", r#"{"data": {}}"#),
+    ("invalid_array_header", r#"{"items": ["x"]}"#),
+    ("invalid_null_header", r#"{"nil": null}"#),
+    (
+        "invalid_duplicate_same_case",
+        r#"{"field1": "x", "field2": "y"}"#,
+    ),
+    (
+        "invalid_duplicate_diff_case",
+        r#"{"field1": "x", "field2": "y"}"#,
+    ),
+    ("invalid_space_in_name", r#"{"value": "x"}"#),
+    ("invalid_colon_in_name", r#"{"value": "x"}"#),
+    ("invalid_non_ascii_name", r#"{"value": "x"}"#),
+    ("invalid_control_char_name", r#"{"value": "x"}"#),
+];
 /// The calls that the suite itself lists.
 const CONTEXT: &[(&str, &str)] = &[("", "context")];
 /// The first tool's schema, as we show it, is the argument of the second.
@@ -229,6 +245,14 @@ async fn play(house: &House, client: &Client, what: &str, with: &str) {
             let schema = shown["input_schema"].clone();
             assert!(schema.is_object(), "{shown}");
             execute(client, echo, json!({"schema": schema})).await;
+        }
+        (tool, input) if tool.starts_with("invalid_") => {
+            let input: Value = serde_json::from_str(input).unwrap();
+            let refused = client.execute(&format!("suite/{tool}"), input).await.bad();
+            assert!(
+                refused.starts_with("error unknown_tool"),
+                "{tool}: {refused}"
+            );
         }
         (tool, input) => execute(client, tool, serde_json::from_str(input).unwrap()).await,
     }
