@@ -4,6 +4,7 @@ mod coerce;
 mod cost;
 mod finding;
 mod graph;
+mod nullable;
 mod pattern;
 mod ready;
 mod violation;
@@ -13,8 +14,8 @@ use serde_json::{Map, Value};
 use cost::At;
 use ready::Ready;
 
-pub use violation::Violation;
 pub(crate) use violation::NAME_CHARS_MAX;
+pub use violation::Violation;
 
 /// An input schema compiled to check arguments.
 ///

@@ -2,17 +2,20 @@
 //!
 //! The validator's errors name the value and the expected type, so references, drafts and
 //! alternatives are not interpreted a second time. Nothing is guessed: `"a,b"` for a list of strings
-//! could be one string or two, and stays unchanged.
+//! could be one string or two, and stays unchanged. A required property that has a default and is left out gets
+//! the default.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jsonschema::{ValidationError, error::ValidationErrorKind};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{
     finding::{Finding, findings, literals_here, would_accept},
     ready::Ready,
+    violation::schema_of,
 };
+use crate::schema::SchemaReader;
 
 /// The most rounds of conversion: a JSON text parsed in one round is converted in the next.
 const ROUNDS_MAX: usize = 4;
@@ -33,6 +36,7 @@ pub(super) fn coerce(ready: &Ready, value: &mut Value) -> Option<()> {
                     }
                 }
                 Fix::Remove => remove(value, &pointer),
+                Fix::Insert(default) => insert(value, &pointer, default),
             }
         }
     }
@@ -44,16 +48,31 @@ enum Fix {
     Replace(Value),
     /// Removes the property.
     Remove,
+    /// Adds the property with the default of its schema.
+    Insert(Value),
 }
 
 fn remove(whole: &mut Value, pointer: &str) {
-    let Some((parent, name)) = pointer.rsplit_once('/') else {
-        return;
-    };
-    if let Some(Value::Object(parent)) = whole.pointer_mut(parent) {
+    if let Some((parent, name)) = parent_of(whole, pointer) {
         // The other members keep their order.
-        parent.shift_remove(&unescape(name));
+        parent.shift_remove(&name);
     }
+}
+
+fn insert(whole: &mut Value, pointer: &str, value: Value) {
+    if let Some((parent, name)) = parent_of(whole, pointer) {
+        parent.entry(name).or_insert(value);
+    }
+}
+
+/// Returns the object that has the property at this pointer, and the name of the property.
+fn parent_of<'w>(
+    whole: &'w mut Value,
+    pointer: &str,
+) -> Option<(&'w mut Map<String, Value>, String)> {
+    let (parent, name) = pointer.rsplit_once('/')?;
+    let parent = whole.pointer_mut(parent)?.as_object_mut()?;
+    Some((parent, unescape(name)))
 }
 
 fn unescape(token: &str) -> String {
@@ -63,7 +82,12 @@ fn unescape(token: &str) -> String {
 /// Returns the fixes by the pointers of their values.
 fn find_fixes(ready: &Ready, whole: &Value) -> Option<BTreeMap<String, Fix>> {
     let errors = ready.errors(whole)?;
-    let mut fixes = BTreeMap::new();
+    let reader = ready.reader();
+    let missing = errors.iter();
+    let missing = missing.filter_map(|error| find_default(error, &reader));
+    let mut fixes: BTreeMap<String, Fix> = missing
+        .map(|(pointer, default)| (pointer, Fix::Insert(default)))
+        .collect();
     for finding in errors.iter().flat_map(findings) {
         let (pointer, fix) = match finding {
             Finding::Error(error) => (error.instance_path().as_str(), find_fix(error)),
@@ -123,7 +147,10 @@ fn keep_droppable(ready: &Ready, whole: &Value, fixes: &mut BTreeMap<String, Fix
         remove(&mut without, pointer);
     }
     let errors = ready.errors(&without)?;
-    let required = errors.iter().flat_map(findings);
+    let reader = ready.reader();
+    let required = errors.iter();
+    let required = required.filter(|error| find_default(error, &reader).is_none());
+    let required = required.flat_map(findings);
     let required: BTreeSet<String> = required.filter_map(|it| find_missing(&it)).collect();
     fixes.retain(|pointer, fix| !is_null(fix) || !required.contains(pointer));
     Some(())
@@ -133,6 +160,19 @@ fn is_property(whole: &Value, pointer: &str) -> bool {
     let parent = pointer.rsplit_once('/');
     let parent = parent.and_then(|(parent, _)| whole.pointer(parent));
     parent.is_some_and(Value::is_object)
+}
+
+/// Returns the pointer and the default of a missing required property. Only one that the schema requires in any
+/// case: of the alternatives of `anyOf` and `oneOf`, a default must not choose one.
+fn find_default(error: &ValidationError<'_>, reader: &SchemaReader<'_>) -> Option<(String, Value)> {
+    let ValidationErrorKind::Required { property } = error.kind() else {
+        return None;
+    };
+    let name = property.as_str()?;
+    let schema = schema_of(error, reader)?;
+    let default = schema.property(name)?.annotation("default")?;
+    let pointer = error.instance_path().join(name);
+    Some((pointer.as_str().to_owned(), default.clone()))
 }
 
 /// Returns the pointer of a missing required property.

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::{
     cost::{self, At, Cost, STEPS_MAX},
     graph::Graph,
+    nullable::admit_null,
     violation::{self, Violation},
 };
 use crate::schema::SchemaReader;
@@ -29,7 +30,8 @@ pub(super) struct Ready {
 }
 
 impl Ready {
-    pub(super) fn new(schema: Value) -> Option<Self> {
+    pub(super) fn new(mut schema: Value) -> Option<Self> {
+        admit_null(&mut schema);
         let graph = Graph::new(&schema)?;
         let (validator, runs) = compile(&schema)?;
         Some(Self {
@@ -54,8 +56,11 @@ impl Ready {
     }
 
     pub(super) fn violations(&self, value: &Value) -> Option<Vec<Violation>> {
-        let reader = SchemaReader::new(&self.schema);
-        Some(violation::of_errors(&self.errors(value)?, &reader))
+        Some(violation::of_errors(&self.errors(value)?, &self.reader()))
+    }
+
+    pub(super) fn reader(&self) -> SchemaReader<'_> {
+        SchemaReader::new(&self.schema)
     }
 
     fn cost(&self, value: &Value) -> Option<Cost> {

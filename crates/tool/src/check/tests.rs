@@ -190,6 +190,71 @@ fn a_null_that_is_required_stays_wrong() {
 }
 
 #[test]
+fn a_null_that_the_schema_admits_as_openapi_writes_it_is_kept() {
+    let nullable = |mut schema: Value| {
+        schema["nullable"] = json!(true);
+        json!({"properties": {"a": schema, "b": {"type": "integer"}}})
+    };
+    for schema in [
+        json!({"type": "string"}),
+        json!({"type": ["string", "integer"]}),
+        json!({"type": "string", "enum": ["x"]}),
+        json!({"const": "x"}),
+        json!({"$ref": "#/properties/b"}),
+        json!({"type": "object", "allOf": [{"type": "object"}]}),
+        json!({"oneOf": [{"type": "string"}, {"type": "integer"}]}),
+        json!({}),
+    ] {
+        check(nullable(schema), json!({"a": null}), "ok");
+    }
+    let integer = nullable(json!({"type": "integer"}));
+    check(integer.clone(), json!({"a": "5"}), r#"{"a":5}"#);
+    check(
+        integer,
+        json!({"a": "x"}),
+        r#"a: expected integer|null, got "x""#,
+    );
+    let nested = nullable(
+        json!({"type": "object", "properties": {"c": {"type": "string", "nullable": true}}}),
+    );
+    check(nested, json!({"a": {"c": null}}), "ok");
+    let not = json!({"properties": {"a": {"type": "string", "nullable": false}}});
+    check(not, json!({"a": null}), "{}");
+    let named =
+        json!({"properties": {"nullable": {"type": "boolean"}, "type": {"type": "string"}}});
+    check(named, json!({"nullable": true, "type": "x"}), "ok");
+}
+
+#[test]
+fn a_required_property_that_is_left_out_gets_its_default() {
+    let limit = json!({"type": "integer", "default": 20});
+    let schema = json!({"required": ["limit", "q"], "properties": {"q": {"type": "string"}, "limit": limit}});
+    check(schema.clone(), json!({"q": "x"}), r#"{"q":"x","limit":20}"#);
+    check(schema.clone(), json!({"q": "x", "limit": 3}), "ok");
+    check(
+        schema.clone(),
+        json!({"q": "x", "limit": null}),
+        r#"{"q":"x","limit":20}"#,
+    );
+    check(schema, json!({}), "q: missing; expected string");
+    let nested = json!({"type": "array", "items": {"$ref": "#/$defs/page"}});
+    let schema = json!({"properties": {"pages": nested}, "$defs": {
+        "page": {"required": ["limit"], "properties": {"limit": {"$ref": "#/$defs/limit"}}}, "limit": limit}});
+    check(
+        schema,
+        json!({"pages": [{}, {"limit": 1}]}),
+        r#"{"pages":[{"limit":20},{"limit":1}]}"#,
+    );
+    let null = json!({"required": ["a"], "properties": {"a": {"type": ["string", "null"], "default": null}}});
+    check(null, json!({}), r#"{"a":null}"#);
+    // No default decides between alternatives.
+    let kind = |name: &str| json!({"required": ["kind"], "properties": {"kind": {"const": name, "default": name}}});
+    let schema = json!({"type": "object", "anyOf": [kind("a"), kind("b")]});
+    let checker = Checker::new(&schema.to_string());
+    assert!(checker.check(&Map::new()).is_err());
+}
+
+#[test]
 fn every_violation_is_told_at_once() {
     let schema = json!({
         "type": "object",

@@ -234,7 +234,7 @@ fn got_text(value: &Value) -> String {
 }
 
 /// Returns the schema whose keyword produced the error.
-fn schema_of<'r>(
+pub(super) fn schema_of<'r>(
     error: &ValidationError<'_>,
     reader: &'r SchemaReader<'_>,
 ) -> Option<SchemaNode<'r>> {

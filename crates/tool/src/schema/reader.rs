@@ -157,6 +157,12 @@ impl<'a> SchemaNode<'a> {
         self.get(keyword).or_else(|| self.resolve().get(keyword))
     }
 
+    /// Returns the schema of one of the own properties.
+    pub(crate) fn property(&self, name: &str) -> Option<Self> {
+        let properties = self.get("properties")?.as_object()?;
+        properties.get(name).map(|at| self.child(at))
+    }
+
     pub(crate) fn description(&self) -> Option<&'a str> {
         self.annotation("description").and_then(Value::as_str)
     }
