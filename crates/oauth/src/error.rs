@@ -1,6 +1,6 @@
 //! Errors of a login, and the next step for each.
 
-use printable::one_line_of;
+use printable::{mask_secrets, one_line_of};
 
 /// The most that is shown of a remote server's text, in characters.
 const SAID_CHARS_MAX: usize = 200;
@@ -113,7 +113,8 @@ impl LoginError {
     }
 }
 
-/// Returns text from a remote server in a form that is safe to show.
+/// Returns text from a remote server in a form that is safe to show: on one line, shortened, and without
+/// texts that look like a secret.
 pub(crate) fn shown(text: &str) -> String {
-    one_line_of(text, SAID_CHARS_MAX)
+    one_line_of(&mask_secrets(text, None), SAID_CHARS_MAX)
 }

@@ -5,7 +5,9 @@ use std::{sync::Arc, time::Duration};
 
 use futures::StreamExt as _;
 use http::{HeaderMap, StatusCode, header};
+use printable::HIDDEN;
 use reqwest::{Client, RequestBuilder, Response, Url, redirect::Policy};
+use secrets::Secret;
 use serde_json::Value;
 
 use crate::{
@@ -34,7 +36,27 @@ pub(crate) struct HttpResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
+    /// The secrets of the request, which the texts of the response may repeat.
+    pub(crate) sent: Vec<Secret>,
 }
+
+/// A secret of fewer bytes is not masked: it occurs in ordinary text.
+const SECRET_BYTES_MIN: usize = 6;
+
+/// The parameters of a form that are no secrets.
+const PLAIN_PARAMETERS: [&str; 11] = [
+    "audience",
+    "client_assertion_type",
+    "client_id",
+    "grant_type",
+    "redirect_uri",
+    "requested_token_type",
+    "resource",
+    "scope",
+    "subject_token_type",
+    "token_type_hint",
+    "actor_token_type",
+];
 
 impl HttpResponse {
     /// Returns the JSON object in the body, whatever its content type.
@@ -43,12 +65,16 @@ impl HttpResponse {
         value.is_object().then_some(value)
     }
 
-    /// Returns the error that the response describes: its code and description, else the status alone.
+    /// Returns the error that the response describes: its code and description, else the status alone. The
+    /// secrets of the request are masked.
     pub(crate) fn explain(&self) -> String {
         let object = self.object();
         let text = |key: &str| {
             let value = object.as_ref()?.get(key)?.as_str()?;
-            Some(error::shown(value))
+            let masked = self.sent.iter().fold(value.to_owned(), |text, secret| {
+                text.replace(secret.expose(), HIDDEN)
+            });
+            Some(error::shown(&masked))
         };
         match (text("error"), text("error_description")) {
             (Some(code), Some(more)) => format!("{code}: {more}"),
@@ -124,7 +150,10 @@ impl HttpClient {
             // RFC 6749 requires both to be form-encoded before they are joined.
             request = request.basic_auth(encode_one(name), Some(encode_one(password)));
         }
-        self.send(url, request).await
+        Ok(HttpResponse {
+            sent: find_secrets(form, login),
+            ..self.send(url, request).await?
+        })
     }
 
     pub(crate) async fn post_json(
@@ -154,8 +183,20 @@ impl HttpClient {
             status,
             headers,
             body,
+            sent: Vec::new(),
         })
     }
+}
+
+/// Returns the secrets of a form and its login, as they are and as a form encodes them.
+fn find_secrets(form: &[(&str, &str)], login: Option<(&str, &str)>) -> Vec<Secret> {
+    let secrets = form
+        .iter()
+        .filter(|(name, _)| !PLAIN_PARAMETERS.contains(name));
+    let secrets = secrets.chain(&login).map(|(_, value)| *value);
+    let secrets = secrets.filter(|secret| secret.len() >= SECRET_BYTES_MIN);
+    let forms = secrets.flat_map(|secret| [secret.to_owned(), encode_one(secret)]);
+    forms.map(Secret::new).collect()
 }
 
 async fn read(response: Response) -> Result<Vec<u8>, String> {
@@ -207,7 +248,33 @@ fn encode_one(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{encode, encode_one};
+    use http::{HeaderMap, StatusCode};
+    use serde_json::json;
+
+    use super::{HttpResponse, encode, encode_one, find_secrets};
+
+    #[test]
+    fn an_error_repeats_no_secret_of_its_request() {
+        let form = [
+            ("grant_type", "refresh_token"),
+            ("refresh_token", "rt/5f1e9c a7c1"),
+            ("client_id", "client-of-ours"),
+        ];
+        let said =
+            "no rt/5f1e9c a7c1, rt%2F5f1e9c+a7c1 of client-of-ours (hunter22), see key=q9w8e7r6t5";
+        let response = HttpResponse {
+            status: StatusCode::BAD_REQUEST,
+            headers: HeaderMap::new(),
+            body: json!({"error": "invalid_grant", "error_description": said})
+                .to_string()
+                .into_bytes(),
+            sent: find_secrets(&form, Some(("client-of-ours", "hunter22"))),
+        };
+        assert_eq!(
+            response.explain(),
+            "invalid_grant: no ***, *** of client-of-ours (***), see key=***"
+        );
+    }
 
     #[test]
     fn forms_are_encoded() {

@@ -160,7 +160,7 @@ impl Site {
             return Ok(response);
         };
         if response.status() == StatusCode::FORBIDDEN {
-            let challenge = Challenge::read(response.headers());
+            let challenge = self.read_challenge(&response);
             if let Some(challenge) = challenge.filter(Challenge::is_step_up) {
                 credential.want_scopes(challenge.scopes).await;
             }
@@ -169,7 +169,7 @@ impl Site {
         if response.status() != StatusCode::UNAUTHORIZED {
             return Ok(response);
         }
-        if let Some(challenge) = Challenge::read(response.headers()) {
+        if let Some(challenge) = self.read_challenge(&response) {
             credential.note_challenge(challenge).await;
         }
         let used = bearer.as_ref().map_or("", Bearer::expose);
@@ -190,6 +190,16 @@ impl Site {
             credential.give_up(&newer).await;
         }
         Ok(response)
+    }
+
+    /// Reads the challenge of a refusal. Scopes and the address are stored, shown and sent to the
+    /// authorization server, so those that repeat a secret of ours are left out.
+    fn read_challenge(&self, response: &Response) -> Option<Challenge> {
+        let mut challenge = Challenge::read(response.headers())?;
+        let is_clean = |text: &String| self.mask.apply(text) == *text;
+        challenge.scopes.retain(is_clean);
+        challenge.resource_metadata = challenge.resource_metadata.filter(is_clean);
+        Some(challenge)
     }
 
     async fn send_with(
@@ -370,6 +380,32 @@ pub(super) async fn read_body(response: Response, bytes_max: usize) -> Result<By
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Template, Variables};
+
+    #[test]
+    fn a_challenge_keeps_no_secret_of_ours() {
+        let template = |text: &str| Template::parse(text).unwrap();
+        let headers = [("Authorization".to_owned(), template("Bearer tok-5f1e9c2ab"))];
+        let source = AddressSource {
+            url: template("https://a.example/mcp"),
+            headers: headers.into(),
+            variables: Variables::default(),
+            resolver: None,
+            has_printed: false,
+        };
+        let site = Site::read(source, None, None).unwrap();
+        site.mask.add_sent("sent-7a1c9d3e");
+        let challenge = r#"Bearer error="insufficient_scope",
+            scope="read sent-7a1c9d3e a:tok-5f1e9c2ab write",
+            resource_metadata="https://a.example/sent-7a1c9d3e""#;
+        let challenge = challenge.replace('\n', "");
+        let refusal = http::Response::builder().header("www-authenticate", challenge);
+        let refusal = Response::from(refusal.body("").unwrap());
+        let challenge = site.read_challenge(&refusal).unwrap();
+        assert!(challenge.is_step_up());
+        assert_eq!(challenge.scopes, ["read", "write"]);
+        assert_eq!(challenge.resource_metadata, None);
+    }
 
     #[test]
     fn a_page_for_browsers_is_told_by_its_title() {
