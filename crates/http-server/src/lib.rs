@@ -45,7 +45,8 @@ use tokio_util::sync::CancellationToken;
 
 pub use endpoint::Endpoint;
 pub use settings::{
-    Guard, HttpSettings, Introspection, Limits, Listen, NoAddress, TOKEN_HINT, Tls,
+    Guard, HttpSettings, Introspection, Limits, Listen, NoAddress, SUBJECT_CHARS_MAX, TOKEN_HINT,
+    Tls,
 };
 
 /// A bound socket: clients may connect, and wait until [`Bound::serve`] is called.

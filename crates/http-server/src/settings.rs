@@ -57,19 +57,12 @@ impl HttpSettings {
         Some(url.origin().ascii_serialization())
     }
 
-    /// Returns the unique name of a caller that a person names by its token or its subject. Returns `None`
-    /// if no credential of this name is accepted.
+    /// Returns the unique name of a caller that a person names by its token or its subject: `token NAME` or
+    /// `oauth SUBJECT`. Returns `None` if no credential of this name is accepted.
     pub fn find_caller(&self, name: &str) -> Option<String> {
-        let is_whole = ["token ", "oauth "].iter().any(|it| name.starts_with(it));
-        let named = self.tokens.iter().chain(&self.token_files);
-        let mut tokens = named.map(|(token, _)| token);
-        if is_whole {
-            Some(name.to_owned())
-        } else if tokens.any(|it| it == name) {
-            Some(format!("token {name}"))
-        } else {
-            self.oauth.is_some().then(|| format!("oauth {name}"))
-        }
+        let tokens = self.tokens.iter().chain(&self.token_files);
+        let tokens = tokens.map(|(token, _)| token.as_str());
+        find_caller(name, tokens, self.oauth.is_some())
     }
 
     /// Checks that this address may be served: one that other machines can reach needs a token.
@@ -93,6 +86,34 @@ impl HttpSettings {
         let named = named.map(|(_, template)| template);
         named.chain(tls).chain(asking).chain(cluster)
     }
+}
+
+/// The longest subject of a caller, in characters (`OpenID` Connect Core, section 2).
+pub const SUBJECT_CHARS_MAX: usize = 255;
+
+fn find_caller<'t>(
+    name: &str,
+    mut tokens: impl Iterator<Item = &'t str>,
+    takes_subjects: bool,
+) -> Option<String> {
+    let is_subject = |subject: &str| takes_subjects && is_subject(subject);
+    let is_known = if let Some(token) = name.strip_prefix("token ") {
+        tokens.any(|known| known == token)
+    } else if let Some(subject) = name.strip_prefix("oauth ") {
+        is_subject(subject)
+    } else if tokens.any(|known| known == name) {
+        return Some(format!("token {name}"));
+    } else {
+        return is_subject(name).then(|| format!("oauth {name}"));
+    };
+    is_known.then(|| name.to_owned())
+}
+
+/// Returns true for a text that a person may name as the subject of a token.
+fn is_subject(text: &str) -> bool {
+    !text.is_empty()
+        && text.chars().count() <= SUBJECT_CHARS_MAX
+        && !text.chars().any(printable::is_hidden)
 }
 
 /// An authorization server whose tokens let clients in.
@@ -220,7 +241,37 @@ pub const TOKEN_HINT: &str = "add `[http.tokens]` with a line such as `laptop = 
 
 #[cfg(test)]
 mod tests {
-    use super::Listen;
+    use super::{Listen, SUBJECT_CHARS_MAX, find_caller};
+
+    #[test]
+    fn a_caller_is_a_configured_token_or_a_subject() {
+        let check = |takes_subjects: bool, name: &str, expected: Option<&str>| {
+            let found = find_caller(name, ["ann"].into_iter(), takes_subjects);
+            assert_eq!(found.as_deref(), expected, "{name:?}");
+        };
+        check(false, "ann", Some("token ann"));
+        check(false, "token ann", Some("token ann"));
+        for none in ["bob", "token bob", "token ", "oauth ann", "token ann\n", ""] {
+            check(false, none, None);
+        }
+        check(true, "ann", Some("token ann"));
+        check(true, "bob", Some("oauth bob"));
+        check(true, "oauth ann", Some("oauth ann"));
+        let longest = "s".repeat(SUBJECT_CHARS_MAX);
+        check(true, &longest, Some(&format!("oauth {longest}")));
+        let too_long = format!("{longest}s");
+        for none in [
+            "",
+            "oauth ",
+            "token bob",
+            "a\nb",
+            "oauth a\rb",
+            "a\u{2028}b",
+            &too_long,
+        ] {
+            check(true, none, None);
+        }
+    }
 
     #[track_caller]
     fn check(text: &str, expected: Option<&str>) {

@@ -116,6 +116,10 @@ async fn a_caller_has_a_secret_of_its_own() {
     assert_eq!(who(&bob).await.trim(), "of-bob-a7c1d2");
     let listed = house.cli(["secret", "list"]).await;
     assert_eq!(listed.stdout, "key@token ann\nkey@token bob\n");
+    let unknown = house
+        .cli(["secret", "set", "key", "--for", "token eve"])
+        .await;
+    assert_eq!(unknown.code, Some(2), "{unknown:?}");
     let nobody = house.cli(["secret", "set", "key", "--for", "eve"]).await;
     assert!(
         nobody

@@ -5,7 +5,7 @@ use clap_complete::ArgValueCompleter;
 use oauth::log_out;
 
 use super::{
-    caller::find_caller,
+    caller::find_former_caller,
     load_config,
     login::{find_place, find_server},
 };
@@ -38,7 +38,9 @@ impl LogoutArgs {
         let config = load_config(global)?;
         let settings = &config.gateway;
         let caller = self.caller.as_deref();
-        let caller = caller.map(|it| find_caller(&config, it)).transpose()?;
+        let caller = caller
+            .map(|it| find_former_caller(&config, it))
+            .transpose()?;
         run_async(async {
             let mut exit = Exit::Success;
             for name in &self.servers {

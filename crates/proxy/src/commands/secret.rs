@@ -7,12 +7,16 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
-use config::{ConfigError, Environment};
+use config::{Config, ConfigError, Environment};
 use secrets::{Secret, SecretName, Store};
 use serde_json::json;
 use setup::moving::Journal;
 
-use super::{caller::find_caller, load_config, route::notify_of_logins};
+use super::{
+    caller::{find_caller, find_former_caller},
+    load_config,
+    route::notify_of_logins,
+};
 use crate::{
     cli::global::Global,
     event_loop::run_async,
@@ -64,7 +68,7 @@ impl SecretAction {
         let store = open(global).map_err(|error| Exit::Usage.with(error.to_string()))?;
         match self {
             Self::Set { name, caller } => {
-                let kept = name_of(&name, caller.as_deref(), global)?;
+                let kept = name_of(&name, caller.as_deref(), find_caller, global)?;
                 set(&store, &name, &kept)?;
                 run_async(notify_of_logins(global))?;
                 Ok(Exit::Success)
@@ -72,7 +76,8 @@ impl SecretAction {
             Self::List => list(&store, global),
             Self::Rm { names, caller } => {
                 let names = names.iter();
-                let kept = names.map(|it| name_of(it, caller.as_deref(), global));
+                let kept =
+                    names.map(|it| name_of(it, caller.as_deref(), find_former_caller, global));
                 remove(&store, &kept.collect::<Result<Vec<_>, _>>()?)
             }
         }
@@ -80,12 +85,17 @@ impl SecretAction {
 }
 
 /// Returns the name under which the secret is stored.
-fn name_of(name: &SecretName, caller: Option<&str>, global: &Global) -> anyhow::Result<SecretName> {
+fn name_of(
+    name: &SecretName,
+    caller: Option<&str>,
+    find: impl Fn(&Config, &str) -> anyhow::Result<String>,
+    global: &Global,
+) -> anyhow::Result<SecretName> {
     let Some(caller) = caller else {
         return Ok(name.clone());
     };
     let config = load_config(global)?;
-    Ok(name.of_caller(&find_caller(&config, caller)?))
+    Ok(name.of_caller(&find(&config, caller)?))
 }
 
 /// Opens the store of this configuration. A missing file does not prevent storing a secret.
