@@ -1,6 +1,8 @@
 //! Replaces secrets, card numbers and texts of the user's own patterns in everything that a server sends:
 //! results, errors, progress, log messages and stderr.
 
+mod plain_text;
+
 use std::{
     borrow::Cow,
     collections::BTreeMap,
@@ -13,6 +15,8 @@ use memchr::memmem;
 use printable::{TOKEN_CHARS_MIN, TOKEN_PATTERNS};
 use regex::Regex;
 use serde_json::value::RawValue;
+
+use plain_text::{PlainText, is_plain};
 
 use crate::{LogSink, ProgressSink, Request};
 
@@ -72,17 +76,14 @@ impl Redaction {
         Ok(Self { own })
     }
 
-    /// Returns the text with marks in place of what the patterns match.
+    /// Returns the text with marks in place of what the patterns match: in the text as it is, and as people
+    /// read it, without hidden characters and with a space for every blank.
     pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let known = find_keys(text).into_iter();
-        let known = known.chain(find_tokens(text)).chain(find_cards(text));
-        let mut found: Vec<Found<'_>> = known.map(|it| it as Found<'_>).collect();
-        for (name, pattern) in &self.own {
-            found.extend(
-                pattern
-                    .find_iter(text)
-                    .map(|it| (it.range(), name.as_str())),
-            );
+        let mut found = self.find(text);
+        if let Some(plain) = PlainText::of(text) {
+            let in_plain = self.find(&plain.text).into_iter();
+            let in_plain = in_plain.filter(|(range, _)| !range.is_empty());
+            found.extend(in_plain.map(|(range, name)| (plain.original_range(range), name)));
         }
         if found.is_empty() {
             return Cow::Borrowed(text);
@@ -102,6 +103,20 @@ impl Redaction {
         }
         shown.push_str(&text[at..]);
         Cow::Owned(shown)
+    }
+
+    fn find(&self, text: &str) -> Vec<Found<'_>> {
+        let known = find_keys(text).into_iter();
+        let known = known.chain(find_tokens(text)).chain(find_cards(text));
+        let mut found: Vec<Found<'_>> = known.map(|it| it as Found<'_>).collect();
+        for (name, pattern) in &self.own {
+            found.extend(
+                pattern
+                    .find_iter(text)
+                    .map(|it| (it.range(), name.as_str())),
+            );
+        }
+        found
     }
 
     /// Does the same with the result of a call; with a large one off the event loop.
@@ -130,6 +145,7 @@ impl Redaction {
     fn is_surely_clean(&self, json: &str) -> bool {
         static TOKEN: LazyLock<Regex> = LazyLock::new(|| compile_tokens("(?-u)"));
         self.own.is_empty()
+            && is_plain(json)
             && memmem::find(json.as_bytes(), br"\u").is_none()
             && memmem::find(json.as_bytes(), br"\/").is_none()
             && find_token_runs(json).all(|run| !TOKEN.is_match(&json[run]))
@@ -434,6 +450,32 @@ mod tests {
     }
 
     #[test]
+    fn blanks_and_hidden_characters_hide_nothing() {
+        let card = "[redacted: card number]";
+        check(
+            "a 4111\u{a0}1111\u{a0}1111\u{a0}1111 b",
+            &format!("a {card} b"),
+        );
+        check("4111\u{202f}1111\u{2009}1111\u{3000}1111", card);
+        check("4111\u{2011}1111\u{2011}1111\u{2011}1111", card);
+        check(
+            "411\u{200b}1 1111 1111 1111\u{200b}!",
+            &format!("{card}\u{200b}!"),
+        );
+        check("4111\u{ad}1111\u{ad}1111\u{ad}1111", card);
+        let token = "é gh\u{200d}p_0123456789\u{feff}abcdef0123456789 é";
+        check(token, "é [redacted: github token] é");
+        check("A\u{1}KIAIOSFODNN7EXAMPLE", "[redacted: aws key]");
+        check(
+            "-----BEGIN\u{a0}PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----",
+            "[redacted: private key]",
+        );
+        let own = redaction(&[("staff number", r"E-\d{6}")]);
+        let shown = own.text("x\u{a0}E-123\u{200b}456 y");
+        assert_eq!(shown, "x\u{a0}[redacted: staff number] y");
+    }
+
+    #[test]
     fn ordinary_text_stays_as_it_is() {
         for text in [
             "/home/ada/projects/proxy/src/main.rs",
@@ -441,6 +483,7 @@ mod tests {
             "f631ef6b2c9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f",
             format!("{}/EAAB{}", "A".repeat(20_000), "c9".repeat(20)).as_str(),
             "2026-11-25T12:00:00Z 0.000001 1,234,567",
+            "日本\u{3000}語\u{a0}– \u{200b}é",
             "",
         ] {
             check(text, text);
