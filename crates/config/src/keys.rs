@@ -187,7 +187,7 @@ pub(super) static KEYS: &[KeySpec] = &[
     ValueKind::List(&ValueKind::Origin).key(
         "http.allowed_origins",
         "accepted values of the `Origin` header (web pages that may send requests), besides the \
-         listening address",
+         listening address and `public_url`",
     ),
     ValueKind::File.key(
         "http.tls_cert",

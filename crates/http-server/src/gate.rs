@@ -80,22 +80,32 @@ impl Gate {
             return false;
         };
         let name = parsed.host();
+        // The parser accepts any text as a port.
+        if authority.len() > name.len() && parsed.port_u16().is_none() {
+            return false;
+        }
         let listed = |host: &String| host == authority || host == name;
         is_address(name, local.ip()) || self.hosts.iter().any(listed)
     }
 
     /// Returns true for a page that we served, under the requested name or another of ours, or one with
-    /// a listed origin.
+    /// a listed origin. A page without a port in its origin came from the port of its scheme: another
+    /// program, unless that is our port or the configuration says that browsers reach us there.
     fn may_call(&self, origin: &str, host: &str, local: SocketAddr) -> bool {
-        if self.origins.iter().any(|known| known == origin) {
+        let is_listed = self.origins.iter().any(|known| known == origin);
+        if is_listed || self.public_url.as_deref() == Some(origin) {
             return true;
         }
         let Some(authority) = origin.strip_prefix(self.scheme) else {
             return false;
         };
-        let port = Authority::try_from(authority).ok();
-        let port = port.and_then(|authority| authority.port_u16());
-        authority == host || (port == Some(local.port()) && self.is_ours(authority, local))
+        let Ok(parsed) = Authority::try_from(authority) else {
+            return false;
+        };
+        let usual = if self.scheme == "https://" { 443 } else { 80 };
+        let port = parsed.port_u16();
+        let is_requested = port.is_some() && authority == host;
+        is_requested || port.unwrap_or(usual) == local.port() && self.is_ours(authority, local)
     }
 
     /// Returns the client that the token belongs to, if a token is required.
@@ -250,6 +260,12 @@ mod tests {
             "192.168.1.5:7331",
             "me@localhost",
             "local host",
+            "localhost:abc",
+            "localhost:",
+            "localhost:99999",
+            "127.0.0.1:7331x",
+            "[::1]:x",
+            "tools.example.com:evil",
         ] {
             check(here, bad, None, false);
         }
@@ -275,6 +291,31 @@ mod tests {
         ] {
             check(here, host, Some(bad), false);
         }
+        // Of the program at port 80, also if the request leaves out our port.
+        check(here, "localhost", Some("http://localhost"), false);
+        check(
+            here,
+            "tools.example.com",
+            Some("http://tools.example.com"),
+            false,
+        );
+        check(here, host, Some("http://localhost:abc"), false);
+        check("127.0.0.1:80", "localhost", Some("http://localhost"), true);
+        check(
+            "127.0.0.1:80",
+            "localhost",
+            Some("http://127.0.0.1:80"),
+            true,
+        );
+        let forwarded = Gate {
+            public_url: Some("http://tools.example.com".into()),
+            ..gate(&["tools.example.com"], &[])
+        };
+        let names = head(&[
+            ("host", "tools.example.com"),
+            ("origin", "http://tools.example.com"),
+        ]);
+        assert!(forwarded.check_names(&names, here.parse().unwrap()).is_ok());
         let twice = head(&[("host", host), ("host", "evil.example")]);
         assert!(
             gate(&[], &[])

@@ -16,6 +16,7 @@ use crate::{
     registration::by_hand,
     scopes,
     token::TokenClient,
+    verifier::is_in_the_future,
     web::HttpClient,
 };
 
@@ -46,13 +47,14 @@ pub(crate) struct Introspection {
 }
 
 /// The issuer's description of a valid token.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TokenDescription {
     pub(crate) subject: String,
     pub(crate) scopes: Vec<String>,
     audiences: Vec<String>,
     issuer: Option<String>,
     expires_at: Option<u64>,
+    issued_at: Option<f64>,
 }
 
 impl Introspection {
@@ -125,6 +127,9 @@ impl TokenDescription {
         if self.expires_at.is_some_and(|at| at <= now_s()) {
             return Err("it has expired");
         }
+        if self.issued_at.is_some_and(is_in_the_future) {
+            return Err("it is not valid yet");
+        }
         Ok(())
     }
 }
@@ -150,6 +155,7 @@ fn read(object: &Value) -> Option<TokenDescription> {
         audiences,
         issuer: text("iss"),
         expires_at: object.get("exp").and_then(Value::as_u64),
+        issued_at: object.get("iat").and_then(Value::as_f64),
     })
 }
 
@@ -157,7 +163,7 @@ fn read(object: &Value) -> Option<TokenDescription> {
 mod tests {
     use serde_json::json;
 
-    use super::read;
+    use super::{now_s, read};
 
     #[test]
     fn only_what_is_active_and_for_us_is_taken() {
@@ -185,5 +191,8 @@ mod tests {
             Err("it is from another issuer"),
         );
         check(json!({"exp": 1}), Err("it has expired"));
+        check(json!({"iat": now_s() + 50}), Ok(()));
+        check(json!({"iat": now_s() + 100}), Err("it is not valid yet"));
+        check(json!({"iat": 4_102_444_800.5}), Err("it is not valid yet"));
     }
 }

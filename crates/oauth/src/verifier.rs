@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use files::clock::now_s;
 use jsonwebtoken::{
     Algorithm, DecodingKey, Validation, decode, decode_header,
     jwk::{Jwk, JwkSet},
 };
 use reqwest::Url;
 use serde::Deserialize;
+use serde_json::Value;
 use tokio::{sync::Mutex, time::Instant};
 
 use crate::{
@@ -83,6 +85,8 @@ pub enum VerifyError {
 #[derive(Debug, Deserialize)]
 struct Claims {
     sub: String,
+    /// The time of issue, in seconds; a text counts as absent.
+    iat: Option<Value>,
     scope: Option<String>,
     /// Some issuers use `scp` instead of `scope`, as a list or as text.
     scp: Option<Scopes>,
@@ -125,16 +129,30 @@ impl Verifier {
             return Err(VerifyError::Bad("its algorithm uses no public key"));
         }
         let key = self.find_key(head.kid.as_deref(), head.alg).await?;
-        let mut validation = Validation::new(head.alg);
+        self.read(token, head.alg, &key)
+    }
+
+    /// Checks the signature and the claims of a JWT.
+    fn read(
+        &self,
+        token: &str,
+        algorithm: Algorithm,
+        key: &DecodingKey,
+    ) -> Result<Verified, VerifyError> {
+        let mut validation = Validation::new(algorithm);
         validation.set_issuer(&[&self.issuer]);
         validation.set_audience(&[&self.audience]);
         validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
         validation.validate_nbf = true;
         validation.leeway = LEEWAY_S;
-        let decoded = decode::<Claims>(token, &key, &validation);
+        let decoded = decode::<Claims>(token, key, &validation);
         let claims = decoded
             .map_err(|error| VerifyError::Bad(explain(&error)))?
             .claims;
+        let issued_at = claims.iat.as_ref().and_then(Value::as_f64);
+        if issued_at.is_some_and(is_in_the_future) {
+            return Err(VerifyError::Bad("it is not valid yet"));
+        }
         let listed = match claims.scp {
             Some(Scopes::List(list)) => list,
             Some(Scopes::Text(text)) => scopes::split(&text),
@@ -205,6 +223,13 @@ impl Verifier {
     }
 }
 
+/// Returns true for a time of issue later than now, by any clock that is about right. A token of a later time
+/// was made by a clock that is wrong, and expires that much too late.
+#[expect(clippy::cast_precision_loss, reason = "seconds since 1970 fit exactly")]
+pub(crate) fn is_in_the_future(issued_at_s: f64) -> bool {
+    issued_at_s > (now_s() + LEEWAY_S) as f64
+}
+
 /// Returns the key with this name; for a token that names none, the only key that fits.
 fn find(set: &JwkSet, id: Option<&str>, algorithm: Algorithm) -> Option<DecodingKey> {
     let fits = |jwk: &&Jwk| {
@@ -233,5 +258,52 @@ fn explain(error: &jsonwebtoken::errors::Error) -> &'static str {
         ErrorKind::InvalidSignature => "its signature is wrong",
         ErrorKind::MissingRequiredClaim(_) => "it lacks `exp`, `iss`, `aud` or `sub`",
         _ => "it cannot be read",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jsonwebtoken::Header;
+    use serde_json::json;
+
+    use super::*;
+    use crate::jwt::SigningKey;
+
+    #[test]
+    fn a_token_counts_between_its_times_and_not_before_it_was_issued() {
+        let (key, _) = SigningKey::generate().unwrap();
+        let checking = DecodingKey::from_jwk(&key.public_jwk().unwrap()).unwrap();
+        let verifier = Verifier::new("https://as".to_owned(), "https://us".to_owned(), None);
+        let check = |more: Value, expected: Result<(), &'static str>| {
+            let mut claims = json!({"iss": "https://as", "aud": "https://us", "sub": "ada",
+                "exp": now_s() + 600});
+            for (name, value) in more.as_object().unwrap() {
+                claims[name] = value.clone();
+            }
+            let token = key.sign(Header::default(), &claims).unwrap();
+            let read = verifier.read(&token, Algorithm::ES256, &checking);
+            let expected = expected.map_err(VerifyError::Bad);
+            assert_eq!(read.map(drop), expected, "{claims}");
+        };
+        let later = now_s() + 10 * LEEWAY_S;
+        let a_little_later = now_s() + LEEWAY_S / 2;
+        check(json!({}), Ok(()));
+        check(json!({"iat": now_s()}), Ok(()));
+        check(
+            json!({"iat": a_little_later, "nbf": a_little_later}),
+            Ok(()),
+        );
+        check(json!({"iat": "yesterday"}), Ok(()));
+        check(json!({"iat": later}), Err("it is not valid yet"));
+        check(json!({"iat": 4_102_444_800.5}), Err("it is not valid yet"));
+        check(json!({"nbf": later}), Err("it is not valid yet"));
+        check(
+            json!({"exp": now_s() - 10 * LEEWAY_S}),
+            Err("it has expired"),
+        );
+        check(
+            json!({"aud": "https://other"}),
+            Err("it is for another audience"),
+        );
     }
 }
