@@ -222,8 +222,14 @@ impl Opening<'_> {
         Link::new(about, Box::new(runner))
     }
 
+    /// Starts a server. Starts it again if it responded to the probe for the newest revision too late: in
+    /// that revision, which may take as long as any start.
     async fn open_child(self, spoken: Option<&Spoken>) -> Result<(Link, Running), OpenError> {
         let Self { spec, asking, .. } = self;
+        let newest = Spoken {
+            revision: Revision::FIRST_STATELESS,
+            transport: Transport::Stdio,
+        };
         let (mut running, pipes) = Running::spawn(spec, self.variables, self.surroundings)?;
         let Pipes { lines, outbox } = pipes;
         let (transport, feed) = PipeTransport::new(outbox.clone(), asking);
@@ -231,7 +237,7 @@ impl Opening<'_> {
         let channel = CallChannel::start(pending, lines, outbox, feed, mask, asking);
         let opening = async {
             match spoken {
-                Some(spoken) => open_session(transport, spoken, asking).await,
+                Some(spoken) => open_session(transport, spoken, asking).await.map(Some),
                 None => probe_session(transport, asking).await,
             }
         };
@@ -240,28 +246,37 @@ impl Opening<'_> {
             () = wait_for_failure(&mut running) => Ok(Err(HandshakeError::Closed)),
         };
         let error = match opened {
-            Ok(Ok((service, about))) => {
+            Ok(Ok(Some((service, about)))) => {
                 let connection = LineConnection::new(channel, service, &about, None);
                 return Ok((Link::new(about, Box::new(connection)), running));
             }
-            Ok(Err(HandshakeError::WrongRevision(why))) => OpenError::WrongRevision(why),
+            Ok(Ok(None)) => None,
+            Ok(Err(HandshakeError::WrongRevision(why))) => Some(OpenError::WrongRevision(why)),
             Ok(Err(HandshakeError::Closed)) => {
-                let failure = running.exit_reason().await;
-                OpenError::Unanswered(suspect_no_server(failure, channel.stray_line()))
+                let reason = running.exit_reason().await;
+                let failure = suspect_no_server(reason, channel.stray_line());
+                Some(OpenError::Unanswered(failure))
             }
             Ok(Err(
                 HandshakeError::Denied(Denied { why, .. })
                 | HandshakeError::Unreached { why, .. }
                 | HandshakeError::Other(why),
-            )) => OpenError::Unanswered(running.with_stderr(Failure::new(why))),
+            )) => {
+                let failure = running.with_stderr(Failure::new(why));
+                Some(OpenError::Unanswered(failure))
+            }
             Err(_) => {
                 let silence = describe_silence(spec, channel.stray_line());
-                OpenError::Silent(suspect_http(running.with_stderr(silence)))
+                let failure = suspect_http(running.with_stderr(silence));
+                Some(OpenError::Silent(failure))
             }
         };
         channel.outbox.close();
         running.stop(Pace::Hurried).await;
-        Err(error)
+        match error {
+            Some(error) => Err(error),
+            None => Box::pin(self.open_child(Some(&newest))).await,
+        }
     }
 }
 

@@ -2,11 +2,11 @@
 
 use journeys::{
     fake::{Era, LEGACY_VERSIONS, Step},
-    house::fake,
+    house::{Fake, fake},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::house;
+use crate::{house, until};
 
 #[journey]
 async fn every_client_reaches_every_server() {
@@ -90,6 +90,30 @@ async fn a_server_that_asks_for_roots_first_still_answers() {
             .good(),
         r#"{"a":1}"#
     );
+    house.stops_clean().await;
+}
+
+/// The first start of a server may take longer than the 10 s for which the probe waits.
+#[journey(alone = "it tests the connection to servers")]
+async fn a_server_that_starts_slowly_is_spoken_to_in_the_newest_revision() {
+    let house = house::<Fake>([]);
+    let steps = vec![Step::UntilExists(house.path("started")), Step::Proper];
+    let server = fake("slow").era(Era::Both).tool("echo", Step::Echo);
+    house.add(server.script(|script| {
+        script.on_discover = Some(steps);
+        script.on_initialize = Some(Vec::new());
+    }));
+    let starting = async {
+        let handshakes = || house.received_method("slow", "initialize").len();
+        until("the handshake after the probe", || handshakes() > 0).await;
+        house.write("started", "");
+    };
+    let (reindexed, ()) = tokio::join!(house.cli(["reindex"]), starting);
+    reindexed.ended(0);
+    assert_eq!(house.starts("slow"), 2);
+    let text = std::fs::read_to_string(house.state().join("catalog.json")).unwrap();
+    let catalog: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(catalog["servers"]["slow"]["protocol"], "2026-07-28");
     house.stops_clean().await;
 }
 

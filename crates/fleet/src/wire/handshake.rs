@@ -94,22 +94,29 @@ where
             preferred_versions: vec![ProtocolVersion::V_2026_07_28],
         }
     };
-    open_with(transport, mode, guess, asking, || has_handshake).await
+    let opened = open_with(transport, mode, guess, asking, || has_handshake).await;
+    opened.map_err(classify)
 }
 
 /// Opens a session with a child of unknown revision: first in the newest one, and with a handshake if it
-/// refuses that, or does not respond within 10 s.
+/// refuses that, or does not respond within 10 s. Returns `None` if it responds in the newest revision after
+/// that: it takes long to start, and may not take a handshake on this connection.
 pub(crate) async fn probe_session(
     transport: PipeTransport,
     asking: &Arc<Asking>,
-) -> Result<(Service, ServerInfo), HandshakeError> {
+) -> Result<Option<(Service, ServerInfo)>, HandshakeError> {
     let had_handshake = Arc::clone(&transport.had_handshake);
     let mode = ClientLifecycleMode::Auto {
         preferred_versions: vec![ProtocolVersion::V_2026_07_28],
         legacy_version: None,
     };
     let had_handshake = || had_handshake.load(Ordering::Relaxed);
-    open_with(transport, mode, &Spoken::default(), asking, had_handshake).await
+    let opened = open_with(transport, mode, &Spoken::default(), asking, had_handshake).await;
+    match opened {
+        // The response to `initialize` was expected next.
+        Err(ClientInitializeError::ConflictInitResponseId(..)) => Ok(None),
+        opened => opened.map(Some).map_err(classify),
+    }
 }
 
 async fn open_with<T>(
@@ -118,7 +125,7 @@ async fn open_with<T>(
     guess: &Spoken,
     asking: &Arc<Asking>,
     had_handshake: impl FnOnce() -> bool,
-) -> Result<(Service, ServerInfo), HandshakeError>
+) -> Result<(Service, ServerInfo), ClientInitializeError>
 where
     T: RmcpTransport<RoleClient> + 'static,
 {
@@ -128,7 +135,7 @@ where
         requested: requested_version(&guess.revision),
     };
     let serving = ourselves.serve_with_lifecycle(transport, mode);
-    let running = serving.await.map_err(classify)?;
+    let running = serving.await?;
     let mut about = read_about(running.peer(), guess.transport);
     let listener = listen::start(running.peer(), &about, asking);
     // Some servers repeat the revision of the client in a handshake, and would not respond without one.
@@ -348,6 +355,23 @@ mod tests {
     /// Opens a connection to a server that responds to `initialize` alone, in the revision that `answer`
     /// returns for the requested one.
     async fn open(guess: Option<Spoken>, answer: fn(&Value) -> Value) -> ServerInfo {
+        let opened = open_to(guess, |asked: &Value| {
+            let result = json!({
+                "protocolVersion": answer(&asked["params"]["protocolVersion"]),
+                "capabilities": {},
+                "serverInfo": {"name": "any", "version": "1"},
+            });
+            let said = json!({"jsonrpc": "2.0", "id": asked["id"], "result": result});
+            (asked["method"] == "initialize").then_some(said)
+        });
+        opened.await.expect("it responds in time")
+    }
+
+    /// Opens a connection to a server that sends what `respond` returns for each message.
+    async fn open_to(
+        guess: Option<Spoken>,
+        mut respond: impl FnMut(&Value) -> Option<Value>,
+    ) -> Option<ServerInfo> {
         let (ours, theirs) = duplex(64 * 1024);
         let (input, output) = split(ours);
         let outbox = Outbox::new(Sink::stream(output));
@@ -361,29 +385,40 @@ mod tests {
             let mut requests = BufReader::new(requests).lines();
             while let Ok(Some(line)) = requests.next_line().await {
                 let asked: Value = serde_json::from_str(&line).unwrap();
-                if asked["method"] != "initialize" {
-                    continue;
+                if let Some(said) = respond(&asked) {
+                    let line = format!("{said}\n");
+                    answers.write_all(line.as_bytes()).await.unwrap();
                 }
-                let result = json!({
-                    "protocolVersion": answer(&asked["params"]["protocolVersion"]),
-                    "capabilities": {},
-                    "serverInfo": {"name": "any", "version": "1"},
-                });
-                let said = json!({"jsonrpc": "2.0", "id": asked["id"], "result": result});
-                let line = format!("{said}\n");
-                answers.write_all(line.as_bytes()).await.unwrap();
             }
         };
         let opening = async {
             match guess {
-                Some(guess) => open_session(transport, &guess, &asking).await,
+                Some(guess) => open_session(transport, &guess, &asking).await.map(Some),
                 None => probe_session(transport, &asking).await,
             }
         };
         tokio::select! {
             () = server => panic!("the server has no end"),
-            opened = opening => opened.unwrap().1,
+            opened = opening => opened.unwrap().map(|(_, about)| about),
         }
+    }
+
+    /// A server that starts for longer than the probe waits reads both requests, and responds to the first.
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_responds_late_in_the_newest_revision_is_not_taken_for_an_older_one() {
+        let mut probed = Value::Null;
+        let opened = open_to(None, |asked| {
+            if asked["method"] == "server/discover" {
+                probed = asked["id"].clone();
+            }
+            let result = json!({
+                "supportedVersions": ["2026-07-28"], "capabilities": {},
+                "serverInfo": {"name": "any", "version": "1"},
+            });
+            let late = json!({"jsonrpc": "2.0", "id": probed, "result": result});
+            (asked["method"] == "initialize").then_some(late)
+        });
+        assert!(opened.await.is_none());
     }
 
     #[tokio::test(start_paused = true)]
