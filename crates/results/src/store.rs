@@ -1,7 +1,7 @@
 //! Results that were too long for a client, kept whole on disk.
 //!
-//! A result is written in the background; a reader meanwhile waits for that. It belongs to the
-//! client that called, and outlives a restart.
+//! A result is written in the background; a reader meanwhile waits for that, also in another process. It
+//! belongs to the client that called, and outlives a restart.
 
 mod error;
 mod folder;
@@ -19,6 +19,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use files::Lock;
 use folder::Folder;
 use jsonrpc::Json;
 use parking_lot::{Mutex, MutexGuard};
@@ -62,6 +63,8 @@ struct Inner {
 struct Writers {
     /// Results that are being written, or could not be written.
     states: HashMap<Handle, watch::Receiver<Writing>>,
+    /// Results that other processes are told to wait for.
+    announced: HashMap<Handle, Lock>,
     /// Results that could not be written, the oldest first.
     failed: VecDeque<Handle>,
 }
@@ -116,6 +119,7 @@ impl ResultStore {
     /// Reads the file of a result of this machine, for another one.
     pub async fn read_file(&self, handle: &str) -> Option<Bytes> {
         let handle = Handle::parse(handle)?;
+        self.settle(&handle).await.ok()?;
         self.in_folder(move |folder| folder.read(&handle)).await?
     }
 
@@ -148,7 +152,7 @@ impl ResultStore {
                     shared.share(&name, content);
                 }
             }
-            store.forget(&name);
+            store.forget(&name).await;
             // While a sweep runs, the next is due after each write.
             if let Ok(_turn) = store.0.sweep_turn.try_acquire()
                 && store.0.folder.is_sweep_due()
@@ -157,12 +161,51 @@ impl ResultStore {
             }
         });
         let settled = written.wait_for(|state| !matches!(state, Writing::UnderWay));
-        match timeout(WRITE_WAIT, settled).await {
-            Ok(Ok(state)) => match &*state {
-                Writing::Failed(why) => Err(why.clone()),
-                _ => Ok(handle),
-            },
-            _ => Ok(handle),
+        let ended = match timeout(WRITE_WAIT, settled).await {
+            Ok(Ok(state)) => state.clone(),
+            _ => Writing::UnderWay,
+        };
+        match ended {
+            Writing::Failed(why) => return Err(why),
+            Writing::Done => {}
+            Writing::UnderWay => self.announce(&handle).await,
+        }
+        Ok(handle)
+    }
+
+    /// Tells other processes that a result is being written. Without that, they do not find it until it is.
+    async fn announce(&self, handle: &Handle) {
+        let name = handle.clone();
+        let announcing = self.in_folder(move |folder| folder.announce(&name));
+        let Some(Ok(lock)) = announcing.await else {
+            return;
+        };
+        {
+            let mut writers = self.writers();
+            if writers.is_under_way(handle) {
+                writers.announced.insert(handle.clone(), lock);
+                return;
+            }
+        }
+        self.end_announcement(handle, lock).await;
+    }
+
+    async fn end_announcement(&self, handle: &Handle, lock: Lock) {
+        let name = handle.clone();
+        self.in_folder(move |folder| folder.end_announcement(&name, lock))
+            .await;
+    }
+
+    /// Waits for the writer of a result in this process, if there is one. The error is for the model.
+    async fn settle(&self, handle: &Handle) -> Result<(), String> {
+        let writing = self.writers().states.get(handle).cloned();
+        let Some(mut writing) = writing else {
+            return Ok(());
+        };
+        let settled = writing.wait_for(|state| !matches!(state, Writing::UnderWay));
+        match settled.await.as_deref() {
+            Ok(Writing::Failed(why)) => Err(why.clone()),
+            _ => Ok(()),
         }
     }
 
@@ -214,15 +257,8 @@ impl ResultStore {
         let Some(handle) = Handle::parse(handle) else {
             return Err(gone);
         };
-        let writing = self.writers().states.get(&handle).cloned();
-        if let Some(mut writing) = writing {
-            let settled = writing.wait_for(|state| !matches!(state, Writing::UnderWay));
-            if let Ok(state) = settled.await
-                && let Writing::Failed(why) = &*state
-            {
-                return Err(HandleError::NotWritten(why.clone()));
-            }
-        }
+        let settled = self.settle(&handle).await;
+        settled.map_err(HandleError::NotWritten)?;
         let opened = self.open_file(&handle, client).await;
         if matches!(opened, Err(HandleError::Gone { tool: None })) && self.fetch(&handle).await {
             return self.open_file(&handle, client).await;
@@ -290,24 +326,39 @@ impl ResultStore {
 
     /// Removes the state of a writer. A written result is on the disk from now on; a failure is
     /// remembered until [`FAILURES_MAX`] others failed.
-    fn forget(&self, handle: &Handle) {
-        let mut writers = self.writers();
-        let state = writers.states.get(handle);
-        let has_failed = state.is_some_and(|state| matches!(&*state.borrow(), Writing::Failed(_)));
-        if !has_failed {
-            writers.states.remove(handle);
-            return;
-        }
-        writers.failed.push_back(handle.clone());
-        if writers.failed.len() > FAILURES_MAX
-            && let Some(oldest) = writers.failed.pop_front()
-        {
-            writers.states.remove(&oldest);
+    async fn forget(&self, handle: &Handle) {
+        let announced = self.writers().forget(handle);
+        if let Some(lock) = announced {
+            self.end_announcement(handle, lock).await;
         }
     }
 
     fn writers(&self) -> MutexGuard<'_, Writers> {
         self.0.writers.lock()
+    }
+}
+
+impl Writers {
+    fn is_under_way(&self, handle: &Handle) -> bool {
+        let state = self.states.get(handle);
+        state.is_some_and(|state| matches!(&*state.borrow(), Writing::UnderWay))
+    }
+
+    /// Returns the announcement, which is to be ended.
+    fn forget(&mut self, handle: &Handle) -> Option<Lock> {
+        let state = self.states.get(handle);
+        let has_failed = state.is_some_and(|state| matches!(&*state.borrow(), Writing::Failed(_)));
+        if !has_failed {
+            self.states.remove(handle);
+        } else {
+            self.failed.push_back(handle.clone());
+            if self.failed.len() > FAILURES_MAX
+                && let Some(oldest) = self.failed.pop_front()
+            {
+                self.states.remove(&oldest);
+            }
+        }
+        self.announced.remove(handle)
     }
 }
 

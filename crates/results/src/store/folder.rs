@@ -8,7 +8,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use files::{UNFINISHED, Unfinished, own_folder, write_whole};
+use files::{Lock, UNFINISHED, Unfinished, own_folder, write_whole};
 use parking_lot::Mutex;
 use tool::ClientId;
 use tracing::debug;
@@ -40,6 +40,9 @@ const PARTS_MAX: usize = 100_000;
 
 /// A file that was being written for longer than this was abandoned by a writer that died.
 const WRITING_MAX: Duration = Duration::from_hours(1);
+
+/// The longest wait for another process that writes a result: some hundred megabytes on a busy disk.
+const WRITER_WAIT: Duration = Duration::from_mins(1);
 
 /// The least time between two sweeps while there is room. A sweep finds expired results, and those
 /// that other processes wrote.
@@ -73,6 +76,28 @@ impl Folder {
         Ok(())
     }
 
+    /// Tells other processes that a result is being written, until [`Folder::end_announcement`], or until our
+    /// process ends.
+    pub(super) fn announce(&self, handle: &Handle) -> io::Result<Lock> {
+        own_folder(&self.path)?;
+        Lock::take_within(&self.announcement(handle), Duration::ZERO)
+    }
+
+    pub(super) fn end_announcement(&self, handle: &Handle, lock: Lock) {
+        // Removed before it is unlocked: a reader that waits for it finds the result.
+        let _ = fs::remove_file(self.announcement(handle));
+        drop(lock);
+    }
+
+    /// Waits for a process that announced this result.
+    fn await_writer(&self, handle: &Handle) {
+        let announcement = self.announcement(handle);
+        if announcement.exists() && Lock::take_within(&announcement, WRITER_WAIT).is_ok() {
+            // Its writer has died, or removed it a moment ago.
+            let _ = fs::remove_file(announcement);
+        }
+    }
+
     /// Writes the file of a result of another machine, if there is none.
     pub(super) fn copy(&self, handle: &Handle, content: &[u8]) -> io::Result<()> {
         own_folder(&self.path)?;
@@ -102,7 +127,11 @@ impl Folder {
         client: Option<&ClientId>,
     ) -> Result<KeptResult, HandleError> {
         let path = self.file(handle);
-        let Ok(about) = fs::metadata(&path) else {
+        let about = fs::metadata(&path).or_else(|_| {
+            self.await_writer(handle);
+            fs::metadata(&path)
+        });
+        let Ok(about) = about else {
             let tool = gone::read(&self.path, handle, client, self.keep);
             return Err(HandleError::Gone { tool });
         };
@@ -203,6 +232,11 @@ impl Folder {
             // The sweep of another proxy may have removed it first.
             debug!(%error, "an old result was not removed");
         }
+    }
+
+    /// The name of an unfinished file: a sweep removes one that stays.
+    fn announcement(&self, handle: &Handle) -> PathBuf {
+        self.path.join(format!("{UNFINISHED}{handle}.lock"))
     }
 
     fn file(&self, handle: &Handle) -> PathBuf {

@@ -303,7 +303,7 @@ async fn of_many_that_could_not_be_written_the_last_say_so() {
         let handle = Handle::random().unwrap();
         let (_, state) = watch::channel(Writing::Failed(why.to_owned()));
         store.writers().states.insert(handle.clone(), state);
-        store.forget(&handle);
+        drop(store.writers().forget(&handle));
         handle
     };
     let handles: Vec<Handle> = (0..=FAILURES_MAX).map(|_| fail()).collect();
@@ -376,4 +376,55 @@ async fn a_write_starts_no_sweep_while_another_runs() {
     drop(running);
     keep(&store, "x").await;
     assert!(!left.exists(), "no room was made");
+}
+
+/// Another process's store on the same folder.
+fn other_store(folder: &tempfile::TempDir) -> ResultStore {
+    let limits = ResultSettings {
+        max_tokens: 1_000,
+        keep_hours: 24,
+        keep_mib: 1,
+    };
+    ResultStore::new(folder.path(), &limits)
+}
+
+#[tokio::test]
+async fn a_reader_in_another_process_waits_for_the_writer() {
+    let (store, folder) = store(1);
+    let busy = store.0.writing_turns.acquire_many(4).await.expect("open");
+    let handle = store.keep(draft("one two")).await.expect("it can be kept");
+    let reader = other_store(&folder);
+    let reading = tokio::spawn({
+        let handle = handle.to_string();
+        async move { reader.open(&handle, Some(&client("ada"))).await.map(drop) }
+    });
+    let own = tokio::spawn({
+        let (store, handle) = (store.clone(), handle.to_string());
+        async move { store.read_file(&handle).await.is_some() }
+    });
+    // Both have begun before the result is written.
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    assert!(!file(&folder, &handle).exists());
+    drop(busy);
+    reading.await.expect("no panic").expect("it waited");
+    assert!(own.await.expect("no panic"), "another machine waits too");
+    store.finish().await;
+    let left = fs::read_dir(folder.path().join("results")).expect("it exists");
+    assert_eq!(left.count(), 1, "only the result stays");
+}
+
+#[tokio::test]
+async fn a_writer_that_died_keeps_no_reader_waiting() {
+    let (store, folder) = store(1);
+    keep(&store, "one two").await;
+    let handle = Handle::random().expect("random bytes");
+    let lock = store.0.folder.announce(&handle).expect("a lock");
+    // The end of a process unlocks the file, and leaves it.
+    drop(lock);
+    let opened = other_store(&folder).open(handle.as_str(), None).await;
+    assert!(matches!(opened, Err(HandleError::Gone { .. })));
+    let left = fs::read_dir(folder.path().join("results")).expect("it exists");
+    assert_eq!(left.count(), 1);
 }
