@@ -27,7 +27,8 @@ pub(super) static KEYS: &[KeySpec] = &[
         "state_dir",
         "folder for snapshots, the index and kept results; `~/` is the home folder, a relative \
          path starts at the folder of the configuration file. If not set: \
-         `$XDG_STATE_HOME/proxy/STEM-HASH`, one folder per configuration file",
+         `$XDG_STATE_HOME/proxy/STEM-HASH`, one folder per configuration file; two files on one \
+         folder are refused",
     ),
     ValueKind::Filter.or("\"warn\"").variable(
         "log",

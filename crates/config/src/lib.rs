@@ -94,6 +94,18 @@ pub fn named_state_dir(overrides: &Overrides, env: &Environment) -> Option<PathB
         .map(PathBuf::from)
 }
 
+/// The state folder, as an absolute path, even if the file has mistakes. `None`: there is no place for one.
+pub fn find_state_dir(overrides: &Overrides, env: &Environment) -> Option<PathBuf> {
+    named_state_dir(overrides, env).or_else(|| {
+        let file = file::find(overrides, env).ok()?;
+        let text = file.read().unwrap_or_default();
+        let (table, _) = toml::de::DeTable::parse_recoverable(&text);
+        let written = table.get_ref().get("state_dir");
+        let written = written.and_then(|value| value.get_ref().as_str());
+        paths::find_state_dir(written, &file.absolute, env).ok()
+    })
+}
+
 /// Returns every value in effect, in the order of the keys, with its origin. Fails for mistakes in single
 /// values only: settings that contradict each other are listed too.
 pub fn list_values(

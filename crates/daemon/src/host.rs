@@ -35,6 +35,7 @@ use super::{
     identity::Build,
     launch::Report,
     listeners::{Listeners, ReadSettings},
+    owner::Ownership,
     page::{ApiRequest, PageDaemon, ServePage, Settle},
     place, shell,
     socket::{
@@ -73,6 +74,8 @@ struct Daemon {
     build: Build,
     since: SystemTime,
     socket: SocketFile,
+    /// The state folder, for as long as the daemon accepts clients.
+    ownership: Mutex<Option<Ownership>>,
     http: Listeners,
     page: Arc<dyn ServePage>,
     settle: Settle,
@@ -122,6 +125,7 @@ impl DaemonParts {
     pub async fn serve(
         self,
         socket: BoundSocket,
+        ownership: Option<Ownership>,
         stop: CancellationToken,
         note_ready: impl FnOnce() -> io::Result<()>,
     ) -> io::Result<Vec<HeldStream>> {
@@ -143,6 +147,7 @@ impl DaemonParts {
             build: Build::ours(),
             since: SystemTime::now(),
             socket: socket.file,
+            ownership: Mutex::new(ownership),
             sessions: watch::Sender::new(0),
             leaving: CancellationToken::new(),
             stop,
@@ -262,6 +267,7 @@ impl Daemon {
         let leaving = tokio::task::spawn_blocking(move || {
             // The next daemon continues with the counts of quotas.
             daemon.gateway.flush_records();
+            daemon.ownership.lock().take();
             let Ok(_lock) = place::lock(&daemon.socket.path, LEAVE_WAIT) else {
                 return;
             };
@@ -479,6 +485,7 @@ impl Daemon {
         let (http, http_held) = self.http.describe();
         DaemonStatus {
             version: self.build.version.clone(),
+            build: Some(self.build.clone()),
             started_at: to_s(self.since),
             uptime_s: self.since.elapsed().unwrap_or_default().as_secs(),
             is_leaving: self.leaving.is_cancelled(),

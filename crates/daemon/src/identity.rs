@@ -8,6 +8,7 @@ use std::{
     time::UNIX_EPOCH,
 };
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tool::Digest;
 
@@ -19,6 +20,8 @@ pub struct Identity {
     pub wanted: LaunchOptions,
     /// The name of the daemon's folder.
     pub(crate) id: String,
+    /// The digest of the `PROXY_*` variables that are part of the configuration.
+    pub(crate) settings: String,
 }
 
 /// The part of the configuration that is known before its file is read.
@@ -51,34 +54,48 @@ impl Identity {
         wanted: LaunchOptions,
         variables: impl IntoIterator<Item = (&'v str, &'v OsStr)>,
     ) -> Self {
-        let mut text = Vec::new();
-        let mut add = |name: &str, value: &OsStr| {
-            text.extend_from_slice(name.as_bytes());
-            text.push(b'=');
-            text.extend_from_slice(value.as_encoded_bytes());
-            text.push(0);
-        };
-        add("config", wanted.config.as_os_str());
+        let (mut text, mut settings) = (Vec::new(), Vec::new());
         let state_dir = wanted.state_dir.as_deref();
-        add("state_dir", state_dir.map_or("".as_ref(), Path::as_os_str));
+        add(&mut text, "config", wanted.config.as_os_str());
+        add(
+            &mut text,
+            "state_dir",
+            state_dir.map_or("".as_ref(), Path::as_os_str),
+        );
         for (name, value) in variables {
             let is_home = ["HOME", "XDG_STATE_HOME"].contains(&name);
-            if is_home || (name.starts_with("PROXY_") && !INDIFFERENT.contains(&name)) {
-                add(name, value);
+            let is_setting = name.starts_with("PROXY_") && !INDIFFERENT.contains(&name);
+            if is_home || is_setting {
+                add(&mut text, name, value);
+            }
+            if is_setting {
+                add(&mut settings, name, value);
             }
         }
-        let id = Digest::of_bytes(&text).short(ID_DIGITS);
-        Self { wanted, id }
+        let digest = |text: &[u8]| Digest::of_bytes(text).short(ID_DIGITS);
+        Self {
+            id: digest(&text),
+            settings: digest(&settings),
+            wanted,
+        }
     }
 }
 
+fn add(text: &mut Vec<u8>, name: &str, value: &OsStr) {
+    text.extend_from_slice(name.as_bytes());
+    text.push(b'=');
+    text.extend_from_slice(value.as_encoded_bytes());
+    text.push(0);
+}
+
 /// A build of the program, distinguished from others of the same version by its build time.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Build {
     /// The version of the package.
     pub version: String,
-    /// The modification time of the program's file, since 1970.
+    /// The modification time of the program's file, in nanoseconds since 1970.
     modified_ns: i128,
+    /// The size of the program's file.
     bytes: u64,
 }
 
@@ -93,6 +110,24 @@ impl Build {
             modified_ns: since.map_or(0, |it| it.as_nanos().cast_signed()),
             bytes: about.map_or(0, |it| it.len()),
         }
+    }
+
+    /// Describes how a running program of this build differs from ours; `None` if it does not.
+    pub fn describe_difference(&self, ours: &Self) -> Option<String> {
+        if self == ours {
+            return None;
+        }
+        let age = if ours.is_newer_than(self) {
+            "an older"
+        } else {
+            "another"
+        };
+        let version = &ours.version;
+        Some(if self.version == *version {
+            format!("{age} build of {version} than this program")
+        } else {
+            format!("{age} version than this program, which is {version}")
+        })
     }
 
     /// Returns true if this build replaces the other one.
@@ -168,5 +203,24 @@ mod tests {
         assert!(build("0.10.0", 1).is_newer_than(&build("0.9.1", 2)));
         assert!(build("0.9.1", 2).is_newer_than(&build("0.9.1", 1)));
         assert!(!build("0.9.1", 1).is_newer_than(&build("0.9.1", 1)));
+        let ours = build("0.9.1", 2);
+        let describe = |other: Build| other.describe_difference(&ours);
+        assert_eq!(describe(ours.clone()), None);
+        for (other, expected) in [
+            (
+                build("0.9.1", 1),
+                "an older build of 0.9.1 than this program",
+            ),
+            (
+                build("0.9.0", 3),
+                "an older version than this program, which is 0.9.1",
+            ),
+            (
+                build("0.9.1", 3),
+                "another build of 0.9.1 than this program",
+            ),
+        ] {
+            assert_eq!(describe(other).as_deref(), Some(expected));
+        }
     }
 }

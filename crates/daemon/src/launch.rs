@@ -22,14 +22,27 @@ pub struct Report {
     pub is_usage: bool,
     /// The error message, for people.
     pub text: String,
+    /// True if another daemon of the configuration owns the state folder.
+    #[serde(default)]
+    pub is_owned: bool,
 }
 
 impl Report {
     /// Makes the report of a failure for which the configuration is not the cause.
     pub fn failure(text: impl Into<String>) -> Self {
-        let text = text.into();
-        let is_usage = false;
-        Self { is_usage, text }
+        Self {
+            is_usage: false,
+            text: text.into(),
+            is_owned: false,
+        }
+    }
+
+    /// Makes the report of a wrong configuration.
+    pub fn usage(text: impl Into<String>) -> Self {
+        Self {
+            is_usage: true,
+            ..Self::failure(text)
+        }
     }
 
     /// Reads why a daemon that we started exited without an answer. Waits for it to exit.

@@ -8,7 +8,11 @@ use gateway::Gateway;
 use http_server::{Bound, Endpoint, HttpSettings, Listen};
 use parking_lot::Mutex;
 use secrets::Resolver;
-use tokio::{io::AsyncReadExt as _, sync::watch, time::interval};
+use tokio::{
+    io::AsyncReadExt as _,
+    sync::watch,
+    time::{interval, sleep},
+};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -19,10 +23,13 @@ use crate::{
     status::{HeldAddress, HttpStatus},
 };
 
-/// The interval at which a starting daemon tries to bind the address of `[http]`, and the number of
-/// tries: the previous daemon may still hold it. In total, less than the clients wait for an answer.
-const TRY_EVERY: Duration = Duration::from_millis(250);
-const TRIES: usize = 32;
+/// The interval at which a starting daemon tries to bind the address of `[http]`, and the number of tries
+/// before it reports a failure: the previous daemon may hold it for some milliseconds longer.
+const TRY_EVERY: Duration = Duration::from_millis(50);
+const TRIES: usize = 10;
+
+/// The interval of the tries after that: the address may become free.
+const TRY_LATER_EVERY: Duration = Duration::from_secs(1);
 
 /// Reads `[http]` of the configuration as it is now. The error is for people.
 pub(crate) type ReadSettings = Arc<dyn Fn() -> Result<HttpSettings, String> + Send + Sync>;
@@ -83,22 +90,26 @@ impl Listeners {
         (self.outcome.borrow().clone(), held.collect())
     }
 
-    /// Serves `[http]` until the daemon ends.
+    /// Serves `[http]` until the daemon ends. If another process has the address, waits until it is free.
     pub(crate) async fn serve_configured(&self) {
-        match self.bind_configured().await {
-            Ok(bound) => {
+        let binding = self.stop.run_until_cancelled(self.bind_configured());
+        match binding.await {
+            None => {}
+            Some(Ok(bound)) => {
                 let url = bound.url();
                 info!(url, "serving HTTP");
                 self.outcome.send_replace(Some(HttpStatus::Url(url)));
                 let gateway = Arc::clone(&self.gateway);
                 bound.serve(gateway, self.stop.clone()).await;
             }
-            Err(error) => {
-                let error = format!("{error:#}");
-                warn!(error, "HTTP is not served");
-                self.outcome.send_replace(Some(HttpStatus::Error(error)));
-            }
+            Some(Err(error)) => self.report_failure(&error),
         }
+    }
+
+    fn report_failure(&self, error: &anyhow::Error) {
+        let error = format!("{error:#}");
+        warn!(error, "HTTP is not served");
+        self.outcome.send_replace(Some(HttpStatus::Error(error)));
     }
 
     fn resolver(&self) -> Arc<Resolver> {
@@ -112,11 +123,20 @@ impl Listeners {
         let mut tries = interval(TRY_EVERY);
         for _ in 1..TRIES {
             tries.tick().await;
-            if let Ok(bound) = http_server::bind(&endpoint).await {
+            if let Ok(bound) = http_server::try_bind(&endpoint).await {
                 return Ok(bound);
             }
         }
-        http_server::bind(&endpoint).await
+        match http_server::bind(&endpoint).await {
+            Ok(bound) => return Ok(bound),
+            Err(error) => self.report_failure(&error),
+        }
+        loop {
+            sleep(TRY_LATER_EVERY).await;
+            if let Ok(bound) = http_server::try_bind(&endpoint).await {
+                return Ok(bound);
+            }
+        }
     }
 
     /// Serves an address until its holder is gone, and reports the outcome to the holder.
@@ -182,10 +202,7 @@ impl Listeners {
         let read = Arc::clone(&self.read);
         let settings = tokio::task::spawn_blocking(move || read());
         let settings = settings.await.map_err(|error| refuse(false, error))?;
-        let settings = settings.map_err(|text| Report {
-            is_usage: true,
-            text,
-        })?;
+        let settings = settings.map_err(Report::usage)?;
         let secrets = self.resolver();
         let endpoint = Endpoint::new(&settings, asked, &request.variables, &secrets).await;
         let endpoint = endpoint.map_err(|why| refuse(true, why))?;
@@ -220,6 +237,6 @@ impl Listeners {
 fn refuse(is_usage: bool, why: impl Display) -> Report {
     Report {
         is_usage,
-        text: format!("error: {why}"),
+        ..Report::failure(format!("error: {why}"))
     }
 }

@@ -8,6 +8,7 @@ use std::{
 
 use super::{
     identity::Identity,
+    owner::{OwnerDaemon, read_owner},
     socket::{ADDRESS_BYTES_MAX, list_folders},
 };
 use files::{LOCK_WAIT, Lock, private_folder};
@@ -18,16 +19,26 @@ const SOCKET: &str = "sock";
 #[derive(Debug, Clone)]
 pub struct DaemonFolder {
     folder: PathBuf,
+    /// The state folder of the configuration, and the configuration file.
+    owned: Option<(PathBuf, PathBuf)>,
 }
 
 impl DaemonFolder {
     /// Returns the first of the usual folders that can be private. `runtime_dir` is
-    /// `$XDG_RUNTIME_DIR`.
-    pub fn of(identity: &Identity, runtime_dir: Option<PathBuf>) -> io::Result<Self> {
+    /// `$XDG_RUNTIME_DIR`; `state_dir` is the state folder of the configuration.
+    pub fn of(
+        identity: &Identity,
+        runtime_dir: Option<PathBuf>,
+        state_dir: Option<PathBuf>,
+    ) -> io::Result<Self> {
         let mut last = io::Error::other("no folder for a socket");
         for base in list_folders(runtime_dir) {
             match Self::at(&base, &identity.id) {
-                Ok(place) => return Ok(place),
+                Ok(place) => {
+                    let config = identity.wanted.config.clone();
+                    let owned = state_dir.map(|folder| (folder, config));
+                    return Ok(Self { owned, ..place });
+                }
                 Err(error) => {
                     last = io::Error::new(error.kind(), format!("{}: {error}", base.display()));
                 }
@@ -40,7 +51,10 @@ impl DaemonFolder {
         private_folder(base)?;
         let folder = base.join(id);
         private_folder(&folder)?;
-        let place = Self { folder };
+        let place = Self {
+            folder,
+            owned: None,
+        };
         let longest = place.socket(Some("00000000"));
         if longest.as_os_str().len() > ADDRESS_BYTES_MAX {
             let why = format!("the path of a socket has {ADDRESS_BYTES_MAX} bytes at most");
@@ -57,7 +71,14 @@ impl DaemonFolder {
         })
     }
 
-    /// Returns the existing sockets, the main one first.
+    /// Returns the daemon that last owned the state folder, if it is of this configuration.
+    pub fn find_owner(&self) -> Option<OwnerDaemon> {
+        let (state_dir, config) = self.owned.as_ref()?;
+        read_owner(state_dir)?.daemon_of(config)
+    }
+
+    /// Returns the existing sockets, the main one first; then that of the daemon that owns the state folder,
+    /// if it is at another place.
     pub fn sockets(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let names = entries.map(|entry| entry.path());
@@ -67,6 +88,9 @@ impl DaemonFolder {
         };
         let mut sockets: Vec<_> = names.filter(is_socket).collect();
         sockets.sort();
+        let owner = self.find_owner().map(|owner| owner.socket);
+        let elsewhere = owner.filter(|it| !sockets.contains(it) && it.exists());
+        sockets.extend(elsewhere);
         sockets
     }
 }

@@ -6,11 +6,12 @@ use anyhow::{Context as _, anyhow};
 use tool::Digest;
 
 use crate::{
-    hello::{DaemonReply, Narrowing, Purpose, greet},
+    hello::{DaemonReply, HELLO_WAIT, Narrowing, Purpose},
     identity::{Build, Identity},
     launch::{Report, connect_or_start},
     place::DaemonFolder,
-    socket::Stream,
+    running::RunningDaemon,
+    socket::{BlockingStream, Stream, connect},
 };
 
 /// The number of attempts to reach another daemon after one has just exited.
@@ -84,16 +85,27 @@ const LOG_FILTER_IGNORED: &str = "the running daemon keeps its log filter; to ch
 pub async fn reach(route: &Route, purpose: &Purpose) -> Result<Reached, NoDaemon> {
     let mut variant: Option<String> = None;
     for _ in 0..TRIES {
-        let socket = route.place.socket(variant.as_deref());
-        let (stream, output) = connect_or_start(&route.identity, &socket)
-            .with_context(|| format!("no connection to the daemon at {}", socket.display()))?;
+        let (socket, (stream, output)) = match find_owner(route, variant.as_deref())? {
+            Some((socket, stream)) => (socket, (Some(stream), None)),
+            None => {
+                let socket = route.place.socket(variant.as_deref());
+                let connected = connect_or_start(&route.identity, &socket).with_context(|| {
+                    format!("no connection to the daemon at {}", socket.display())
+                })?;
+                (socket, connected)
+            }
+        };
         let greeted = match stream {
-            Some(stream) => greet(stream, purpose.clone()).await?,
+            Some(stream) => {
+                let daemon = RunningDaemon::new(stream, socket.clone(), &route.place);
+                daemon.greet(purpose.clone(), HELLO_WAIT).await?
+            }
             None => None,
         };
         match greeted {
             None => {
-                if let Some(report) = output.and_then(Report::read) {
+                // The next attempt finds the daemon that owns the state folder.
+                if let Some(report) = output.and_then(Report::read).filter(|it| !it.is_owned) {
                     return Err(NoDaemon::Reported(report));
                 }
             }
@@ -112,6 +124,29 @@ pub async fn reach(route: &Route, purpose: &Purpose) -> Result<Reached, NoDaemon
         }
     }
     Err(anyhow!("every daemon ended in {TRIES} attempts; see `proxy daemon logs`").into())
+}
+
+/// Connects to the daemon that owns our state folder, if it is not at our own place: it was started with
+/// another `HOME` or `XDG_RUNTIME_DIR`. `variant` is the name of another socket for our build.
+///
+/// # Errors
+///
+/// The daemon has other variables.
+fn find_owner(
+    route: &Route,
+    variant: Option<&str>,
+) -> Result<Option<(PathBuf, BlockingStream)>, NoDaemon> {
+    let owner = route.place.find_owner().filter(|_| variant.is_none());
+    let Some(owner) = owner.filter(|it| it.socket != route.place.socket(None)) else {
+        return Ok(None);
+    };
+    // Without a daemon there, ours takes the folder.
+    let Ok(Some(stream)) = connect(&owner.socket) else {
+        return Ok(None);
+    };
+    let checked = owner.check_settings(&route.identity);
+    checked.map_err(|why| NoDaemon::Failed(anyhow!(why)))?;
+    Ok(Some((owner.socket, stream)))
 }
 
 /// Returns the name of another socket for our build: a newer daemon has the usual one.

@@ -11,11 +11,12 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    hello::{DaemonReply, HELLO_WAIT, Purpose, greet, send_line},
+    hello::{DaemonReply, HELLO_WAIT, Purpose, send_line},
     page::ApiRequest,
     place::DaemonFolder,
     reach::{NoDaemon, Route, reach},
-    socket::{Stream, connect},
+    running::connect_to_all,
+    socket::Stream,
 };
 
 /// The line before the texts of an answer, which may be long and hold anything.
@@ -52,11 +53,9 @@ pub async fn run_in_daemon(
 
 /// Sends a request to the API of a daemon that runs; none is started. `None`: no daemon of our build runs.
 pub async fn ask_api(place: &DaemonFolder, request: &ApiRequest) -> io::Result<Option<ShellReply>> {
-    for socket in place.sockets() {
-        let Some(stream) = connect(&socket)? else {
-            continue;
-        };
-        let greeted = greet(stream, Purpose::Api(request.clone())).await?;
+    for daemon in connect_to_all(place) {
+        let greeted = daemon?.greet(Purpose::Api(request.clone()), HELLO_WAIT);
+        let greeted = greeted.await?;
         if let Some((stream, DaemonReply::Running)) = greeted {
             return receive_reply(stream).await.map(Some);
         }

@@ -8,7 +8,11 @@ mod unix;
 #[cfg(windows)]
 mod windows;
 
-use std::{io, path::PathBuf, time::Duration};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use files::{FileId, private_folder};
 use parking_lot::Mutex;
@@ -51,6 +55,11 @@ impl BoundSocket {
         let id = Mutex::new(FileId::of(&path).ok());
         let file = SocketFile { path, id };
         Ok(Self { listener, file })
+    }
+
+    /// Returns the path at which clients connect.
+    pub fn path(&self) -> &Path {
+        &self.file.path
     }
 
     /// Returns the socket that our parent process passed as stdin; none if stdin does not listen.

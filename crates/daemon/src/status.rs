@@ -16,7 +16,7 @@ use gateway::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::log;
+use super::{identity::Build, log};
 
 /// The status of a daemon. A daemon of another build may omit fields.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -24,6 +24,8 @@ use super::log;
 pub struct DaemonStatus {
     /// The version of its program.
     pub version: String,
+    /// The program file that it was started from; none if the daemon does not say it.
+    pub build: Option<Build>,
     /// Its process id.
     pub pid: u32,
     /// The time at which it started, in seconds since 1970.

@@ -34,7 +34,7 @@ mod settings;
 mod stall;
 mod tokens;
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{io, net::SocketAddr, sync::Arc};
 
 use anyhow::Context as _;
 use gateway::Gateway;
@@ -57,16 +57,37 @@ pub struct Bound {
     settings: Endpoint,
 }
 
-/// Binds the address, or returns the reason why it is not available.
+/// Binds the address, or returns the reason why it is not available, with a next step.
 pub async fn bind(settings: &Endpoint) -> anyhow::Result<Bound> {
+    try_bind(settings)
+        .await
+        .map_err(|error| explain_no_address(settings.listen, error))
+}
+
+/// Binds the address. For a caller that tries again; [`bind`] explains a failure.
+pub async fn try_bind(settings: &Endpoint) -> io::Result<Bound> {
     let listen = settings.listen;
-    let listener = TcpListener::bind((listen.ip, listen.port)).await;
-    let listener = listener.with_context(|| format!("cannot listen on {listen}"))?;
+    let listener = TcpListener::bind((listen.ip, listen.port)).await?;
     Ok(Bound {
         address: listener.local_addr()?,
         listener,
         settings: settings.clone(),
     })
+}
+
+fn explain_no_address(listen: Listen, error: io::Error) -> anyhow::Error {
+    let what = format!("cannot listen on {listen}");
+    if error.kind() != io::ErrorKind::AddrInUse {
+        return anyhow::Error::new(error).context(what);
+    }
+    let holder = match processes::find_listener(listen.port) {
+        Some((pid, name)) if pid == std::process::id() => format!("this process, {name}"),
+        Some((pid, name)) => format!("pid {pid}, {}", printable::one_line_of(&name, 16)),
+        None => "another process".to_owned(),
+    };
+    anyhow::anyhow!(
+        "{what}: {holder} listens there; stop it, or change `http.listen`, or the address of `serve --http`"
+    )
 }
 
 /// Uses a socket that already listens at the address.

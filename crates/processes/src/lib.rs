@@ -53,7 +53,7 @@ pub use self::{
     },
     exit_status::{ending_signal, is_no_program, limit_signal},
     helper_limits::unix::{forbid_core_dumps, processor_time},
-    proc::{group_memory, own_memory},
+    proc::{find_listener, group_memory, is_stopped, own_memory},
     reaper::{Reaper, reap},
     signals::{SystemRequest, SystemRequests},
     spawner::Spawner,

@@ -10,20 +10,26 @@ use std::{
 use bytes::Bytes;
 use cluster::{Cluster, ClusterAccess, ClusterSettings, OwnData, ReadAccess, Role, SharedRecord};
 use config::Config;
+use daemon::owner::check_owner;
 use fleet::{ClusterNode, Failure, LogHead, Servers, Template, Variables, with_secrets};
 use futures::{FutureExt as _, future::BoxFuture};
-use gateway::Gateway;
+use gateway::{Gateway, state_dir};
 use results::{Fetching, SharedResults};
 use secrets::Resolver;
 use telemetry::{AuditHead, Event};
 use tokio::{sync::Notify, task::spawn_blocking};
 use tracing::{info, warn};
 
+use crate::exit::Exit;
+
 /// Opens the gateway. With a `[cluster]`, its servers are those of all nodes.
 pub(crate) fn open_gateway(
     config: &Config,
     is_member: bool,
 ) -> anyhow::Result<(Arc<Gateway>, Option<Arc<Cluster>>)> {
+    state_dir::make(&config.gateway.state_dir)?;
+    let checked = check_owner(&config.gateway.state_dir, &config.file);
+    checked.map_err(|other| Exit::Usage.with(other.to_string()))?;
     let Some(settings) = &config.cluster else {
         return Ok((Gateway::new(config.gateway.clone())?, None));
     };

@@ -7,6 +7,7 @@ mod http;
 mod limits_of_callers;
 mod live_config;
 mod lost_between;
+mod ownership;
 mod page;
 mod page_people;
 mod scope;

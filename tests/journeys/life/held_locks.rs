@@ -24,7 +24,8 @@ fn hold_all(folder: &Path) -> Vec<(String, File)> {
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
             if path.is_dir() {
                 folders.push(path);
-            } else if name.ends_with("lock") {
+            } else if name.ends_with("lock") && name != "owner.lock" {
+                // A running daemon holds `owner.lock` until it ends.
                 let file = File::options().write(true).open(&path).unwrap();
                 file.lock().unwrap();
                 held.push((name, file));

@@ -25,6 +25,9 @@ const STAT_BYTES_MAX: usize = 2_048;
 /// The size of most environments, in bytes.
 const ENVIRONMENT_BYTES: usize = 8 * 1024;
 
+/// The most that is read of the table of sockets: some 25,000 lines.
+const SOCKETS_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
 /// The number of attempts to read an environment that is empty. Few processes have an empty
 /// environment, our reaper among them, and each of these costs this many reads in every scan. The
 /// next scan finds a process that was missed nevertheless.
@@ -38,6 +41,57 @@ pub(crate) fn list() -> impl Iterator<Item = i32> {
         let is_process = name.as_bytes()[0].is_ascii_digit();
         is_process.then(|| name.to_str()?.parse().ok()).flatten()
     })
+}
+
+/// Returns the process that listens on a TCP port, if it is one whose descriptors we may read.
+pub(crate) fn find_listener(port: u16) -> Option<i32> {
+    let tables = ["/proc/net/tcp", "/proc/net/tcp6"].into_iter();
+    let tables = tables.filter_map(|path| {
+        let mut text = String::new();
+        let table = fs::File::open(path).ok()?;
+        table
+            .take(SOCKETS_BYTES_MAX)
+            .read_to_string(&mut text)
+            .ok()?;
+        Some(text)
+    });
+    let sockets: Vec<String> = tables
+        .flat_map(|text| list_listeners(&text, port))
+        .collect();
+    let has_socket = |pid: &i32| {
+        let descriptors = fs::read_dir(folder(*pid).join("fd")).into_iter().flatten();
+        let mut links = descriptors
+            .flatten()
+            .filter_map(|it| fs::read_link(it.path()).ok());
+        links.any(|link| sockets.iter().any(|socket| link == Path::new(socket)))
+    };
+    list().find(|pid| !sockets.is_empty() && has_socket(pid))
+}
+
+/// Returns the sockets in a table of the kernel that listen on a port, as links of descriptors name them.
+fn list_listeners(table: &str, port: u16) -> Vec<String> {
+    const LISTENS: &str = "0A";
+    let local_port = format!("{port:04X}");
+    let socket = |line: &str| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let (local, state, inode) = (fields.get(1)?, fields.get(3)?, fields.get(9)?);
+        let is_found = local.rsplit(':').next() == Some(&local_port) && *state == LISTENS;
+        is_found.then(|| format!("socket:[{inode}]"))
+    };
+    table.lines().filter_map(socket).collect()
+}
+
+/// Returns true if a signal such as SIGSTOP has stopped the process.
+pub(crate) fn is_stopped(pid: i32) -> bool {
+    let stat = fs::read_to_string(folder(pid).join("stat")).unwrap_or_default();
+    let state = stat.rsplit_once(')').map(|(_, rest)| rest.trim_start());
+    state.is_some_and(|state| state.starts_with(['T', 't']))
+}
+
+/// Returns the name of a process, which it may have set itself.
+pub(crate) fn read_name(pid: i32) -> Option<String> {
+    let name = fs::read_to_string(folder(pid).join("comm")).ok()?;
+    Some(name.trim_end().to_owned())
 }
 
 pub(crate) fn read_process(pid: i32) -> Option<Stat> {

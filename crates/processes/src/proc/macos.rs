@@ -20,6 +20,9 @@ const WITH_ZOMBIES: u64 = 1;
 /// The status of a process that has exited and was not reaped (`SZOMB` in `sys/proc.h`).
 const STATUS_ZOMBIE: u32 = 5;
 
+/// The status of a process that a signal has stopped (`SSTOP` there).
+const STATUS_STOPPED: u32 = 4;
+
 /// The flag of a process of the kernel (`PROC_FLAG_SYSTEM` in `sys/proc_info.h`).
 const FLAG_SYSTEM: u32 = 1;
 
@@ -27,6 +30,19 @@ const FLAG_SYSTEM: u32 = 1;
 pub(crate) fn list() -> impl Iterator<Item = i32> {
     let pids = pids_by_type(ProcFilter::All).unwrap_or_default();
     pids.into_iter().filter_map(|pid| i32::try_from(pid).ok())
+}
+
+pub(crate) fn is_stopped(pid: i32) -> bool {
+    read_bsd(pid).is_some_and(|about| about.pbi_status == STATUS_STOPPED)
+}
+
+/// The system does not say it without a scan of every process's descriptors.
+pub(crate) fn find_listener(_: u16) -> Option<i32> {
+    None
+}
+
+pub(crate) fn read_name(_: i32) -> Option<String> {
+    None
 }
 
 pub(crate) fn read_process(pid: i32) -> Option<Stat> {

@@ -1,17 +1,19 @@
 //! `proxy daemon`: starts, stops and shows the process that all clients share.
 
-use std::{io, path::PathBuf, sync::Arc};
+use std::{fmt, fs, io, path::PathBuf, sync::Arc};
 
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
 use config::{Config, ConfigError};
 use daemon::{
-    hello::{DaemonReply, Purpose, greet},
+    hello::{DaemonReply, HELLO_WAIT, Purpose},
     host::DaemonParts,
     launch::{self, Report},
     log::{self, LogWriter},
+    owner::{Claim, OwnerDaemon, Ownership, claim},
     place,
     reach::{Reached, Route, reach},
+    running::connect_to_all,
     socket::{BoundSocket, bind, connect},
 };
 use files::open_to_append;
@@ -25,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     load_config,
     log::{print_lines, read_last_lines},
-    route::{connect_to_all, explain, find_route, need_route, read_status},
+    route::{explain, find_route, need_route, read_status},
     status::print_status,
 };
 use crate::{
@@ -138,11 +140,11 @@ fn stop(route: &Route) -> anyhow::Result<Exit> {
 /// number.
 fn end_daemons(route: &Route, purpose: &Purpose) -> anyhow::Result<usize> {
     let mut stopped = 0;
-    for stream in connect_to_all(route) {
-        let stream = stream?;
+    for daemon in connect_to_all(&route.place) {
+        let daemon = daemon?;
         let ended = runtime()?.block_on(async {
-            let Some((mut stream, DaemonReply::Stopping)) = greet(stream, purpose.clone()).await?
-            else {
+            let asked = daemon.greet(purpose.clone(), HELLO_WAIT);
+            let Some((mut stream, DaemonReply::Stopping)) = asked.await? else {
                 return Ok(false);
             };
             // The daemon keeps its end open until it and its servers have ended.
@@ -190,8 +192,12 @@ fn run(global: &Global, is_launched: bool, path: Option<PathBuf>) -> anyhow::Res
         && is_launched
     {
         let (exit, text) = report::explain(error);
-        let is_usage = exit == Exit::Usage;
-        report::print_data(&json!(Report { is_usage, text }).to_string());
+        let report = Report {
+            is_usage: exit == Exit::Usage,
+            is_owned: error.is::<OwnedByOther>(),
+            text,
+        };
+        report::print_data(&json!(report).to_string());
         return Ok(exit);
     }
     served.map(|()| Exit::Success)
@@ -204,6 +210,7 @@ fn serve(global: &Global, is_launched: bool, path: Option<PathBuf>) -> anyhow::R
     processes::close_stdin()?;
     let log = log::path(&config.gateway.state_dir);
     state_dir::make(&config.gateway.state_dir)?;
+    let ownership = claim_state(global, &config, &socket)?;
     start_log_to(
         &choose_filter(&config),
         LogWriter::new(&config.gateway.state_dir),
@@ -241,7 +248,7 @@ fn serve(global: &Global, is_launched: bool, path: Option<PathBuf>) -> anyhow::R
             }
             Ok(())
         };
-        anyhow::Ok(opened.serve(socket, stop, note_ready).await?)
+        anyhow::Ok(opened.serve(socket, ownership, stop, note_ready).await?)
     })??;
     // Processes that asked the daemon to stop are notified when these connections close at its exit,
     // and not before.
@@ -283,6 +290,42 @@ fn open_socket(global: &Global, path: Option<PathBuf>) -> anyhow::Result<BoundSo
         bail!("a daemon runs already; `proxy daemon stop` ends it");
     }
     BoundSocket::new(bind(&socket)?).context("cannot listen")
+}
+
+/// The error of a daemon whose state folder another daemon of this configuration owns.
+#[derive(Debug)]
+struct OwnedByOther(OwnerDaemon);
+
+impl fmt::Display for OwnedByOther {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let OwnerDaemon { pid, socket, .. } = &self.0;
+        let socket = socket.display();
+        write!(
+            f,
+            "a daemon runs already, pid {pid}, at {socket}; `proxy daemon stop` ends it"
+        )
+    }
+}
+
+impl std::error::Error for OwnedByOther {}
+
+/// Takes the state folder for this daemon. `None`: a daemon of another build serves its last clients there.
+fn claim_state(
+    global: &Global,
+    config: &Config,
+    socket: &BoundSocket,
+) -> anyhow::Result<Option<Ownership>> {
+    let identity = need_route(global)?.identity;
+    match claim(&config.gateway.state_dir, &identity, socket.path()) {
+        Ok(Claim::Owned(ownership)) => Ok(Some(ownership)),
+        Ok(Claim::Shared) => Ok(None),
+        Ok(Claim::Taken(owner)) => {
+            // No process binds it again before this one ends.
+            let _ = fs::remove_file(socket.path());
+            Err(OwnedByOther(owner).into())
+        }
+        Err(other) => Err(Exit::Usage.with(other.to_string())),
+    }
 }
 
 /// Returns the filter of the log. By default it includes our own `info`: the log is the only record

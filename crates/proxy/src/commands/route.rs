@@ -1,25 +1,29 @@
 //! The daemons of this configuration.
 
-use std::{fmt::Display, io};
+use std::{fmt::Display, io, time::Duration};
 
 use anyhow::Context as _;
 use config::{ConfigError, Environment};
 use daemon::{
-    hello::{DaemonReply, Narrowing, Purpose, greet},
+    hello::{DaemonReply, HELLO_WAIT, Narrowing, Purpose},
     identity::{Identity, LaunchOptions},
     launch::Report,
     place::DaemonFolder,
     reach::{NoDaemon, Route},
-    socket::{BlockingStream, connect},
+    running::connect_to_all,
     status::DaemonStatus,
 };
 
 use crate::{cli::global::Global, exit::Exit, report};
 
+/// The time for a daemon to report its status: it reads its own memory and those of its servers.
+const STATUS_WAIT: Duration = Duration::from_secs(3);
+
 /// Returns the route to the daemon of this configuration.
 pub(super) fn find_route(global: &Global) -> Result<io::Result<Route>, ConfigError> {
     let env = Environment::of_process();
     let overrides = global.overrides();
+    let state_dir = config::find_state_dir(&overrides, &env);
     let wanted = LaunchOptions {
         config: config::file_path(&overrides, &env)?,
         state_dir: config::named_state_dir(&overrides, &env),
@@ -30,12 +34,14 @@ pub(super) fn find_route(global: &Global) -> Result<io::Result<Route>, ConfigErr
         .filter(|(name, _)| !config::is_of_another_program(name));
     let identity = Identity::of(wanted, variables);
     let runtime_dir = env.path("XDG_RUNTIME_DIR");
-    Ok(DaemonFolder::of(&identity, runtime_dir).map(|place| Route {
-        identity,
-        place,
-        client: None,
-        narrowing: Narrowing::default(),
-    }))
+    Ok(
+        DaemonFolder::of(&identity, runtime_dir, state_dir).map(|place| Route {
+            identity,
+            place,
+            client: None,
+            narrowing: Narrowing::default(),
+        }),
+    )
 }
 
 /// Returns the route for a command that is nothing without it.
@@ -47,7 +53,7 @@ pub(super) fn need_route(global: &Global) -> anyhow::Result<Route> {
 /// Returns the error of a command that has no daemon.
 pub(super) fn explain(why: NoDaemon) -> anyhow::Error {
     match why {
-        NoDaemon::Reported(Report { is_usage, text }) if is_usage => Exit::Usage.with(text),
+        NoDaemon::Reported(Report { is_usage, text, .. }) if is_usage => Exit::Usage.with(text),
         NoDaemon::Reported(Report { text, .. }) => Exit::Nothing.with(text),
         NoDaemon::Failed(error) => error,
     }
@@ -76,17 +82,12 @@ fn report_no_daemon(why: &impl Display) {
     report::say(&format!("serving without the daemon: {why}"));
 }
 
-/// Connects to each daemon of the configuration, the usual one first.
-pub(super) fn connect_to_all(route: &Route) -> impl Iterator<Item = io::Result<BlockingStream>> {
-    let sockets = route.place.sockets().into_iter();
-    sockets.filter_map(|socket| connect(&socket).transpose())
-}
-
 /// Asks each daemon of the configuration for its status, the usual one first.
 pub(super) async fn read_status(route: &Route) -> io::Result<Vec<DaemonStatus>> {
     let mut daemons = Vec::new();
-    for stream in connect_to_all(route) {
-        if let Some((_, DaemonReply::Status(status))) = greet(stream?, Purpose::Status).await? {
+    for daemon in connect_to_all(&route.place) {
+        let asked = daemon?.greet(Purpose::Status, STATUS_WAIT).await?;
+        if let Some((_, DaemonReply::Status(status))) = asked {
             daemons.push(*status);
         }
     }
@@ -99,7 +100,7 @@ pub(super) async fn notify_of_logins(global: &Global) {
     let Ok(Ok(route)) = find_route(global) else {
         return;
     };
-    for stream in connect_to_all(&route).flatten() {
-        let _ = greet(stream, Purpose::LookAgain).await;
+    for daemon in connect_to_all(&route.place).flatten() {
+        let _ = daemon.greet(Purpose::LookAgain, HELLO_WAIT).await;
     }
 }

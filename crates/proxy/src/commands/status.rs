@@ -3,6 +3,7 @@
 use std::{path::Path, time::Duration};
 
 use clap::Args;
+use daemon::identity::Build;
 use daemon::status::{
     ClientStatus, DaemonStatus, HttpStatus, ServerStatus, SharingStatus, TraceStatus,
 };
@@ -119,6 +120,12 @@ fn render_daemon(daemon: &DaemonStatus) -> Vec<String> {
         render_span(daemon.uptime_s),
         render_memory(daemon.memory_bytes),
     )];
+    let build = daemon.build.as_ref();
+    let difference = build.and_then(|build| build.describe_difference(&Build::ours()));
+    lines.extend(
+        difference
+            .map(|difference| format!("the daemon runs {difference}\n  -> proxy daemon restart")),
+    );
     lines.push(format!("config {}", daemon.config.display()));
     lines.extend(daemon.http.iter().map(|http| match http {
         HttpStatus::Url(url) => format!("http {url}"),

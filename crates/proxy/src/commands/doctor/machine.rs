@@ -3,7 +3,7 @@
 use files::clock::now_s;
 use std::{collections::BTreeMap, path::Path, process::Stdio, time::Duration};
 
-use daemon::{identity::Build, reach::Route, socket::connect};
+use daemon::{identity::Build, reach::Route, running::SilentDaemon, socket::connect};
 use fleet::{ClusterState, NodeState};
 use gateway::Settings;
 use processes::Guarantee;
@@ -208,18 +208,22 @@ pub(super) async fn check_daemons(global: &Global) -> Vec<Check> {
     let daemons = match read_status(&route).await {
         Ok(daemons) => daemons,
         Err(error) => {
-            checks.push(Check::unknown("daemon", error.to_string()).then("proxy daemon restart"));
+            let silent = error.get_ref().and_then(|it| it.downcast_ref());
+            let next = silent.map_or_else(|| "proxy daemon restart".to_owned(), SilentDaemon::next);
+            checks.push(Check::unknown("daemon", error.to_string()).then(next));
             return checks;
         }
     };
-    let ours = Build::ours().version;
     for daemon in &daemons {
         let (version, pid) = (&daemon.version, daemon.pid);
-        checks.push(if *version == ours {
-            Check::fine("daemon", format!("{version} runs, pid {pid}"))
-        } else {
-            let found = format!("{version} runs, pid {pid}; this program is {ours}");
-            Check::warning("daemon", found).then("proxy daemon restart")
+        let build = daemon.build.as_ref();
+        let difference = build.and_then(|build| build.describe_difference(&Build::ours()));
+        checks.push(match difference {
+            None => Check::fine("daemon", format!("{version} runs, pid {pid}")),
+            Some(difference) => {
+                let found = format!("{version} runs, pid {pid}: {difference}");
+                Check::warning("daemon", found).then("proxy daemon restart")
+            }
         });
         checks.extend(daemon.traces.as_ref().map(traces::check_delivery));
         checks.extend(daemon.cluster.as_ref().map(check_cluster));
