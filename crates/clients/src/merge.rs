@@ -229,6 +229,14 @@ mod tests {
             true,
         );
         check(&inherits, &server("npx pkg", &[]), false);
+    }
+
+    #[test]
+    fn interpreters_headers_and_folders_tell_servers_apart() {
+        let check = |a: &TranslatedServer, b: &TranslatedServer, expected: bool| {
+            assert_eq!(is_same(a, b), expected, "{a:?} {b:?}");
+        };
+        let plain = server("npx -y pkg DIR", &[]);
         let python = server("/a/bin/python -m x", &[]);
         check(&python, &server("/b/bin/python -m x", &[]), false);
         let with_headers = |headers: &[(&str, &str)]| TranslatedServer {

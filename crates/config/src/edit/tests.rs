@@ -492,25 +492,30 @@ fn store(server: &NewServer, kept: &[&str]) -> (String, Vec<(String, String)>) {
     (edited.text(), stored.collect())
 }
 
-#[test]
-fn secrets_of_a_new_server_are_stored_and_not_written() {
-    let local = |env: &[(&str, &str)], args: &[&str]| NewServer {
+fn own_pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    pairs.iter().map(own).collect()
+}
+
+fn local(env: &[(&str, &str)], args: &[&str]) -> NewServer {
+    NewServer {
         command: Some("npx".to_owned()),
         args: args.iter().map(ToString::to_string).collect(),
-        env: env
-            .iter()
-            .map(|(name, value)| (name.to_string(), value.to_string()))
-            .collect(),
+        env: own_pairs(env),
         ..NewServer::default()
-    };
-    let remote = |url: &str, headers: &[(&str, &str)]| NewServer {
+    }
+}
+
+fn remote(url: &str, headers: &[(&str, &str)]) -> NewServer {
+    NewServer {
         url: Some(url.to_owned()),
-        headers: headers
-            .iter()
-            .map(|(name, value)| (name.to_string(), value.to_string()))
-            .collect(),
+        headers: own_pairs(headers),
         ..NewServer::default()
-    };
+    }
+}
+
+#[test]
+fn secrets_of_a_new_server_are_stored_and_not_written() {
     let check = |server: &NewServer, stored: &[(&str, &str)], line: &str| {
         let (text, found) = store(server, &[]);
         let found: Vec<_> = found
