@@ -16,7 +16,7 @@ use fleet::{
     Asks, CallError, ClientAnswer, ClockStop, Failure, QuestionKind, Ran, Request, ServerQuestion,
 };
 use futures::StreamExt as _;
-use jsonrpc::Json;
+use jsonrpc::{Json, one_line};
 use serde_json::value::RawValue;
 use tokio::{
     sync::mpsc,
@@ -198,7 +198,8 @@ impl Exchange {
             }
             kind => {
                 self.has_ended = matches!(kind, FrameKind::End);
-                Ok((kind, frame.body))
+                // A node of another version may not have put it on one line.
+                Ok((kind, one_line(frame.body)))
             }
         }
     }

@@ -15,7 +15,7 @@ use std::sync::{
 
 use bytes::Bytes;
 use futures::FutureExt as _;
-use jsonrpc::{Cap, Closed, Json, Line, LineReader, Message, Outbox, answered_id, frame};
+use jsonrpc::{Cap, Json, Line, LineReader, Message, Outbox, SendError, answered_id, frame};
 use tokio::time::sleep;
 use tracing::debug;
 
@@ -108,7 +108,10 @@ impl CallChannel {
         }
         let line = frame::request(id, method, params(id));
         let sent = self.outbox.send_after(&line).await;
-        let before = sent.map_err(|Closed| RequestError::Unsent)?;
+        let before = sent.map_err(|error| match error {
+            SendError::Closed => RequestError::Unsent,
+            SendError::SeveralLines => RequestError::Failed(error.to_string()),
+        })?;
         let response = response.await;
         abandoned.armed = false;
         response

@@ -9,7 +9,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use jsonrpc::{Closed, Message, Outbox, canonical_id};
+use jsonrpc::{Message, Outbox, SendError, canonical_id};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, futures::Notified, mpsc, watch};
 
@@ -27,7 +27,7 @@ pub enum Out {
 
 impl Out {
     /// Sends the last message about a request.
-    pub(super) async fn answer(&self, parts: Vec<Bytes>) -> Result<(), Closed> {
+    pub(super) async fn answer(&self, parts: Vec<Bytes>) -> Result<(), SendError> {
         match self {
             Self::Line(outbox) => outbox.send(&parts).await,
             Self::Reply(responses) => responses.send(ServerEvent::Answer(parts)).await,
@@ -39,19 +39,19 @@ impl Out {
     }
 
     /// Sends a message that is no response and must not be lost.
-    pub(super) async fn tell(&self, parts: Vec<Bytes>) -> Result<(), Closed> {
+    pub(super) async fn tell(&self, parts: Vec<Bytes>) -> Result<(), SendError> {
         match self {
             Self::Line(outbox) => outbox.send(&parts).await,
             Self::Reply(responses) => responses.send(ServerEvent::Note(parts)).await,
             Self::Router(router) => match router.stream() {
                 Some(stream) => stream.send(ServerEvent::Note(parts)).await,
-                None => Err(Closed),
+                None => Err(SendError::Closed),
             },
         }
     }
 
     /// Sends a question to the client on this output; fails if the output accepts no questions.
-    pub(super) async fn ask(&self, parts: Vec<Bytes>) -> Result<(), Closed> {
+    pub(super) async fn ask(&self, parts: Vec<Bytes>) -> Result<(), SendError> {
         match self {
             Self::Reply(responses) => responses.send(ServerEvent::Question(parts)).await,
             other => other.tell(parts).await,
@@ -176,15 +176,15 @@ fn open_response(is_single: bool) -> (Arc<ResponseSender>, ResponseStream) {
 }
 
 impl ResponseSender {
-    async fn send(&self, event: ServerEvent) -> Result<(), Closed> {
+    async fn send(&self, event: ServerEvent) -> Result<(), SendError> {
         if self.is_single && !matches!(event, ServerEvent::Answer(_)) {
-            return Err(Closed);
+            return Err(SendError::Closed);
         }
         if let ServerEvent::Note(parts) = &event {
             let waiting_bytes = &self.shared.waiting_bytes;
             waiting_bytes.fetch_add(size(parts), Ordering::Relaxed);
         }
-        self.sender.send(event).await.map_err(|_| Closed)
+        self.sender.send(event).await.map_err(|_| SendError::Closed)
     }
 
     fn offer(&self, parts: Vec<Bytes>) {

@@ -15,7 +15,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use jsonrpc::Closed;
+use jsonrpc::SendError;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler, ServiceExt as _,
     model::{
@@ -213,15 +213,15 @@ impl EngineTransport {
 }
 
 impl Transport<RoleServer> for EngineTransport {
-    type Error = Closed;
+    type Error = SendError;
 
     fn send(
         &mut self,
         message: ServerJsonRpcMessage,
-    ) -> impl Future<Output = Result<(), Closed>> + Send + 'static {
+    ) -> impl Future<Output = Result<(), SendError>> + Send + 'static {
         let (out, open) = (self.out.clone(), Arc::clone(&self.open));
         async move {
-            let mut line = serde_json::to_vec(&message).map_err(|_| Closed)?;
+            let mut line = serde_json::to_vec(&message).map_err(|_| SendError::Closed)?;
             line.push(b'\n');
             let line = vec![Bytes::from(line)];
             match message {
@@ -249,7 +249,7 @@ impl Transport<RoleServer> for EngineTransport {
         Some(*message)
     }
 
-    fn close(&mut self) -> impl Future<Output = Result<(), Closed>> + Send {
+    fn close(&mut self) -> impl Future<Output = Result<(), SendError>> + Send {
         ready(Ok(()))
     }
 }

@@ -14,7 +14,7 @@ use hyper::{
     header::{CONTENT_LENGTH, EXPECT, HeaderValue},
     http::request::Parts,
 };
-use jsonrpc::Message;
+use jsonrpc::{Message, one_line};
 use tokio::time::{Duration, timeout};
 
 use super::{
@@ -253,7 +253,7 @@ impl Service {
         let reading = Limited::new(body, max).collect();
         match timeout(limits.receive_timeout, reading).await {
             Err(_) => Err(HttpError::too_slow()),
-            Ok(Ok(read)) => Ok(on_one_line(read.to_bytes())),
+            Ok(Ok(read)) => Ok(one_line(read.to_bytes())),
             Ok(Err(error)) if error.is::<LengthLimitError>() => Err(HttpError::too_large(max)),
             Ok(Err(error)) => {
                 let why = format!("the body ended early: {error}");
@@ -328,19 +328,6 @@ const LINGER: Duration = Duration::from_secs(1);
 async fn linger(mut body: Incoming) {
     let rest = async { while let Some(Ok(_)) = body.frame().await {} };
     let _ = timeout(LINGER, rest).await;
-}
-
-/// Replaces line ends by spaces, since servers read messages line by line. JSON has line ends only
-/// between its values, not in its strings.
-fn on_one_line(body: Bytes) -> Bytes {
-    if memchr::memchr2(b'\n', b'\r', &body).is_none() {
-        return body;
-    }
-    let flat = body.iter().map(|byte| match byte {
-        b'\n' | b'\r' => b' ',
-        other => *other,
-    });
-    flat.collect()
 }
 
 fn refuse_unreadable(line: &Bytes) -> HttpError {

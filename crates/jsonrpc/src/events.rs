@@ -13,6 +13,7 @@ use bytes::{Bytes, BytesMut};
 use crate::{
     Cap,
     limits::{HEAD_BYTES, JOINED_BYTES_MAX},
+    one_line::{Outgoing, check_outgoing},
 };
 
 /// One event of a stream.
@@ -20,7 +21,8 @@ use crate::{
 pub struct Event {
     /// The event type; an event without a type is a message.
     pub name: Option<String>,
-    /// The data lines, joined with line feeds; `None` if the event has no data line.
+    /// The data lines, joined with tabs, so that a message in several lines is one line; `None` if the event
+    /// has no data line.
     pub data: Option<Bytes>,
     /// The id of the position in the stream from which it can be resumed.
     pub id: Option<String>,
@@ -186,7 +188,7 @@ impl Begun {
     fn add_data(&mut self, value: &[u8]) {
         match &mut self.data {
             Some(data) => {
-                data.extend_from_slice(b"\n");
+                data.extend_from_slice(b"\t");
                 data.extend_from_slice(value);
             }
             None => self.data = Some(BytesMut::from(value)),
@@ -200,9 +202,15 @@ impl Begun {
     }
 }
 
-/// Writes an event around the pieces of a message, which is one line and ends with its line end.
+/// Writes an event around the pieces of a message, which is one line and ends with its line end. Of a
+/// message of several lines it writes only an error response, or nothing if it is no response.
 /// Copies only short events.
 pub fn write_event(mut message: Vec<Bytes>) -> Vec<Bytes> {
+    match check_outgoing(&message) {
+        Outgoing::OneLine => {}
+        Outgoing::Replaced(error) => message = vec![error],
+        Outgoing::Refused => return Vec::new(),
+    }
     message.insert(0, Bytes::from_static(b"data: "));
     message.push(Bytes::from_static(b"\n"));
     let bytes: usize = message.iter().map(Bytes::len).sum();
@@ -258,9 +266,9 @@ mod tests {
         let expected = [
             data("first"),
             named("endpoint", data("/post?id=1")),
-            numbered("7", Some(10), data("{\"a\":\n1}")),
+            numbered("7", Some(10), data("{\"a\":\t1}")),
             named("ping", data("")),
-            data("by\n\ncr"),
+            data("by\t\tcr"),
             numbered("8", None, Event::default()),
         ];
         assert_eq!(read(stream), expected);

@@ -1,5 +1,8 @@
 //! Builds messages from JSON text: one line each, including its line end.
 //!
+//! `params`, `result`, `error` and `data` are JSON text on one line: part of a [`Message`](crate::Message),
+//! or a [`Json`](crate::Json). A sink refuses a message with another raw line break than that at its end.
+//!
 //! An `id` is also JSON text, exactly as the peer wrote it: a number, a string or `null`.
 
 use std::fmt::Display;
@@ -25,7 +28,8 @@ pub fn request(
     method: &str,
     params: impl IntoIterator<Item = Bytes>,
 ) -> Vec<Bytes> {
-    let head = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":"#);
+    let method = quote(method);
+    let head = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{method},"params":"#);
     enclose(head, params)
 }
 
@@ -36,7 +40,8 @@ pub fn result(id: &str, result: impl IntoIterator<Item = Bytes>) -> Vec<Bytes> {
 
 /// Builds a notification; `params` is JSON text.
 pub fn notification(method: &str, params: &str) -> Bytes {
-    let line = format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#);
+    let method = quote(method);
+    let line = format!(r#"{{"jsonrpc":"2.0","method":{method},"params":{params}}}"#);
     Bytes::from(line + "\n")
 }
 

@@ -17,6 +17,7 @@ pub mod limits;
 mod line;
 pub mod mcp;
 mod message;
+mod one_line;
 mod outbox;
 mod scan;
 
@@ -25,4 +26,5 @@ pub use head::{answered_id, canonical_id};
 pub use known::KnownString;
 pub use line::{Cap, Line, LineReader};
 pub use message::{Json, Message, ProtocolError, json};
-pub use outbox::{Closed, Outbox, Sink};
+pub use one_line::one_line;
+pub use outbox::{Outbox, SendError, Sink};

@@ -8,9 +8,13 @@ use std::{fmt, io, sync::Arc};
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-use crate::limits::{HEAD_BYTES, LINE_BYTES_MAX, READ_BYTES, ROOM_BYTES_MIN};
+use crate::{
+    limits::{HEAD_BYTES, LINE_BYTES_MAX, READ_BYTES, ROOM_BYTES_MIN},
+    one_line::replace_breaks,
+};
 
-/// One line that a peer sent, without its line end.
+/// One line that a peer sent, without its line end. A carriage return inside it is a tab: some readers
+/// take it for a line end.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line {
     /// A complete line.
@@ -105,16 +109,20 @@ impl LineReader {
         if line.last() == Some(&b'\r') {
             line.truncate(line.len() - 1);
         }
-        Some(self.finish(line.freeze()))
+        Some(self.finish(line))
     }
 
     fn take_rest(&mut self) -> Option<Line> {
-        let rest = self.buffer.split().freeze();
+        let rest = self.buffer.split();
         self.searched = 0;
         (!rest.is_empty() || self.skipped.is_some()).then(|| self.finish(rest))
     }
 
-    fn finish(&mut self, line: Bytes) -> Line {
+    fn finish(&mut self, mut line: BytesMut) -> Line {
+        if let Some(first) = memchr::memchr(b'\r', &line) {
+            replace_breaks(&mut line[first..]);
+        }
+        let line = line.freeze();
         match self.skipped.take() {
             Some((head, bytes)) => Line::TooLong {
                 head,

@@ -11,6 +11,7 @@ use crate::{
     fields::{quote, text_of, unquote},
     known::{KnownString, KnownStrings},
     limits::UNREADABLE_CHARS_MAX,
+    one_line::one_line,
     scan::scan_members,
 };
 
@@ -32,9 +33,14 @@ pub struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// Parses a message; returns `None` for anything that is not a JSON object in UTF-8, and if a
-    /// member is there twice. The whole text is validated, so parts of the message can be forwarded.
+    /// Parses a message on one line; returns `None` for anything that is not a JSON object in UTF-8, if a
+    /// member is there twice, and for a text with a raw line break before its end ([`crate::one_line`]
+    /// replaces them). The whole text is validated, so parts of the message can be forwarded.
     pub fn parse(line: &'a [u8]) -> Option<Self> {
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        if memchr::memchr2(b'\n', b'\r', line).is_some() {
+            return None;
+        }
         let mut message = Self::default();
         let mut seen = [false; 5];
         let known = scan_members(str::from_utf8(line).ok()?, |key, value| {
@@ -63,7 +69,8 @@ impl<'a> Message<'a> {
 
 const MEMBERS: [&str; 5] = ["id", "method", "params", "result", "error"];
 
-/// A piece of JSON text from a peer, stored as the received bytes.
+/// A piece of JSON text from a peer, stored as the received bytes. It is one line: every way to build it
+/// replaces raw line breaks.
 #[derive(Debug, Clone)]
 pub struct Json {
     text: ByteString,
@@ -103,7 +110,7 @@ impl Json {
         Self::from(ByteString::from(text))
     }
 
-    /// Returns the text as it was received.
+    /// Returns the text as it was received, on one line.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -133,6 +140,8 @@ impl From<Box<RawValue>> for Json {
 
 impl From<ByteString> for Json {
     fn from(text: ByteString) -> Self {
+        let line = one_line(text.into_bytes());
+        let text = ByteString::try_from(line).expect("one ASCII character replaced another");
         Self { text, known: None }
     }
 }

@@ -16,18 +16,29 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 pub use self::sink::Sink;
-use crate::limits::{JOINED_BYTES_MAX, OUTBOX_BYTES_MAX};
+use crate::{
+    limits::{JOINED_BYTES_MAX, OUTBOX_BYTES_MAX},
+    one_line::{Outgoing, check_outgoing},
+};
 
-/// The error for a peer that no longer reads.
+/// The reason why a line was not sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the other side closed the connection")]
-pub struct Closed;
+pub enum SendError {
+    /// The peer no longer reads.
+    #[error("the other side closed the connection")]
+    Closed,
+    /// The message has a raw line break before its end, which is a mistake of the sender. The connection
+    /// stays open.
+    #[error("the message has several lines, so it was not sent")]
+    SeveralLines,
+}
 
 /// The output queue to one peer, shared by all its senders.
 ///
 /// A line is written at once, in the sender's own task, if the queue is empty and the pipe has room; the
 /// rest is queued and written by a task of the outbox. A line is sent completely or not at all, even if
-/// its sender is dropped.
+/// its sender is dropped. A response with a raw line break before its end is replaced by an internal
+/// error, and any other such message is refused.
 #[derive(Debug)]
 pub struct Outbox {
     queue: Mutex<Queue>,
@@ -72,13 +83,13 @@ impl Outbox {
 
     /// Sends one line, given in parts; waits while too much is queued. After an error, the line was not
     /// sent, or not completely.
-    pub async fn send(&self, parts: &[Bytes]) -> Result<(), Closed> {
+    pub async fn send(&self, parts: &[Bytes]) -> Result<(), SendError> {
         self.send_after(parts).await.map(|_| ())
     }
 
     /// Sends one line, and returns the number of bytes that were sent before it, for
     /// [`Outbox::is_unread`].
-    pub async fn send_after(&self, parts: &[Bytes]) -> Result<u64, Closed> {
+    pub async fn send_after(&self, parts: &[Bytes]) -> Result<u64, SendError> {
         self.room().await;
         self.push(parts)
     }
@@ -92,7 +103,7 @@ impl Outbox {
 
     /// Sends one line regardless of the length of the queue, for callers that waited for
     /// [`Outbox::room`].
-    pub fn put(&self, parts: &[Bytes]) -> Result<(), Closed> {
+    pub fn put(&self, parts: &[Bytes]) -> Result<(), SendError> {
         self.push(parts).map(|_| ())
     }
 
@@ -154,11 +165,19 @@ impl Outbox {
         }
     }
 
-    fn push(&self, parts: &[Bytes]) -> Result<u64, Closed> {
+    fn push(&self, parts: &[Bytes]) -> Result<u64, SendError> {
+        match check_outgoing(parts) {
+            Outgoing::OneLine => self.push_line(parts),
+            Outgoing::Replaced(error) => self.push_line(&[error]),
+            Outgoing::Refused => Err(SendError::SeveralLines),
+        }
+    }
+
+    fn push_line(&self, parts: &[Bytes]) -> Result<u64, SendError> {
         let mut guard = self.queue.lock();
         let queue = &mut *guard;
         let sink = queue.sink.as_ref().filter(|_| !queue.closing);
-        let sink = sink.ok_or(Closed)?;
+        let sink = sink.ok_or(SendError::Closed)?;
         let before = queue.taken;
         let mut written = 0;
         let joined = &mut queue.joined;
@@ -166,7 +185,7 @@ impl Outbox {
             queue.taken += written as u64;
             drop(guard);
             self.give_up();
-            return Err(Closed);
+            return Err(SendError::Closed);
         }
         queue.add_rest(parts, written);
         let waits = !queue.parts.is_empty();

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
-use jsonrpc::Closed;
+use jsonrpc::SendError;
 use jsonrpc::mcp::{
     APP_TYPE, APPS_EXTENSION, HEADER_MISMATCH, Revision, TASKS_EXTENSION, Transport, meta,
 };
@@ -166,7 +166,7 @@ fn classify(error: ClientInitializeError) -> HandshakeError {
         } => HandshakeError::WrongRevision(format!("it speaks {server_supported:?}")),
         ClientInitializeError::ConnectionClosed(_) => HandshakeError::Closed,
         // The child ended before the first message: its exit has the reason.
-        ClientInitializeError::TransportError { error, .. } if error.error.is::<Closed>() => {
+        ClientInitializeError::TransportError { error, .. } if error.error.is::<SendError>() => {
             HandshakeError::Closed
         }
         ClientInitializeError::TransportError { error, .. } => {

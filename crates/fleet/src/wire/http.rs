@@ -5,6 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt as _;
 use http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use jsonrpc::one_line;
 use oauth::{Bearer, Challenge, Credential, CredentialError, http_client_builder};
 use reqwest::{
     Client, Request, RequestBuilder, Response, Url,
@@ -364,6 +365,7 @@ pub(super) enum BodyError {
     Http(reqwest::Error),
 }
 
+/// Reads a body, on one line.
 pub(super) async fn read_body(response: Response, bytes_max: usize) -> Result<Bytes, BodyError> {
     let mut body = BytesMut::new();
     let mut chunks = response.bytes_stream();
@@ -374,7 +376,7 @@ pub(super) async fn read_body(response: Response, bytes_max: usize) -> Result<By
         }
         body.extend_from_slice(&chunk);
     }
-    Ok(body.freeze())
+    Ok(one_line(body.freeze()))
 }
 
 #[cfg(test)]

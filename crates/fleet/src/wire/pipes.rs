@@ -9,7 +9,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use jsonrpc::{Closed, Message, Outbox, frame};
+use jsonrpc::{Message, Outbox, SendError, frame};
 use rmcp::{
     RoleClient,
     model::{ClientJsonRpcMessage, ClientRequest, ServerJsonRpcMessage},
@@ -48,12 +48,12 @@ impl PipeTransport {
 }
 
 impl Transport<RoleClient> for PipeTransport {
-    type Error = Closed;
+    type Error = SendError;
 
     fn send(
         &mut self,
         message: ClientJsonRpcMessage,
-    ) -> impl Future<Output = Result<(), Closed>> + Send + 'static {
+    ) -> impl Future<Output = Result<(), SendError>> + Send + 'static {
         let outbox = Arc::clone(&self.outbox);
         if let ClientJsonRpcMessage::Request(request) = &message
             && let ClientRequest::InitializeRequest(_) = request.request
@@ -61,7 +61,7 @@ impl Transport<RoleClient> for PipeTransport {
             self.had_handshake.store(true, Ordering::Relaxed);
         }
         async move {
-            let mut line = serde_json::to_vec(&message).map_err(|_| Closed)?;
+            let mut line = serde_json::to_vec(&message).map_err(|_| SendError::Closed)?;
             line.push(b'\n');
             outbox.send(&[Bytes::from(line)]).await
         }
@@ -72,7 +72,7 @@ impl Transport<RoleClient> for PipeTransport {
     }
 
     /// Does nothing: the keeper closes the pipes when it stops the child.
-    fn close(&mut self) -> impl Future<Output = Result<(), Closed>> + Send {
+    fn close(&mut self) -> impl Future<Output = Result<(), SendError>> + Send {
         ready(Ok(()))
     }
 }

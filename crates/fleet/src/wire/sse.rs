@@ -172,20 +172,10 @@ impl Inbound {
             };
             let is_message = event.is_message();
             if let Some(data) = event.data.filter(|data| is_message && !data.is_empty()) {
-                return Some(to_line(&data));
+                return Some([&data[..], b"\n"].concat().into());
             }
         }
     }
-}
-
-/// Writes a message as one line. Line ends in JSON are white space between tokens.
-fn to_line(data: &[u8]) -> Bytes {
-    let mut line: Vec<u8> = data.to_vec();
-    line.iter_mut()
-        .filter(|byte| **byte == b'\n' || **byte == b'\r')
-        .for_each(|byte| *byte = b' ');
-    line.push(b'\n');
-    line.into()
 }
 
 /// The events of a response. A dropped [`Events::next`] loses nothing.
@@ -225,15 +215,5 @@ impl Events {
             let chunk = self.chunks.next().await?.ok()?;
             self.reader.take(&chunk).ok()?;
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::to_line;
-
-    #[test]
-    fn a_message_of_several_lines_is_made_one() {
-        assert_eq!(to_line(b"{\"a\":\n1}"), "{\"a\": 1}\n");
     }
 }

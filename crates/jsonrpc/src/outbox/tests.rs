@@ -29,7 +29,7 @@ async fn lines_arrive_whole_and_in_order_through_a_slow_pipe() {
         .await
         .expect("open");
     outbox.close();
-    assert_eq!(outbox.send(&[end]).await, Err(Closed));
+    assert_eq!(outbox.send(&[end]).await, Err(SendError::Closed));
 
     let mut reader = LineReader::new(theirs);
     let mut sizes = Vec::new();
@@ -47,7 +47,7 @@ async fn a_sender_waits_for_room_and_a_notification_is_dropped() {
     assert!(!outbox.offer(&[Bytes::from_static(b"dropped\n")]));
     drop(theirs);
     let next = outbox.send(&[Bytes::from_static(b"never\n")]).await;
-    assert_eq!(next, Err(Closed));
+    assert_eq!(next, Err(SendError::Closed));
 }
 
 #[tokio::test]
@@ -74,7 +74,7 @@ async fn what_nobody_has_read_of_a_pipe_is_known() {
             .collect::<Vec<_>>()
     };
     assert_eq!(unread(), [false, false, true]);
-    assert_eq!(outbox.send(&[line]).await, Err(Closed));
+    assert_eq!(outbox.send(&[line]).await, Err(SendError::Closed));
     assert!(outbox.is_gone());
     assert_eq!(unread(), [false, false, true]);
 }

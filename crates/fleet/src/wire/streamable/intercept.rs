@@ -11,7 +11,7 @@ use std::sync::{
 use bytes::Bytes;
 use futures::{FutureExt as _, Stream, StreamExt as _, stream::BoxStream};
 use http::{Method, StatusCode, header};
-use jsonrpc::{Message, ProtocolError};
+use jsonrpc::{Message, ProtocolError, one_line};
 use parking_lot::Mutex;
 use reqwest::RequestBuilder;
 use rmcp::{
@@ -261,7 +261,7 @@ impl InterceptingClient {
         let questions = self.questions.clone();
         let rewrite = move |event: Result<Sse, SseError>| {
             event.map(|mut event| {
-                let data = event.data.take().map(Bytes::from);
+                let data = event.data.take().map(|data| one_line(data.into()));
                 event.data = data.and_then(|text| {
                     match intercept(&pending, &text, of.as_deref(), &questions) {
                         // rmcp ends the connection at a text that it cannot read as a message.
