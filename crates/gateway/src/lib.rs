@@ -95,7 +95,8 @@ pub use running_calls::{RunningCall, RunningCalls};
 pub use saved_scripts::{FileMistake, SavedScripts};
 pub use saved_skills::SavedSkills;
 pub use session::{
-    Announcement, Ended, Session, explain_not_served, is_gone_in_stateless, refuse, serve,
+    Announcement, Ended, INVALID_ID, Session, explain_not_served, is_gone_in_stateless, refuse,
+    serve,
 };
 pub use settings::{
     AuditSettings, KeptArguments, SearchSettings, ServerSettings, Settings, ToolLimits,

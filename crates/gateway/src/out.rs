@@ -9,11 +9,12 @@ use std::{
 };
 
 use bytes::Bytes;
-use jsonrpc::{Message, Outbox, SendError, canonical_id};
+use jsonrpc::{Message, Outbox, SendError, canonical_id, replace_lone_surrogates};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, futures::Notified, mpsc, watch};
 
-/// The output to a client. A message is one line of JSON in parts, its line end included.
+/// The output to a client. A message is one line of JSON in parts, its line end included. Here half a
+/// surrogate pair becomes U+FFFD; what is kept of a result stays exact.
 #[derive(Debug, Clone)]
 pub enum Out {
     /// A stream of lines that every message of the session shares.
@@ -28,6 +29,7 @@ pub enum Out {
 impl Out {
     /// Sends the last message about a request.
     pub(super) async fn answer(&self, parts: Vec<Bytes>) -> Result<(), SendError> {
+        let parts = replace_lone_surrogates(parts);
         match self {
             Self::Line(outbox) => outbox.send(&parts).await,
             Self::Reply(responses) => responses.send(ServerEvent::Answer(parts)).await,
@@ -40,6 +42,7 @@ impl Out {
 
     /// Sends a message that is no response and must not be lost.
     pub(super) async fn tell(&self, parts: Vec<Bytes>) -> Result<(), SendError> {
+        let parts = replace_lone_surrogates(parts);
         match self {
             Self::Line(outbox) => outbox.send(&parts).await,
             Self::Reply(responses) => responses.send(ServerEvent::Note(parts)).await,
@@ -52,6 +55,7 @@ impl Out {
 
     /// Sends a question to the client on this output; fails if the output accepts no questions.
     pub(super) async fn ask(&self, parts: Vec<Bytes>) -> Result<(), SendError> {
+        let parts = replace_lone_surrogates(parts);
         match self {
             Self::Reply(responses) => responses.send(ServerEvent::Question(parts)).await,
             other => other.tell(parts).await,
@@ -91,6 +95,7 @@ impl Out {
 
     /// Sends a notification, which is dropped if the client does not keep up.
     pub(super) fn offer(&self, parts: Vec<Bytes>) {
+        let parts = replace_lone_surrogates(parts);
         match self {
             Self::Line(outbox) => drop(outbox.offer(&parts)),
             Self::Reply(responses) => responses.offer(parts),
@@ -282,7 +287,7 @@ const STREAMS_MAX: usize = 4;
 /// The HTTP responses to which messages of a session are sent.
 #[derive(Debug, Default)]
 pub struct StreamRouter {
-    /// By the text of the request's id.
+    /// By the key of the request's id.
     waiting: Mutex<HashMap<String, Arc<ResponseSender>>>,
     /// The newest last.
     streams: Mutex<Vec<Arc<ResponseSender>>>,
@@ -356,8 +361,8 @@ impl StreamRouter {
     }
 }
 
-/// One spelling for all spellings of an id: rmcp parses an id and prints it again.
-fn key(id: &str) -> String {
+/// Returns the key of a request's id, which is the same for every spelling of it.
+pub(crate) fn key(id: &str) -> String {
     canonical_id(id).unwrap_or_else(|| id.to_owned())
 }
 

@@ -54,6 +54,9 @@ pub use refuse::refuse;
 const BROKEN: &str = "Gateway to MCP servers, whose configuration cannot be used: search_tools says \
                       what is wrong with it and what a person can do.";
 
+/// The error for a request whose id has a wrong type.
+pub const INVALID_ID: &str = "Invalid Request: `id` must be a string or a number";
+
 /// The time for calls in progress to be answered after the client's end of input.
 const GRACE_AFTER_EOF: Duration = Duration::from_millis(800);
 
@@ -204,6 +207,10 @@ impl Session {
             refuse_unreadable(out, line).await;
             return Ok(());
         };
+        if message.has_invalid_id() && message.method.is_some() {
+            refuse(out, "null", frame::INVALID_REQUEST, INVALID_ID).await;
+            return Ok(());
+        }
         self.calls.know_client(&message);
         self.tell_changes();
         if let Some(unserved) = Unserved::of(&message, || self.announced()) {
@@ -212,7 +219,10 @@ impl Session {
         }
         let is_open = self.is_open.load(Ordering::Acquire);
         match (message.method.as_deref(), message.id) {
-            (Some("notifications/cancelled"), None) if self.cancel(&message) => return Ok(()),
+            (Some("notifications/cancelled"), None) => {
+                self.cancel(&message);
+                return Ok(());
+            }
             (Some("initialize"), Some(_)) => {
                 self.is_open.store(true, Ordering::Release);
             }
@@ -247,7 +257,7 @@ impl Session {
         {
             router.expect(id.get(), responses);
         }
-        match self.pass_to_engine(line).await {
+        match self.pass_to_engine(line, &message).await {
             Ok(()) => Ok(()),
             Err(LineError::Ended) => Err(Ended),
             Err(LineError::Malformed(why)) => {
@@ -260,10 +270,10 @@ impl Session {
         }
     }
 
-    async fn pass_to_engine(&self, line: &Bytes) -> Result<(), LineError> {
+    async fn pass_to_engine(&self, line: &Bytes, message: &Message<'_>) -> Result<(), LineError> {
         loop {
             let engine = self.engine().await;
-            match engine.take(line).await {
+            match engine.take(line, message).await {
                 Err(LineError::Ended) if engine.has_rested() => {}
                 passed => return passed,
             }
@@ -348,20 +358,16 @@ impl Session {
         })
     }
 
-    /// Cancels a call of ours. Returns false if the cancelled request is none of ours: then it is
-    /// rmcp's.
-    fn cancel(&self, message: &Message<'_>) -> bool {
+    /// Cancels a request. rmcp answers its own at once, so it is not told.
+    fn cancel(&self, message: &Message<'_>) {
         let params = message.params.and_then(|it| Fields::of(it.get()));
         let Some(id) = params.and_then(|it| it.get("requestId")) else {
-            return false;
+            return;
         };
-        if self.calls.tasks.cancel(id.get()) {
-            return true;
-        }
-        if let Out::Router(router) = &self.calls.home {
+        let is_call = self.calls.tasks.cancel(id.get());
+        if !is_call && let Out::Router(router) = &self.calls.home {
             router.forget(id.get());
         }
-        false
     }
 
     /// Lets calls in progress finish if the client merely closed its input, then ends them.

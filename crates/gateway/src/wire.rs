@@ -6,6 +6,7 @@
 #![expect(deprecated)]
 
 use std::{
+    collections::HashMap,
     future::ready,
     sync::{
         Arc, LazyLock,
@@ -15,7 +16,8 @@ use std::{
 };
 
 use bytes::Bytes;
-use jsonrpc::SendError;
+use jsonrpc::{Message, SendError};
+use parking_lot::Mutex;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler, ServiceExt as _,
     model::{
@@ -121,6 +123,7 @@ pub(super) struct EngineTransport {
     inbox: mpsc::Receiver<BoxedMessage>,
     /// The number of requests that are not answered yet.
     open: Arc<watch::Sender<usize>>,
+    ids: Arc<Mutex<ClientIds>>,
     /// Set when rmcp ends because no message came; `None` if it runs as long as the session.
     rested: Option<Arc<AtomicBool>>,
 }
@@ -129,7 +132,24 @@ pub(super) struct EngineTransport {
 #[derive(Debug, Clone)]
 pub(super) struct Engine {
     sender: mpsc::Sender<BoxedMessage>,
+    ids: Arc<Mutex<ClientIds>>,
     rested: Arc<AtomicBool>,
+}
+
+/// The ids of the client's requests that rmcp has not answered, as the client spelled them. rmcp gets
+/// numbers of ours: it would print an id in another spelling, and refuse one outside 64 bits.
+#[derive(Debug, Default)]
+struct ClientIds {
+    next: i64,
+    by_number: HashMap<i64, Box<str>>,
+}
+
+impl ClientIds {
+    fn add(&mut self, id: &str) -> i64 {
+        self.next += 1;
+        self.by_number.insert(self.next, id.into());
+        self.next
+    }
 }
 
 /// The time without a message after which the rmcp of an HTTP session ends: its queues take 35 KB. The next
@@ -156,10 +176,12 @@ impl Engine {
         let (sender, inbox) = mpsc::channel(ENGINE_MESSAGES_MAX);
         let rested = Arc::new(AtomicBool::new(false));
         let rests = matches!(out, Out::Router(_));
+        let ids = Arc::<Mutex<ClientIds>>::default();
         let transport = EngineTransport {
             out,
             inbox,
             open: Arc::new(watch::Sender::new(0)),
+            ids: Arc::clone(&ids),
             rested: rests.then(|| Arc::clone(&rested)),
         };
         // Boxed, because the session's handle keeps the memory of an ended task: 9 KB without the box.
@@ -175,7 +197,12 @@ impl Engine {
                 Err(error) => tracing::debug!(%error, "the session ended before its handshake"),
             }
         }));
-        (Self { sender, rested }, task)
+        let engine = Self {
+            sender,
+            ids,
+            rested,
+        };
+        (engine, task)
     }
 
     /// Returns true if it ended because it had no work.
@@ -183,7 +210,19 @@ impl Engine {
         self.rested.load(Ordering::Acquire)
     }
 
-    pub(super) async fn take(&self, line: &Bytes) -> Result<(), LineError> {
+    pub(super) async fn take(&self, line: &Bytes, message: &Message<'_>) -> Result<(), LineError> {
+        let number = message.id.map(|id| self.ids.lock().add(id.get()));
+        let numbered = number.map(|number| message.with_id(line, &number.to_string()));
+        let passed = self.pass(numbered.as_ref().unwrap_or(line)).await;
+        if passed.is_err()
+            && let Some(number) = number
+        {
+            self.ids.lock().by_number.remove(&number);
+        }
+        passed
+    }
+
+    async fn pass(&self, line: &[u8]) -> Result<(), LineError> {
         let message = serde_json::from_slice(line);
         let message = message.map_err(|error| LineError::Malformed(error.to_string()))?;
         let sent = self.sender.send(Box::new(message)).await;
@@ -219,11 +258,15 @@ impl Transport<RoleServer> for EngineTransport {
         &mut self,
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = Result<(), SendError>> + Send + 'static {
-        let (out, open) = (self.out.clone(), Arc::clone(&self.open));
+        let (out, open, ids) = (
+            self.out.clone(),
+            Arc::clone(&self.open),
+            Arc::clone(&self.ids),
+        );
         async move {
             let mut line = serde_json::to_vec(&message).map_err(|_| SendError::Closed)?;
             line.push(b'\n');
-            let line = vec![Bytes::from(line)];
+            let line = vec![restore_id(line.into(), &ids)];
             match message {
                 ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_) => {
                     let answered = out.answer(line).await;
@@ -252,6 +295,17 @@ impl Transport<RoleServer> for EngineTransport {
     fn close(&mut self) -> impl Future<Output = Result<(), SendError>> + Send {
         ready(Ok(()))
     }
+}
+
+/// Writes the client's own id into a response of rmcp.
+fn restore_id(line: Bytes, ids: &Mutex<ClientIds>) -> Bytes {
+    let message = Message::parse(&line).filter(|message| message.method.is_none());
+    let restored = message.and_then(|message| {
+        let number = message.id?.get().parse().ok()?;
+        let id = ids.lock().by_number.remove(&number)?;
+        Some(message.with_id(&line, &id))
+    });
+    restored.unwrap_or(line)
 }
 
 #[cfg(test)]
@@ -311,9 +365,84 @@ mod tests {
         }
     }
 
+    /// The spellings of ids that encoders write.
+    const IDS: [&str; 14] = [
+        "1",
+        "1.0",
+        "0.0",
+        "-0",
+        "-0.0",
+        "1e3",
+        "1E2",
+        "1.5",
+        "-7",
+        "9007199254740993",
+        "18446744073709551617123",
+        "1e400",
+        r#""\u0061""#,
+        r#""a b""#,
+    ];
+
+    #[tokio::test(start_paused = true)]
+    async fn every_request_is_answered_with_its_id_as_it_was_spelled() {
+        let begin = r#""method":"initialize","params":{"protocolVersion":"2025-06-18",
+            "capabilities":{},"clientInfo":{"name":"c","version":"1"}}"#;
+        let begin = begin.replace('\n', " ");
+        let call =
+            r#""method":"tools/call","params":{"name":"search_tools","arguments":{"query":"x"}}"#;
+        let level = r#""method":"logging/setLevel","params":{"level":"info"}"#;
+        let folder = tempfile::tempdir().unwrap();
+        for id in IDS {
+            let settings = Settings::in_folder(folder.path().join("state"));
+            let session = Session::new(
+                Gateway::new(settings).unwrap(),
+                Connection::default(),
+                Out::Router(Arc::default()),
+                Opening::Handshake,
+            );
+            for request in [
+                &*begin,
+                r#""method":"ping""#,
+                r#""method":"tools/list""#,
+                level,
+                call,
+                r#""method":"no/such""#,
+            ] {
+                let line = format!(r#"{{"jsonrpc":"2.0","id":{id},{request}}}"#);
+                let answer = timeout(Duration::from_secs(30), ask(&session, &line)).await;
+                let answer = answer.unwrap_or_else(|_| panic!("no answer to {line}"));
+                let answer = Bytes::from(answer);
+                let message = Message::parse(&answer).unwrap();
+                assert_eq!(message.id.map(|id| id.get()), Some(id), "{line}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_request_with_an_id_of_a_wrong_type_is_answered_with_null() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = Settings::in_folder(folder.path().join("state"));
+        let session = Session::new(
+            Gateway::new(settings).unwrap(),
+            Connection::default(),
+            Out::Router(Arc::default()),
+            Opening::None,
+        );
+        for id in ["[]", "{}", "true", "false", r#"["a"]"#] {
+            for method in ["ping", "tools/call", "initialize", "no/such"] {
+                let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}"}}"#);
+                let answer = ask(&session, &line).await;
+                assert!(
+                    answer.starts_with(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"#),
+                    "{answer}"
+                );
+            }
+        }
+    }
+
     #[tokio::test(start_paused = true)]
     async fn an_engine_ends_when_it_has_no_work() {
-        const PING: Bytes = Bytes::from_static(br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+        static PING: Bytes = Bytes::from_static(br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
         let router = Arc::new(StreamRouter::default());
         let face = Face {
             instructions: String::new(),
@@ -324,11 +453,15 @@ mod tests {
         let (engine, task) = Engine::start(face, out, Opening::None);
         let (responses, mut stream) = response_stream();
         router.expect("1", &responses);
-        assert!(engine.take(&PING).await.is_ok());
+        let ping = Message::parse(&PING).unwrap();
+        assert!(engine.take(&PING, &ping).await.is_ok());
         assert!(matches!(stream.next().await, Some(ServerEvent::Answer(_))));
         assert!(!engine.has_rested());
         task.await.unwrap();
         assert!(engine.has_rested());
-        assert!(matches!(engine.take(&PING).await, Err(LineError::Ended)));
+        assert!(matches!(
+            engine.take(&PING, &ping).await,
+            Err(LineError::Ended)
+        ));
     }
 }

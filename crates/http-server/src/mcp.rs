@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use gateway::{
-    Announcement, Connection, Opening, Out, ResponseSender, ResponseStream, ServerEvent, Session,
-    response_stream, single_response,
+    Announcement, Connection, INVALID_ID, Opening, Out, ResponseSender, ResponseStream,
+    ServerEvent, Session, response_stream, single_response,
 };
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::{
@@ -14,7 +14,7 @@ use hyper::{
     header::{CONTENT_LENGTH, EXPECT, HeaderValue},
     http::request::Parts,
 };
-use jsonrpc::{Message, one_line};
+use jsonrpc::{Message, frame, one_line};
 use tokio::time::{Duration, timeout};
 
 use super::{
@@ -44,6 +44,9 @@ impl Service {
         // A message that is not a request does not wait for requests: it may cancel one.
         drop(reading);
         let message = Message::parse(&line).ok_or_else(|| refuse_unreadable(&line))?;
+        if message.has_invalid_id() && message.method.is_some() {
+            return Err(HttpError::unreadable(frame::INVALID_REQUEST, INVALID_ID));
+        }
         let id = message.id.map(|id| id.get().to_owned());
         let about = |error: HttpError| error.about(id.as_deref());
         let spoken = headers::read_spoken(&head.headers, &message).map_err(about)?;

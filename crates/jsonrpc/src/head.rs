@@ -6,7 +6,9 @@ use serde::{
     Deserialize, Deserializer as _,
     de::{IgnoredAny, MapAccess, Visitor},
 };
-use serde_json::{Value, value::RawValue};
+use serde_json::value::RawValue;
+
+use crate::fields::{quote, unquote};
 
 /// Returns the id of the request that `line` answers, as the peer wrote it; `None` if the line is
 /// not a response.
@@ -21,18 +23,58 @@ pub fn answered_id(line: &[u8]) -> Option<&str> {
     head.id.filter(|_| head.is_answer)
 }
 
-/// The most digits of a number that is certain to fit into 64 bits.
+/// The most digits of a small number, which most ids are.
 const DIGITS_MAX: usize = 18;
 
-/// Returns the canonical form of an id; `None` if the text is not an id.
+/// The largest power of ten that is written as zeros in a canonical id.
+const ZEROS_MAX: i64 = 40;
+
+/// Returns the canonical form of an id or a progress token: equal for two texts exactly if they are the same
+/// string or the same number, at any precision (`1`, `1.0`, `10e-1`). Returns `None` if the text is neither.
+///
+/// It is a key inside the program. A response carries the id as the peer spelled it.
 pub fn canonical_id(id: &str) -> Option<String> {
-    // Most ids are small numbers, which have one spelling.
     let is_number = id.bytes().all(|byte| byte.is_ascii_digit());
     if is_number && (1..=DIGITS_MAX).contains(&id.len()) && (id == "0" || !id.starts_with('0')) {
         return Some(id.to_owned());
     }
-    let id: Value = serde_json::from_str(id).ok()?;
-    (id.is_string() || id.is_number()).then(|| id.to_string())
+    let id: &RawValue = serde_json::from_str(id).ok()?;
+    let id = id.get();
+    if id.starts_with('"') {
+        // Half a surrogate pair has one spelling but for the case of its digits.
+        let text = unquote(id);
+        return Some(text.map_or_else(|| id.to_owned(), |text| quote(&text)));
+    }
+    is_number_text(id).then(|| canonical_number(id).unwrap_or_else(|| id.to_owned()))
+}
+
+fn is_number_text(json: &str) -> bool {
+    json.starts_with(|first: char| first == '-' || first.is_ascii_digit())
+}
+
+/// Returns the digits without zeros at either end, and the power of ten. `None` if the exponent has more
+/// digits than any number that can be meant.
+fn canonical_number(number: &str) -> Option<String> {
+    let (sign, number) = match number.strip_prefix('-') {
+        Some(rest) => ("-", rest),
+        None => ("", number),
+    };
+    let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let all = [whole, fraction].concat();
+    let digits = all.trim_end_matches('0');
+    let dropped = i64::try_from(all.len() - digits.len()).ok()?;
+    let digits = digits.trim_start_matches('0');
+    if digits.is_empty() {
+        return Some("0".to_owned());
+    }
+    let exponent: i64 = exponent.parse().ok()?;
+    let exponent = exponent.checked_add(dropped)?;
+    let exponent = exponent.checked_sub(i64::try_from(fraction.len()).ok()?)?;
+    Some(match usize::try_from(exponent) {
+        Ok(zeros) if exponent <= ZEROS_MAX => format!("{sign}{digits}{}", "0".repeat(zeros)),
+        _ => format!("{sign}{digits}e{exponent}"),
+    })
 }
 
 #[derive(Default)]
@@ -112,12 +154,59 @@ mod tests {
 
     #[test]
     fn ids_are_equal_in_every_spelling() {
-        assert_eq!(canonical_id(r#""\u0061""#), canonical_id(r#""a""#));
-        assert_eq!(canonical_id(" 7 ").as_deref(), Some("7"));
-        assert_eq!(canonical_id("0").as_deref(), Some("0"));
-        assert_eq!(canonical_id("120").as_deref(), Some("120"));
-        assert_eq!(canonical_id("012"), None);
-        assert_eq!(canonical_id(""), None);
-        assert_eq!(canonical_id("null"), None);
+        for spellings in [
+            &[r#""\u0061""#, r#""a""#, r#" "a" "#][..],
+            &["7", " 7 ", "7.0", "70e-1", "0.7E+1", "7e0", "7.000"],
+            &["0", "0.0", "-0", "-0.0", "0e5", "-0E-9"],
+            &["120", "1.2e2", "12E1", "120.0"],
+            &["1000", "1e3", "1E3", "1e+3"],
+            &["1.5", "15e-1", "1.50"],
+            &["-1", "-1.0", "-10e-1"],
+            &[
+                "9007199254740993",
+                "9007199254740993.0",
+                "9007199254740993e0",
+            ],
+            &["18446744073709551617123", "18446744073709551617123.0"],
+            &["1e400", "10e399", "1E+400"],
+        ] {
+            for spelling in spellings {
+                let (first, other) = (canonical_id(spellings[0]), canonical_id(spelling));
+                assert!(
+                    first.is_some() && first == other,
+                    "{spelling}: {first:?} {other:?}"
+                );
+            }
+        }
+        assert_eq!(canonical_id("1e3").as_deref(), Some("1000"));
+        assert_eq!(canonical_id("-0.0").as_deref(), Some("0"));
+    }
+
+    #[test]
+    fn different_ids_have_different_forms_and_other_values_none() {
+        let ids = [
+            "1",
+            "-1",
+            "10",
+            "1.1",
+            "0.1",
+            "1e41",
+            "1e42",
+            "1e-3",
+            r#""1""#,
+            r#""""#,
+            "9007199254740992",
+            "9007199254740993",
+            r#""\ud83d""#,
+            "1e99999999999999999999",
+        ];
+        let forms: std::collections::BTreeSet<_> = ids.iter().map(|id| canonical_id(id)).collect();
+        assert_eq!(forms.len(), ids.len(), "{forms:?}");
+        assert!(!forms.contains(&None));
+        for other in [
+            "012", "", "null", "true", "[]", "{}", "[1]", "1 2", "+1", ".5", "NaN",
+        ] {
+            assert_eq!(canonical_id(other), None, "{other}");
+        }
     }
 }

@@ -17,14 +17,18 @@ pub mod limits;
 mod line;
 pub mod mcp;
 mod message;
+mod messages;
 mod one_line;
 mod outbox;
 mod scan;
+mod surrogates;
 
 pub use fields::{Fields, quote, text_of};
 pub use head::{answered_id, canonical_id};
 pub use known::KnownString;
 pub use line::{Cap, Line, LineReader};
 pub use message::{Json, Message, ProtocolError, json};
+pub use messages::messages_in;
 pub use one_line::one_line;
 pub use outbox::{Outbox, SendError, Sink};
+pub use surrogates::replace_lone_surrogates;

@@ -38,6 +38,7 @@ pub struct LineReader {
     searched: usize,
     /// The head of a line that is being discarded, and its length so far.
     skipped: Option<(Bytes, usize)>,
+    is_at_end: bool,
     line_bytes_max: usize,
     /// The length above which the callback decides the limit of a line.
     cap: Option<(usize, Cap)>,
@@ -62,6 +63,7 @@ impl LineReader {
             room: READ_BYTES,
             searched: 0,
             skipped: None,
+            is_at_end: false,
             line_bytes_max: LINE_BYTES_MAX,
             cap: None,
         }
@@ -73,6 +75,12 @@ impl LineReader {
     pub fn capped(self, bytes: usize, cap: Cap) -> Self {
         let cap = Some((bytes, cap));
         Self { cap, ..self }
+    }
+
+    /// Returns true if the stream has ended: the last line, if there was one, had no line end and may be
+    /// incomplete.
+    pub fn is_at_end(&self) -> bool {
+        self.is_at_end
     }
 
     /// Returns true if a line that begins with these bytes is already too long.
@@ -91,6 +99,7 @@ impl LineReader {
             self.discard_excess();
             self.make_room();
             if self.input.read_buf(&mut self.buffer).await? == 0 {
+                self.is_at_end = true;
                 return Ok(self.take_rest());
             }
         }

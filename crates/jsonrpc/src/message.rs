@@ -65,6 +65,24 @@ impl<'a> Message<'a> {
         })?;
         Some(Self { known, ..message })
     }
+
+    /// Returns true if it has an id that is neither a string nor a number. Such a request is answered with
+    /// the id `null`.
+    pub fn has_invalid_id(&self) -> bool {
+        let is_id = |first: char| matches!(first, '"' | '-') || first.is_ascii_digit();
+        self.id.is_some_and(|id| !id.get().starts_with(is_id))
+    }
+
+    /// Returns the line of this message with another id, which is JSON text; unchanged if the message has
+    /// no id.
+    pub fn with_id(&self, line: &Bytes, id: &str) -> Bytes {
+        let Some(own) = self.id.map(RawValue::get) else {
+            return line.clone();
+        };
+        let begin = own.as_ptr().addr() - line.as_ptr().addr();
+        let (before, after) = (&line[..begin], &line[begin + own.len()..]);
+        [before, id.as_bytes(), after].concat().into()
+    }
 }
 
 const MEMBERS: [&str; 5] = ["id", "method", "params", "result", "error"];

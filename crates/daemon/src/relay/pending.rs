@@ -16,6 +16,7 @@ pub(super) struct Pending {
     initialized: Option<Bytes>,
     /// The last `logging/setLevel`.
     level: Option<(String, Bytes)>,
+    /// By the canonical form of its id, like all tables here.
     under_way: BTreeMap<String, OpenRequest>,
     /// Requests that were sent again although the client has the response.
     repeated: HashSet<String>,
@@ -26,7 +27,14 @@ pub(super) struct Pending {
 }
 
 #[derive(Debug)]
-enum OpenRequest {
+struct OpenRequest {
+    /// The id as the client spelled it.
+    id: String,
+    kind: OpenKind,
+}
+
+#[derive(Debug)]
+enum OpenKind {
     /// It may have run, and is never sent again.
     Call { names_revision: bool },
     /// It changes nothing, and is sent again.
@@ -48,7 +56,8 @@ impl Pending {
             }
             return;
         };
-        let Some(id) = message.id.and_then(|id| canonical_id(id.get())) else {
+        let spelled = message.id.map(|id| id.get());
+        let Some(id) = spelled.and_then(canonical_id) else {
             match method {
                 "notifications/initialized" => self.initialized = Some(line.clone()),
                 // A cancelled call is not answered.
@@ -69,16 +78,17 @@ impl Pending {
             }
             _ => {}
         }
-        let asked = if method == "tools/call" {
+        let kind = if method == "tools/call" {
             let names_revision = memmem::find(line, PROTOCOL_VERSION.as_bytes()).is_some();
-            OpenRequest::Call { names_revision }
+            OpenKind::Call { names_revision }
         } else {
-            OpenRequest::Repeatable {
+            OpenKind::Repeatable {
                 line: line.clone(),
                 resends: 0,
             }
         };
-        self.under_way.insert(id, asked);
+        let spelled = spelled.unwrap_or_default().to_owned();
+        self.under_way.insert(id, OpenRequest { id: spelled, kind });
     }
 
     fn record_subscription(&mut self, message: &Message<'_>, id: &str, line: &Bytes) {
@@ -156,17 +166,17 @@ impl Pending {
         self.repeated.clear();
         let mut answers = Vec::new();
         let mut refused = Vec::new();
-        self.under_way.retain(|id, asked| match asked {
-            OpenRequest::Call { .. } => {
-                answers.push(answer(id, asked, LOST_CALL));
+        self.under_way.retain(|id, asked| match &mut asked.kind {
+            OpenKind::Call { .. } => {
+                answers.push(answer(asked, LOST_CALL));
                 false
             }
-            OpenRequest::Repeatable { resends, .. } if *resends < RESENDS_MAX => {
+            OpenKind::Repeatable { resends, .. } if *resends < RESENDS_MAX => {
                 *resends += 1;
                 true
             }
-            OpenRequest::Repeatable { .. } => {
-                answers.push(answer(id, asked, &explain_given_up()));
+            OpenKind::Repeatable { .. } => {
+                answers.push(answer(asked, &explain_given_up()));
                 refused.push(id.clone());
                 false
             }
@@ -203,7 +213,7 @@ impl Pending {
             lines.insert(1.min(lines.len()), line.clone());
         }
         for (id, asked) in &self.under_way {
-            if let OpenRequest::Repeatable { line, .. } = asked
+            if let OpenKind::Repeatable { line, .. } = &asked.kind
                 && !again.contains(id)
             {
                 lines.push(line.clone());
@@ -217,10 +227,7 @@ impl Pending {
     /// Answers every open request with the reason why it cannot be sent.
     pub(super) fn refuse_all(&mut self, why: &str) -> Vec<Bytes> {
         let refused = std::mem::take(&mut self.under_way);
-        let answers = refused
-            .into_iter()
-            .map(|(id, asked)| answer(&id, &asked, why));
-        answers.collect()
+        refused.values().map(|asked| answer(asked, why)).collect()
     }
 }
 
@@ -251,10 +258,11 @@ fn explain_given_up() -> String {
     )
 }
 
-fn answer(id: &str, asked: &OpenRequest, why: &str) -> Bytes {
-    match asked {
-        OpenRequest::Call { names_revision } => answer_lost_call(id, *names_revision, why),
-        OpenRequest::Repeatable { .. } => error_answer(id, why),
+fn answer(asked: &OpenRequest, why: &str) -> Bytes {
+    let OpenRequest { id, kind } = asked;
+    match kind {
+        OpenKind::Call { names_revision } => answer_lost_call(id, *names_revision, why),
+        OpenKind::Repeatable { .. } => error_answer(id, why),
     }
 }
 
@@ -302,6 +310,35 @@ mod tests {
         assert!(!session.record_daemon_line(br#"{"jsonrpc":"2.0","id":"l","result":{}}"#));
         assert!(session.record_daemon_line(br#"{"jsonrpc":"2.0","id":7,"result":{}}"#));
         assert!(!session.has_open_requests());
+    }
+
+    #[test]
+    fn an_id_is_known_in_every_spelling_and_answered_as_the_client_spelled_it() {
+        for (asked, answered) in [
+            ("1.0", "1"),
+            ("1", "1e0"),
+            ("-0", "0"),
+            (r#""\u0061""#, r#""a""#),
+        ] {
+            let call = format!(r#"{{"jsonrpc":"2.0","id":{asked},"method":"tools/call"}}"#);
+            let mut session = Pending::default();
+            session.record_client_line(&Bytes::from(call.clone()));
+            let answer = format!(r#"{{"jsonrpc":"2.0","id":{answered},"result":{{}}}}"#);
+            assert!(session.record_daemon_line(answer.as_bytes()));
+            assert!(!session.has_open_requests(), "{asked}");
+            session.record_client_line(&Bytes::from(call.clone()));
+            let lost = session.answer_lost();
+            assert!(
+                texts(&lost)[0].contains(&format!(r#""id":{asked},"#)),
+                "{lost:?}"
+            );
+            session.record_client_line(&Bytes::from(call));
+            let cancel = format!(
+                r#"{{"method":"notifications/cancelled","params":{{"requestId":{answered}}}}}"#
+            );
+            session.record_client_line(&Bytes::from(cancel));
+            assert!(!session.has_open_requests(), "{asked}");
+        }
     }
 
     #[test]

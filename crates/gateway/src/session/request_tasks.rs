@@ -9,6 +9,8 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+use crate::out::key;
+
 /// The most calls in progress of one client; a further one is refused.
 const CALLS_MAX: usize = 1_024;
 
@@ -25,7 +27,7 @@ pub(super) struct RequestTasks {
     pub(super) listeners: TaskTracker,
     /// One permit per running call; a call that was only read from the input needs none.
     turns: Semaphore,
-    /// By the text of their request id.
+    /// By the key of their request id.
     running: Mutex<HashMap<String, CancellationToken>>,
     /// Cancelled when the client is gone.
     pub(super) gone: CancellationToken,
@@ -60,7 +62,7 @@ impl RequestTasks {
 
     fn begin(&self, id: &str) -> CancellationToken {
         let cancel = self.gone.child_token();
-        self.running.lock().insert(id.to_owned(), cancel.clone());
+        self.running.lock().insert(key(id), cancel.clone());
         cancel
     }
 
@@ -78,12 +80,12 @@ impl RequestTasks {
 
     /// Removes a request that needs no cancellation any more.
     pub(super) fn remove(&self, id: &str) {
-        self.running.lock().remove(id);
+        self.running.lock().remove(&key(id));
     }
 
-    /// Cancels a request by the text of its id, if it is one of these.
+    /// Cancels a request by its id in any spelling, if it is one of these.
     pub(super) fn cancel(&self, id: &str) -> bool {
-        let request = self.running.lock().get(id).cloned();
+        let request = self.running.lock().get(&key(id)).cloned();
         request.inspect(CancellationToken::cancel).is_some()
     }
 
