@@ -15,7 +15,9 @@ use std::sync::{
 
 use bytes::Bytes;
 use futures::FutureExt as _;
-use jsonrpc::{Cap, Json, Line, LineReader, Message, Outbox, SendError, answered_id, frame};
+use jsonrpc::{
+    Cap, Json, Line, LineReader, Message, Outbox, SendError, answered_id, frame, messages_in,
+};
 use tokio::time::sleep;
 use tracing::debug;
 
@@ -26,14 +28,8 @@ use crate::{
     mask::Mask,
     pending::{CHANNEL_IDS, PendingRequest, PendingRequests, Routed},
     request::Listeners,
+    unreadable::{HEAD_BYTES_MAX, quote_line, read_id, refuse_unreadable},
 };
-
-/// The number of characters shown of a line that is not a message.
-const STRAY_CHARS_MAX: usize = 120;
-
-/// The number of bytes kept of a line that is not a message: more than is shown, so that a secret
-/// in it is complete when it is masked.
-const STRAY_BYTES_MAX: usize = 4096;
 
 /// Receives the messages that the channel leaves.
 pub(crate) trait MessageSink: Send + 'static {
@@ -47,7 +43,7 @@ pub(crate) struct CallChannel {
     mask: Arc<Mask>,
     pub(crate) pending: Arc<PendingRequests>,
     /// The first line of the server that is not a message, truncated.
-    stray: Arc<OnceLock<String>>,
+    stray: Arc<OnceLock<Bytes>>,
     next: AtomicU64,
 }
 
@@ -63,7 +59,7 @@ impl CallChannel {
         asking: &Arc<Asking>,
     ) -> Self {
         let lines = lines.capped(LIST_BYTES_MAX, cap(&pending));
-        let stray = Arc::<OnceLock<String>>::default();
+        let stray = Arc::<OnceLock<Bytes>>::default();
         let answers = Arc::clone(&outbox);
         let send: AnswerSink = Arc::new(move |message| {
             let outbox = Arc::clone(&answers);
@@ -73,6 +69,7 @@ impl CallChannel {
         let reader = Reader {
             pending: Arc::clone(&pending),
             stray: Arc::clone(&stray),
+            mask: Arc::clone(&mask),
             questions: Questions::new(Arc::clone(asking), send),
             others,
         };
@@ -141,8 +138,7 @@ impl CallChannel {
     /// Returns the first line of the server that is not a message, if there is one, shortened.
     pub(crate) fn stray_line(&self) -> Option<String> {
         let line = self.stray.get()?;
-        let line = self.mask.apply(line);
-        Some(printable::one_line_of(&line, STRAY_CHARS_MAX))
+        Some(quote_line(line, &self.mask))
     }
 
     /// Ends the requests under way, and reads and writes no more.
@@ -181,7 +177,8 @@ impl Drop for Abandoned<'_> {
 /// Reads the lines of a server.
 struct Reader<S> {
     pending: Arc<PendingRequests>,
-    stray: Arc<OnceLock<String>>,
+    stray: Arc<OnceLock<Bytes>>,
+    mask: Arc<Mask>,
     questions: Questions,
     others: S,
 }
@@ -198,7 +195,7 @@ impl<S: MessageSink> Reader<S> {
                 () = &mut given_up => break,
             };
             match line {
-                Ok(Some(Line::Whole(line))) => self.route(&line),
+                Ok(Some(Line::Whole(line))) => self.route(&line, lines.is_at_end()),
                 Ok(Some(Line::TooLong { head, bytes })) => {
                     refuse_too_long(&self.pending, &head, bytes);
                 }
@@ -212,20 +209,34 @@ impl<S: MessageSink> Reader<S> {
         self.pending.end();
     }
 
-    fn route(&mut self, line: &Bytes) {
-        let Some(message) = Message::parse(line) else {
-            let bytes = line.len();
-            debug!(bytes, "the server wrote a line that is not a message");
-            if line.iter().any(|byte| !byte.is_ascii_whitespace()) {
-                let start = &line[..line.len().min(STRAY_BYTES_MAX)];
-                let text = || String::from_utf8_lossy(start).into_owned();
-                self.stray.get_or_init(text);
+    /// Handles a line. A last line without a line end may be cut, so that it ends no call: the end of the
+    /// stream does.
+    fn route(&mut self, line: &Bytes, may_be_cut: bool) {
+        if let Some(message) = Message::parse(line) {
+            return self.route_message(line, &message);
+        }
+        let found = messages_in(line);
+        for line in &found {
+            if let Some(message) = Message::parse(line) {
+                self.route_message(line, &message);
             }
+        }
+        if !found.is_empty() || line.iter().all(u8::is_ascii_whitespace) {
             return;
-        };
-        let routed = self.pending.route(line, &message, None, &self.questions);
-        if routed == Routed::Other {
-            self.others.take(line, &message);
+        }
+        let bytes = line.len();
+        debug!(bytes, "the server wrote a line that is not a message");
+        let head = || Bytes::copy_from_slice(&line[..line.len().min(HEAD_BYTES_MAX)]);
+        self.stray.get_or_init(head);
+        if !may_be_cut {
+            refuse_unreadable(&self.pending, line, &self.mask);
+        }
+    }
+
+    fn route_message(&mut self, line: &Bytes, message: &Message<'_>) {
+        let routed = self.pending.route(line, message, None, &self.questions);
+        if routed == Routed::Other && !self.pending.take_response_without_id(message) {
+            self.others.take(line, message);
         }
     }
 }
@@ -236,7 +247,9 @@ pub(crate) fn cap(pending: &Arc<PendingRequests>) -> Cap {
     let pending = Arc::clone(pending);
     Arc::new(move |head| {
         let by_id = &pending.by_id;
-        let named = read_id(head).and_then(|id| Some(by_id.get(&id)?.bytes_max));
+        let named = answered_id(head)
+            .and_then(read_id)
+            .and_then(|id| Some(by_id.get(&id)?.bytes_max));
         let longest = || by_id.iter().map(|it| it.bytes_max).max();
         named.or_else(longest).unwrap_or(LIST_BYTES_MAX)
     })
@@ -250,15 +263,10 @@ fn refuse_too_long(pending: &PendingRequests, head: &[u8], bytes: usize) {
         let first = short.next().map(|it| *it.key());
         first.filter(|_| short.next().is_none())
     };
-    let id = read_id(head).or_else(only);
+    let id = answered_id(head).and_then(read_id).or_else(only);
     if let Some((_, request)) = id.and_then(|id| pending.by_id.remove(&id)) {
         request.respond(Err(RequestError::Failed(format!(
             "its response was one line of {bytes} bytes, which is over the limit"
         ))));
     }
-}
-
-/// Returns the id of our request that a line answers, if the line has it at its beginning.
-fn read_id(head: &[u8]) -> Option<u64> {
-    answered_id(head)?.trim_matches('"').parse().ok()
 }

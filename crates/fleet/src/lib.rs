@@ -50,6 +50,7 @@ mod spec;
 mod survey;
 mod taken;
 mod template;
+mod unreadable;
 mod updates;
 mod variables;
 mod vitals;

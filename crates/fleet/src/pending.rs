@@ -19,6 +19,7 @@ use crate::{
     asking::{Asker, Questions},
     error::RequestError,
     request::{Listeners, bytes_max, find_sole_log},
+    unreadable::read_id,
     updates::Updates,
 };
 
@@ -71,6 +72,15 @@ impl PendingRequest {
         self.end_questions();
     }
 
+    /// Passes a response without an id to the caller: its error, or else the reason why its result is not
+    /// taken.
+    pub(crate) fn respond_without_id(&self, message: &Message<'_>) {
+        self.respond(Err(match message.error {
+            Some(error) => RequestError::Protocol(ProtocolError::read(error)),
+            None => RequestError::Failed("its response has no valid `id`".to_owned()),
+        }));
+    }
+
     fn asker(&self) -> Asker {
         let ended = self.over.get_or_init(CancellationToken::new).clone();
         if self.has_response() {
@@ -96,6 +106,15 @@ impl PendingRequest {
 impl Drop for PendingRequest {
     fn drop(&mut self) {
         self.end_questions();
+    }
+}
+
+/// Returns the line of a response whose id is the number that rmcp expects, if it is one in any spelling.
+pub(crate) fn with_plain_id(line: &Bytes, message: &Message<'_>) -> Bytes {
+    let id = message.id.filter(|_| message.method.is_none());
+    match id.and_then(|id| read_id(id.get())) {
+        Some(number) => message.with_id(line, &number.to_string()),
+        None => line.clone(),
     }
 }
 
@@ -140,7 +159,7 @@ impl PendingRequests {
     }
 
     fn take_response(&self, text: &Bytes, message: &Message<'_>) -> Routed {
-        let Some(id) = message.id.and_then(read_id) else {
+        let Some(id) = message.id.and_then(|id| read_id(id.get())) else {
             return Routed::Other;
         };
         let Some((_, request)) = self.by_id.remove(&id) else {
@@ -166,7 +185,7 @@ impl PendingRequests {
         }
         let params = message.params;
         let progress = params.and_then(|it| serde_json::from_str(it.get()).ok());
-        let Some(id) = progress.and_then(|it: Progress<'_>| read_id(it.token)) else {
+        let Some(id) = progress.and_then(|it: Progress<'_>| read_id(it.token.get())) else {
             return false;
         };
         let progress = self.by_id.get(&id).map(|it| it.listeners.progress.clone());
@@ -192,6 +211,27 @@ impl PendingRequests {
         true
     }
 
+    /// Returns the id of the only pending request.
+    pub(crate) fn sole(&self) -> Option<u64> {
+        let mut ids = self.by_id.iter().map(|it| *it.key());
+        let first = ids.next()?;
+        ids.next().is_none().then_some(first)
+    }
+
+    /// Ends the only pending request by a response that has no id, such as the error of a server that did not
+    /// read the id. Returns false if the message is none, or more than one request is pending.
+    pub(crate) fn take_response_without_id(&self, message: &Message<'_>) -> bool {
+        let is_id = message.id.is_some() && !message.has_invalid_id();
+        if is_id || message.method.is_some() || message.result.or(message.error).is_none() {
+            return false;
+        }
+        let Some((_, request)) = self.sole().and_then(|id| self.by_id.remove(&id)) else {
+            return false;
+        };
+        request.respond_without_id(message);
+        true
+    }
+
     /// Lists the pending calls of clients, the oldest first.
     fn list_askers(&self) -> Vec<Asker> {
         let calls = self.by_id.iter();
@@ -206,9 +246,4 @@ impl PendingRequests {
         self.ended.cancel();
         self.by_id.clear();
     }
-}
-
-/// Reads the number of an id or a progress token, even if the server returns it as a string.
-fn read_id(id: &RawValue) -> Option<u64> {
-    id.get().trim_matches('"').parse().ok()
 }

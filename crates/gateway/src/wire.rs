@@ -280,8 +280,7 @@ impl Transport<RoleServer> for EngineTransport {
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         let Some(message) = self.next().await else {
-            // rmcp ends at once then, with the answers that it has not sent. It does not answer a request
-            // that was cancelled.
+            // rmcp ends at once then, with the answers that it has not sent.
             let mut open = self.open.subscribe();
             let _ = timeout(REST_AFTER, open.wait_for(|open| *open == 0)).await;
             return None;
@@ -346,8 +345,7 @@ mod tests {
         );
         let begun = ask(
             &session,
-            r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",
-            "capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#,
         );
         assert!(begun.await.contains(r#""protocolVersion":"2025-06-18""#));
         let told = Bytes::from_static(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);

@@ -13,7 +13,7 @@ use bytes::{Bytes, BytesMut};
 use crate::{
     Cap,
     limits::{HEAD_BYTES, JOINED_BYTES_MAX},
-    one_line::{Outgoing, check_outgoing},
+    one_line::{Outgoing, check_outgoing, replace_breaks},
 };
 
 /// One event of a stream.
@@ -21,7 +21,7 @@ use crate::{
 pub struct Event {
     /// The event type; an event without a type is a message.
     pub name: Option<String>,
-    /// The data lines, joined with tabs, so that a message in several lines is one line; `None` if the event
+    /// The data lines, joined on one line as [`crate::one_line`] does; `None` if the event
     /// has no data line.
     pub data: Option<Bytes>,
     /// The id of the position in the stream from which it can be resumed.
@@ -188,7 +188,7 @@ impl Begun {
     fn add_data(&mut self, value: &[u8]) {
         match &mut self.data {
             Some(data) => {
-                data.extend_from_slice(b"\t");
+                data.extend_from_slice(b"\n");
                 data.extend_from_slice(value);
             }
             None => self.data = Some(BytesMut::from(value)),
@@ -196,7 +196,10 @@ impl Begun {
     }
 
     fn end(self) -> Option<Event> {
-        let data = self.data.map(BytesMut::freeze);
+        let data = self.data.map(|mut data| {
+            replace_breaks(&mut data);
+            data.freeze()
+        });
         let event = Event { data, ..self.event };
         self.has_fields.then_some(event)
     }
@@ -266,9 +269,9 @@ mod tests {
         let expected = [
             data("first"),
             named("endpoint", data("/post?id=1")),
-            numbered("7", Some(10), data("{\"a\":\t1}")),
+            numbered("7", Some(10), data("{\"a\": 1}")),
             named("ping", data("")),
-            data("by\t\tcr"),
+            data("by  cr"),
             numbered("8", None, Event::default()),
         ];
         assert_eq!(read(stream), expected);

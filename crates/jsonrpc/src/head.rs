@@ -38,14 +38,13 @@ pub fn canonical_id(id: &str) -> Option<String> {
     if is_number && (1..=DIGITS_MAX).contains(&id.len()) && (id == "0" || !id.starts_with('0')) {
         return Some(id.to_owned());
     }
-    let id: &RawValue = serde_json::from_str(id).ok()?;
-    let id = id.get();
-    if id.starts_with('"') {
-        // Half a surrogate pair has one spelling but for the case of its digits.
-        let text = unquote(id);
-        return Some(text.map_or_else(|| id.to_owned(), |text| quote(&text)));
+    let json = serde_json::from_str::<&RawValue>(id).ok()?.get();
+    if json.starts_with('"') {
+        // Half a surrogate pair has no character.
+        let text = unquote(json);
+        return Some(text.map_or_else(|| json.to_owned(), |text| quote(&text)));
     }
-    is_number_text(id).then(|| canonical_number(id).unwrap_or_else(|| id.to_owned()))
+    is_number_text(json).then(|| canonical_number(json).unwrap_or_else(|| json.to_owned()))
 }
 
 fn is_number_text(json: &str) -> bool {
@@ -61,16 +60,16 @@ fn canonical_number(number: &str) -> Option<String> {
     };
     let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let all = [whole, fraction].concat();
-    let digits = all.trim_end_matches('0');
-    let dropped = i64::try_from(all.len() - digits.len()).ok()?;
-    let digits = digits.trim_start_matches('0');
+    let padded = [whole, fraction].concat();
+    let trimmed = padded.trim_end_matches('0');
+    let digits = trimmed.trim_start_matches('0');
     if digits.is_empty() {
         return Some("0".to_owned());
     }
-    let exponent: i64 = exponent.parse().ok()?;
-    let exponent = exponent.checked_add(dropped)?;
-    let exponent = exponent.checked_sub(i64::try_from(fraction.len()).ok()?)?;
+    let dropped = i64::try_from(padded.len() - trimmed.len()).ok()?;
+    let behind_point = i64::try_from(fraction.len()).ok()?;
+    let written: i64 = exponent.parse().ok()?;
+    let exponent = written.checked_add(dropped - behind_point)?;
     Some(match usize::try_from(exponent) {
         Ok(zeros) if exponent <= ZEROS_MAX => format!("{sign}{digits}{}", "0".repeat(zeros)),
         _ => format!("{sign}{digits}e{exponent}"),

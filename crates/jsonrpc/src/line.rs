@@ -13,8 +13,8 @@ use crate::{
     one_line::replace_breaks,
 };
 
-/// One line that a peer sent, without its line end. A carriage return inside it is a tab: some readers
-/// take it for a line end.
+/// One line that a peer sent, without its line end. A carriage return inside it is a space, or a tab in
+/// a string: some readers take it for a line end.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line {
     /// A complete line.
@@ -128,9 +128,7 @@ impl LineReader {
     }
 
     fn finish(&mut self, mut line: BytesMut) -> Line {
-        if let Some(first) = memchr::memchr(b'\r', &line) {
-            replace_breaks(&mut line[first..]);
-        }
+        replace_breaks(&mut line);
         let line = line.freeze();
         match self.skipped.take() {
             Some((head, bytes)) => Line::TooLong {

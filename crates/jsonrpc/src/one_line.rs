@@ -8,22 +8,31 @@ use bytes::{Bytes, BytesMut};
 
 use crate::{frame, head::answered_id};
 
-/// Replaces each raw line break by a tab. Between JSON tokens both are white space; in a string both are
-/// invalid, so a text that is no JSON stays none. Copies only a text with line breaks that is shared.
+/// Replaces raw line breaks: by spaces between JSON tokens, and by tabs in strings, where both are invalid,
+/// so that a text that is no JSON stays none. Copies only a text with line breaks that is shared.
 pub fn one_line(bytes: Bytes) -> Bytes {
-    let Some(first) = memchr::memchr2(b'\n', b'\r', &bytes) else {
+    if memchr::memchr2(b'\n', b'\r', &bytes).is_none() {
         return bytes;
-    };
+    }
     let mut line = BytesMut::from(bytes);
-    replace_breaks(&mut line[first..]);
+    replace_breaks(&mut line);
     line.freeze()
 }
 
-pub(crate) fn replace_breaks(bytes: &mut [u8]) {
-    for byte in bytes {
-        if matches!(byte, b'\n' | b'\r') {
-            *byte = b'\t';
+/// Does the same in place, for a text from its beginning on.
+pub(crate) fn replace_breaks(text: &mut [u8]) {
+    if memchr::memchr2(b'\n', b'\r', text).is_none() {
+        return;
+    }
+    let (mut is_in_string, mut is_escaped) = (false, false);
+    for byte in text {
+        match byte {
+            b'\n' | b'\r' if is_in_string => *byte = b'\t',
+            b'\n' | b'\r' => *byte = b' ',
+            b'"' if !is_escaped => is_in_string = !is_in_string,
+            _ => {}
         }
+        is_escaped = is_in_string && *byte == b'\\' && !is_escaped;
     }
 }
 
@@ -200,12 +209,12 @@ mod tests {
         let text = Bytes::from_static(br#"{"a":"\n"}"#);
         assert_eq!(one_line(text.clone()).as_ptr(), text.as_ptr());
         let flat = one_line(Bytes::from_static(b"{\r\n\"a\":\n1}\r"));
-        assert_eq!(flat, "{\t\t\"a\":\t1}\t");
+        assert_eq!(flat, "{  \"a\": 1} ");
     }
 
     #[test]
     fn a_string_with_a_raw_line_break_stays_invalid() {
-        for text in ["{\"a\":\"x\ny\"}", "{\"a\":\"x\r\ny\"}"] {
+        for text in ["{\"a\":\"x\ny\"}", "{\n\"\\\"\":\"\\\\\\\"\r\ny\"}"] {
             let flat = one_line(Bytes::from(text));
             assert!(serde_json::from_slice::<serde_json::Value>(&flat).is_err());
         }

@@ -9,6 +9,7 @@ mod hostile_definitions;
 mod kept_secrets;
 mod limits;
 mod limits_of_callers;
+mod line_breaks;
 mod lists_that_change;
 mod odd_tools;
 mod overlays;

@@ -33,6 +33,10 @@ pub enum Mood {
     Hangs,
     /// Closes the stream of a response before the response.
     DropsStreams,
+    /// Responds to calls with this text as JSON, in which `$ID` is the request's id.
+    Json(&'static str),
+    /// Responds to calls with this text as an event stream, in which `$ID` is the request's id.
+    Events(&'static str),
 }
 
 /// A server whose only tool `echo` returns its arguments.
@@ -161,6 +165,19 @@ impl Ear {
             Mood::RefusesAll(status) => return Some(with_status(status, "", "")),
             Mood::Refuses(status) if is_call => return Some(with_status(status, "", "")),
             Mood::Hangs if is_call => std::future::pending().await,
+            Mood::Json(text) if is_call => {
+                let body = text.replace("$ID", &heard.body["id"].to_string());
+                return Some(with_status(
+                    200,
+                    "content-type: application/json\r\n",
+                    &body,
+                ));
+            }
+            Mood::Events(text) if is_call => {
+                return Some(streamed(
+                    &text.replace("$ID", &heard.body["id"].to_string()),
+                ));
+            }
             _ => {}
         }
         if heard.method != "POST" {

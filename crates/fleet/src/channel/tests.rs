@@ -152,10 +152,162 @@ async fn a_list_may_not_be_as_long_as_a_result() {
 
 #[tokio::test]
 async fn garbage_before_an_answer_is_passed_over() {
-    let noise = "\u{1b}[32mstarting\u{1b}[0m\n\n{\"half\":\n[1]\n{\"id\":999,\"result\":0}\n";
+    let noise = "\u{1b}[32mstarting\u{1b}[0m\n\n{\n  half: 1\n}\n[1]\n[INFO] {\"a\n{\"level\":30}\n\
+        {\"id\":999,\"result\":0}\n{'a': 1}\ngot {\"jsonrpc\":\"2.0\",\"id\":ID,\"method\":\"tools/call\"}\n\
+        {\"jsonrpc\":\"2.0\",\"id\":ID,\"method\":\"tools/call\",\"par\n";
     let written = format!("{noise}{{\"id\":ID,\"result\":1}}\n");
     check(&answered(written.as_bytes()).await, "1");
     check(&answered(b"\xff\xfe not UTF-8\n").await, "1");
+}
+
+/// Returns the reason why a call has no result, after these bytes.
+async fn refused(written: &str) -> String {
+    match answered(written.as_bytes()).await {
+        Err(RequestError::Failed(why)) => why,
+        other => panic!("{written:?}: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_line_that_is_no_message_ends_the_only_call_and_is_quoted() {
+    for (line, why) in [
+        (
+            r#"{"jsonrpc":"2.0","id":ID,"result":{"v":NaN}}"#,
+            "it is not JSON",
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":ID,"result":{"v":Infinity}}"#,
+            "it is not JSON",
+        ),
+        (r#"{"result":{"v":-Infinity},"id":ID}"#, "it is not JSON"),
+        (
+            "{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":\"a\tb\"}",
+            "control character",
+        ),
+        (
+            "{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":\"a\rb\"}",
+            "control character",
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":ID,"result":{"#,
+            "does not end on its line",
+        ),
+        (
+            "{\n  \"jsonrpc\": \"2.0\",\n  \"id\": ID,",
+            "part of a message of several lines",
+        ),
+        (
+            "{\n  \"id\": ID,\n  \"result\": {}\n}",
+            "part of a message of several lines",
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":ID,"result":{}} done"#,
+            "trailing characters",
+        ),
+        (
+            r#"{"id":ID,"id":ID,"result":{}}"#,
+            "it is JSON, but no JSON-RPC response",
+        ),
+        (
+            r#"[{"jsonrpc":"2.0","id":ID,"result":NaN}]"#,
+            "it is not JSON",
+        ),
+        (
+            r#"{'jsonrpc': '2.0', 'id': 1, 'result': {}}"#,
+            "it is not JSON",
+        ),
+        (r#"{"half":"#, "does not end on its line"),
+    ] {
+        let error = refused(&format!("Server started\n{line}\n")).await;
+        assert!(error.contains(why), "{line}: {error}");
+        let shown = line
+            .trim_start_matches("{\n")
+            .trim()
+            .lines()
+            .next()
+            .unwrap();
+        let shown = &shown[..5];
+        assert!(error.contains(shown), "{line}: {error}");
+    }
+    let error = refused(
+        r#"{"jsonrpc":"2.0","id":null,"result":{}}
+"#,
+    )
+    .await;
+    assert!(error.contains("no valid `id`"), "{error}");
+    let error = refused(&format!(
+        "{{\"id\":ID,\"result\":\"{SECRET}\",\"x\":NaN}}\n"
+    ))
+    .await;
+    assert!(!error.contains(SECRET) && error.contains("***"), "{error}");
+}
+
+#[tokio::test]
+async fn a_line_that_is_not_utf_8_ends_its_call() {
+    let mut peer = FakeServer::new();
+    let call = peer.call();
+    let id = peer.read_id().await;
+    let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":\"caf");
+    peer.write(line.as_bytes()).await;
+    peer.write(b"\xe9\"}\n").await;
+    let Err(RequestError::Failed(why)) = call.await.unwrap() else {
+        panic!("it is no message");
+    };
+    assert!(why.contains("it is not UTF-8 from byte"), "{why}");
+}
+
+#[tokio::test]
+async fn an_error_without_an_id_ends_the_only_call() {
+    for id in ["null", "[]"] {
+        let line =
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32700,"message":"no"}}}}"#);
+        let Err(RequestError::Protocol(error)) = answered(format!("{line}\n").as_bytes()).await
+        else {
+            panic!("it is an error");
+        };
+        assert_eq!((&*error.code, &*error.message), ("-32700", "no"));
+    }
+}
+
+#[tokio::test]
+async fn of_several_calls_a_line_ends_the_one_that_it_names() {
+    let mut peer = FakeServer::new();
+    let (first, second) = (peer.call(), peer.call());
+    let (one, two) = (peer.read_id().await, peer.read_id().await);
+    let (broken, good) = (one.max(two), one.min(two));
+    let (broken_call, good_call) = if broken == one {
+        (first, second)
+    } else {
+        (second, first)
+    };
+    let lines = format!(
+        "{{\"jsonrpc\":\"2.0\",\"res\n{{\"jsonrpc\":\"2.0\",\"result\":NaN,\"id\":{broken}.0}}\n\
+         {{\"jsonrpc\":\"2.0\",\"id\":{good},\"result\":1}}\n"
+    );
+    peer.write(lines.as_bytes()).await;
+    let (one, two) = (broken_call.await.unwrap(), good_call.await.unwrap());
+    // The calls may have reached the server in either order.
+    let (failed, answered) = if one.is_err() { (one, two) } else { (two, one) };
+    assert!(matches!(failed, Err(RequestError::Failed(_))), "{failed:?}");
+    check(&answered, "1");
+}
+
+#[tokio::test]
+async fn a_message_is_read_where_its_meaning_is_certain() {
+    for line in [
+        "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":1}",
+        "loading 50 %\r{\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":1}",
+        r#"loading {"jsonrpc":"2.0","id":ID,"result":1}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/x"}{"jsonrpc":"2.0","id":ID,"result":1}"#,
+        r#"{"jsonrpc":"2.0","id":ID,"result":1} {"jsonrpc":"2.0","id":ID,"result":2}"#,
+        r#"[{"jsonrpc":"2.0","id":ID,"result":1}]"#,
+        r#"{"jsonrpc":"2.0","id":ID.0,"result":1}"#,
+        r#"{"jsonrpc":"2.0","id":IDe0,"result":1}"#,
+        r#"{"jsonrpc":"2.0","id":"ID","result":1}"#,
+        "{\r\"id\":ID,\r\"result\":1}",
+    ] {
+        check(&answered(format!("{line}\n").as_bytes()).await, "1");
+    }
 }
 
 #[tokio::test]

@@ -19,7 +19,9 @@ use rmcp::{
 use tokio::sync::mpsc;
 use tracing::debug;
 
-use crate::{asking::Asking, channel::MessageSink, limits::RMCP_MESSAGES_MAX};
+use crate::{
+    asking::Asking, channel::MessageSink, limits::RMCP_MESSAGES_MAX, pending::with_plain_id,
+};
 
 /// The transport of a child for rmcp. It writes to the outbox of the call channel, and reads the
 /// messages that the channel does not handle.
@@ -87,7 +89,8 @@ pub(crate) struct Feed {
 
 impl MessageSink for Feed {
     fn take(&mut self, line: &Bytes, message: &Message<'_>) {
-        let taken = match serde_json::from_slice::<ServerJsonRpcMessage>(line) {
+        let plain = with_plain_id(line, message);
+        let taken = match serde_json::from_slice::<ServerJsonRpcMessage>(&plain) {
             Ok(typed) => self.sender.try_send(typed).is_ok(),
             Err(error) => {
                 debug!(%error, "a message of the server is malformed");

@@ -11,7 +11,7 @@ use std::sync::{
 use bytes::Bytes;
 use futures::{FutureExt as _, Stream, StreamExt as _, stream::BoxStream};
 use http::{Method, StatusCode, header};
-use jsonrpc::{Message, ProtocolError, one_line};
+use jsonrpc::{Message, ProtocolError};
 use parking_lot::Mutex;
 use reqwest::RequestBuilder;
 use rmcp::{
@@ -193,7 +193,9 @@ impl InterceptingClient {
         context: &PostContext<'_>,
     ) -> Result<ServerJsonRpcMessage, Failed> {
         let own = context.call.as_deref();
-        if let Rewrite::Replace(text) = intercept(&self.pending, body, own, &self.questions) {
+        if let Rewrite::Replace(text) =
+            intercept(&self.pending, body, own, &self.questions, &self.site.mask)
+        {
             return Ok(serde_json::from_str(&text).map_err(HttpError::from)?);
         }
         if let Some(error) = read_error(body, context) {
@@ -259,11 +261,12 @@ impl InterceptingClient {
     ) -> BoxStream<'static, Result<Sse, SseError>> {
         let pending = Arc::clone(&self.pending);
         let questions = self.questions.clone();
+        let mask = Arc::clone(&self.site.mask);
         let rewrite = move |event: Result<Sse, SseError>| {
             event.map(|mut event| {
-                let data = event.data.take().map(|data| one_line(data.into()));
+                let data = event.data.take().map(Bytes::from);
                 event.data = data.and_then(|text| {
-                    match intercept(&pending, &text, of.as_deref(), &questions) {
+                    match intercept(&pending, &text, of.as_deref(), &questions, &mask) {
                         // rmcp ends the connection at a text that it cannot read as a message.
                         Rewrite::Keep => String::from_utf8(text.into())
                             .ok()

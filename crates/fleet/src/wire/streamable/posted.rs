@@ -4,7 +4,7 @@
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use jsonrpc::{Json, Message, frame};
+use jsonrpc::{Json, Message, frame, messages_in};
 use rmcp::model::{RequestId, RequestMetaObject};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -13,8 +13,10 @@ use super::super::address::Headers;
 use crate::{
     Request,
     asking::Questions,
-    pending::{PendingRequest, PendingRequests, Routed},
+    mask::Mask,
+    pending::{PendingRequest, PendingRequests, Routed, with_plain_id},
     request::{Params, write_params},
+    unreadable::{read_id, refuse_own},
 };
 
 /// A request of ours on its way through rmcp, which clones and drops it as it posts it.
@@ -67,6 +69,12 @@ impl PostedRequest {
         self.registered.get_or_init(|| (Arc::clone(pending), id));
         pending.by_id.insert(id, Arc::clone(&self.request));
     }
+
+    /// Returns the stand-in for the response to this request.
+    fn replace(&self) -> Rewrite {
+        let id = self.registered.get().map_or(0, |(_, id)| *id);
+        Rewrite::Replace(write_stand_in(&id.to_string(), ""))
+    }
 }
 
 impl Drop for PostedRequest {
@@ -85,24 +93,80 @@ pub(super) enum Rewrite {
     Drop,
 }
 
-/// Takes a message out if it is not for rmcp. `own` is the request whose own stream carried it.
+/// Takes the messages of a text out that are not for rmcp. `own` is the request whose own stream carried it;
+/// a text that is no message ends it.
 pub(super) fn intercept(
     pending: &PendingRequests,
     text: &Bytes,
     own: Option<&PostedRequest>,
     questions: &Questions,
+    mask: &Mask,
 ) -> Rewrite {
-    let Some(message) = Message::parse(text) else {
-        return Rewrite::Keep;
-    };
-    let own = own.map(|own| &*own.request);
-    match pending.route(text, &message, own, questions) {
-        Routed::Other => Rewrite::Keep,
+    if let Some(message) = Message::parse(text) {
+        return intercept_message(pending, text, &message, own, questions);
+    }
+    let found = messages_in(text);
+    if found.is_empty() {
+        return match own {
+            Some(own) if refuse_own(&own.request, text, mask) => own.replace(),
+            _ => Rewrite::Keep,
+        };
+    }
+    let mut rewrite = Rewrite::Drop;
+    for text in &found {
+        let Some(message) = Message::parse(text) else {
+            continue;
+        };
+        match intercept_message(pending, text, &message, own, questions) {
+            Rewrite::Replace(stand_in) => rewrite = Rewrite::Replace(stand_in),
+            // rmcp reads one message of an event: the response, for which it waits.
+            Rewrite::Keep if message.method.is_none() || matches!(rewrite, Rewrite::Drop) => {
+                rewrite = replace_by(text);
+            }
+            Rewrite::Keep | Rewrite::Drop => {}
+        }
+    }
+    rewrite
+}
+
+fn replace_by(text: &[u8]) -> Rewrite {
+    Rewrite::Replace(String::from_utf8_lossy(text).into_owned())
+}
+
+fn intercept_message(
+    pending: &PendingRequests,
+    text: &Bytes,
+    message: &Message<'_>,
+    own: Option<&PostedRequest>,
+    questions: &Questions,
+) -> Rewrite {
+    let request = own.map(|own| &*own.request);
+    match pending.route(text, message, request, questions) {
+        Routed::Other => match own {
+            Some(own)
+                if message.id.is_none() && message.method.is_none() && message.error.is_some() =>
+            {
+                own.request.respond_without_id(message);
+                own.replace()
+            }
+            Some(_) => Rewrite::Keep,
+            None => {
+                let plain = with_plain_id(text, message);
+                if plain == *text {
+                    Rewrite::Keep
+                } else {
+                    replace_by(&plain)
+                }
+            }
+        },
         Routed::Handled => Rewrite::Drop,
         Routed::Response => {
-            let id = message.id.map_or("", |id| id.get().trim_matches('"'));
+            let id = message
+                .id
+                .and_then(|id| read_id(id.get()))
+                .unwrap_or_default();
             let tools = message.result.map(write_tools_with_headers);
-            Rewrite::Replace(write_stand_in(id, &tools.unwrap_or_default()))
+            Rewrite::Replace(write_stand_in(&id.to_string(), &tools.unwrap_or_default()))
         }
     }
 }
@@ -148,7 +212,7 @@ fn write_tools_with_headers(result: &RawValue) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::Listeners;
+    use crate::{error::RequestError, request::Listeners};
 
     #[test]
     fn a_request_that_is_over_leaves_nothing_and_the_first_response_counts() {
@@ -159,7 +223,7 @@ mod tests {
         for result in ["1.0", "2"] {
             posted.register(&pending, &RequestId::Number(7));
             let text = Bytes::from(format!(r#"{{"id":"7","result":{result}}}"#));
-            let taken = intercept(&pending, &text, None, &questions);
+            let taken = intercept(&pending, &text, None, &questions, &Mask::default());
             assert!(matches!(taken, Rewrite::Replace(_)));
         }
         let response = response.try_recv().unwrap();
@@ -167,5 +231,62 @@ mod tests {
         posted.register(&pending, &RequestId::Number(7));
         drop(posted);
         assert!(pending.by_id.is_empty());
+    }
+
+    /// Returns the result of a request whose stream has this text; `ID` is its id.
+    fn heard(text: &str, is_own: bool) -> Option<Result<Json, RequestError>> {
+        let pending = Arc::new(PendingRequests::default());
+        let questions = Questions::new(Arc::default(), Arc::new(|_| Box::pin(async {})));
+        let (request, mut response) = PendingRequest::new("tools/call", Listeners::default());
+        let posted = PostedRequest::new(request, &Request::default(), Headers::new());
+        posted.register(&pending, &RequestId::Number(7));
+        let text = jsonrpc::one_line(Bytes::from(text.replace("ID", "7")));
+        let own = is_own.then_some(&posted);
+        intercept(&pending, &text, own, &questions, &Mask::default());
+        response.try_recv().ok()
+    }
+
+    #[test]
+    fn a_response_is_read_in_every_form_that_is_certain() {
+        for text in [
+            r#"{"jsonrpc":"2.0","id":ID,"result":1}"#,
+            "{\n\"jsonrpc\":\"2.0\",\r\n\"id\":ID,\n\"result\":1}",
+            "\u{feff}{\"id\":ID,\"result\":1}",
+            r#"[{"id":ID,"result":1}]"#,
+            r#"{"method":"notifications/x"}{"id":ID,"result":1}"#,
+            r#"{"id":ID.0,"result":1}"#,
+            r#"{"id":"ID","result":1}"#,
+        ] {
+            for is_own in [true, false] {
+                let result = heard(text, is_own).unwrap_or_else(|| panic!("{text}"));
+                assert_eq!(result.unwrap().as_str(), "1", "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_no_message_ends_the_request_of_its_stream() {
+        for text in [
+            r#"{"jsonrpc":"2.0","id":ID,"result":NaN}"#,
+            r#"{"jsonrpc":"2.0","id":ID,"result":{"#,
+            "{\"id\":ID,\"result\":\"a\nb\"}",
+        ] {
+            let Some(Err(RequestError::Failed(why))) = heard(text, true) else {
+                panic!("{text}");
+            };
+            assert!(
+                why.contains("not one valid message") && why.contains("id\":7"),
+                "{why}"
+            );
+            assert!(heard(text, false).is_none(), "{text}");
+        }
+        let error = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}"#;
+        assert!(matches!(
+            heard(error, true),
+            Some(Err(RequestError::Protocol(_)))
+        ));
+        for noise in ["", "ping", "2026-01-01", "{\"level\":30}"] {
+            assert!(heard(noise, true).is_none(), "{noise}");
+        }
     }
 }
