@@ -411,7 +411,11 @@ mod tests {
                 let answer = answer.unwrap_or_else(|_| panic!("no answer to {line}"));
                 let answer = Bytes::from(answer);
                 let message = Message::parse(&answer).unwrap();
-                assert_eq!(message.id.map(|id| id.get()), Some(id), "{line}");
+                assert_eq!(
+                    message.id.map(serde_json::value::RawValue::get),
+                    Some(id),
+                    "{line}"
+                );
             }
         }
     }

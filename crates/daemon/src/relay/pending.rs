@@ -56,7 +56,7 @@ impl Pending {
             }
             return;
         };
-        let spelled = message.id.map(|id| id.get());
+        let spelled = message.id.map(serde_json::value::RawValue::get);
         let Some(id) = spelled.and_then(canonical_id) else {
             match method {
                 "notifications/initialized" => self.initialized = Some(line.clone()),
