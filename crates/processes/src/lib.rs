@@ -8,6 +8,8 @@
 
 #[cfg(unix)]
 mod background;
+#[cfg(unix)]
+mod clock;
 mod desktop;
 #[cfg(unix)]
 mod exit_status;
@@ -51,6 +53,7 @@ pub use self::{
         become_program, close_output, close_stdin, essential_variables, hide_streams_from_children,
         keep_apart, leave_terminal, rename, stay_behind,
     },
+    clock::machine_time,
     exit_status::{ending_signal, is_no_program, limit_signal},
     helper_limits::unix::{forbid_core_dumps, processor_time},
     proc::{find_listener, group_memory, is_stopped, own_memory},

@@ -15,6 +15,11 @@ pub(crate) const GROUP_POLL_MAX: Duration = Duration::from_millis(100);
 #[cfg(unix)]
 pub(crate) const REAPER_GRACE: Duration = Duration::from_millis(300);
 
+/// The time between two looks of the reaper at the deadline of groups: a timer stands still while the machine
+/// sleeps.
+#[cfg(unix)]
+pub(crate) const DEADLINE_POLL: Duration = Duration::from_millis(250);
+
 /// The seconds beyond the processor time of a helper after which the system sends SIGXCPU, if nothing
 /// else ended it. After as many more seconds it sends SIGKILL. There are two limits because SIGKILL alone
 /// could also mean that the system is out of memory.

@@ -16,7 +16,7 @@ pub(crate) const VARIABLE: &str = "PROXY_CHILD";
 pub(crate) struct Mark {
     pub(crate) marker: String,
     pub(crate) owner: Owner,
-    number: u64,
+    pub(crate) number: u64,
 }
 
 impl Mark {

@@ -1,15 +1,20 @@
-//! A helper process that outlives us if we are killed, and then ends our children.
+//! A helper process that outlives us if we are killed, and then ends our children. It ends some of them at a
+//! deadline, too, so that they end in time while we stand still.
 
 #[cfg(test)]
 mod tests;
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     ffi::OsString,
+    fmt,
     io::{self, BufRead, Write as _},
     os::unix::process::CommandExt as _,
     path::PathBuf,
     process::{Child, ChildStdin, Command, Stdio},
+    sync::mpsc::{RecvTimeoutError, sync_channel},
+    thread,
+    time::Duration,
 };
 
 use parking_lot::Mutex;
@@ -17,9 +22,10 @@ use rustix::fs::{OFlags, fcntl_setfl};
 use tracing::{debug, warn};
 
 use crate::{
+    clock::machine_time,
     group::{Group, end, wait_until},
-    limits::REAPER_GRACE,
-    mark::Owner,
+    limits::{DEADLINE_POLL, REAPER_GRACE},
+    mark::{Mark, Owner},
     own_program::set_process_name,
     proof::{Claim, ClaimedMarks, ProcessTable},
 };
@@ -27,6 +33,9 @@ use crate::{
 /// The name of the reaper's process. It does not contain our name, so that `pkill -9` with our name
 /// does not kill the process that cleans up.
 const NAME: &str = "child-reaper";
+
+/// The notes that were read from the input and not applied yet.
+const NOTES_MAX: usize = 64;
 
 /// Our handle to the reaper, which registers the process groups that the reaper ends after our
 /// exit. The reaper is started with the first child, and restarted whenever it is found dead.
@@ -40,8 +49,37 @@ pub struct Reaper {
 
 #[derive(Debug, Default)]
 struct Watch {
-    groups: HashMap<i32, Group>,
+    groups: HashMap<i32, WatchedGroup>,
+    /// The [`machine_time`] at which groups with a deadline end.
+    deadline: Option<Duration>,
     process: Option<Process>,
+}
+
+/// A registered group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct WatchedGroup {
+    group: Group,
+    end: GroupEnd,
+}
+
+/// The time at which the reaper ends a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum GroupEnd {
+    /// After the exit of its owner.
+    AfterOwner,
+    /// At the deadline as well. Has the number of the mark of the child, if it has one.
+    AtDeadline(Option<u64>),
+}
+
+/// Formats the note that registers the group: `+GROUP`, or `@NUMBER GROUP` and `@- GROUP` with a deadline.
+impl fmt::Display for WatchedGroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.end {
+            GroupEnd::AfterOwner => write!(f, "+{}", self.group),
+            GroupEnd::AtDeadline(Some(number)) => write!(f, "@{number} {}", self.group),
+            GroupEnd::AtDeadline(None) => write!(f, "@- {}", self.group),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -71,9 +109,28 @@ impl Reaper {
 
     /// Registers a group, and replaces its earlier entry.
     pub(crate) fn watch(&self, group: &Group) {
+        self.register(group, GroupEnd::AfterOwner);
+    }
+
+    /// Registers a group that ends at the deadline as well, with the mark of its child.
+    pub(crate) fn watch_until_deadline(&self, group: &Group, mark: Option<&Mark>) {
+        self.register(group, GroupEnd::AtDeadline(mark.map(|it| it.number)));
+    }
+
+    fn register(&self, group: &Group, end: GroupEnd) {
+        let group = group.clone();
+        let watched = WatchedGroup { group, end };
+        let note = format!("{watched}\n");
         let mut watch = self.watch.lock();
-        watch.groups.insert(group.id(), group.clone());
-        self.note(&mut watch, &format!("+{group}\n"));
+        watch.groups.insert(watched.group.id(), watched);
+        self.note(&mut watch, &note);
+    }
+
+    /// Moves the deadline, to this [`machine_time`].
+    pub(crate) fn move_deadline(&self, deadline: Duration) {
+        let mut watch = self.watch.lock();
+        watch.deadline = Some(deadline);
+        self.note(&mut watch, &deadline_note(deadline));
     }
 
     /// Removes a group that has ended; its id may be reused from now on.
@@ -98,8 +155,9 @@ impl Reaper {
     fn start(&self, watch: &mut Watch) {
         drop(watch.process.take());
         let owner = Owner::ourselves().map(|owner| format!("={owner}\n"));
-        let groups = watch.groups.values().map(|group| format!("+{group}\n"));
-        let notes: String = owner.into_iter().chain(groups).collect();
+        let deadline = watch.deadline.map(deadline_note);
+        let groups = watch.groups.values().map(|group| format!("{group}\n"));
+        let notes: String = owner.into_iter().chain(deadline).chain(groups).collect();
         let started = self.spawn().and_then(|mut process| {
             process.tell(&notes)?;
             Ok(process)
@@ -166,29 +224,63 @@ impl Drop for Process {
     }
 }
 
+fn deadline_note(deadline: Duration) -> String {
+    format!("!{}\n", deadline.as_millis())
+}
+
 /// Runs the reaper: reads notes until its input ends, which happens when the proxy exits for any
 /// reason. Then ends the remaining processes of the registered groups, and every other child of the
-/// proxy.
+/// proxy. Ends groups with a deadline when it has passed.
 ///
 /// The reaper needs no signal handlers: it leads a group of its own, so signals from a terminal do
 /// not reach it, and a TERM sent to it alone is intentional.
-pub fn reap(input: impl BufRead) {
+pub fn reap(input: impl BufRead + Send) {
     set_process_name(NAME);
-    let mut notes = Notes::default();
-    for line in input.lines().map_while(Result::ok) {
-        notes.read(&line);
-    }
-    let mut groups: Vec<Group> = notes.groups.into_values().collect();
+    let notes = follow(input);
+    let mut groups: Vec<Group> = notes.groups.into_values().map(|it| it.group).collect();
     // The input ends when the owner exits, but the system may not have removed the process yet.
     let is_gone = |owner: &Owner| wait_until(REAPER_GRACE, || !owner.lives());
     let owner = notes.owner.filter(is_gone);
+    let marks = owner.map_or(ClaimedMarks::None, ClaimedMarks::ChildrenOf);
+    end_groups(&mut groups, marks, owner);
+}
+
+/// Reads notes until the input ends, and ends groups with a deadline meanwhile. Returns what is left.
+fn follow(input: impl BufRead + Send) -> Notes {
+    let mut notes = Notes::default();
+    let (sender, lines) = sync_channel(NOTES_MAX);
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut read = input.lines().map_while(Result::ok);
+            read.all(|line| sender.send(line).is_ok())
+        });
+        loop {
+            let wait = if notes.has_deadline() {
+                DEADLINE_POLL
+            } else {
+                Duration::MAX
+            };
+            match lines.recv_timeout(wait) {
+                Ok(line) => notes.read(&line),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            // A new deadline may be among them.
+            for line in lines.try_iter() {
+                notes.read(&line);
+            }
+            notes.end_late();
+        }
+    });
+    notes
+}
+
+/// Ends the processes of groups, and those with these marks of a proxy.
+fn end_groups(groups: &mut [Group], marks: ClaimedMarks, owner: Option<Owner>) {
     end(|| {
-        let claim = Claim {
-            groups: &groups,
-            marks: owner.map_or(ClaimedMarks::None, ClaimedMarks::ChildrenOf),
-        };
+        let claim = Claim { groups, marks };
         let found = ProcessTable::read(owner.map(|owner| owner.session)).find(&claim);
-        for group in &mut groups {
+        for group in &mut *groups {
             group.learn(&found);
         }
         found
@@ -198,7 +290,8 @@ pub fn reap(input: impl BufRead) {
 #[derive(Debug, Default)]
 struct Notes {
     owner: Option<Owner>,
-    groups: HashMap<i32, Group>,
+    deadline: Option<Duration>,
+    groups: HashMap<i32, WatchedGroup>,
 }
 
 impl Notes {
@@ -206,14 +299,52 @@ impl Notes {
         let mut chars = line.chars();
         match (chars.next(), chars.as_str()) {
             (Some('='), owner) => self.owner = Owner::parse(owner),
-            (Some('+'), group) => {
-                let group = Group::parse(group);
-                self.groups.extend(group.map(|group| (group.id(), group)));
+            (Some('!'), deadline) => {
+                self.deadline = deadline.parse().ok().map(Duration::from_millis);
+            }
+            (Some('+'), group) => self.register(group, GroupEnd::AfterOwner),
+            (Some('@'), numbered) => {
+                if let Some((number, group)) = numbered.split_once(' ') {
+                    self.register(group, GroupEnd::AtDeadline(number.parse().ok()));
+                }
             }
             (Some('-'), id) => {
                 id.parse().ok().and_then(|id: i32| self.groups.remove(&id));
             }
             _ => {}
         }
+    }
+
+    fn register(&mut self, group: &str, end: GroupEnd) {
+        if let Some(group) = Group::parse(group) {
+            self.groups.insert(group.id(), WatchedGroup { group, end });
+        }
+    }
+
+    fn has_deadline(&self) -> bool {
+        let mut groups = self.groups.values();
+        self.deadline.is_some() && groups.any(|it| it.end != GroupEnd::AfterOwner)
+    }
+
+    /// Ends the groups whose deadline has passed. Their owner lives, and knows them still.
+    fn end_late(&mut self) {
+        if !self.has_deadline() || self.deadline.is_none_or(|it| machine_time() < it) {
+            return;
+        }
+        let mut groups = Vec::new();
+        let mut numbers = BTreeSet::new();
+        self.groups.retain(|_, watched| {
+            let GroupEnd::AtDeadline(number) = watched.end else {
+                return true;
+            };
+            groups.push(watched.group.clone());
+            numbers.extend(number);
+            false
+        });
+        let marks = match self.owner {
+            Some(owner) => ClaimedMarks::Numbered(owner, &numbers),
+            None => ClaimedMarks::None,
+        };
+        end_groups(&mut groups, marks, self.owner);
     }
 }

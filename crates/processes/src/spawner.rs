@@ -1,6 +1,6 @@
 //! Starts child processes.
 
-use std::{io, sync::Arc};
+use std::{io, sync::Arc, time::Duration};
 
 use tokio::process::Command;
 
@@ -9,6 +9,7 @@ use crate::{
     group::Group,
     group_watch::GroupWatch,
     mark::{Mark, VARIABLE},
+    sweep::sweep,
 };
 
 /// Starts children that are certain to be ended, by us or after our exit.
@@ -24,10 +25,37 @@ impl Spawner {
     /// that may clean up after each other.
     pub fn new(reaper: Option<Reaper>, marker: String) -> Self {
         let groups = Arc::new(GroupWatch {
-            reaper,
+            reaper: reaper.map(Arc::new),
             ..GroupWatch::default()
         });
         Self { marker, groups }
+    }
+
+    /// Returns a spawner whose children the reaper also ends at a deadline, although this process lives: it may
+    /// stand still. All such spawners share one deadline; without one, their children are like all others.
+    #[must_use]
+    pub fn with_deadline(&self) -> Self {
+        let groups = GroupWatch {
+            reaper: self.groups.reaper.clone(),
+            has_deadline: true,
+            scans: Arc::clone(&self.groups.scans),
+        };
+        Self {
+            marker: self.marker.clone(),
+            groups: Arc::new(groups),
+        }
+    }
+
+    /// Moves the deadline to this [`machine_time`](crate::machine_time).
+    pub fn move_deadline(&self, deadline: Duration) {
+        if let Some(reaper) = &self.groups.reaper {
+            reaper.move_deadline(deadline);
+        }
+    }
+
+    /// Ends the processes that exited proxies with this marker left, as [`sweep`](crate::sweep) does.
+    pub fn end_leftovers(&self) -> usize {
+        sweep(&self.marker)
     }
 
     /// Starts a child that leads a process group of its own. Adds one variable to the environment
@@ -45,7 +73,7 @@ impl Spawner {
         // The group is registered with the reaper immediately after the spawn.
         let group = child.id().and_then(Group::led_by);
         if let Some(group) = &group {
-            self.groups.watch(group);
+            self.groups.watch(group, mark.as_ref());
         }
         Ok(Tree::new(child, group, mark, Arc::clone(&self.groups)))
     }
@@ -58,6 +86,6 @@ impl Spawner {
 
     #[cfg(test)]
     pub(crate) fn reaper(&self) -> &Reaper {
-        self.groups.reaper.as_ref().unwrap()
+        self.groups.reaper.as_deref().unwrap()
     }
 }

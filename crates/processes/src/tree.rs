@@ -104,7 +104,7 @@ impl Tree {
                 self.groups.forget(&group);
             } else {
                 let group = group.known_by(others);
-                self.groups.watch(&group);
+                self.groups.watch(&group, self.mark.as_ref());
                 self.group = Some(group);
             }
         }

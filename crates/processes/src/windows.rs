@@ -1,5 +1,6 @@
 //! Windows: children in job objects, which the kernel ends; console events; pipes by threads.
 
+mod clock;
 mod exit_status;
 mod helper_limits;
 mod job;
@@ -15,6 +16,7 @@ mod tree;
 mod users;
 
 pub use self::{
+    clock::machine_time,
     exit_status::{ending_signal, is_no_program, limit_signal},
     helper_limits::{forbid_core_dumps, processor_time},
     memory::{group_memory, own_memory},

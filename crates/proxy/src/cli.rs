@@ -149,7 +149,7 @@ impl Command {
                 action.run(global, command)
             }
             Self::Reaper => {
-                processes::reap(std::io::stdin().lock());
+                processes::reap(std::io::BufReader::new(std::io::stdin()));
                 Ok(Exit::Success)
             }
             Self::Helper => Ok(commands::read::work_as_helper()),

@@ -19,13 +19,15 @@ pub(crate) struct Claim<'a> {
 }
 
 /// The owner of the marks that are searched for.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum ClaimedMarks<'a> {
     None,
     /// One child of ours, and its descendants.
     Child(&'a Mark),
     /// Every child of this proxy.
     ChildrenOf(Owner),
+    /// The children of this proxy with these numbers.
+    Numbered(Owner, &'a BTreeSet<u64>),
     /// Every child of an exited proxy with this marker.
     LeftBy(&'a str),
 }
@@ -36,6 +38,9 @@ impl ClaimedMarks<'_> {
             Self::None => false,
             Self::Child(child) => mark == *child,
             Self::ChildrenOf(owner) => mark.owner == *owner,
+            Self::Numbered(owner, numbers) => {
+                mark.owner == *owner && numbers.contains(&mark.number)
+            }
             Self::LeftBy(marker) => mark.marker == *marker && !mark.owner.lives(),
         }
     }

@@ -3,6 +3,7 @@ use std::{
     os::unix::process::{CommandExt as _, ExitStatusExt as _},
     process::{Child, Command, ExitStatus, Stdio},
     sync::Arc,
+    time::Duration,
 };
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -10,6 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::{Reaper, reap};
 use crate::{
     Pace, Spawner,
+    clock::machine_time,
     group::{Group, end, wait_until},
     limits::TEST_WAIT,
     proc::read_process,
@@ -80,6 +82,32 @@ fn at_the_end_of_its_input_it_ends_who_it_still_knows() {
     }
 }
 
+/// The owner lives, as one that stands still does: its input stays open.
+#[test]
+fn at_a_deadline_it_ends_the_groups_that_have_one() {
+    let (mut late, first) = leader("");
+    let (mut free, second) = leader("");
+    let (mut later, third) = leader("");
+    let (input, mut owner) = std::io::pipe().unwrap();
+    let reaping = std::thread::spawn(move || reap(BufReader::new(input)));
+    let mut tell = |notes: &str| io::Write::write_all(&mut owner, notes.as_bytes()).unwrap();
+    let soon = machine_time() + Duration::from_hours(1);
+    tell(&format!("!{}\n@- {first}\n+{second}\n", soon.as_millis()));
+    assert_eq!(late.try_wait().unwrap(), None, "it is not due");
+    tell(&format!("!{}\n", machine_time().as_millis()));
+    assert_eq!(late.wait().unwrap(), by(Signal::TERM));
+    // A child that is registered too late ends at once.
+    tell(&format!("@7 {third}\n"));
+    assert_eq!(later.wait().unwrap(), by(Signal::TERM));
+    assert_eq!(free.try_wait().unwrap(), None, "it has no deadline");
+    drop(owner);
+    reaping.join().unwrap();
+    assert_eq!(free.wait().unwrap(), by(Signal::TERM));
+    for group in [first, second, third] {
+        assert!(wait_until(TEST_WAIT, || !lives(&group)));
+    }
+}
+
 /// Tests a group without marks, whose leader was reaped before the SIGKILL.
 #[test]
 fn who_was_found_in_a_group_stands_for_it_when_its_leader_is_gone() {
@@ -107,7 +135,7 @@ fn our_reaper() -> Reaper {
 #[test]
 #[ignore = "a child process of the tests of this file, which start it by name"]
 fn role_of_the_reaper() {
-    reap(io::stdin().lock());
+    reap(BufReader::new(io::stdin()));
 }
 
 fn pid(reaper: &Reaper) -> Pid {
@@ -181,6 +209,44 @@ async fn a_child_that_was_stopped_is_forgotten() {
     assert_eq!(spawner.watched(), 1);
     drop(tree.take_stdin());
     tree.stop(Pace::Hurried).await;
+    assert_eq!(spawner.watched(), 0);
+}
+
+#[tokio::test]
+async fn a_replaced_reaper_is_told_the_deadline_and_ends_also_who_left_the_group() {
+    let plain = Spawner::new(Some(our_reaper()), "test".to_owned());
+    let spawner = plain.with_deadline();
+    let cat = |spawner: &Spawner| {
+        let mut command = tokio::process::Command::new("cat");
+        command.stdin(Stdio::piped()).stdout(Stdio::null());
+        spawner.spawn(command).unwrap()
+    };
+    let mut free = cat(&plain);
+    let script = "bash -c 'set -m; sleep 1000 & echo $!; wait'; :";
+    let mut command = tokio::process::Command::new("sh");
+    command.args(["-c", script]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut tree = spawner.spawn(command).unwrap();
+    let mut output = tokio::io::BufReader::new(tree.take_stdout().unwrap());
+    let mut line = String::new();
+    tokio::io::AsyncBufReadExt::read_line(&mut output, &mut line)
+        .await
+        .unwrap();
+    let stray = Group::led_by(line.trim().parse().unwrap()).unwrap();
+    assert!(lives(&stray));
+    spawner.move_deadline(machine_time() + Duration::from_millis(500));
+    send(pid(spawner.reaper()), Signal::KILL);
+    let died = || !spawner.reaper().watch.lock().is_running();
+    assert!(wait_until(TEST_WAIT, died));
+    let mut next = cat(&spawner);
+    let has_left = |tree: &mut crate::Tree| wait_until(TEST_WAIT, || tree.has_left());
+    assert!(has_left(&mut tree) && has_left(&mut next));
+    assert!(wait_until(TEST_WAIT, || !lives(&stray)));
+    assert!(!free.has_left());
+    for tree in [&mut tree, &mut next, &mut free] {
+        drop(tree.take_stdin());
+        tree.stop(Pace::Hurried).await;
+    }
     assert_eq!(spawner.watched(), 0);
 }
 

@@ -1,6 +1,6 @@
 //! Starts child processes.
 
-use std::{io, sync::Arc};
+use std::{io, sync::Arc, time::Duration};
 
 use process_wrap::tokio::{CommandWrap, CommandWrapper, JobObject, KillOnDrop};
 use tokio::process::{Child, Command};
@@ -25,6 +25,20 @@ impl Spawner {
     pub fn new(_: Option<Reaper>, _: String) -> Self {
         hold_children();
         Self(())
+    }
+
+    /// Returns a spawner like this one: nothing ends children at a deadline here while this process stands still.
+    #[must_use]
+    pub fn with_deadline(&self) -> Self {
+        Self(())
+    }
+
+    /// Has no effect: see [`Spawner::with_deadline`].
+    pub fn move_deadline(&self, _: Duration) {}
+
+    /// Returns 0: no predecessor can leave a process.
+    pub fn end_leftovers(&self) -> usize {
+        0
     }
 
     /// Starts a child in a job of its own.
