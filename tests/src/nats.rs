@@ -122,7 +122,7 @@ impl Nats {
             }
             None => Command::new(&self.program),
         };
-        let data = self.folder.path().join(nth.to_string());
+        let data = self.data(nth);
         let port = self.ports[nth].number().to_string();
         command.args(["-js", "-a", address, "-p", &port]);
         command.args(["-m", &self.monitors[nth].number().to_string()]);
@@ -155,6 +155,11 @@ impl Nats {
             kill(child.id());
             let _ = child.wait();
         }
+    }
+
+    /// Returns the folder with the data of a server.
+    pub fn data(&self, nth: usize) -> PathBuf {
+        self.folder.path().join(nth.to_string())
     }
 
     /// Reads a page of the monitoring of a server, such as `varz`.

@@ -351,15 +351,39 @@ impl Bus {
         Ok(bucket)
     }
 
+    /// Looks for a store of objects again after its use has failed: NATS may have lost it. It is made if it is
+    /// gone.
+    async fn objects_again(&self, kind: Objects, failed: BusError) -> Result<Bucket, BusError> {
+        if !self.is_connected() {
+            return Err(failed);
+        }
+        debug!(error = %failed, "a store of objects is looked for again");
+        self.buckets.lock().await.objects.remove(&kind);
+        self.objects(kind).await
+    }
+
     async fn put_object(&self, kind: Objects, name: &str, sealed: &[u8]) -> Result<(), BusError> {
-        self.objects(kind).await?.put(name, sealed).await
+        match self.objects(kind).await?.put(name, sealed).await {
+            Err(failed) => {
+                let bucket = self.objects_again(kind, failed).await?;
+                bucket.put(name, sealed).await
+            }
+            done => done,
+        }
+    }
+
+    async fn read_object(&self, kind: Objects, name: &str) -> Result<Option<Bytes>, BusError> {
+        match self.objects(kind).await?.read(name).await {
+            Err(failed) => self.objects_again(kind, failed).await?.read(name).await,
+            done => done,
+        }
     }
 
     async fn take_parcel(&self, name: &str) -> Result<Bytes, BusError> {
-        let bucket = self.objects(Objects::Parcels).await?;
-        let sealed = bucket.read(name).await?;
+        let sealed = self.read_object(Objects::Parcels, name).await?;
         let sealed = sealed.ok_or_else(|| BusError(format!("no object {name}")))?;
         // The answer does not wait for it; NATS removes what stays after a while.
+        let bucket = self.objects(Objects::Parcels).await?;
         let name = name.to_owned();
         tokio::spawn(async move { bucket.store.delete(name).await });
         Ok(sealed)
@@ -382,7 +406,7 @@ impl Bus {
         kind: Objects,
         name: &str,
     ) -> Result<Option<Bytes>, BusError> {
-        let Some(sealed) = self.objects(kind).await?.read(name).await? else {
+        let Some(sealed) = self.read_object(kind, name).await? else {
             return Ok(None);
         };
         let opened = self.seal.open(name, &sealed).map_err(BusError::of)?;

@@ -72,8 +72,8 @@ pub(crate) struct Core {
 /// The part that this node takes in its cluster.
 #[derive(Debug, Default)]
 pub(crate) struct StandingOfNode {
-    /// The reason why it does not take part, or not fully.
-    pub(crate) trouble: Mutex<Option<String>>,
+    /// The reasons why it does not take part, or not fully.
+    troubles: Mutex<BTreeMap<Concern, String>>,
     pub(crate) is_draining: CancellationToken,
     /// The records have been read.
     pub(crate) is_loaded: std::sync::atomic::AtomicBool,
@@ -83,6 +83,25 @@ pub(crate) struct StandingOfNode {
     pub(crate) moved: Notify,
     /// A call waits for a server without an owner.
     pub(crate) wanted: Notify,
+    /// A write has failed: the bucket may differ from the ledger.
+    pub(crate) doubted: Notify,
+    /// The key of the newest write that was refused, and the revision that it was to replace.
+    pub(crate) refused: Mutex<Option<(String, u64)>>,
+}
+
+/// The parts of a cluster that can be in trouble, each with one reason at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Concern {
+    /// The connection to NATS.
+    Link,
+    /// The lease of this node.
+    Lease,
+    /// The read of all records.
+    Records,
+    /// Records that NATS lost.
+    Lost,
+    /// The newest write of a record.
+    Writes,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -210,14 +229,23 @@ impl Core {
         exchange.finish(&self.nodes, |_| {}).await
     }
 
-    pub(crate) fn set_trouble(&self, trouble: Option<String>) {
-        let mut known = self.standing.trouble.lock();
-        if *known != trouble {
-            if let Some(why) = &trouble {
-                tracing::warn!(node = self.settings.node, why, "the cluster");
-            }
-            *known = trouble;
+    pub(crate) fn set_trouble(&self, concern: Concern, trouble: Option<String>) {
+        let mut troubles = self.standing.troubles.lock();
+        let Some(why) = trouble else {
+            troubles.remove(&concern);
+            return;
+        };
+        if troubles.get(&concern) != Some(&why) {
+            tracing::warn!(node = self.settings.node, why, "the cluster");
+            troubles.insert(concern, why);
         }
+    }
+
+    /// The reasons why this node does not take part, or not fully.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        let troubles = self.standing.troubles.lock();
+        let all: Vec<&str> = troubles.values().map(String::as_str).collect();
+        (!all.is_empty()).then(|| all.join("; "))
     }
 
     /// The lease, if it is valid now.
@@ -301,7 +329,7 @@ impl Core {
     pub(crate) fn explain_no_owner(&self, server: &ServerName) -> Failure {
         let standing = self.ledger.lock().standing(server);
         let is_linked = self.is_linked();
-        let trouble = self.standing.trouble.lock().clone();
+        let trouble = self.trouble();
         let why = match standing {
             _ if !is_linked => {
                 let trouble = trouble

@@ -25,6 +25,9 @@ pub(crate) const HOLD: Duration = Duration::from_secs(14);
 /// of the difference to end its processes.
 pub(crate) const TAKE_OVER_AFTER: Duration = Duration::from_secs(18);
 
+/// The replaced processes that are remembered. A further one forgets all.
+const REPLACED_MAX: usize = 4_096;
+
 /// The lease of a node, at `lease.NODE`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LeaseRecord {
@@ -128,6 +131,17 @@ impl ClusterRecord {
         }
     }
 
+    /// The node that it is about, or that wrote it.
+    pub(crate) fn node(&self) -> &str {
+        match self {
+            Self::Lease(node, _)
+            | Self::Owner(_, OwnerRecord { node, .. })
+            | Self::List(_, ListRecord { node, .. })
+            | Self::Pins(_, PinsRecord { node, .. })
+            | Self::Shared(SharedRecord { node, .. }) => node,
+        }
+    }
+
     pub(crate) fn text(&self) -> Vec<u8> {
         let text = match self {
             Self::Lease(_, record) => serde_json::to_vec(record),
@@ -150,9 +164,28 @@ pub(crate) struct SeenLease {
 /// The newest revision of a key.
 #[derive(Debug, Default)]
 struct KeyRevision {
+    /// 0: the bucket has no such key.
     revision: u64,
-    /// The bucket has another text than our record, or none: its writer writes it again.
-    is_lost: bool,
+    /// The difference between the bucket and the known record, if there is one.
+    loss: Option<Loss>,
+    /// The current read of all records has met it.
+    is_read: bool,
+}
+
+/// The reason why the bucket does not have the known record of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Loss {
+    /// It has none, or an older one.
+    Gone,
+    /// It has a text that the key of this cluster does not open.
+    Foreign,
+}
+
+/// A record that the bucket does not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LostRecord {
+    pub(crate) record: ClusterRecord,
+    pub(crate) loss: Loss,
 }
 
 #[derive(Debug, Default)]
@@ -166,6 +199,8 @@ pub(crate) struct Ledger {
     revisions: BTreeMap<String, KeyRevision>,
     /// The newest revision of any key.
     pub(crate) newest: u64,
+    /// The grant of each process whose lease another process of its node replaced.
+    replaced: BTreeMap<Boot, u64>,
 }
 
 /// The standing of a server with the placement `one`.
@@ -193,20 +228,12 @@ pub(crate) enum Standing {
 impl Ledger {
     /// Notes a record. Returns false if it is older than what is known: a server that lags or lies.
     pub(crate) fn note(&mut self, record: ClusterRecord, revision: u64, now: Instant) -> bool {
-        self.newest = self.newest.max(revision);
-        let is_lost = self.has_newer(&record);
-        let known = self.revisions.entry(record.key()).or_default();
-        if known.revision >= revision {
-            return false;
-        }
-        *known = KeyRevision { revision, is_lost };
-        if is_lost {
+        let loss = self.has_newer(&record).then_some(Loss::Gone);
+        if !self.note_revision(&record.key(), revision, loss) || loss.is_some() {
             return false;
         }
         match record {
-            ClusterRecord::Lease(node, record) => {
-                self.leases.insert(node, SeenLease { record, at: now });
-            }
+            ClusterRecord::Lease(node, record) => self.insert_lease(node, record, now),
             ClusterRecord::Owner(server, record) => {
                 self.owners.insert(server, record);
             }
@@ -221,12 +248,42 @@ impl Ledger {
         true
     }
 
+    fn insert_lease(&mut self, node: String, record: LeaseRecord, now: Instant) {
+        let boot = record.boot;
+        let before = self.leases.insert(node, SeenLease { record, at: now });
+        if let Some(SeenLease { record: old, .. }) = before.filter(|it| it.record.boot != boot) {
+            if self.replaced.len() >= REPLACED_MAX {
+                self.replaced.clear();
+            }
+            self.replaced.insert(old.boot, old.grant);
+        }
+    }
+
+    /// Notes the newest revision of a key. Returns false if it is known, or a newer one is. The first one of a
+    /// read counts even if it is older: the bucket may be a restored one.
+    fn note_revision(&mut self, key: &str, revision: u64, loss: Option<Loss>) -> bool {
+        self.newest = self.newest.max(revision);
+        let known = self.revisions.entry(key.to_owned()).or_default();
+        let is_first = !std::mem::replace(&mut known.is_read, true);
+        if known.revision == revision || known.revision > revision && !is_first {
+            return false;
+        }
+        (known.revision, known.loss) = (revision, loss);
+        true
+    }
+
     fn has_newer(&self, record: &ClusterRecord) -> bool {
         match record {
-            ClusterRecord::Lease(node, new) => self.leases.get(node).is_some_and(|it| {
-                let old = &it.record;
-                old.boot == new.boot && (old.grant, old.beat) > (new.grant, new.beat)
-            }),
+            ClusterRecord::Lease(node, new) => {
+                let replaced = self.replaced.get(&new.boot);
+                let is_replaced = replaced.is_some_and(|grant| *grant >= new.grant);
+                let has_newer = |it: &SeenLease| {
+                    let old = &it.record;
+                    old.boot == new.boot && (old.grant, old.beat) > (new.grant, new.beat)
+                        || old.boot != new.boot && is_replaced
+                };
+                self.leases.get(node).is_some_and(has_newer)
+            }
             ClusterRecord::Owner(server, new) => {
                 let old = self.owners.get(server);
                 old.is_some_and(|old| old.epoch > new.epoch)
@@ -248,20 +305,77 @@ impl Ledger {
 
     /// Notes a revision of a key that has no record of ours: it was deleted, or cannot be opened. No node
     /// deletes records, so the known record stays; the next write replaces this revision.
-    pub(crate) fn note_other(&mut self, key: &str, revision: u64) {
-        self.newest = self.newest.max(revision);
-        let is_lost = true;
-        self.revisions
-            .insert(key.to_owned(), KeyRevision { revision, is_lost });
+    pub(crate) fn note_other(&mut self, key: &str, revision: u64, loss: Loss) {
+        self.note_revision(key, revision, Some(loss));
     }
 
-    /// Forgets all revisions: the bucket has lost its data, and is another one.
-    pub(crate) fn forget_revisions(&mut self) {
+    /// Begins a read of all records.
+    pub(crate) fn begin_read(&mut self) {
         self.newest = 0;
         for known in self.revisions.values_mut() {
-            known.revision = 0;
-            known.is_lost = true;
+            known.is_read = false;
         }
+    }
+
+    /// Ends a read of all records: the bucket does not have those that it did not meet. `newest` is the last
+    /// revision that the bucket gave to any key, `node` is this node.
+    ///
+    /// An owner without a lease may hold one that the bucket lost, and counts as seen now. A lease of an earlier
+    /// process of this node is none: the daemon's lock proves that it has ended.
+    pub(crate) fn end_read(&mut self, newest: u64, node: &str, now: Instant) {
+        self.newest = self.newest.max(newest);
+        for known in self.revisions.values_mut().filter(|it| !it.is_read) {
+            (known.revision, known.loss) = (0, Some(Loss::Gone));
+        }
+        for owner in self.owners.values().filter(|it| !it.is_released) {
+            if owner.node == node || self.leases.contains_key(&owner.node) {
+                continue;
+            }
+            let record = LeaseRecord {
+                boot: owner.boot,
+                home: 0,
+                grant: owner.grant,
+                beat: 0,
+                is_revoked: false,
+            };
+            let known = self.revisions.entry(format!("lease.{}", owner.node));
+            known.or_default().loss.get_or_insert(Loss::Gone);
+            self.leases
+                .insert(owner.node.clone(), SeenLease { record, at: now });
+        }
+    }
+
+    /// The number of keys that the bucket has, as far as known.
+    pub(crate) fn count_keys(&self) -> usize {
+        self.revisions.values().filter(|it| it.revision > 0).count()
+    }
+
+    /// The known records that the bucket does not have.
+    pub(crate) fn list_lost(&self) -> Vec<LostRecord> {
+        let keys = self.revisions.iter();
+        let lost = keys.filter_map(|(key, known)| {
+            Some(LostRecord {
+                loss: known.loss?,
+                record: self.find(key)?,
+            })
+        });
+        lost.collect()
+    }
+
+    fn find(&self, key: &str) -> Option<ClusterRecord> {
+        let (kind, name) = key.split_once('.').unwrap_or((key, ""));
+        let server = || name.parse::<ServerName>().ok();
+        Some(match kind {
+            "lease" => {
+                let record = self.leases.get(name)?.record.clone();
+                ClusterRecord::Lease(name.to_owned(), record)
+            }
+            "owner" => ClusterRecord::Owner(server()?, self.owners.get(&server()?)?.clone()),
+            "list" => ClusterRecord::List(server()?, self.lists.get(&server()?)?.clone()),
+            "pins" => ClusterRecord::Pins(server()?, self.pins.get(&server()?)?.clone()),
+            "shared" => ClusterRecord::Shared(self.shared.clone()?),
+            _ => return None,
+        })
     }
 
     /// The revision that a new record at this key replaces.
@@ -271,7 +385,13 @@ impl Ledger {
 
     /// Returns true if the bucket does not have our record of this key.
     pub(crate) fn is_lost(&self, key: &str) -> bool {
-        self.revisions.get(key).is_some_and(|it| it.is_lost)
+        self.revisions.get(key).is_some_and(|it| it.loss.is_some())
+    }
+
+    /// Returns true if the bucket has no record of this key, or an older one.
+    pub(crate) fn is_gone(&self, key: &str) -> bool {
+        let known = self.revisions.get(key);
+        known.is_some_and(|it| it.loss == Some(Loss::Gone))
     }
 
     /// Decides who owns a server.
@@ -399,8 +519,8 @@ mod tests {
         assert_eq!(all.standing(), "free 3 heir None at 7");
         // A deletion is not signed, and changes no owner.
         all.owner(1, 3, false);
-        all.ledger.note_other("owner.memory", 9);
-        all.ledger.note_other("lease.a", 10);
+        all.ledger.note_other("owner.memory", 9, Loss::Gone);
+        all.ledger.note_other("lease.a", 10, Loss::Gone);
         assert_eq!(all.standing(), "owned 3 until 28");
         assert_eq!(all.ledger.revision_of("owner.memory"), 9);
         let is_lost = |ledger: &Ledger| ledger.is_lost("owner.memory");
@@ -408,9 +528,86 @@ mod tests {
         all.revision = 9;
         all.owner(1, 3, false);
         assert!(!is_lost(&all.ledger));
-        all.ledger.forget_revisions();
+        all.ledger.begin_read();
+        all.ledger.end_read(10, "b", all.began);
         assert_eq!(all.standing(), "owned 3 until 28");
-        assert_eq!(all.ledger.revision_of("lease.a"), 0);
+        assert_eq!(all.ledger.revision_of("lease.a"), 0, "an empty bucket");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_read_finds_the_records_that_the_bucket_lost_without_a_trace() {
+        let mut all = Fixture::new();
+        all.lease(0, 1, 0, 0);
+        all.owner(0, 1, false);
+        // A purge keeps the last sequence.
+        all.ledger.begin_read();
+        all.ledger.end_read(2, "b", all.began);
+        let lost = |ledger: &Ledger| {
+            let keys = ledger.list_lost().into_iter().map(|it| it.record.key());
+            keys.collect::<Vec<_>>()
+        };
+        assert_eq!(lost(&all.ledger), ["lease.a", "owner.memory"]);
+        assert_eq!(all.ledger.revision_of("owner.memory"), 0);
+        assert_eq!(all.ledger.count_keys(), 0);
+        assert_eq!(all.standing(), "owned 1 until 18", "it is owned still");
+        all.lease(0, 1, 1, 4);
+        assert_eq!(lost(&all.ledger), ["owner.memory"]);
+        // One record is removed; the others are met with the revision that is known.
+        all.ledger.begin_read();
+        assert!(
+            !all.ledger
+                .note(all.ledger.find("lease.a").unwrap(), 3, all.began)
+        );
+        all.ledger.end_read(3, "b", all.began);
+        assert_eq!(all.ledger.revision_of("lease.a"), 3);
+        assert_eq!(all.standing(), "owned 1 until 22");
+        assert_eq!(lost(&all.ledger), ["owner.memory"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_restored_bucket_has_lower_revisions_and_changes_no_newer_record() {
+        let mut all = Fixture::new();
+        all.revision = 90;
+        all.owner(0, 2, false);
+        all.lease(0, 1, 9, 3);
+        all.ledger.begin_read();
+        all.revision = 4;
+        assert!(!all.owner(0, 1, false), "an earlier epoch");
+        assert!(!all.lease(0, 1, 8, 30), "an earlier beat");
+        all.ledger.end_read(6, "b", all.began);
+        assert_eq!(all.standing(), "owned 2 until 21");
+        assert_eq!(all.ledger.revision_of("owner.memory"), 5);
+        assert!(all.ledger.is_lost("owner.memory") && all.ledger.is_lost("lease.a"));
+        assert_eq!(all.ledger.newest, 6);
+        assert!(all.lease(0, 1, 10, 31));
+        all.revision = 5;
+        assert!(!all.lease(0, 1, 11, 32), "the read has ended");
+        assert_eq!(all.standing(), "owned 2 until 49");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_restored_lease_of_a_process_that_was_replaced_makes_no_server_free() {
+        let mut all = Fixture::new();
+        all.lease(0, 1, 7, 0);
+        all.lease(1, 1, 0, 1);
+        all.owner(1, 1, false);
+        assert!(!all.lease(0, 1, 8, 9), "it was replaced");
+        assert_eq!(all.standing(), "owned 1 until 19");
+        assert!(all.ledger.is_lost("lease.a"), "its node writes it again");
+        assert!(all.lease(0, 2, 0, 9), "a new lease of that process");
+        assert_eq!(all.standing(), "free 2 heir Some(\"a\") at 3");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_owner_whose_lease_was_never_seen_is_waited_for() {
+        for (node, expected) in [("b", "owned 4 until 23"), ("a", "free 5 heir None at 1")] {
+            let mut all = Fixture::new();
+            all.owner(0, 4, false);
+            all.ledger
+                .end_read(1, node, all.began + Duration::from_secs(5));
+            assert_eq!(all.standing(), expected, "as {node} sees it");
+            assert_eq!(all.ledger.is_lost("lease.a"), node == "b");
+        }
     }
 
     #[tokio::test(start_paused = true)]
@@ -424,11 +621,11 @@ mod tests {
         assert_eq!(all.ledger.revision_of("owner.memory"), 4);
         all.revision = 0;
         assert!(!all.lease(0, 1, 9, 9), "an earlier revision");
-        all.ledger.note_other("lease.a", 9);
+        all.ledger.note_other("lease.a", 9, Loss::Gone);
         all.revision = 5;
         assert!(!all.lease(0, 1, 9, 9), "it was deleted after that");
         assert_eq!(all.ledger.revision_of("lease.a"), 9);
-        all.ledger.note_other("owner.other", 11);
+        all.ledger.note_other("owner.other", 11, Loss::Foreign);
         assert_eq!(all.ledger.revision_of("owner.other"), 11, "it is replaced");
     }
 

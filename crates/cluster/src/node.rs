@@ -50,7 +50,7 @@ impl ClusterNode for Core {
             }
             .to_owned(),
             nats_version: version,
-            trouble: self.standing.trouble.lock().clone(),
+            trouble: self.trouble(),
             is_loaded: self.standing.is_loaded.load(Ordering::Relaxed),
             is_draining: self.standing.is_draining.is_cancelled(),
             nodes: std::iter::once(here).chain(others).collect(),

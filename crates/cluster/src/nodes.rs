@@ -155,6 +155,21 @@ impl Nodes {
         connected.map(|it| it.beat.node.clone()).collect()
     }
 
+    /// The connected members, each with its process.
+    pub(crate) fn processes(&self) -> Vec<(String, Boot)> {
+        let known = self.known.lock();
+        let connected = known.values().filter(|it| it.is_connected());
+        let process = |it: &KnownNode| (it.beat.node.clone(), it.boot);
+        connected.map(process).collect()
+    }
+
+    /// Returns true if a connected member says that it runs a server.
+    pub(crate) fn runs(&self, server: &ServerName) -> bool {
+        let known = self.known.lock();
+        let mut connected = known.values().filter(|it| it.is_connected());
+        connected.any(|it| it.beat.running.iter().any(|(name, _)| name == server))
+    }
+
     /// The newest calls in the audit logs of other nodes.
     pub(crate) fn log_heads(&self) -> Vec<(String, LogHead)> {
         let known = self.known.lock();

@@ -15,7 +15,7 @@ use tracing::{debug, info};
 use crate::{
     book,
     bus::{Bus, BusError, LinkState, ParcelError},
-    core::{Core, NO_BUS},
+    core::{Concern, Core, NO_BUS},
     frames::Beat,
     incoming::Incoming,
     nodes::BEAT_EVERY,
@@ -41,17 +41,21 @@ pub(crate) async fn run(core: Arc<Core>, access: ReadAccess) {
         };
         match connected {
             Ok(bus) => break bus,
-            Err(why) => core.set_trouble(Some(why)),
+            Err(why) => core.set_trouble(Concern::Link, Some(why)),
         }
         sleep(SETTINGS_WAIT).await;
     };
-    core.set_trouble(None);
+    core.set_trouble(Concern::Link, None);
     let _ = core.bus.set(Arc::clone(&bus));
     let incoming = Arc::new(Incoming::default());
     let (loaded, is_loaded) = watch::channel(false);
     let keeping = async {
         let _ = is_loaded.clone().wait_for(|it| *it).await;
-        tokio::join!(tenure::keep_lease(&core), tenure::take_servers(&core));
+        tokio::join!(
+            tenure::keep_lease(&core),
+            tenure::take_servers(&core),
+            book::restore(&core)
+        );
     };
     let ended = tokio::join!(
         core.exchanges.receive(&bus),
@@ -118,25 +122,16 @@ async fn listen(core: &Core, bus: &Bus) -> Result<(), BusError> {
     }
 }
 
-/// Says when a server is used that is too old.
+/// Says when there is no connection, or one to a server that is too old.
 async fn watch_link(core: &Core, bus: &Bus) {
     loop {
-        match bus.state() {
-            LinkState::Refused(why) => core.set_trouble(Some(why)),
-            LinkState::Lost => {
-                core.set_trouble(Some(because(bus, "the connection to NATS is lost")));
-            }
-            LinkState::Connecting => {
-                core.set_trouble(Some(because(bus, NO_BUS)));
-            }
-            LinkState::Connected => {
-                let is_of_link = |it: &String| it.contains("NATS");
-                let known = core.standing.trouble.lock().clone();
-                if known.as_ref().is_some_and(is_of_link) {
-                    core.set_trouble(None);
-                }
-            }
-        }
+        let trouble = match bus.state() {
+            LinkState::Refused(why) => Some(why),
+            LinkState::Lost => Some(because(bus, "the connection to NATS is lost")),
+            LinkState::Connecting => Some(because(bus, NO_BUS)),
+            LinkState::Connected => None,
+        };
+        core.set_trouble(Concern::Link, trouble);
         sleep(Duration::from_secs(1)).await;
     }
 }

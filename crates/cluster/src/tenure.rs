@@ -14,12 +14,13 @@ use tracing::{debug, info, warn};
 use crate::{
     book,
     bus::NATS_TIMEOUT,
-    core::{Core, OwnedServer, Tenure},
+    core::{Concern, Core, OwnedServer, Tenure},
     frames::Op,
     ledger::{
-        ClusterRecord, HOLD, LeaseRecord, OwnerRecord, RENEW_EVERY, SeenLease, Standing,
-        TAKE_OVER_AFTER,
+        ClusterRecord, HOLD, LeaseRecord, OwnerRecord, RENEW_EVERY, SeenLease,
+        Standing, TAKE_OVER_AFTER,
     },
+    seal::Boot,
     settings::Role,
 };
 
@@ -38,6 +39,12 @@ const HEIR_WAIT: Duration = Duration::from_secs(4);
 /// The time for which calls of a server that is handed over may go on.
 const DRAIN_WAIT: Duration = Duration::from_secs(10);
 
+/// The rest of a lease with which the state of the cluster names its end.
+const LEASE_SHORT: Duration = Duration::from_secs(8);
+
+/// The time for which a node waits for messages of others before it takes a server that has no record.
+const OTHERS_WAIT: Duration = Duration::from_secs(1);
+
 /// The least time that a lease must last for another server to be taken.
 const TENURE_MIN: Duration = Duration::from_secs(5);
 
@@ -49,10 +56,11 @@ pub(crate) async fn keep_lease(core: &Core) {
     };
     loop {
         if let Some(node) = find_stranger(core) {
-            core.set_trouble(Some(format!(
+            let why = format!(
                 "node `{node}` has another key, and no record here was sealed with the key of this node: \
                  `proxy cluster join-token` there prints the right one"
-            )));
+            );
+            core.set_trouble(Concern::Lease, Some(why));
             sleep(RENEW_EVERY).await;
             continue;
         }
@@ -107,9 +115,10 @@ async fn take_lease(core: &Core, record: LeaseRecord) -> Result<(), Duration> {
             let target = core.nodes.target(&node, old.boot);
             if core.ask(&target, None, Op::Ping).await.is_ok() {
                 core.standing.is_double.store(true, Ordering::Relaxed);
-                core.set_trouble(Some(format!(
+                let why = format!(
                     "another machine is node `{node}`: give this one another name in `cluster.node`"
-                )));
+                );
+                core.set_trouble(Concern::Lease, Some(why));
             }
             // A machine that does not answer may only be cut off.
             return Err(RENEW_EVERY);
@@ -119,15 +128,14 @@ async fn take_lease(core: &Core, record: LeaseRecord) -> Result<(), Duration> {
     match book::write_over(core, ClusterRecord::Lease(node, record.clone()), revision).await {
         Ok(Some(_)) => {
             core.standing.is_double.store(false, Ordering::Relaxed);
-            core.set_trouble(None);
+            core.set_trouble(Concern::Lease, None);
             set_tenure(core, record.grant, sent);
             Ok(())
         }
         Ok(None) => Err(RETRY_WAIT),
         Err(error) => {
-            core.set_trouble(Some(format!(
-                "the lease of this node was not written: {error}"
-            )));
+            let why = format!("the lease of this node was not written: {error}");
+            core.set_trouble(Concern::Lease, Some(why));
             Err(RETRY_WAIT)
         }
     }
@@ -154,7 +162,12 @@ async fn renew(core: &Core, mut record: LeaseRecord) {
         let sent = Instant::now();
         next = sent + RENEW_EVERY;
         record.beat += 1;
-        let revision = core.ledger.lock().revision_of(&format!("lease.{node}"));
+        let lease = format!("lease.{node}");
+        if core.ledger.lock().is_gone(&lease) {
+            // A node that finds the lease of another takes servers that have no record.
+            book::restore_owners(core).await;
+        }
+        let revision = core.ledger.lock().revision_of(&lease);
         let renewing = book::write_over(
             core,
             ClusterRecord::Lease(node.clone(), record.clone()),
@@ -166,7 +179,7 @@ async fn renew(core: &Core, mut record: LeaseRecord) {
             Err(_) => return,
             Ok(Ok(Some(_))) => {
                 set_tenure(core, record.grant, sent);
-                core.set_trouble(None);
+                core.set_trouble(Concern::Lease, None);
             }
             Ok(Ok(None)) => {
                 // Another node wrote it, or an earlier renewal arrived without its acknowledgement.
@@ -178,25 +191,33 @@ async fn renew(core: &Core, mut record: LeaseRecord) {
                 if core.ledger.lock().leases.get(&node).is_some_and(is_others) {
                     return;
                 }
+                if tenure.until < sent + LEASE_SHORT {
+                    report_end(core, tenure);
+                }
             }
             Ok(Err(error)) => {
                 debug!(%error, "the lease was not renewed");
                 next = sent + RETRY_WAIT;
-                let left = tenure
-                    .until
-                    .saturating_duration_since(Instant::now())
-                    .as_secs();
-                core.set_trouble(Some(format!(
-                    "the lease of this node is not renewed: its servers with one owner end in {left} s"
-                )));
+                report_end(core, tenure);
             }
         }
     }
 }
 
+/// Says when the servers of this node end, if its lease is not renewed.
+fn report_end(core: &Core, tenure: Tenure) {
+    let left = tenure.until.saturating_duration_since(Instant::now());
+    let why = format!(
+        "the lease of this node is not renewed: its servers with one owner end in {} s",
+        left.as_secs()
+    );
+    core.set_trouble(Concern::Lease, Some(why));
+}
+
 /// Takes servers without an owner, for ever.
 pub(crate) async fn take_servers(core: &Core) {
     let mut free_since: HashMap<ServerName, Instant> = HashMap::new();
+    let began = Instant::now();
     loop {
         let wanted = core.standing.wanted.notified();
         let is_wanted = tokio::select! {
@@ -213,29 +234,19 @@ pub(crate) async fn take_servers(core: &Core) {
             let epoch = core.owned.read().get(&server).map(|it| it.epoch);
             if let Some(epoch) = epoch {
                 free_since.remove(&server);
-                if is_owner(core, &server, epoch) {
-                    write_again(core, &server).await;
-                } else {
+                if !is_owner(core, &server, epoch) {
                     warn!(server = %server, "another process owns it now");
                     release(core, Some(&server), true).await;
                 }
                 continue;
             }
-            look_at(core, tenure, &server, is_wanted, &mut free_since).await;
+            let free = FreeServers {
+                is_wanted,
+                began,
+                since: &mut free_since,
+            };
+            look_at(core, tenure, &server, free).await;
         }
-    }
-}
-
-/// Writes the record of an owned server again if NATS has lost it, or has one of an earlier epoch.
-async fn write_again(core: &Core, server: &ServerName) {
-    let lost = {
-        let ledger = core.ledger.lock();
-        let is_lost = ledger.is_lost(&format!("owner.{server}"));
-        ledger.owners.get(server).filter(|_| is_lost).cloned()
-    };
-    if let Some(record) = lost {
-        let written = book::write(core, ClusterRecord::Owner(server.clone(), record)).await;
-        debug!(server = %server, ?written, "its record was lost");
     }
 }
 
@@ -256,19 +267,23 @@ pub(crate) fn list_of_one(core: &Core) -> Vec<ServerName> {
     one.map(|it| it.name.clone()).collect()
 }
 
-async fn look_at(
-    core: &Core,
-    tenure: Tenure,
-    server: &ServerName,
+/// The looks of this node at servers without an owner.
+struct FreeServers<'a> {
+    /// A call waits for one.
     is_wanted: bool,
-    free_since: &mut HashMap<ServerName, Instant>,
-) {
+    /// The time of the first look.
+    began: Instant,
+    /// The time since which each has been free.
+    since: &'a mut HashMap<ServerName, Instant>,
+}
+
+async fn look_at(core: &Core, tenure: Tenure, server: &ServerName, free: FreeServers<'_>) {
     let standing = core.ledger.lock().standing(server);
     match standing {
         Standing::Owned {
             boot, grant, epoch, ..
         } if Some(boot) == core.boot() => {
-            free_since.remove(server);
+            free.since.remove(server);
             if grant == tenure.grant {
                 // The acknowledgement of its record was lost.
                 core.own(server, epoch);
@@ -280,7 +295,7 @@ async fn look_at(
             lease_revision,
             ..
         } => {
-            free_since.remove(server);
+            free.since.remove(server);
             if Instant::now() >= until {
                 revoke(core, &node, lease_revision).await;
             }
@@ -290,28 +305,48 @@ async fn look_at(
             epoch,
             heir,
         } => {
-            let since = *free_since
+            let since = *free
+                .since
                 .entry(server.clone())
                 .or_insert_with(Instant::now);
             let others = u32::try_from(core.owned.read().len()).unwrap_or(u32::MAX);
             let delay = match heir {
                 Some(node) if node == core.settings.node => Duration::ZERO,
                 Some(_) => HEIR_WAIT,
-                None if is_wanted => Duration::ZERO,
+                None if free.is_wanted => Duration::ZERO,
                 None => DELAY_PER_SERVER.saturating_mul(others),
             };
-            if since.elapsed() >= delay {
+            if since.elapsed() >= delay && !may_be_owned(core, server, free.began) {
                 take(core, tenure, server, revision, epoch).await;
             }
         }
     }
 }
 
+/// Returns true for a server without a record that another node may own, because NATS has lost the record: the
+/// node says that it runs the server, or has no lease in the bucket. It has written both again, or has given the
+/// server up, when a takeover would be due.
+fn may_be_owned(core: &Core, server: &ServerName, began: Instant) -> bool {
+    let ledger = core.ledger.lock();
+    if ledger.owners.contains_key(server) || began.elapsed() >= TAKE_OVER_AFTER {
+        return false;
+    }
+    let lacks_lease = |(node, boot): &(String, Boot)| {
+        let lease = ledger.leases.get(node);
+        *node != core.settings.node && lease.is_none_or(|it| it.record.boot != *boot)
+    };
+    began.elapsed() < OTHERS_WAIT
+        || core.nodes.runs(server)
+        || core.nodes.processes().iter().any(lacks_lease)
+}
+
 /// Ends the lease of a silent node. If the node has renewed it meanwhile, nothing happens.
 async fn revoke(core: &Core, node: &str, revision: u64) {
     let known = {
         let ledger = core.ledger.lock();
-        let is_same = ledger.revision_of(&format!("lease.{node}")) == revision;
+        let key = format!("lease.{node}");
+        // A renewal may be lost as well: the lease is restored, and watched from then on.
+        let is_same = ledger.revision_of(&key) == revision && !ledger.is_gone(&key);
         ledger.leases.get(node).filter(|_| is_same).cloned()
     };
     let Some(known) = known else { return };

@@ -5,6 +5,7 @@ mod failures;
 mod joined;
 mod links;
 mod logs;
+mod lost_records;
 mod sessions;
 mod shared_pins;
 
