@@ -256,9 +256,11 @@ pub(crate) async fn restore(core: &Core) {
 pub(crate) async fn restore_owners(core: &Core) {
     let lost = core.ledger.lock().list_lost();
     for LostRecord { record, .. } in lost {
-        if let ClusterRecord::Owner(server, _) = &record
-            && core.owned.read().contains_key(server)
-        {
+        let ClusterRecord::Owner(server, _) = &record else {
+            continue;
+        };
+        let is_owned = core.owned.read().contains_key(server);
+        if is_owned {
             let written = write(core, record).await;
             debug!(?written, "the record of an owner was lost");
         }

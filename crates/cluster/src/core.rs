@@ -12,6 +12,7 @@ use fleet::{
     Failure, Fleet, NodePattern, Placement, RunState, ServerSpec, Servers as _, Surroundings,
 };
 use parking_lot::{Mutex, RwLock};
+use processes::machine_time;
 use tokio::{
     sync::{Notify, mpsc, watch},
     time::Instant,
@@ -44,7 +45,8 @@ pub(crate) struct Core {
     pub(crate) role: Role,
     /// Runs the servers that need no owner.
     pub(crate) base: Arc<Fleet>,
-    surroundings: Surroundings,
+    /// Those of owned servers: their processes end at the deadline of the lease.
+    pub(crate) owned_surroundings: Surroundings,
     pub(crate) specs: RwLock<BTreeMap<ServerName, ServerSpec>>,
     /// The servers with one owner that this node owns, each with a fleet that can be ended alone.
     pub(crate) owned: RwLock<BTreeMap<ServerName, OwnedServer>>,
@@ -109,6 +111,15 @@ pub(crate) struct Tenure {
     pub(crate) grant: u64,
     /// Its end, unless it is renewed.
     pub(crate) until: Instant,
+    /// The same end as a time of the machine, which goes on while the machine sleeps.
+    pub(crate) until_machine: Duration,
+}
+
+impl Tenure {
+    /// Returns true if the lease is valid now.
+    pub(crate) fn holds(&self) -> bool {
+        Instant::now() < self.until && machine_time() < self.until_machine
+    }
 }
 
 #[derive(Debug)]
@@ -168,11 +179,15 @@ impl Core {
     ) -> (Self, mpsc::Receiver<ServerName>) {
         let (changed, receiver) = mpsc::channel(CHANGED_MAX);
         let (shared, _) = watch::channel(None);
+        let owned_surroundings = Surroundings {
+            spawner: Arc::new(surroundings.spawner.with_deadline()),
+            ..surroundings.clone()
+        };
         let core = Self {
             settings,
             role,
-            base: Arc::new(Fleet::new(Vec::new(), surroundings.clone())),
-            surroundings,
+            base: Arc::new(Fleet::new(Vec::new(), surroundings)),
+            owned_surroundings,
             specs: RwLock::default(),
             owned: RwLock::default(),
             ledger: Mutex::default(),
@@ -251,7 +266,7 @@ impl Core {
     /// The lease, if it is valid now.
     pub(crate) fn tenure_now(&self) -> Option<Tenure> {
         let tenure = *self.tenure.lock();
-        tenure.filter(|it| Instant::now() < it.until)
+        tenure.filter(Tenure::holds)
     }
 
     /// Returns true if this node runs a server with this placement.
@@ -384,7 +399,7 @@ impl Core {
             return;
         };
         let is_eager = spec.start == fleet::Start::Eager;
-        let fleet = Arc::new(Fleet::new(vec![spec], self.surroundings.clone()));
+        let fleet = Arc::new(Fleet::new(vec![spec], self.owned_surroundings.clone()));
         if is_eager {
             fleet.start_eager();
         }

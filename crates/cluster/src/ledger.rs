@@ -21,8 +21,12 @@ pub(crate) const RENEW_EVERY: Duration = Duration::from_secs(3);
 /// A bucket stands still for up to 8.5 s when its leader dies.
 pub(crate) const HOLD: Duration = Duration::from_secs(14);
 
-/// The time after which another node takes over, from the moment it saw that renewal. An owner needs 1.5 s
-/// of the difference to end its processes.
+/// The time in which an owner ends its processes after that. If it stands still, its reaper begins then, and needs
+/// another second.
+pub(crate) const ENDED_WITHIN: Duration = Duration::from_millis(1_500);
+
+/// The time after which another node takes over, from the moment it saw that renewal. The processes of the owner
+/// have ended before.
 pub(crate) const TAKE_OVER_AFTER: Duration = Duration::from_secs(18);
 
 /// The replaced processes that are remembered. A further one forgets all.

@@ -2,12 +2,16 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::atomic::Ordering,
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
 use fleet::{Fleet, Placement, Servers as _};
-use tokio::time::{Instant, sleep, timeout};
+use processes::machine_time;
+use tokio::{
+    task::spawn_blocking,
+    time::{Instant, sleep, timeout},
+};
 use tool::ServerName;
 use tracing::{debug, info, warn};
 
@@ -17,7 +21,7 @@ use crate::{
     core::{Concern, Core, OwnedServer, Tenure},
     frames::Op,
     ledger::{
-        ClusterRecord, HOLD, LeaseRecord, OwnerRecord, RENEW_EVERY, SeenLease,
+        ClusterRecord, ENDED_WITHIN, HOLD, LeaseRecord, OwnerRecord, RENEW_EVERY, SeenLease,
         Standing, TAKE_OVER_AFTER,
     },
     seal::Boot,
@@ -54,6 +58,9 @@ pub(crate) async fn keep_lease(core: &Core) {
         Role::Member { home } => (home, 0),
         Role::Guest => return std::future::pending().await,
     };
+    // A daemon that was killed may have left processes of servers that this one is about to own.
+    let spawner = Arc::clone(&core.owned_surroundings.spawner);
+    let _ = spawn_blocking(move || spawner.end_leftovers()).await;
     loop {
         if let Some(node) = find_stranger(core) {
             let why = format!(
@@ -86,7 +93,7 @@ pub(crate) async fn keep_lease(core: &Core) {
         for server in core.owned.read().keys() {
             warn!(server = %server, "it ends here");
         }
-        // Within 1.5 s.
+        // Within `ENDED_WITHIN`.
         release(core, None, true).await;
     }
 }
@@ -124,7 +131,7 @@ async fn take_lease(core: &Core, record: LeaseRecord) -> Result<(), Duration> {
             return Err(RENEW_EVERY);
         }
     }
-    let sent = Instant::now();
+    let sent = SendTime::now();
     match book::write_over(core, ClusterRecord::Lease(node, record.clone()), revision).await {
         Ok(Some(_)) => {
             core.standing.is_double.store(false, Ordering::Relaxed);
@@ -141,9 +148,33 @@ async fn take_lease(core: &Core, record: LeaseRecord) -> Result<(), Duration> {
     }
 }
 
-fn set_tenure(core: &Core, grant: u64, sent: Instant) {
-    let until = sent + HOLD;
-    *core.tenure.lock() = Some(Tenure { grant, until });
+/// The time at which a renewal is sent.
+#[derive(Debug, Clone, Copy)]
+struct SendTime {
+    at: Instant,
+    /// Read before the other clock: this process may stand still in between.
+    machine: Duration,
+}
+
+impl SendTime {
+    fn now() -> Self {
+        let machine = machine_time();
+        let at = Instant::now();
+        Self { at, machine }
+    }
+}
+
+/// Begins or extends the lease after its renewal was acknowledged. The reaper ends the processes of owned servers
+/// in time if this process stands still.
+fn set_tenure(core: &Core, grant: u64, sent: SendTime) {
+    let tenure = Tenure {
+        grant,
+        until: sent.at + HOLD,
+        until_machine: sent.machine + HOLD,
+    };
+    let spawner = &core.owned_surroundings.spawner;
+    spawner.move_deadline(tenure.until_machine + ENDED_WITHIN);
+    *core.tenure.lock() = Some(tenure);
     core.standing.moved.notify_waiters();
 }
 
@@ -159,8 +190,8 @@ async fn renew(core: &Core, mut record: LeaseRecord) {
         if core.tenure_now().is_none() {
             return;
         }
-        let sent = Instant::now();
-        next = sent + RENEW_EVERY;
+        let sent = SendTime::now();
+        next = sent.at + RENEW_EVERY;
         record.beat += 1;
         let lease = format!("lease.{node}");
         if core.ledger.lock().is_gone(&lease) {
@@ -174,7 +205,7 @@ async fn renew(core: &Core, mut record: LeaseRecord) {
             revision,
         );
         // The end of the lease is not missed during a request.
-        let written = timeout(tenure.until.saturating_duration_since(sent), renewing).await;
+        let written = timeout(tenure.until.saturating_duration_since(sent.at), renewing).await;
         match written {
             Err(_) => return,
             Ok(Ok(Some(_))) => {
@@ -183,7 +214,7 @@ async fn renew(core: &Core, mut record: LeaseRecord) {
             }
             Ok(Ok(None)) => {
                 // Another node wrote it, or an earlier renewal arrived without its acknowledgement.
-                next = sent + RETRY_WAIT;
+                next = sent.at + RETRY_WAIT;
                 let is_others = |it: &SeenLease| {
                     let now = &it.record;
                     now.is_revoked || (now.boot, now.grant) != (record.boot, record.grant)
@@ -191,13 +222,13 @@ async fn renew(core: &Core, mut record: LeaseRecord) {
                 if core.ledger.lock().leases.get(&node).is_some_and(is_others) {
                     return;
                 }
-                if tenure.until < sent + LEASE_SHORT {
+                if tenure.until < sent.at + LEASE_SHORT {
                     report_end(core, tenure);
                 }
             }
             Ok(Err(error)) => {
                 debug!(%error, "the lease was not renewed");
-                next = sent + RETRY_WAIT;
+                next = sent.at + RETRY_WAIT;
                 report_end(core, tenure);
             }
         }

@@ -5,12 +5,14 @@ use std::{fs, time::Duration};
 use journeys::{
     fake::Step,
     house::{Fake, House, fake},
-    processes::kill,
+    processes::{children, kill, lives, pause, resume},
 };
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
-use super::{connected, nats, node, owner, state_of, until_found, until_owned, until_state};
+use super::{
+    TAKE_OVER, connected, nats, node, owner, state_of, until_found, until_owned, until_state,
+};
 use crate::{answered_in_the_end, calling};
 
 fn server() -> Fake {
@@ -85,6 +87,82 @@ async fn a_machine_that_is_lost_is_replaced_and_no_call_is_without_an_answer() {
     );
     one.stops_clean().await;
     two.stops_clean().await;
+}
+
+#[tokio::test]
+async fn a_daemon_that_stands_still_has_no_server_beside_that_of_the_next_owner() {
+    let lock = tempfile::tempdir().unwrap();
+    let held = Step::HoldLock(lock.path().join("owner"));
+    let server = || server().before(vec![held.clone()]);
+    let nats = nats(1);
+    let (one, two) = (
+        node(&nats, "one", [server()]),
+        node(&nats, "two", [server()]),
+    );
+    connected(&[&one, &two]).await;
+    let [(_, stands), (left, goes_on)] = by_owner("sole", &one, &two).await;
+    let client = goes_on.client().await;
+    until_found(&client, "sole/echo").await;
+    client.execute("sole/echo", json!({})).await.good();
+    let process = *stands.pids("sole").last().unwrap();
+
+    let daemon = stands.daemon().await;
+    pause(daemon);
+    // A call that the owner may have read is answered so.
+    let deadline = Instant::now() + TAKE_OVER;
+    while client.execute("sole/echo", json!({})).await.is_error() {
+        assert!(Instant::now() < deadline, "another node takes over");
+    }
+    assert!(!lives(process), "the reaper of the owner has ended it");
+    assert_eq!(
+        owner(&state_of(goes_on).await, "sole").as_deref(),
+        Some(left)
+    );
+    assert_eq!((stands.starts("sole"), goes_on.starts("sole")), (1, 1));
+
+    resume(daemon);
+    until_state(stands, "the new owner is known", |state| {
+        owner(state, "sole").as_deref() == Some(left) && state["trouble"].is_null()
+    })
+    .await;
+    stands.cli(["call", "sole/echo"]).await.ended(0);
+    assert_eq!(stands.starts("sole"), 1);
+    for house in [&one, &two] {
+        let remarks = house.remarks("sole");
+        assert!(!remarks.contains(&"two owners".to_owned()), "{remarks:?}");
+    }
+    one.stops_clean().await;
+    two.stops_clean().await;
+}
+
+/// Its reaper is killed with it, or is slow, and the server ignores the end of its input.
+#[tokio::test]
+async fn a_restarted_daemon_owns_no_server_beside_the_process_of_the_killed_one() {
+    let lock = tempfile::tempdir().unwrap();
+    let held = Step::HoldLock(lock.path().join("owner"));
+    let server = server().deaf().before(vec![held]);
+    let nats = nats(1);
+    let one = node(&nats, "one", [server]);
+    connected(&[&one]).await;
+    let client = one.client().await;
+    until_found(&client, "sole/echo").await;
+    client.execute("sole/echo", json!({})).await.good();
+    for starts in 2..5 {
+        let daemon = one.daemon().await;
+        for (child, _) in children(daemon) {
+            let name = fs::read_to_string(format!("/proc/{child}/comm")).unwrap_or_default();
+            if name.trim() == "child-reaper" {
+                kill(child);
+            }
+        }
+        kill(daemon);
+        crate::until_started(&one).await;
+        answered_in_the_end(&client, "sole/echo", &json!({})).await;
+        assert_eq!(one.starts("sole"), starts);
+    }
+    let remarks = one.remarks("sole");
+    assert!(!remarks.contains(&"two owners".to_owned()), "{remarks:?}");
+    one.stops_clean().await;
 }
 
 #[tokio::test]

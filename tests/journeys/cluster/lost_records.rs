@@ -188,7 +188,7 @@ async fn a_node_that_starts_after_a_loss_leaves_servers_to_their_owners() {
         _ => [&pair.two, &pair.one],
     };
     let lease = format!("lease.{owned_by}");
-    for lost in ["all", "the stream", "owner.sole", &lease] {
+    for lost in ["all", "the stream", "owner.sole", lease.as_str()] {
         starts.cli(["daemon", "stop"]).await.ended(0);
         let stream = pair.jetstream.get_stream(STREAMS[0]).await.unwrap();
         if lost == "the stream" {
