@@ -2,10 +2,10 @@
  * the whole of them. */
 
 type Process = {client_name?: string|null, state: string, pid?: number|null, memory_bytes?: number|null, protocol?: string|null,
-  starts: number, calls: number, errors: number, last_error?: string|null, last_error_at?: number|null};
+  starts: number, last_failure?: string|null, last_failure_at?: number|null};
 
 type Server = {name: string, state: string, why?: string|null, next_step?: string|null, enabled: boolean, is_remote?: boolean,
-  category?: string|null, tools: number, tokens: number, calls: number, calls_all?: number, errors: number, last_used_at?: number|null,
+  category?: string|null, tools: number, tokens: number, calls: number, errors: number, calls_30_days?: number, errors_30_days?: number, last_used_at?: number|null,
   login?: {issuer: string}|null, login_address?: string|null, starts?: number, memory_bytes?: number|null,
   processes: Process[]};
 

@@ -477,7 +477,10 @@ impl Daemon {
 
     async fn status(self: &Arc<Self>) -> Box<DaemonStatus> {
         let daemon = Arc::clone(self);
-        let looking = tokio::task::spawn_blocking(move || daemon.read_status());
+        let looking = tokio::task::spawn_blocking(move || {
+            daemon.gateway.recorder.settle();
+            daemon.read_status()
+        });
         Box::new(looking.await.unwrap_or_default())
     }
 

@@ -64,6 +64,10 @@ pub struct DaemonStatus {
     pub cluster: Option<ClusterState>,
     /// The saved scripts; none if there is no such folder.
     pub scripts: Option<ScriptsStatus>,
+    /// The calls since the daemon started, of all servers, of our own tools and of unknown names.
+    pub calls: u64,
+    /// The errors among them.
+    pub errors: u64,
     /// One entry for each process or connection.
     pub servers: Vec<ServerStatus>,
     /// The servers that differ for a client, because its variables do.
@@ -151,7 +155,7 @@ pub struct ClientStatus {
     pub profiles: Vec<String>,
     /// The time at which it connected, in seconds since 1970.
     pub since: u64,
-    /// The number of its calls.
+    /// The number of its calls since it connected.
     pub calls: u64,
     /// The credential that admitted it, over HTTP.
     pub caller: Option<String>,
@@ -213,14 +217,14 @@ pub struct ServerStatus {
     pub login_required: bool,
     /// The number of successful starts.
     pub starts: u32,
-    /// The number of calls.
+    /// The calls of the server since the daemon started. Processes of one server have the same number.
     pub calls: u64,
-    /// The number of calls without a result.
+    /// The errors among them.
     pub errors: u64,
-    /// The last of these errors.
-    pub last_error: Option<String>,
-    /// The time of that error, in seconds since 1970.
-    pub last_error_at: Option<u64>,
+    /// The reason why the last request to this process without a result had none.
+    pub last_failure: Option<String>,
+    /// The time of that failure, in seconds since 1970.
+    pub last_failure_at: Option<u64>,
     /// Questions that clients have not answered.
     pub questions: Vec<QuestionStatus>,
 }
@@ -270,6 +274,8 @@ pub(crate) fn read_status(gateway: &Gateway) -> DaemonStatus {
     let states = gateway.servers.states().into_iter();
     let sharing = gateway.servers.sharing().into_iter();
     let pins = gateway.catalog.registry.pin_trouble();
+    let counts = gateway.recorder.count_by_server();
+    let all = gateway.recorder.count_calls();
     DaemonStatus {
         pid: std::process::id(),
         memory_bytes: processes::own_memory(),
@@ -286,8 +292,17 @@ pub(crate) fn read_status(gateway: &Gateway) -> DaemonStatus {
             .collect(),
         cluster: gateway.servers.cluster().map(|it| it.state()),
         scripts: describe_scripts(gateway),
+        calls: all.calls,
+        errors: all.errors,
         servers: states
-            .map(|state| describe_server(gateway, state, &names))
+            .map(|state| {
+                let count = counts.get(state.name.as_str()).copied().unwrap_or_default();
+                ServerStatus {
+                    calls: count.calls,
+                    errors: count.errors,
+                    ..describe_server(gateway, state, &names)
+                }
+            })
             .collect(),
         sharing: sharing.map(|it| describe_sharing(it, &clients)).collect(),
         ..DaemonStatus::default()
@@ -433,10 +448,9 @@ fn describe_server(
             .catalog
             .needs_login(&state.name, survey_failure.is_some()),
         starts: state.starts,
-        calls: state.calls,
-        errors: state.errors,
-        last_error_at: state.last_error.as_ref().map(|(at, _)| to_s(*at)),
-        last_error: state.last_error.map(|(_, why)| why),
+        last_failure_at: state.last_failure.as_ref().map(|(at, _)| to_s(*at)),
+        last_failure: state.last_failure.map(|(_, why)| why),
         questions: questions.collect(),
+        ..ServerStatus::default()
     }
 }

@@ -156,7 +156,9 @@ impl Servers for Fleet {
                         .then(|| progress.server.asking.explain_wait(session)),
                 })
             });
-            progress.server.vitals.count(answer.as_ref().err());
+            if let Err(error) = &answer {
+                progress.server.vitals.note_failure(error);
+            }
             match redaction {
                 Some(redaction) => Ok(redaction.result(answer?).await),
                 None => answer,

@@ -1,8 +1,8 @@
-//! The counts of a server over all its processes.
+//! The starts and failures of a server's process, over its restarts.
 
 use std::{
     collections::HashMap,
-    sync::atomic::{AtomicU32, AtomicU64, Ordering},
+    sync::atomic::{AtomicU32, Ordering},
     time::SystemTime,
 };
 
@@ -60,12 +60,9 @@ pub struct ServerState {
     pub memory_bytes: Option<u64>,
     /// The number of successful starts.
     pub starts: u32,
-    /// The number of calls, failed ones included.
-    pub calls: u64,
-    /// The number of calls without a result. A tool error is a result.
-    pub errors: u64,
-    /// The last of these errors and its time.
-    pub last_error: Option<(SystemTime, String)>,
+    /// The reason why the last request without a result had none, and its time. A result with `isError`
+    /// is a result, and a cancelled request has no reason.
+    pub last_failure: Option<(SystemTime, String)>,
     /// The open questions of the server, the oldest first.
     pub questions: Vec<WaitingQuestion>,
 }
@@ -98,9 +95,7 @@ pub(crate) struct Vitals {
     /// Zero if there is no process.
     pid: AtomicU32,
     starts: AtomicU32,
-    calls: AtomicU64,
-    errors: AtomicU64,
-    last_error: Mutex<Option<(SystemTime, String)>>,
+    last_failure: Mutex<Option<(SystemTime, String)>>,
 }
 
 impl Vitals {
@@ -118,16 +113,14 @@ impl Vitals {
         self.pid.store(0, Ordering::Relaxed);
     }
 
-    /// Counts a call. A cancelled call is not an error.
-    pub(crate) fn count(&self, error: Option<&CallError>) {
-        self.calls.fetch_add(1, Ordering::Relaxed);
-        if let Some(error) = error.filter(|it| !matches!(it, CallError::Cancelled)) {
-            self.errors.fetch_add(1, Ordering::Relaxed);
-            *self.last_error.lock() = Some((SystemTime::now(), error.to_string()));
+    /// Notes why a request has no result, unless its caller cancelled it.
+    pub(crate) fn note_failure(&self, error: &CallError) {
+        if !matches!(error, CallError::Cancelled) {
+            *self.last_failure.lock() = Some((SystemTime::now(), error.to_string()));
         }
     }
 
-    /// Returns these counts as the state of a server, of which nothing else is known.
+    /// Returns these facts as the state of a server, of which nothing else is known.
     pub(crate) fn state(
         &self,
         name: ServerName,
@@ -147,9 +140,7 @@ impl Vitals {
             pid,
             memory_bytes: group.and_then(|group| memory.get(&group).copied()),
             starts: self.starts(),
-            calls: self.calls.load(Ordering::Relaxed),
-            errors: self.errors.load(Ordering::Relaxed),
-            last_error: self.last_error.lock().clone(),
+            last_failure: self.last_failure.lock().clone(),
             questions: Vec::new(),
         }
     }

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tool::{ClientId, ServerName};
 
 use crate::{
-    authorize::permissions::Arrival, caller::Caller, elicitation::CallAsker,
+    authorize::permissions::Arrival, caller::Caller, clients::CallCounter, elicitation::CallAsker,
     elicitation::server_tasks::TaskNote, error::Audience, forward::UriLedger, policy::ClientPolicy,
     recent_searches::RecentSearches, running_calls::RunningCall, script_caller::ScriptCaller,
     sent_instructions::SentInstructions, trace_parent::with_parent,
@@ -25,6 +25,8 @@ pub struct CallContext {
     pub(crate) caller: Caller,
     /// The client; none for a person at the command line, who may see everything.
     pub client: Option<ClientId>,
+    /// Counts the calls of the client; none for a person at the command line.
+    pub(crate) counter: Option<CallCounter>,
     /// The reader of its error.
     pub audience: Audience,
     /// The token or subject that admitted the client over HTTP, for the audit log; see

@@ -55,6 +55,9 @@ pub struct Connection {
     pub is_stateless: bool,
 }
 
+/// The number of calls of one client.
+pub(crate) type CallCounter = Arc<AtomicU64>;
+
 /// A connected client: one session.
 #[derive(Debug)]
 pub struct ConnectedClient {
@@ -66,7 +69,9 @@ pub struct ConnectedClient {
     pub since: SystemTime,
     info: OnceLock<ClientInfo>,
     revision: OnceLock<Revision>,
-    calls: AtomicU64,
+    /// The requests for the three tools.
+    turns: AtomicU64,
+    calls: CallCounter,
     /// Cancelled when a person ends the session.
     pub(crate) ended: CancellationToken,
     /// The questions to all clients that wait.
@@ -107,14 +112,19 @@ impl ConnectedClient {
         let _ = self.revision.set(revision);
     }
 
-    /// The number of its calls up to now.
+    /// The number of its calls that have ended since it connected, those of its scripts included.
     pub fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
     }
 
-    /// Counts a call and returns its number, from 1 on.
-    pub(super) fn count_call(&self) -> u64 {
-        self.calls.fetch_add(1, Ordering::Relaxed) + 1
+    /// The counter of its calls, to which the record of each call adds one.
+    pub(super) fn counter(&self) -> CallCounter {
+        Arc::clone(&self.calls)
+    }
+
+    /// Counts a request for one of the three tools and returns its number, from 1 on.
+    pub(super) fn count_turn(&self) -> u64 {
+        self.turns.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Sets the name and version. Returns the name if none was set before; later ones are ignored.
@@ -165,7 +175,8 @@ impl ConnectedClients {
             since: SystemTime::now(),
             info: OnceLock::new(),
             revision: OnceLock::new(),
-            calls: AtomicU64::new(0),
+            turns: AtomicU64::default(),
+            calls: CallCounter::default(),
             ended: CancellationToken::new(),
             questions: Arc::clone(&self.questions),
         });

@@ -263,6 +263,17 @@ impl ToolError {
     }
 }
 
+/// Returns the code of the error that [`ToolError::of_call`] makes of a failed call.
+pub(crate) fn code_of_call(error: &CallError) -> &'static str {
+    match error {
+        CallError::Unavailable { failure, .. } if failure.login().is_some() => "login_required",
+        CallError::Unavailable { .. } | CallError::UnknownServer(_) => "server_unavailable",
+        CallError::TimedOut { .. } => "timeout",
+        CallError::Cancelled => "cancelled",
+        CallError::Protocol { .. } => "downstream_error",
+    }
+}
+
 impl std::error::Error for ToolError {}
 
 #[cfg(test)]

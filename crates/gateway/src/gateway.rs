@@ -230,7 +230,7 @@ impl Gateway {
             kind: "credential",
             name: why.to_owned(),
             decision: "deny",
-            outcome: "denied".into(),
+            outcome: Outcome::of_code("denied"),
             ..CallRecord::default()
         };
         self.recorder.record(Event::Refusal(Box::new(record)));

@@ -10,6 +10,7 @@ pub use search_tools::{search_json, search_text};
 
 use jsonrpc::mcp::{ADDRESSES_FIRST, MISSING_CAPABILITY};
 use serde_json::value::RawValue;
+use telemetry::Outcome;
 
 use self::{describe_tool::describe_tool, search_tools::search_tools};
 use crate::{
@@ -44,7 +45,7 @@ impl Gateway {
         if let Some(span) = &mut span {
             span.complete();
             match &reply {
-                Ok(reply) if reply.is_error() => span.fail("tool_error"),
+                Ok(reply) if reply.is_error() => span.fail(Outcome::TOOL_ERROR.as_str()),
                 Ok(_) => {}
                 Err(error) => span.fail(error.code()),
             }

@@ -7,13 +7,10 @@ use std::sync::Arc;
 use fleet::{Template, Variables, with_secrets};
 use secrets::Resolver;
 use telemetry::otlp::{Collector, Exporter, OpenSpan, Prepare, SpanKind};
-use telemetry::{CallRecord, estimate_tokens};
+use telemetry::{CallRecord, Outcome, estimate_tokens};
 use tool::ServerName;
 
 use crate::{call_context::CallContext, settings::TraceSettings, trace_parent::parent_in};
-
-/// The outcome of a request that its client cancelled, or whose client disconnected.
-const CANCELLED: &str = "cancelled";
 
 /// The maximum length of a tool's or prompt's name in a span, in characters.
 const NAME_CHARS_MAX: usize = 200;
@@ -46,7 +43,7 @@ impl Traces {
         span.set_attribute("gen_ai.operation.name", "execute_tool");
         span.set_attribute("gen_ai.tool.name", tool);
         has_client(&mut span, &context.policy.name);
-        span.fail_if_dropped(CANCELLED);
+        span.fail_if_dropped(Outcome::CANCELLED.as_str());
         context.trace = span.context();
         Some(span)
     }
@@ -101,15 +98,15 @@ pub(crate) fn describe_call(span: &mut OpenSpan, call: &CallRecord) {
     if let Some(rule) = call.rule {
         span.set_attribute("proxy.rule", rule as u64);
     }
-    span.set_attribute("proxy.outcome", &*call.outcome);
+    span.set_attribute("proxy.outcome", call.outcome.as_str());
     span.set_attribute("proxy.arguments.bytes", call.bytes_in);
     span.set_attribute("proxy.arguments.tokens", estimate_tokens(call.bytes_in));
     span.set_attribute("proxy.result.bytes", call.bytes);
     span.set_attribute("proxy.answer.bytes", call.bytes_sent);
     span.set_attribute("proxy.answer.tokens", estimate_tokens(call.bytes_sent));
     span.set_attribute("proxy.answer.is_cut", call.is_cut);
-    if call.outcome != "ok" {
-        span.fail(&call.outcome);
+    if call.outcome.is_error() {
+        span.fail(call.outcome.as_str());
     }
 }
 

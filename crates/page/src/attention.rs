@@ -98,7 +98,11 @@ pub(crate) fn add_server(attention: &mut Attention, row: &ServerRow) {
     let needed = AttentionRow {
         server: Some(row.name.clone()),
         next_step: row.next_step.clone(),
-        since_at: row.processes.iter().filter_map(|it| it.last_error_at).max(),
+        since_at: row
+            .processes
+            .iter()
+            .filter_map(|it| it.last_failure_at)
+            .max(),
         ..AttentionRow::new(kind, title, row.why.clone().unwrap_or_default())
     };
     attention.insert(format!("{kind} {}", row.name), needed);

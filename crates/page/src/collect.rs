@@ -7,14 +7,16 @@ use std::{
 };
 
 use daemon::{page::PageDaemon, status::describe_client};
-use files::clock::to_s;
+use files::clock::{now_ms, to_s};
 use fleet::{Launch, RunState, ServerState};
 use gateway::{Gateway, LoginStatus, ServerSettings, Settings, describe_login};
 use registry::{CatalogServer, ServerCatalog, ToolUsage};
+use telemetry::{By, CallCount};
 use tokio::time::Instant;
 use tool::ServerName;
 
 use crate::{
+    api::figures::DAYS_DEFAULT,
     attention::{
         Attention, add_idle_rules, add_mistakes, add_other_questions, add_questions, add_reviews,
         add_server,
@@ -23,7 +25,7 @@ use crate::{
     logins::{LoginAttempt, Logins},
     minutes::Minutes,
     page_state::PageState,
-    state::{CountRow, DaemonRow, ProcessRow, RunningRow, ServerRow, State},
+    state::{DaemonRow, ProcessRow, RunningRow, ServerRow, State},
 };
 
 /// The state of a server that needs a login that it does not have.
@@ -40,8 +42,8 @@ pub(crate) struct Builder {
     minutes: Option<Minutes>,
     /// The numbers of the configuration and of the catalog.
     numbers: (u64, u64),
-    /// True if every snapshot is read to see if it is damaged.
-    proves_snapshots: bool,
+    /// True if every snapshot is read to see if it is damaged, and the statistics of 30 days.
+    is_thorough: bool,
 }
 
 /// The figures that are read now and then, or when the configuration or the catalog changed.
@@ -54,7 +56,10 @@ struct CloseLook {
     daemon: DaemonRow,
     /// The memory of a server by process id.
     memory: BTreeMap<u32, u64>,
-    usage: BTreeMap<String, (u64, Option<u64>)>,
+    /// The time of the last use of a server.
+    last_used: BTreeMap<String, u64>,
+    /// The calls of a server in the last 30 days.
+    days: Option<BTreeMap<String, CallCount>>,
     /// The login of a server, whether it needs one, and whether it has a log.
     logins: BTreeMap<ServerName, (Option<LoginStatus>, bool, bool)>,
     damaged: Vec<(ServerName, String)>,
@@ -71,14 +76,14 @@ impl Builder {
             of_catalog: Default::default(),
             minutes: None,
             numbers: (0, 0),
-            proves_snapshots: false,
+            is_thorough: false,
         }
     }
 
     /// Makes a builder of one state.
     pub(crate) fn once(page: &PageState) -> Self {
         Self {
-            proves_snapshots: true,
+            is_thorough: true,
             ..Self::new(page)
         }
     }
@@ -110,6 +115,7 @@ impl Builder {
         let catalog = gateway.catalog.registry.catalog();
         let close = self.look_closely(&settings, &catalog);
         let states = gateway.servers.quick_states();
+        let counts = gateway.recorder.count_by_server();
         let clients = gateway.clients.list();
         let names: BTreeMap<u64, String> = clients
             .iter()
@@ -125,7 +131,12 @@ impl Builder {
             let of = states.iter().filter(|it| it.name == *name);
             let of: Vec<&ServerState> = of.collect();
             let known = catalog.servers.iter().find(|it| it.name == *name);
-            let mut row = close.server(&gateway, server, known, &of, &names);
+            let count = counts.get(name.as_str()).copied().unwrap_or_default();
+            let mut row = ServerRow {
+                calls: count.calls,
+                errors: count.errors,
+                ..close.server(&gateway, server, known, &of, &names)
+            };
             match self.logins.find(&row.name) {
                 Some(LoginAttempt::Waits(address)) => row.login_address = Some(address),
                 // It says more than the need for a login.
@@ -146,8 +157,7 @@ impl Builder {
             .map(|it| (it.number.to_string(), describe_client(&settings, it)))
             .collect();
         state.running = list_running(&gateway);
-        let (calls, errors) = gateway.recorder.count_calls();
-        let totals = CountRow { calls, errors };
+        let totals = gateway.recorder.count_calls();
         state.totals.insert("totals".to_owned(), totals);
         let daemon = close.daemon.clone();
         state.daemon.insert("daemon".to_owned(), daemon);
@@ -200,7 +210,7 @@ impl Builder {
             (name.clone(), (login, needed, has_log))
         });
         let registry = &gateway.catalog.registry;
-        let damaged = self.proves_snapshots.then(|| registry.list_damaged());
+        let damaged = self.is_thorough.then(|| registry.list_damaged());
         let pins = registry.pin_trouble().map(|it| it.to_string());
         let mut attention = BTreeMap::new();
         add_mistakes(&mut attention, mistakes.as_deref(), pins.as_deref());
@@ -216,7 +226,8 @@ impl Builder {
             },
             mistakes,
             memory,
-            usage: sum_usage(&gateway.catalog.usage.calls()),
+            last_used: find_last_uses(&gateway.catalog.usage.calls()),
+            days: self.is_thorough.then(|| count_days(gateway)).flatten(),
             logins: logins.collect(),
             damaged: damaged.unwrap_or_default(),
             attention,
@@ -266,13 +277,14 @@ impl CloseLook {
         let survey_failure = failed.map(ToString::to_string).or(damage);
         let is_stale = survey_failure.is_some();
         let state = choose_state(server.enabled, needs_login, is_stale, known, states);
-        let mut last_error = processes.iter().filter(|it| it.state == "resting");
-        let last_error = last_error.find_map(|it| it.last_error.clone());
-        let usage = self.usage.get(name.as_str()).copied().unwrap_or_default();
+        let mut down = processes.iter().filter(|it| it.state == "resting");
+        let last_failure = down.find_map(|it| it.last_failure.clone());
+        let days = self.days.as_ref();
+        let days = days.map(|it| it.get(name.as_str()).copied().unwrap_or_default());
         ServerRow {
             name: name.to_string(),
             state: Cow::Borrowed(state),
-            why: last_error.or(survey_failure),
+            why: last_failure.or(survey_failure),
             next_step: match state {
                 LOGIN_REQUIRED => Some(format!("proxy login {name}")),
                 "failed" | "stale" | "resting" => failed
@@ -285,10 +297,9 @@ impl CloseLook {
             category: known.map(|it| it.category.clone()).unwrap_or_default(),
             tools: known.map_or(0, |it| it.tools),
             tokens: known.map_or(0, |it| it.tokens),
-            calls: processes.iter().map(|it| it.calls).sum(),
-            errors: processes.iter().map(|it| it.errors).sum(),
-            calls_all: usage.0,
-            last_used_at: usage.1,
+            calls_30_days: days.map(|it| it.calls),
+            errors_30_days: days.map(|it| it.errors),
+            last_used_at: self.last_used.get(name.as_str()).copied(),
             login,
             login_address: None,
             has_log,
@@ -298,6 +309,7 @@ impl CloseLook {
                 .filter_map(|it| it.memory_bytes)
                 .reduce(|a, b| a + b),
             processes,
+            ..ServerRow::default()
         }
     }
 
@@ -305,7 +317,7 @@ impl CloseLook {
         let own = state.clients.iter().filter_map(|it| clients.get(it));
         let own = own.map(String::as_str).chain(state.caller.as_deref());
         let own: Vec<&str> = own.collect();
-        let last_error = state.last_error.as_ref();
+        let last_failure = state.last_failure.as_ref();
         ProcessRow {
             client_name: (!own.is_empty()).then(|| own.join(", ")),
             state: Cow::Borrowed(state.state.as_str()),
@@ -313,10 +325,8 @@ impl CloseLook {
             memory_bytes: state.pid.and_then(|pid| self.memory.get(&pid).copied()),
             protocol: state.revision.as_ref().map(|it| it.as_str().to_owned()),
             starts: state.starts,
-            calls: state.calls,
-            errors: state.errors,
-            last_error: last_error.map(|(_, why)| why.clone()),
-            last_error_at: last_error.map(|(at, _)| to_s(*at)),
+            last_failure: last_failure.map(|(_, why)| why.clone()),
+            last_failure_at: last_failure.map(|(at, _)| to_s(*at)),
         }
     }
 }
@@ -326,14 +336,32 @@ fn round(bytes: u64) -> u64 {
     bytes >> 20 << 20
 }
 
-fn sum_usage(usage: &[ToolUsage]) -> BTreeMap<String, (u64, Option<u64>)> {
-    let mut sums: BTreeMap<String, (u64, Option<u64>)> = BTreeMap::new();
+/// Returns the time of the last use of each server.
+fn find_last_uses(usage: &[ToolUsage]) -> BTreeMap<String, u64> {
+    let mut last_uses: BTreeMap<String, u64> = BTreeMap::new();
     for tool in usage {
         let server = tool.tool.split_once('/').map_or("", |(server, _)| server);
-        let sum = sums.entry(server.to_owned()).or_default();
-        *sum = (sum.0 + tool.ok + tool.failed, sum.1.max(tool.last));
+        if let Some(last) = tool.last {
+            let newest = last_uses.entry(server.to_owned()).or_default();
+            *newest = last.max(*newest);
+        }
     }
-    sums
+    last_uses
+}
+
+/// Returns the calls of each server in the last 30 days; none if statistics are off. Blocks.
+fn count_days(gateway: &Gateway) -> Option<BTreeMap<String, CallCount>> {
+    let settings = gateway.settings();
+    let folder = settings.state_dir.join("stats");
+    gateway.flush_records();
+    let figures = telemetry::read_stats(&folder, By::Server, DAYS_DEFAULT, now_ms());
+    let lines = figures.ok().filter(|_| settings.keeps_stats)?.lines;
+    Some(
+        lines
+            .into_iter()
+            .map(|it| (it.name.clone(), it.count()))
+            .collect(),
+    )
 }
 
 fn choose_state(

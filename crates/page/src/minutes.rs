@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 use files::clock::{now_ms, now_s};
 use gateway::Gateway;
 
-use crate::{limits::MINUTES_MAX, state::CountRow};
+use telemetry::CallCount;
+
+use crate::limits::MINUTES_MAX;
 
 /// The calls of the last hour.
 #[derive(Debug, Default)]
 pub(crate) struct Minutes {
-    counted: (u64, u64),
-    by_minute: BTreeMap<u64, CountRow>,
+    counted: CallCount,
+    by_minute: BTreeMap<u64, CallCount>,
 }
 
 impl Minutes {
@@ -32,8 +34,7 @@ impl Minutes {
             let at = line["at"].as_str().and_then(files::clock::read_time);
             if let Some(at) = at {
                 let row = minutes.by_minute.entry(at / 60_000).or_default();
-                row.calls += 1;
-                row.errors += u64::from(line["outcome"] != "ok");
+                row.add_line(&line);
             }
             true
         });
@@ -41,17 +42,12 @@ impl Minutes {
     }
 
     /// Adds the calls since the last count to this minute.
-    pub(crate) fn count(&mut self, counted: (u64, u64)) -> BTreeMap<String, CountRow> {
-        let new = CountRow {
-            calls: counted.0.saturating_sub(self.counted.0),
-            errors: counted.1.saturating_sub(self.counted.1),
-        };
+    pub(crate) fn count(&mut self, counted: CallCount) -> BTreeMap<String, CallCount> {
+        let new = counted.since(self.counted);
         self.counted = counted;
         let now = now_s() / 60;
         if new.calls > 0 {
-            let row = self.by_minute.entry(now).or_default();
-            row.calls += new.calls;
-            row.errors += new.errors;
+            *self.by_minute.entry(now).or_default() += new;
         }
         self.by_minute
             .retain(|minute, _| minute + MINUTES_MAX > now);
@@ -68,14 +64,12 @@ mod tests {
     #[test]
     fn the_last_hour_is_counted_by_minutes() {
         let mut minutes = Minutes::default();
-        minutes.by_minute.insert(7, CountRow::default());
-        let rows = minutes.count((3, 1));
-        let expected = CountRow {
-            calls: 3,
-            errors: 1,
-        };
+        minutes.by_minute.insert(7, CallCount::default());
+        let counted = |calls, errors| CallCount { calls, errors };
+        let expected = counted(3, 1);
+        let rows = minutes.count(expected);
         assert_eq!(rows.values().copied().collect::<Vec<_>>(), [expected]);
-        let rows = minutes.count((5, 1));
+        let rows = minutes.count(counted(5, 1));
         let sum: u64 = rows.values().map(|it| it.calls).sum();
         assert_eq!(sum, 5);
     }

@@ -7,6 +7,7 @@ use gateway::LoginStatus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use telemetry::CallCount;
 
 /// Collections of rows, each by the key of the row.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
@@ -19,9 +20,9 @@ pub(crate) struct State {
     /// Everything that needs a person.
     pub(crate) attention: BTreeMap<String, AttentionRow>,
     /// The calls of the last hour, by the minute since 1970.
-    pub(crate) minutes: BTreeMap<String, CountRow>,
+    pub(crate) minutes: BTreeMap<String, CallCount>,
     /// The calls since the daemon started.
-    pub(crate) totals: BTreeMap<String, CountRow>,
+    pub(crate) totals: BTreeMap<String, CallCount>,
 }
 
 /// The daemon.
@@ -62,11 +63,15 @@ pub struct ServerRow {
     pub tokens: u64,
     /// Calls since the daemon started.
     pub calls: u64,
-    /// Those that failed.
+    /// The errors among them.
     pub errors: u64,
-    /// Calls that were ever counted.
-    pub calls_all: u64,
-    /// The time of the last call.
+    /// Calls of the last 30 days, including today; absent where statistics are off, and in an open tab.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calls_30_days: Option<u64>,
+    /// The errors among them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub errors_30_days: Option<u64>,
+    /// The time of the last call that was sent to it.
     pub last_used_at: Option<u64>,
     /// Its login.
     pub login: Option<LoginStatus>,
@@ -92,10 +97,8 @@ pub struct ProcessRow {
     pub(crate) memory_bytes: Option<u64>,
     pub(crate) protocol: Option<String>,
     pub(crate) starts: u32,
-    pub(crate) calls: u64,
-    pub(crate) errors: u64,
-    pub(crate) last_error: Option<String>,
-    pub(crate) last_error_at: Option<u64>,
+    pub(crate) last_failure: Option<String>,
+    pub(crate) last_failure_at: Option<u64>,
 }
 
 /// A call in flight.
@@ -134,13 +137,6 @@ pub(crate) struct QuestionForm {
     pub(crate) schema: Option<Value>,
     /// The address to visit, if it is not.
     pub(crate) address: Option<String>,
-}
-
-/// Calls, and those of them that failed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
-pub(crate) struct CountRow {
-    pub(crate) calls: u64,
-    pub(crate) errors: u64,
 }
 
 /// One difference between two states.
@@ -203,7 +199,7 @@ mod tests {
             };
             (id.to_string(), row)
         };
-        let count = CountRow {
+        let count = CallCount {
             calls: totals,
             errors: 0,
         };

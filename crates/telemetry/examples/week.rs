@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use telemetry::{By, CallRecord, Event, RecordedArguments, Recorder, RecorderSettings};
+use telemetry::{By, CallRecord, Event, Outcome, RecordedArguments, Recorder, RecorderSettings};
 
 const AUDIT_BYTES_MAX: u64 = 64 << 20;
 
@@ -20,9 +20,9 @@ fn call(number: u64, begin_ms: u64, all: u64) -> CallRecord {
         name: format!("tool_{}", number % 211),
         decision: "allow",
         outcome: if number.is_multiple_of(50) {
-            "timeout".into()
+            Outcome::of_code("timeout")
         } else {
-            "ok".into()
+            Outcome::OK
         },
         bytes_in: 120,
         bytes: 9_000,

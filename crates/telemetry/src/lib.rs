@@ -11,6 +11,7 @@
 mod audit;
 mod exposition;
 pub mod otlp;
+mod outcome;
 mod record;
 mod recorder;
 mod stats;
@@ -18,6 +19,7 @@ mod totals;
 
 pub use audit::{Broken, Filter, Hide, Verified, find_head, has_lines, read, read_newest, verify};
 pub use exposition::{CONTENT_TYPE, Exposition, Family, MetricKind};
+pub use outcome::{CallCount, Outcome};
 pub use record::{AuditHead, CallRecord, Event, RecordedArguments, estimate_tokens};
 pub use recorder::{Recorder, RecorderSettings};
 pub use stats::{

@@ -1,9 +1,11 @@
 //! The records of calls, searches, scripts and sessions.
 
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
+
+use crate::outcome::Outcome;
 
 /// The recorded form of a call's arguments.
 #[derive(Debug, Clone, Default)]
@@ -17,7 +19,7 @@ pub enum RecordedArguments {
     Full(Bytes),
 }
 
-/// One call of a tool, prompt or resource.
+/// One call of a tool, a prompt or a resource, or one subscription or completion (decision 0047).
 #[derive(Debug, Clone, Default)]
 pub struct CallRecord {
     /// The time of the call, in unix milliseconds.
@@ -41,7 +43,7 @@ pub struct CallRecord {
     pub server: Arc<str>,
     /// The node of the cluster that runs the server, if it is another one.
     pub node: Option<String>,
-    /// `tool`, `prompt` or `resource`.
+    /// `tool`, `prompt`, `resource`, `subscription` or `completion`.
     pub kind: &'static str,
     /// The tool's or prompt's name on its server, or the URI.
     pub name: String,
@@ -50,8 +52,8 @@ pub struct CallRecord {
     pub decision: &'static str,
     /// The rule that decided, counted from 1; none: the preset.
     pub rule: Option<usize>,
-    /// `ok`, `tool_error`, or the code of an error.
-    pub outcome: Cow<'static, str>,
+    /// The way in which it ended.
+    pub outcome: Outcome,
     /// The size of the arguments in bytes.
     pub bytes_in: u64,
     /// The size in bytes of the result as the server sent it.

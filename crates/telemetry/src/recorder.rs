@@ -2,6 +2,7 @@
 //! up, records are lost, and their number is written to the log.
 
 use std::{
+    collections::BTreeMap,
     path::PathBuf,
     sync::{
         Arc, OnceLock,
@@ -17,6 +18,7 @@ use tracing::warn;
 
 use crate::{
     audit::{AuditLog, Hide},
+    outcome::CallCount,
     record::{AuditHead, Event},
     stats::Stats,
     totals::Totals,
@@ -32,6 +34,10 @@ const GATHER_WAIT: Duration = Duration::from_millis(100);
 
 /// The interval at which statistics are written; a process that is killed loses no more than this.
 const STATS_EVERY: Duration = Duration::from_secs(10);
+
+/// The longest time that a reader waits for records that are not counted yet, while the thread writes
+/// earlier ones to a slow disk.
+const COUNT_MAX: Duration = Duration::from_secs(1);
 
 /// The longest time that the end of the program waits for the disk.
 const FLUSH_MAX: Duration = Duration::from_secs(5);
@@ -83,6 +89,8 @@ struct RecorderState {
 #[derive(Debug)]
 enum Message {
     Event(Event),
+    /// A request to count everything before it; answered when that is done.
+    Count(SyncSender<()>),
     /// A request to write everything before it to disk; answered when that is done.
     Flush(SyncSender<()>),
 }
@@ -142,9 +150,19 @@ impl Recorder {
         totals
     }
 
-    /// Returns the number of calls since the program started, and of those that failed.
-    pub fn count_calls(&self) -> (u64, u64) {
-        self.shared.totals.lock().count_calls()
+    /// Returns the calls since the program started, by server; the name is empty for calls of names that
+    /// no server has. A call is counted a tenth of a second after its record was queued;
+    /// [`Recorder::settle`] waits for that.
+    pub fn count_by_server(&self) -> BTreeMap<String, CallCount> {
+        self.shared.totals.lock().count_by_server()
+    }
+
+    /// Returns all calls since the program started, in the same way.
+    pub fn count_calls(&self) -> CallCount {
+        let mut all = CallCount::default();
+        let by_server = self.count_by_server().into_values();
+        by_server.for_each(|count| all += count);
+        all
     }
 
     /// Returns the newest call in the audit log, if one was written since the program started.
@@ -152,15 +170,24 @@ impl Recorder {
         self.shared.head.lock().clone()
     }
 
+    /// Waits until the queued records are counted, for a second at most. Blocks.
+    pub fn settle(&self) {
+        self.wait_for(Message::Count, COUNT_MAX);
+    }
+
     /// Waits until the queued records are on disk, for five seconds at most. Blocks.
     pub fn flush(&self) {
+        self.wait_for(Message::Flush, FLUSH_MAX);
+    }
+
+    fn wait_for(&self, request: impl FnOnce(SyncSender<()>) -> Message, longest: Duration) {
         let Some(Some(writer)) = self.writer.get() else {
             return;
         };
         let (done, is_done) = sync_channel(1);
-        if writer.sender.send(Message::Flush(done)).is_ok() {
+        if writer.sender.send(request(done)).is_ok() {
             writer.thread.unpark();
-            let _ = is_done.recv_timeout(FLUSH_MAX);
+            let _ = is_done.recv_timeout(longest);
         }
     }
 
@@ -208,10 +235,11 @@ impl Writer {
                 thread::park_timeout(GATHER_WAIT);
             }
             let rest = receiver.try_iter().take(QUEUE_MAX);
-            let (mut logged, mut waiting) = (Vec::new(), Vec::new());
+            let (mut logged, mut counting, mut waiting) = (Vec::new(), Vec::new(), Vec::new());
             let mut totals = self.shared.totals.lock();
             for message in first.into_iter().chain(rest) {
                 match message {
+                    Message::Count(done) => counting.push(done),
                     Message::Flush(done) => waiting.push(done),
                     Message::Event(event) => {
                         self.shared.waiting.fetch_sub(1, Ordering::Relaxed);
@@ -226,6 +254,9 @@ impl Writer {
                 }
             }
             drop(totals);
+            for done in counting {
+                let _ = done.try_send(());
+            }
             self.write_audit(&logged);
             if is_over || !waiting.is_empty() || written.elapsed() >= STATS_EVERY {
                 let result = self.stats.write();

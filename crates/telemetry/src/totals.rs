@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     exposition::{Buckets, Exposition, MetricKind},
+    outcome::{CallCount, Outcome},
     record::{CallRecord, Event, estimate_tokens},
 };
 
@@ -18,6 +19,9 @@ const TOOL_CHARS_MAX: usize = 120;
 
 /// The name of everything above these limits.
 const OTHERS: &str = "others";
+
+/// The outcome of a call that the rules refused.
+const DENIED: Outcome = Outcome::of_code("denied");
 
 /// The upper bounds of a call's time, in microseconds and in seconds.
 const BOUNDS: [(u64, &str); 14] = [
@@ -41,7 +45,7 @@ const BOUNDS: [(u64, &str); 14] = [
 #[derive(Debug, Clone, Default)]
 pub struct Totals {
     /// The number of calls by server, kind and outcome.
-    calls: BTreeMap<(String, &'static str, String), u64>,
+    calls: BTreeMap<(String, &'static str, &'static str), u64>,
     tools: BTreeMap<(String, String), u64>,
     servers: BTreeMap<String, ServerTotals>,
     /// The number of calls by the decision of the rules, and whether the call was refused.
@@ -94,24 +98,26 @@ impl Totals {
         }
     }
 
-    /// Returns the number of calls, and of those that failed.
-    pub(crate) fn count_calls(&self) -> (u64, u64) {
-        let calls = self.calls.iter();
-        let failed = calls.filter(|((_, _, outcome), _)| outcome != "ok");
-        let failed = failed.map(|(_, count)| count).sum();
-        (self.calls.values().sum(), failed)
+    /// Returns the calls of each server; the name is empty for calls of names that no server has.
+    pub(crate) fn count_by_server(&self) -> BTreeMap<String, CallCount> {
+        let mut counts: BTreeMap<String, CallCount> = BTreeMap::new();
+        for ((server, _, outcome), calls) in &self.calls {
+            let count = counts.entry(server.clone()).or_default();
+            count.add(outcome, *calls);
+        }
+        counts
     }
 
     fn count_call(&mut self, call: &CallRecord) {
         let is_room = self.servers.len() < SERVERS_MAX || self.servers.contains_key(&*call.server);
         let server = if is_room { &*call.server } else { OTHERS };
-        let key = (server.to_owned(), call.kind, call.outcome.to_string());
+        let key = (server.to_owned(), call.kind, call.outcome.as_str());
         *self.calls.entry(key).or_default() += 1;
         if call.kind == "tool" && !call.server.is_empty() {
             self.count_tool(server, &call.name);
         }
         if !call.decision.is_empty() {
-            let key = (call.decision, call.outcome == "denied");
+            let key = (call.decision, call.outcome == DENIED);
             *self.decisions.entry(key).or_default() += 1;
         }
         let of_server = self.servers.entry(server.to_owned()).or_default();
@@ -175,8 +181,9 @@ impl Totals {
     }
 
     fn write_calls(&self, text: &mut Exposition) {
-        let help = "Calls of tools, prompts and resources by outcome: `ok`, `tool_error`, or the \
-                    code of an error. The server is empty if the name was not found.";
+        let help = "Calls of tools, prompts and resources since the start by outcome: `ok`, \
+                    `tool_error`, or the code of an error; each but `ok` is an error. The server is \
+                    empty if the name was not found.";
         let mut family = text.family("proxy_calls_total", MetricKind::Counter, help);
         for ((server, kind, outcome), count) in &self.calls {
             let labels: [(_, &str); 3] = [("server", server), ("kind", kind), ("outcome", outcome)];

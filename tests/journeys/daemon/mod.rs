@@ -3,6 +3,7 @@
 mod approvals;
 mod clients_apart;
 mod crowd;
+mod figures;
 mod http;
 mod limits_of_callers;
 mod live_config;

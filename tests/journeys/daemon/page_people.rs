@@ -248,7 +248,7 @@ async fn commands_print_what_the_api_answers_with_and_without_a_daemon() {
     assert_eq!(of_command(&["review", "--json"]).await, reviews);
     assert_eq!(audit().await, logged);
     let alone = of_command(&["servers", "--json"]).await;
-    assert_eq!(alone["servers"][0]["calls_all"], 1);
+    assert_eq!(alone["servers"][0]["calls_30_days"], 1);
     assert_eq!(
         house.status().await,
         Value::Null,

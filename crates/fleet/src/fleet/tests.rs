@@ -153,8 +153,6 @@ async fn clients_of_both_eras_call_one_process_each() {
             (era(modern_first), era(!modern_first))
         );
         assert_eq!(scene.running(), [NEW, OLD]);
-        let calls: u64 = scene.fleet.states().iter().map(|it| it.calls).sum();
-        assert_eq!(calls, 6);
         scene.fleet.stop().await;
     }
 }

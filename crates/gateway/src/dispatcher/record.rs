@@ -1,27 +1,29 @@
 //! The note of a call, recorded when the call ends for any reason.
 
 use files::clock::now_ms;
-use std::{borrow::Cow, sync::Arc, time::Instant};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Instant,
+};
 
 use ::policy::Decision;
 use jsonrpc::Json;
 use telemetry::otlp::{OpenSpan, TraceContext};
-use telemetry::{CallRecord, Event, RecordedArguments, Recorder, estimate_tokens};
+use telemetry::{CallRecord, Event, Outcome, RecordedArguments, Recorder, estimate_tokens};
 use tool::ServerName;
 
 use crate::{
-    call_context::CallContext, quotas::TokenCharge, reply::ToolReply, settings::KeptArguments,
-    traces::describe_call,
+    call_context::CallContext, clients::CallCounter, quotas::TokenCharge, reply::ToolReply,
+    settings::KeptArguments, traces::describe_call,
 };
-
-/// The outcome if no other was noted: the caller cancelled the call or disconnected.
-const CANCELLED: &str = "cancelled";
 
 #[derive(Debug)]
 pub(crate) struct CallNote {
     recorder: Arc<Recorder>,
     pub(crate) record: CallRecord,
     began: Instant,
+    /// Counts the calls of the client.
+    counter: Option<CallCounter>,
     /// It ends with the note.
     span: Option<OpenSpan>,
     /// The quotas that count its tokens when it ends.
@@ -48,10 +50,10 @@ impl CallNote {
                 transport: context.transport,
                 parent: script.and_then(|it| Some(it.call()?.run())),
                 kind,
-                outcome: CANCELLED.into(),
                 ..CallRecord::default()
             },
             began: Instant::now(),
+            counter: context.counter.clone(),
             span,
             charge: None,
             is_discarded: false,
@@ -84,14 +86,14 @@ impl CallNote {
     }
 
     pub(crate) fn set_failure(&mut self, code: &'static str) {
-        self.record.outcome = Cow::Borrowed(code);
+        self.record.outcome = Outcome::of_code(code);
     }
 
     /// Notes the response of the server. Until `set_sent` is called, the client got the same bytes.
     pub(crate) fn set_result(&mut self, bytes: usize, is_error: bool) {
         self.record.bytes = bytes as u64;
         self.record.bytes_sent = bytes as u64;
-        self.record.outcome = if is_error { "tool_error" } else { "ok" }.into();
+        self.record.outcome = Outcome::of_result(is_error);
     }
 
     /// Notes what the client got: its bytes, and the handle of the whole if it is a part.
@@ -107,11 +109,15 @@ impl CallNote {
         self.record.micros = u64::try_from(micros).unwrap_or(u64::MAX).max(1);
     }
 
-    /// Notes the end of a request that is no call of a tool.
-    pub(crate) fn end<E>(mut self, result: Result<Json, E>) -> Result<Json, E> {
+    /// Notes the end of a request that is no call of a tool; `code` returns the code of an error.
+    pub(crate) fn end<E>(
+        mut self,
+        result: Result<Json, E>,
+        code: impl FnOnce(&E) -> &'static str,
+    ) -> Result<Json, E> {
         match &result {
             Ok(result) => self.set_result(result.len(), false),
-            Err(_) => self.set_failure("server_error"),
+            Err(error) => self.set_failure(code(error)),
         }
         result
     }
@@ -134,6 +140,9 @@ impl Drop for CallNote {
             self.set_time();
         }
         let record = std::mem::take(&mut self.record);
+        if let Some(counter) = &self.counter {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
         if let Some(charge) = &self.charge {
             charge.add(estimate_tokens(record.bytes_in + record.bytes_sent));
         }

@@ -69,7 +69,8 @@ impl Dispatcher {
             &on_task,
         )
         .await;
-        self.count_call(entry, settings, answer.is_ok());
+        let is_ok = matches!(&answer, Ok(result) if !results::is_error(result));
+        self.count_use(entry, settings, is_ok);
         let note = self.note_of(entry, asker.and_then(ServerAsker::explain_untaken));
         // A search teaches nothing about a call of an app.
         let searches = context.searches.as_deref();
@@ -106,8 +107,8 @@ impl Dispatcher {
         (!notes.is_empty()).then(|| notes.join("\n"))
     }
 
-    /// Counts a call that ended, unless statistics are off.
-    fn count_call(&self, entry: &Entry, settings: &Settings, ok: bool) {
+    /// Counts a call that was sent and has ended, unless statistics are off.
+    fn count_use(&self, entry: &Entry, settings: &Settings, ok: bool) {
         if settings.keeps_stats {
             self.catalog.usage.record(&entry.at, ok, now_s());
         }
@@ -133,7 +134,8 @@ impl Dispatcher {
         };
         let reply = self.built_in.find(entry)?.call(call, self).await;
         if !is_own(entry) {
-            self.count_call(entry, &self.catalog.settings(), reply.is_ok());
+            let is_ok = matches!(&reply, Ok(reply) if !reply.is_error());
+            self.count_use(entry, &self.catalog.settings(), is_ok);
         }
         Ok(CallOutcome::Own(reply?.of_tool(entry.at.to_string())))
     }

@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     elicitation::ServerAsker,
+    error::code_of_call,
     json_text::{list_member, write_object},
 };
 
@@ -18,6 +19,16 @@ pub(crate) enum RoundError {
     Call(CallError),
     /// The input that the server requested cannot be provided; the reason.
     Unanswered(String),
+}
+
+impl RoundError {
+    /// Returns the code of the error that a caller gets.
+    pub(crate) fn code(&self) -> &'static str {
+        match self {
+            Self::Call(error) => code_of_call(error),
+            Self::Unanswered(_) => "input_required",
+        }
+    }
 }
 
 impl From<CallError> for RoundError {

@@ -1,9 +1,10 @@
 use std::time::Duration;
 
-use fleet::{Failure, HeldUp, LoginNeeded, Ran};
+use fleet::{CallError, Failure, HeldUp, LoginNeeded, Ran};
+use jsonrpc::ProtocolError;
 use tool::{ServerName, ToolRef, Violation};
 
-use super::{Audience, OtherThing, ToolError};
+use super::{Audience, OtherThing, ToolError, code_of_call};
 use crate::render::error::ERROR_CHARS_MAX;
 
 fn at(server: &str, tool: &str) -> ToolRef {
@@ -169,4 +170,38 @@ fn a_text_is_bounded_and_keeps_its_end() {
     let text = error.to_string();
     assert_eq!(text.chars().count(), ERROR_CHARS_MAX);
     assert!(text.ends_with("Expected a/b(x: string)."), "{text}");
+}
+
+#[test]
+fn the_code_of_a_failed_call_is_that_of_its_error() {
+    let server: ServerName = "slow".parse().expect("a good name");
+    let unavailable = |failure: Failure| CallError::Unavailable {
+        server: server.clone(),
+        failure,
+        tries: 1,
+        ran: Ran::No,
+    };
+    for error in [
+        CallError::UnknownServer(server.clone()),
+        unavailable(Failure::new("it ended")),
+        CallError::Cancelled,
+        CallError::TimedOut {
+            server: server.clone(),
+            limit: Duration::from_secs(1),
+            ran: Ran::Maybe,
+            held_up: None,
+        },
+        CallError::Protocol {
+            server: server.clone(),
+            error: ProtocolError {
+                code: "-32000".to_owned(),
+                message: "no".to_owned(),
+                data: None,
+            },
+        },
+    ] {
+        let code = code_of_call(&error);
+        let shown = ToolError::of_call(error, &at("slow", "sleep"), "()", Vec::new);
+        assert_eq!(shown.code(), code);
+    }
 }

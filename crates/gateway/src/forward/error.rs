@@ -5,7 +5,7 @@ use fleet::CallError;
 use jsonrpc::{Fields, frame};
 use serde_json::json;
 
-use crate::error::ToolError;
+use crate::error::{ToolError, code_of_call};
 
 /// The longest URI or name that is repeated, in characters.
 const ID_CHARS_MAX: usize = 300;
@@ -59,6 +59,16 @@ impl ForwardError {
         let is_missing = code == i64::from(frame::INVALID_PARAMS) && names_uri().is_some();
         let code = if is_missing { Self::NOT_FOUND } else { code };
         Self::own(code, message, data)
+    }
+
+    /// Returns the code that the same error of a tool has, for the record of the request.
+    pub(super) fn record_code(&self) -> &'static str {
+        const INVALID: i64 = frame::INVALID_PARAMS as i64;
+        match self {
+            Self::Own { code: INVALID, .. } => "invalid_input",
+            Self::Own { .. } => "internal",
+            Self::Call(error) => code_of_call(error),
+        }
     }
 
     fn own(code: i64, message: String, data: Option<String>) -> Self {

@@ -74,11 +74,12 @@ impl Forwarder {
             &context.cancel,
             &|_| {},
         );
-        note.end(asking.await.map_err(|error| match error {
+        let answer = note.end(asking.await, RoundError::code);
+        answer.map_err(|error| match error {
             RoundError::Call(error) => ForwardError::Call(Box::new(error)),
             RoundError::Unanswered(why) => {
                 ForwardError::internal(format!("the server asks for more before it goes on: {why}"))
             }
-        }))
+        })
     }
 }

@@ -16,7 +16,7 @@ use super::{
     request::{Params, json_text, replaced},
     server_uri, skills,
 };
-use crate::{authorize::AuthorizationRequest, call_context::CallContext};
+use crate::{authorize::AuthorizationRequest, call_context::CallContext, error::code_of_call};
 
 /// Receives the URI of a resource that changed, in the form that its client uses.
 pub(crate) type UpdateSink = Arc<dyn Fn(&str) + Send + Sync>;
@@ -71,7 +71,7 @@ impl Forwarder {
         let asked = AuthorizationRequest::resource(server, &uri);
         let note = self.authorize("resource", &asked, context).await?;
         if server.name.is_scripts() {
-            return self.read_saved(uri).await;
+            return note.end(self.read_saved(uri).await, ForwardError::record_code);
         }
         let params = replaced(params, "uri", json_text(&uri));
         let request = Request::new("resources/read", params);
@@ -103,11 +103,11 @@ impl Forwarder {
         let name = owner.server.name.clone();
         let asked = AuthorizationRequest::resource(owner.server, &owner.uri);
         let mut note = self.authorize("subscription", &asked, context).await?;
-        note.set_result(0, false);
-        drop(note);
         if !owner.server.offer.has(Capability::Subscribe) {
             let why = format!("server `{name}` does not tell of resources that change");
-            return Err(ForwardError::params(why));
+            let refusal = ForwardError::params(why);
+            note.set_failure(refusal.record_code());
+            return Err(refusal);
         }
         let (is_explicit, server) = (owner.uri != uri, name.clone());
         let sink = move |told: &str| {
@@ -125,8 +125,15 @@ impl Forwarder {
             sink: Arc::new(sink),
         };
         let watching = self.catalog.servers.watch(&name, &owner.uri, subscriber);
-        watching
-            .await
-            .map_err(|error| ForwardError::Call(Box::new(error)))
+        match watching.await {
+            Ok(guard) => {
+                note.set_result(0, false);
+                Ok(guard)
+            }
+            Err(error) => {
+                note.set_failure(code_of_call(&error));
+                Err(ForwardError::Call(Box::new(error)))
+            }
+        }
     }
 }

@@ -277,7 +277,7 @@ impl Calls {
         let may_take = takes_tasks && matches!(wants, Wants::Tool { .. });
         let taking = may_take.then(|| TakenCall::begin(&mut context));
         if let Wants::Tool { name, .. } = &wants {
-            let turn = self.client.count_call();
+            let turn = self.client.count_turn();
             self.record_first_use(name, turn);
         }
         // Held until the response is sent.
@@ -432,6 +432,7 @@ impl Calls {
             policy: self.policy(),
             caller: self.caller(),
             client: Some(self.client_id()),
+            counter: Some(self.client.counter()),
             admitted_as: self.client.connection.caller.clone(),
             transport: self.client.connection.transport,
             is_here: self.client.connection.is_here,

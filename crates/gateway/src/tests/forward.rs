@@ -609,6 +609,11 @@ async fn a_client_hears_of_the_resources_that_it_subscribed_to_and_no_others() {
         let said = peer.ask("resources/subscribe", json!({ "uri": uri })).await;
         assert!(said["error"]["code"].is_number(), "{uri}: {said}");
     }
+    // The last one names no resource, and is no call.
+    scene.gateway.recorder.settle();
+    let counts = scene.gateway.recorder.count_by_server();
+    let counts = ["notes", "git"].map(|name| counts.get(name).map(|it| (it.calls, it.errors)));
+    assert_eq!(counts, [Some((2, 0)), Some((1, 1))]);
     let said = peer
         .ask("resources/unsubscribe", json!({"uri": "notes://one"}))
         .await;

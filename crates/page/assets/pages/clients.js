@@ -20,7 +20,7 @@ const COLUMNS = [
     html`<span class="mono muted"><${Foreign} text=${it.cwd ?? ""} max=${160} /></span>` },
   { key: "pid", head: "Process", num: true, kind: "p3", cell: (it) => it.pid ?? "" },
   { key: "since", head: "Connected", kind: "p2", sort: (it) => it.since, num: true, cell: (it) => html`<${Ago} s=${it.since} />` },
-  { key: "calls", head: "Calls", num: true, sort: (it) => it.calls, cell: (it) => formatCount(it.calls) },
+  { key: "calls", head: "Calls since then", num: true, sort: (it) => it.calls, cell: (it) => formatCount(it.calls) },
 ];
 
 /** @param {{client: Client}} props */

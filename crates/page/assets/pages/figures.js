@@ -102,15 +102,15 @@ export function Figures({ query }) {
     save(await response.blob(), `proxy-${by}-${days}-days.${format}`);
     return { message: `Exported ${by === "day" ? "the days" : `the ${by}s`} as ${format.toUpperCase()}.` };
   });
-  const since = `${days}d`;
+  const [since, span] = [`${days}d`, days === "1" ? "today" : `last ${days} days`];
   const total = figures?.total;
   return html`<div class="single"><div class="toolbar"><${Field} label="By" value=${by} options=${["tool", "server", "client", "day"]} onInput=${setterOf("by")} />
       <${Field} label="Days" value=${days} options=${["1", "7", "30", "90"]} onInput=${setterOf("days")} /><span class="grow"></span>
       <${Action} run=${() => exported("csv")}>Export CSV<//><${Action} run=${() => exported("json")}>Export JSON<//></div>
     <${Failure} error=${main.error ?? byDay.error ?? byTool.error} />
     ${figures && total && html`<dl class="figures">
-      <${Figure} label="Calls" value=${formatCount(total.calls)} href=${to(["calls"], { since })} />
-        <${Figure} label="Errors" value=${formatCount(sumErrors(total.errors))} href=${to(["calls"], { since, failures: "true" })} />
+      <${Figure} label="Calls" value=${formatCount(total.calls)} href=${to(["calls"], { since })} note=${span} />
+        <${Figure} label="Errors" value=${formatCount(sumErrors(total.errors))} href=${to(["calls"], { since, failures: "true" })} note=${span} />
       <${Figure} label="p50" value=${formatMs(total.p50_us && total.p50_us / 1000) || "none"} href=${to(["calls"], { since })} />
         <${Figure} label="p95" value=${formatMs(total.p95_us && total.p95_us / 1000) || "none"}
           href=${to(["calls"], { since, slow: total.p95_us ? Math.floor(total.p95_us / 1000) : "" })} />

@@ -32,8 +32,8 @@ const COLUMNS = [
     max=${160} /></span>` },
   { key: "tools", head: "Tools", num: true, kind: "p2", sort: (it) => it.tools, cell: (it) => formatCount(it.tools) },
   { key: "tokens", head: "Tokens", num: true, kind: "p2", sort: (it) => it.tokens, cell: (it) => formatCount(it.tokens) },
-  { key: "calls", head: "Calls", num: true, sort: (it) => it.calls, cell: (it) => formatCount(it.calls) },
-  { key: "errors", head: "Errors", num: true, kind: "p2", sort: (it) => it.errors, cell: (it) =>
+  { key: "calls", head: "Calls since start", num: true, sort: (it) => it.calls, cell: (it) => formatCount(it.calls) },
+  { key: "errors", head: "Errors since start", num: true, kind: "p2", sort: (it) => it.errors, cell: (it) =>
     (it.errors ? html`<span class="bad">${formatCount(it.errors)}</span>` : "0") },
   { key: "memory", head: "Memory", num: true, kind: "p3", sort: (it) => it.memory_bytes ?? 0, cell: (it) => formatBytes(it.memory_bytes) },
   { key: "processes", head: "Processes", num: true, kind: "p3", sort: (it) => it.processes.length, cell: (it) =>
@@ -70,7 +70,7 @@ function Detail({ name }) {
       text="Its tools are no longer found or called, and its processes stop. The table stays in the configuration; Enable takes it back." />`}
     <dl class="figures small">
       <${Figure} label="Calls" value=${formatCount(it.calls)} href=${to(["calls"], { server: name })} note="since start" />
-      <${Figure} label="Errors" value=${formatCount(it.errors)} href=${to(["calls"], { server: name, failures: "true" })} />
+      <${Figure} label="Errors" value=${formatCount(it.errors)} href=${to(["calls"], { server: name, failures: "true" })} note="since start" />
       <${Figure} label="Tools" value=${formatCount(it.tools)} href=${to(["tools"], { server: name })} />
       <${Figure} label="Up front" value=${formatCount(it.tokens)} href=${to(["figures"], { by: "server" })}
         note="tokens without the proxy" />
@@ -78,12 +78,12 @@ function Detail({ name }) {
       <${Figure} label="Last used" value=${html`<${Ago} s=${it.last_used_at} />`} />
     </dl>
     <${Failure} error=${error} />
-    ${it.processes.length > 0 && html`<h3>Processes</h3><${Table} label="Processes" numeric=${[4, 5, 6]}
-      head=${["Client", "State", "Process", "Protocol", "Memory", "Calls", "Errors"]} rows=${it.processes.map((p) => [
+    ${it.processes.length > 0 && html`<h3>Processes</h3><${Table} label="Processes" numeric=${[4]}
+      head=${["Client", "State", "Process", "Protocol", "Memory"]} rows=${it.processes.map((p) => [
       html`<${Foreign} text=${p.client_name ?? "all clients"} max=${60} />`, p.state, p.pid ?? "", p.protocol ?? "",
-        formatBytes(p.memory_bytes), formatCount(p.calls), formatCount(p.errors)])} />
-      ${it.processes.filter((p) => p.last_error).slice(0, 3)
-        .map((p) => html`<p class="muted">Last error, <${Ago} s=${p.last_error_at} />: <${Foreign} text=${p.last_error}
+        formatBytes(p.memory_bytes)])} />
+      ${it.processes.filter((p) => p.last_failure).slice(0, 3)
+        .map((p) => html`<p class="muted">Last failure, <${Ago} s=${p.last_failure_at} />: <${Foreign} text=${p.last_failure}
           max=${600} /></p>`)}`}
     ${detail && html`<${Rest} detail=${detail} />`}</article>`;
 }

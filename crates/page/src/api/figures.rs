@@ -14,7 +14,8 @@ use crate::{
     routes::{Call, Nothing},
 };
 
-const DAYS_DEFAULT: u64 = 30;
+/// The days of figures if the query does not say, today included.
+pub(crate) const DAYS_DEFAULT: u64 = 30;
 const DAYS_MAX: u64 = 90;
 const TOP_DEFAULT: usize = 1000;
 
@@ -104,7 +105,7 @@ fn csv(lines: &[CallFigures]) -> String {
     for line in lines {
         let numbers = [
             Some(line.calls),
-            Some(line.count_errors()),
+            Some(line.count().errors),
             line.p50_us,
             line.p95_us,
             Some(line.tokens_in),

@@ -30,7 +30,7 @@ Examples:
   proxy audit --since 1h
   proxy audit --client claude-code --server files --json
   proxy audit --caller ci             over HTTP, with this token
-  proxy audit --failures --since 1d   calls that failed
+  proxy audit --failures --since 1d   errors of the last day
   proxy audit --slow 2000             calls that took two seconds or more
   proxy audit verify                  whether the log was altered";
 
@@ -58,7 +58,7 @@ pub(crate) struct AuditArgs {
     /// Only calls that took at least this time, in milliseconds
     #[arg(long, value_name = "MS")]
     slow: Option<u64>,
-    /// Only calls that failed: errors, refused and cancelled calls
+    /// Only errors: calls with any outcome but `ok`; and refused credentials
     #[arg(long)]
     failures: bool,
 }

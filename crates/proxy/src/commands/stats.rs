@@ -1,4 +1,4 @@
-//! `proxy stats`: statistics of the last days, and the counts of calls that search learns from.
+//! `proxy stats`: statistics of the last days, and the uses of tools.
 
 use clap::Args;
 use daemon::page::ApiRequest;
@@ -29,7 +29,7 @@ Examples:
   proxy stats
   proxy stats --by client --days 7
   proxy stats --by day --json
-  proxy stats --learned              the calls that search learns from
+  proxy stats --learned              how often each tool was used
   proxy stats --learned --reset      delete them";
 
 /// Show calls, errors, times, tokens and searches without a hit
@@ -46,10 +46,10 @@ pub(crate) struct StatsArgs {
     /// Number of lines, and of categories
     #[arg(long, value_name = "COUNT", default_value_t = 20)]
     top: usize,
-    /// Print the number of calls of each tool since the last reset, which search learns from
+    /// Print how often each tool was used since the last reset: calls that were sent to its server
     #[arg(long, conflicts_with_all = ["by", "days", "top"])]
     learned: bool,
-    /// With --learned: delete these numbers, and what search learned
+    /// With --learned: delete these numbers, and what search learned from calls
     #[arg(long, requires = "learned")]
     reset: bool,
 }
@@ -89,7 +89,7 @@ impl StatsArgs {
             report::print_json(&answer.json);
             return Ok(Exit::Success);
         }
-        report::print_data(&text_of(figures, self.top));
+        report::print_data(&text_of(figures, self.days, self.top));
         let categories = figures.categories.iter();
         let categories = categories.map(|it| format!("{} {}", it.name, it.calls));
         let categories = categories.collect::<Vec<_>>().join(", ");
@@ -131,7 +131,7 @@ const HEAD: [&str; 9] = [
     "",
 ];
 
-fn text_of(answer: &FiguresAnswer, top: usize) -> String {
+fn text_of(answer: &FiguresAnswer, days: u64, top: usize) -> String {
     let figures = &answer.figures;
     let most = figures.lines.iter().map(|line| line.calls).max();
     let most = most.unwrap_or(0).max(1);
@@ -143,7 +143,7 @@ fn text_of(answer: &FiguresAnswer, top: usize) -> String {
         [
             line.name.clone(),
             line.calls.to_string(),
-            line.count_errors().to_string(),
+            line.count().errors.to_string(),
             ms(line.p50_us),
             ms(line.p95_us),
             line.tokens_in.to_string(),
@@ -156,7 +156,10 @@ fn text_of(answer: &FiguresAnswer, top: usize) -> String {
     let mut rows: Vec<_> = shown.map(|line| row(line, bar(line))).collect();
     rows.push(row(&figures.total, String::new()));
     let table = render_table(HEAD, rows);
-    let mut lines = Vec::new();
+    let mut lines = vec![match days {
+        1 => "of today, in UTC".to_owned(),
+        days => format!("of the last {days} days, today included, in UTC"),
+    }];
     if answer.more > 0 {
         let all = figures.lines.len() + answer.more;
         lines.push(format!("and {} more: --top {all}", answer.more));

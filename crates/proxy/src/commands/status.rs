@@ -127,6 +127,11 @@ fn render_daemon(daemon: &DaemonStatus) -> Vec<String> {
             .map(|difference| format!("the daemon runs {difference}\n  -> proxy daemon restart")),
     );
     lines.push(format!("config {}", daemon.config.display()));
+    lines.push(format!(
+        "calls since the start: {}, errors: {}",
+        render_count(daemon.calls),
+        render_count(daemon.errors)
+    ));
     lines.extend(daemon.http.iter().map(|http| match http {
         HttpStatus::Url(url) => format!("http {url}"),
         HttpStatus::Error(error) => format!("http is not served: {error}"),
@@ -226,12 +231,22 @@ fn render_servers(servers: &[ServerStatus]) -> String {
             |it: &&ServerStatus| (&it.name, &it.client_name) == (&server.name, &server.client_name);
         servers.iter().filter(same).count() > 1
     };
-    let row = |server: &ServerStatus| {
+    let row = |at: usize| {
+        let server = &servers[at];
+        // The counts are those of the server, and stand once.
+        let is_first = servers[..at].iter().all(|it| it.name != server.name);
+        let count = |count: u64| {
+            if is_first {
+                count.to_string()
+            } else {
+                String::new()
+            }
+        };
         let mut name = server.name.clone();
         if let Some(revision) = server.protocol.as_ref().filter(|_| has_twin(server)) {
             name = format!("{name}, {revision}");
         }
-        let why = server.last_error.as_ref().or(server.stale.as_ref());
+        let why = server.last_failure.as_ref().or(server.stale.as_ref());
         [
             match &server.client_name {
                 Some(client) => format!("{name} ({client})"),
@@ -250,8 +265,8 @@ fn render_servers(servers: &[ServerStatus]) -> String {
             render_cell(server.pid),
             render_memory(server.memory_bytes),
             server.tools.to_string(),
-            server.calls.to_string(),
-            server.errors.to_string(),
+            count(server.calls),
+            count(server.errors),
             why.map(|why| printable::first_chars(why, WHY_CHARS_MAX).to_owned())
                 .unwrap_or_default(),
         ]
@@ -267,9 +282,9 @@ fn render_servers(servers: &[ServerStatus]) -> String {
         "tools",
         "calls",
         "errors",
-        "last error",
+        "last failure",
     ];
-    render_table(head, servers.iter().map(row).collect())
+    render_table(head, (0..servers.len()).map(row).collect())
 }
 
 /// One line for each question that a client has not answered.
@@ -389,7 +404,7 @@ mod tests {
                 "cwd": "/home/ada"}],
             "servers": [
                 {"name": "git", "state": "ready", "pid": 9, "memory_bytes": 1 << 20, "tools": 12,
-                    "calls": 3, "errors": 1, "last_error": "no answer",
+                    "calls": 3, "errors": 1, "last_failure": "no answer",
                     "questions": [{"client": "claude-code", "method": "elicitation/create",
                         "since": 0, "holds_up_others": true}],
                     "left_out": {"count": 3, "why": "`a:1`: over 5000 in one list"}},

@@ -150,7 +150,7 @@ pub(super) fn body(
     line.add_text(call.kind, Some(masked.as_deref().unwrap_or(&call.name)));
     line.add("decision", Some(call.decision));
     line.add("rule", call.rule);
-    line.add_text("outcome", Some(&call.outcome));
+    line.add("outcome", Some(call.outcome.as_str()));
     line.add("bytes_in", positive(call.bytes_in));
     line.add("bytes", Some(call.bytes));
     line.add("tokens", Some(estimate_tokens(call.bytes_sent)));

@@ -10,7 +10,7 @@ use super::{
     line::{BEGINNING, digest_of, followed, number_in, split_line},
     segments::{LOCK, list_segments, segment_number, segment_path},
 };
-use crate::stats::COMMAND_LINE;
+use crate::{outcome::is_error, stats::COMMAND_LINE};
 use files::clock::show_time;
 
 /// The lines that are read.
@@ -33,7 +33,7 @@ pub struct Filter {
     pub tool: Option<String>,
     /// Only calls that took at least so many milliseconds.
     pub slow_ms: Option<u64>,
-    /// Only calls that failed: errors, refusals and cancelled calls.
+    /// Only calls that are errors, and refused credentials.
     pub failures: bool,
     /// Only calls that the rule with this number decided.
     pub rule: Option<u64>,
@@ -65,7 +65,7 @@ impl Filter {
             && is_named(&line["outcome"], self.outcome.as_deref())
             && (!self.redacted || number("redacted").is_some())
             && (self.slow_ms).is_none_or(|least| number("ms").is_some_and(|ms| ms >= least))
-            && (!self.failures || line["outcome"].as_str().is_some_and(|it| it != "ok"))
+            && (!self.failures || line["outcome"].as_str().is_some_and(is_error))
     }
 
     /// The statistics count prompts together, and resources.

@@ -10,7 +10,10 @@ use serde_json::Value;
 use super::{
     AuditLog, Broken, Filter, Hide, Verified, find_head, has_lines, list_segments, read, verify,
 };
-use crate::record::{AuditHead, CallRecord, Event, RecordedArguments};
+use crate::{
+    outcome::Outcome,
+    record::{AuditHead, CallRecord, Event, RecordedArguments},
+};
 
 const ROOM: u64 = 256 * 1024;
 
@@ -29,7 +32,7 @@ fn call(client: &str, at_ms: u64, arguments: RecordedArguments) -> Box<CallRecor
         kind: "tool",
         name: "write".to_owned(),
         decision: "allow",
-        outcome: "ok".into(),
+        outcome: Outcome::OK,
         bytes: 400,
         bytes_sent: 80,
         micros: 12_345,
@@ -105,7 +108,7 @@ fn a_line_says_whether_the_result_was_cut_and_filters_find_slow_and_failed_calls
         ..*call("cursor", 2_000, RecordedArguments::None)
     };
     let failed = CallRecord {
-        outcome: "timeout".into(),
+        outcome: Outcome::of_code("timeout"),
         redacted: 2,
         rule: Some(3),
         session: Some(4),

@@ -189,7 +189,7 @@ impl Day {
             },
         });
         row.calls += 1;
-        if call.outcome != "ok" {
+        if call.outcome.is_error() {
             *row.errors.entry(call.outcome.to_string()).or_default() += 1;
         }
         row.tokens_in += estimate_tokens(call.bytes_in);

@@ -14,6 +14,7 @@ use super::{
     day::{CallCounts, Day, FirstUses, OTHERS, RowKey},
     list::list,
 };
+use crate::outcome::CallCount;
 use files::clock::days_before;
 
 /// The name of calls of a person at the command line, among those of clients.
@@ -65,7 +66,7 @@ pub struct CallFigures {
     pub name: String,
     /// The number of calls.
     pub calls: u64,
-    /// The number of failed calls by code, including tool errors.
+    /// The number of errors among them by outcome, such as `tool_error` or `timeout`.
     pub errors: BTreeMap<String, u64>,
     /// The time in microseconds that half of the calls do not exceed, accurate to a quarter.
     pub p50_us: Option<u64>,
@@ -204,8 +205,11 @@ impl CallFigures {
         }
     }
 
-    /// Returns the number of failed calls.
-    pub fn count_errors(&self) -> u64 {
-        self.errors.values().sum()
+    /// Returns the number of calls and of errors.
+    pub fn count(&self) -> CallCount {
+        CallCount {
+            calls: self.calls,
+            errors: self.errors.values().sum(),
+        }
     }
 }

@@ -1,7 +1,10 @@
 use std::fs;
 
 use super::{AskedWords, By, DAYS_KEPT, Stats, list, list_clients, read};
-use crate::record::{CallRecord, Event};
+use crate::{
+    outcome::Outcome,
+    record::{CallRecord, Event},
+};
 
 const DAY_MS: u64 = 86_400_000;
 
@@ -12,7 +15,7 @@ fn call(day: u64, client: &str, tool: &str, outcome: &'static str) -> Event {
         server: "notes".into(),
         kind: "tool",
         name: tool.to_owned(),
-        outcome: outcome.into(),
+        outcome: Outcome::of_code(outcome),
         bytes_in: 40,
         bytes: 4_000,
         bytes_sent: 400,

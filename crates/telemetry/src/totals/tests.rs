@@ -3,6 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{TOOLS_MAX, Totals};
 use crate::{
     exposition::Exposition,
+    outcome::{CallCount, Outcome},
     record::{CallRecord, Event},
 };
 
@@ -12,7 +13,7 @@ fn call(server: &str, name: &str, outcome: &'static str, micros: u64) -> Event {
         kind: "tool",
         name: name.to_owned(),
         decision: if outcome == "denied" { "ask" } else { "allow" },
-        outcome: outcome.into(),
+        outcome: Outcome::of_code(outcome),
         bytes_in: 40,
         bytes: 4_000,
         bytes_sent: 400,
@@ -162,4 +163,24 @@ fn tools_without_number_are_no_series_without_number() {
     assert!(samples.keys().all(|series| series.len() < 200));
     let others = "proxy_tool_calls_total{server=\"others\",tool=\"others\"}";
     assert_eq!(samples.get(others), Some(&50.0));
+}
+
+#[test]
+fn calls_are_counted_by_server_with_the_errors_among_them() {
+    let mut totals = Totals::default();
+    for (server, outcome) in [
+        ("notes", "ok"),
+        ("notes", "tool_error"),
+        ("notes", "denied"),
+        ("notes", "cancelled"),
+        ("", "unknown_tool"),
+    ] {
+        totals.count(&call(server, "read", outcome, 10));
+    }
+    let count = |calls, errors| CallCount { calls, errors };
+    let expected = [
+        (String::new(), count(1, 1)),
+        ("notes".to_owned(), count(4, 3)),
+    ];
+    assert_eq!(totals.count_by_server(), BTreeMap::from(expected));
 }

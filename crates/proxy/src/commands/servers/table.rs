@@ -48,23 +48,29 @@ fn render(rows: &[ServerRow], now: u64) -> String {
         "tools",
         "tokens",
         "calls",
+        "errors",
         "last used",
         "category",
     ];
     let cells = rows.iter().map(|row| {
         let count = |count: u64| group_digits(usize::try_from(count).unwrap_or(usize::MAX));
+        let days = |calls: Option<u64>| calls.map_or_else(|| "-".to_owned(), count);
         [
             row.name.clone(),
             show_state(row).to_owned(),
             count(row.tools as u64),
             count(row.tokens),
-            count(row.calls_all),
+            days(row.calls_30_days),
+            days(row.errors_30_days),
             row.last_used_at
                 .map_or_else(|| "-".to_owned(), |last| show_age(now.saturating_sub(last))),
             row.category.clone(),
         ]
     });
     let mut lines = vec![render_table(head, cells.collect())];
+    if rows.iter().any(|row| row.calls_30_days.is_some()) {
+        lines.push("calls and errors: of the last 30 days".to_owned());
+    }
     let logins = rows.iter();
     let logins = logins.filter_map(|row| Some(render_login(&row.name, row.login.as_ref()?)));
     let logins: Vec<String> = logins.collect();
@@ -121,7 +127,8 @@ mod tests {
         };
         let rows = [
             ServerRow {
-                calls_all: 5,
+                calls_30_days: Some(5),
+                errors_30_days: Some(1),
                 last_used_at: Some(7_000),
                 ..row("git", "stopped")
             },
