@@ -467,7 +467,7 @@ await step("pages of others reach nothing", async () => {
   if (!scene) return;
   for (const succeeded of await attack(origin)) check(false, "a stranger", succeeded);
   await show("servers");
-  await row("Servers", "notes").getByText("off").waitFor({ state: "detached" });
+  await row("Servers", "notes").getByText("disabled").waitFor({ state: "detached" });
 });
 
 /** @type {string[]} */

@@ -236,7 +236,7 @@ impl Cluster {
                     let state = nodes.state_of(&name, &node).unwrap_or_default();
                     (node, state)
                 }
-                _ => (String::new(), RunState::Resting),
+                _ => (String::new(), RunState::Down),
             };
             states.push(ServerState::of_node(name, node, state));
         }

@@ -7,14 +7,15 @@ use std::{
     sync::Arc,
 };
 
-pub use fleet::RunState;
-use fleet::{ClusterState, ServerState, Sharing};
+pub use fleet::Availability;
+use fleet::{ClusterState, RunState, ServerFacts, ServerState, Sharing};
 use gateway::{
     Gateway, LoginStatus, Settings, Weight, clients::ConnectedClient, describe_login,
     find_idle_rules, list_known_names, policy::ClientPolicy,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tool::ServerName;
 
 use super::{identity::Build, log};
 
@@ -196,9 +197,8 @@ pub struct ServerStatus {
     pub client_name: Option<String>,
     /// The other node of the cluster that runs it; empty if no node does.
     pub node: Option<String>,
-    /// The state.
-    #[schemars(with = "String")]
-    pub state: RunState,
+    /// The state of the server, as far as this process shows it.
+    pub state: Availability,
     /// The revision of the protocol that it speaks, if known.
     pub protocol: Option<String>,
     /// Its process id; none for a remote server.
@@ -271,7 +271,9 @@ pub(crate) fn read_status(gateway: &Gateway) -> DaemonStatus {
     let settings = gateway.settings();
     let clients = gateway.clients.list();
     let names: Vec<(u64, String)> = clients.iter().map(|it| (it.number, name(it))).collect();
-    let states = gateway.servers.states().into_iter();
+    let states = gateway.servers.states();
+    let ready = states.iter().filter(|it| it.state == RunState::Ready);
+    let ready: BTreeSet<ServerName> = ready.map(|it| it.name.clone()).collect();
     let sharing = gateway.servers.sharing().into_iter();
     let pins = gateway.catalog.registry.pin_trouble();
     let counts = gateway.recorder.count_by_server();
@@ -295,12 +297,14 @@ pub(crate) fn read_status(gateway: &Gateway) -> DaemonStatus {
         calls: all.calls,
         errors: all.errors,
         servers: states
+            .into_iter()
             .map(|state| {
+                let runs = ready.contains(&state.name);
                 let count = counts.get(state.name.as_str()).copied().unwrap_or_default();
                 ServerStatus {
                     calls: count.calls,
                     errors: count.errors,
-                    ..describe_server(gateway, state, &names)
+                    ..describe_server(gateway, state, runs, &names)
                 }
             })
             .collect(),
@@ -406,9 +410,11 @@ fn describe_sharing(sharing: Sharing, clients: &[Arc<ConnectedClient>]) -> Shari
     }
 }
 
+/// Describes a process. `runs`: a process of this server is ready.
 fn describe_server(
     gateway: &Gateway,
     state: ServerState,
+    runs: bool,
     clients: &[(u64, String)],
 ) -> ServerStatus {
     let catalog = gateway.catalog.registry.catalog();
@@ -422,6 +428,14 @@ fn describe_server(
     let settings = gateway.settings();
     let login = settings.server(&state.name);
     let left_out = gateway.catalog.left_out(&state.name);
+    let is_stale = survey_failure.is_some();
+    let facts = ServerFacts {
+        // Its own state says so.
+        is_down: false,
+        // A process that does not run shows nothing of a list that another one has.
+        is_stale: is_stale && (state.state == RunState::Ready || !runs),
+        ..gateway.catalog.read_facts(&state.name, is_stale)
+    };
     let questions = state.questions.into_iter().map(|it| QuestionStatus {
         client: it.client,
         method: it.method.to_owned(),
@@ -433,7 +447,7 @@ fn describe_server(
         client: state.clients.first().copied(),
         client_name: (!own.is_empty()).then(|| own.join(", ")),
         node: state.node,
-        state: state.state,
+        state: Availability::choose(facts, [state.state]),
         protocol: state.revision.map(|it| it.as_str().to_owned()),
         pid: state.pid,
         memory_bytes: state.memory_bytes,
@@ -444,9 +458,7 @@ fn describe_server(
             why: it.why,
         }),
         login: login.and_then(|it| describe_login(it, &settings.private_files())),
-        login_required: gateway
-            .catalog
-            .needs_login(&state.name, survey_failure.is_some()),
+        login_required: facts.needs_login,
         starts: state.starts,
         last_failure_at: state.last_failure.as_ref().map(|(at, _)| to_s(*at)),
         last_failure: state.last_failure.map(|(_, why)| why),

@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::RunState;
+use crate::{Availability, RunState};
 
 /// A node of a cluster.
 pub trait ClusterNode: fmt::Debug + Send + Sync {
@@ -101,8 +101,8 @@ pub struct NodeState {
 pub struct NodeServer {
     /// Its name.
     pub server: String,
-    /// Its state: `ready`, `starting` or `resting`.
-    pub state: String,
+    /// Its state: ready, starting or down.
+    pub state: Availability,
 }
 
 impl NodeServer {
@@ -112,7 +112,7 @@ impl NodeServer {
     ) -> Vec<Self> {
         let named = |(name, state): (&tool::ServerName, RunState)| Self {
             server: name.to_string(),
-            state: state.as_str().to_owned(),
+            state: state.into(),
         };
         running.into_iter().map(named).collect()
     }

@@ -9,6 +9,7 @@
 mod activity;
 mod asked_login;
 mod asking;
+mod availability;
 mod awaited;
 mod caller_logins;
 mod caller_servers;
@@ -57,6 +58,7 @@ mod vitals;
 mod watch;
 mod wire;
 
+pub use availability::{Availability, ServerFacts};
 pub use awaited::{Awaited, LoginNeeded};
 pub use caller_logins::{CallerLogins, LoginArrival, OfferedLogin};
 pub use child::{Surroundings, find_by_word, find_command};

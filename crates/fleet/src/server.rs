@@ -309,10 +309,10 @@ impl Server {
 
     pub(crate) fn state(&self, clients: Vec<u64>, memory: &HashMap<i32, u64>) -> ServerState {
         let state = match &*self.stage.borrow() {
-            Stage::Stopped { .. } | Stage::Ended => RunState::Stopped,
+            Stage::Stopped { last: None } | Stage::Ended => RunState::Stopped,
+            Stage::Stopped { last: Some(_) } | Stage::Resting { .. } => RunState::Down,
             Stage::Starting => RunState::Starting,
             Stage::Ready(_) => RunState::Ready,
-            Stage::Resting { .. } => RunState::Resting,
         };
         ServerState {
             clients,

@@ -12,31 +12,36 @@ use tool::ServerName;
 
 use crate::CallError;
 
-/// The run state of a server.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+/// The run state of a process of a server; [`Availability`](crate::Availability) has the words for it.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
     /// No process and no connection; its next call starts it.
     #[default]
     Stopped,
+    /// It failed, and was not started since. Nodes of a cluster send it as `resting`.
+    #[serde(rename = "resting")]
+    Down,
     /// Its process was started or its connection is being opened; calls wait.
     Starting,
     /// It accepts calls.
     Ready,
-    /// It failed, and is not started for a while.
-    Resting,
 }
 
 impl RunState {
-    /// Returns the name in JSON and tables.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Stopped => "stopped",
-            Self::Starting => "starting",
-            Self::Ready => "ready",
-            Self::Resting => "resting",
-        }
-    }
+    /// All states.
+    pub const ALL: [Self; 4] = [Self::Stopped, Self::Down, Self::Starting, Self::Ready];
 }
 
 /// The state of a server, for people.

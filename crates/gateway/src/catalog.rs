@@ -13,7 +13,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use files::clock::now_s;
-use fleet::{Servers, Survey, Variables};
+use fleet::{Availability, ServerFacts, Servers, Survey, Variables};
 use parking_lot::Mutex;
 use registry::{
     CatalogServer, Entry, Generation, Learned, Pin, Registry, RelevanceFeedback, Rules,
@@ -257,6 +257,29 @@ impl Catalog {
         std::fs::metadata(newest).is_ok_and(|it| it.len() > 0)
     }
 
+    /// The state of a server, if calls fail in it or its tools may have changed. `is_stale`: the server
+    /// could not be asked for its tools last time.
+    pub(crate) fn find_trouble(&self, server: &ServerName, is_stale: bool) -> Option<Availability> {
+        Availability::find_trouble(self.read_facts(server, is_stale), || {
+            let states = self.servers.quick_states().into_iter();
+            let own = states.filter(|it| it.name == *server);
+            own.map(|it| it.state).max().unwrap_or_default()
+        })
+    }
+
+    /// Returns the facts that decide the state of a server. Those of ours are always enabled.
+    pub fn read_facts(&self, server: &ServerName, is_stale: bool) -> ServerFacts {
+        let settings = self.settings();
+        let is_surveyed = self.read_record(server, |it| it.surveyed_at.is_some());
+        ServerFacts {
+            is_enabled: settings.server(server).is_none_or(|it| it.enabled),
+            needs_login: self.needs_login(server, is_stale),
+            is_down: self.servers.is_down(server),
+            is_stale,
+            is_surveyed: is_surveyed.unwrap_or(false),
+        }
+    }
+
     /// Returns true if a call of this server's tools would only fail because nobody is logged in, as
     /// far as that is known without asking. `is_stale`: the server could not be asked for its tools
     /// last time.
@@ -282,15 +305,21 @@ impl Catalog {
         let catalog = self.registry.catalog();
         let servers = catalog.servers.iter().filter(|it| it.name != *failed);
         let servers = servers.filter(|server| policy.sees(&server.name, &server.category));
-        let up = servers.filter(|server| server.tools > 0 && !self.servers.is_down(&server.name));
+        let is_fine = |it: &&CatalogServer| match self.find_trouble(&it.name, it.stale.is_some()) {
+            None | Some(Availability::Stale) => it.tools > 0,
+            Some(_) => false,
+        };
+        let up = servers.filter(is_fine);
         up.map(|server| server.name.clone()).collect()
     }
 
-    /// Servers that failed when they were last started or surveyed.
+    /// Servers that are down.
     pub(crate) fn down(&self, view: Option<&View>) -> Vec<String> {
         let catalog = self.registry.catalog();
         let servers = catalog.servers.iter().filter(|server| sees(view, server));
-        let down = servers.filter(|it| it.stale.is_some() || self.servers.is_down(&it.name));
+        let down = servers.filter(|it| {
+            self.find_trouble(&it.name, it.stale.is_some()) == Some(Availability::Down)
+        });
         down.map(|server| server.name.to_string()).collect()
     }
 

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use processes::{Reaper, Spawner, own_program};
 use results::ResultStore;
 use secrets::{PrivateFiles, Resolver, Store};
-use telemetry::{CallRecord, Event, Recorder};
+use telemetry::{CallRecord, Event, Outcome, Recorder};
 use tracing::warn;
 
 use crate::{

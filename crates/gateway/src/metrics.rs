@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::UNIX_EPOCH};
 
-use fleet::{ClusterState, RunState};
+use fleet::{Availability, ClusterState, RunState};
 use telemetry::{CONTENT_TYPE, Exposition, MetricKind};
 use tool::ServerName;
 
@@ -11,18 +11,11 @@ use crate::{gateway::Gateway, scrapes::Starts};
 /// The figures of one server, over all its processes.
 #[derive(Debug, Default)]
 struct OfServer {
-    /// By [`STATES`].
-    states: [u64; STATES.len()],
+    /// By [`RunState::ALL`].
+    states: [u64; RunState::ALL.len()],
     starts: u64,
     memory_bytes: u64,
 }
-
-const STATES: [(RunState, &str); 4] = [
-    (RunState::Stopped, "stopped"),
-    (RunState::Starting, "starting"),
-    (RunState::Ready, "ready"),
-    (RunState::Resting, "resting"),
-];
 
 impl Gateway {
     /// The content type of [`Gateway::metrics`].
@@ -44,7 +37,7 @@ impl Gateway {
         let mut servers: BTreeMap<ServerName, OfServer> = BTreeMap::new();
         for state in self.servers.states() {
             let of = servers.entry(state.name).or_default();
-            let at = STATES.iter().position(|(it, _)| *it == state.state);
+            let at = RunState::ALL.iter().position(|it| *it == state.state);
             of.states[at.unwrap_or_default()] += 1;
             of.starts += u64::from(state.starts);
             of.memory_bytes += state.memory_bytes.unwrap_or(0);
@@ -52,8 +45,9 @@ impl Gateway {
         let help = "Processes of servers by state; one for each client and protocol revision that has its own.";
         let mut family = text.family("proxy_servers", MetricKind::Gauge, help);
         for (server, of) in &servers {
-            for ((_, state), count) in STATES.iter().zip(of.states) {
-                family.sample(&[("server", server.as_str()), ("state", state)], count);
+            for (state, count) in RunState::ALL.into_iter().zip(of.states) {
+                let label = Availability::from(state).label();
+                family.sample(&[("server", server.as_str()), ("state", label)], count);
             }
         }
         let help = "Starts of a server that ended ready; what is more than one was a restart.";

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use daemon::status::list_idle_rules;
 use files::clock::to_s;
-use fleet::{QuestionKind, ServerState, WaitingQuestion};
+use fleet::{Availability, QuestionKind, ServerState, WaitingQuestion};
 use gateway::{Gateway, PersonQuestion};
 use serde_json::Value;
 
@@ -90,11 +90,12 @@ pub(crate) fn add_other_questions(attention: &mut Attention, state: &ServerState
 }
 
 pub(crate) fn add_server(attention: &mut Attention, row: &ServerRow) {
-    let (kind, title) = match &*row.state {
-        "login required" => ("login", format!("{} needs a login", row.name)),
-        "failed" | "resting" | "stale" => ("failed", format!("{} failed", row.name)),
+    let kind = match row.state {
+        Availability::LoginRequired => "login",
+        Availability::Down | Availability::Stale => "down",
         _ => return,
     };
+    let title = format!("{}: {}", row.name, row.state.label());
     let needed = AttentionRow {
         server: Some(row.name.clone()),
         next_step: row.next_step.clone(),

@@ -1,14 +1,13 @@
 //! Collects the state from the gateway.
 
 use std::{
-    borrow::Cow,
     collections::BTreeMap,
     sync::{Arc, Weak},
 };
 
 use daemon::{page::PageDaemon, status::describe_client};
 use files::clock::{now_ms, to_s};
-use fleet::{Launch, RunState, ServerState};
+use fleet::{Availability, Launch, ServerFacts, ServerState};
 use gateway::{Gateway, LoginStatus, ServerSettings, Settings, describe_login};
 use registry::{CatalogServer, ServerCatalog, ToolUsage};
 use telemetry::{By, CallCount};
@@ -27,9 +26,6 @@ use crate::{
     page_state::PageState,
     state::{DaemonRow, ProcessRow, RunningRow, ServerRow, State},
 };
-
-/// The state of a server that needs a login that it does not have.
-const LOGIN_REQUIRED: &str = "login required";
 
 /// Builds states, one after the other. Figures that cost more are kept for a moment.
 #[derive(Debug)]
@@ -140,7 +136,7 @@ impl Builder {
             match self.logins.find(&row.name) {
                 Some(LoginAttempt::Waits(address)) => row.login_address = Some(address),
                 // It says more than the need for a login.
-                Some(LoginAttempt::Failed(why)) if row.state == LOGIN_REQUIRED => {
+                Some(LoginAttempt::Failed(why)) if row.state == Availability::LoginRequired => {
                     row.why = Some(why);
                 }
                 _ => {}
@@ -270,24 +266,32 @@ impl CloseLook {
         let processes: Vec<ProcessRow> = processes.collect();
         let found = self.logins.get(name).cloned();
         let (login, needed, has_log) = found.unwrap_or_default();
-        let needs_login = needed || gateway.servers.needs_login(name);
         let failed = known.and_then(|it| it.stale.as_ref());
         let damage = self.damaged.iter().find(|(it, _)| it == name);
         let damage = damage.map(|(_, why)| format!("its snapshot is damaged ({why})"));
         let survey_failure = failed.map(ToString::to_string).or(damage);
-        let is_stale = survey_failure.is_some();
-        let state = choose_state(server.enabled, needs_login, is_stale, known, states);
-        let mut down = processes.iter().filter(|it| it.state == "resting");
+        let facts = ServerFacts {
+            is_enabled: server.enabled,
+            needs_login: needed || gateway.servers.needs_login(name),
+            is_down: gateway.servers.is_down(name),
+            is_stale: survey_failure.is_some(),
+            is_surveyed: known.is_some_and(|it| it.surveyed_at.is_some()),
+        };
+        let state = Availability::choose(facts, states.iter().map(|it| it.state));
+        let mut down = processes.iter().filter(|it| it.state == Availability::Down);
         let last_failure = down.find_map(|it| it.last_failure.clone());
         let days = self.days.as_ref();
         let days = days.map(|it| it.get(name.as_str()).copied().unwrap_or_default());
         ServerRow {
             name: name.to_string(),
-            state: Cow::Borrowed(state),
-            why: last_failure.or(survey_failure),
+            state,
+            why: last_failure.or(survey_failure).or_else(|| {
+                let is_down = state == Availability::Down;
+                is_down.then(|| gateway.catalog.failure(name)).flatten()
+            }),
             next_step: match state {
-                LOGIN_REQUIRED => Some(format!("proxy login {name}")),
-                "failed" | "stale" | "resting" => failed
+                Availability::LoginRequired => Some(format!("proxy login {name}")),
+                Availability::Down | Availability::Stale => failed
                     .and_then(|it| it.hint.clone())
                     .or_else(|| Some(format!("proxy log {name}"))),
                 _ => None,
@@ -320,7 +324,7 @@ impl CloseLook {
         let last_failure = state.last_failure.as_ref();
         ProcessRow {
             client_name: (!own.is_empty()).then(|| own.join(", ")),
-            state: Cow::Borrowed(state.state.as_str()),
+            state: state.state.into(),
             pid: state.pid,
             memory_bytes: state.pid.and_then(|pid| self.memory.get(&pid).copied()),
             protocol: state.revision.as_ref().map(|it| it.as_str().to_owned()),
@@ -362,26 +366,4 @@ fn count_days(gateway: &Gateway) -> Option<BTreeMap<String, CallCount>> {
             .map(|it| (it.name.clone(), it.count()))
             .collect(),
     )
-}
-
-fn choose_state(
-    is_enabled: bool,
-    needs_login: bool,
-    is_stale: bool,
-    known: Option<&CatalogServer>,
-    states: &[&ServerState],
-) -> &'static str {
-    let has = |state: RunState| states.iter().any(|it| it.state == state);
-    let was_asked = known.is_some_and(|it| it.surveyed_at.is_some());
-    match () {
-        () if !is_enabled => "off",
-        () if needs_login => LOGIN_REQUIRED,
-        () if has(RunState::Ready) && is_stale => "stale",
-        () if has(RunState::Ready) => "ready",
-        () if has(RunState::Starting) => "starting",
-        () if has(RunState::Resting) => "resting",
-        () if is_stale => "failed",
-        () if was_asked => "stopped",
-        () => "not asked yet",
-    }
 }

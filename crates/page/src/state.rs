@@ -1,8 +1,8 @@
 //! The state that the page shows: collections of rows by key, and the differences between two states.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::collections::BTreeMap;
 
-use daemon::status::ClientStatus;
+use daemon::status::{Availability, ClientStatus};
 use gateway::LoginStatus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -44,9 +44,8 @@ pub(crate) struct DaemonRow {
 pub struct ServerRow {
     /// Its name.
     pub name: String,
-    /// `ready`, `starting`, `stopped`, `resting`, `failed`, `stale`, `login required`, `not asked yet` or
-    /// `off`.
-    pub state: Cow<'static, str>,
+    /// Its state.
+    pub state: Availability,
     /// The last failure.
     pub why: Option<String>,
     /// The command that helps.
@@ -92,7 +91,7 @@ pub struct ServerRow {
 pub struct ProcessRow {
     /// The clients that it belongs to; none if all share it.
     pub(crate) client_name: Option<String>,
-    pub(crate) state: Cow<'static, str>,
+    pub(crate) state: Availability,
     pub(crate) pid: Option<u32>,
     pub(crate) memory_bytes: Option<u64>,
     pub(crate) protocol: Option<String>,
@@ -116,7 +115,7 @@ pub(crate) struct RunningRow {
 /// Something that needs a person.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct AttentionRow {
-    /// `question`, `login`, `review`, `failed`, `mistakes`, `rule` or `pins`.
+    /// `question`, `login`, `review`, `down`, `mistakes`, `rule` or `pins`.
     pub(crate) kind: &'static str,
     pub(crate) server: Option<String>,
     pub(crate) title: String,

@@ -235,7 +235,7 @@ async fn check_servers(house: &House) {
     );
     let off: Vec<&Value> = listed
         .iter()
-        .filter(|it| it["state"] == "off")
+        .filter(|it| it["state"] == "disabled")
         .map(|it| &it["name"])
         .collect();
     assert_eq!(off, ["search"]);

@@ -166,9 +166,8 @@ async fn until_counted(house: &House, calls: u64) -> Value {
 
 #[tokio::test]
 async fn a_day_of_calls_has_the_same_figures_everywhere() {
-    let house = house_with_daemon([]);
+    let house = house_with_daemon([fake("frail").tool("act", Step::Echo)]);
     house.add(any(&house.path("ended-once")));
-    house.add(fake("frail").tool("act", Step::Echo));
     house.configure_more(
         "[[rules]]\ndecision = \"deny\"\ntool = \"wipe\"\n[http]\nmetrics = true\ntokens = { one = \"${ONE_TOKEN}\" }",
     );

@@ -332,7 +332,7 @@ async fn a_change_of_the_configuration_shows_its_lines_and_is_undone() {
 
     tab.post("/api/v1/servers/notes/disable", json!({}), 200)
         .await;
-    live.until(|state| state["servers"]["notes"]["state"] == "off")
+    live.until(|state| state["servers"]["notes"]["state"] == "disabled")
         .await;
     tab.post("/api/v1/servers/notes/restart", json!({}), 409)
         .await;

@@ -237,7 +237,7 @@ async fn commands_print_what_the_api_answers_with_and_without_a_daemon() {
     // A change of the file shows at once.
     house.cli(["servers", "disable", "notes"]).await.ended(0);
     let off = of_command(&["servers", "--json"]).await;
-    assert_eq!(off["servers"][0]["state"], "off");
+    assert_eq!(off["servers"][0]["state"], "disabled");
     house.cli(["servers", "enable", "notes"]).await.ended(0);
     house.cli(["daemon", "stop"]).await.ended(0);
     assert_eq!(

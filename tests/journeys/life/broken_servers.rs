@@ -102,7 +102,7 @@ async fn a_broken_server_is_still_searchable_and_a_call_says_why() {
 }
 
 #[tokio::test]
-async fn a_failed_reindex_keeps_the_last_snapshot_marked_stale() {
+async fn a_failed_reindex_keeps_the_last_snapshot_marked_down() {
     let house = house_with_one_that_breaks().await;
     let again = house.cli(["reindex"]).await;
     assert_ne!(again.code, Some(0));
@@ -113,7 +113,7 @@ async fn a_failed_reindex_keeps_the_last_snapshot_marked_stale() {
         .lines()
         .find(|line| line.starts_with("frail/act("))
         .unwrap();
-    assert!(line.contains("[stale]"), "{line}");
+    assert!(line.contains("[down]"), "{line}");
     house.stops_clean().await;
 }
 

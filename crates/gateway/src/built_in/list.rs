@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use files::clock::{now_s, show_age};
+use fleet::Availability;
 use futures::{FutureExt as _, future::BoxFuture};
 use printable::count_of;
 use registry::{Entry, Generation, KnownServer};
@@ -121,15 +122,15 @@ fn server_line(catalog: &Catalog, generation: &Generation, server: &KnownServer)
     ];
     let described = server.description.as_ref();
     parts.extend(described.map(|it| printable::one_line_of(it, ABOUT_CHARS_MAX)));
-    let failure = catalog.failure(&server.name);
-    let failure = failure.or_else(|| server.stale.as_ref().map(ToString::to_string));
-    if catalog.needs_login(&server.name, server.stale.is_some()) {
-        parts.push("login required".to_owned());
-    } else if let Some(why) = failure {
-        parts.push(format!(
-            "down: {}",
-            printable::one_line_of(&shorten_home_paths(&why), WHY_CHARS_MAX)
-        ));
+    if let Some(trouble) = catalog.find_trouble(&server.name, server.stale.is_some()) {
+        let why = catalog.failure(&server.name);
+        let why = why.or_else(|| server.stale.as_ref().map(ToString::to_string));
+        let why = why.filter(|_| trouble != Availability::LoginRequired);
+        let why = why.map(|why| {
+            let why = printable::one_line_of(&shorten_home_paths(&why), WHY_CHARS_MAX);
+            format!(": {why}")
+        });
+        parts.push(trouble.label().to_owned() + &why.unwrap_or_default());
     }
     let entries = generation
         .entries()

@@ -63,9 +63,8 @@ impl ForwardError {
 
     /// Returns the code that the same error of a tool has, for the record of the request.
     pub(super) fn record_code(&self) -> &'static str {
-        const INVALID: i64 = frame::INVALID_PARAMS as i64;
         match self {
-            Self::Own { code: INVALID, .. } => "invalid_input",
+            Self::Own { code, .. } if *code == i64::from(frame::INVALID_PARAMS) => "invalid_input",
             Self::Own { .. } => "internal",
             Self::Call(error) => code_of_call(error),
         }

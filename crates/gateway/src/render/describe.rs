@@ -4,6 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use excerpt::tokens;
 use files::clock::{day_of, show_age};
+use fleet::Availability;
 use regex::Regex;
 use registry::{Entry, KnownServer};
 use serde_json::{Value, json};
@@ -45,7 +46,8 @@ const BRANCH_NOTE_TOKENS: usize = 160;
 #[derive(Debug)]
 pub(crate) struct ToolFacts {
     pub(crate) server: Option<Arc<KnownServer>>,
-    pub(crate) needs_login: bool,
+    /// The state of its server, if calls fail in it or tools may have changed.
+    pub(crate) trouble: Option<Availability>,
     /// The last failure of its server.
     pub(crate) failure: Option<String>,
     /// The number of its calls.
@@ -123,7 +125,7 @@ pub(crate) fn json(entry: &Entry, facts: &ToolFacts) -> Value {
         "tags": entry.tags,
         "changed": entry.changed.is_some(),
         "change_held": entry.is_change_held,
-        "login_required": facts.needs_login,
+        "login_required": facts.trouble == Some(Availability::LoginRequired),
         "used": facts.calls,
         "last_used": facts.last_call,
         "input_schema": parse(&entry.input_schema()),
@@ -188,12 +190,16 @@ fn heading(entry: &Entry, facts: &ToolFacts) -> String {
         let age = show_age(facts.now.saturating_sub(last));
         heading.push_str(&format!(", last {age}"));
     }
-    if facts.needs_login {
-        let server = &entry.at.server;
-        heading.push_str(&format!("; login required: proxy login {server}"));
-    } else if let Some(why) = &facts.failure {
-        let why = printable::one_line_of(&shorten_home_paths(why), DOWN_CHARS_MAX);
-        heading.push_str(&format!("; down: {why}"));
+    if let Some(trouble) = facts.trouble {
+        heading.push_str(&format!("; {}", trouble.label()));
+        let why = match (trouble, &facts.failure) {
+            (Availability::LoginRequired, _) => format!("proxy login {}", entry.at.server),
+            (_, Some(why)) => printable::one_line_of(&shorten_home_paths(why), DOWN_CHARS_MAX),
+            (_, None) => String::new(),
+        };
+        if !why.is_empty() {
+            heading.push_str(&format!(": {why}"));
+        }
     }
     let is_outdated = |least: &&String| {
         let known = facts.server.as_ref();

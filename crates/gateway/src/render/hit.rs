@@ -1,6 +1,7 @@
 //! One tool on one line.
 
 use excerpt::tokens;
+use fleet::Availability;
 use registry::{Entry, KnownServer};
 
 /// The most tokens of a hit (interface, section 4).
@@ -12,8 +13,8 @@ const NOTE_CHARS: [usize; 3] = [120, 60, 0];
 /// The state of a tool's server, as far as a hit marks it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ServerMarks {
-    pub(crate) needs_login: bool,
-    pub(crate) is_down: bool,
+    /// The state of the server, if calls fail in it or tools may have changed.
+    pub(crate) trouble: Option<Availability>,
     /// The server reports an older version than the tool needs.
     pub(crate) is_outdated: bool,
     /// The node of a cluster that would run the server, and is not connected.
@@ -24,12 +25,11 @@ pub(crate) struct ServerMarks {
 pub(crate) fn line(entry: &Entry, server: &ServerMarks) -> String {
     let node = server.absent_node.as_ref();
     let node = node.map_or_else(String::new, |node| format!(" [on {node}]"));
+    let trouble = server.trouble.map(Availability::label);
     let marks = write_marks([
         (entry.is_destructive(), "destructive"),
-        (server.needs_login, "login required"),
-        (server.is_down && !server.needs_login, "down"),
+        (server.trouble.is_some(), trouble.unwrap_or_default()),
         (server.is_outdated, "outdated"),
-        (entry.stale, "stale"),
         (entry.changed.is_some(), "changed"),
         (entry.is_change_held, "change held"),
         (entry.is_deprecated(), "deprecated"),

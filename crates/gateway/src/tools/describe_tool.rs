@@ -136,7 +136,7 @@ fn facts(catalog: &Catalog, entry: &Entry) -> ToolFacts {
     let notes: Vec<String> = notes.into_iter().flatten().collect();
     ToolFacts {
         server: catalog.registry.known_server(server),
-        needs_login: catalog.needs_login(server, entry.stale),
+        trouble: catalog.find_trouble(server, entry.stale),
         failure: catalog.failure(server),
         calls: catalog.usage.count(&entry.at),
         last_call: catalog.usage.last(&entry.at),

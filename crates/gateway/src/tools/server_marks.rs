@@ -13,8 +13,7 @@ pub(super) fn marks(catalog: &Catalog, entry: &Entry) -> ServerMarks {
     });
     ServerMarks {
         is_outdated,
-        needs_login: catalog.needs_login(server, entry.stale),
-        is_down: catalog.servers.is_down(server),
+        trouble: catalog.find_trouble(server, entry.stale),
         absent_node: catalog.servers.absent_node(server),
     }
 }

@@ -16,7 +16,7 @@ const KINDS = {
   mistakes: { name: "Configuration", mark: "bad" },
   login: { name: "Login", mark: "warn" },
   review: { name: "Changed tools", mark: "warn" },
-  failed: { name: "Failing server", mark: "bad" },
+  down: { name: "Server", mark: "bad" },
   rule: { name: "Idle rule", mark: "warn" },
 };
 const SHOWN_OF_KIND = 5;
@@ -55,13 +55,13 @@ function Item({ it }) {
     <div class="buttons">
       ${it.kind === "review" && html`<a class="button primary" href=${to(["tools"], { show: "changes", server })}>Review</a>`}
       ${["mistakes", "rule"].includes(it.kind) && html`<a class="button" href="#/configuration">Open</a>`}
-      ${it.kind === "failed" && server
+      ${it.kind === "down" && server
         && html`<${Action} kind="primary" label=${`Restart ${visible(server)}`}
         run=${() => act(() => post(path("servers", server, "restart")))}>Restart<//>`}
       ${it.kind === "login" && server && html`<${Login} server=${server} address=${address} />`}
       ${server && it.kind !== "review"
         && html`<a class="button" href=${to(["servers", server])} aria-label=${`Details of ${visible(server)}`}>Details</a>`}
-      ${!["review", "failed", "login"].includes(it.kind) && html`<${NextStep} step=${it.next_step} />`}
+      ${!["review", "down", "login"].includes(it.kind) && html`<${NextStep} step=${it.next_step} />`}
     </div></li>`;
 }
 
@@ -136,7 +136,7 @@ export function Now() {
       <${AddServer} /></section>${hasAttention && html`<${AttentionList} />`}`;
   }
   const all = [...servers.values()];
-  const bad = all.filter((it) => ["failed", "resting", "stale", "login required"].includes(it.state)).length;
+  const bad = all.filter((it) => ["down", "stale", "login required"].includes(it.state)).length;
   const tools = all.reduce((sum, it) => sum + (it.enabled ? it.tools : 0), 0);
   return html`<dl class="figures">
       <${Figure} label="Servers" value=${formatCount(servers.size)} href="#/servers" note=${bad ? `${formatCount(bad)} with a problem`

@@ -11,12 +11,12 @@ import { AddServer } from "./add.js";
 import { toTool } from "./tools.js";
 
 /** @type {{[state: string]: "ok"|"warn"|"bad"|"off"|"busy"}} */
-const MARKS = { ready: "ok", on: "ok", starting: "busy", stopped: "off", off: "off", "not asked yet": "off", resting: "warn", stale: "warn",
-  "login required": "warn", failed: "bad" };
+const MARKS = { ready: "ok", starting: "busy", stopped: "off", disabled: "off", "not asked yet": "off", stale: "warn",
+  "login required": "warn", down: "bad" };
 
 /** @type {{[state: string]: string}} */
-const MEANINGS = { stopped: "starts with its next call", resting: "waits before its next start", stale: "the last survey failed",
-  off: "disabled in the configuration" };
+const MEANINGS = { stopped: "starts with its next call", down: "starts with its next call, after a wait", stale: "the last survey failed",
+  disabled: "in the configuration" };
 
 /** @param {{server: Server}} props */
 export const State = ({ server }) => html`<${Mark} kind=${MARKS[server.state] ?? "off"}>${server.state}<//>`;
@@ -54,7 +54,7 @@ function Detail({ name }) {
   const detail = data?.server.name === name ? data : null;
   return html`<article aria-labelledby="server-name"><header><h2 id="server-name"><${Foreign} text=${name} /></h2><${State} server=${it} />
       <a class="button quiet close" href="#/servers">Close</a></header>
-    ${(it.why || it.next_step) && html`<div class=${it.state === "failed" ? "failure" : "told-why"}>
+    ${(it.why || it.next_step) && html`<div class=${it.state === "down" ? "failure" : "told-why"}>
       <${Foreign} text=${it.why ?? ""} block /> <${NextStep} step=${it.next_step && !it.why?.includes(it.next_step) ? it.next_step
         : null} /></div>`}
     <div class="buttons">

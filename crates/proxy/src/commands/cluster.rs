@@ -7,7 +7,7 @@ use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use clap::Subcommand;
 use config::edit::Document;
 use files::write_whole;
-use fleet::{ClusterState, NodeState};
+use fleet::{Availability, ClusterState, NodeState};
 use gateway::shell::{ClusterVerb, ShellRequest, Verb};
 use secrets::{Secret, SecretName};
 use serde::{Deserialize, Serialize};
@@ -109,9 +109,9 @@ fn render(state: &ClusterState) -> String {
     }
     let row = |node: &NodeState| {
         let here = if node.is_here { " (here)" } else { "" };
-        let running = node.running.iter().map(|it| match it.state.as_str() {
-            "ready" => it.server.clone(),
-            state => format!("{} ({state})", it.server),
+        let running = node.running.iter().map(|it| match it.state {
+            Availability::Ready => it.server.clone(),
+            state => format!("{} ({})", it.server, state.label()),
         });
         let seen = match node.is_connected {
             true => "connected".to_owned(),

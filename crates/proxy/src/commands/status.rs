@@ -128,7 +128,7 @@ fn render_daemon(daemon: &DaemonStatus) -> Vec<String> {
     );
     lines.push(format!("config {}", daemon.config.display()));
     lines.push(format!(
-        "calls since the start: {}, errors: {}",
+        "calls since the start: {}, errors: {}; of a client: since it connected",
         render_count(daemon.calls),
         render_count(daemon.errors)
     ));
@@ -252,15 +252,10 @@ fn render_servers(servers: &[ServerStatus]) -> String {
                 Some(client) => format!("{name} ({client})"),
                 None => name,
             },
-            if server.login_required {
-                "login required".to_owned()
-            } else {
-                let state = server.state.as_str();
-                match server.node.as_deref() {
-                    Some("") => "on no node".to_owned(),
-                    Some(node) => format!("{state} on {node}"),
-                    None => state.to_owned(),
-                }
+            match (server.state.label(), server.node.as_deref()) {
+                (state, Some("")) => format!("{state}, on no node"),
+                (state, Some(node)) => format!("{state} on {node}"),
+                (state, None) => state.to_owned(),
             },
             render_cell(server.pid),
             render_memory(server.memory_bytes),
@@ -397,7 +392,7 @@ mod tests {
     fn a_person_reads_a_table() {
         let daemon = json!({
             "version": "1.2.3", "pid": 7, "uptime_s": 61, "memory_bytes": 5 << 20,
-            "config": "/c.toml", "config_mistakes": "c.toml:1:1: no",
+            "calls": 8, "errors": 1, "config": "/c.toml", "config_mistakes": "c.toml:1:1: no",
             "idle_rules": [{"about": "rule 1", "found": "`server = \"tiem\"` matches no known server",
                 "next": "did you mean time?"}],
             "clients": [{"name": "claude\u{1b}[2J\u{202e}-code\n", "transport": "stdio", "pid": 8, "calls": 3,
@@ -410,7 +405,7 @@ mod tests {
                     "left_out": {"count": 3, "why": "`a:1`: over 5000 in one list"}},
                 {"name": "shell", "client_name": "claude-code", "state": "stopped", "tools": 1,
                     "calls": 0, "errors": 0, "protocol": "2025-11-25"},
-                {"name": "both", "state": "stopped", "tools": 2, "calls": 0, "errors": 0,
+                {"name": "both", "state": "stopped", "tools": 2, "calls": 5, "errors": 0,
                     "protocol": "2026-07-28"},
                 {"name": "both", "state": "ready", "pid": 10, "tools": 2, "calls": 5, "errors": 0,
                     "protocol": "2025-11-25"},
@@ -427,6 +422,7 @@ mod tests {
         assert_snapshot!(render(&daemon), @r#"
         daemon 1.2.3, pid 7, up 1 min, 5 MiB
         config /c.toml
+        calls since the start: 8, errors: 1; of a client: since it connected
         The file has mistakes; the previous configuration is in effect:
           c.toml:1:1: no
         rule 1: `server = "tiem"` matches no known server
@@ -435,11 +431,11 @@ mod tests {
         client       version  over   pid  calls  folder
         claude-code  -        stdio  8    3      /home/ada
 
-        server               state    pid  memory  tools  calls  errors  last error
+        server               state    pid  memory  tools  calls  errors  last failure
         git                  ready    9    1 MiB   12     3      1       no answer
         shell (claude-code)  stopped  -    -       1      0      0
-        both, 2026-07-28     stopped  -    -       2      0      0
-        both, 2025-11-25     ready    10   -       2      5      0
+        both, 2026-07-28     stopped  -    -       2      5      0
+        both, 2025-11-25     ready    10   -       2
 
         git waits for an answer that claude-code is asked for (elicitation/create, since 1970-01-01 00:00); calls of other clients wait for the answer
         git: left out of its lists: `a:1`: over 5000 in one list (and 2 more)

@@ -1,6 +1,6 @@
 //! `proxy servers`: every configured server, and its state.
 
-use daemon::page::ApiRequest;
+use daemon::{page::ApiRequest, status::Availability};
 use files::clock::{now_s, show_age};
 use page::{ServerRow, Servers};
 use printable::group_digits;
@@ -22,7 +22,7 @@ pub(super) async fn print_servers(api: &mut Api, global: &Global) -> anyhow::Res
     } else if !rows.is_empty() {
         report::print_data(&render(&rows, now_s()));
     }
-    let new = rows.iter().any(|it| it.state == "not asked yet");
+    let new = rows.iter().any(|it| it.state == Availability::NotAsked);
     if new && !global.json {
         report::say("hint: `proxy reindex` asks those that were not asked yet for their tools");
     }
@@ -31,14 +31,6 @@ pub(super) async fn print_servers(api: &mut Api, global: &Global) -> anyhow::Res
             .with("no servers; add one: proxy add NAME -- COMMAND, or: proxy add NAME URL"));
     }
     Ok(Exit::Success)
-}
-
-/// The states that need nobody are one.
-fn show_state(row: &ServerRow) -> &str {
-    match &*row.state {
-        "ready" | "starting" | "stopped" => "on",
-        state => state,
-    }
 }
 
 fn render(rows: &[ServerRow], now: u64) -> String {
@@ -57,7 +49,7 @@ fn render(rows: &[ServerRow], now: u64) -> String {
         let days = |calls: Option<u64>| calls.map_or_else(|| "-".to_owned(), count);
         [
             row.name.clone(),
-            show_state(row).to_owned(),
+            row.state.label().to_owned(),
             count(row.tools as u64),
             count(row.tokens),
             days(row.calls_30_days),
@@ -69,7 +61,7 @@ fn render(rows: &[ServerRow], now: u64) -> String {
     });
     let mut lines = vec![render_table(head, cells.collect())];
     if rows.iter().any(|row| row.calls_30_days.is_some()) {
-        lines.push("calls and errors: of the last 30 days".to_owned());
+        lines.push("\ncalls and errors: of the last 30 days".to_owned());
     }
     let logins = rows.iter();
     let logins = logins.filter_map(|row| Some(render_login(&row.name, row.login.as_ref()?)));
@@ -89,10 +81,10 @@ fn render_failure(row: &ServerRow, why: &str) -> String {
     let name = &row.name;
     let log = row.has_log.then(|| format!("proxy log {name}, then "));
     let log = log.unwrap_or_default();
-    match &*row.state {
-        "login required" => format!("{name}: {why}\n  next: proxy login {name}"),
+    match row.state {
+        Availability::LoginRequired => format!("{name}: {why}\n  next: proxy login {name}"),
         // The daemon repeats the survey of a running server.
-        "stale" => {
+        Availability::Stale => {
             format!("{name}: it runs, but its list of tools is from an earlier survey: {why}")
         }
         _ => format!("{name}: {why}\n  next: {log}proxy reindex {name}"),
@@ -104,13 +96,13 @@ mod tests {
     use insta::assert_snapshot;
     use page::ServerRow;
 
-    use super::render;
+    use super::{Availability, render};
 
-    fn row(name: &str, state: &'static str) -> ServerRow {
+    fn row(name: &str, state: Availability) -> ServerRow {
         ServerRow {
             name: name.to_owned(),
-            state: state.into(),
-            enabled: state != "off",
+            state,
+            enabled: state != Availability::Disabled,
             category: "files".to_owned(),
             tools: 12,
             tokens: 1_234,
@@ -130,28 +122,34 @@ mod tests {
                 calls_30_days: Some(5),
                 errors_30_days: Some(1),
                 last_used_at: Some(7_000),
-                ..row("git", "stopped")
+                ..row("git", Availability::Stopped)
             },
-            row("old", "off"),
+            row("old", Availability::Disabled),
             ServerRow {
                 tools: 0,
-                ..failed("db", "failed", "`npx` was not found")
+                ..failed("db", Availability::Down, "`npx` was not found")
             },
-            failed("linear", "login required", "HTTP 401 Unauthorized"),
-            failed("slow", "stale", "no answer within 30 s"),
+            failed(
+                "linear",
+                Availability::LoginRequired,
+                "HTTP 401 Unauthorized",
+            ),
+            failed("slow", Availability::Stale, "no answer within 30 s"),
             ServerRow {
                 category: String::new(),
-                ..row("new", "not asked yet")
+                ..row("new", Availability::NotAsked)
             },
         ];
         assert_snapshot!(render(&rows, 14_300), @"
-        server  state           tools  tokens  calls  last used  category
-        git     on              12     1,234   5      2 h ago    files
-        old     off             12     1,234   0      -          files
-        db      failed          0      1,234   0      -          files
-        linear  login required  12     1,234   0      -          files
-        slow    stale           12     1,234   0      -          files
-        new     not asked yet   12     1,234   0      -
+        server  state           tools  tokens  calls  errors  last used  category
+        git     stopped         12     1,234   5      1       2 h ago    files
+        old     disabled        12     1,234   -      -       -          files
+        db      down            0      1,234   -      -       -          files
+        linear  login required  12     1,234   -      -       -          files
+        slow    stale           12     1,234   -      -       -          files
+        new     not asked yet   12     1,234   -      -       -
+
+        calls and errors: of the last 30 days
 
         db: `npx` was not found
           next: proxy log db, then proxy reindex db
