@@ -281,12 +281,14 @@ pub async fn keep_fresh(catalog: Arc<Catalog>) {
         let note = catalog.surveys.begin(&server, true);
         looks.spawn(async move {
             let _note = note;
-            let _turn = turn.looking.lock().await;
+            let mut pace = turn.pace.lock().await;
             // Changes in quick succession are surveyed once.
-            tokio::time::sleep(GATHER).await;
+            tokio::time::sleep(pace.delay()).await;
             turn.is_due.store(false, Ordering::Release);
-            match refresh(&catalog, &server).await {
-                Ok(()) => turn.failures.store(0, Ordering::Release),
+            let refreshed = refresh(&catalog, &server).await;
+            pace.note_list(matches!(refreshed, Ok(true)));
+            match refreshed {
+                Ok(_) => turn.failures.store(0, Ordering::Release),
                 Err(error) => {
                     warn!(%server, %error, "its changed tools were not imported");
                     let failures = turn.failures.fetch_add(1, Ordering::AcqRel);
@@ -300,15 +302,45 @@ pub async fn keep_fresh(catalog: Arc<Catalog>) {
 
 #[derive(Default)]
 struct RefreshState {
-    looking: Mutex<()>,
+    /// Locked while a refresh runs.
+    pace: Mutex<RefreshPace>,
     /// A refresh is due and has not begun.
     is_due: AtomicBool,
     /// The number of consecutive failed refreshes.
     failures: AtomicU32,
 }
 
+/// The delay of the refreshes of a server: it doubles with each list that brings nothing new. Some servers
+/// announce a change after each `tools/list`.
+#[derive(Default)]
+struct RefreshPace {
+    /// Lists in a row without a change.
+    unchanged: u32,
+    listed_at: Option<tokio::time::Instant>,
+}
+
+impl RefreshPace {
+    /// Returns the delay of a refresh that is due now.
+    fn delay(&mut self) -> Duration {
+        if self.listed_at.is_none_or(|at| at.elapsed() >= GATHER_MAX) {
+            self.unchanged = 0;
+        }
+        let doubled = GATHER.saturating_mul(1 << self.unchanged.min(16));
+        doubled.min(GATHER_MAX)
+    }
+
+    fn note_list(&mut self, is_new: bool) {
+        self.unchanged = if is_new { 0 } else { self.unchanged + 1 };
+        self.listed_at = Some(tokio::time::Instant::now());
+    }
+}
+
 /// The delay that combines notifications: some servers send one for every tool that they add.
 const GATHER: Duration = Duration::from_millis(100);
+
+/// The delay after many lists without a change. A server that announced nothing for this time is surveyed
+/// after the short delay again. It is below the shortest time to live of a list.
+const GATHER_MAX: Duration = Duration::from_secs(30);
 
 /// The delay before a server whose list could not be read is asked again; each further failure doubles it,
 /// up to the maximum.
@@ -323,11 +355,12 @@ fn choose_wait(failures: u32) -> Duration {
     doubled.min(ASK_AGAIN_MAX)
 }
 
-/// Surveys a running server. If it does not respond with a list, the known one is marked as stale.
-async fn refresh(catalog: &Arc<Catalog>, server: &ServerName) -> anyhow::Result<()> {
+/// Surveys a running server. Returns true if its list is new. If it does not respond with a list, the known
+/// one is marked as stale.
+async fn refresh(catalog: &Arc<Catalog>, server: &ServerName) -> anyhow::Result<bool> {
     let asked_ms = now_ms();
     let Some(surveyed) = catalog.servers.survey_running(server).await else {
-        return Ok(());
+        return Ok(false);
     };
     let survey = match surveyed {
         Ok(survey) => survey,
@@ -359,7 +392,7 @@ pub async fn take_in_scripts(catalog: &Arc<Catalog>) {
     let server = ServerName::scripts();
     let taking = async {
         match read_scripts(catalog).await? {
-            Some(survey) => take_in(catalog, &server, survey).await,
+            Some(survey) => take_in(catalog, &server, survey).await.map(drop),
             None => Ok(()),
         }
     };
@@ -368,16 +401,16 @@ pub async fn take_in_scripts(catalog: &Arc<Catalog>) {
     }
 }
 
-/// Commits a list if it differs from the known one.
+/// Commits a list if it differs from the known one. Returns true if it does.
 async fn take_in(
     catalog: &Arc<Catalog>,
     server: &ServerName,
     survey: Survey,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<bool> {
     let asked_ms = to_ms(survey.asked_at);
     let snapshot = snapshot(server, survey, estimate_definition).await;
     if catalog.registry.holds(&snapshot) {
-        return Ok(());
+        return Ok(false);
     }
     let news = News {
         server: server.clone(),
@@ -392,7 +425,7 @@ async fn take_in(
     // Loads the list for the next search.
     let registry = catalog.registry.clone();
     tokio::task::spawn_blocking(move || registry.generation()).await??;
-    Ok(())
+    Ok(true)
 }
 
 /// Returns the names to survey: all enabled servers, or the requested ones. The error is every name
@@ -413,4 +446,31 @@ pub fn choose(catalog: &Catalog, asked: &[String]) -> Result<Vec<ServerName>, Ve
     }
     known.retain(|name| asked.contains(name.as_str()));
     Ok(known)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::advance;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn lists_without_a_change_come_ever_later_until_one_has_a_change_or_it_was_quiet() {
+        let mut pace = RefreshPace::default();
+        let mut delays = Vec::new();
+        for _ in 0..11 {
+            delays.push(pace.delay());
+            advance(pace.delay()).await;
+            pace.note_list(false);
+        }
+        let expected = [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300];
+        assert_eq!(delays, expected.map(|it| GATHER * it));
+        pace.note_list(true);
+        assert_eq!(pace.delay(), GATHER);
+        pace.note_list(false);
+        pace.note_list(false);
+        assert_eq!(pace.delay(), GATHER * 4);
+        advance(GATHER_MAX).await;
+        assert_eq!(pace.delay(), GATHER);
+    }
 }
