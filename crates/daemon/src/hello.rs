@@ -97,6 +97,8 @@ pub enum Purpose {
     Page,
     /// A request of a command to the API of the page.
     Api(ApiRequest),
+    /// Waits until the configuration file as it is now is in effect.
+    Settle,
     /// A login or a secret may have changed: servers that wait for one are started again.
     LookAgain,
     /// Ends the daemon now, even if clients are connected.
@@ -156,6 +158,11 @@ pub enum DaemonReply {
     Status(Box<DaemonStatus>),
     /// The notification was handled.
     Noted,
+    /// The configuration file is in effect, or why it is not.
+    Settled {
+        /// A sentence without a full stop, perhaps with a line for each mistake.
+        problem: Option<String>,
+    },
     /// The daemon ends.
     Stopping,
 }

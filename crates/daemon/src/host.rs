@@ -141,7 +141,10 @@ impl DaemonParts {
             ),
             gateway: self.gateway,
             page: self.page,
-            settle: Arc::new(move || timeout(SETTLE_WAIT, (self.settle)()).map(drop).boxed()),
+            settle: Arc::new(move || {
+                let settled = timeout(SETTLE_WAIT, (self.settle)());
+                settled.map(Result::unwrap_or_default).boxed()
+            }),
             config: self.config,
             settings: self.settings,
             build: Build::ours(),
@@ -319,6 +322,10 @@ impl Daemon {
             }
             Purpose::Page => send_line(&mut stream, &self.open_page().await).await,
             Purpose::Api(request) => self.answer_api(stream, &hello.build, request).await,
+            Purpose::Settle => {
+                let problem = self.settle().await;
+                send_line(&mut stream, &DaemonReply::Settled { problem }).await
+            }
             Purpose::LookAgain => self.look_again(stream).await,
             Purpose::Http(request) => {
                 let (build, pid) = (&hello.build, hello.pid);
@@ -443,6 +450,15 @@ impl Daemon {
         // Held open until our process has exited, with all servers.
         self.waiting.lock().push(stream);
         told
+    }
+
+    /// Waits until the configuration file is in effect. Returns why it is not.
+    async fn settle(&self) -> Option<String> {
+        if (self.settle)().await {
+            return self.gateway.config_mistakes();
+        }
+        let seconds = SETTLE_WAIT.as_secs();
+        Some(format!("it was not read within {seconds} s"))
     }
 
     /// Surveys the servers that have got what they waited for.

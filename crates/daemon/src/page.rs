@@ -55,8 +55,9 @@ impl ApiRequest {
     }
 }
 
-/// Waits until the configuration file as it is now is in effect.
-pub type Settle = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
+/// Waits until the configuration file as it is now was read. Returns false if that took too long. If it has
+/// mistakes, the previous configuration stays in effect.
+pub type Settle = Arc<dyn Fn() -> BoxFuture<'static, bool> + Send + Sync>;
 
 /// The daemon as its page sees it.
 #[derive(Clone)]
@@ -82,7 +83,7 @@ impl PageDaemon {
             status: Arc::new(DaemonStatus::default),
             attend: Arc::new(|| Box::new(())),
             stop: CancellationToken::new(),
-            settle: Arc::new(|| futures::future::ready(()).boxed()),
+            settle: Arc::new(|| futures::future::ready(true).boxed()),
         }
     }
 }

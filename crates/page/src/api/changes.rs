@@ -16,12 +16,15 @@ impl PageState {
     pub(crate) fn change(&self, change: &ConfigChange, is_dry_run: bool) -> Result<Done, ApiError> {
         let changed = self.configure.change(change, is_dry_run)?;
         let is_made = !is_dry_run && changed.before != changed.after;
-        if is_made {
-            // A tab that asks again at once sees its change.
-            Handle::current().block_on((self.daemon.settle)());
-        }
+        // A tab that asks again at once sees its change.
+        let is_late = is_made && !Handle::current().block_on((self.daemon.settle)());
+        let later = if is_late {
+            "; the daemon is busy, and applies it within seconds"
+        } else {
+            ""
+        };
         Ok(Done {
-            message: changed.message.clone(),
+            message: format!("{}{later}", changed.message),
             diff: (!changed.diff.is_empty()).then(|| changed.diff.clone()),
             name: changed.name.clone(),
             address: None,

@@ -256,13 +256,15 @@ fn serve(global: &Global, is_launched: bool, path: Option<PathBuf>) -> anyhow::R
     Ok(())
 }
 
-/// Waits until the configuration file as it is now is in effect.
-async fn settle(look: mpsc::Sender<live::Look>) {
+/// Waits until the configuration file as it is now was read. Returns false if it is not followed any more.
+async fn settle(look: mpsc::Sender<live::Look>) -> bool {
     let (done, is_done) = oneshot::channel();
-    if look.send(done).await.is_ok() {
+    let is_asked = look.send(done).await.is_ok();
+    if is_asked {
         // It is dropped, not sent.
         let _ = is_done.await;
     }
+    is_asked
 }
 
 fn nudge_on_hangup(nudge: Arc<Notify>) -> io::Result<()> {

@@ -2,20 +2,23 @@
 
 use std::io;
 
+use anyhow::bail;
 use config::{
     Environment,
     edit::{Change, Document, EditError},
 };
 use setup::moving::difference;
 
+use super::route::settle_daemons;
 use crate::{
     cli::global::Global,
+    event_loop::run_async,
     exit::{Exit, refuse},
     report,
 };
 
-/// Changes the configuration file, or reports why it cannot be changed. A running daemon applies the
-/// change by itself.
+/// Changes the configuration file, or reports why it cannot be changed. Returns when the change is in
+/// effect in every running daemon of this configuration.
 pub(super) fn edit(
     global: &Global,
     edit: impl FnMut(&mut Document) -> Result<String, EditError>,
@@ -25,7 +28,8 @@ pub(super) fn edit(
     Ok(Exit::Success)
 }
 
-/// Changes the configuration file as [`config::edit::change_with`] does.
+/// Changes the configuration file as [`config::edit::change_with`] does. Returns when the change is in
+/// effect in every running daemon of this configuration, or reports the daemon that has not applied it.
 pub(super) fn change_with<T>(
     global: &Global,
     edit: impl FnMut(&mut Document) -> Result<T, EditError>,
@@ -41,7 +45,23 @@ pub(super) fn change_with<T>(
     if let Some(mistakes) = &change.mistakes {
         report::say(&format!("{mistakes}\nthe file had these mistakes before"));
     }
+    for problem in wait_for_daemons(global)? {
+        report::say(&format!(
+            "the running daemon has not applied the change: {problem}\nhint: `proxy daemon logs` prints the \
+             end of its log"
+        ));
+    }
     Ok(change)
+}
+
+/// Waits until each daemon has applied the file. Returns why others have not. Blocks; a thread of its own has
+/// the event loop, because the caller may run on another one.
+fn wait_for_daemons(global: &Global) -> anyhow::Result<Vec<String>> {
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| run_async(settle_daemons(global)));
+        let waited = waiting.join();
+        waited.unwrap_or_else(|_| bail!("cannot wait for the daemon"))
+    })
 }
 
 pub(super) fn read(global: &Global) -> anyhow::Result<Document> {

@@ -13,6 +13,7 @@ use daemon::{
     running::connect_to_all,
     status::DaemonStatus,
 };
+use futures::future::join_all;
 
 use crate::{cli::global::Global, exit::Exit, report};
 
@@ -103,4 +104,20 @@ pub(super) async fn notify_of_logins(global: &Global) {
     for daemon in connect_to_all(&route.place).flatten() {
         let _ = daemon.greet(Purpose::LookAgain, HELLO_WAIT).await;
     }
+}
+
+/// Waits until each daemon of the configuration has applied the file as it is now. Returns why others have
+/// not. A daemon of an older build is not waited for: it applies the change within a second.
+pub(super) async fn settle_daemons(global: &Global) -> Vec<String> {
+    let Ok(Ok(route)) = find_route(global) else {
+        return Vec::new();
+    };
+    let daemons = connect_to_all(&route.place).flatten();
+    let replies = join_all(daemons.map(|it| it.greet(Purpose::Settle, HELLO_WAIT))).await;
+    let problems = replies.into_iter().filter_map(|reply| match reply {
+        Ok(Some((_, DaemonReply::Settled { problem }))) => problem,
+        Ok(_) => None,
+        Err(error) => Some(error.to_string()),
+    });
+    problems.collect()
 }
