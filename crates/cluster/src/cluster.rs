@@ -8,11 +8,14 @@ use std::{
 };
 
 use fleet::{
-    Applied, Asks, CallError, CallerLogins, ClusterNode, Failure, Launch, Placement, Request,
+    Applied, Asks, CallError, CallerLogins, ClusterNode, Failure, Launch, Placement, Ran, Request,
     RunState, ServerSpec, ServerState, Servers, Sharing, Subscriber, Surroundings, Survey,
     SurveyError, Variables, WatchGuard,
 };
-use futures::{FutureExt as _, future::BoxFuture};
+use futures::{
+    FutureExt as _,
+    future::{BoxFuture, try_join_all},
+};
 use jsonrpc::Json;
 use sha2::{Digest as _, Sha256};
 use tokio::{
@@ -25,7 +28,7 @@ use tool::{ClientId, HttpCaller, ServerName};
 use crate::{
     book,
     core::{Core, Place},
-    frames::{Instance, Op},
+    frames::{Instance, Op, unavailable},
     ledger::{ClusterRecord, PinsRecord, SharedRecord},
     lists,
     outgoing::RemoteError,
@@ -415,21 +418,36 @@ impl Servers for Cluster {
         applied
     }
 
-    fn restart(&self, server: &ServerName) -> bool {
-        match self.core.place(server) {
-            Place::Here(fleet, _) => fleet.restart(server),
-            Place::There(targets, epoch) => {
-                let (core, server) = (Arc::clone(&self.core), server.clone());
-                tokio::spawn(async move {
-                    for target in &targets {
-                        let instance = Some(Instance::new(&server, epoch));
-                        let _ = core.ask(target, instance, Op::Restart).await;
+    /// A server on several nodes is restarted on all of them; the slowest one counts.
+    fn restart<'a>(
+        &'a self,
+        server: &'a ServerName,
+        waits: bool,
+    ) -> BoxFuture<'a, Result<Duration, CallError>> {
+        async move {
+            let (targets, epoch) = match self.core.place(server) {
+                Place::Here(fleet, _) => return fleet.restart(server, waits).await,
+                Place::There(targets, epoch) => (targets, epoch),
+                Place::Soon(failure) | Place::Nowhere(failure) => {
+                    return Err(unavailable(server, failure, Ran::No));
+                }
+            };
+            let restarts = targets.iter().map(async |target| {
+                let instance = Some(Instance::new(server, epoch));
+                let asked = self.core.ask(target, instance, Op::Restart { waits }).await;
+                let answer = asked.map_err(|error| match error {
+                    RemoteError::Call(error) => error,
+                    RemoteError::NotRun(why) | RemoteError::Lost(why) => {
+                        unavailable(server, Failure::new(why), Ran::No)
                     }
-                });
-                true
-            }
-            Place::Soon(_) | Place::Nowhere(_) => false,
+                })?;
+                let ms = str::from_utf8(&answer).ok().and_then(|it| it.parse().ok());
+                Ok(Duration::from_millis(ms.unwrap_or_default()))
+            });
+            let times: Vec<Duration> = try_join_all(restarts).await?;
+            Ok(times.into_iter().max().unwrap_or_default())
         }
+        .boxed()
     }
 
     fn start_eager(&self) {

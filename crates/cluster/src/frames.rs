@@ -44,7 +44,11 @@ pub(crate) enum Op {
     Watch(String),
     /// Surveys the server, and publishes its list.
     Survey,
-    Restart,
+    /// Restarts the server. The body of the answer is the time until it was ready, in milliseconds.
+    Restart {
+        /// Let running calls finish.
+        waits: bool,
+    },
     /// Reads a kept result by its handle.
     Result(String),
     /// Returns the newest head of this node's audit log that the other node has.
@@ -172,6 +176,8 @@ pub(crate) enum WireError {
         hint: Option<String>,
         is_lasting: bool,
         is_denied: bool,
+        #[serde(default)]
+        is_restart: bool,
         tries: u32,
         may_have_run: bool,
     },
@@ -204,6 +210,7 @@ impl From<&CallError> for WireError {
                 hint: failure.hint.clone(),
                 is_lasting: failure.is_lasting,
                 is_denied: failure.is_denied,
+                is_restart: failure.is_restart,
                 tries: *tries,
                 may_have_run: *ran == Ran::Maybe,
             },
@@ -251,6 +258,7 @@ impl WireError {
                 hint,
                 is_lasting,
                 is_denied,
+                is_restart,
                 tries,
                 may_have_run,
             } => CallError::Unavailable {
@@ -260,6 +268,7 @@ impl WireError {
                     hint: hint.map(|hint| format!("on node `{node}`: {hint}")),
                     is_lasting,
                     is_denied,
+                    is_restart,
                     ..Failure::new(why)
                 },
                 tries,

@@ -18,7 +18,8 @@ use crate::{
     bus::{Bus, BusError, Parcel, ParcelError},
     core::Core,
     frames::{
-        CallOp, FrameKind, Instance, NodeRequest, Op, UpFrame, UpKind, WireError, unavailable,
+        CallOp, FrameKind, Instance, NodeRequest, Op, UpFrame, UpKind, WireError, millis,
+        unavailable,
     },
     lists,
     remote_client::{Answers, Frames, RemoteClient, session_at},
@@ -154,7 +155,7 @@ async fn answer(
             let head = serde_json::to_vec(&head).unwrap_or_default();
             return (FrameKind::End, head.into());
         }
-        Op::Call(_) | Op::Watch(_) | Op::Survey | Op::Restart => {}
+        Op::Call(_) | Op::Watch(_) | Op::Survey | Op::Restart { .. } => {}
     }
     let Some(Instance { server, epoch }) = head.instance else {
         return not_here(core);
@@ -167,9 +168,9 @@ async fn answer(
             Op::Call(op) => call(&fleet, &server, &op, from, frames, running).await,
             Op::Watch(uri) => watch(&fleet, &server, &uri, frames, running).await,
             Op::Survey => Box::pin(survey(core, &fleet, &server)).await,
-            Op::Restart => {
-                fleet.restart(&server);
-                Ok(Bytes::new())
+            Op::Restart { waits } => {
+                let took = fleet.restart(&server, waits).await?;
+                Ok(millis(took).to_string().into())
             }
             Op::Ping | Op::Result(_) | Op::Head(_) => Ok(Bytes::new()),
         }

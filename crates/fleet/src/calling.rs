@@ -3,7 +3,10 @@
 use jsonrpc::Json;
 
 use crate::{
-    CallError, Failure, Ran, Request, error::RequestError, limits::SENDS_MAX, server::Server,
+    CallError, Failure, Ran, Request,
+    error::RequestError,
+    limits::SENDS_MAX,
+    server::{NotReady, Server},
 };
 
 /// The progress of a call, for the error of one whose limit ran out.
@@ -22,14 +25,24 @@ pub(crate) async fn call(
     progress: &mut Progress,
 ) -> Result<Json, CallError> {
     progress.waits_for_turn = true;
-    let mut turn = server.asking.take_turn(request).await;
-    progress.waits_for_turn = false;
-    let _place = server.places.acquire().await;
+    let queued = async {
+        let turn = server.asking.take_turn(request).await;
+        progress.waits_for_turn = false;
+        (turn, server.places.acquire().await)
+    };
+    let (mut turn, _place) = tokio::select! {
+        biased;
+        admitted = queued => admitted,
+        () = server.retired.cancelled() => return Err(NotReady::stopping().into_error(&server.spec.name)),
+    };
     let may_retry = server.spec.retries_safe_calls && request.is_safe;
     let answer = match call_ready(server, request, progress).await {
+        // After a restart by a person, the call may have been its reason.
         Err(CallError::Unavailable {
-            ran: Ran::Maybe, ..
-        }) if may_retry => call_ready(server, request, progress).await,
+            ran: Ran::Maybe,
+            failure,
+            ..
+        }) if may_retry && !failure.is_restart => call_ready(server, request, progress).await,
         answer => answer,
     };
     turn.is_answered = answer.is_ok();

@@ -33,6 +33,8 @@ pub struct Failure {
     pub is_lasting: bool,
     /// True if the server denied access.
     pub is_denied: bool,
+    /// True if a person restarted the server during the call.
+    pub is_restart: bool,
     /// A change by a person after which a restart may succeed at once.
     pub awaited: Option<Box<Awaited>>,
 }
@@ -49,6 +51,14 @@ impl Failure {
     /// Creates the failure of a server that ends with the program.
     pub(crate) fn stopping() -> Self {
         Self::new("the proxy is stopping")
+    }
+
+    /// Creates the failure of calls that a restart of their server ended.
+    pub(crate) fn restarted() -> Self {
+        Self {
+            is_restart: true,
+            ..Self::new("it was restarted")
+        }
     }
 
     /// Returns the login that is needed, if the failure is a missing login.

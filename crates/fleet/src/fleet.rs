@@ -8,7 +8,7 @@ use std::{
 
 use futures::{FutureExt as _, future::BoxFuture};
 use jsonrpc::Json;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tool::{ClientId, HttpCaller, ServerName};
 
@@ -22,10 +22,9 @@ use crate::{
     eras::Era,
     patience::Patience,
     roster::Roster,
-    secrets_named::forget_printed,
-    server::Server,
+    server::{NotReady, Server},
     survey::survey_leased,
-    taken::{templates, values_of_callers},
+    taken::values_of_callers,
     watch::watch,
 };
 
@@ -106,7 +105,7 @@ impl Fleet {
             let server = progress.server.clone();
             match calling::call(&server, request, progress).await {
                 Err(CallError::Unavailable { ran: Ran::No, .. })
-                    if server.is_retired() && !self.roster.ending.begun.is_cancelled() =>
+                    if self.roster.is_replaced(&server) =>
                 {
                     let (client, asks) = (request.client.as_ref(), request.asks.as_ref());
                     progress.server = self.roster.find(&name, client, asks)?;
@@ -236,10 +235,15 @@ impl Servers for Fleet {
             let missing = |error: CallError| SurveyError {
                 failure: Failure::new(error.to_string()),
             };
-            let server = self.roster.find_for_survey(server).map_err(missing)?;
-            let leased = server.ready().await.map_err(|not_ready| SurveyError {
-                failure: not_ready.failure,
-            })?;
+            let (server, leased) = loop {
+                let found = self.roster.find_for_survey(server).map_err(missing)?;
+                match found.ready().await {
+                    Ok(leased) => break (found, leased),
+                    // It was replaced.
+                    Err(_) if self.roster.is_replaced(&found) => {}
+                    Err(NotReady { failure, .. }) => return Err(SurveyError { failure }),
+                }
+            };
             survey_leased(&server, leased).await
         }
         .boxed()
@@ -283,18 +287,19 @@ impl Servers for Fleet {
         self.roster.apply(specs)
     }
 
-    fn restart(&self, name: &ServerName) -> bool {
-        let mut servers = self.roster.servers.write();
-        let Some(old) = servers.shared.get(name).cloned() else {
-            return false;
-        };
-        if !self.roster.ending.begun.is_cancelled() {
-            // A person may have renewed the value that a command prints.
-            let resolver = self.roster.surroundings.secrets.as_deref();
-            forget_printed(templates(&old.spec), resolver);
-            self.roster.put(&mut servers, old.spec.clone());
+    fn restart<'a>(
+        &'a self,
+        name: &'a ServerName,
+        waits: bool,
+    ) -> BoxFuture<'a, Result<Duration, CallError>> {
+        async move {
+            let began = Instant::now();
+            let server = self.roster.restart(name, waits)?;
+            let ready = server.ready().await;
+            ready.map_err(|not_ready| not_ready.into_error(name))?;
+            Ok(began.elapsed())
         }
-        true
+        .boxed()
     }
 
     fn start_eager(&self) {

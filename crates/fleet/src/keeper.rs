@@ -94,6 +94,7 @@ impl Keeper {
         let opened = tokio::select! {
             biased;
             () = self.ending.begun.cancelled() => return None,
+            () = self.server.interrupted.cancelled() => return None,
             opened = self.open() => opened,
         };
         let server = self.server.spec.name.as_str();
@@ -196,6 +197,7 @@ impl Keeper {
             () = link.ended() => End::ByItself,
             () = close_when_idle(&link, self.server.spec.idle_timeout) => End::Idle,
             () = close_when_retired(&link, &self.server.retired) => End::Retired,
+            () = self.server.interrupted.cancelled() => End::Interrupted,
             () = link.activity.close_when_spare() => End::Spare,
             () = wait_until_orphaned(&link, running.as_mut()) => End::ByItself,
         };
@@ -218,7 +220,10 @@ impl Keeper {
             link.give_up();
             failure = self.rest_unless_it_answered(&link, why);
         }
-        link.set_end(Failure::stopping());
+        link.set_end(match end {
+            End::Interrupted => Failure::restarted(),
+            _ => Failure::stopping(),
+        });
         link.close().await;
         if let Some(running) = running {
             self.stop_child(running, &end).await;
@@ -241,7 +246,7 @@ impl Keeper {
     }
 
     /// Ends the child and its descendants: faster if a caller waits for the next start, and still faster
-    /// if the fleet is stopping.
+    /// if the fleet is stopping, or if the server had its grace before a restart.
     async fn stop_child(&self, mut running: Running, end: &End) {
         if let End::Idle | End::Spare = end {
             tokio::select! {
@@ -250,9 +255,11 @@ impl Keeper {
                 () = running.stop(Pace::Unhurried) => return,
             }
         }
-        tokio::select! {
-            () = self.ending.hurried.cancelled() => {}
-            () = running.stop(Pace::Orderly) => return,
+        if !matches!(end, End::Interrupted) {
+            tokio::select! {
+                () = self.ending.hurried.cancelled() => {}
+                () = running.stop(Pace::Orderly) => return,
+            }
         }
         running.stop(Pace::Hurried).await;
     }
@@ -327,6 +334,8 @@ enum End {
     ByItself,
     Idle,
     Retired,
+    /// It restarts, and calls were still running after their grace.
+    Interrupted,
     /// Its callers use another process.
     Spare,
 }

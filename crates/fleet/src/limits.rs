@@ -111,6 +111,10 @@ pub(crate) const LAST_LINES_WAIT: Duration = Duration::from_millis(500);
 /// attempt starts the server.
 pub(crate) const SENDS_MAX: u32 = 3;
 
+/// The time that running calls have to end when a person restarts their server. A call that works
+/// mostly ends within it; one that hangs is the reason for the restart.
+pub(crate) const RESTART_GRACE: Duration = Duration::from_secs(3);
+
 /// A server that ends unexpectedly is restarted at once, before its next call, if it answered a call
 /// within this time.
 pub(crate) const IN_USE_WITHIN: Duration = Duration::from_mins(5);

@@ -7,7 +7,7 @@ use std::{
 };
 
 use parking_lot::RwLock;
-use tokio::sync::Semaphore;
+use tokio::{sync::Semaphore, time::sleep};
 use tokio_util::task::TaskTracker;
 use tool::{ClientId, Digest, HttpCaller, ServerName};
 
@@ -18,11 +18,12 @@ use crate::{
     changes::Changes,
     eras::Era,
     keeper::{Ending, Keeper},
-    limits::CALLS_OF_CLIENT_MAX,
+    limits::{CALLS_OF_CLIENT_MAX, RESTART_GRACE},
     question::Asks,
     roots::Roots,
-    server::{ProcessKey, Server, Siblings},
-    taken::{Environments, TakenVariables},
+    secrets_named::forget_printed,
+    server::{NotReady, ProcessKey, Server, Siblings},
+    taken::{Environments, TakenVariables, templates},
 };
 
 /// The effect of a change of the specifications.
@@ -218,7 +219,14 @@ impl Roster {
     /// Returns the server to survey: the shared one, or, if that lacks a variable, the one of the first
     /// client that has all variables.
     pub(crate) fn find_for_survey(&self, name: &ServerName) -> Result<Server, CallError> {
-        let servers = &mut *self.servers.write();
+        self.choose_for_survey(&mut self.servers.write(), name)
+    }
+
+    fn choose_for_survey(
+        &self,
+        servers: &mut Instances,
+        name: &ServerName,
+    ) -> Result<Server, CallError> {
         let shared = servers.get_shared(name)?.clone();
         if let Some(found) = self.find_to_survey_for_caller(servers, &shared) {
             return found;
@@ -379,6 +387,44 @@ impl Roster {
         applied
     }
 
+    /// Returns true if calls of this instance go to the one that replaced it.
+    pub(crate) fn is_replaced(&self, server: &Server) -> bool {
+        server.is_retired() && !self.ending.begun.is_cancelled()
+    }
+
+    /// Replaces the instances of a server, and has the new one started. The old ones are interrupted
+    /// after [`RESTART_GRACE`] unless the restart `waits` for their calls; one that is not ready has
+    /// none, and is interrupted at once. Returns the instance that starts.
+    pub(crate) fn restart(&self, name: &ServerName, waits: bool) -> Result<Server, CallError> {
+        let servers = &mut *self.servers.write();
+        let old = servers.get_shared(name)?.clone();
+        if self.ending.begun.is_cancelled() {
+            return Err(NotReady::stopping().into_error(name));
+        }
+        // A person may have renewed the value that a command prints.
+        let resolver = self.surroundings.secrets.as_deref();
+        forget_printed(templates(&old.spec), resolver);
+        let (all, era) = (servers.list(name), servers.era_of(&old, None, None));
+        let shared = self.put(servers, old.spec.clone());
+        let server = if era == Era::Handshake {
+            self.get_apart(servers, &shared, shared.taken.clone(), era)
+        } else {
+            self.choose_for_survey(servers, name)?
+        };
+        server.want();
+        let (open, others): (Vec<_>, Vec<_>) = all.into_iter().partition(Server::is_open);
+        let interrupt = |all: Vec<Server>| all.iter().for_each(|it| it.interrupted.cancel());
+        interrupt(others);
+        if !waits {
+            let begun = self.ending.begun.clone();
+            self.keepers.spawn(async move {
+                begun.run_until_cancelled(sleep(RESTART_GRACE)).await;
+                interrupt(open);
+            });
+        }
+        Ok(server)
+    }
+
     /// Retires the instances of a server, and starts the keeper of the shared one that replaces them.
     pub(crate) fn put(&self, servers: &mut Instances, spec: ServerSpec) -> Server {
         let before = servers.retire(&spec.name);
@@ -488,6 +534,15 @@ impl Instances {
         let taken = self.environments.take(&shared.spec, None, Some(caller));
         let is_usable = !taken.is_incomplete() && has_credential(shared, &taken, surroundings);
         is_usable.then_some(taken)
+    }
+
+    /// Lists all instances of a server; one may be listed twice.
+    fn list(&self, name: &ServerName) -> Vec<Server> {
+        let shared = self.shared.get(name);
+        let others = self.apart.values().chain(self.of_clients.values());
+        let others = others.chain(self.of_callers.iter());
+        let others = others.filter(|it| it.spec.name == *name);
+        shared.into_iter().chain(others).cloned().collect()
     }
 
     /// Retires all instances of a server. Returns the shared one.

@@ -76,6 +76,8 @@ pub(crate) struct ServerParts {
     /// Held while a person is asked to log in.
     pub(crate) login_turn: Arc<Mutex<()>>,
     pub(crate) retired: CancellationToken,
+    /// Cancelled when it is to end although calls are running, after it was retired.
+    pub(crate) interrupted: CancellationToken,
 }
 
 /// The relations of a new instance to the others of the same server.
@@ -201,6 +203,7 @@ impl Server {
             wanted: Notify::new(),
             rested: Notify::new(),
             retired: CancellationToken::new(),
+            interrupted: CancellationToken::new(),
         };
         (Self(Arc::new(parts)), sender)
     }
@@ -257,8 +260,11 @@ impl Server {
     }
 
     /// Returns the open connection for a call. If its process has a handshake, the process of the newest
-    /// revision ends if it was only surveyed.
+    /// revision ends if it was only surveyed. Fails if the server is retired: no call starts there.
     pub(crate) async fn ready_for_call(&self) -> Result<LeasedLink, NotReady> {
+        if self.is_retired() {
+            return Err(NotReady::stopping());
+        }
         let leased = self.ready().await?;
         leased.link.activity.note_call();
         let newest = self.newest.as_ref().map(|it| it.borrow().clone());
@@ -338,7 +344,7 @@ impl NotReady {
         CallError::unavailable(server, self.failure, self.tries, Ran::No)
     }
 
-    fn stopping() -> Self {
+    pub(crate) fn stopping() -> Self {
         let failure = Failure::stopping();
         Self { failure, tries: 0 }
     }

@@ -96,9 +96,15 @@ pub trait Servers: fmt::Debug + Send + Sync {
     /// removed finishes its running calls.
     fn apply(&self, specs: Vec<ServerSpec>) -> Applied;
 
-    /// Restarts a server at its next call, after its running calls have ended. Returns true if there is
-    /// such a server.
-    fn restart(&self, server: &ServerName) -> bool;
+    /// Restarts a server now, and waits until it is ready. Returns how long that took, or why it did not
+    /// start. Running calls end with a failure that [`Failure::is_restart`] marks if they have not ended
+    /// after 3 s; with `waits`, the server starts after they have ended. Calls that come meanwhile wait
+    /// for the new process. The restart goes on if the future is dropped.
+    fn restart<'a>(
+        &'a self,
+        server: &'a ServerName,
+        waits: bool,
+    ) -> BoxFuture<'a, Result<Duration, CallError>>;
 
     /// Starts the servers that are configured to start with the program.
     fn start_eager(&self);

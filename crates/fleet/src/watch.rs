@@ -93,7 +93,7 @@ impl Wish {
             match server.ready().await {
                 Ok(leased) => break (server, leased),
                 // It was replaced.
-                Err(_) if server.is_retired() && !self.roster.ending.begun.is_cancelled() => {}
+                Err(_) if self.roster.is_replaced(&server) => {}
                 Err(not_ready) => return Err(not_ready.into_error(&self.server)),
             }
         };

@@ -70,6 +70,8 @@ pub enum ToolError {
         /// Servers that can be used meanwhile.
         available: Vec<ServerName>,
     },
+    /// A person restarted the server during the call.
+    ServerRestarted(ServerName),
     /// A person has to log in to the server.
     LoginRequired {
         /// The server.
@@ -155,6 +157,7 @@ impl ToolError {
             Self::AmbiguousTool { .. } => "ambiguous_tool",
             Self::InvalidInput { .. } => "invalid_input",
             Self::ServerUnavailable { .. } => "server_unavailable",
+            Self::ServerRestarted(_) => "server_restarted",
             Self::LoginRequired { .. } => "login_required",
             Self::Timeout { .. } => "timeout",
             Self::Denied { .. } | Self::Refused(_) => "denied",
@@ -222,6 +225,7 @@ impl ToolError {
                     needed: Box::new(needed.clone()),
                     why: failure.why,
                 },
+                None if failure.is_restart && ran == Ran::Maybe => Self::ServerRestarted(server),
                 None => Self::ServerUnavailable {
                     server,
                     failure: Box::new(failure),

@@ -1,7 +1,12 @@
 //! Requests of the command line to the daemon's gateway, or to one of its own.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
+use fleet::CallError;
+use futures::future::join_all;
 use jsonrpc::{Fields, text_of};
 use registry::{Entry, Generation, Query};
 use serde::{Deserialize, Serialize};
@@ -69,8 +74,13 @@ pub enum Verb {
     },
     /// `proxy call`: the arguments of `execute_dynamic_tool`.
     Call(Box<RawValue>),
-    /// `proxy servers restart`: servers that restart at their next call.
-    Restart(Vec<String>),
+    /// `proxy servers restart`.
+    Restart {
+        /// Names of servers.
+        servers: Vec<String>,
+        /// Let running calls finish.
+        waits: bool,
+    },
     /// `proxy list`: the tools of a server or category, or all.
     List(Option<String>),
     /// `proxy cluster`.
@@ -172,7 +182,7 @@ impl Gateway {
             }
             Verb::Describe { names } => self.shell_describe(&names, json).await,
             Verb::Call(arguments) => Ok(self.shell_call(client, &arguments, json, gone).await),
-            Verb::Restart(names) => Ok(self.shell_restart(&names)),
+            Verb::Restart { servers, waits } => Ok(self.shell_restart(&servers, waits, json).await),
             Verb::List(of) => self.shell_list(of.as_deref(), json).await,
             Verb::Cluster(verb) => Ok(cluster::answer(&self.servers, verb).await),
             Verb::Types(server) => self.shell_types(server.as_deref(), json).await,
@@ -259,30 +269,62 @@ impl Gateway {
         }))
     }
 
-    fn shell_restart(&self, names: &[String]) -> ShellReply {
-        let is_known = |name: &&str| {
-            let name = name.parse::<ServerName>();
-            name.is_ok_and(|name| self.servers.restart(&name))
+    /// Restarts all of them at once; the reply has a line for each.
+    async fn shell_restart(&self, names: &[String], waits: bool, json: bool) -> ShellReply {
+        let restarts = names.iter().map(|name| self.restart(name, waits));
+        let outcomes = join_all(restarts).await;
+        let is_hit = outcomes.iter().all(Result::is_ok);
+        if json {
+            let outcome = |(name, outcome): (&String, _)| match outcome {
+                Ok(took) => json!({"server": name, "ready_ms": to_whole_ms(took)}),
+                Err(RestartError { why, hint }) => {
+                    json!({"server": name, "error": why, "next_step": hint})
+                }
+            };
+            let outcomes: Vec<Value> = names.iter().zip(outcomes).map(outcome).collect();
+            let data = pretty(&Value::Array(outcomes));
+            return ShellReply {
+                data,
+                is_hit,
+                ..ShellReply::default()
+            };
+        }
+        let line = |(name, outcome): (&String, _)| match outcome {
+            Ok(took) => format!("{name}: ready in {} ms", to_whole_ms(took)),
+            Err(RestartError { why, hint }) => format!("error: {why}\nhint: {hint}"),
         };
-        let names = names.iter().map(String::as_str);
-        let (known, unknown): (Vec<_>, Vec<_>) = names.partition(is_known);
-        let mut told = Vec::new();
-        if !known.is_empty() {
-            let known = known.join(", ");
-            told.push(format!("{known}: started anew by the next call"));
-        }
-        if !unknown.is_empty() {
-            let unknown = unknown.join(", ");
-            told.push(format!(
-                "error: no server `{unknown}`\nhint: `proxy servers` lists them; one that is switched \
-                 off is switched on by `proxy servers enable`"
-            ));
-        }
+        let lines: Vec<String> = names.iter().zip(outcomes).map(line).collect();
         ShellReply {
-            is_hit: unknown.is_empty(),
-            told: told.join("\n"),
+            is_hit,
+            told: lines.join("\n"),
             ..ShellReply::default()
         }
+    }
+
+    /// Restarts a server now. Returns the time until it was ready. Its running calls have a grace of
+    /// 3 s, or, with `waits`, all the time that they need.
+    pub async fn restart(&self, name: &str, waits: bool) -> Result<Duration, RestartError> {
+        let unknown = || RestartError {
+            why: format!("no server `{name}`"),
+            hint: "`proxy servers` lists them; one that is switched off is switched on by `proxy \
+                   servers enable`"
+                .to_owned(),
+        };
+        let server = name.parse::<ServerName>().map_err(|_| unknown())?;
+        let restarted = self.servers.restart(&server, waits).await;
+        restarted.map_err(|error| match error {
+            CallError::UnknownServer(_) => unknown(),
+            CallError::Unavailable { failure, .. } => RestartError {
+                why: format!("{server} did not start: {failure}"),
+                hint: failure
+                    .hint
+                    .unwrap_or_else(|| format!("`proxy log {server}` prints what it wrote")),
+            },
+            error => RestartError {
+                why: error.to_string(),
+                hint: "`proxy status` shows the servers".to_owned(),
+            },
+        })
     }
 
     async fn shell_list(&self, of: Option<&str>, json: bool) -> anyhow::Result<ShellReply> {
@@ -302,6 +344,19 @@ impl Gateway {
         let is_hit = !entries.is_empty();
         Ok(ShellReply { data, told, is_hit })
     }
+}
+
+/// The reason why a server is not ready after its restart.
+#[derive(Debug)]
+pub struct RestartError {
+    /// A sentence without a full stop.
+    pub why: String,
+    /// The next step.
+    pub hint: String,
+}
+
+fn to_whole_ms(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Servers that could not be asked for their tools, and the command to type.

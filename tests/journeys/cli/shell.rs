@@ -3,7 +3,7 @@
 use journeys::{fake::Step, house::fake};
 use serde_json::{Value, json};
 
-use crate::house_with_daemon;
+use crate::{calling, house_with_daemon, until};
 
 #[tokio::test]
 async fn a_call_from_the_shell_is_made_by_the_daemons_server() {
@@ -18,13 +18,21 @@ async fn a_call_from_the_shell_is_made_by_the_daemons_server() {
     let called = house.cli(["call", "any/echo", "a=1"]).await;
     assert_eq!(called.ended(0).trim_end(), r#"{"a":1}"#);
     assert_eq!(house.starts("any"), starts, "both use one process");
-    house.cli(["servers", "restart", "any"]).await.ended(0);
-    client.execute("any/echo", json!({})).await.good();
+    let restarted = house.cli(["servers", "restart", "any"]).await;
+    restarted.ended(0);
+    assert!(
+        restarted.stderr.starts_with("any: ready in "),
+        "{restarted:?}"
+    );
     assert_eq!(house.starts("any"), starts + 1, "the server was restarted");
-    house
-        .cli(["servers", "restart", "any", "none"])
-        .await
-        .ended(1);
+    client.execute("any/echo", json!({})).await.good();
+    assert_eq!(house.starts("any"), starts + 1, "the call started nothing");
+    let both = house.cli(["servers", "restart", "any", "none", "--wait", "--json"]);
+    let both: Value = serde_json::from_str(both.await.ended(1)).unwrap();
+    assert!(
+        both[0]["ready_ms"].is_u64() && both[1]["error"] == "no server `none`",
+        "{both}"
+    );
     client.execute("any/echo", json!({})).await.good();
     let starts = house.starts("any");
     let long = house.cli(["call", "any/long", "--raw"]).await;
@@ -38,6 +46,51 @@ async fn a_call_from_the_shell_is_made_by_the_daemons_server() {
     wrong.ended(1);
     assert!(wrong.stderr.starts_with("error "), "{}", wrong.stderr);
     assert_eq!(house.starts("any"), starts);
+    house.stops_clean().await;
+}
+
+#[tokio::test]
+async fn a_restart_ends_a_call_that_hangs_and_says_that_it_may_have_run() {
+    let server = fake("any")
+        .tool("echo", Step::Echo)
+        .tool("hang", Step::UntilCancelled);
+    let house = house_with_daemon([server]);
+    house.indexed().await;
+    let client = house.client().await;
+    let (_, hung) = client
+        .begin("tools/call", calling("any/hang", &json!({})))
+        .await;
+    until("the call runs", || {
+        !house.received_method("any", "tools/call").is_empty()
+    })
+    .await;
+    let restarted = house.cli(["servers", "restart", "any"]).await;
+    restarted.ended(0);
+    let error = hung.await.bad();
+    assert!(
+        error.starts_with("error server_restarted: ") && error.contains("may have run"),
+        "{error}"
+    );
+    client.execute("any/echo", json!({})).await.good();
+    house.stops_clean().await;
+}
+
+/// A call that begins after the command has returned is refused or answered as the change says. The fake
+/// server is asked for each change anew, so that a change that comes late is seen.
+#[tokio::test]
+async fn a_change_of_the_configuration_is_in_effect_when_its_command_returns() {
+    let house = house_with_daemon([fake("any").tool("echo", Step::Echo)]);
+    house.indexed().await;
+    let client = house.client().await;
+    for _ in 0..3 {
+        client.execute("any/echo", json!({})).await.good();
+        house.cli(["servers", "disable", "any"]).await.ended(0);
+        client.execute("any/echo", json!({})).await.bad();
+        house.cli(["servers", "enable", "any"]).await.ended(0);
+        client.execute("any/echo", json!({})).await.good();
+    }
+    house.cli(["remove", "any"]).await.ended(0);
+    client.execute("any/echo", json!({})).await.bad();
     house.stops_clean().await;
 }
 

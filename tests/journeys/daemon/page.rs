@@ -127,10 +127,12 @@ async fn the_stream_follows_restarts_reloads_renames_and_clients() {
     live.until(|state| state["servers"]["notes"]["state"] == "ready")
         .await;
     let before = starts(&live.state);
-    tab.post("/api/v1/servers/notes/restart", json!({}), 200)
+    let restarted = tab
+        .post("/api/v1/servers/notes/restart", json!({}), 200)
         .await;
-    client.execute("notes/add_note", json!({})).await;
+    assert!(text_of(&restarted["message"]).starts_with("notes: ready in "));
     live.until(|state| starts(state) > before).await;
+    client.execute("notes/add_note", json!({})).await;
     live.until(|state| state["totals"]["totals"]["calls"].as_u64() >= Some(2))
         .await;
 

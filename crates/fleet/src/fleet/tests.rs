@@ -10,11 +10,14 @@ use tokio::task::yield_now;
 use super::*;
 use crate::{Launch, RunState, Spoken, Template, question::fake::client};
 
+mod restarts;
+
 /// A server that answers a call with its era and its process. It records its start and end in the
 /// file `$1`; `$2` selects its reaction to a handshake.
 const SERVER: &str = r#"
 echo "start $$" >> "$1"
 trap 'echo "end $$" >> "$1"' EXIT
+[ "$2" = "hangs once" ] && [ ! -e "$1.once" ] && : > "$1.once" && sleep 600
 era=new
 say() { echo "{\"jsonrpc\":\"2.0\",\"id\":$id,$1}"; }
 while read -r line; do
@@ -32,6 +35,11 @@ while read -r line; do
         refuses) say '"error":{"code":-32601,"message":"no handshake"}' ;;
         ends) exit 3 ;;
         esac ;;
+    *'"name":"hang"'*) echo "hang $$" >> "$1" ;;
+    *'"name":"wait"'*)
+        echo "wait $$" >> "$1"
+        until [ -e "$1.gate" ]; do sleep 0.02; done
+        say "\"result\":{\"era\":\"$era\",\"pid\":$$}" ;;
     *'"tools/list"'*) say '"result":{"resultType":"complete","tools":[]}' ;;
     *'"tools/call"'*)
         case $line in *'"progressToken"'*)
@@ -281,7 +289,7 @@ async fn both_processes_are_replaced_one_after_the_other_ended() {
             spec.call_timeout *= 2;
             assert!(!scene.fleet.apply(vec![spec]).is_empty());
         } else {
-            assert!(scene.fleet.restart(&name()));
+            scene.fleet.restart(&name(), false).await.unwrap();
         }
         for (is_modern, before) in [(false, &old), (true, &new)] {
             let after = scene.call(is_modern).await;

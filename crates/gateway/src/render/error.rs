@@ -65,6 +65,10 @@ fn sentence(error: &ToolError, audience: Audience) -> String {
             ran,
             available,
         } => explain_unavailable(server, failure, *tries, *ran, available),
+        ToolError::ServerRestarted(server) => format!(
+            "a person restarted {server} while the call ran; it may have run. Look whether it did before \
+             you call it again"
+        ),
         ToolError::LoginRequired {
             server,
             needed,

@@ -13,7 +13,10 @@ use fleet::{
     ServerInfo, ServerQuestion, ServerSpec, ServerState, Servers, Sharing, Spoken, Subscriber,
     Survey, SurveyError, Template, UpdateSink, Variables, WatchGuard,
 };
-use futures::future::BoxFuture;
+use futures::{
+    FutureExt as _,
+    future::{BoxFuture, ready},
+};
 use jsonrpc::Json;
 use oauth::RecordFile;
 use parking_lot::Mutex;
@@ -402,8 +405,15 @@ impl Servers for Memory {
         Applied::default()
     }
 
-    fn restart(&self, server: &ServerName) -> bool {
-        self.tools.contains_key(server)
+    fn restart<'a>(
+        &'a self,
+        server: &'a ServerName,
+        _: bool,
+    ) -> BoxFuture<'a, Result<Duration, CallError>> {
+        let known = self.tools.contains_key(server);
+        let missing = || CallError::UnknownServer(server.clone());
+        let restarted = known.then_some(Duration::ZERO).ok_or_else(missing);
+        ready(restarted).boxed()
     }
 
     fn start_eager(&self) {}

@@ -24,11 +24,22 @@ export const State = ({ server }) => html`<${Mark} kind=${MARKS[server.state] ??
 /** @param {string} name @param {string} action */
 const order = (name, action) => act(() => post(path("servers", name, action)));
 
+/** The outcome of the last restart of each server. @type {Map<string, string>} */
+const RESTARTS = new Map();
+
+/** @param {string} name */
+async function restart(name) {
+  RESTARTS.set(name, "restarting");
+  const done = await order(name, "restart");
+  RESTARTS.set(name, /** @type {any} */ (done)?.message ?? "the restart failed");
+}
+
 /** @type {import("../grid.js").Column[]} */
 const COLUMNS = [
   { key: "name", head: "Server", sort: (it) => it.name, cell: (it) => html`<strong><${Foreign} text=${it.name} max=${80} /></strong>` },
   { key: "state", head: "State", sort: (it) => it.state, cell: (it) => html`<${State} server=${it} />` },
-  { key: "why", head: "Why", kind: "p3", cell: (it) => html`<span class="muted"><${Foreign} text=${it.why ?? MEANINGS[it.state] ?? ""}
+  { key: "why", head: "Why", kind: "p3", cell: (it) => html`<span class="muted"><${Foreign}
+    text=${it.why ?? MEANINGS[it.state] ?? RESTARTS.get(it.name) ?? ""}
     max=${160} /></span>` },
   { key: "tools", head: "Tools", num: true, kind: "p2", sort: (it) => it.tools, cell: (it) => formatCount(it.tools) },
   { key: "tokens", head: "Tokens", num: true, kind: "p2", sort: (it) => it.tokens, cell: (it) => formatCount(it.tokens) },
@@ -59,7 +70,7 @@ function Detail({ name }) {
         : null} /></div>`}
     <div class="buttons">
       ${it.enabled && it.is_remote && (it.state === "login required" || it.login_address) && html`<${Login} server=${name} address=${it.login_address} />`}
-      ${it.enabled && html`<${Action} kind=${it.state === "login required" ? "" : "primary"} run=${() => order(name, "restart")}>Restart<//>
+      ${it.enabled && html`<${Action} kind=${it.state === "login required" ? "" : "primary"} run=${() => restart(name)}>Restart<//>
         <${Action} run=${() => order(name, "reindex")}>Reindex<//>`}
       ${it.enabled ? html`<button type="button" onClick=${() => setAsks(true)}>Disable</button>`
         : html`<${Action} kind="primary" run=${() => order(name, "enable")}>Enable<//>`}

@@ -9,7 +9,7 @@ use std::{
 };
 
 use fleet::{Launch, Sandbox};
-use gateway::{Gateway, survey};
+use gateway::{Gateway, shell::RestartError, survey};
 use recipes::{Auth, Recipe, RequiredValue};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -220,14 +220,7 @@ pub(crate) async fn act(call: Call<Nothing, Nothing>) -> Result<Done, ApiError> 
             };
             change_in(call.page, change).await
         }
-        "restart" => {
-            if gateway.servers.restart(&name) {
-                let message = format!("{name} is restarted by its next call");
-                return Ok(Done::new(message));
-            }
-            let why = format!("{name} is disabled");
-            Err(ApiError::conflict(why).next(format!("proxy servers enable {name}")))
-        }
+        "restart" => restart(gateway, &name).await,
         "reindex" => reindex(gateway, name).await,
         "login" => {
             let settings = gateway.settings();
@@ -246,15 +239,31 @@ pub(crate) async fn act(call: Call<Nothing, Nothing>) -> Result<Done, ApiError> 
     }
 }
 
-async fn reindex(gateway: &Arc<Gateway>, name: ServerName) -> Result<Done, ApiError> {
-    let is_enabled = gateway
-        .settings()
-        .server(&name)
-        .is_some_and(|it| it.enabled);
-    if !is_enabled {
-        let why = format!("{name} is disabled");
-        return Err(ApiError::conflict(why).next(format!("proxy servers enable {name}")));
+fn check_enabled(gateway: &Gateway, name: &ServerName) -> Result<(), ApiError> {
+    let settings = gateway.settings();
+    if settings.server(name).is_some_and(|it| it.enabled) {
+        return Ok(());
     }
+    let why = format!("{name} is disabled");
+    Err(ApiError::conflict(why).next(format!("proxy servers enable {name}")))
+}
+
+async fn restart(gateway: &Gateway, name: &ServerName) -> Result<Done, ApiError> {
+    check_enabled(gateway, name)?;
+    match gateway.restart(name.as_str(), false).await {
+        Ok(took) => Ok(Done::new(format!(
+            "{name}: ready in {} ms",
+            took.as_millis()
+        ))),
+        Err(RestartError { why, hint }) => {
+            let status = hyper::StatusCode::BAD_GATEWAY;
+            Err(ApiError::new(status, "server_failed", why).next(hint))
+        }
+    }
+}
+
+async fn reindex(gateway: &Arc<Gateway>, name: ServerName) -> Result<Done, ApiError> {
+    check_enabled(gateway, &name)?;
     survey::get_to_know(Arc::clone(&gateway.catalog), vec![name.clone()]).await;
     let catalog = gateway.catalog.registry.catalog();
     let known = catalog.servers.iter().find(|it| it.name == name);

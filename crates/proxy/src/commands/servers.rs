@@ -75,8 +75,14 @@ enum ServersAction {
         #[arg(value_name = "NAME")]
         to: String,
     },
-    /// Restart servers of the daemon at their next call
-    Restart(ServerNames),
+    /// Restart servers of the daemon now, and print when they are ready
+    Restart {
+        #[command(flatten)]
+        names: ServerNames,
+        /// Let running calls finish before the servers end
+        #[arg(long)]
+        wait: bool,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -94,7 +100,7 @@ impl ServersArgs {
                 change::set_enabled(global, &names.servers, false)
             }
             Some(ServersAction::Rename { from, to }) => change::rename(global, &from, &to),
-            Some(ServersAction::Restart(names)) => restart(global, names.servers),
+            Some(ServersAction::Restart { names, wait }) => restart(global, names.servers, wait),
             None if self.tokens => with_surveyed_gateway(global, async |gateway| {
                 tokens::print_tokens(gateway, global.json, self.by_tool, self.price).await
             }),
@@ -103,7 +109,7 @@ impl ServersArgs {
     }
 }
 
-fn restart(global: &Global, servers: Vec<String>) -> anyhow::Result<Exit> {
+fn restart(global: &Global, servers: Vec<String>, waits: bool) -> anyhow::Result<Exit> {
     // A daemon started for this command would have no server to restart.
     let is_running = match find_route(global) {
         Ok(Ok(route)) => run_async(read_status(&route))?.is_ok_and(|it| !it.is_empty()),
@@ -113,5 +119,5 @@ fn restart(global: &Global, servers: Vec<String>) -> anyhow::Result<Exit> {
         report::say("no daemon is running, so no server is; the next call starts them");
         return Ok(Exit::Success);
     }
-    request::run(global, Verb::Restart(servers), false)
+    request::run(global, Verb::Restart { servers, waits }, false)
 }

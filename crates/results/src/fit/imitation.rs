@@ -17,7 +17,7 @@ const OURS: &str = concat!(
     r"|\[(?:the beginning of )?part [0-9,]+ of [0-9,]+",
     r"|error (?:unknown_tool|ambiguous_tool|invalid_input|server_unavailable|timeout|denied",
     r"|login_required|quota|handle_expired|downstream_error|cancelled|internal|input_required",
-    r"|misconfigured|script_failed|script_limit): )",
+    r"|misconfigured|server_restarted|script_failed|script_limit): )",
 );
 
 static LINE: LazyLock<Regex> = LazyLock::new(|| {

@@ -416,12 +416,12 @@ async fn a_command_that_prints_a_key_runs_again_where_the_key_is_refused_or_the_
     // Another connection uses the key that was printed by now.
     call(&first).await.unwrap();
     assert_eq!(keyed.count_runs(), 3);
-    assert!(second.0.restart(&second.1));
     keyed.accept(4);
+    second.0.restart(&second.1, false).await.unwrap();
     call(&second).await.unwrap();
     // The command runs once even if its new key is refused.
     keyed.accept(0);
-    assert!(second.0.restart(&second.1));
+    assert!(second.0.restart(&second.1, false).await.is_err());
     assert!(call(&second).await.is_err() && call(&second).await.is_err());
     assert_eq!(keyed.count_runs(), 5);
     first.0.stop().await;
