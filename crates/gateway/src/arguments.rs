@@ -146,9 +146,10 @@ fn refuse(entry: &Entry, map: &Map<String, Value>, wrappers: usize) -> Vec<Viola
         let wrapper = wrapper.as_ref();
         wrapper.is_some_and(|wrapper| is_same_member_name(wrapper, name))
     };
-    let wrapped = map.iter().filter(|(name, _)| is_wrapper(name));
     let sole = sole_object(map).filter(|_| !map.keys().any(is_wrapper));
-    let inner = wrapped
+    let inner = map
+        .iter()
+        .filter(|(name, _)| is_wrapper(name))
         .filter_map(|(_, value)| as_object(value))
         .chain(sole);
     refused.extend(inner.flat_map(|object| refuse(entry, &object, wrappers - 1)));

@@ -348,15 +348,15 @@ impl Writers {
     fn forget(&mut self, handle: &Handle) -> Option<Lock> {
         let state = self.states.get(handle);
         let has_failed = state.is_some_and(|state| matches!(&*state.borrow(), Writing::Failed(_)));
-        if !has_failed {
-            self.states.remove(handle);
-        } else {
+        if has_failed {
             self.failed.push_back(handle.clone());
             if self.failed.len() > FAILURES_MAX
                 && let Some(oldest) = self.failed.pop_front()
             {
                 self.states.remove(&oldest);
             }
+        } else {
+            self.states.remove(handle);
         }
         self.announced.remove(handle)
     }

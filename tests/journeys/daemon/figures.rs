@@ -205,6 +205,28 @@ async fn a_day_of_calls_has_the_same_figures_everywhere() {
     );
 
     let tab = Tab::open(&house).await;
+    check_page(&tab, &expected, &own).await;
+
+    // Without a daemon nothing was called since a start; the days stay.
+    drop((tab, client.close().await));
+    site.stop().await;
+    house.cli(["daemon", "stop"]).await.ended(0);
+    let alone = house.cli(["servers", "--json"]).await.json();
+    assert_eq!(
+        of_servers(&alone["servers"], "calls_30_days", "errors_30_days"),
+        own
+    );
+    assert_eq!(
+        sum(&of_servers(&alone["servers"], "calls", "errors")),
+        (0, 0)
+    );
+    assert_eq!(of_audit(&house).await, expected);
+    house.stops_clean().await;
+}
+
+/// Checks that every figure of the page is the expected one; `own` are those of configured servers.
+async fn check_page(tab: &Tab, expected: &Counts, own: &Counts) {
+    let (calls, errors) = sum(expected);
     let mut live = tab.live().await;
     live.until(|state| state["daemon"]["daemon"]["is_whole"] == true)
         .await;
@@ -227,27 +249,11 @@ async fn a_day_of_calls_has_the_same_figures_everywhere() {
             .cloned()
             .collect(),
     );
-    assert_eq!(of_servers(&rows, "calls", "errors"), own);
+    assert_eq!(of_servers(&rows, "calls", "errors"), *own);
     let figures = tab.get("/api/v1/figures?by=server&days=2").await;
-    assert_eq!(of_stats(&figures), expected);
+    assert_eq!(of_stats(&figures), *expected);
     let failed = tab.get("/api/v1/calls?failures=true&limit=100").await;
     let failed = failed["calls"].as_array().unwrap().iter();
     let failed = failed.filter(|it| it["credential"].is_null()).count();
     assert_eq!(failed as u64, errors);
-
-    // Without a daemon nothing was called since a start; the days stay.
-    drop((live, client.close().await));
-    site.stop().await;
-    house.cli(["daemon", "stop"]).await.ended(0);
-    let alone = house.cli(["servers", "--json"]).await.json();
-    assert_eq!(
-        of_servers(&alone["servers"], "calls_30_days", "errors_30_days"),
-        own
-    );
-    assert_eq!(
-        sum(&of_servers(&alone["servers"], "calls", "errors")),
-        (0, 0)
-    );
-    assert_eq!(of_audit(&house).await, expected);
-    house.stops_clean().await;
 }

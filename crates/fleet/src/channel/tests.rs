@@ -213,7 +213,7 @@ async fn a_line_that_is_no_message_ends_the_only_call_and_is_quoted() {
             "it is not JSON",
         ),
         (
-            r#"{'jsonrpc': '2.0', 'id': 1, 'result': {}}"#,
+            r"{'jsonrpc': '2.0', 'id': 1, 'result': {}}",
             "it is not JSON",
         ),
         (r#"{"half":"#, "does not end on its line"),

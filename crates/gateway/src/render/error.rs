@@ -65,10 +65,7 @@ fn sentence(error: &ToolError, audience: Audience) -> String {
             ran,
             available,
         } => explain_unavailable(server, failure, *tries, *ran, available),
-        ToolError::ServerRestarted(server) => format!(
-            "a person restarted {server} while the call ran; it may have run. Look whether it did before \
-             you call it again"
-        ),
+        ToolError::ServerRestarted(server) => explain_restarted(server),
         ToolError::LoginRequired {
             server,
             needed,
@@ -104,16 +101,23 @@ fn sentence(error: &ToolError, audience: Audience) -> String {
             "{tool} asks for more before it goes on: {why}. The call is not done. Call it with all it \
              needs, if it takes that as arguments"
         ),
-        ToolError::Misconfigured(mistakes) => {
-            let mistakes = printable::prose(mistakes);
-            format!("the configuration cannot be used. {mistakes}")
-        }
+        ToolError::Misconfigured(mistakes) => format!(
+            "the configuration cannot be used. {}",
+            printable::prose(mistakes)
+        ),
         ToolError::Script { text, .. } => text.clone(),
         ToolError::ScriptLimit(limit) => limit.to_string(),
         ToolError::Internal(why) => {
             format!("{why}. This is an error in the proxy, not in the tool")
         }
     }
+}
+
+fn explain_restarted(server: &ServerName) -> String {
+    format!(
+        "a person restarted {server} while the call ran; it may have run. Look whether it did before \
+         you call it again"
+    )
 }
 
 /// Ends a sentence with a full stop, unless it is a question.

@@ -701,8 +701,8 @@ fn presented(registry: &Registry) -> Result<(String, bool, bool), HeldBy> {
     }
 }
 
-fn accepted_one() -> Result<(String, bool, bool), HeldBy> {
-    Ok(("Adds.".to_owned(), true, false))
+fn accepted_one() -> (String, bool, bool) {
+    ("Adds.".to_owned(), true, false)
 }
 
 #[test]
@@ -713,7 +713,7 @@ fn a_change_with_a_sign_is_held_and_models_get_the_accepted_definition() {
     commit(&registry, "notes", &[STEERING, "list: Lists all."]);
     // Every way to the definition: this registry, another process, the loading of one server.
     let check = |registry: &Registry| {
-        assert_eq!(presented(registry), accepted_one());
+        assert_eq!(presented(registry), Ok(accepted_one()));
         assert_eq!(
             waiting(registry),
             ["notes/add changed", "notes/list changed"]
@@ -807,7 +807,7 @@ fn a_definition_with_a_sign_and_without_an_accepted_text_is_held_with_the_reason
     commit(&one, "notes", &["add: Adds more."]);
     commit(&two, "notes", &["add: Adds."]);
     commit(&two, "notes", &[STEERING]);
-    assert_eq!(presented(&two), accepted_one());
+    assert_eq!(presented(&two), Ok(accepted_one()));
     let shared = OwnPins::default().read(&one)["notes"].clone();
     adopt_pins(&two, &[(server("notes"), shared, false)]).unwrap();
     assert_eq!(presented(&two), Err(HeldBy::Sign));
@@ -837,7 +837,10 @@ fn a_sign_is_found_in_what_an_earlier_version_found_changed() {
     let notes = pins["servers"]["notes"].as_object_mut().unwrap();
     notes.remove("steering").unwrap();
     fs::write(&path, pins.to_string()).unwrap();
-    assert_eq!(presented(&pinned(folder.path(), Pin::Warn)), accepted_one());
+    assert_eq!(
+        presented(&pinned(folder.path(), Pin::Warn)),
+        Ok(accepted_one())
+    );
 }
 
 /// The held definition claims that it is harmless, or admits that it is not.
