@@ -28,7 +28,7 @@ use crate::{
     mask::Mask,
     pending::{CHANNEL_IDS, PendingRequest, PendingRequests, Routed},
     request::Listeners,
-    unreadable::{HEAD_BYTES_MAX, quote_line, read_id, refuse_unreadable},
+    unreadable::{HEAD_BYTES_MAX, names_protocol, quote_line, read_id, refuse_unreadable},
 };
 
 /// Receives the messages that the channel leaves.
@@ -235,7 +235,9 @@ impl<S: MessageSink> Reader<S> {
 
     fn route_message(&mut self, line: &Bytes, message: &Message<'_>) {
         let routed = self.pending.route(line, message, None, &self.questions);
-        if routed == Routed::Other && !self.pending.take_response_without_id(message) {
+        if routed == Routed::Other
+            && !(names_protocol(line) && self.pending.take_response_without_id(message))
+        {
             self.others.take(line, message);
         }
     }

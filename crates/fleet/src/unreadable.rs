@@ -93,16 +93,23 @@ fn is_evidently_answer(line: &[u8]) -> bool {
     let begins_member = |rest: &[u8]| rest.trim_ascii_start().starts_with(b"\"");
     let is_object = inside.strip_prefix(b"{").is_some_and(begins_member);
     let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok();
-    is_object && !is_json || finds(line, "jsonrpc").is_some()
+    is_object && !is_json || names_protocol(line)
 }
 
-/// Returns true if the line names a method before a result: it is no answer.
+/// Returns true if the line names the protocol, as messages do; log output in JSON does not, though it may
+/// have a member `error` or `result`.
+pub(crate) fn names_protocol(line: &[u8]) -> bool {
+    finds(line, "jsonrpc").is_some()
+}
+
+/// Returns true if the line names a method before a result: it is no answer. Quotes do not count, because
+/// servers log requests as their language prints objects: `{'method': ...}`, `{ method: ... }`.
 fn is_request(line: &[u8]) -> bool {
-    let answer = [r#""result""#, r#""error""#]
+    let answer = ["result", "error"]
         .into_iter()
         .filter_map(|name| finds(line, name));
     let answer = answer.min().unwrap_or(usize::MAX);
-    finds(line, r#""method""#).is_some_and(|method| method < answer)
+    finds(line, "method").is_some_and(|method| method < answer)
 }
 
 fn finds(line: &[u8], text: &str) -> Option<usize> {
@@ -162,6 +169,24 @@ mod tests {
         }
         for other in ["3.5", "-3", "null", "\"a\"", "[3]", "1e30"] {
             assert_eq!(read_id(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_logged_request_is_no_answer() {
+        for request in [
+            r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"result":NaN"#,
+            "{'jsonrpc': '2.0', 'id': 7, 'method': 'tools/call', 'params': {'name': 'error'}}",
+            "{ jsonrpc: '2.0', id: 7, method: 'tools/list', params: {} }",
+        ] {
+            assert!(is_request(request.as_bytes()), "{request}");
+        }
+        for answer in [
+            r#"{"jsonrpc":"2.0","id":7,"result":{"method":NaN"#,
+            r#"{"jsonrpc":"2.0","id":7,"error":{"message":"no such method"#,
+            r#"{"jsonrpc":"2.0","id":7"#,
+        ] {
+            assert!(!is_request(answer.as_bytes()), "{answer}");
         }
     }
 

@@ -154,7 +154,9 @@ async fn a_list_may_not_be_as_long_as_a_result() {
 async fn garbage_before_an_answer_is_passed_over() {
     let noise = "\u{1b}[32mstarting\u{1b}[0m\n\n{\n  half: 1\n}\n[1]\n[INFO] {\"a\n{\"level\":30}\n\
         {\"id\":999,\"result\":0}\n{'a': 1}\ngot {\"jsonrpc\":\"2.0\",\"id\":ID,\"method\":\"tools/call\"}\n\
-        {\"jsonrpc\":\"2.0\",\"id\":ID,\"method\":\"tools/call\",\"par\n";
+        {\"jsonrpc\":\"2.0\",\"id\":ID,\"method\":\"tools/call\",\"par\n\
+        {'jsonrpc': '2.0', 'id': ID, 'method': 'tools/call'}\n{ jsonrpc: '2.0', id: ID, method: 'x' }\n\
+        {\"level\":\"warn\",\"error\":\"a first try failed\"}\n{\"level\":\"info\",\"result\":1}\n";
     let written = format!("{noise}{{\"id\":ID,\"result\":1}}\n");
     check(&answered(written.as_bytes()).await, "1");
     check(&answered(b"\xff\xfe not UTF-8\n").await, "1");
