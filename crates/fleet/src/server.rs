@@ -266,6 +266,10 @@ impl Server {
             return Err(NotReady::stopping());
         }
         let leased = self.ready().await?;
+        // It may have been retired while it started.
+        if self.is_retired() {
+            return Err(NotReady::stopping());
+        }
         leased.link.activity.note_call();
         let newest = self.newest.as_ref().map(|it| it.borrow().clone());
         if let Some(Stage::Ready(link)) = newest {
