@@ -294,10 +294,17 @@ impl Servers for Fleet {
     ) -> BoxFuture<'a, Result<Duration, CallError>> {
         async move {
             let began = Instant::now();
-            let server = self.roster.restart(name, waits)?;
-            let ready = server.ready().await;
-            ready.map_err(|not_ready| not_ready.into_error(name))?;
-            Ok(began.elapsed())
+            let mut server = self.roster.restart(name, waits)?;
+            loop {
+                match server.ready().await {
+                    Ok(_) => return Ok(began.elapsed()),
+                    // Another restart or a change of the configuration replaced it.
+                    Err(_) if self.roster.is_replaced(&server) => {
+                        server = self.roster.find_for_survey(name)?;
+                    }
+                    Err(not_ready) => return Err(not_ready.into_error(name)),
+                }
+            }
         }
         .boxed()
     }

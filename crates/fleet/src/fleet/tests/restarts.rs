@@ -106,6 +106,15 @@ async fn a_restart_frees_a_server_that_hangs_in_its_start() {
 }
 
 #[tokio::test]
+async fn two_restarts_at_once_both_return_when_the_server_is_ready() {
+    let scene = FleetFixture::surveyed("takes").await;
+    let (one, other) = tokio::join!(scene.restart(false), scene.restart(false));
+    one.unwrap();
+    other.unwrap();
+    scene.fleet.stop().await;
+}
+
+#[tokio::test]
 async fn a_restart_returns_why_the_server_did_not_start() {
     let notes = tempfile::NamedTempFile::new().unwrap();
     let literal = |text: &str| Template::parse(text).unwrap();
