@@ -271,6 +271,9 @@ impl ToolError {
 pub(crate) fn code_of_call(error: &CallError) -> &'static str {
     match error {
         CallError::Unavailable { failure, .. } if failure.login().is_some() => "login_required",
+        CallError::Unavailable { failure, ran, .. } if failure.is_restart && *ran == Ran::Maybe => {
+            "server_restarted"
+        }
         CallError::Unavailable { .. } | CallError::UnknownServer(_) => "server_unavailable",
         CallError::TimedOut { .. } => "timeout",
         CallError::Cancelled => "cancelled",

@@ -175,15 +175,21 @@ fn a_text_is_bounded_and_keeps_its_end() {
 #[test]
 fn the_code_of_a_failed_call_is_that_of_its_error() {
     let server: ServerName = "slow".parse().expect("a good name");
-    let unavailable = |failure: Failure| CallError::Unavailable {
+    let unavailable = |failure: Failure, ran: Ran| CallError::Unavailable {
         server: server.clone(),
         failure,
         tries: 1,
-        ran: Ran::No,
+        ran,
+    };
+    let restarted = Failure {
+        is_restart: true,
+        ..Failure::new("it was restarted")
     };
     for error in [
         CallError::UnknownServer(server.clone()),
-        unavailable(Failure::new("it ended")),
+        unavailable(Failure::new("it ended"), Ran::No),
+        unavailable(restarted.clone(), Ran::No),
+        unavailable(restarted, Ran::Maybe),
         CallError::Cancelled,
         CallError::TimedOut {
             server: server.clone(),
