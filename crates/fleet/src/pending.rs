@@ -118,6 +118,12 @@ pub(crate) fn with_plain_id(line: &Bytes, message: &Message<'_>) -> Bytes {
     }
 }
 
+/// Returns true for a response whose id is missing, `null`, or neither a string nor a number.
+pub(crate) fn is_response_without_id(message: &Message<'_>) -> bool {
+    let has_id = message.id.is_some() && !message.has_invalid_id();
+    !has_id && message.method.is_none() && message.result.or(message.error).is_some()
+}
+
 /// The recipient of a message that a server sent.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Routed {
@@ -221,8 +227,7 @@ impl PendingRequests {
     /// Ends the only pending request by a response that has no id, such as the error of a server that did not
     /// read the id. Returns false if the message is none, or more than one request is pending.
     pub(crate) fn take_response_without_id(&self, message: &Message<'_>) -> bool {
-        let is_id = message.id.is_some() && !message.has_invalid_id();
-        if is_id || message.method.is_some() || message.result.or(message.error).is_none() {
+        if !is_response_without_id(message) {
             return false;
         }
         let Some((_, request)) = self.sole().and_then(|id| self.by_id.remove(&id)) else {

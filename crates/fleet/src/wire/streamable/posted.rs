@@ -14,7 +14,7 @@ use crate::{
     Request,
     asking::Questions,
     mask::Mask,
-    pending::{PendingRequest, PendingRequests, Routed, with_plain_id},
+    pending::{PendingRequest, PendingRequests, Routed, is_response_without_id, with_plain_id},
     request::{Params, write_params},
     unreadable::{read_id, refuse_own},
 };
@@ -143,9 +143,7 @@ fn intercept_message(
     let request = own.map(|own| &*own.request);
     match pending.route(text, message, request, questions) {
         Routed::Other => match own {
-            Some(own)
-                if message.id.is_none() && message.method.is_none() && message.error.is_some() =>
-            {
+            Some(own) if is_response_without_id(message) => {
                 own.request.respond_without_id(message);
                 own.replace()
             }
@@ -280,10 +278,18 @@ mod tests {
             );
             assert!(heard(text, false).is_none(), "{text}");
         }
-        let error = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}"#;
+        for id in ["null", "[]"] {
+            let error = format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32700,"message":"no"}}}}"#
+            );
+            assert!(matches!(
+                heard(&error, true),
+                Some(Err(RequestError::Protocol(_)))
+            ));
+        }
         assert!(matches!(
-            heard(error, true),
-            Some(Err(RequestError::Protocol(_)))
+            heard(r#"{"jsonrpc":"2.0","result":{}}"#, true),
+            Some(Err(RequestError::Failed(_)))
         ));
         for noise in ["", "ping", "2026-01-01", "{\"level\":30}"] {
             assert!(heard(noise, true).is_none(), "{noise}");
