@@ -502,7 +502,7 @@ impl StreamableHttpClient for InterceptingClient {
         {
             // rmcp asks for this stream no more.
             return Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(
-                challenge,
+                self.mask(&challenge),
             )));
         }
         if !status.is_success() {
