@@ -7,7 +7,7 @@ use jsonrpc::Json;
 use registry::Entry;
 use serde_json::{Map, Value};
 use tokio::{sync::Semaphore, task::spawn_blocking, time::timeout};
-use tool::{Violation, is_same_member_name};
+use tool::{Digest, Violation, is_same_member_name};
 
 use crate::{
     envelope::{INPUT_ALIASES, Input, as_object, json_of, sole_object},
@@ -52,18 +52,24 @@ pub(super) async fn check_arguments(
 }
 
 /// Returns the arguments. Text that cannot be read passes as nothing, and its server decides; but not to a
-/// tool whose arguments the configuration sets, because nobody knows if the text sets them too.
+/// tool whose arguments the configuration sets, because nobody knows if the text sets them too. The same is
+/// true of a member that is there twice: servers read the first, the last, or both as one.
 fn read(entry: &Entry, input: &Input) -> Result<Map<String, Value>, ToolError> {
-    match input.read() {
-        Err(why) if !entry.argument_settings.is_empty() => {
-            let message = format!(
-                "the arguments cannot be read ({why}); the configuration sets some of them"
-            );
-            let path = String::new();
-            Err(invalid(entry, vec![Violation { path, message }]))
-        }
-        map => Ok(map.unwrap_or_default()),
+    if entry.argument_settings.is_empty() {
+        return Ok(input.to_map());
     }
+    let unreadable = |why: &str| {
+        let message =
+            format!("the arguments cannot be read ({why}); the configuration sets some of them");
+        let path = String::new();
+        invalid(entry, vec![Violation { path, message }])
+    };
+    if let Input::AsSent(raw) = input
+        && Digest::of_unique(raw.get()).is_err()
+    {
+        return Err(unreadable("an object has a member twice"));
+    }
+    input.read().map_err(|why| unreadable(&why.to_string()))
 }
 
 type CheckResult = Result<Option<Map<String, Value>>, Vec<Violation>>;
@@ -305,6 +311,8 @@ mod tests {
             r#"{"args":{"arguments":{"repo":"x","Owner":"evil"}}}"#,
             r#"{"repo":"x","Owner":"evil","limit":"\ud83d"}"#,
             r#"{"repo":"\ud83d"}"#,
+            r#"{"repo":"x","repo":"y"}"#,
+            r#"{"arguments":{"repo":"x","Owner":"evil"},"arguments":{"repo":"x"}}"#,
         ] {
             assert!(send(refused).await.is_err(), "{refused}");
         }
