@@ -30,8 +30,8 @@ pub(crate) fn quote_line(line: &[u8], mask: &Mask) -> String {
     printable::one_line_of(&mask.apply(&head), SHOWN_CHARS_MAX)
 }
 
-/// Ends the request that a line answers that is no message: the one whose id it has, or the only one. Log
-/// output, which does not begin like a message, ends none.
+/// Ends the request that an unreadable line answers: the one whose id it has, or the only one. Log output,
+/// which does not begin like a message, ends none.
 pub(crate) fn refuse_unreadable(pending: &PendingRequests, line: &[u8], mask: &Mask) {
     if !begins_like_message(line) || is_request(line) {
         return;
@@ -60,7 +60,7 @@ fn refuse(request: &PendingRequest, line: &[u8], mask: &Mask) {
     ))));
 }
 
-/// Returns the text of a line from its first sign on.
+/// Returns a line without the white space and the byte order mark at its beginning.
 fn trim(line: &[u8]) -> &[u8] {
     let begun = line.trim_ascii_start();
     begun

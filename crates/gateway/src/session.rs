@@ -358,7 +358,7 @@ impl Session {
         })
     }
 
-    /// Cancels a request. rmcp answers its own at once, so it is not told.
+    /// Cancels a request. rmcp gets no cancellation, because it answers its own requests at once.
     fn cancel(&self, message: &Message<'_>) {
         let params = message.params.and_then(|it| Fields::of(it.get()));
         let Some(id) = params.and_then(|it| it.get("requestId")) else {

@@ -50,7 +50,7 @@ fn find_behind_text(text: &str) -> Option<Vec<&RawValue>> {
         let items = read_row(&text[at..])?;
         let is_response = |item: &&RawValue| {
             let message = Message::parse(item.get().as_bytes());
-            message.is_some_and(|it| it.method.is_none() && it.id.is_some())
+            message.is_some_and(|message| message.method.is_none() && message.id.is_some())
         };
         items.iter().all(is_response).then_some(items)
     })
@@ -58,7 +58,9 @@ fn find_behind_text(text: &str) -> Option<Vec<&RawValue>> {
 
 fn is_message(item: &RawValue) -> bool {
     let message = Message::parse(item.get().as_bytes());
-    message.is_some_and(|it| it.method.is_some() || it.result.is_some() || it.error.is_some())
+    message.is_some_and(|message| {
+        message.method.is_some() || message.result.is_some() || message.error.is_some()
+    })
 }
 
 #[cfg(test)]

@@ -224,7 +224,7 @@ mod tests {
     fn check(parts: &[&'static str], expected: Option<&str>) {
         let parts: Vec<Bytes> = parts
             .iter()
-            .map(|it| Bytes::from_static(it.as_bytes()))
+            .map(|part| Bytes::from_static(part.as_bytes()))
             .collect();
         match (check_outgoing(&parts), expected) {
             (Outgoing::OneLine, None) | (Outgoing::Refused, Some("")) => {}

@@ -253,7 +253,7 @@ impl LoadedTools {
                     .map_or_else(Vec::new, |it| it.book.of_tool(&it.requests, &at, &tool)),
                 overlay,
                 stale: record.stale.is_some(),
-                // Who reads the accepted definition has not read the change.
+                // A model that reads the accepted definition has not read the change.
                 changed: record.change_of(tool.name()).filter(|_| !is_change_held),
                 is_change_held,
                 other_claims,

@@ -365,7 +365,7 @@ mod tests {
             ["Owner", "OWNER"]
         );
 
-        // All names of a schema that has the exact one not.
+        // All names of a schema that does not have the exact one.
         let other = settings_of_tool(&set, &json!({"properties": {"owner": {}, "OWNER": {}}}));
         assert_eq!(
             completed(&other, json!({})),
