@@ -50,7 +50,8 @@ fn find_behind_text(text: &str) -> Option<Vec<&RawValue>> {
         let items = read_row(&text[at..])?;
         let is_response = |item: &&RawValue| {
             let message = Message::parse(item.get().as_bytes());
-            message.is_some_and(|message| message.method.is_none() && message.id.is_some())
+            is_message(item)
+                && message.is_some_and(|message| message.method.is_none() && message.id.is_some())
         };
         items.iter().all(is_response).then_some(items)
     })
@@ -110,6 +111,7 @@ mod tests {
             r#"{"id":1,"result":NaN}"#,
             r#"got {"jsonrpc":"2.0","id":1,"method":"tools/call"}"#,
             r#"sent {"jsonrpc":"2.0","id":1,"result":{}} in 3 ms"#,
+            r#"[INFO] began {"id":1,"tool":"search"}"#,
             r#""{\"id\":1,\"result\":{}}""#,
         ] {
             check(line, &[]);
