@@ -151,7 +151,7 @@ impl Play {
     async fn saving(&self) -> anyhow::Result<()> {
         self.title("The tokens that this saves: proxy servers --tokens");
         let generation = self.gateway.catalog.generation().await?;
-        let theirs: usize = gateway::Catalog::offered(&generation)
+        let theirs: usize = gateway::list_offered(&generation)
             .map(|entry| gateway::count_definition(entry.tool.json()))
             .sum();
         let catalog = self.gateway.catalog.registry.catalog();
@@ -162,7 +162,7 @@ impl Play {
             "{} tools loaded up front cost {} tokens in every session;\n\
              the three tools of proxy cost {}.\n\
              With real servers the first number is tens of thousands; the second stays the same.",
-            gateway::Catalog::offered(&generation).count(),
+            gateway::list_offered(&generation).count(),
             group_digits(theirs),
             group_digits(ours),
         ));

@@ -26,9 +26,9 @@ use crate::{
     error::RequestError,
     limits::{LAST_LINES_WAIT, LIST_BYTES_MAX},
     mask::Mask,
-    pending::{CHANNEL_IDS, PendingRequest, PendingRequests, Routed},
+    pending::{CHANNEL_IDS, PendingRequest, PendingRequests, Routed, read_id},
     request::Listeners,
-    unreadable::{HEAD_BYTES_MAX, names_protocol, quote_line, read_id, refuse_unreadable},
+    unreadable::{HEAD_BYTES_MAX, names_protocol, quote_line, refuse_unreadable},
 };
 
 /// Receives the messages that the channel leaves.

@@ -7,7 +7,7 @@ use std::{
 
 use bytes::Bytes;
 use dashmap::DashMap;
-use jsonrpc::{Json, Message, ProtocolError};
+use jsonrpc::{Json, Message, ProtocolError, canonical_id};
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -19,7 +19,6 @@ use crate::{
     asking::{Asker, Questions},
     error::RequestError,
     request::{Listeners, bytes_max, find_sole_log},
-    unreadable::read_id,
     updates::Updates,
 };
 
@@ -250,5 +249,26 @@ impl PendingRequests {
     pub(crate) fn end(&self) {
         self.ended.cancel();
         self.by_id.clear();
+    }
+}
+
+/// Reads the number of an id or a progress token, in every spelling and even if the server returns it as a
+/// string.
+pub(crate) fn read_id(id: &str) -> Option<u64> {
+    canonical_id(id.trim_matches('"'))?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read_id;
+
+    #[test]
+    fn ids_are_read_in_every_spelling() {
+        for id in ["3", "3.0", "\"3\"", "3e0", "0.3E1", "\"3.0\""] {
+            assert_eq!(read_id(id), Some(3), "{id}");
+        }
+        for other in ["3.5", "-3", "null", "\"a\"", "[3]", "1e30"] {
+            assert_eq!(read_id(other), None, "{other}");
+        }
     }
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use jsonrpc::{answered_id, canonical_id};
+use jsonrpc::answered_id;
 use memchr::memmem;
 
 use crate::{
     error::RequestError,
     mask::Mask,
-    pending::{PendingRequest, PendingRequests},
+    pending::{PendingRequest, PendingRequests, read_id},
 };
 
 /// The number of characters shown of a line that is not a message.
@@ -17,12 +17,6 @@ const SHOWN_CHARS_MAX: usize = 120;
 /// The number of bytes read of a line that is not a message: more than is shown, so that a secret
 /// in it is complete when it is masked.
 pub(crate) const HEAD_BYTES_MAX: usize = 4096;
-
-/// Reads the number of an id or a progress token, in every spelling and even if the server returns it as a
-/// string.
-pub(crate) fn read_id(id: &str) -> Option<u64> {
-    canonical_id(id.trim_matches('"'))?.parse().ok()
-}
 
 /// Quotes a line that is not a message, masked and cut.
 pub(crate) fn quote_line(line: &[u8], mask: &Mask) -> String {
@@ -161,16 +155,6 @@ fn explain(line: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ids_are_read_in_every_spelling() {
-        for id in ["3", "3.0", "\"3\"", "3e0", "0.3E1", "\"3.0\""] {
-            assert_eq!(read_id(id), Some(3), "{id}");
-        }
-        for other in ["3.5", "-3", "null", "\"a\"", "[3]", "1e30"] {
-            assert_eq!(read_id(other), None, "{other}");
-        }
-    }
 
     #[test]
     fn a_logged_request_is_no_answer() {

@@ -221,13 +221,6 @@ impl Catalog {
         loading.await.ok().flatten()
     }
 
-    /// The tools of the servers, without our own.
-    pub fn offered(generation: &Generation) -> impl Iterator<Item = &registry::Entry> {
-        generation
-            .entries()
-            .filter(|entry| !built_in::is_own(entry))
-    }
-
     /// The reason why a server failed last time, if it did.
     pub fn failure(&self, server: &ServerName) -> Option<String> {
         let mut failures = self.servers.failures().into_iter();
@@ -249,12 +242,6 @@ impl Catalog {
             .iter()
             .find(|it| it.name == *server)
             .map(read)
-    }
-
-    /// Returns true if `proxy log` would show anything that the server wrote to stderr.
-    pub fn has_log(&self, server: &ServerName) -> bool {
-        let newest = fleet::log_path(&crate::logs(&self.settings().state_dir), server);
-        std::fs::metadata(newest).is_ok_and(|it| it.len() > 0)
     }
 
     /// The state of a server, if calls fail in it or its tools may have changed. `is_stale`: the server
@@ -369,6 +356,13 @@ impl Catalog {
             warn!(%error, "search feedback was not written");
         }
     }
+}
+
+/// The tools of the servers, without our own.
+pub fn list_offered(generation: &Generation) -> impl Iterator<Item = &registry::Entry> {
+    generation
+        .entries()
+        .filter(|entry| !built_in::is_own(entry))
 }
 
 pub(crate) fn open_registry(settings: &Settings) -> anyhow::Result<(Registry, SavedScripts)> {

@@ -7,7 +7,7 @@ use registry::{CatalogServer, Entry, Generation, ServerCatalog};
 use tool::ServerName;
 
 use crate::{
-    catalog::Catalog,
+    catalog::list_offered,
     definitions::OUR_TOKENS,
     policy::{ClientPolicy, ShownCatalog},
     render::{
@@ -110,7 +110,7 @@ impl NamedTools {
 /// The most detailed list of the tools that the client's table allows and that is short enough.
 fn name_tools(tools: &Generation, client: &ClientPolicy) -> Option<NamedTools> {
     let sees = |it: &&Entry| client.sees(&it.at.server, &it.category);
-    let tools: Vec<&Entry> = Catalog::offered(tools).filter(sees).collect();
+    let tools: Vec<&Entry> = list_offered(tools).filter(sees).collect();
     if tools.is_empty() || tools.len() > TOOLS_NAMED_MAX {
         return None;
     }

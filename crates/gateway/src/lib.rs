@@ -69,7 +69,7 @@ mod tests;
 pub use authorize::refusal::{CallRefusal, RefusalReason};
 pub use authorize::{Authorizer, Thing};
 pub use call_context::CallContext;
-pub use catalog::{Catalog, SearchAnswer};
+pub use catalog::{Catalog, SearchAnswer, list_offered};
 pub use clients::Connection;
 pub use definitions::{DESCRIBE, EXECUTE, SEARCH, TOOLS, count_ours};
 pub use definitions::{count_definition, estimate_definition};
@@ -102,7 +102,7 @@ pub use settings::{
     AuditSettings, KeptArguments, SearchSettings, ServerSettings, Settings, ToolLimits,
     TraceSettings,
 };
-pub use state_dir::{logs, marker};
+pub use state_dir::{has_log, logs, marker};
 pub use surveys::LeftOut;
 pub use tools::{describe_as_json, describe_json, search_json, search_text};
 pub use wire::Opening;

@@ -22,6 +22,7 @@ use crate::{
     definitions::EXECUTE,
     error::Audience,
     gateway::Gateway,
+    has_log,
     policy::ClientPolicy,
     render::hit::marks_of_definition,
     survey,
@@ -185,7 +186,7 @@ impl Gateway {
             Verb::Restart { servers, waits } => Ok(self.shell_restart(&servers, waits, json).await),
             Verb::List(of) => self.shell_list(of.as_deref(), json).await,
             Verb::Cluster(verb) => Ok(cluster::answer(&self.servers, verb).await),
-            Verb::Types(server) => self.shell_types(server.as_deref(), json).await,
+            Verb::Types(server) => print_types(&self.catalog, server.as_deref(), json).await,
         }
     }
 
@@ -256,17 +257,6 @@ impl Gateway {
             return ShellReply { data, told, is_hit };
         }
         ShellReply::nothing(data)
-    }
-
-    /// As JSON `[[name, text]]`, one pair per file.
-    async fn shell_types(&self, server: Option<&str>, json: bool) -> anyhow::Result<ShellReply> {
-        let declared = declare_all(&self.catalog, server).await?;
-        Ok(ShellReply::hit(if json {
-            serde_json::to_string(&declared)?
-        } else {
-            let texts: Vec<String> = declared.into_iter().map(|(_, text)| text).collect();
-            texts.join("\n")
-        }))
     }
 
     /// Restarts all of them at once; the reply has a line for each.
@@ -355,6 +345,21 @@ pub struct RestartError {
     pub hint: String,
 }
 
+/// Returns the declarations for scripts; as JSON `[[name, text]]`, one pair per file.
+async fn print_types(
+    catalog: &Catalog,
+    server: Option<&str>,
+    json: bool,
+) -> anyhow::Result<ShellReply> {
+    let declared = declare_all(catalog, server).await?;
+    Ok(ShellReply::hit(if json {
+        serde_json::to_string(&declared)?
+    } else {
+        let texts: Vec<String> = declared.into_iter().map(|(_, text)| text).collect();
+        texts.join("\n")
+    }))
+}
+
 fn to_whole_ms(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
@@ -366,7 +371,7 @@ fn list_failures(catalog: &Catalog) -> Vec<(ServerName, String)> {
         let why = server.stale.as_ref()?;
         let name = server.name.clone();
         let reindex = format!("proxy reindex {name}");
-        let log = catalog.has_log(&name);
+        let log = has_log(&catalog.settings().state_dir, &name);
         let log = log.then(|| format!("proxy log {name}"));
         let next = match (why.hint.clone(), log) {
             (Some(hint), Some(log)) => format!("{hint}; or: {log}, then {reindex}"),

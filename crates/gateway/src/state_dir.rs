@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use files::{FolderError, own_folder};
-use tool::Digest;
+use tool::{Digest, ServerName};
 
 /// Creates the folder. If that is not possible (a read-only place, a full disk), its contents are
 /// kept in memory. A folder in which somebody else could put files is refused: we would trust what
@@ -23,6 +23,12 @@ pub fn make(path: &Path) -> anyhow::Result<()> {
 /// The folder of the servers' stderr.
 pub fn logs(state_dir: &Path) -> PathBuf {
     state_dir.join("logs")
+}
+
+/// Returns true if `proxy log` would show anything that the server wrote to stderr.
+pub fn has_log(state_dir: &Path, server: &ServerName) -> bool {
+    let newest = fleet::log_path(&logs(state_dir), server);
+    std::fs::metadata(newest).is_ok_and(|it| it.len() > 0)
 }
 
 /// Tells the children of this configuration from those of others.

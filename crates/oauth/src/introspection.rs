@@ -12,11 +12,11 @@ use tokio::time::Instant;
 
 use crate::{
     error::{LoginError, shown},
+    jwt::is_in_the_future,
     metadata::Issuer,
     registration::by_hand,
     scopes,
     token::TokenClient,
-    verifier::is_in_the_future,
     web::HttpClient,
 };
 

@@ -1,14 +1,26 @@
-//! JSON Web Tokens that we sign: assertions of our identity, and proofs of a key.
+//! JSON Web Tokens that we sign: assertions of our identity, and proofs of a key; and the times of those
+//! that others sign.
 
 use aws_lc_rs::{
     rand::SystemRandom,
     signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use files::clock::now_s;
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode, jwk::Jwk};
 use serde_json::{Value, json};
 
 use crate::error::LoginError;
+
+/// The largest difference between the clocks of two machines, in seconds.
+pub(crate) const LEEWAY_S: u64 = 60;
+
+/// Returns true for a time of issue later than now, by any clock that is about right. A token of a later time
+/// was made by a clock that is wrong, and expires that much too late.
+#[expect(clippy::cast_precision_loss, reason = "seconds since 1970 fit exactly")]
+pub(crate) fn is_in_the_future(issued_at_s: f64) -> bool {
+    issued_at_s > (now_s() + LEEWAY_S) as f64
+}
 
 #[derive(Debug)]
 pub(crate) struct SigningKey {

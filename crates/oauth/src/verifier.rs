@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use files::clock::now_s;
 use jsonwebtoken::{
     Algorithm, DecodingKey, Validation, decode, decode_header,
     jwk::{Jwk, JwkSet},
@@ -15,6 +14,7 @@ use tokio::{sync::Mutex, time::Instant};
 use crate::{
     error::{LoginError, shown},
     introspection::{Introspection, IntrospectionClient},
+    jwt::{LEEWAY_S, is_in_the_future},
     metadata::Issuer,
     scopes,
     web::HttpClient,
@@ -25,9 +25,6 @@ const KEYS_AGE_MAX: Duration = Duration::from_mins(15);
 
 /// The shortest time between two requests for the keys when a token names an unknown key.
 const KEYS_REST: Duration = Duration::from_secs(10);
-
-/// The largest difference between the clocks of two machines, in seconds.
-const LEEWAY_S: u64 = 60;
 
 /// The largest token in bytes.
 const TOKEN_BYTES_MAX: usize = 16 * 1024;
@@ -223,13 +220,6 @@ impl Verifier {
     }
 }
 
-/// Returns true for a time of issue later than now, by any clock that is about right. A token of a later time
-/// was made by a clock that is wrong, and expires that much too late.
-#[expect(clippy::cast_precision_loss, reason = "seconds since 1970 fit exactly")]
-pub(crate) fn is_in_the_future(issued_at_s: f64) -> bool {
-    issued_at_s > (now_s() + LEEWAY_S) as f64
-}
-
 /// Returns the key with this name; for a token that names none, the only key that fits.
 fn find(set: &JwkSet, id: Option<&str>, algorithm: Algorithm) -> Option<DecodingKey> {
     let fits = |jwk: &&Jwk| {
@@ -263,6 +253,7 @@ fn explain(error: &jsonwebtoken::errors::Error) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use files::clock::now_s;
     use jsonwebtoken::Header;
     use serde_json::json;
 

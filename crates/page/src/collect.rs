@@ -202,7 +202,7 @@ impl Builder {
             let is_stale = known.is_some_and(|it| it.stale.is_some());
             let login = describe_login(server, &files);
             let needed = gateway.catalog.needs_login(name, is_stale);
-            let has_log = gateway.catalog.has_log(name);
+            let has_log = gateway::has_log(&settings.state_dir, name);
             (name.clone(), (login, needed, has_log))
         });
         let registry = &gateway.catalog.registry;

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Instant};
 
 use gateway::{
-    Audience, CallContext, Catalog, EXECUTE, Gateway, ToolError, describe_json, search_json,
+    Audience, CallContext, EXECUTE, Gateway, ToolError, describe_json, list_offered, search_json,
 };
 use registry::{Entry, Query};
 use schemars::JsonSchema;
@@ -98,7 +98,7 @@ async fn list(gateway: &Gateway, query: &Query, limit: Option<usize>) -> Result<
         let is_seen = view.is_none_or(|it| it.refuses(&entry.at.server, &entry.category).is_none());
         is_in && is_seen && query.tags.iter().all(|tag| entry.tags.contains(tag))
     };
-    let tools = Catalog::offered(&generation).filter(is_of).map(|entry| {
+    let tools = list_offered(&generation).filter(is_of).map(|entry| {
         json!({
             "name": entry.at.to_string(),
             "purpose": entry.purpose(),

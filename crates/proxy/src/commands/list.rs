@@ -5,7 +5,7 @@ use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use gateway::{
-    Catalog, Gateway,
+    Gateway, list_offered,
     shell::{ShellRequest, Verb},
 };
 use serde_json::{Value, json};
@@ -65,7 +65,7 @@ async fn print_categories(gateway: &Arc<Gateway>, global: &Global) -> anyhow::Re
     let generation = gateway.catalog.generation().await?;
     let mut categories: BTreeMap<&str, CategoryCount<'_>> = BTreeMap::new();
     let mut tags: BTreeMap<&str, usize> = BTreeMap::new();
-    for entry in Catalog::offered(&generation) {
+    for entry in list_offered(&generation) {
         let coarse = registry::category_within(&entry.category).unwrap_or(&entry.category);
         let counted = categories.entry(coarse).or_default();
         counted.tools += 1;

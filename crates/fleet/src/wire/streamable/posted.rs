@@ -16,7 +16,7 @@ use crate::{
     mask::Mask,
     pending::{PendingRequest, PendingRequests, Routed, is_response_without_id, with_plain_id},
     request::{Params, write_params},
-    unreadable::{read_id, refuse_own},
+    unreadable::refuse_own,
 };
 
 /// A request of ours on its way through rmcp, which clones and drops it as it posts it.

@@ -44,7 +44,8 @@ pub(super) async fn check(
         let mut answers = std::pin::pin!(asking);
         let mut told = Vec::new();
         while let Some(answer) = answers.next().await {
-            let has_log = gateway.catalog.has_log(&answer.news.server);
+            let state_dir = &settings.state_dir;
+            let has_log = gateway::has_log(state_dir, &answer.news.server);
             told.push(describe_answer(&answer, has_log));
             asked.push(answer.news);
         }

@@ -25,7 +25,7 @@ pub(super) async fn print_tokens(
         return Ok(print_tokens_by_tool(&generation, as_json));
     }
     let catalog = gateway.catalog.registry.catalog();
-    let counts: Vec<usize> = gateway::Catalog::offered(&generation)
+    let counts: Vec<usize> = gateway::list_offered(&generation)
         .map(|entry| gateway::count_definition(entry.tool.json()))
         .collect();
     let theirs: usize = counts.iter().sum();
@@ -87,7 +87,7 @@ fn cost(count: usize, dollars_per_million: f64) -> f64 {
 }
 
 fn print_tokens_by_tool(generation: &registry::Generation, as_json: bool) -> Exit {
-    let mut counts: Vec<(usize, String)> = gateway::Catalog::offered(generation)
+    let mut counts: Vec<(usize, String)> = gateway::list_offered(generation)
         .map(|it| (gateway::count_definition(it.tool.json()), it.at.to_string()))
         .collect();
     counts.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
