@@ -57,7 +57,7 @@ fn widen(server: &mut TranslatedServer, allow: &[String], deny: &[String]) {
 }
 
 /// Returns true if both have the same command, arguments, environment, address, headers and folder.
-/// Where one of them names a secret, the other may have any text.
+/// If one of them names a secret in a text, the other may have any text in its place.
 pub fn is_same(a: &TranslatedServer, b: &TranslatedServer) -> bool {
     list_differences(a, b).is_empty()
 }
