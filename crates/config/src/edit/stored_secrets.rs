@@ -1,6 +1,6 @@
 //! Secrets in clear text in a new server: each goes into the secret store, and the file gets its name.
 
-use std::{cell::LazyCell, collections::BTreeSet, ops::Range};
+use std::{cell::LazyCell, cmp::Reverse, collections::BTreeSet, ops::Range};
 
 use printable::{find_secrets, find_secrets_in_arguments};
 use secrets::{NAME_CHARS_MAX, Secret, SecretName};
@@ -111,7 +111,8 @@ impl<F: FnOnce() -> BTreeSet<String>> SecretTaker<'_, F> {
             let places = places.map(|(at, _)| (at..at + value.len(), Some(label.clone())));
             found.extend(places);
         }
-        found.sort_by_key(|(range, _)| (range.start, range.end));
+        // Of two values that begin at one place, the longer one is the whole secret.
+        found.sort_by_key(|(range, _)| (range.start, Reverse(range.end)));
         let mut end = 0;
         found.retain(|(range, _)| {
             let is_apart = range.start >= end && !range.is_empty();

@@ -604,6 +604,15 @@ fn a_stored_secret_gets_a_name_of_its_own_and_known_values_are_secret_in_any_for
     assert_eq!(stored, expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
     assert!(text.contains(r#""at=${secret:x.VALUE-2}""#), "{text}");
     assert!(!text.contains("secret_values"), "{text}");
+
+    // One value is the beginning of another.
+    server.args = vec!["at=plainer".to_owned()];
+    server
+        .secret_values
+        .push(("LONG".to_owned(), "plainer".to_owned()));
+    let (text, stored) = store(&server, &[]);
+    assert!(text.contains(r#""at=${secret:x.LONG}""#), "{text}");
+    assert_eq!(stored, [("x.LONG".to_owned(), "plainer".to_owned())]);
 }
 
 #[test]
