@@ -48,7 +48,10 @@ fn find_limit(profiles: &dyn TableLike, server: &str) -> Option<String> {
     let is_limit = |table: &dyn TableLike| {
         let denied = table.get("deny").and_then(Item::as_array);
         let denied = denied.map(|it| it.iter().map(Value::as_str).collect::<Vec<_>>());
-        denied.as_deref() == Some(&[Some(server)]) && table.get(FOLDERS).is_some_and(Item::is_array)
+        // A person may have added other keys.
+        table.len() == 2
+            && denied.as_deref() == Some(&[Some(server)])
+            && table.get(FOLDERS).is_some_and(Item::is_array)
     };
     let is_named = |item: &Item| item.as_table_like().is_some_and(is_limit);
     let mut found = profiles.iter().filter(|(_, item)| is_named(item));

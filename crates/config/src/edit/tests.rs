@@ -636,6 +636,10 @@ fn a_server_is_limited_to_folders_by_a_profile_and_widened_again() {
     );
     assert!(edited.widen_folders(&notes, &[]).is_some());
     assert_eq!(edited.text(), text);
+    let own = format!("{text}{limit}max_tokens = 900\n");
+    let mut kept = document(&own);
+    assert_eq!(kept.widen_folders(&notes, &[]), None);
+    assert_eq!(kept.text(), own, "a person has made it a profile of more");
     edited.limit_to_folders(&notes, &folders(&["/a"]));
     edited
         .rename_server("notes", &"facts".parse().unwrap())
