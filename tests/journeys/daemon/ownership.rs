@@ -3,13 +3,14 @@
 use std::{fs, net::TcpListener};
 
 use journeys::{
-    client::Client,
+    client::{Client, DEADLINE},
     fake::{LEGACY_VERSION, Step},
     house::{House, Output, fake},
+    port::ReservedPort,
     processes,
 };
 use serde_json::{Value, json};
-use tokio::process::Command;
+use tokio::{process::Command, time::timeout};
 
 use crate::{answered_in_the_end, futures_of, house_with_daemon, until};
 
@@ -225,8 +226,10 @@ async fn a_daemon_of_an_older_program_file_is_named() {
 
 #[tokio::test]
 async fn a_port_in_use_is_reported_with_its_holder_and_the_key_and_served_once_it_is_free() {
-    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = taken.local_addr().unwrap();
+    // No other test gets the port when its listener has ended.
+    let port = ReservedPort::new();
+    let address = port.address();
+    let listener = TcpListener::bind(address).unwrap();
     let house = echoing().await;
     house.configure_more(&format!("[http]\nlisten = \"{address}\"\n"));
     let refused = house.cli(["serve", "--http"]).await;
@@ -242,10 +245,15 @@ async fn a_port_in_use_is_reported_with_its_holder_and_the_key_and_served_once_i
             );
         }
     }
-    drop(taken);
+    drop(listener);
     let mut looks = tokio::time::interval(std::time::Duration::from_millis(50));
-    while house.status().await["http"]["url"].is_null() {
-        looks.tick().await;
-    }
+    let served = async {
+        while house.status().await["http"]["url"].is_null() {
+            looks.tick().await;
+        }
+    };
+    timeout(DEADLINE, served)
+        .await
+        .expect("the address is served once it is free");
     house.stops_clean().await;
 }
