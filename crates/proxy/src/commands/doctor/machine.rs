@@ -216,8 +216,11 @@ pub(super) async fn check_daemons(global: &Global) -> Vec<Check> {
     };
     for daemon in &daemons {
         let (version, pid) = (&daemon.version, daemon.pid);
-        let build = daemon.build.as_ref();
-        let difference = build.and_then(|build| build.describe_difference(&Build::ours()));
+        let difference = match &daemon.build {
+            Some(build) => build.describe_difference(&Build::ours()),
+            // Daemons of earlier versions do not say it.
+            None => Some("an older build than this program".to_owned()),
+        };
         checks.push(match difference {
             None => Check::fine("daemon", format!("{version} runs, pid {pid}")),
             Some(difference) => {
