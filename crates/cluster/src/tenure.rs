@@ -194,17 +194,16 @@ async fn renew(core: &Core, mut record: LeaseRecord) {
         next = sent.at + RENEW_EVERY;
         record.beat += 1;
         let lease = format!("lease.{node}");
-        if core.ledger.lock().is_gone(&lease) {
-            // A node that finds the lease of another takes servers that have no record.
-            book::restore_owners(core).await;
-        }
-        let revision = core.ledger.lock().revision_of(&lease);
-        let renewing = book::write_over(
-            core,
-            ClusterRecord::Lease(node.clone(), record.clone()),
-            revision,
-        );
-        // The end of the lease is not missed during a request.
+        let renewing = async {
+            if core.ledger.lock().is_gone(&lease) {
+                // A node that finds the lease of another takes servers that have no record.
+                book::restore_owners(core).await;
+            }
+            let revision = core.ledger.lock().revision_of(&lease);
+            let renewed = ClusterRecord::Lease(node.clone(), record.clone());
+            book::write_over(core, renewed, revision).await
+        };
+        // The end of the lease is not missed during the requests.
         let written = timeout(tenure.until.saturating_duration_since(sent.at), renewing).await;
         match written {
             Err(_) => return,
