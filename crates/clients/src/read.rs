@@ -10,7 +10,7 @@ use crate::{
     document::{self, Format, SyntaxError},
     entry::{Bundle, ServerEntry, is_marked_disabled, refuse_many},
     find, server_json,
-    translate::names_server,
+    translate::{names_server, names_start},
 };
 
 /// The shapes that are understood, for the error message.
@@ -168,9 +168,11 @@ fn entries_of(whole: &Value) -> Vec<ServerEntry> {
     let local = local.filter_map(|project| Some((project.get("mcpServers")?, true)));
     let mut entries: Vec<ServerEntry> = holders.chain(local).flat_map(read_holder).collect();
     if entries.is_empty() {
-        entries = match whole {
-            one if names_server(one) => vec![named(one)],
-            many => read_holder((many, false)),
+        entries = match read_holder((whole, false)) {
+            // One of several servers may have the name of a nested table, such as `server`.
+            many if many.len() > 1 && !names_start(whole) => many,
+            _ if names_server(whole) => vec![named(whole)],
+            many => many,
         };
     }
     for entry in &mut entries {

@@ -65,6 +65,18 @@ fn every_shape_is_understood() {
 }
 
 #[test]
+fn a_server_with_the_name_of_a_nested_table_is_one_of_several() {
+    check(
+        r#"{"server": {"command": "x"}, "git": {"command": "y"}}"#,
+        "server: x\ngit: y",
+    );
+    check(
+        r#"{"name": "far", "transport": {"type": "http", "url": "https://b.dev/mcp"}}"#,
+        "far: https://b.dev/mcp",
+    );
+}
+
+#[test]
 fn what_lists_no_server_is_told_which_shapes_are_understood() {
     for text in [
         r#"{"a": 1}"#,

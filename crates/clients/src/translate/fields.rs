@@ -59,7 +59,8 @@ pub(crate) fn names_server(value: &Value) -> bool {
     names_start(value) || NESTED.iter().any(is_nested)
 }
 
-fn names_start(value: &Value) -> bool {
+/// Returns true if an entry itself has a command or an address.
+pub(crate) fn names_start(value: &Value) -> bool {
     let says = |key: &&str| match value.get(key) {
         Some(Value::String(text)) => !text.is_empty(),
         Some(Value::Array(words)) => *key != "url" && words.first().is_some_and(Value::is_string),
