@@ -129,24 +129,29 @@ impl Follower {
         }
         let mut surveys = JoinSet::new();
         loop {
-            let mut look: Option<Look> = None;
+            let mut looks: Vec<Look> = Vec::new();
             let is_nudged = tokio::select! {
                 Some(()) = changes.recv() => false,
                 () = self.nudge.notified() => true,
-                Some(asked) = self.asked.recv() => {
-                    look = Some(asked);
+                Some(look) = self.asked.recv() => {
+                    looks.push(look);
                     false
                 }
             };
-            if look.is_some() && FileSnapshot::read(&file).await.text == seen.text {
+            if !looks.is_empty() && FileSnapshot::read(&file).await.text == seen.text {
                 continue;
             }
-            let now = FileSnapshot::read_settled(&file, &seen, &mut changes).await;
+            let mut wakes = Wakes {
+                changes: &mut changes,
+                asked: &mut self.asked,
+                looks: &mut looks,
+            };
+            let now = FileSnapshot::read_settled(&file, &seen, &mut wakes).await;
             if now.text == seen.text && !is_nudged {
                 continue;
             }
             let loaded;
-            (seen, loaded) = load_whole(&self.load, &file, now, &mut changes).await;
+            (seen, loaded) = load_whole(&self.load, &file, now, &mut wakes).await;
             let applied = self.reload(loaded).await;
             let unsure = applied.map(|it| list_unsure(&self.gateway, &it));
             if let Some(unsure) = unsure.filter(|it| !it.is_empty()) {
@@ -213,6 +218,14 @@ impl Follower {
     }
 }
 
+/// The reasons to look at the file again while it is read.
+struct Wakes<'a> {
+    changes: &'a mut mpsc::Receiver<()>,
+    asked: &'a mut mpsc::Receiver<Look>,
+    /// The requests that the current read fulfils.
+    looks: &'a mut Vec<Look>,
+}
+
 /// The result of loading the configuration; loading may panic.
 type Loaded = Result<Result<Config, ConfigError>, JoinError>;
 
@@ -237,20 +250,27 @@ impl FileSnapshot {
         }
     }
 
-    /// Returns the file once no program writes it any more.
-    async fn read_settled(path: &Path, before: &Self, changes: &mut mpsc::Receiver<()>) -> Self {
+    /// Returns the file once no program writes it any more. A command asks for a look when it has written the
+    /// whole file, which is blank if it removed the only server.
+    async fn read_settled(path: &Path, before: &Self, wakes: &mut Wakes<'_>) -> Self {
         let deadline = Instant::now() + BLANK_WAIT;
         loop {
             let settling =
-                async { while let Ok(Some(())) = timeout(QUIET, changes.recv()).await {} };
+                async { while let Ok(Some(())) = timeout(QUIET, wakes.changes.recv()).await {} };
             let _ = timeout(QUIET_WITHIN, settling).await;
             let seen = Self::read(path).await;
-            if !seen.is_blank() || before.is_blank() || Instant::now() >= deadline {
+            let is_due = Instant::now() >= deadline || !wakes.looks.is_empty();
+            if !seen.is_blank() || before.is_blank() || is_due {
                 return seen;
             }
-            if let Ok(None) = timeout_at(deadline, changes.recv()).await {
-                // The file is not watched any more.
-                sleep_until(deadline).await;
+            tokio::select! {
+                changed = timeout_at(deadline, wakes.changes.recv()) => {
+                    if let Ok(None) = changed {
+                        // The file is not watched any more.
+                        sleep_until(deadline).await;
+                    }
+                }
+                Some(look) = wakes.asked.recv() => wakes.looks.push(look),
             }
         }
     }
@@ -266,7 +286,7 @@ async fn load_whole<T: Send + 'static>(
     load: &Arc<dyn Fn() -> T + Send + Sync>,
     path: &Path,
     mut seen: FileSnapshot,
-    changes: &mut mpsc::Receiver<()>,
+    wakes: &mut Wakes<'_>,
 ) -> (FileSnapshot, Result<T, JoinError>) {
     let mut loads = 0;
     loop {
@@ -276,7 +296,7 @@ async fn load_whole<T: Send + 'static>(
         if loads == LOADS_MAX || FileSnapshot::read(path).await == seen {
             return (seen, loaded);
         }
-        seen = FileSnapshot::read_settled(path, &seen, changes).await;
+        seen = FileSnapshot::read_settled(path, &seen, wakes).await;
     }
 }
 
@@ -334,7 +354,13 @@ mod tests {
         let before = FileSnapshot::read(&path).await;
         fs::write(&path, "").unwrap();
         let (sender, mut changes) = mpsc::channel(1);
-        let reading = FileSnapshot::read_settled(&path, &before, &mut changes);
+        let (_, mut asked) = mpsc::channel(1);
+        let mut wakes = Wakes {
+            changes: &mut changes,
+            asked: &mut asked,
+            looks: &mut Vec::new(),
+        };
+        let reading = FileSnapshot::read_settled(&path, &before, &mut wakes);
         let writing = async {
             sleep(BLANK_WAIT / 2).await;
             fs::write(&path, "log = \"debug\"").unwrap();
@@ -344,12 +370,35 @@ mod tests {
         assert_eq!(seen.text.as_deref(), Some(&b"log = \"debug\""[..]));
 
         fs::write(&path, " \n").unwrap();
-        let seen = FileSnapshot::read_settled(&path, &seen, &mut changes).await;
+        let seen = FileSnapshot::read_settled(&path, &seen, &mut wakes).await;
         assert_eq!(
             seen.text.as_deref(),
             Some(&b" \n"[..]),
             "a blank file is applied after the wait"
         );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_blank_file_that_a_command_has_written_is_applied_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.toml");
+        fs::write(&path, "log = \"info\"").unwrap();
+        let before = FileSnapshot::read(&path).await;
+        fs::write(&path, "").unwrap();
+        let (_sender, mut changes) = mpsc::channel(1);
+        let (commands, mut asked) = mpsc::channel(1);
+        let (done, _is_done) = oneshot::channel();
+        commands.try_send(done).unwrap();
+        let mut looks = Vec::new();
+        let mut wakes = Wakes {
+            changes: &mut changes,
+            asked: &mut asked,
+            looks: &mut looks,
+        };
+        let began = Instant::now();
+        let seen = FileSnapshot::read_settled(&path, &before, &mut wakes).await;
+        assert!(seen.is_blank() && looks.len() == 1);
+        assert!(began.elapsed() < BLANK_WAIT);
     }
 
     #[tokio::test(start_paused = true)]
@@ -371,6 +420,12 @@ mod tests {
         let path = folder.path().join("config.toml");
         fs::write(&path, "old").unwrap();
         let (_sender, mut changes) = mpsc::channel(1);
+        let (_, mut asked) = mpsc::channel(1);
+        let mut wakes = Wakes {
+            changes: &mut changes,
+            asked: &mut asked,
+            looks: &mut Vec::new(),
+        };
         let (written, is_first) = (path.clone(), AtomicBool::new(true));
         let load: Arc<dyn Fn() -> String + Send + Sync> = Arc::new(move || {
             if is_first.swap(false, Ordering::SeqCst) {
@@ -380,7 +435,7 @@ mod tests {
             fs::read_to_string(&written).unwrap()
         });
         let seen = FileSnapshot::read(&path).await;
-        let (seen, loaded) = load_whole(&load, &path, seen, &mut changes).await;
+        let (seen, loaded) = load_whole(&load, &path, seen, &mut wakes).await;
         assert_eq!(loaded.unwrap(), "newer");
         assert_eq!(seen.text.as_deref(), Some(&b"newer"[..]));
     }
