@@ -98,7 +98,8 @@ fn what_lists_no_server_is_told_which_shapes_are_understood() {
     );
     check(
         r#"{"mcpServers": {"good": {"command": "x"}, "bad": 3, "worse": {"url": "unix:///x"}}}"#,
-        "good: x\nbad: left out, its entry is not a table\nworse: left out, it uses a local socket, which is not supported",
+        "good: x\nbad: left out, its entry is not a table\n\
+         worse: left out, it uses a local socket, which is not supported",
     );
 }
 

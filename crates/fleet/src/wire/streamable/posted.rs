@@ -14,7 +14,9 @@ use crate::{
     Request,
     asking::Questions,
     mask::Mask,
-    pending::{PendingRequest, PendingRequests, Routed, is_response_without_id, with_plain_id},
+    pending::{
+        PendingRequest, PendingRequests, Routed, is_response_without_id, read_id, with_plain_id,
+    },
     request::{Params, write_params},
     unreadable::refuse_own,
 };
