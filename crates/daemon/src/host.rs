@@ -259,6 +259,7 @@ impl Daemon {
             Ok(None) => warn!(%socket, "another daemon has taken over the socket"),
             Err(error) => warn!(%socket, %error, "the socket is gone"),
         }
+        self.ownership.lock().take();
         self.leaving.cancel();
         None
     }
