@@ -212,6 +212,8 @@ impl Follower {
             }
             Err(error) => {
                 warn!(%error, "the configuration was not read");
+                let why = format!("it was not read: {error}");
+                self.gateway.note_config_mistakes(Some(why));
                 None
             }
         }
