@@ -46,7 +46,7 @@ type Tool = {name: string, server: string, server_version?: string|null, title?:
   string, tool_input: object}|null, notes?: string|null, annotations?: {[key: string]: any}|null};
 
 type Review = {name: string, server: string, kind: string, tool?: string|null, digest: string, state: string, before?: string|null,
-  now: string, signs: string[]};
+  now: string, signs: string[], held: boolean};
 
 type Call = {n: number, lost?: number, at: string, client?: string, caller?: string, session?: number, transport?: string, server:
   string, tool?: string, prompt?: string, resource?: string, decision?: string, rule?: number|null, outcome: string, bytes_in?: number,
