@@ -434,7 +434,12 @@ impl Servers for Cluster {
             };
             let restarts = targets.iter().map(async |target| {
                 let instance = Some(Instance::new(server, epoch));
-                let asked = self.core.ask(target, instance, Op::Restart { waits }).await;
+                let op = if waits {
+                    Op::RestartWaiting
+                } else {
+                    Op::Restart
+                };
+                let asked = self.core.ask(target, instance, op).await;
                 let answer = asked.map_err(|error| match error {
                     RemoteError::Call(error) => error,
                     RemoteError::NotRun(why) | RemoteError::Lost(why) => {

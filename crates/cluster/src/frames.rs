@@ -45,10 +45,9 @@ pub(crate) enum Op {
     /// Surveys the server, and publishes its list.
     Survey,
     /// Restarts the server. The body of the answer is the time until it was ready, in milliseconds.
-    Restart {
-        /// Let running calls finish.
-        waits: bool,
-    },
+    Restart,
+    /// The same, after the running calls. Nodes of earlier versions do not know it.
+    RestartWaiting,
     /// Reads a kept result by its handle.
     Result(String),
     /// Returns the newest head of this node's audit log that the other node has.

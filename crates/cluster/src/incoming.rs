@@ -155,7 +155,7 @@ async fn answer(
             let head = serde_json::to_vec(&head).unwrap_or_default();
             return (FrameKind::End, head.into());
         }
-        Op::Call(_) | Op::Watch(_) | Op::Survey | Op::Restart { .. } => {}
+        Op::Call(_) | Op::Watch(_) | Op::Survey | Op::Restart | Op::RestartWaiting => {}
     }
     let Some(Instance { server, epoch }) = head.instance else {
         return not_here(core);
@@ -168,7 +168,8 @@ async fn answer(
             Op::Call(op) => call(&fleet, &server, &op, from, frames, running).await,
             Op::Watch(uri) => watch(&fleet, &server, &uri, frames, running).await,
             Op::Survey => Box::pin(survey(core, &fleet, &server)).await,
-            Op::Restart { waits } => {
+            op @ (Op::Restart | Op::RestartWaiting) => {
+                let waits = matches!(op, Op::RestartWaiting);
                 let took = fleet.restart(&server, waits).await?;
                 Ok(millis(took).to_string().into())
             }

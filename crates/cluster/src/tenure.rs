@@ -24,6 +24,7 @@ use crate::{
         ClusterRecord, ENDED_WITHIN, HOLD, LeaseRecord, OwnerRecord, RENEW_EVERY, SeenLease,
         Standing, TAKE_OVER_AFTER,
     },
+    nodes::BEAT_EVERY,
     seal::Boot,
     settings::Role,
 };
@@ -46,8 +47,9 @@ const DRAIN_WAIT: Duration = Duration::from_secs(10);
 /// The rest of a lease with which the state of the cluster names its end.
 const LEASE_SHORT: Duration = Duration::from_secs(8);
 
-/// The time for which a node waits for messages of others before it takes a server that has no record.
-const OTHERS_WAIT: Duration = Duration::from_secs(1);
+/// The time for which a node waits for messages of others before it takes a server that has no record: more than
+/// the time between two beats, so that an owner whose record is lost was heard.
+const OTHERS_WAIT: Duration = BEAT_EVERY.saturating_add(Duration::from_secs(1));
 
 /// The least time that a lease must last for another server to be taken.
 const TENURE_MIN: Duration = Duration::from_secs(5);

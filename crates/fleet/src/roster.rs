@@ -66,6 +66,9 @@ pub(crate) struct Instances {
     of_callers: CallerServers,
     /// Retired shared instances of the other era, until others replace them.
     leaving: HashMap<ServerName, Server>,
+    /// Retired instances that had not ended when another one was retired. What replaces them waits for their
+    /// calls, so a restart interrupts them too.
+    retiring: Vec<Server>,
     pub(crate) environments: Environments,
     /// The permits of each client for calls of each server.
     turns: HashMap<(ServerName, u64), Arc<Semaphore>>,
@@ -404,8 +407,14 @@ impl Roster {
         // A person may have renewed the value that a command prints.
         let resolver = self.surroundings.secrets.as_deref();
         forget_printed(templates(&old.spec), resolver);
-        let (all, era) = (servers.list(name), servers.era_of(&old, None, None));
+        let era = servers.era_of(&old, None, None);
         let shared = self.put(servers, old.spec.clone());
+        let all: Vec<Server> = servers
+            .retiring
+            .iter()
+            .filter(|server| server.spec.name == *name)
+            .cloned()
+            .collect();
         let server = if era == Era::Handshake {
             self.get_apart(servers, &shared, shared.taken.clone(), era)
         } else {
@@ -547,6 +556,9 @@ impl Instances {
 
     /// Retires all instances of a server. Returns the shared one.
     fn retire(&mut self, name: &ServerName) -> Option<Server> {
+        let replaced = self.list(name);
+        self.retiring.retain(|server| !server.has_ended());
+        self.retiring.extend(replaced);
         let shared = self.shared.remove(name);
         if let Some(server) = &shared {
             if let Some(twin) = self.apart.get(&ProcessKey::of_twin(server)) {

@@ -313,6 +313,11 @@ impl Server {
         self.retired.cancel();
     }
 
+    /// Returns true if its keeper is done: no process of it runs, and none will.
+    pub(crate) fn has_ended(&self) -> bool {
+        matches!(&*self.stage.borrow(), Stage::Ended)
+    }
+
     pub(crate) fn is_retired(&self) -> bool {
         self.retired.is_cancelled()
     }

@@ -397,7 +397,7 @@ impl Pins {
 
     /// Returns true if signs were never looked for though a definition may be held for one.
     pub(crate) fn lacks_signs(&self) -> bool {
-        self.steering.is_none() && !self.before.is_empty()
+        self.steering.is_none()
     }
 
     pub(crate) fn definition_before(&self, subject: &Subject) -> Option<&String> {

@@ -50,13 +50,6 @@ fn deeds() -> Vec<(&'static str, Vec<Step>)> {
         ),
         ("id_as_text", vec![Step::line(text_id), right()]),
         ("strays", vec![lines(stray, FLOOD), right()]),
-        (
-            "null_ids",
-            vec![
-                lines(r#"{"jsonrpc":"2.0","id":null,"result":{}}"#, FLOOD),
-                right(),
-            ],
-        ),
         ("pings", vec![lines(ping, FLOOD / 10), right()]),
         (
             "batches",

@@ -237,7 +237,7 @@ pub(super) const BODIES: [(&str, i64); 28] = [
     ("\u{0}", -32_700),
     (
         "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"pi\nng\"}",
-        -32_601,
+        -32_700,
     ),
     (
         "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"of/nothing\"}",
@@ -250,16 +250,13 @@ pub(super) const BODIES: [(&str, i64); 28] = [
     ("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":5}", -32_600),
     (
         "{\"jsonrpc\":\"2.0\",\"id\":{\"a\":1},\"method\":\"ping\"}",
-        -32_602,
+        -32_600,
     ),
     (
         "{\"jsonrpc\":\"2.0\",\"id\":[1],\"method\":\"ping\"}",
-        -32_602,
+        -32_600,
     ),
-    (
-        "{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"ping\"}",
-        -32_602,
-    ),
+    ("{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"ping\"}", 0),
     (
         "{\"jsonrpc\":\"1.0\",\"id\":1,\"method\":\"ping\"}",
         -32_602,

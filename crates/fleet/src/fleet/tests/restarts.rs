@@ -74,6 +74,21 @@ async fn a_restart_ends_calls_that_hang_and_calls_that_wait_go_to_the_new_proces
 }
 
 #[tokio::test]
+async fn a_restart_ends_calls_for_which_an_earlier_restart_waits() {
+    let scene = FleetFixture::surveyed("takes").await;
+    let rest = async {
+        // The person gives up the first one.
+        assert!(scene.restart(true).now_or_never().is_none());
+        scene.restart(false).await
+    };
+    let (hung, restarted) = scene.during(scene.call_tool("hang"), "hang", rest).await;
+    check_ended(hung);
+    restarted.unwrap();
+    assert_eq!(scene.running(), [NEW]);
+    scene.fleet.stop().await;
+}
+
+#[tokio::test]
 async fn a_restart_that_waits_lets_calls_finish() {
     let scene = FleetFixture::surveyed("takes").await;
     let rest = async {

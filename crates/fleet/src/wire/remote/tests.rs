@@ -527,7 +527,7 @@ async fn a_server_that_restarts_between_two_calls_answers_the_next() {
         let (remote, _) = open(&first.url("/mcp"), opening).await.unwrap();
         check(&remote.call(&request("t")).await, ODD);
         let address = first.address;
-        drop(first);
+        first.stop().await;
         if is_called_meanwhile {
             let why = failed(remote.call(&request("t")).await);
             assert!(why.contains("onnection"), "{why}");

@@ -9,9 +9,12 @@ use tokio::{
     net::{TcpListener, TcpStream},
     sync::{mpsc, watch},
     task::{JoinSet, yield_now},
-    time::timeout,
+    time::{sleep, timeout},
 };
 use tokio_util::task::AbortOnDropHandle;
+
+/// The time for the other end to read that a connection was closed.
+const NOTICE_WAIT: Duration = Duration::from_millis(50);
 
 /// The timeout for an expected request.
 const UNTIL_MAX: Duration = Duration::from_secs(30);
@@ -116,7 +119,7 @@ pub(super) struct FakeWebServer {
     pub(super) address: SocketAddr,
     seen: Arc<Mutex<Vec<SeenRequest>>>,
     count: watch::Receiver<usize>,
-    _task: AbortOnDropHandle<()>,
+    task: AbortOnDropHandle<()>,
 }
 
 impl FakeWebServer {
@@ -124,6 +127,17 @@ impl FakeWebServer {
         play: impl Fn(&SeenRequest) -> FakeResponse + Send + Sync + 'static,
     ) -> Self {
         Self::at(SocketAddr::from(([127, 0, 0, 1], 0)), play).await
+    }
+
+    /// Ends the server. Returns when each connection is closed and its client had time to notice.
+    pub(super) async fn stop(self) {
+        let Self { seen, task, .. } = self;
+        drop(task);
+        // Every connection shares the list.
+        while Arc::strong_count(&seen) > 1 {
+            yield_now().await;
+        }
+        sleep(NOTICE_WAIT).await;
     }
 
     pub(super) async fn at(
@@ -149,7 +163,7 @@ impl FakeWebServer {
             address,
             seen,
             count,
-            _task: AbortOnDropHandle::new(task),
+            task: AbortOnDropHandle::new(task),
         }
     }
 
