@@ -464,6 +464,7 @@ impl Core {
             clock_ms: self.clock_ms(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             running: self.running(),
+            owned: self.owned.read().keys().cloned().collect(),
             is_member: self.role != Role::Guest && !is_double,
             is_leaving,
             is_new,

@@ -154,6 +154,9 @@ pub(crate) struct Beat {
     pub(crate) version: String,
     /// The state of each server that it runs, if it is not stopped.
     pub(crate) running: Vec<(ServerName, RunState)>,
+    /// The servers with one owner that it owns, in any state. Earlier versions do not say it.
+    #[serde(default)]
+    pub(crate) owned: Vec<ServerName>,
     /// False for a process that only calls.
     pub(crate) is_member: bool,
     pub(crate) is_leaving: bool,

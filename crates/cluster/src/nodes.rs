@@ -163,11 +163,16 @@ impl Nodes {
         connected.map(process).collect()
     }
 
-    /// Returns true if a connected member says that it runs a server.
-    pub(crate) fn runs(&self, server: &ServerName) -> bool {
+    /// Returns true if a connected member says that it owns or runs a server.
+    pub(crate) fn claims(&self, server: &ServerName) -> bool {
         let known = self.known.lock();
-        let mut connected = known.values().filter(|it| it.is_connected());
-        connected.any(|it| it.beat.running.iter().any(|(name, _)| name == server))
+        let mut beats = known
+            .values()
+            .filter(|node| node.is_connected())
+            .map(|node| &node.beat);
+        beats.any(|beat| {
+            beat.owned.contains(server) || beat.running.iter().any(|(name, _)| name == server)
+        })
     }
 
     /// The newest calls in the audit logs of other nodes.
@@ -218,6 +223,7 @@ mod tests {
             clock_ms: 500,
             version: "1".to_owned(),
             running: vec![("git".parse().unwrap(), RunState::Ready)],
+            owned: Vec::new(),
             is_member: true,
             is_leaving: false,
             is_new: false,

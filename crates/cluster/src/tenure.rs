@@ -356,7 +356,7 @@ async fn look_at(core: &Core, tenure: Tenure, server: &ServerName, free: FreeSer
 }
 
 /// Returns true for a server without a record that another node may own, because NATS has lost the record: the
-/// node says that it runs the server, or has no lease in the bucket. It has written both again, or has given the
+/// node says that it owns or runs the server, or has no lease in the bucket. It has written both again, or has given the
 /// server up, when a takeover would be due.
 fn may_be_owned(core: &Core, server: &ServerName, began: Instant) -> bool {
     let ledger = core.ledger.lock();
@@ -368,7 +368,7 @@ fn may_be_owned(core: &Core, server: &ServerName, began: Instant) -> bool {
         *node != core.settings.node && lease.is_none_or(|it| it.record.boot != *boot)
     };
     began.elapsed() < OTHERS_WAIT
-        || core.nodes.runs(server)
+        || core.nodes.claims(server)
         || core.nodes.processes().iter().any(lacks_lease)
 }
 

@@ -92,9 +92,10 @@ impl Spoken {
         }
     }
 
-    /// Returns true if arguments of a call are also sent as headers (`x-mcp-header`).
-    pub(crate) fn sends_header_arguments(&self) -> bool {
-        self.transport == Transport::StreamableHttp && self.revision.is_stateless()
+    /// Returns true if a connection to the server may send arguments as headers (`x-mcp-header`). Only those
+    /// from 2026-07-28 on do, but connections of both eras share the list of tools.
+    pub(crate) fn may_send_header_arguments(&self) -> bool {
+        self.transport == Transport::StreamableHttp
     }
 
     /// Returns the protocols in which a connection is tried, in this order; `None` asks the server for its

@@ -81,7 +81,7 @@ pub(crate) async fn survey_leased(
             if let Some(newest) = server.eras.newest() {
                 survey.about.spoken = newest;
             }
-            if survey.about.spoken.sends_header_arguments() {
+            if survey.about.spoken.may_send_header_arguments() {
                 survey.leave_out_invalid_headers();
             }
             let listens = survey.about.spoken.revision.is_stateless();
