@@ -528,10 +528,12 @@ pub(super) static KEYS: &[KeySpec] = &[
         "time of the server's start: `\"on-call\"`, with the first call; `\"eager\"`, with the \
          program",
     ),
-    ValueKind::Choice(&["shared", "client"]).or("\"shared\"").variable(
+    ValueKind::Choice(&["shared", "client"]).variable(
         "servers.NAME.scope",
         "`\"shared\"`: one process for all clients. `\"client\"`: one process for each client \
-         session; it runs in that client's folder unless `cwd` is set, and ends with the session",
+         session; it runs in that client's folder unless `cwd` is set, and ends with the session. If not \
+         set, one process for all clients, and up to three more for calls that would wait longer than 2 s \
+         for another client's call, because the server asks questions",
     ),
     ValueKind::Choice(&["everywhere", "one", "client"]).key(
         "servers.NAME.placement",

@@ -291,7 +291,8 @@ fn read_server(
     let has_authorization = headers.any(|it| it.eq_ignore_ascii_case("authorization"));
     let spec = ServerSpec {
         start: raw.start,
-        scope: raw.scope,
+        scope: raw.scope.unwrap_or_default(),
+        has_spares: raw.scope.is_none(),
         start_timeout: Duration::from_secs(raw.start_timeout_s),
         call_timeout: Duration::from_secs(raw.timeout_s),
         call_timeout_max: raw.timeout_max_s.map(Duration::from_secs),

@@ -236,7 +236,7 @@ pub(super) struct RawServer {
     pub(super) timeout_max_s: Option<u64>,
     pub(super) start_timeout_s: u64,
     pub(super) start: Start,
-    pub(super) scope: ServerScope,
+    pub(super) scope: Option<ServerScope>,
     pub(super) placement: Option<String>,
     pub(super) on: Option<String>,
     /// 0: never.

@@ -131,6 +131,19 @@ fn holds(value: &toml::Value, path: &[&str]) -> bool {
 }
 
 #[test]
+fn a_server_runs_once_if_its_scope_is_written() {
+    for (scope, has_spares) in [
+        ("", true),
+        ("scope = 'shared'", false),
+        ("scope = 'client'", false),
+    ] {
+        let text = format!("[servers.a]\ncommand = 'x'\n{scope}");
+        let servers = load_text(&text, &[]).unwrap().gateway.servers;
+        assert_eq!(servers[0].spec.has_spares, has_spares, "{scope}");
+    }
+}
+
+#[test]
 fn every_word_of_a_choice_is_a_value_of_its_type() {
     for key in KEYS {
         let ValueKind::Choice(words) = &key.kind else {

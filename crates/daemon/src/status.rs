@@ -227,6 +227,9 @@ pub struct ServerStatus {
     pub last_failure_at: Option<u64>,
     /// Questions that clients have not answered.
     pub questions: Vec<QuestionStatus>,
+    /// Calls that wait for calls of other clients to end.
+    #[serde(default)]
+    pub waiting_calls: usize,
 }
 
 /// Definitions that are not in a server's lists.
@@ -463,6 +466,7 @@ fn describe_server(
         last_failure_at: state.last_failure.as_ref().map(|(at, _)| to_s(*at)),
         last_failure: state.last_failure.map(|(_, why)| why),
         questions: questions.collect(),
+        waiting_calls: state.waiting_calls,
         ..ServerStatus::default()
     }
 }

@@ -5,7 +5,7 @@ use std::{
     collections::{BTreeMap, VecDeque},
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
     time::SystemTime,
 };
@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use tool::ServerName;
 use tracing::info;
 
-use self::habits::Habits;
+pub(crate) use self::habits::Habits;
 use crate::{
     HeldUp, Request,
     changes::Changes,
@@ -42,15 +42,14 @@ pub(crate) const COMPLETE: &str = "notifications/elicitation/complete";
 #[derive(Debug)]
 pub(crate) struct Asking {
     server: ServerName,
-    /// Notified of a changed list, and when the server asks a question that names no call for the first
-    /// time, so that it is recorded.
+    /// Notified of a changed list, and of a tool that asks a question for the first time, so that it is
+    /// recorded.
     changes: Arc<Changes>,
     pub(crate) roots: Roots,
-    /// The server has asked a question that names no call. From then on, calls of different sessions
-    /// run one after another, except calls that ask nothing. All processes of the server share it.
-    pub(crate) names_no_call: Arc<AtomicBool>,
     turns: SessionTurns,
-    habits: Habits,
+    /// The tools that ask. Their calls run alone, or beside calls of the same session. All processes of
+    /// the server share this.
+    pub(crate) habits: Arc<Habits>,
     under_way: DashMap<u64, UnderWay>,
     next: AtomicU64,
     /// The questions that are open, the oldest first, each with its session.
@@ -64,8 +63,9 @@ pub(crate) struct Asking {
 struct UnderWay {
     caller: Option<Arc<dyn Asks>>,
     what: String,
-    /// A question that names no call came meanwhile.
+    /// Its client answered a question that names no call meanwhile.
     was_asked: bool,
+    turn: SessionTurn,
 }
 
 /// A call under way, as a question sees it.
@@ -81,15 +81,14 @@ impl Asking {
         server: &ServerName,
         changes: Arc<Changes>,
         roots: Roots,
-        names_no_call: Arc<AtomicBool>,
+        habits: Arc<Habits>,
     ) -> Self {
         Self {
             server: server.clone(),
             changes,
             roots,
-            names_no_call,
             turns: SessionTurns::default(),
-            habits: Habits::default(),
+            habits,
             under_way: DashMap::new(),
             next: AtomicU64::new(0),
             open: Mutex::default(),
@@ -97,49 +96,78 @@ impl Asking {
         }
     }
 
-    pub(crate) fn names_no_call(&self) -> bool {
-        self.names_no_call.load(Ordering::Relaxed)
-    }
-
     /// Records that the server reported a changed list of its tools, prompts or resources.
     pub(crate) fn note_changed_list(&self) {
         self.changes.note(&self.server);
     }
 
-    /// Records that the server asks questions that name no call, and the calls that may have caused one.
-    fn note_unnamed_question(&self) {
-        if !self.names_no_call.swap(true, Ordering::Relaxed) {
-            self.note_changed_list();
-        }
+    /// Records that a client answered a question that names no call, and which of its calls may have
+    /// caused it.
+    fn note_answer(&self, session: u64) {
         let mut calls = Vec::new();
         for mut call in self.under_way.iter_mut() {
-            call.was_asked = true;
-            calls.push(call.what.clone());
+            let of_call = call.caller.as_ref().map(|asks| asks.session());
+            if of_call == Some(session) {
+                call.was_asked = true;
+                calls.push(call.what.clone());
+            }
         }
-        self.habits.note_question(&calls);
+        if self.habits.note_question(&calls) {
+            self.note_changed_list();
+        }
+        // It may ask again.
+        for mut call in self.under_way.iter_mut() {
+            if call.was_asked && self.habits.asks(&call.what) {
+                call.turn.note_question();
+            }
+        }
     }
 
-    /// Waits until no call of another session is running, if questions are assigned by session.
+    /// Waits until no call of another session is running, if the tool or one that runs asks questions.
     pub(crate) async fn take_turn(self: &Arc<Self>, request: &Request) -> CallTurn {
         let what = habits::describe(request);
-        let entrant = Entrant {
+        let turn = self.turns.enter(self.entrant(request, &what)).await;
+        self.begin_call(request, what, turn)
+    }
+
+    /// Returns the turn of a call if it need not wait for one.
+    pub(crate) fn try_take_turn(self: &Arc<Self>, request: &Request) -> Option<CallTurn> {
+        let what = habits::describe(request);
+        let turn = self.turns.try_enter(self.entrant(request, &what))?;
+        Some(self.begin_call(request, what, turn))
+    }
+
+    fn entrant(&self, request: &Request, what: &str) -> Entrant {
+        Entrant {
             session: request.asks.as_ref().map(|asks| asks.session()),
-            is_quiet: self.habits.is_quiet(&what),
-        };
-        let turn = self.turns.enter(entrant, self.names_no_call()).await;
+            is_quiet: !self.habits.asks(what),
+        }
+    }
+
+    fn begin_call(
+        self: &Arc<Self>,
+        request: &Request,
+        what: String,
+        turn: SessionTurn,
+    ) -> CallTurn {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let call = UnderWay {
             caller: request.asks.clone(),
             what,
             was_asked: false,
+            turn,
         };
         self.under_way.insert(number, call);
         CallTurn {
             asking: Arc::clone(self),
             number,
             is_answered: false,
-            _turn: turn,
         }
+    }
+
+    /// The number of calls that wait for calls of other sessions.
+    pub(crate) fn count_waiting(&self) -> usize {
+        self.turns.count_waiting()
     }
 
     /// The reason why a call of this session does not get its turn.
@@ -166,6 +194,7 @@ impl Asking {
         self: &Arc<Self>,
         kind: QuestionKind,
         asks: &Arc<dyn Asks>,
+        names_no_call: bool,
     ) -> impl Drop + Send + use<> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let question = WaitingQuestion {
@@ -179,7 +208,7 @@ impl Asking {
         BegunQuestion {
             asking: Arc::clone(self),
             number,
-            _asked: self.turns.note_asked(Some(session)),
+            _asked: self.turns.note_asked(Some(session), names_no_call),
         }
     }
 
@@ -241,7 +270,6 @@ pub(crate) struct CallTurn {
     asking: Arc<Asking>,
     number: u64,
     pub(crate) is_answered: bool,
-    _turn: SessionTurn,
 }
 
 impl Drop for CallTurn {
@@ -344,14 +372,12 @@ impl Questions {
             tokio::spawn(async move { send(refusal.frame(&id)).await });
             return;
         }
-        if question.kind != QuestionKind::Roots && own.is_none() {
-            self.asking.note_unnamed_question();
-        }
+        let names_no_call = own.is_none();
         let askers = own.map_or_else(all, |own| vec![own]);
         let taken_back = CancellationToken::new();
         self.open.insert(id.clone(), taken_back.clone());
         tokio::spawn(async move {
-            let answering = questions.answer(question, askers);
+            let answering = questions.answer(question, askers, names_no_call);
             let answer = taken_back.run_until_cancelled(answering).await;
             questions.open.remove(&id);
             if let Some(answer) = answer {
@@ -360,7 +386,12 @@ impl Questions {
         });
     }
 
-    async fn answer(&self, question: ServerQuestion, askers: Vec<Asker>) -> ClientAnswer {
+    async fn answer(
+        &self,
+        question: ServerQuestion,
+        askers: Vec<Asker>,
+        names_no_call: bool,
+    ) -> ClientAnswer {
         if question.kind == QuestionKind::Roots {
             return self.asking.list_roots().await;
         }
@@ -374,7 +405,9 @@ impl Questions {
         };
         self.asking
             .note_elicitation(question.params.as_str(), &asks);
-        let _begun = self.asking.begin_question(question.kind, &asks);
+        let _begun = self
+            .asking
+            .begin_question(question.kind, &asks, names_no_call);
         // Any of the calls may be the one that asks.
         let callers = askers.iter().filter_map(|asker| asker.asks.as_ref());
         let _stopped: Vec<_> = callers.map(|asks| asks.stop_clock()).collect();
@@ -388,10 +421,18 @@ impl Questions {
                 let why = "the client has not answered, and others wait for this server";
                 ClientAnswer::refuse(&format!("{method}: {why}"))
             }
-            answer = timeout(QUESTION_TIMEOUT, asks.ask(question)) => answer.unwrap_or_else(|_| {
-                let minutes = QUESTION_TIMEOUT.as_secs() / 60;
-                ClientAnswer::refuse(&format!("{method}: no answer within {minutes} min"))
-            }),
+            answer = timeout(QUESTION_TIMEOUT, asks.ask(question)) => match answer {
+                Ok(answer) => {
+                    if names_no_call && matches!(answer, ClientAnswer::Result(_)) {
+                        self.asking.note_answer(asks.session());
+                    }
+                    answer
+                }
+                Err(_) => {
+                    let minutes = QUESTION_TIMEOUT.as_secs() / 60;
+                    ClientAnswer::refuse(&format!("{method}: no answer within {minutes} min"))
+                }
+            },
         }
     }
 

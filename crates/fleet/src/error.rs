@@ -272,7 +272,8 @@ pub enum HeldUp {
         /// The name that the client gave itself, on one line.
         client: String,
     },
-    /// Its server may ask questions without naming the call that they belong to.
+    /// Its server asks questions that name no call, and all processes that it may have answered other
+    /// clients.
     #[error("was answering other clients, and answers one at a time since it asks them questions")]
     OtherClients,
 }

@@ -102,10 +102,9 @@ impl Fleet {
             None => None,
         };
         loop {
-            let server = progress.server.clone();
-            match calling::call(&server, request, progress).await {
+            match calling::call(&self.roster, request, progress).await {
                 Err(CallError::Unavailable { ran: Ran::No, .. })
-                    if self.roster.is_replaced(&server) =>
+                    if self.roster.is_replaced(&progress.server) =>
                 {
                     let (client, asks) = (request.client.as_ref(), request.asks.as_ref());
                     progress.server = self.roster.find(&name, client, asks)?;

@@ -52,8 +52,8 @@ pub(crate) struct Keeper {
     pub(crate) surroundings: Arc<Surroundings>,
     pub(crate) stage: watch::Sender<Stage>,
     pub(crate) ending: Ending,
-    /// The server that this one replaces. Nothing is started before it has ended.
-    pub(crate) before: Option<watch::Receiver<Stage>>,
+    /// The processes that this one replaces. Nothing is started before they have ended.
+    pub(crate) before: Vec<watch::Receiver<Stage>>,
     /// Failures in a row.
     pub(crate) tries: u32,
 }
@@ -62,7 +62,7 @@ impl Keeper {
     /// Runs until the fleet stops or the server is retired. Each line is one stage of its life. The
     /// stages with a large state (11 KB) are boxed, so that a server that is not called does not hold it.
     pub(crate) async fn run(mut self) {
-        self.await_predecessor().await;
+        self.await_predecessors().await;
         while self.stopped().await.is_continue() {
             if let Some((link, running)) = Box::pin(self.starting()).await {
                 Box::pin(self.ready(link, running)).await;
@@ -72,8 +72,8 @@ impl Keeper {
         self.stage.send_replace(Stage::Ended);
     }
 
-    async fn await_predecessor(&mut self) {
-        if let Some(mut before) = self.before.take() {
+    async fn await_predecessors(&mut self) {
+        for mut before in std::mem::take(&mut self.before) {
             let ended = before.wait_for(|stage| matches!(stage, Stage::Ended));
             let _ = self.ending.begun.run_until_cancelled(ended).await;
         }
@@ -118,7 +118,7 @@ impl Keeper {
                     info!(server, "refused the handshake");
                     // Its callers use the process that speaks the newest revision.
                     self.server.retired.cancel();
-                } else if self.server.era == Era::Newest {
+                } else if self.server.era == Era::Newest && !self.server.is_spare {
                     self.server.eras.note_failed_start();
                 }
                 let failure = error.into_failure();

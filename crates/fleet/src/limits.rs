@@ -130,10 +130,20 @@ pub(crate) const QUESTION_TIMEOUT: Duration = Duration::from_hours(1);
 /// timeout of a call, so that the waiting call still gets its result.
 pub(crate) const QUESTION_UNDISTURBED: Duration = Duration::from_secs(30);
 
-/// Calls of a tool without a question before its calls may run beside those of other sessions on a
-/// server that asks questions. A tool that asks sometimes has asked by then. If it asks later, the
-/// question is refused while another session has a running call.
+/// Calls of a tool without a question after which it is not suspected if a question comes while several
+/// calls of one session run. A tool that asks sometimes has asked by then.
 pub(crate) const QUIET_CALLS_MIN: u32 = 8;
+
+/// The time that a call waits for calls of other clients before it runs in another process of its server.
+/// Most calls end within it, so that few servers run twice.
+pub(crate) const TURN_WAIT_MAX: Duration = Duration::from_secs(2);
+
+/// Processes of one server for calls that would wait for those of other clients, the usual one included: a
+/// Node process takes some 50 MB.
+pub(crate) const PROCESSES_MAX: u8 = 4;
+
+/// The time without a call after which such a process is stopped.
+pub(crate) const SPARE_IDLE: Duration = Duration::from_mins(1);
 
 /// Tools of one server whose questions are counted.
 pub(crate) const HABITS_MAX: usize = 4_096;

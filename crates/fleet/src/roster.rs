@@ -12,13 +12,14 @@ use tokio_util::task::TaskTracker;
 use tool::{ClientId, Digest, HttpCaller, ServerName};
 
 use crate::{
-    CallError, CallerLogins, Failure, Launch, Ran, ServerScope, ServerSpec, Start, Surroundings,
-    Template, Variables,
+    CallError, CallerLogins, Failure, Launch, Ran, Request, ServerScope, ServerSpec, Start,
+    Surroundings, Template, Variables,
+    asking::CallTurn,
     caller_servers::{CallerServers, has_credential},
     changes::Changes,
     eras::Era,
     keeper::{Ending, Keeper},
-    limits::{CALLS_OF_CLIENT_MAX, RESTART_GRACE},
+    limits::{CALLS_OF_CLIENT_MAX, PROCESSES_MAX, RESTART_GRACE, SPARE_IDLE},
     question::Asks,
     roots::Roots,
     secrets_named::forget_printed,
@@ -93,8 +94,13 @@ impl Roster {
     /// Lists all servers with the clients that have them for themselves; the shared ones come first.
     pub(crate) fn all(&self) -> Vec<(Vec<u64>, Server)> {
         let servers = self.servers.read();
-        let apart = servers.apart.values().filter(|it| !it.is_retired());
-        let mut own: Vec<(Vec<u64>, Server)> = apart.map(|it| (Vec::new(), it.clone())).collect();
+        // A spare that does not run says nothing of its server.
+        let is_listed = |key: &ProcessKey, it: &Server| {
+            !it.is_retired() && (key.spare == 0 || it.is_open() || it.is_in_use())
+        };
+        let apart = servers.apart.iter().filter(|(key, it)| is_listed(key, it));
+        let mut own: Vec<(Vec<u64>, Server)> =
+            apart.map(|(_, it)| (Vec::new(), it.clone())).collect();
         let of_clients = servers.of_clients.iter();
         for ((name, client, _), server) in of_clients.filter(|(_, it)| !it.is_retired()) {
             let is_this = |it: &&mut (Vec<u64>, Server)| it.1.is(server);
@@ -341,7 +347,9 @@ impl Roster {
         apart.retain(|key, server| {
             let is_twin = |it: &Server| *key == ProcessKey::of_twin(it);
             let takes = |client| environments.take(&server.spec, Some(client), None).key;
-            let is_used = shared.get(&key.server).is_some_and(is_twin)
+            let is_spare = |it: &Server| key.spare > 0 && key.variables == it.taken.key;
+            let of_shared = |it: &Server| is_twin(it) || is_spare(it);
+            let is_used = shared.get(&key.server).is_some_and(of_shared)
                 || environments
                     .clients
                     .keys()
@@ -390,6 +398,48 @@ impl Roster {
         applied
     }
 
+    /// Returns another process of this server with the turn of a call that would wait for calls of other
+    /// sessions; starts one if there may be more. `None`: all are in use, or the configuration says
+    /// that there is only one.
+    pub(crate) fn find_spare(
+        &self,
+        first: &Server,
+        request: &Request,
+    ) -> Option<(Server, CallTurn)> {
+        if !first.spec.has_spares {
+            return None;
+        }
+        let servers = &mut *self.servers.write();
+        if first.is_retired() {
+            return None;
+        }
+        for spare in 1..PROCESSES_MAX {
+            let key = ProcessKey {
+                spare,
+                ..ProcessKey::new(first, first.taken.key, first.era)
+            };
+            let known = servers.apart.get(&key).filter(|it| !it.is_retired());
+            let server = known.cloned().unwrap_or_else(|| {
+                let siblings = Siblings {
+                    is_spare: true,
+                    ..Siblings::beside(first, first.era)
+                };
+                let idle = first.spec.idle_timeout.unwrap_or(SPARE_IDLE);
+                let spec = ServerSpec {
+                    idle_timeout: Some(idle.min(SPARE_IDLE)),
+                    ..first.spec.clone()
+                };
+                let server = self.begin(spec, first.taken.clone(), &siblings, None);
+                servers.apart.insert(key, server.clone());
+                server
+            });
+            if let Some(turn) = server.asking.try_take_turn(request) {
+                return Some((server, turn));
+            }
+        }
+        None
+    }
+
     /// Returns true if calls of this instance go to the one that replaced it.
     pub(crate) fn is_replaced(&self, server: &Server) -> bool {
         server.is_retired() && !self.ending.begun.is_cancelled()
@@ -436,10 +486,17 @@ impl Roster {
 
     /// Retires the instances of a server, and starts the keeper of the shared one that replaces them.
     pub(crate) fn put(&self, servers: &mut Instances, spec: ServerSpec) -> Server {
+        // One that may run only once starts after those that it had until then.
+        let spares = if spec.has_spares {
+            Vec::new()
+        } else {
+            servers.list_spares(&spec.name)
+        };
         let before = servers.retire(&spec.name);
         let taken = servers.environments.take(&spec, None, None);
         let siblings = Siblings {
             before: before.as_ref(),
+            spares_before: &spares,
             ..Siblings::default()
         };
         let server = self.begin(spec, taken, &siblings, None);
@@ -457,12 +514,13 @@ impl Roster {
     ) -> Server {
         let roots = Roots::of(&spec, &taken.values, client);
         let (server, stage) = Server::new(spec, taken, siblings, roots, &self.changes);
+        let before = siblings.before.into_iter().chain(siblings.spares_before);
         let keeper = Keeper {
             server: server.clone(),
             surroundings: Arc::clone(&self.surroundings),
             stage,
             ending: self.ending.clone(),
-            before: siblings.before.map(|it| it.stage.clone()),
+            before: before.map(|it| it.stage.clone()).collect(),
             tries: 0,
         };
         // Boxed, because tokio copies the state of a task several times.
@@ -554,6 +612,12 @@ impl Instances {
         shared.into_iter().chain(others).cloned().collect()
     }
 
+    fn list_spares(&self, name: &ServerName) -> Vec<Server> {
+        let apart = self.apart.iter();
+        let spares = apart.filter(|(key, _)| key.spare > 0 && key.server == *name);
+        spares.map(|(_, it)| it.clone()).collect()
+    }
+
     /// Retires all instances of a server. Returns the shared one.
     fn retire(&mut self, name: &ServerName) -> Option<Server> {
         let replaced = self.list(name);
@@ -599,7 +663,7 @@ fn connection_at(shared: &Server, client: Option<&ClientId>) -> Option<u64> {
 fn is_same(old: &ServerSpec, new: &ServerSpec) -> bool {
     let new = ServerSpec {
         spoken: old.spoken.clone(),
-        asks_clients: old.asks_clients,
+        asking_calls: old.asking_calls.clone(),
         ..new.clone()
     };
     *old == new

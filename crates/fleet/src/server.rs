@@ -1,11 +1,6 @@
 //! The handle on a server: its stage, and the way to an open connection.
 
-use std::{
-    collections::HashMap,
-    num::NonZeroUsize,
-    ops::Deref,
-    sync::{Arc, atomic::AtomicBool},
-};
+use std::{collections::HashMap, num::NonZeroUsize, ops::Deref, sync::Arc};
 
 use tokio::{
     sync::{Mutex, Notify, Semaphore, watch},
@@ -17,7 +12,7 @@ use tool::{Digest, ServerName};
 use crate::{
     CallError, Ran, RunState, ServerScope, ServerSpec, ServerState,
     activity::Lease,
-    asking::Asking,
+    asking::{Asking, Habits},
     changes::Changes,
     eras::{Era, Eras},
     error::Failure,
@@ -66,6 +61,9 @@ pub(crate) struct ServerParts {
     pub(crate) asking: Arc<Asking>,
     pub(crate) era: Era,
     pub(crate) eras: Arc<Eras>,
+    /// True if it runs calls that would wait for those of other clients. Its failures say nothing of the
+    /// server: some can run only once.
+    pub(crate) is_spare: bool,
     /// The stage of the process of the newest revision, if this is the process of the same server with a
     /// handshake.
     pub(crate) newest: Option<watch::Receiver<Stage>>,
@@ -86,10 +84,14 @@ pub(crate) struct Siblings<'a> {
     pub(crate) era: Era,
     /// The instance that it replaces. Its counts go on, and the new one starts after its end.
     pub(crate) before: Option<&'a Server>,
+    /// Further processes that end before the new one starts.
+    pub(crate) spares_before: &'a [Server],
     /// The shared instance, beside which it runs for some of the clients.
     pub(crate) beside: Option<&'a Server>,
     /// True if it differs from the shared instance in its era only.
     pub(crate) is_twin: bool,
+    /// True if it runs calls that would wait for those of other clients at the instance beside it.
+    pub(crate) is_spare: bool,
 }
 
 impl<'a> Siblings<'a> {
@@ -109,7 +111,9 @@ pub(crate) struct ProcessKey {
     pub(crate) server: ServerName,
     /// The digest of the values that it is started with.
     pub(crate) variables: Digest,
-    era: Era,
+    pub(crate) era: Era,
+    /// 0 for the usual process; the others run calls that would wait for those of other clients.
+    pub(crate) spare: u8,
 }
 
 impl ProcessKey {
@@ -118,6 +122,7 @@ impl ProcessKey {
             server: shared.spec.name.clone(),
             variables,
             era,
+            spare: 0,
         }
     }
 
@@ -176,28 +181,33 @@ impl Server {
         let (sender, stage) = watch::channel(Stage::Stopped { last: None });
         let (before, beside) = (siblings.before, siblings.beside);
         let twin = beside.filter(|_| siblings.is_twin);
+        let first = beside.filter(|_| siblings.is_spare);
         let calls_max = spec.calls_max;
         let calls_max = calls_max.map_or(Semaphore::MAX_PERMITS, NonZeroUsize::get);
         let places = || Arc::new(Semaphore::new(calls_max.min(Semaphore::MAX_PERMITS)));
         let is_personal = spec.scope == ServerScope::Client || takes_variables(&spec);
-        let names_no_call = beside.map(|it| Arc::clone(&it.asking.names_no_call));
-        let names_no_call = names_no_call.unwrap_or_else(|| {
-            let did = before.is_some_and(|it| it.asking.names_no_call());
-            Arc::new(AtomicBool::new(spec.asks_clients || did))
-        });
-        let asking = Asking::new(&spec.name, Arc::clone(changes), roots, names_no_call);
+        let known = beside.or(before).map(|it| Arc::clone(&it.asking.habits));
+        let habits = known.unwrap_or_else(|| Arc::new(Habits::of_asking(&spec.asking_calls)));
+        let asking = Asking::new(&spec.name, Arc::clone(changes), roots, habits);
         let eras = || Arc::new(Eras::of(&spec, before.map(|it| &*it.eras)));
         let parts = ServerParts {
             is_personal,
             is_of_callers: is_of_callers(&spec),
             taken,
-            places: twin.map_or_else(places, |it| Arc::clone(&it.places)),
+            places: twin
+                .or(first)
+                .map_or_else(places, |it| Arc::clone(&it.places)),
             vitals: before.map_or_else(Arc::default, |it| Arc::clone(&it.vitals)),
             asking: Arc::new(asking),
             era: siblings.era,
             eras: beside.map_or_else(eras, |it| Arc::clone(&it.eras)),
-            newest: twin.map(|it| it.stage.clone()),
-            login_turn: twin.map_or_else(Arc::default, |it| Arc::clone(&it.login_turn)),
+            is_spare: siblings.is_spare,
+            newest: twin
+                .map(|it| it.stage.clone())
+                .or_else(|| first.and_then(|it| it.newest.clone())),
+            login_turn: twin
+                .or(first)
+                .map_or_else(Arc::default, |it| Arc::clone(&it.login_turn)),
             spec,
             stage,
             wanted: Notify::new(),
@@ -334,6 +344,7 @@ impl Server {
             caller: self.taken.caller().map(str::to_owned),
             revision: self.eras.revision(self.era),
             questions: self.asking.list_open(),
+            waiting_calls: self.asking.count_waiting(),
             ..self.vitals.state(self.spec.name.clone(), state, memory)
         }
     }

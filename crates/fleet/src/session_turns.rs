@@ -26,7 +26,10 @@ pub(crate) struct SessionTurns {
 struct TurnQueue {
     /// The number of running calls of each kind.
     under_way: HashMap<Entrant, usize>,
+    /// The sessions with an open question.
     asked: HashMap<Session, usize>,
+    /// Those among them whose question names no call.
+    asked_without_call: HashMap<Session, usize>,
     waiting: VecDeque<Waiting>,
 }
 
@@ -62,16 +65,15 @@ struct QueuePlace<'a> {
 pub(crate) struct AskedSession {
     turns: SessionTurns,
     session: Session,
+    names_no_call: bool,
 }
 
 impl SessionTurns {
-    /// Waits for the turn of a call; `waits` is false if it may run beside any other call. Dropping the
-    /// future gives up the place in the queue.
-    pub(crate) async fn enter(&self, entrant: Entrant, waits: bool) -> SessionTurn {
+    /// Waits for the turn of a call. Dropping the future gives up the place in the queue.
+    pub(crate) async fn enter(&self, entrant: Entrant) -> SessionTurn {
         let mut place = {
             let mut state = self.state.lock();
-            let is_next = state.waiting.is_empty() || state.is_asked(entrant.session);
-            if !waits || is_next && state.admits(entrant) {
+            if state.admits_now(entrant) {
                 return self.admit(&mut state, entrant);
             }
             let (sender, turn) = oneshot::channel();
@@ -86,6 +88,13 @@ impl SessionTurns {
         turn.expect("a waiting call is kept until it is let in")
     }
 
+    /// Returns the turn of a call if it need not wait. Others notice nothing of a call that would have to.
+    pub(crate) fn try_enter(&self, entrant: Entrant) -> Option<SessionTurn> {
+        let mut state = self.state.lock();
+        let admits = state.admits_now(entrant);
+        admits.then(|| self.admit(&mut state, entrant))
+    }
+
     /// Waits until a call of another session waits.
     pub(crate) async fn until_wanted(&self, session: Session) {
         loop {
@@ -97,6 +106,10 @@ impl SessionTurns {
         }
     }
 
+    pub(crate) fn count_waiting(&self) -> usize {
+        self.state.lock().waiting.len()
+    }
+
     pub(crate) fn is_wanted(&self, session: Session) -> bool {
         let state = self.state.lock();
         let mut waiting = state.waiting.iter();
@@ -104,13 +117,20 @@ impl SessionTurns {
     }
 
     /// Records an open question to the client of a session. Its further calls do not queue: the answer may
-    /// need them, and the waiting calls need the answer.
-    pub(crate) fn note_asked(&self, session: Session) -> AskedSession {
-        *self.state.lock().asked.entry(session).or_default() += 1;
+    /// need them, and the waiting calls need the answer. A question that names no call keeps calls of other
+    /// sessions out: a further one would be nobody's.
+    pub(crate) fn note_asked(&self, session: Session, names_no_call: bool) -> AskedSession {
+        let mut state = self.state.lock();
+        *state.asked.entry(session).or_default() += 1;
+        if names_no_call {
+            *state.asked_without_call.entry(session).or_default() += 1;
+        }
+        drop(state);
         self.admit_waiting();
         AskedSession {
             turns: self.clone(),
             session,
+            names_no_call,
         }
     }
 
@@ -148,9 +168,18 @@ impl TurnQueue {
         self.asked.contains_key(&session)
     }
 
+    /// Returns true if a call that arrives now need not wait.
+    fn admits_now(&self, entrant: Entrant) -> bool {
+        let is_next = self.waiting.is_empty() || self.is_asked(entrant.session);
+        is_next && self.admits(entrant)
+    }
+
     fn admits(&self, entrant: Entrant) -> bool {
         let mut others = self.under_way.keys();
-        others.all(|it| it.session == entrant.session || entrant.is_quiet && it.is_quiet)
+        others.all(|it| {
+            let may_ask = !it.is_quiet || self.asked_without_call.contains_key(&it.session);
+            it.session == entrant.session || entrant.is_quiet && !may_ask
+        })
     }
 }
 
@@ -161,6 +190,16 @@ fn take_one<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: K) {
         if *count.get() == 0 {
             count.remove();
         }
+    }
+}
+
+impl SessionTurn {
+    /// Records that the running call asks: calls of other sessions that come later wait for its end.
+    pub(crate) fn note_question(&mut self) {
+        let mut state = self.turns.state.lock();
+        take_one(&mut state.under_way, self.entrant);
+        self.entrant.is_quiet = false;
+        *state.under_way.entry(self.entrant).or_default() += 1;
     }
 }
 
@@ -188,7 +227,13 @@ impl Drop for QueuePlace<'_> {
 
 impl Drop for AskedSession {
     fn drop(&mut self) {
-        take_one(&mut self.turns.state.lock().asked, self.session);
+        let mut state = self.turns.state.lock();
+        take_one(&mut state.asked, self.session);
+        if self.names_no_call {
+            take_one(&mut state.asked_without_call, self.session);
+        }
+        drop(state);
+        self.turns.admit_waiting();
     }
 }
 
@@ -222,12 +267,12 @@ mod tests {
     #[tokio::test]
     async fn calls_of_one_session_go_together_and_of_two_in_turn() {
         let turns = SessionTurns::default();
-        let first = turns.enter(asking(1), false).await;
-        let also_first = turns.enter(asking(1), true).await;
-        let mut second = Box::pin(turns.enter(asking(2), true));
+        let first = turns.enter(asking(1)).await;
+        let also_first = turns.enter(asking(1)).await;
+        let mut second = Box::pin(turns.enter(asking(2)));
         assert!(now(&mut second).is_none());
         // It came later than the other session, and waits behind it.
-        let mut late = Box::pin(turns.enter(asking(1), true));
+        let mut late = Box::pin(turns.enter(asking(1)));
         assert!(now(&mut late).is_none());
         drop((first, also_first));
         let second = second.await;
@@ -239,29 +284,29 @@ mod tests {
     #[tokio::test]
     async fn a_call_that_was_given_up_holds_nobody_up() {
         let turns = SessionTurns::default();
-        let first = turns.enter(asking(1), true).await;
-        let mut given_up = Box::pin(turns.enter(asking(2), true));
+        let first = turns.enter(asking(1)).await;
+        let mut given_up = Box::pin(turns.enter(asking(2)));
         assert!(now(&mut given_up).is_none());
-        let mut third = Box::pin(turns.enter(asking(1), true));
+        let mut third = Box::pin(turns.enter(asking(1)));
         assert!(now(&mut third).is_none());
         assert!(turns.is_wanted(Some(1)));
         drop(given_up);
         // The session whose calls are under way waits behind nobody any more.
         let third = now(&mut third).unwrap();
         assert!(!turns.is_wanted(Some(1)));
-        let _fourth = turns.enter(asking(1), true).now_or_never().unwrap();
+        let _fourth = turns.enter(asking(1)).now_or_never().unwrap();
         drop((first, third));
     }
 
     #[tokio::test]
     async fn quiet_calls_of_two_sessions_go_together_and_one_that_may_ask_goes_alone() {
         let turns = SessionTurns::default();
-        let first = turns.enter(quiet(1), true).await;
-        let second = turns.enter(quiet(2), true).now_or_never().unwrap();
-        let mut asks = Box::pin(turns.enter(asking(2), true));
+        let first = turns.enter(quiet(1)).await;
+        let second = turns.enter(quiet(2)).now_or_never().unwrap();
+        let mut asks = Box::pin(turns.enter(asking(2)));
         assert!(now(&mut asks).is_none());
         // It would keep the one before it out.
-        let mut third = Box::pin(turns.enter(quiet(3), true));
+        let mut third = Box::pin(turns.enter(quiet(3)));
         assert!(now(&mut third).is_none());
         drop(first);
         let asks = now(&mut asks).unwrap();
@@ -271,18 +316,49 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_session_that_is_asked_keeps_quiet_calls_of_others_out_until_it_is_not() {
+        let turns = SessionTurns::default();
+        let _call = turns.enter(quiet(1)).await;
+        // The stream of the call carries this one: any other is asked by its own call.
+        let named = turns.note_asked(Some(1), false);
+        drop(turns.enter(quiet(2)).now_or_never().unwrap());
+        let asked = turns.note_asked(Some(1), true);
+        let mut other = Box::pin(turns.enter(quiet(2)));
+        assert!(now(&mut other).is_none() && turns.count_waiting() == 1);
+        drop(named);
+        assert!(now(&mut other).is_none());
+        drop(asked);
+        assert!(now(&mut other).is_some() && turns.count_waiting() == 0);
+    }
+
+    #[tokio::test]
+    async fn a_call_that_turns_out_to_ask_keeps_others_out_until_its_end() {
+        let turns = SessionTurns::default();
+        let mut first = turns.enter(quiet(1)).await;
+        let also_quiet = turns.enter(quiet(1)).await;
+        drop(turns.try_enter(quiet(2)).unwrap());
+        first.note_question();
+        assert!(turns.try_enter(quiet(2)).is_none() && turns.count_waiting() == 0);
+        let mut other = Box::pin(turns.enter(quiet(2)));
+        assert!(now(&mut other).is_none());
+        drop(first);
+        let _other = now(&mut other).unwrap();
+        drop(also_quiet);
+    }
+
+    #[tokio::test]
     async fn a_session_that_is_asked_waits_behind_nobody() {
         let turns = SessionTurns::default();
-        let call = turns.enter(asking(1), true).await;
-        let mut other = Box::pin(turns.enter(asking(2), true));
+        let call = turns.enter(asking(1)).await;
+        let mut other = Box::pin(turns.enter(asking(2)));
         assert!(now(&mut other).is_none());
-        let mut before = Box::pin(turns.enter(asking(1), true));
+        let mut before = Box::pin(turns.enter(asking(1)));
         assert!(now(&mut before).is_none());
-        let asked = turns.note_asked(Some(1));
+        let asked = turns.note_asked(Some(1), true);
         let before = now(&mut before).unwrap();
-        let after = turns.enter(asking(1), true).now_or_never().unwrap();
+        let after = turns.enter(asking(1)).now_or_never().unwrap();
         drop(asked);
-        let mut late = Box::pin(turns.enter(asking(1), true));
+        let mut late = Box::pin(turns.enter(asking(1)));
         assert!(now(&mut late).is_none());
         drop((call, before, after));
         assert!(now(&mut other).is_some());

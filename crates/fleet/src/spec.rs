@@ -19,6 +19,8 @@ pub struct ServerSpec {
     pub start: Start,
     /// The scope in which clients share it.
     pub scope: ServerScope,
+    /// True if it may run in further processes, for calls that would wait for those of other clients.
+    pub has_spares: bool,
     /// The folder of the one client that it is started for; used as its root if the client reports none.
     pub client_folder: Option<PathBuf>,
     /// The roots that are reported to it; `None`: those of the one client that it is started for, if any.
@@ -53,9 +55,9 @@ pub struct ServerSpec {
     pub inherit_env: Vec<String>,
     /// The revision and transport of the last connection, if known: the first guess.
     pub spoken: Option<Spoken>,
-    /// True if the server has sent requests to clients that name no call: from the start, calls of
-    /// different sessions run one after another.
-    pub asks_clients: bool,
+    /// The calls during which the server asked questions that name no call, such as `tools/call NAME`:
+    /// they run one after another if their sessions differ.
+    pub asking_calls: Vec<String>,
     /// The nodes of a cluster that run it. Without a cluster it runs here.
     pub placement: Placement,
 }
@@ -184,6 +186,7 @@ impl ServerSpec {
             launch,
             start: Start::default(),
             scope: ServerScope::default(),
+            has_spares: true,
             client_folder: None,
             roots: None,
             start_timeout: START_TIMEOUT_DEFAULT,
@@ -199,7 +202,7 @@ impl ServerSpec {
             login: LoginSpec::default(),
             inherit_env: Vec::new(),
             spoken: None,
-            asks_clients: false,
+            asking_calls: Vec::new(),
             placement: Placement::default(),
         }
     }

@@ -41,8 +41,8 @@ pub struct Survey {
     pub about: ServerInfo,
     /// The time for which the server declares its list valid (revision 2026-07-28).
     pub time_to_live: Option<Duration>,
-    /// True if the server has sent requests to clients that name no call.
-    pub asks_clients: bool,
+    /// The calls during which the server asked questions that name no call, such as `tools/call NAME`.
+    pub asking_calls: Vec<String>,
     /// The time of the request.
     pub asked_at: SystemTime,
 }
@@ -88,7 +88,7 @@ pub(crate) async fn survey_leased(
             if listens && survey.offer.capabilities.contains(&Capability::Resources) {
                 survey.offer.capabilities.insert(Capability::Subscribe);
             }
-            survey.asks_clients = server.asking.names_no_call();
+            survey.asking_calls = server.asking.habits.list_asking();
             survey.dropped.extend(dropped);
             return Ok(survey);
         }
@@ -169,7 +169,7 @@ impl SurveyReader {
                 dropped: Vec::new(),
                 about,
                 time_to_live: None,
-                asks_clients: false,
+                asking_calls: Vec::new(),
                 asked_at: SystemTime::now(),
             },
             names: HashSet::new(),

@@ -70,6 +70,8 @@ pub struct ServerState {
     pub last_failure: Option<(SystemTime, String)>,
     /// The open questions of the server, the oldest first.
     pub questions: Vec<WaitingQuestion>,
+    /// Calls that wait for calls of other clients to end.
+    pub waiting_calls: usize,
 }
 
 impl ServerState {
@@ -147,6 +149,7 @@ impl Vitals {
             starts: self.starts(),
             last_failure: self.last_failure.lock().clone(),
             questions: Vec::new(),
+            waiting_calls: 0,
         }
     }
 }

@@ -138,7 +138,7 @@ fn snapshot_of(catalog: &Catalog, server: &KnownServer, tools: Vec<Tool>) -> Sna
         instructions: server.instructions.clone(),
         protocol: server.protocol.clone(),
         transport: record.and_then(|it| it.transport.clone()),
-        asks_clients: record.is_some_and(|it| it.asks_clients),
+        asking_calls: record.map_or_else(Vec::new, |it| it.asking_calls.clone()),
         tokens: server.tokens,
         surveyed_at: server.surveyed_at.unwrap_or_default(),
     }

@@ -243,7 +243,7 @@ mod tests {
             surveyed_at: Some(1),
             protocol: String::new(),
             transport: None,
-            asks_clients: false,
+            asking_calls: Vec::new(),
             offer: None,
         };
         ServerCatalog {

@@ -115,7 +115,7 @@ impl SavedScripts {
                 ..ServerInfo::default()
             },
             time_to_live: None,
-            asks_clients: false,
+            asking_calls: Vec::new(),
             asked_at: SystemTime::now(),
         }
     }

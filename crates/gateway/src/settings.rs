@@ -242,7 +242,7 @@ impl Settings {
         self.enabled().map(|server| server.spec.clone()).collect()
     }
 
-    /// The same with the protocol that each server used last time, and whether it asks questions, so that a
+    /// The same with the protocol that each server used last time, and its calls that ask questions, so that a
     /// wrong guess is not repeated.
     pub(crate) fn specs_as_spoken(&self, catalog: &ServerCatalog) -> Vec<ServerSpec> {
         let known = catalog.servers.iter().map(|server| (&server.name, server));
@@ -251,7 +251,7 @@ impl Settings {
         for spec in &mut specs {
             let known = known.get(&spec.name);
             let known = known.filter(|server| !server.protocol.is_empty());
-            spec.asks_clients = known.is_some_and(|server| server.asks_clients);
+            spec.asking_calls = known.map_or_else(Vec::new, |server| server.asking_calls.clone());
             spec.spoken = known.map(|server| {
                 let transport = server.transport.as_deref().and_then(Transport::parse);
                 Spoken {

@@ -146,7 +146,7 @@ async fn snapshot(server: &ServerName, survey: Survey, count: Count) -> Snapshot
         instructions: survey.about.instructions,
         protocol: spoken.revision.to_string(),
         transport: transport.map(|it| it.as_str().to_owned()),
-        asks_clients: survey.asks_clients,
+        asking_calls: survey.asking_calls,
         tokens,
         surveyed_at: now_s(),
     }

@@ -331,6 +331,7 @@ impl CloseLook {
             starts: state.starts,
             last_failure: last_failure.map(|(_, why)| why.clone()),
             last_failure_at: last_failure.map(|(at, _)| to_s(*at)),
+            waiting_calls: state.waiting_calls,
         }
     }
 }

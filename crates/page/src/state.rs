@@ -98,6 +98,8 @@ pub struct ProcessRow {
     pub(crate) starts: u32,
     pub(crate) last_failure: Option<String>,
     pub(crate) last_failure_at: Option<u64>,
+    /// Calls that wait for calls of other clients.
+    pub(crate) waiting_calls: usize,
 }
 
 /// A call in flight.

@@ -74,7 +74,7 @@ fn news_of(server: ServerName, tools: &[&str]) -> Result<News, Box<dyn Error>> {
         instructions: None,
         protocol: "2025-11-25".to_owned(),
         transport: None,
-        asks_clients: false,
+        asking_calls: Vec::new(),
         tokens: 0,
         surveyed_at: 0,
     };

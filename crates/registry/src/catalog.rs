@@ -12,9 +12,7 @@ use crate::known_servers::ServerNames;
 use crate::limits::{CHANGE_KEPT_S, FORMAT};
 use crate::pins::{LegacyPins, Pin, Pins, Presented, Subject};
 use crate::server_rules::{Rules, ServerRules};
-use crate::snapshot::{
-    SnapshotContent, SnapshotHead, SurveyFailure, is_false, part_transport, split_name,
-};
+use crate::snapshot::{SnapshotContent, SnapshotHead, SurveyFailure, part_transport, split_name};
 use crate::text_map::TextMap;
 
 /// A summary of every configured server, read without opening a snapshot.
@@ -45,8 +43,8 @@ pub struct CatalogServer {
     pub protocol: String,
     /// The detected transport, if the configuration does not set it: `sse`.
     pub transport: Option<String>,
-    /// True if the server has sent its clients requests that belong to no call.
-    pub asks_clients: bool,
+    /// The calls during which the server asked questions that name no call, such as `tools/call NAME`.
+    pub asking_calls: Vec<String>,
     /// The server's prompts, resources and templates; `None` if they were never listed.
     pub offer: Option<OfferNote>,
 }
@@ -149,7 +147,7 @@ impl CatalogServer {
             surveyed_at: known.snapshot.as_ref().map(|_| known.surveyed_at),
             protocol: known.protocol.clone(),
             transport: known.transport.clone(),
-            asks_clients: known.asks_clients,
+            asking_calls: known.asking_calls.clone(),
             offer: known.offer_note(pins, server_rules.pin),
         }
     }
@@ -184,8 +182,8 @@ pub(crate) struct Record {
     pub(crate) protocol: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) transport: Option<String>,
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub(crate) asks_clients: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) asking_calls: Vec<String>,
     /// The category from the built-in rules; the configuration overrides it.
     pub(crate) category: Option<String>,
     pub(crate) tags: Vec<String>,
@@ -219,7 +217,7 @@ impl Record {
             tools: tools.iter().map(|tool| tool.name().to_owned()).collect(),
             protocol: head.protocol.clone(),
             transport: head.transport.clone(),
-            asks_clients: head.asks_clients,
+            asking_calls: head.asking_calls.clone(),
             offer: head.capabilities.as_ref().map(|_| OfferNote::of(offer)),
             ..Self::default()
         };

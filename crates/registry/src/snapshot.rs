@@ -30,8 +30,8 @@ pub struct Snapshot {
     pub protocol: String,
     /// The detected transport, if the configuration does not set it: `sse`.
     pub transport: Option<String>,
-    /// The server was seen to send its clients requests that name no call.
-    pub asks_clients: bool,
+    /// The calls during which the server asked questions that name no call, such as `tools/call NAME`.
+    pub asking_calls: Vec<String>,
     /// Tokens that all of its definitions would cost a model up front.
     pub tokens: u64,
     /// Unix seconds.
@@ -145,7 +145,7 @@ impl Snapshot {
             server_version: self.server_version.clone(),
             protocol: self.protocol.clone(),
             transport: self.transport.clone(),
-            asks_clients: self.asks_clients,
+            asking_calls: self.asking_calls.clone(),
             instructions: self.instructions.clone(),
             capabilities: Some(self.offer.capabilities.clone()),
         }
@@ -187,17 +187,12 @@ pub(crate) struct SnapshotHead {
     pub(crate) protocol: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) transport: Option<String>,
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub(crate) asks_clients: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) asking_calls: Vec<String>,
     pub(crate) instructions: Option<String>,
     /// `None` if an earlier version, which only listed tools, wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) capabilities: Option<BTreeSet<Capability>>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
-pub(crate) fn is_false(it: &bool) -> bool {
-    !it
 }
 
 impl SnapshotContent {

@@ -45,7 +45,7 @@ pub(super) fn news_of(name: &str, tools: &[Value]) -> News {
         instructions: None,
         protocol: "2025-11-25".to_owned(),
         transport: None,
-        asks_clients: false,
+        asking_calls: Vec::new(),
         tokens: 10 * tools.len() as u64,
         surveyed_at: 1_000,
     };

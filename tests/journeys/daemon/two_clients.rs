@@ -124,7 +124,7 @@ async fn a_server_that_once_asked_is_known_to_ask_by_the_next_daemon() {
     first.execute("any/ada", json!({})).await.good();
     until("the mark of a server that asks", || {
         let catalog = std::fs::read_to_string(house.state().join("catalog.json"));
-        catalog.is_ok_and(|it| it.contains(r#""asks_clients":true"#))
+        catalog.is_ok_and(|it| it.contains(r#""asking_calls":["tools/call ada"]"#))
     })
     .await;
     house.cli(["daemon", "stop"]).await.ended(0);

@@ -91,7 +91,7 @@ fn news(catalog: &BenchCatalog) -> News {
         instructions: None,
         protocol: "2025-11-25".to_owned(),
         transport: None,
-        asks_clients: false,
+        asking_calls: Vec::new(),
         tokens: 0,
         surveyed_at: 1,
     };

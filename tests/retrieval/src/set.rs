@@ -192,7 +192,7 @@ impl Catalogue {
                 instructions: None,
                 protocol: String::new(),
                 transport: None,
-                asks_clients: false,
+                asking_calls: Vec::new(),
                 tokens: 0,
                 surveyed_at: 0,
             }),

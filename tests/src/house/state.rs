@@ -148,7 +148,7 @@ fn snapshot(server: &ServerName, script: &Script) -> Snapshot {
         instructions: script.instructions.clone(),
         protocol: LEGACY_VERSION.to_owned(),
         transport: None,
-        asks_clients: false,
+        asking_calls: Vec::new(),
         surveyed_at: now_s(),
     }
 }

@@ -9,7 +9,7 @@ use crate::{
 
 /// The requests of a server that led to questions that name no call.
 #[derive(Debug, Default)]
-pub(super) struct Habits(DashMap<String, Habit>);
+pub(crate) struct Habits(DashMap<String, Habit>);
 
 #[derive(Debug, Default)]
 struct Habit {
@@ -23,13 +23,34 @@ pub(super) fn describe(request: &Request) -> String {
     let name = request
         .param("name")
         .filter(|_| request.method == "tools/call");
-    let name = name.map_or("", |name| name.as_str());
-    [request.method, " ", name].concat()
+    let name = name.and_then(|name| serde_json::from_str::<String>(name.as_str()).ok());
+    [request.method, " ", &name.unwrap_or_default()].concat()
 }
 
 impl Habits {
+    /// Creates the habits of a server of which it is known which requests ask.
+    pub(crate) fn of_asking(calls: &[String]) -> Self {
+        let habits = Self::default();
+        for what in calls.iter().take(HABITS_MAX) {
+            habits.0.entry(what.clone()).or_default().asks = true;
+        }
+        habits
+    }
+
+    /// Lists the requests that ask, in order.
+    pub(crate) fn list_asking(&self) -> Vec<String> {
+        let asking = self.0.iter().filter(|it| it.asks);
+        let mut asking: Vec<String> = asking.map(|it| it.key().clone()).collect();
+        asking.sort_unstable();
+        asking
+    }
+
+    pub(super) fn asks(&self, what: &str) -> bool {
+        self.0.get(what).is_some_and(|it| it.asks)
+    }
+
     /// Returns true if such requests were made often enough and never led to a question.
-    pub(super) fn is_quiet(&self, what: &str) -> bool {
+    fn is_quiet(&self, what: &str) -> bool {
         let habit = self.0.get(what);
         habit.is_some_and(|it| !it.asks && it.quiet_calls >= QUIET_CALLS_MIN)
     }
@@ -43,11 +64,10 @@ impl Habits {
     }
 
     /// Notes a question that one of these asked: one that is known to ask, else one of which not
-    /// enough is known, else any.
-    pub(super) fn note_question(&self, under_way: &[String]) {
-        let asks = |what: &String| self.0.get(what).is_some_and(|it| it.asks);
-        if under_way.iter().any(asks) {
-            return;
+    /// enough is known, else any. Returns true if it was not known.
+    pub(super) fn note_question(&self, under_way: &[String]) -> bool {
+        if under_way.iter().any(|what| self.asks(what)) {
+            return false;
         }
         let all_are_quiet = under_way.iter().all(|what| self.is_quiet(what));
         let suspects = under_way
@@ -59,6 +79,7 @@ impl Habits {
                 self.0.entry(what.clone()).or_default().asks = true;
             }
         }
+        !under_way.is_empty()
     }
 }
 

@@ -8,7 +8,7 @@ use tokio::{
 };
 
 use super::*;
-use crate::{limits::QUIET_CALLS_MIN, question::ClockStop};
+use crate::question::ClockStop;
 
 /// A client that records its questions, and answers when the test says so.
 struct FakeClient {
@@ -167,15 +167,62 @@ async fn a_question_that_is_nobodys_or_anybodys_is_refused() {
     scene.hears_refusal("calls of several clients").await;
     assert!(of_first.try_recv().is_err() && of_second.try_recv().is_err());
     let asking = &scene.questions.asking;
+    let [first, second] = [&first, &second].map(|it| request_of(it, "ask"));
+    let _turn = asking.take_turn(&first).await;
+    // Nothing is marked by a question that was refused.
+    assert!(asking.take_turn(&second).now_or_never().is_some());
+}
+
+/// Lets a client answer a question of a call of this tool.
+async fn answer_question(scene: &mut AskingFixture, tool: &str, answer: ClientAnswer) {
+    let (person, mut asked) = client(7);
+    let asking = Arc::clone(&scene.questions.asking);
+    let _turn = asking.take_turn(&request_of(&person, tool)).await;
+    let under_way = CancellationToken::new();
+    scene.says(&question(), &[(&person, &under_way)]);
+    let (_, open) = asked.recv().await.unwrap();
+    open.send(answer).unwrap();
+    scene.hears().await;
+}
+
+fn accept() -> ClientAnswer {
+    ClientAnswer::Result(Json::of_built(r#"{"action":"accept"}"#.to_owned()))
+}
+
+#[tokio::test]
+async fn only_an_answered_question_marks_and_only_the_tool_that_asked() {
+    let mut scene = AskingFixture::new();
+    let asking = Arc::clone(&scene.questions.asking);
+    answer_question(&mut scene, "ask", ClientAnswer::refuse("no")).await;
+    assert!(asking.habits.list_asking().is_empty());
+    let (other, _) = client(2);
+    let other_call = request_of(&other, "echo");
+    let _beside = asking.take_turn(&other_call).await;
+    answer_question(&mut scene, "ask", accept()).await;
+    assert_eq!(asking.habits.list_asking(), ["tools/call ask"]);
     assert_eq!(
         asking.changes.next().await.as_str(),
         "any",
-        "the server is marked as one that asks"
+        "the mark is kept"
     );
-    let [first, second] = [&first, &second].map(|it| request_of(it, "ask"));
-    let _turn = asking.take_turn(&first).await;
-    // From here on sessions take turns.
-    assert!(asking.take_turn(&second).now_or_never().is_none());
+}
+
+#[tokio::test]
+async fn a_call_that_asked_keeps_others_out_until_its_end_since_it_may_ask_again() {
+    let mut scene = AskingFixture::new();
+    let asking = Arc::clone(&scene.questions.asking);
+    let ((person, mut asked), (other, _)) = (client(1), client(2));
+    let other_call = request_of(&other, "echo");
+    let turn = asking.take_turn(&request_of(&person, "ask")).await;
+    drop(asking.try_take_turn(&other_call).unwrap());
+    scene.says(&question(), &[(&person, &CancellationToken::new())]);
+    let (_, open) = asked.recv().await.unwrap();
+    assert!(asking.try_take_turn(&other_call).is_none());
+    open.send(accept()).unwrap();
+    scene.hears().await;
+    assert!(asking.try_take_turn(&other_call).is_none());
+    drop(turn);
+    assert!(asking.try_take_turn(&other_call).is_some());
 }
 
 /// Creates a call of a tool by a client.
@@ -194,6 +241,7 @@ async fn a_question_of_any_client_keeps_others_out_for_a_while_only() {
         let ((slow, mut asked), (other, _)) = (client(session), client(2));
         let under_way = CancellationToken::new();
         let asking = Arc::clone(&scene.questions.asking);
+        asking.habits.note_question(&["tools/call ask".to_owned()]);
         let turn = asking.take_turn(&request_of(&slow, "ask")).await;
         scene.says(&question(), &[(&slow, &under_way)]);
         let (_, open) = asked.recv().await.unwrap();
@@ -223,6 +271,7 @@ async fn a_question_of_a_client_that_is_away_is_taken_back_as_soon_as_others_wai
     let ((gone, mut asked), (other, _)) = (client(1), client(2));
     let under_way = CancellationToken::new();
     let asking = Arc::clone(&scene.questions.asking);
+    asking.habits.note_question(&["tools/call ask".to_owned()]);
     let turn = asking.take_turn(&request_of(&gone, "ask")).await;
     scene.says(&question(), &[(&gone, &under_way)]);
     let (_, open) = asked.recv().await.unwrap();
@@ -245,6 +294,7 @@ async fn a_client_may_call_while_it_is_asked_though_others_wait() {
     let ((asked_one, mut asked), (other, _)) = (client(1), client(2));
     let under_way = CancellationToken::new();
     let asking = Arc::clone(&scene.questions.asking);
+    asking.habits.note_question(&["tools/call ask".to_owned()]);
     let _turn = asking.take_turn(&request_of(&asked_one, "ask")).await;
     scene.says(&question(), &[(&asked_one, &under_way)]);
     let _open = asked.recv().await.unwrap();
@@ -259,30 +309,17 @@ async fn a_client_may_call_while_it_is_asked_though_others_wait() {
 
 #[tokio::test]
 async fn calls_of_a_tool_that_asks_nothing_wait_for_no_other_session() {
-    let scene = AskingFixture::new();
-    let ((first, mut asked), (second, _)) = (client(1), client(2));
+    let mut scene = AskingFixture::new();
+    let ((first, _), (second, _)) = (client(1), client(2));
     let asking = Arc::clone(&scene.questions.asking);
-    {
-        let under_way = CancellationToken::new();
-        let _turn = asking.take_turn(&request_of(&first, "ask")).await;
-        scene.says(&question(), &[(&first, &under_way)]);
-        asked.recv().await.unwrap();
-    }
-    for _ in 0..QUIET_CALLS_MIN {
-        let held = asking.take_turn(&request_of(&first, "echo")).await;
-        let meanwhile = asking
-            .take_turn(&request_of(&second, "echo"))
-            .now_or_never();
-        assert!(meanwhile.is_none(), "the tool may still ask");
-        drop(held);
-        let mut turn = asking.take_turn(&request_of(&first, "echo")).await;
-        turn.is_answered = true;
-    }
+    answer_question(&mut scene, "ask", accept()).await;
     let _held = asking.take_turn(&request_of(&first, "echo")).await;
     let second_call = request_of(&second, "echo");
     let _meanwhile = asking.take_turn(&second_call).now_or_never().unwrap();
     let asks = request_of(&second, "ask");
-    assert!(asking.take_turn(&asks).now_or_never().is_none());
+    let mut waiting = Box::pin(asking.take_turn(&asks));
+    assert!((&mut waiting).now_or_never().is_none());
+    assert_eq!(asking.count_waiting(), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -11,6 +11,7 @@ use super::*;
 use crate::{Launch, RunState, Spoken, Template, question::fake::client};
 
 mod restarts;
+mod spares;
 
 /// A server that answers a call with its era and its process. It records its start and end in the
 /// file `$1`; `$2` selects its reaction to a handshake.
@@ -18,6 +19,7 @@ const SERVER: &str = r#"
 echo "start $$" >> "$1"
 trap 'echo "end $$" >> "$1"' EXIT
 [ "$2" = "hangs once" ] && [ ! -e "$1.once" ] && : > "$1.once" && sleep 600
+[ "$2" = "runs once" ] && { mkdir "$1.lock" || exit 4; }
 era=new
 say() { echo "{\"jsonrpc\":\"2.0\",\"id\":$id,$1}"; }
 while read -r line; do
@@ -32,7 +34,7 @@ while read -r line; do
         takes) era=old
             say '"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},
                 "serverInfo":{"name":"any","version":"1"}}' | tr -d '\n'; echo ;;
-        refuses) say '"error":{"code":-32601,"message":"no handshake"}' ;;
+        refuses | "runs once") say '"error":{"code":-32601,"message":"no handshake"}' ;;
         ends) exit 3 ;;
         esac ;;
     *'"name":"hang"'*) echo "hang $$" >> "$1" ;;

@@ -28,7 +28,7 @@ struct KeptHead {
     protocol: String,
     transport: Option<String>,
     #[serde(default)]
-    asks_clients: bool,
+    asking_calls: Vec<String>,
     instructions: Option<String>,
     capabilities: BTreeSet<Capability>,
 }
@@ -58,7 +58,7 @@ impl Survey {
         survey.dropped.append(&mut dropped);
         Ok(Self {
             offer,
-            asks_clients: head.asks_clients,
+            asking_calls: head.asking_calls.clone(),
             asked_at: SystemTime::now(),
             ..survey
         })
@@ -72,7 +72,7 @@ impl Survey {
             server_version: self.about.version.clone().unwrap_or_default(),
             protocol: spoken.revision.as_str().to_owned(),
             transport: Some(spoken.transport.as_str().to_owned()),
-            asks_clients: self.asks_clients,
+            asking_calls: self.asking_calls.clone(),
             instructions: self.about.instructions.clone(),
             capabilities: self.offer.capabilities.clone(),
         };
@@ -107,7 +107,7 @@ mod tests {
         let text = json!({
             "head": {
                 "server_name": "a\u{1b}[2J\n".repeat(200), "server_version": "1", "protocol": "2025-06-18",
-                "transport": "sse", "asks_clients": true, "instructions": "Use it.\u{202e}",
+                "transport": "sse", "asking_calls": ["tools/call ask"], "instructions": "Use it.\u{202e}",
                 "capabilities": ["prompts"],
             },
             "tools": tools, "prompts": [{"name": "p"}, {"name": "p"}, 7],
@@ -133,7 +133,7 @@ mod tests {
             "{name}"
         );
         assert_eq!(survey.about.instructions.as_deref(), Some("Use it."));
-        assert!(survey.asks_clients);
+        assert_eq!(survey.asking_calls, ["tools/call ask"]);
 
         let many: Vec<Value> = (0..TOOLS_MAX + 500)
             .map(|n| tool(&n.to_string(), 0))
@@ -155,8 +155,8 @@ mod tests {
         assert_eq!(texts(&again), texts(&survey));
         assert_eq!(again.about, survey.about);
         assert_eq!(
-            (again.offer, again.asks_clients),
-            (survey.offer, survey.asks_clients)
+            (again.offer, again.asking_calls),
+            (survey.offer, survey.asking_calls)
         );
     }
 }

@@ -361,7 +361,7 @@ impl Servers for Memory {
             dropped: Vec::new(),
             about,
             time_to_live: None,
-            asks_clients: false,
+            asking_calls: Vec::new(),
             asked_at: SystemTime::now(),
         };
         Box::pin(async move { Ok(survey) })

@@ -93,6 +93,8 @@ function Detail({ name }) {
       head=${["Client", "State", "Process", "Protocol", "Memory"]} rows=${it.processes.map((p) => [
       html`<${Foreign} text=${p.client_name ?? "all clients"} max=${60} />`, p.state, p.pid ?? "", p.protocol ?? "",
         formatBytes(p.memory_bytes)])} />
+      ${it.processes.filter((p) => p.waiting_calls)
+        .map((p) => html`<p class="muted">${plural(p.waiting_calls, "call")} waiting for the call of another client</p>`)}
       ${it.processes.filter((p) => p.last_failure).slice(0, 3)
         .map((p) => html`<p class="muted">Last failure, <${Ago} s=${p.last_failure_at} />: <${Foreign} text=${p.last_failure}
           max=${600} /></p>`)}`}

@@ -282,7 +282,7 @@ fn render_servers(servers: &[ServerStatus]) -> String {
     render_table(head, (0..servers.len()).map(row).collect())
 }
 
-/// One line for each question that a client has not answered.
+/// One line for each question that a client has not answered, and one for the calls that wait for others.
 fn render_questions(server: &ServerStatus) -> Vec<String> {
     let lines = server.questions.iter().map(|question| {
         let (name, method) = (&server.name, &question.method);
@@ -295,7 +295,14 @@ fn render_questions(server: &ServerStatus) -> Vec<String> {
         };
         format!("{name} waits for an answer that {client} is asked for ({method}, since {since}){others}")
     });
-    lines.collect()
+    let waiting = (server.waiting_calls > 0).then(|| {
+        let calls = printable::count_of(server.waiting_calls, "call");
+        format!(
+            "{}: {calls} waiting for calls of other clients",
+            server.name
+        )
+    });
+    lines.chain(waiting).collect()
 }
 
 fn render_left_out(server: &ServerStatus) -> Option<String> {
@@ -402,6 +409,7 @@ mod tests {
                     "calls": 3, "errors": 1, "last_failure": "no answer",
                     "questions": [{"client": "claude-code", "method": "elicitation/create",
                         "since": 0, "holds_up_others": true}],
+                    "waiting_calls": 2,
                     "left_out": {"count": 3, "why": "`a:1`: over 5000 in one list"}},
                 {"name": "shell", "client_name": "claude-code", "state": "stopped", "tools": 1,
                     "calls": 0, "errors": 0, "protocol": "2025-11-25"},
@@ -438,6 +446,7 @@ mod tests {
         both, 2025-11-25     ready    10   -       2
 
         git waits for an answer that claude-code is asked for (elicitation/create, since 1970-01-01 00:00); calls of other clients wait for the answer
+        git: 2 calls waiting for calls of other clients
         git: left out of its lists: `a:1`: over 5000 in one list (and 2 more)
         scripts/a.ts: not a tool: line 2: no
         git has its own process for codex (pid 9): TOKEN, USER differs from other clients

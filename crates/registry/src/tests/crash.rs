@@ -235,6 +235,36 @@ fn a_transport_that_was_kept_inside_the_revision_is_still_read() {
 }
 
 #[test]
+fn the_mark_of_a_server_that_asks_which_an_earlier_version_wrote_is_left_out() {
+    let folder = tempdir().unwrap();
+    open(folder.path(), &["a", "b"])
+        .commit(before(), false, 1)
+        .unwrap();
+    let mark = |text: &str| {
+        let marked = text.replace(r#""protocol":"#, r#""asks_clients":true,"protocol":"#);
+        assert_ne!(marked, text);
+        marked
+    };
+    let path = folder.path().join("catalog.json");
+    fs::write(&path, mark(&fs::read_to_string(&path).unwrap())).unwrap();
+    let servers = open(folder.path(), &["a", "b"]).catalog().servers.clone();
+    assert_eq!(servers.len(), 2);
+    assert!(
+        servers
+            .iter()
+            .all(|it| it.asking_calls.is_empty() && it.tools > 0)
+    );
+    let Ok(snapshot) = before().remove(0).outcome else {
+        panic!("a snapshot");
+    };
+    let text = mark(&snapshot.to_text());
+    let kept =
+        SnapshotContent::read(&Snapshot::file_name(&server("a"), &text), text.as_bytes()).unwrap();
+    assert!(kept.head.asking_calls.is_empty());
+    assert_eq!(kept.tools.len(), snapshot.tools.len());
+}
+
+#[test]
 fn a_damaged_snapshot_costs_its_own_server_only() {
     let folder = tempdir().unwrap();
     open(folder.path(), &["a", "b"])

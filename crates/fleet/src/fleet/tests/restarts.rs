@@ -6,7 +6,7 @@ use super::*;
 
 impl FleetFixture {
     /// Calls a tool of the server by its name.
-    async fn call_tool(&self, tool: &str) -> Result<Value, CallError> {
+    pub(super) async fn call_tool(&self, tool: &str) -> Result<Value, CallError> {
         let request = Request {
             asks: Some(client(true)),
             ..Request::call_tool(tool, Json::of_built("{}".to_owned()))
@@ -22,7 +22,7 @@ impl FleetFixture {
         }
     }
 
-    async fn restart(&self, waits: bool) -> Result<Duration, CallError> {
+    pub(super) async fn restart(&self, waits: bool) -> Result<Duration, CallError> {
         self.fleet.restart(&name(), waits).await
     }
 
