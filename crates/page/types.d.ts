@@ -2,7 +2,7 @@
  * the whole of them. */
 
 type Process = {client_name?: string|null, state: string, pid?: number|null, memory_bytes?: number|null, protocol?: string|null,
-  starts: number, last_failure?: string|null, last_failure_at?: number|null};
+  starts: number, last_failure?: string|null, last_failure_at?: number|null, waiting_calls: number};
 
 type Server = {name: string, state: string, why?: string|null, next_step?: string|null, enabled: boolean, is_remote?: boolean,
   category?: string|null, tools: number, tokens: number, calls: number, errors: number, calls_30_days?: number, errors_30_days?: number, last_used_at?: number|null,

@@ -355,13 +355,17 @@ async fn look_at(core: &Core, tenure: Tenure, server: &ServerName, free: FreeSer
     }
 }
 
-/// Returns true for a server without a record that another node may own, because NATS has lost the record: the
-/// node says that it owns or runs the server, or has no lease in the bucket. It has written both again, or has given the
-/// server up, when a takeover would be due.
+/// Returns true for a free server that another node may own, because NATS has lost its record or the lease of its
+/// owner: the node says that it owns or runs the server, or has no lease in the bucket. It has written both again,
+/// or has given the server up, when a takeover would be due.
 fn may_be_owned(core: &Core, server: &ServerName, began: Instant) -> bool {
     let ledger = core.ledger.lock();
-    if ledger.owners.contains_key(server) || began.elapsed() >= TAKE_OVER_AFTER {
+    if began.elapsed() >= TAKE_OVER_AFTER {
         return false;
+    }
+    if let Some(owner) = ledger.owners.get(server) {
+        // An owner that is there writes its record before its lease.
+        return !owner.is_released && !ledger.leases.contains_key(&owner.node);
     }
     let lacks_lease = |(node, boot): &(String, Boot)| {
         let lease = ledger.leases.get(node);

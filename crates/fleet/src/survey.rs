@@ -77,12 +77,12 @@ pub(crate) async fn survey_leased(
                 apps::read(&leased.link, &survey.tools, &survey.offer.resources).await;
             survey.offer.apps = apps;
             survey.dropped.extend(unread);
+            if survey.about.spoken.may_send_header_arguments() {
+                survey.leave_out_invalid_headers();
+            }
             // This connection may be the one with a handshake.
             if let Some(newest) = server.eras.newest() {
                 survey.about.spoken = newest;
-            }
-            if survey.about.spoken.may_send_header_arguments() {
-                survey.leave_out_invalid_headers();
             }
             let listens = survey.about.spoken.revision.is_stateless();
             if listens && survey.offer.capabilities.contains(&Capability::Resources) {
