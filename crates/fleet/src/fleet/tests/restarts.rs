@@ -4,6 +4,9 @@ use std::num::NonZeroUsize;
 
 use super::*;
 
+/// The time within which a server notes a call, also on a slow machine.
+const NOTED_WITHIN: Duration = Duration::from_mins(1);
+
 impl FleetFixture {
     /// Calls a tool of the server by its name.
     pub(super) async fn call_tool(&self, tool: &str) -> Result<Value, CallError> {
@@ -17,9 +20,13 @@ impl FleetFixture {
     }
 
     async fn until_noted(&self, word: &str) {
-        while !self.notes().iter().any(|it| it.starts_with(word)) {
-            yield_now().await;
-        }
+        let noted = async {
+            while !self.notes().iter().any(|note| note.starts_with(word)) {
+                yield_now().await;
+            }
+        };
+        let outcome = tokio::time::timeout(NOTED_WITHIN, noted).await;
+        outcome.unwrap_or_else(|_| panic!("the server has noted {word}: {:?}", self.notes()));
     }
 
     pub(super) async fn restart(&self, waits: bool) -> Result<Duration, CallError> {
