@@ -1,6 +1,6 @@
 //! `proxy call`: a tool's arguments as a person writes them.
 
-use std::io;
+use std::path::Path;
 
 use anyhow::Context as _;
 use clap::Args;
@@ -12,7 +12,7 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 
-use super::request;
+use super::{request, run::read_text};
 use crate::{
     cli::{complete::complete_tools, global::Global},
     exit::{Exit, refuse},
@@ -23,6 +23,7 @@ const EXAMPLES: &str = "\
 Examples:
   proxy call git/git_status repo_path=.
   proxy call git/git_status '{\"repo_path\":\".\"}'
+  proxy call git/git_status @arguments.json
   proxy call git/git_status - < arguments.json";
 
 /// Call a tool
@@ -32,8 +33,8 @@ pub(crate) struct CallArgs {
     /// Tool: `SERVER/TOOL`, or a name that only one server has
     #[arg(add = ArgValueCompleter::new(complete_tools))]
     name: String,
-    /// One JSON object, `-` to read it from stdin, or KEY=VALUE pairs (a value that is valid JSON is
-    /// passed as JSON)
+    /// One JSON object, `@FILE` to read it from a file, `-` to read it from stdin, or KEY=VALUE pairs (a
+    /// value that is valid JSON is passed as JSON)
     #[arg(value_name = "ARGUMENTS")]
     arguments: Vec<String>,
     /// Timeout in milliseconds
@@ -87,14 +88,28 @@ struct ExecuteArguments<'a> {
 
 /// The arguments of `call`: one JSON object (its text is kept as it is), or pairs.
 pub(super) fn read_arguments(given: &[String]) -> anyhow::Result<Box<RawValue>> {
-    let text = match given {
-        [one] if one == "-" => io::read_to_string(io::stdin()).context("cannot read stdin")?,
-        [one] if one.trim_start().starts_with('{') => one.clone(),
-        pairs => return Ok(to_raw_value(&read_pairs(pairs)?)?),
+    let [one] = given else {
+        return Ok(to_raw_value(&read_pairs(given)?)?);
     };
-    let _: Map<String, Value> =
-        serde_json::from_str(&text).context("the arguments are no JSON object")?;
-    Ok(RawValue::from_string(text)?)
+    let file = if one == "-" {
+        Some("-")
+    } else {
+        one.strip_prefix('@')
+    };
+    if let Some(file) = file {
+        let source = if file == "-" { "stdin" } else { file };
+        let why = || format!("the arguments in {source} are no JSON object");
+        return parse_object(read_text(Path::new(file))?).with_context(why);
+    }
+    if one.trim_start().starts_with('{') {
+        return parse_object(one.clone()).context("the arguments are no JSON object");
+    }
+    Ok(to_raw_value(&read_pairs(given)?)?)
+}
+
+fn parse_object(text: String) -> serde_json::Result<Box<RawValue>> {
+    let _: Map<String, Value> = serde_json::from_str(&text)?;
+    RawValue::from_string(text)
 }
 
 fn read_pairs(pairs: &[String]) -> anyhow::Result<Map<String, Value>> {
@@ -106,4 +121,54 @@ fn read_pairs(pairs: &[String]) -> anyhow::Result<Map<String, Value>> {
         Ok((key.to_owned(), value))
     };
     pairs.iter().map(pair).collect()
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
+mod tests {
+    use super::*;
+
+    fn read(given: &[&str]) -> Result<String, String> {
+        let given: Vec<String> = given.iter().map(ToString::to_string).collect();
+        read_arguments(&given)
+            .map(|raw| raw.get().to_owned())
+            .map_err(|error| report::describe(&error))
+    }
+
+    #[test]
+    fn arguments_are_read_as_an_object_from_a_file_or_as_pairs() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            format!("@{}", path.display())
+        };
+        let text = "{\r\n \"n\": 1.0\n}\n";
+        assert_eq!(read(&[&file("good.json", text)]).unwrap(), text.trim());
+        assert_eq!(read(&[" {\"n\": 1.0}"]).unwrap(), "{\"n\": 1.0}");
+        assert_eq!(
+            read(&["n=1.0", "@type=x"]).unwrap(),
+            r#"{"n":1.0,"@type":"x"}"#
+        );
+        assert_eq!(read(&[]).unwrap(), "{}");
+        for (given, expected) in [
+            (
+                file("cut.json", "{\n \"n\":"),
+                "cut.json are no JSON object: EOF while parsing a value at line 2 column 5",
+            ),
+            (
+                file("list.json", "[1]"),
+                "list.json are no JSON object: invalid type: sequence, expected a map at line 1 column 0",
+            ),
+            ("@missing.json".to_owned(), "cannot read missing.json: "),
+            (
+                "{\"n\":".to_owned(),
+                "the arguments are no JSON object: EOF",
+            ),
+            ("n".to_owned(), "`n` is neither KEY=VALUE nor a JSON object"),
+        ] {
+            let why = read(&[&given]).unwrap_err();
+            assert!(why.contains(expected), "{why}");
+        }
+    }
 }

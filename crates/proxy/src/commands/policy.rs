@@ -70,7 +70,7 @@ pub(crate) struct TestArgs {
     /// Tool: `SERVER/TOOL`, or a name that only one server has
     #[arg(add = ArgValueCompleter::new(complete_tools))]
     name: String,
-    /// One JSON object, `-` to read it from stdin, or KEY=VALUE pairs
+    /// One JSON object, `@FILE` to read it from a file, `-` to read it from stdin, or KEY=VALUE pairs
     #[arg(value_name = "ARGUMENTS")]
     arguments: Vec<String>,
     /// Test as the client with this name

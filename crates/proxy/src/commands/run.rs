@@ -89,7 +89,8 @@ impl RunArgs {
     }
 }
 
-fn read_text(file: &Path) -> anyhow::Result<String> {
+/// Reads a file, or stdin for `-`.
+pub(super) fn read_text(file: &Path) -> anyhow::Result<String> {
     if file == Path::new("-") {
         return io::read_to_string(io::stdin()).context("cannot read stdin");
     }
