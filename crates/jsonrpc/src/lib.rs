@@ -29,6 +29,6 @@ pub use known::KnownString;
 pub use line::{Cap, Line, LineReader};
 pub use message::{Json, Message, ProtocolError, json};
 pub use messages::messages_in;
-pub use one_line::one_line;
+pub use one_line::{one_line, replace_breaks};
 pub use outbox::{Outbox, SendError, Sink};
 pub use surrogates::replace_lone_surrogates;

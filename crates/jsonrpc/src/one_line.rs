@@ -20,7 +20,7 @@ pub fn one_line(bytes: Bytes) -> Bytes {
 }
 
 /// Does the same in place, for a text from its beginning on.
-pub(crate) fn replace_breaks(text: &mut [u8]) {
+pub fn replace_breaks(text: &mut [u8]) {
     if memchr::memchr2(b'\n', b'\r', text).is_none() {
         return;
     }

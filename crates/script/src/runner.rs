@@ -311,12 +311,7 @@ const ANSWERS_MAX: usize = CALLS_MAX + QUESTIONS_MAX + 2;
 /// Appends a message to the queue of lines. Returns its size in bytes.
 fn queue(lines: &mpsc::Sender<Vec<u8>>, message: &impl Serialize) -> io::Result<usize> {
     let mut line = serde_json::to_vec(message)?;
-    // JSON may have line ends outside its strings, where they can be replaced by spaces.
-    for byte in &mut line {
-        if matches!(byte, b'\n' | b'\r') {
-            *byte = b' ';
-        }
-    }
+    jsonrpc::replace_breaks(&mut line);
     line.push(b'\n');
     let bytes = line.len();
     match lines.try_send(line) {

@@ -64,7 +64,8 @@ impl Tools for Echo {
 async fn run(runner: &Runner, script: &str, tools: &Echo) -> io::Result<ScriptOutcome> {
     let job = Job {
         script: script.to_owned(),
-        args: RawValue::NULL.to_owned(),
+        // JSON may have line breaks between its tokens, but a message to the process is one line.
+        args: RawValue::from_string("{\n\"n\":\r\n[1,\r2]}".to_owned()).expect("the value is JSON"),
         servers: vec!["s".to_owned()],
         tools: RawValue::from_string(r#"{"git-hub":["a","b.c"]}"#.to_owned())
             .expect("the value is JSON"),
@@ -97,6 +98,11 @@ async fn parallel_calls_whose_arguments_and_answers_fill_both_pipes_are_all_answ
     };
     assert_eq!(ends(&of(30, 20_000)).await, ("30".to_owned(), 30));
     assert_eq!(ends(&of(30, 1_000_000)).await, ("30".to_owned(), 30));
+}
+
+#[tokio::test]
+async fn arguments_of_several_lines_reach_a_script() {
+    assert_eq!(ends("args.n").await.0, "[1,2]");
 }
 
 #[tokio::test]
