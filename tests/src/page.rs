@@ -151,7 +151,9 @@ impl Tab {
 
     /// Follows the state.
     pub async fn live(&self) -> Live {
-        let response = self.request("GET", "/api/v1/live", None, &[]).await;
+        let response = self
+            .request("GET", "/api/v1/live", String::new(), &[])
+            .await;
         assert_eq!(response.status(), 200);
         assert_eq!(response.headers()["content-type"], LINES);
         let mut live = Live {
@@ -173,6 +175,18 @@ impl Tab {
         method: &str,
         path: &str,
         body: Option<Value>,
+        headers: &[(&str, &str)],
+    ) -> PageAnswer {
+        let body = body.map(|it| it.to_string()).unwrap_or_default();
+        self.send_text(method, path, body, headers).await
+    }
+
+    /// Does the same with a body of any text.
+    pub async fn send_text(
+        &self,
+        method: &str,
+        path: &str,
+        body: String,
         headers: &[(&str, &str)],
     ) -> PageAnswer {
         let answered = async {
@@ -204,7 +218,7 @@ impl Tab {
         &self,
         method: &str,
         path: &str,
-        body: Option<Value>,
+        body: String,
         headers: &[(&str, &str)],
     ) -> Response<Incoming> {
         let origin = format!("http://{}", self.host);
@@ -226,7 +240,6 @@ impl Tab {
         for (name, value) in all {
             request = request.header(name, value);
         }
-        let body = body.map(|it| it.to_string()).unwrap_or_default();
         let request = request.body(Full::new(Bytes::from(body)));
         let request = request.expect("the request is valid");
         let stream = TcpStream::connect(&self.host)
