@@ -103,6 +103,38 @@ async fn who_comes_too_late_hears_what_to_call_again() {
 }
 
 #[journey]
+async fn half_a_surrogate_pair_is_replaced_for_clients_and_kept() {
+    let block = |text: &str| format!(r#"{{"type":"text","text":"{text}"}}"#);
+    let long = block(&r"tail \ud800 \udc00\ud83d\ude00\n".repeat(4_000));
+    let raw = |block: &str| Step::RawResult(format!(r#"{{"content":[{block}]}}"#));
+    let house = house([fake("half")
+        .tool("short", raw(&block(r"tail \ud800")))
+        .tool("long", raw(&long))]);
+    house.indexed().await;
+    let (client, site) = (house.client().await, house.site().await);
+    let session = site.web().initialize("journeys", LEGACY_VERSION).await;
+    for web in [None, Some(session), Some(site.web().modern("journeys"))] {
+        let execute = async |tool: &str, input: Value| match &web {
+            Some(web) => web.execute(tool, input).await,
+            None => client.execute(tool, input).await,
+        };
+        let short = execute("half/short", json!({})).await;
+        assert_eq!(short.good(), "tail \u{fffd}");
+        assert!(short.raw().contains(r#""tail \ufffd""#), "{}", short.raw());
+
+        let first = execute("half/long", json!({})).await.good();
+        let kept = handle(&first).to_owned();
+        let input = json!({"handle": kept, "unit": "bytes", "offset": 0, "limit": 60});
+        let read = execute("proxy/read_result", input).await.good();
+        assert!(read.starts_with(&long[..60]), "{read}");
+        let file = folder(&house).join(format!("{kept}.result"));
+        assert!(fs::read_to_string(file).unwrap().contains(&long));
+    }
+    site.stop().await;
+    house.stops_clean().await;
+}
+
+#[journey]
 async fn a_damaged_file_is_an_error_that_says_so() {
     let house = served().await;
     let client = house.client().await;
