@@ -257,16 +257,9 @@ pub(crate) fn cap(pending: &Arc<PendingRequests>) -> Cap {
     })
 }
 
-/// Fails the request that an over-long line answers: its id comes early, or no other is waited
-/// for that could not be so long.
+/// Fails the request that an over-long line answers.
 fn refuse_too_long(pending: &PendingRequests, head: &[u8], bytes: usize) {
-    let only = || {
-        let mut short = pending.by_id.iter().filter(|it| it.bytes_max < bytes);
-        let first = short.next().map(|it| *it.key());
-        first.filter(|_| short.next().is_none())
-    };
-    let id = answered_id(head).and_then(read_id).or_else(only);
-    if let Some((_, request)) = id.and_then(|id| pending.by_id.remove(&id)) {
+    if let Some((_, request)) = pending.remove_too_long(head, bytes) {
         request.respond(Err(RequestError::Failed(format!(
             "its response was one line of {bytes} bytes, which is over the limit"
         ))));

@@ -7,7 +7,7 @@ use std::{
 
 use bytes::Bytes;
 use dashmap::DashMap;
-use jsonrpc::{Json, Message, ProtocolError, canonical_id};
+use jsonrpc::{Json, Message, ProtocolError, answered_id, canonical_id};
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -214,6 +214,22 @@ impl PendingRequests {
             None => debug!("a log message of the server belongs to no session"),
         }
         true
+    }
+
+    /// Removes the request that a message of so many bytes, which is over the limit, answers: its id comes
+    /// early, or no other is waited for that could not be so long.
+    pub(crate) fn remove_too_long(
+        &self,
+        head: &[u8],
+        bytes: usize,
+    ) -> Option<(u64, Arc<PendingRequest>)> {
+        let only = || {
+            let mut short = self.by_id.iter().filter(|it| it.bytes_max < bytes);
+            let first = short.next().map(|it| *it.key());
+            first.filter(|_| short.next().is_none())
+        };
+        let id = answered_id(head).and_then(read_id).or_else(only);
+        self.by_id.remove(&id?)
     }
 
     /// Returns the id of the only pending request.

@@ -40,11 +40,15 @@ impl Event {
 }
 
 /// The error for an event that exceeded its limit. The rest of the stream cannot be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("one event of more than {bytes_max} bytes")]
 pub struct EventTooLong {
     /// The limit.
     pub bytes_max: usize,
+    /// The first 4 KiB of its data, to find the id of its request.
+    pub head: Bytes,
+    /// Its position in the stream, if that came before the limit.
+    pub id: Option<String>,
 }
 
 /// A reader of events from chunks, which may be divided anywhere.
@@ -156,9 +160,14 @@ impl EventReader {
             value.strip_prefix(b" ").unwrap_or(value)
         };
         let data = self.begun.data.as_deref().unwrap_or_else(unended);
-        let bytes_max = cap(&data[..HEAD_BYTES.min(data.len())]);
+        let head = &data[..HEAD_BYTES.min(data.len())];
+        let bytes_max = cap(head);
         if held > bytes_max {
-            return Err(EventTooLong { bytes_max });
+            return Err(EventTooLong {
+                bytes_max,
+                head: Bytes::copy_from_slice(head),
+                id: self.begun.event.id.clone(),
+            });
         }
         Ok(())
     }
@@ -279,15 +288,20 @@ mod tests {
 
     #[test]
     fn an_event_over_its_bound_ends_the_reading_wherever_it_grows() {
-        let streams: [&[u8]; 3] = [
-            b"data: 1\n\ndata: 23456789",
-            b"data: 1\n\ndata: 2\ndata: 3\n",
-            b"data: 1\n\nid: 2\n: 345678\n",
+        let streams: [(&[u8], &'static str, Option<&str>); 3] = [
+            (b"data: 1\n\ndata: 23456789", "2345678", None),
+            (b"data: 1\n\ndata: 2\ndata: 3\n", "2", None),
+            (b"data: 1\n\nid: 2\n: 345678\n", "", Some("2")),
         ];
-        for stream in streams {
+        for (stream, head, id) in streams {
             let mut reader = reader(12);
             let taken = stream.iter().try_for_each(|byte| reader.take(&[*byte]));
-            assert_eq!(taken, Err(EventTooLong { bytes_max: 12 }));
+            let expected = EventTooLong {
+                bytes_max: 12,
+                head: Bytes::from_static(head.as_bytes()),
+                id: id.map(str::to_owned),
+            };
+            assert_eq!(taken, Err(expected));
             assert_eq!(reader.next_event(), Some(data("1")));
             assert_eq!(reader.next_event(), None);
         }

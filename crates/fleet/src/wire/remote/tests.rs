@@ -23,6 +23,7 @@ use crate::{
     changes::Changes,
     connection::Connection,
     error::RequestError,
+    limits::LIST_BYTES_MAX,
     question::fake::client,
     roots::Roots,
     wire::{AddressSource, HandshakeError},
@@ -442,6 +443,39 @@ async fn a_stream_that_breaks_under_a_call_is_taken_up_again() {
     .await;
     let (remote, _) = open(&web.url("/mcp"), Opening::Handshake).await.unwrap();
     check(&remote.call(&request("t")).await, ODD);
+}
+
+#[tokio::test]
+async fn a_response_over_the_limit_ends_its_request_on_its_first_stream_and_on_a_resumed_one() {
+    let long = || format!(r#"{{"x":"{}"}}"#, "x".repeat(LIST_BYTES_MAX));
+    for is_resumed in [false, true] {
+        let first = Arc::new(Mutex::new(None));
+        let web = FakeWebServer::start(move |asked| match asked.what() {
+            "tools/list" | "tools/call" => {
+                *first.lock() = Some(asked.clone());
+                let whole = event(&answer(asked, &long()));
+                let data = if is_resumed { "data: \n\n" } else { &whole };
+                FakeResponse::events([format!("id: 7\nretry: 1\n{data}")])
+            }
+            "GET" if asked.header("last-event-id") == Some("7") => {
+                let asked = first.lock().clone().unwrap();
+                FakeResponse::events([format!("id: 8\n{}", event(&answer(&asked, &long())))])
+            }
+            _ => play(asked),
+        })
+        .await;
+        let (remote, _) = open(&web.url("/mcp"), Opening::Handshake).await.unwrap();
+        assert_eq!(
+            failed(remote.list("tools/list", None).await),
+            format!("its response is one event of more than {LIST_BYTES_MAX} bytes")
+        );
+        // The limit of a call is higher.
+        check(&remote.call(&request("t")).await, &long());
+        let seen = web.seen();
+        let is_resuming = |asked: &&SeenRequest| asked.header("last-event-id").is_some();
+        let resumed = seen.iter().filter(is_resuming).count();
+        assert_eq!(resumed, if is_resumed { 2 } else { 0 });
+    }
 }
 
 #[tokio::test]

@@ -1,43 +1,41 @@
 //! The events of a response in the types of rmcp.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use futures::{Stream, StreamExt as _, stream::unfold};
-use jsonrpc::events::{Event, EventReader};
+use jsonrpc::events::{Event, EventReader, EventTooLong};
 use reqwest::Response;
 use sse_stream::{Error as SseError, Sse};
 
-use super::posted::PostedRequest;
-use crate::error::RequestError;
-
-/// Reads the events of a response up to the first one that exceeds its limit.
+/// Reads the events of a response up to the first one that exceeds its limit, in place of which `refuse`
+/// writes data. rmcp resumes a stream that ended before its response behind the last event, so it must not
+/// get the same event again.
 pub(super) fn read_events(
     response: Response,
-    call: Option<Arc<PostedRequest>>,
-    bytes_max: usize,
-) -> impl Stream<Item = Result<Sse, SseError>> + Send + use<> {
-    let reader = EventReader::new(bytes_max, Arc::new(move |_| bytes_max));
+    reader: EventReader,
+    refuse: impl Fn(&EventTooLong) -> Option<String> + Send,
+) -> impl Stream<Item = Result<Sse, SseError>> + Send {
     let chunks = response.bytes_stream().boxed();
-    unfold((chunks, reader), move |(mut chunks, mut reader)| {
-        let call = call.clone();
-        async move {
-            loop {
-                if let Some(event) = reader.next_event() {
-                    return Some((to_sse(event), (chunks, reader)));
+    let state = Some((chunks, reader, refuse));
+    unfold(state, |state| async move {
+        let (mut chunks, mut reader, refuse) = state?;
+        loop {
+            if let Some(event) = reader.next_event() {
+                return Some((to_sse(event), Some((chunks, reader, refuse))));
+            }
+            let read = match chunks.next().await? {
+                Ok(chunk) => reader.take(&chunk),
+                Err(error) => {
+                    let error = SseError::Body(Box::new(error));
+                    return Some((Err(error), Some((chunks, reader, refuse))));
                 }
-                let taken = match chunks.next().await? {
-                    Ok(chunk) => reader.take(&chunk),
-                    Err(error) => {
-                        let error = SseError::Body(Box::new(error));
-                        return Some((Err(error), (chunks, reader)));
-                    }
+            };
+            if let Err(error) = read {
+                let last = Sse {
+                    data: refuse(&error),
+                    id: error.id,
+                    ..Sse::default()
                 };
-                if let Err(error) = taken {
-                    let why = format!("its response is {error}");
-                    call?.request.respond(Err(RequestError::Failed(why)));
-                    return None;
-                }
+                return Some((Ok(last), None));
             }
         }
     })

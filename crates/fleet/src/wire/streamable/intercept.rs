@@ -11,9 +11,9 @@ use std::sync::{
 use bytes::Bytes;
 use futures::{FutureExt as _, Stream, StreamExt as _, stream::BoxStream};
 use http::{Method, StatusCode, header};
-use jsonrpc::{Message, ProtocolError};
+use jsonrpc::{Cap, Message, ProtocolError, events::EventReader};
 use parking_lot::Mutex;
-use reqwest::RequestBuilder;
+use reqwest::{RequestBuilder, Response};
 use rmcp::{
     model::{
         ClientJsonRpcMessage, ErrorData, GetExtensions as _, GetMeta as _, JsonRpcMessage,
@@ -37,10 +37,11 @@ use super::{
     errors::{HttpError, unexpected, without_url},
     events::read_events,
     param_headers::standard_headers,
-    posted::{PostedRequest, Rewrite, intercept, write_stand_in},
+    posted::{PostedRequest, Rewrite, intercept, refuse_too_long, write_stand_in},
 };
 use crate::{
     asking::{AnswerSink, Asking, Questions},
+    channel,
     error::{Denied, RequestError, describe},
     limits::LIST_BYTES_MAX,
     pending::PendingRequests,
@@ -146,8 +147,8 @@ impl InterceptingClient {
         }
         let bytes_max = bytes_max(context.method);
         if is_event_stream(&response) {
-            let events = read_events(response, context.call.clone(), bytes_max);
-            let events = self.intercept(events, context.call.clone());
+            let cap = Arc::new(move |_: &[u8]| bytes_max);
+            let events = self.read_events(response, (bytes_max, cap), context.call.clone());
             return Ok(StreamableHttpPostResponse::Sse(events, session));
         }
         let body = read_body(response, bytes_max).await;
@@ -252,6 +253,20 @@ impl InterceptingClient {
             obstacle: Obstacle::of_status(refusal.status),
             ..unexpected(self.mask(&refusal.to_string())).into()
         })
+    }
+
+    /// Reads the events of a response within the limits of `cap`; `of` is the request whose own stream it is.
+    fn read_events(
+        &self,
+        response: Response,
+        (bytes, cap): (usize, Cap),
+        of: Option<Arc<PostedRequest>>,
+    ) -> BoxStream<'static, Result<Sse, SseError>> {
+        let (pending, own) = (Arc::clone(&self.pending), of.clone());
+        let events = read_events(response, EventReader::new(bytes, cap), move |error| {
+            refuse_too_long(&pending, own.as_deref(), error)
+        });
+        self.intercept(events, of)
     }
 
     fn intercept(
@@ -513,6 +528,7 @@ impl StreamableHttpClient for InterceptingClient {
             let kind = header_text(&response, header::CONTENT_TYPE.as_str());
             return Err(StreamableHttpError::UnexpectedContentType(kind));
         }
-        Ok(self.intercept(read_events(response, None, LIST_BYTES_MAX), None))
+        let cap = channel::cap(&self.pending);
+        Ok(self.read_events(response, (LIST_BYTES_MAX, cap), None))
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use jsonrpc::{Json, Message, frame, messages_in};
+use jsonrpc::{Json, Message, events::EventTooLong, frame, messages_in};
 use rmcp::model::{RequestId, RequestMetaObject};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -13,6 +13,7 @@ use super::super::address::Headers;
 use crate::{
     Request,
     asking::Questions,
+    error::RequestError,
     mask::Mask,
     pending::{
         PendingRequest, PendingRequests, Routed, is_response_without_id, read_id, with_plain_id,
@@ -74,8 +75,12 @@ impl PostedRequest {
 
     /// Returns the stand-in for the response to this request.
     fn replace(&self) -> Rewrite {
+        Rewrite::Replace(self.write_stand_in())
+    }
+
+    fn write_stand_in(&self) -> String {
         let id = self.registered.get().map_or(0, |(_, id)| *id);
-        Rewrite::Replace(write_stand_in(&id.to_string(), ""))
+        write_stand_in(&id.to_string(), "")
     }
 }
 
@@ -129,6 +134,23 @@ pub(super) fn intercept(
         }
     }
     rewrite
+}
+
+/// Ends the request that an event over the limit answers: `own`, whose own stream carried it, or else the one
+/// that its beginning names. Returns the stand-in for the response.
+pub(super) fn refuse_too_long(
+    pending: &PendingRequests,
+    own: Option<&PostedRequest>,
+    error: &EventTooLong,
+) -> Option<String> {
+    let why = || Err(RequestError::Failed(format!("its response is {error}")));
+    if let Some(own) = own {
+        own.request.respond(why());
+        return Some(own.write_stand_in());
+    }
+    let (id, request) = pending.remove_too_long(&error.head, error.bytes_max + 1)?;
+    request.respond(why());
+    Some(write_stand_in(&id.to_string(), ""))
 }
 
 fn replace_by(text: &[u8]) -> Rewrite {
@@ -212,7 +234,7 @@ fn write_tools_with_headers(result: &RawValue) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{error::RequestError, request::Listeners};
+    use crate::request::Listeners;
 
     #[test]
     fn a_request_that_is_over_leaves_nothing_and_the_first_response_counts() {
