@@ -107,16 +107,16 @@ impl RenewableAddress {
         Arc::clone(&self.current.read())
     }
 
-    /// Returns true if a response with this status refuses the secrets. Records them as accepted if not.
-    /// HTTP 403 refuses them until a request was accepted; then it refuses one request.
+    /// Returns true if a response with this status refuses the secrets. A success records them as accepted;
+    /// other statuses, such as 400 and 503, may come before the secrets are read. HTTP 403 refuses them until
+    /// a request was accepted; then it refuses one request.
     pub(super) fn is_refused(&self, status: StatusCode) -> bool {
-        let is_refused = status == StatusCode::UNAUTHORIZED
-            || status == StatusCode::FORBIDDEN && !self.is_accepted.load(Ordering::Relaxed);
-        if !is_refused {
+        if status.is_success() {
             self.is_accepted.store(true, Ordering::Relaxed);
             self.may_print_again.store(true, Ordering::Relaxed);
         }
-        is_refused
+        status == StatusCode::UNAUTHORIZED
+            || status == StatusCode::FORBIDDEN && !self.is_accepted.load(Ordering::Relaxed)
     }
 
     /// Reads the secrets again after the server refused `used`. Runs a command again unless it has printed
@@ -212,4 +212,35 @@ fn read_headers(headers: &[(String, Template)], variables: &Variables) -> Result
             Ok((header, value))
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_success_accepts_the_secrets() {
+        let address = RenewableAddress::read(AddressSource {
+            url: Template::parse("https://a.example/mcp").expect("the template is valid"),
+            headers: Vec::new(),
+            variables: Variables::default(),
+            resolver: None,
+            has_printed: false,
+        });
+        let address = address.expect("the address is valid");
+        for (status, is_refused, may_print_again) in [
+            (400, false, false),
+            (503, false, false),
+            (403, true, false),
+            (401, true, false),
+            (200, false, true),
+            (403, false, true),
+            (401, true, true),
+        ] {
+            let code = StatusCode::from_u16(status).expect("the status exists");
+            assert_eq!(address.is_refused(code), is_refused, "{status}");
+            let printing = address.may_print_again.load(Ordering::Relaxed);
+            assert_eq!(printing, may_print_again, "{status}");
+        }
+    }
 }
