@@ -152,7 +152,7 @@ fn refuse(entry: &Entry, map: &Map<String, Value>, wrappers: usize) -> Vec<Viola
         let wrapper = wrapper.as_ref();
         wrapper.is_some_and(|wrapper| is_same_member_name(wrapper, name))
     };
-    let sole = sole_object(map).filter(|_| !map.keys().any(is_wrapper));
+    let sole = find_wrapped(entry, map);
     let inner = map
         .iter()
         .filter(|(name, _)| is_wrapper(name))
@@ -171,9 +171,17 @@ fn verdict(entry: &Entry, map: &Map<String, Value>) -> CheckResult {
     mended.map(Some).ok_or(violations)
 }
 
-/// Unwraps `{"arguments": {...}}` if the tool has no such argument and accepts the inner object.
-fn take_off_wrapper(entry: &Entry, map: &Map<String, Value>) -> Option<Map<String, Value>> {
+/// Returns the object in `{"arguments": {...}}` if the tool has no such argument.
+fn find_wrapped(entry: &Entry, map: &Map<String, Value>) -> Option<Map<String, Value>> {
     let inner = sole_object(map)?;
+    let parameters = tool::parameters(&entry.input_schema());
+    let is_own = parameters.iter().any(|it| map.contains_key(&it.name));
+    (!is_own).then_some(inner)
+}
+
+/// Unwraps `{"arguments": {...}}` if the tool accepts the inner object.
+fn take_off_wrapper(entry: &Entry, map: &Map<String, Value>) -> Option<Map<String, Value>> {
+    let inner = find_wrapped(entry, map)?;
     let coerced = check(entry, &inner).ok()?;
     Some(coerced.unwrap_or_else(|| with_settings(entry, inner)))
 }
@@ -313,6 +321,9 @@ mod tests {
             r#"{"repo":"\ud83d"}"#,
             r#"{"repo":"x","repo":"y"}"#,
             r#"{"arguments":{"repo":"x","Owner":"evil"},"arguments":{"repo":"x"}}"#,
+            r#"{"input":{"repo":"x"},"input":{"repo":"y"}}"#,
+            r#"{"arguments":{"repo":"x","repo":"y"}}"#,
+            r#"{"args":{"arguments":{"repo":"x"},"argum\u0065nts":{"repo":"x"}}}"#,
         ] {
             assert!(send(refused).await.is_err(), "{refused}");
         }
@@ -364,6 +375,44 @@ mod tests {
                     .contains("the configuration does not allow"),
                 "{refused}: {error}"
             );
+        }
+    }
+
+    #[tokio::test]
+    async fn an_argument_named_like_a_wrapper_is_no_wrapper() {
+        let schema = serde_json::json!({"type": "object", "required": ["input"], "properties": {
+            "input": {"type": "object", "properties": {"n": {"type": "integer"}}},
+            "owner": {"type": "string"}, "limit": {"type": "integer"}}});
+        let fixed = entry_with(&serde_json::json!({"owner": {"fixed": "acme"}}), &schema);
+        for (entry, arguments, expected) in [
+            // A member of its value has the name of an argument that the configuration sets.
+            (
+                &fixed,
+                r#"{"input":{"owner":"x"}}"#,
+                Ok(r#"{"owner":"acme","input":{"owner":"x"}}"#),
+            ),
+            (&fixed, r#"{"args":{"owner":"x"}}"#, Err("owner")),
+            // Its value is invalid, and all arguments of the tool would be valid in its place.
+            (
+                &entry(&schema),
+                r#"{"input":{"n":"x","limit":1}}"#,
+                Err("input.n"),
+            ),
+            (
+                &entry(&schema),
+                r#"{"args":{"input":{"n":1},"limit":1}}"#,
+                Ok(r#"{"input":{"n":1},"limit":1}"#),
+            ),
+        ] {
+            let raw = serde_json::value::RawValue::from_string(arguments.to_owned()).unwrap();
+            let sent = check_arguments(entry, Input::AsSent(raw), None).await;
+            match (sent, expected) {
+                (Ok(sent), Ok(expected)) => assert_eq!(sent.as_str(), expected),
+                (Err(error), Err(expected)) => {
+                    assert!(error.to_string().contains(expected), "{error}");
+                }
+                (sent, _) => panic!("{arguments}: {sent:?}"),
+            }
         }
     }
 
