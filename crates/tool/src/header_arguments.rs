@@ -32,8 +32,8 @@ const SCHEMA_KEYWORDS: [&str; 16] = [
     "contentSchema",
 ];
 
-/// Keywords that hold schemas by name.
-const MAP_KEYWORDS: [&str; 5] = [
+/// Keywords that hold schemas by name, beside `properties`.
+pub(crate) const MAP_KEYWORDS: [&str; 5] = [
     "$defs",
     "definitions",
     "patternProperties",

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::header_arguments::MAP_KEYWORDS;
+
 /// Keywords that hold values and no schemas.
 const VALUE_KEYWORDS: [&str; 5] = ["const", "default", "enum", "example", "examples"];
 
@@ -18,8 +20,15 @@ pub(super) fn admit_null(schema: &mut Value) {
         Value::Array(parts) => parts.iter_mut().for_each(admit_null),
         Value::Object(keywords) => {
             for (keyword, value) in keywords.iter_mut() {
-                if !VALUE_KEYWORDS.contains(&keyword.as_str()) {
-                    admit_null(value);
+                let keyword = keyword.as_str();
+                match value {
+                    Value::Object(named)
+                        if keyword == "properties" || MAP_KEYWORDS.contains(&keyword) =>
+                    {
+                        named.values_mut().for_each(admit_null);
+                    }
+                    other if !VALUE_KEYWORDS.contains(&keyword) => admit_null(other),
+                    _ => {}
                 }
             }
             if keywords.get("nullable") == Some(&Value::Bool(true)) {

@@ -223,6 +223,15 @@ fn a_null_that_the_schema_admits_as_openapi_writes_it_is_kept() {
     let named =
         json!({"properties": {"nullable": {"type": "boolean"}, "type": {"type": "string"}}});
     check(named, json!({"nullable": true, "type": "x"}), "ok");
+    // A property may have the name of a keyword.
+    let text = json!({"type": "string", "nullable": true});
+    for name in ["default", "enum", "const", "example", "properties"] {
+        for holder in ["properties", "patternProperties"] {
+            check(json!({holder: {name: text}}), json!({name: null}), "ok");
+        }
+    }
+    let named = json!({"properties": {"nullable": true, "type": {"type": "string"}}});
+    check(named, json!({"type": 1}), "type: expected string, got 1");
 }
 
 #[test]
