@@ -38,7 +38,7 @@ export async function open(browser, address, options = {}) {
   const told = { requests: [], console: [], errors: [], dialogs: 0 };
   context.on("request", (it) => told.requests.push(it.url()));
   context.on("page", (it) => it !== page && told.errors.push(`a window was opened: ${it.url()}`));
-  page.on("console", (it) => ["error", "warning"].includes(it.type()) && told.console.push(it.text()));
+  page.on("console", (it) => ["error", "warning"].includes(it.type()) && told.console.push(`${it.text()} ${it.location().url}`));
   page.on("pageerror", (it) => told.errors.push(String(it.stack ?? it)));
   page.on("dialog", (it) => {
     told.dialogs += 1;

@@ -74,10 +74,7 @@ function Help({ onClose }) {
 
 /** Says that the page shows an old state, and how to open it again. */
 function Banner() {
-  const link = useLive((it) => it.link);
-  const closed = useLive((it) => it.closed);
-  const told = useLive((it) => it.told);
-  const known = useLive((it) => it.known);
+  const { link, closed, told, known } = useLive((it) => it);
   if (link === "closed") return html`<div class="banner" role="alert"><p><${Foreign} max=${400} text=${known && closed?.code === "unauthorized"
       ? "The session of this page ended with its daemon." : closed?.message ?? "This page has no session."} /> Open the page again with</p>
     <${Copy} text="proxy web" /> ${known && closed?.code === "unauthorized" && html`<p>This tab then goes on by itself.</p>`}</div>`;

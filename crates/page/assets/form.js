@@ -118,11 +118,8 @@ export function Members({ schema, value, depth = 0, errors, at = "", onChange })
 
 /** Finds the fields that an error names, as `name` or /name. @param {Schema} schema @param {string} text */
 export function errorsByField(schema, text) {
-  /** @type {{[name: string]: string}} */
-  const errors = {};
-  for (const name of Object.keys(schema.properties ?? {})) {
-    const line = text.split("\n").find((it) => [`\`${name}\``, `/${name}`, `"${name}"`, `'${name}'`].some((form) => it.includes(form)));
-    if (line) errors[name] = line.trim();
-  }
-  return errors;
+  const lineOf = (/** @type {string} */ name) => text.split("\n").find((it) =>
+    [`\`${name}\``, `/${name}`, `"${name}"`, `'${name}'`].some((form) => it.includes(form)))?.trim();
+  const lines = Object.keys(schema.properties ?? {}).map((name) => [name, lineOf(name)]);
+  return Object.fromEntries(lines.filter(([, line]) => line));
 }

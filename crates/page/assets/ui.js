@@ -3,7 +3,7 @@
 import htm from "./vendor/htm.js";
 import { h } from "./vendor/preact.js";
 import { useCallback, useEffect, useId, useLayoutEffect, useRef, useState } from "./vendor/hooks.js";
-import { ApiError, get, path, post } from "./api.js";
+import { ApiError, get, path, post, queryOf } from "./api.js";
 import { cut, diffLines, formatAgo, formatCount, formatTime, splitHidden, visible } from "./text.js";
 
 export const html = htm.bind(h);
@@ -11,12 +11,7 @@ export const html = htm.bind(h);
 /** @typedef {import("./vendor/preact.js").ComponentChildren} Children */
 
 /** Returns the fragment of a page. @param {string[]} parts @param {{[name: string]: unknown}} [query] */
-export function to(parts, query = {}) {
-  const members = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) if (value !== undefined && value !== "" && value !== null) members.set(name,
-    String(value));
-  return `#/${parts.map(encodeURIComponent).join("/")}${members.size ? `?${members}` : ""}`;
-}
+export const to = (parts, query = {}) => `#/${parts.map(encodeURIComponent).join("/")}${queryOf(query)}`;
 
 /** @typedef {{page: string, parts: string[], query: {[name: string]: string}}} Route */
 

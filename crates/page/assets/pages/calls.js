@@ -154,15 +154,8 @@ function Detail({ call, calls, back }) {
 
 /** Puts the calls of a session under a line of their own, the newest session first. @param {Row[]} calls @returns {Row[]} */
 function groupBySession(calls) {
-  /** @type {Map<string, Row[]>} */
-  const groups = new Map();
-  for (const call of calls) {
-    const key = String(call.session ?? "");
-    const rows = groups.get(key) ?? [{ ...call, n: -call.n, group: `Session ${key || "unknown"}: ${call.client || "command line"}` }];
-    rows.push(call);
-    groups.set(key, rows);
-  }
-  return [...groups.values()].flat();
+  return [...Map.groupBy(calls, (it) => String(it.session ?? ""))].flatMap(([key, rows]) => [{ ...rows[0], n: -rows[0].n,
+    group: `Session ${key || "unknown"}: ${rows[0].client || "command line"}` }, ...rows]);
 }
 
 /** @param {import("../ui.js").Route} props */

@@ -71,12 +71,7 @@ function AttentionList() {
   const place = (/** @type {string} */ kind) => (kinds.indexOf(kind) + kinds.length) % kinds.length;
   const isWhole = useLive((it) => it.state.daemon).get("daemon")?.is_whole;
   const items = [...attention].sort(([, a], [, b]) => place(a.kind) - place(b.kind));
-  /** @type {Map<string, number>} */
-  const seen = new Map();
-  const shown = items.filter(([, it]) => {
-    seen.set(it.kind, (seen.get(it.kind) ?? 0) + 1);
-    return (seen.get(it.kind) ?? 0) <= SHOWN_OF_KIND;
-  });
+  const shown = [...Map.groupBy(items, ([, it]) => it.kind).values()].flatMap((all) => all.slice(0, SHOWN_OF_KIND));
   return html`<section aria-labelledby="attention"><h2 id="attention">Needs attention ${items.length > 0
     && html`<span class="badge">${formatCount(items.length)}</span>`}</h2>
     ${items.length === 0 ? html`<p class="calm">${isWhole ? html`<${Mark} kind="ok">Nothing needs you.<//>` : "Looking ..."}</p>`

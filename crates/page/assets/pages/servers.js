@@ -3,7 +3,7 @@
 import { useMemo, useState } from "../vendor/hooks.js";
 import { path, post } from "../api.js";
 import { Grid } from "../grid.js";
-import { useLive } from "../live.js";
+import { live, useLive } from "../live.js";
 import { formatBytes, formatCount, formatTime, plural, visible } from "../text.js";
 import { Action, Ago, Confirm, DetailPane, Failure, Field, Figure, Foreign, Login, Mark, NextStep, Pre, Table, act, html, setterOf, to,
   useFetch } from "../ui.js";
@@ -24,14 +24,23 @@ export const State = ({ server }) => html`<${Mark} kind=${MARKS[server.state] ??
 /** @param {string} name @param {string} action */
 const order = (name, action) => act(() => post(path("servers", name, action)));
 
-/** The outcome of the last restart of each server. @type {Map<string, string>} */
+/** The last restart of each server, until it succeeds or the server starts again. @type {Map<string, {message: string, starts: number}>} */
 const RESTARTS = new Map();
 
 /** @param {string} name */
 async function restart(name) {
-  RESTARTS.set(name, "restarting");
+  const starts = 1 + (live.state.servers.get(name)?.starts ?? 0);
+  RESTARTS.set(name, { message: "restarting", starts });
   const done = await order(name, "restart");
-  RESTARTS.set(name, /** @type {any} */ (done)?.message ?? "the restart failed");
+  // The row shows why a restart has failed.
+  if (done) RESTARTS.set(name, { message: done.message, starts });
+  else RESTARTS.delete(name);
+}
+
+/** @param {Server} it */
+function restartOf(it) {
+  if ((it.starts ?? 0) > (RESTARTS.get(it.name)?.starts ?? Infinity)) RESTARTS.delete(it.name);
+  return RESTARTS.get(it.name)?.message ?? "";
 }
 
 /** @type {import("../grid.js").Column[]} */
@@ -39,7 +48,7 @@ const COLUMNS = [
   { key: "name", head: "Server", sort: (it) => it.name, cell: (it) => html`<strong><${Foreign} text=${it.name} max=${80} /></strong>` },
   { key: "state", head: "State", sort: (it) => it.state, cell: (it) => html`<${State} server=${it} />` },
   { key: "why", head: "Why", kind: "p3", cell: (it) => html`<span class="muted"><${Foreign}
-    text=${it.why ?? MEANINGS[it.state] ?? RESTARTS.get(it.name) ?? ""}
+    text=${it.why ?? MEANINGS[it.state] ?? restartOf(it)}
     max=${160} /></span>` },
   { key: "tools", head: "Tools", num: true, kind: "p2", sort: (it) => it.tools, cell: (it) => formatCount(it.tools) },
   { key: "tokens", head: "Tokens", num: true, kind: "p2", sort: (it) => it.tokens, cell: (it) => formatCount(it.tokens) },
