@@ -160,12 +160,12 @@ impl EventReader {
             value.strip_prefix(b" ").unwrap_or(value)
         };
         let data = self.begun.data.as_deref().unwrap_or_else(unended);
-        let head = &data[..HEAD_BYTES.min(data.len())];
-        let bytes_max = cap(head);
+        let beginning = &data[..HEAD_BYTES.min(data.len())];
+        let bytes_max = cap(beginning);
         if held > bytes_max {
             return Err(EventTooLong {
                 bytes_max,
-                head: Bytes::copy_from_slice(head),
+                head: Bytes::copy_from_slice(beginning),
                 id: self.begun.event.id.clone(),
             });
         }
