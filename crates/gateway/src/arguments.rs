@@ -322,8 +322,6 @@ mod tests {
             r#"{"repo":"x","repo":"y"}"#,
             r#"{"arguments":{"repo":"x","Owner":"evil"},"arguments":{"repo":"x"}}"#,
             r#"{"input":{"repo":"x"},"input":{"repo":"y"}}"#,
-            r#"{"arguments":{"repo":"x","repo":"y"}}"#,
-            r#"{"args":{"arguments":{"repo":"x"},"argum\u0065nts":{"repo":"x"}}}"#,
         ] {
             assert!(send(refused).await.is_err(), "{refused}");
         }
@@ -392,6 +390,11 @@ mod tests {
                 Ok(r#"{"owner":"acme","input":{"owner":"x"}}"#),
             ),
             (&fixed, r#"{"args":{"owner":"x"}}"#, Err("owner")),
+            (
+                &fixed,
+                r#"{"args":{"input":{},"inp\u0075t":{}}}"#,
+                Err("member twice"),
+            ),
             // Its value is invalid, and all arguments of the tool would be valid in its place.
             (
                 &entry(&schema),

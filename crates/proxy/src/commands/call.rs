@@ -124,7 +124,6 @@ fn read_pairs(pairs: &[String]) -> anyhow::Result<Map<String, Value>> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 mod tests {
     use super::*;
 
