@@ -206,6 +206,11 @@ impl PinBook {
         self.is_new |= self.servers.remove(server).is_some();
     }
 
+    /// Returns true if the pins differ from the file, and the file may be replaced.
+    pub(crate) fn lacks_write(&self) -> bool {
+        self.is_new && self.trouble.as_ref().is_none_or(PinTrouble::is_writable)
+    }
+
     pub(crate) fn trouble(&self) -> Option<&PinTrouble> {
         self.trouble.as_ref()
     }

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    io,
     path::Path,
     sync::Arc,
     time::{Duration, Instant},
@@ -367,7 +368,7 @@ impl Registry {
 
 impl Inner {
     fn look(&self) -> Arc<Seen> {
-        let stamp = self.stamps();
+        let mut stamp = self.stamps();
         let applied = self.applied.load_full();
         if let Some(seen) = self.seen.load_full()
             && seen.stamp == stamp
@@ -375,7 +376,13 @@ impl Inner {
         {
             return seen;
         }
-        let (records, book) = Records::read_with_pins(&self.disk);
+        let (records, mut book) = Records::read_with_pins(&self.disk);
+        if book.lacks_write() {
+            match self.store_completed(stamp, &records, &mut book) {
+                Ok(now) => stamp = now,
+                Err(error) => tracing::debug!(%error, "completed pins are not stored"),
+            }
+        }
         let catalog = ServerCatalog::new(&applied.rules, &applied.filters, &records, |name| {
             book.of(name)
         });
@@ -388,6 +395,23 @@ impl Inner {
         });
         self.seen.store(Some(Arc::clone(&seen)));
         seen
+    }
+
+    /// Stores pins that were read at this stamp and completed from all snapshots, so that the next start
+    /// reads no snapshot for them. A later reader does it if another process writes or has written. Returns
+    /// the stamp of what was read or written.
+    fn store_completed(
+        &self,
+        stamp: Stamps,
+        records: &Records,
+        book: &mut PinBook,
+    ) -> io::Result<Stamps> {
+        let turn = self.disk.try_turn()?;
+        if turn.is_none() || self.stamps() != stamp {
+            return Ok(stamp);
+        }
+        book.write(&self.disk, records)?;
+        Ok(self.stamps())
     }
 
     /// Returns the state read within the last [`LOOK_EVERY`], or reads it again if this process or

@@ -843,6 +843,33 @@ fn a_sign_is_found_in_what_an_earlier_version_found_changed() {
     );
 }
 
+/// The second start has no snapshot to read.
+#[test]
+fn signs_that_a_start_found_are_stored_for_the_next_one() {
+    for is_lost in [false, true] {
+        let folder = tempdir().unwrap();
+        let registry = pinned(folder.path(), Pin::Warn);
+        commit(&registry, "notes", &["add: Adds."]);
+        commit(&registry, "notes", &[STEERING]);
+        let path = folder.path().join("pins.json");
+        if is_lost {
+            fs::remove_file(&path).unwrap();
+        } else {
+            let text = fs::read_to_string(&path).unwrap();
+            let mut pins: Value = serde_json::from_str(&text).unwrap();
+            let notes = pins["servers"]["notes"].as_object_mut().unwrap();
+            notes.remove("steering").unwrap();
+            // The accepted definition would be shown in its place.
+            notes.remove("before").unwrap();
+            fs::write(&path, pins.to_string()).unwrap();
+        }
+        let count = || pinned(folder.path(), Pin::Warn).catalog().tools();
+        assert_eq!(count(), 0, "held for its sign");
+        fs::remove_dir_all(folder.path().join("snapshots")).unwrap();
+        assert_eq!(count(), 0, "{is_lost}");
+    }
+}
+
 /// The held definition claims that it is harmless, or admits that it is not.
 #[test]
 fn rules_heed_what_the_held_definition_says_too() {
