@@ -13,7 +13,7 @@ use crate::{
     document::{self, Format, Slot, at, entry_at, render_yaml},
     entry::{EntryPlace, ServerEntry, is_marked_disabled, refuse_many},
     table::{self, ClientProgram, ConfigFile, DisabledList, EntryScope},
-    translate::names_server,
+    translate::is_server,
 };
 
 /// A client that is installed on this machine.
@@ -218,7 +218,9 @@ impl ClientFile {
             _ => project.map(Path::to_owned),
         };
         let off = self.read_disabled_lists(whole, project.as_deref(), home);
-        let inputs = whole["inputs"].as_array().cloned().unwrap_or_default();
+        let beside = key.split_last().and_then(|(_, holder)| at(whole, holder));
+        let inputs = beside.and_then(|holder| holder["inputs"].as_array());
+        let inputs = inputs.cloned().unwrap_or_default();
         let make = |name: &str, value: &Value| ServerEntry {
             is_off: off.iter().any(|it| is_disabled_by(it, name)) || is_marked_disabled(value),
             project: project.clone(),
@@ -238,10 +240,12 @@ impl ClientFile {
         };
         match at(whole, key) {
             Some(Value::Object(members)) if !self.file.list => {
-                let also = self.file.also.iter();
-                let inner: Vec<&String> = also.filter_map(|also| also.get(key.len())).collect();
+                let keys = std::iter::once(&self.file.key).chain(&self.file.also);
+                let inner = keys.filter_map(|other| other.strip_prefix(key)?.first());
+                let inner: Vec<&str> = inner.map(String::as_str).collect();
                 let is_entry = |(name, value): &(&String, &Value)| {
-                    names_server(value) || !key.is_empty() && !inner.contains(name)
+                    is_server(name, value, &inner)
+                        || !key.is_empty() && !inner.contains(&name.as_str())
                 };
                 members
                     .iter()

@@ -10,7 +10,7 @@ use crate::{
     document::{self, Format, SyntaxError},
     entry::{Bundle, ServerEntry, is_marked_disabled, refuse_many},
     find, server_json,
-    translate::{names_server, names_start},
+    translate::{is_server, names_server, names_start},
 };
 
 /// The shapes that are understood, for the error message.
@@ -158,7 +158,9 @@ fn entries_of(whole: &Value) -> Vec<ServerEntry> {
     if bundle::is_manifest(whole) {
         return vec![bundle::entry_of(whole, Bundle::default())];
     }
-    let inputs = whole["inputs"].as_array().cloned().unwrap_or_default();
+    let inputs = [&whole["inputs"], &whole["mcp"]["inputs"]].into_iter();
+    let inputs = inputs.filter_map(Value::as_array).flatten();
+    let inputs: Vec<Value> = inputs.cloned().collect();
     let holders = HOLDERS.iter().filter_map(|(path, is_only)| {
         let holder = path.iter().try_fold(whole, |value, key| value.get(key))?;
         Some((holder, *is_only))
@@ -185,7 +187,7 @@ fn entries_of(whole: &Value) -> Vec<ServerEntry> {
 /// reported.
 fn read_holder((holder, is_only): (&Value, bool)) -> Vec<ServerEntry> {
     let one = |(name, value): (&String, &Value)| {
-        (is_only || names_server(value)).then(|| ServerEntry {
+        (is_only || is_server(name, value, &["servers"])).then(|| ServerEntry {
             is_off: is_marked_disabled(value),
             ..ServerEntry::pasted(name, value.clone())
         })

@@ -7,7 +7,7 @@ mod paths;
 mod template;
 mod words;
 
-pub(crate) use fields::{names_server, names_start};
+pub(crate) use fields::{is_server, names_server, names_start};
 
 use serde_json::Value;
 

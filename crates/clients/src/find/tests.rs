@@ -83,7 +83,7 @@ fn each_client_is_read_in_its_own_form() {
     write(
         root,
         ".config/opencode/opencode.json",
-        r#"{"mcp": {"v1": {"type": "local", "command": ["x"], "enabled": false}, "servers": {"v2": {"type": "local", "command": ["x"]}}}}"#,
+        r#"{"mcp": {"v1": {"type": "local", "command": ["x"], "enabled": false}, "servers": {"v2": {"type": "local", "command": ["x"]}, "config": {"type": "local", "command": ["x"]}}}}"#,
     );
     write(
         root,
@@ -109,7 +109,7 @@ fn each_client_is_read_in_its_own_form() {
     write(
         root,
         ".warp/.mcp.json",
-        r#"{"bare": {"command": "x"}, "version": 1}"#,
+        r#"{"bare": {"command": "x"}, "version": 1, "mcpServers": {"server": {"command": "x"}}}"#,
     );
     let home = Home::new(root, []).with_system(System::Linux);
     let expected = [
@@ -118,8 +118,10 @@ fn each_client_is_read_in_its_own_form() {
         "Copilot CLI: a (off)",
         "opencode: v1 (off)",
         "opencode: v2",
+        "opencode: config",
         "Continue: list",
         "Amp: flat",
+        "Warp: server",
         "Warp: bare",
     ];
     assert_eq!(tell(&home), expected);

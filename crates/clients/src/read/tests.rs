@@ -76,6 +76,25 @@ fn a_server_with_the_name_of_a_nested_table_is_one_of_several() {
     );
 }
 
+/// VS Code's `settings.json`, and opencode's file with both forms of `mcp`.
+#[test]
+fn a_table_of_servers_below_mcp_is_not_a_server() {
+    for name in ["config", "server", "transport", "connection"] {
+        check(
+            &format!(
+                r#"{{"mcp": {{"inputs": [{{"id": "key", "description": "Key"}}], "servers": {{"{name}": {{"command": "x", "args": ["${{input:key}}"]}}}}}}}}"#
+            ),
+            &format!("{name}: x ${{KEY}}"),
+        );
+        check(
+            &format!(
+                r#"{{"mcp": {{"a": {{"type": "local", "command": ["y"]}}, "servers": {{"{name}": {{"command": "x"}}}}}}}}"#
+            ),
+            &format!("{name}: x\na: y"),
+        );
+    }
+}
+
 #[test]
 fn what_lists_no_server_is_told_which_shapes_are_understood() {
     for text in [

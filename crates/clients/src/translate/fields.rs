@@ -59,6 +59,13 @@ pub(crate) fn names_server(value: &Value) -> bool {
     names_start(value) || NESTED.iter().any(is_nested)
 }
 
+/// Returns true if a member of a table of servers is one, though the table has other members too. One
+/// whose name is `inner` is a table of servers unless it has a command or an address itself: it may list
+/// a server with the name of a nested table, such as `config`.
+pub(crate) fn is_server(name: &str, value: &Value, inner: &[&str]) -> bool {
+    names_start(value) || !inner.contains(&name) && names_server(value)
+}
+
 /// Returns true if an entry itself has a command or an address.
 pub(crate) fn names_start(value: &Value) -> bool {
     let says = |key: &&str| match value.get(key) {
