@@ -1,6 +1,6 @@
 //! Secrets in clear text in a new server: each goes into the secret store, and the file gets its name.
 
-use std::{cell::LazyCell, cmp::Reverse, collections::BTreeSet, ops::Range};
+use std::{cell::LazyCell, collections::BTreeSet, ops::Range};
 
 use printable::{find_secrets, find_secrets_in_arguments};
 use secrets::{NAME_CHARS_MAX, Secret, SecretName};
@@ -63,6 +63,26 @@ pub(super) fn take_secrets(
 /// The place of a secret in a text, and its label.
 type Found = (Range<usize>, Option<String>);
 
+/// Sorts the places, and joins those that overlap, so that no part of a secret stays in the text. The
+/// longest one gives its label.
+fn merge(mut places: Vec<Found>) -> Vec<Found> {
+    places.sort_by_key(|(range, _)| range.start);
+    let mut merged: Vec<(Found, usize)> = Vec::new();
+    for (range, label) in places {
+        let length = range.len();
+        match merged.last_mut() {
+            Some(((last, last_label), longest)) if range.start < last.end => {
+                last.end = last.end.max(range.end);
+                if length > *longest {
+                    (*last_label, *longest) = (label, length);
+                }
+            }
+            _ => merged.push(((range, label), length)),
+        }
+    }
+    merged.into_iter().map(|(found, _)| found).collect()
+}
+
 struct SecretTaker<'a, F: FnOnce() -> BTreeSet<String>> {
     server: &'a ServerName,
     kept: LazyCell<BTreeSet<String>, F>,
@@ -74,17 +94,7 @@ struct SecretTaker<'a, F: FnOnce() -> BTreeSet<String>> {
 impl<F: FnOnce() -> BTreeSet<String>> SecretTaker<'_, F> {
     /// Replaces the found secrets and the known values in a text. One without a label gets `label`.
     fn take(&mut self, text: &mut String, found: Vec<Found>, label: &str) {
-        let mut places = self.find_known(text);
-        let is_apart = |(range, _): &Found, places: &[Found]| {
-            let mut others = places.iter().map(|(range, _)| range);
-            others.all(|it| range.end <= it.start || it.end <= range.start)
-        };
-        for it in found {
-            if is_apart(&it, &places) {
-                places.push(it);
-            }
-        }
-        places.sort_by_key(|(range, _)| range.start);
+        let places = merge([self.find_known(text), found].concat());
         let mut replaced = String::new();
         let mut end = 0;
         for (range, own_label) in places {
@@ -103,23 +113,14 @@ impl<F: FnOnce() -> BTreeSet<String>> SecretTaker<'_, F> {
     }
 
     fn find_known(&self, text: &str) -> Vec<Found> {
-        let mut found: Vec<Found> = Vec::new();
-        for (label, value) in self.known {
+        let find = |(label, value): &(String, String)| -> Vec<Found> {
             let is_part = value.len() >= PART_BYTES_MIN;
             let places = text.match_indices(value.as_str());
             let places = places.filter(|_| is_part || text == value);
             let places = places.map(|(at, _)| (at..at + value.len(), Some(label.clone())));
-            found.extend(places);
-        }
-        // Of two values that begin at one place, the longer one is the whole secret.
-        found.sort_by_key(|(range, _)| (range.start, Reverse(range.end)));
-        let mut end = 0;
-        found.retain(|(range, _)| {
-            let is_apart = range.start >= end && !range.is_empty();
-            end = end.max(range.end);
-            is_apart
-        });
-        found
+            places.filter(|(range, _)| !range.is_empty()).collect()
+        };
+        self.known.iter().flat_map(find).collect()
     }
 
     /// Returns `SERVER.LABEL`, or `SERVER.LABEL-NUMBER` with the first free number.

@@ -615,6 +615,24 @@ fn a_stored_secret_gets_a_name_of_its_own_and_known_values_are_secret_in_any_for
     assert_eq!(stored, [("x.LONG".to_owned(), "plainer".to_owned())]);
 }
 
+/// The known values overlap each other, and values that look secret.
+#[test]
+fn no_part_of_a_secret_stays_in_clear_where_secrets_overlap() {
+    let token = "ghp_0123456789abcdefghijklmnopqrstuvwxyz";
+    let known = [("SHORT", "xxabcd"), ("LONG", "abcdefghij"), ("PART", &token[8..20])];
+    for (argument, label, secret) in [
+        ("at=xxabcdefghij", "x.LONG", "xxabcdefghij"),
+        (token, "x.argument-1", token),
+    ] {
+        let mut server = local(&[], &[argument]);
+        server.secret_values = known
+            .map(|(label, value)| (label.to_owned(), value.to_owned()))
+            .to_vec();
+        let (text, stored) = store(&server, &[]);
+        assert_eq!(stored, [(label.to_owned(), secret.to_owned())], "{text}");
+    }
+}
+
 #[test]
 fn a_server_is_limited_to_folders_by_a_profile_and_widened_again() {
     let text = "[servers.notes]\ncommand = \"x\"\n[profiles.notes-elsewhere]\nallow = [\"a\"]\n";
@@ -647,4 +665,16 @@ fn a_server_is_limited_to_folders_by_a_profile_and_widened_again() {
     assert!(edited.text().contains("deny = [\"facts\"]"));
     edited.remove_rules_of("facts");
     assert!(!edited.text().contains("facts\"]"), "{}", edited.text());
+}
+
+#[test]
+fn a_removed_server_takes_the_profile_that_only_limited_it_to_folders() {
+    let others = "[servers.mail]\ncommand = \"y\"\n[profiles.mine]\ndeny = [\"mail\"]\n";
+    let mut edited = document(&format!("[servers.notes]\ncommand = \"x\"\n{others}"));
+    edited.limit_to_folders(&"notes".parse().unwrap(), &["/a".to_owned()]);
+    let profile = edited.remove_server("notes").unwrap();
+    assert_eq!(profile.as_deref(), Some("notes-elsewhere"));
+    assert_eq!(edited.text(), others);
+    assert_eq!(edited.remove_server("mail").unwrap(), None);
+    assert!(edited.text().contains("[profiles.mine]"), "a person's own");
 }
