@@ -178,11 +178,12 @@ impl Document {
         shared.to_string()
     }
 
-    /// Removes a server, with the comment directly above it.
-    pub fn remove_server(&mut self, name: &str) -> Result<(), EditError> {
+    /// Removes a server, with the comment directly above it and the profile of
+    /// [`Document::limit_to_folders`]. Returns the name of that profile, if there was one.
+    pub fn remove_server(&mut self, name: &str) -> Result<Option<String>, EditError> {
         self.server(name)?;
         place::remove(&mut self.toml, name);
-        Ok(())
+        Ok(folder_limit::widen(&mut self.toml, name, &[]))
     }
 
     /// Renames a server. Rules for calls and lists of clients apply to the new name as they did to the

@@ -14,7 +14,8 @@ use crate::{
 /// Remove servers and the rules that name only them
 ///
 /// On a terminal it shows the rules and asks before it removes them. A rule or list that also names
-/// other servers loses only the removed name. Patterns such as `f*` stay, and are reported.
+/// other servers loses only the removed name. Patterns such as `f*` stay, and are reported. A profile
+/// that `init` made to limit a server to its folder goes with the server.
 #[derive(Debug, Args)]
 pub(crate) struct RemoveArgs {
     /// Servers of the configuration
@@ -29,9 +30,11 @@ impl RemoveArgs {
     pub(crate) fn run(mut self, global: &Global) -> anyhow::Result<Exit> {
         if !self.keep_rules && report::can_ask() {
             let mut document = read(global)?;
-            let servers = self.servers.iter();
-            let removed = servers.flat_map(|server| document.remove_rules_of(server).removed);
-            let removed: Vec<String> = removed.collect();
+            let mut removed = Vec::new();
+            for server in &self.servers {
+                document.remove_server(server)?;
+                removed.extend(document.remove_rules_of(server).removed);
+            }
             if !removed.is_empty() {
                 report::say(&format!(
                     "these rules and lists name the servers:\n  {}",
@@ -47,7 +50,11 @@ impl RemoveArgs {
         edit(global, |document| {
             let mut told = vec![format!("removed: {}", self.servers.join(", "))];
             for server in &self.servers {
-                document.remove_server(server)?;
+                if let Some(profile) = document.remove_server(server)? {
+                    told.push(format!(
+                        "removed [profiles.{profile}], which limited `{server}` to folders"
+                    ));
+                }
                 let rules = if self.keep_rules {
                     RemovedRules {
                         stay: document.list_rules_of(server),

@@ -149,7 +149,6 @@ impl Receiving {
                 Some(mistake) => {
                     let (key, what) = (&mistake.key, &mistake.what);
                     let why = format!("not valid in the configuration: `{key}`: {what}");
-                    document.widen_folders(&received.name, &[]);
                     let removed = document.remove_server(name);
                     let removed = removed.map_err(|error| error.to_string());
                     secrets.remove(&received.name);
