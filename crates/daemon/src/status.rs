@@ -10,8 +10,8 @@ use std::{
 pub use fleet::Availability;
 use fleet::{ClusterState, RunState, ServerFacts, ServerState, Sharing};
 use gateway::{
-    Gateway, LoginStatus, Settings, Weight, clients::ConnectedClient, describe_login,
-    find_idle_rules, list_known_names, policy::ClientPolicy,
+    Gateway, LoginStatus, Settings, clients::ConnectedClient, describe_login, find_idle_rules,
+    policy::ClientPolicy,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -319,10 +319,9 @@ pub(crate) fn read_status(gateway: &Gateway) -> DaemonStatus {
 /// Returns the rules that restrict access and match nothing.
 pub fn list_idle_rules(gateway: &Gateway) -> Vec<IdleRuleStatus> {
     let settings = gateway.settings();
-    let known = list_known_names(&gateway.catalog.registry, &settings);
-    let found = find_idle_rules(&settings, known, &[], &BTreeSet::new());
-    let idle = found.idle.into_iter();
-    let idle = idle.filter(|rule| rule.weight == Weight::Safety);
+    let known = gateway.catalog.registry.known_names();
+    let idle = find_idle_rules(&settings, &known).into_iter();
+    let idle = idle.filter(|rule| rule.restricts);
     idle.map(|rule| IdleRuleStatus {
         about: rule.about,
         found: rule.found,

@@ -77,7 +77,7 @@ pub use elicitation::CallAsker;
 pub use error::{Audience, OtherThing, ToolError};
 pub use forward::announces_resources;
 pub use gateway::{Gateway, resolver, spawner, surroundings};
-pub use idle_rules::{IdleRule, IdleRules, Weight, find_idle_rules, list_known_names};
+pub use idle_rules::{IdleRule, find_idle_rules};
 pub use instructions::instructions;
 pub use logins::{LoginStatus, describe_login};
 pub use out::{

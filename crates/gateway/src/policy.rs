@@ -271,11 +271,6 @@ impl ClientPolicies {
         tables.map(|table| (&*table.name, &table.written))
     }
 
-    pub(crate) fn means(&self, table: &str, client: &str) -> bool {
-        let mut tables = self.tables.iter().filter(|it| &*it.name == table);
-        tables.any(|table| table.means(&client.to_lowercase()))
-    }
-
     /// The rules for the same client in this configuration.
     pub(crate) fn renew(&self, policy: &Arc<ClientPolicy>) -> Arc<ClientPolicy> {
         if policy.is_configured {

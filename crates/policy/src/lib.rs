@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 mod allowance;
 mod arguments;
-mod idle;
 mod matcher;
 mod names;
 mod path;
@@ -23,7 +22,6 @@ mod value_pattern;
 mod tests;
 
 pub use allowance::{Allowance, NotAllowable};
-pub use idle::{IdlePattern, KnownNames, PatternKey};
 pub use matcher::{compile_pattern, escape};
 pub use quota::{Quota, QuotaSubject, QuotaUnit};
 pub use rule::{Fault, KEYS, Rule};

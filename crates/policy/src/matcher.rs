@@ -7,8 +7,6 @@ use regex::bytes::{Regex, RegexBuilder};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Matcher {
-    /// The pattern as it is written.
-    pub(crate) written: String,
     shape: Shape,
     ignores_case: bool,
     /// True if it begins at the root, and so matches whole paths.
@@ -44,7 +42,6 @@ impl Matcher {
             Shape::Glob(Box::new(compile_pattern(compared)?))
         };
         Ok(Self {
-            written: pattern.to_owned(),
             shape,
             ignores_case,
             is_rooted: pattern.starts_with('/'),

@@ -5,7 +5,7 @@ use std::{fmt, sync::OnceLock};
 use serde_json::{Map, Value};
 
 use crate::{
-    matcher::{FoldedText, Matcher},
+    matcher::FoldedText,
     rule::{Fault, Patterns, fault, fits_any, read_patterns, read_texts},
 };
 
@@ -128,14 +128,6 @@ impl Quota {
             parts.extend([call.session, call.server, call.tool, call.arguments]);
         }
         parts.join("\0")
-    }
-
-    /// Returns the patterns of `server` that match none of these.
-    pub fn find_idle_servers(&self, servers: &[String]) -> Vec<&str> {
-        let patterns = self.server.iter().flatten();
-        let fits_none = |it: &&Matcher| !servers.iter().any(|name| it.fits_text(name));
-        let idle = patterns.filter(fits_none);
-        idle.map(|pattern| pattern.written.as_str()).collect()
     }
 
     /// Returns the time at which the quota is whole again, in Unix seconds.

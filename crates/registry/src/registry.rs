@@ -1,7 +1,6 @@
 //! The registry folder and its public interface: a catalog, a generation, a commit.
 
 use std::{
-    collections::BTreeMap,
     io,
     path::Path,
     sync::Arc,
@@ -21,8 +20,8 @@ use crate::{
     entry::Entry,
     generation::Generation,
     history::{self, HistoryEntry},
-    idle_rules::{KnownNames, ToolArguments, list_arguments},
     index,
+    known_names::KnownNames,
     limits::{LOADS_MAX, NOTE_WAIT},
     loaded_servers::LoadedServers,
     loaded_tools::{BuiltIn, KnownServer, LoadedTools},
@@ -105,44 +104,11 @@ impl Registry {
         Arc::clone(&self.0.look().catalog)
     }
 
-    /// Returns the names that rules can match, as of the last survey of each server.
+    /// Returns the names that rules can match, as of the last survey of each server. Reads the snapshots
+    /// of servers whose arguments the configuration sets.
     pub fn known_names(&self) -> KnownNames {
         let seen = self.0.look();
-        KnownNames::new(&seen.applied.rules, &seen.records)
-    }
-
-    /// Returns every configured server with its prompts; `None` if they were not listed yet. Reads
-    /// the snapshots of servers that have prompts.
-    pub fn known_prompts(&self) -> Vec<(ServerName, Option<Vec<String>>)> {
-        let seen = self.0.look();
-        let list = |server: &ServerName| {
-            let record = seen.records.servers.get(server.as_str())?;
-            if record.offer.as_ref()?.prompts.count == 0 {
-                return Some(Vec::new());
-            }
-            let kept = record.read_snapshot(&self.0.disk)?;
-            let prompts = kept.offer.prompts.iter();
-            Some(prompts.map(|prompt| prompt.id().to_owned()).collect())
-        };
-        let rules = &seen.applied.rules;
-        let enabled = rules.servers.iter().map(|it| &it.name);
-        let enabled = enabled.map(|name| (name.clone(), list(name)));
-        let disabled = rules.disabled.iter().map(|name| (name.clone(), None));
-        enabled.chain(disabled).collect()
-    }
-
-    /// Returns the arguments of the tools of every server whose arguments the configuration sets. Reads
-    /// the snapshots of these servers.
-    pub fn known_arguments(&self) -> BTreeMap<ServerName, ToolArguments> {
-        let seen = self.0.look();
-        let servers = seen.applied.rules.servers.iter();
-        let servers = servers.filter(|it| it.sets_arguments());
-        let list = |rules: &ServerRules| {
-            let record = seen.records.servers.get(rules.name.as_str())?;
-            let kept = record.read_snapshot(&self.0.disk)?;
-            Some((rules.name.clone(), list_arguments(&kept.tools)))
-        };
-        servers.filter_map(list).collect()
+        KnownNames::read(&seen.applied.rules, &seen.records, &self.0.disk)
     }
 
     /// Returns the generation that a search uses. Blocks while snapshots and index are loaded: at

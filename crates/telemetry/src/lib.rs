@@ -24,6 +24,6 @@ pub use record::{AuditHead, CallRecord, Event, RecordedArguments, estimate_token
 pub use recorder::{Recorder, RecorderSettings};
 pub use stats::{
     AskedWords, By, COMMAND_LINE, CallFigures, DAYS_KEPT, Figures, FirstUses, Searches,
-    list_clients, read as read_stats,
+    read as read_stats,
 };
 pub use totals::Totals;

@@ -17,9 +17,7 @@ use day::Day;
 use list::list;
 
 pub use day::FirstUses;
-pub use figures::{
-    AskedWords, By, COMMAND_LINE, CallFigures, Figures, Searches, list_clients, read,
-};
+pub use figures::{AskedWords, By, COMMAND_LINE, CallFigures, Figures, Searches, read};
 
 /// The number of days that are kept, including today.
 pub const DAYS_KEPT: u64 = 90;

@@ -119,7 +119,7 @@ async fn each_thing_that_is_wrong_says_what_to_type() {
             "server quick",
             "problem",
             &[
-                "`tools.deny \"statsu\"` matches none of its tools",
+                "`tools.deny \"statsu\"` matches no known tool of this server",
                 "did you mean status?",
             ],
         ),

@@ -619,7 +619,11 @@ fn a_stored_secret_gets_a_name_of_its_own_and_known_values_are_secret_in_any_for
 #[test]
 fn no_part_of_a_secret_stays_in_clear_where_secrets_overlap() {
     let token = "ghp_0123456789abcdefghijklmnopqrstuvwxyz";
-    let known = [("SHORT", "xxabcd"), ("LONG", "abcdefghij"), ("PART", &token[8..20])];
+    let known = [
+        ("SHORT", "xxabcd"),
+        ("LONG", "abcdefghij"),
+        ("PART", &token[8..20]),
+    ];
     for (argument, label, secret) in [
         ("at=xxabcdefghij", "x.LONG", "xxabcdefghij"),
         (token, "x.argument-1", token),

@@ -95,7 +95,7 @@ fn print_path(global: &Global) -> anyhow::Result<Exit> {
 /// Prints the remarks on a valid configuration. A rule that restricts access and matches nothing is a
 /// problem: the exit code is 1.
 fn print_check(config: &Config, as_json: bool) -> Exit {
-    let (problems, remarks): (Vec<_>, Vec<_>) = idle_rules::check(config)
+    let (problems, remarks): (Vec<_>, Vec<_>) = idle_rules::check(&config.gateway)
         .into_iter()
         .partition(|check| check.verdict == CheckVerdict::Problem);
     let problems: Vec<String> = problems.iter().map(to_line).collect();

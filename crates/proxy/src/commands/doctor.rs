@@ -76,7 +76,6 @@ async fn examine_servers(
     config: Config,
     offline: bool,
 ) -> anyhow::Result<Vec<Check>> {
-    let clients = idle_rules::list_clients(&config);
     let settings = &config.gateway;
     let variable = |name: &str| std::env::var(name).ok();
     let mut checks = check_variables(settings, variable);
@@ -105,7 +104,8 @@ async fn examine_servers(
     checks.extend(machine::check_state(&settings.state_dir));
     checks.extend(machine::check_daemons(global).await);
     let settings = config.gateway.clone();
-    checks.extend(servers::check(config.gateway, &checks, &clients, offline).await?);
+    checks.extend(servers::check(config.gateway, &checks, offline).await?);
+    checks.extend(idle_rules::check(&settings));
     advise(&settings, &mut checks, !offline);
     Ok(checks)
 }

@@ -1,17 +1,12 @@
 //! The statistics of several days, added up for display.
 
-use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, BTreeSet},
-    io,
-    path::Path,
-};
+use std::{cmp::Reverse, collections::BTreeMap, io, path::Path};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    day::{CallCounts, Day, FirstUses, OTHERS, RowKey},
+    day::{CallCounts, Day, FirstUses, RowKey},
     list::list,
 };
 use crate::outcome::CallCount;
@@ -163,19 +158,6 @@ pub fn read(folder: &Path, by: By, days: u64, now_ms: u64) -> io::Result<Figures
     asked.sort_by_key(|it| Reverse(it.count));
     figures.searches.asked = asked;
     Ok(figures)
-}
-
-/// Returns the names of the clients that called or connected in the days that are kept.
-pub fn list_clients(folder: &Path) -> io::Result<BTreeSet<String>> {
-    let mut clients = BTreeSet::new();
-    for (_, path) in list(folder)? {
-        let day = Day::read(&path)?;
-        clients.extend(day.calls.keys().map(|key| key.client.clone()));
-        clients.extend(day.sessions.keys().cloned());
-    }
-    clients.remove("");
-    clients.remove(OTHERS);
-    Ok(clients)
 }
 
 fn name_of(by: By, key: &RowKey, day: &str) -> String {

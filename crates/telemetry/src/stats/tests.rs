@@ -1,6 +1,6 @@
 use std::fs;
 
-use super::{AskedWords, By, DAYS_KEPT, Stats, list, list_clients, read};
+use super::{AskedWords, By, DAYS_KEPT, Stats, list, read};
 use crate::{
     outcome::Outcome,
     record::{CallRecord, Event},
@@ -83,8 +83,6 @@ fn what_several_processes_counted_is_added_up() {
     );
     // No percentile is greater than the longest time.
     assert_eq!((total.p50_us, total.p95_us), (Some(1_000), Some(1_000)));
-    let clients = list_clients(folder.path()).unwrap();
-    assert_eq!(Vec::from_iter(clients), ["codex", "cursor"]);
     let expected = AskedWords {
         words: "fly home".to_owned(),
         count: 2,

@@ -1,6 +1,4 @@
-//! Answers of servers that are asked for their tools, and rules about tools that no server has.
-
-use std::collections::BTreeSet;
+//! Answers of servers that are asked for their tools.
 
 use fleet::Placement;
 use futures::StreamExt as _;
@@ -10,14 +8,11 @@ use registry::{PinTrouble, ShownDefinition, Subject};
 use setup::doctor::{Check, CheckVerdict};
 use tool::ServerName;
 
-use crate::commands::idle_rules;
-
 /// Asks every server without a known problem for its tools, all in processes of their own; their
 /// answers are not stored.
 pub(super) async fn check(
     settings: Settings,
     before: &[Check],
-    clients: &BTreeSet<String>,
     offline: bool,
 ) -> anyhow::Result<Vec<Check>> {
     let gateway = Gateway::new(settings)?;
@@ -25,7 +20,6 @@ pub(super) async fn check(
     let mut checks: Vec<Check> = registry.pin_trouble().iter().map(describe_pins).collect();
     checks.extend(registry.list_damaged().iter().map(describe_damage));
     checks.extend(registry.list_signs().iter().map(describe_signs));
-    let mut asked = Vec::new();
     if !offline {
         let settings = gateway.settings();
         let is_broken = |name: &ServerName| {
@@ -47,15 +41,12 @@ pub(super) async fn check(
             let state_dir = &settings.state_dir;
             let has_log = gateway::has_log(state_dir, &answer.news.server);
             told.push(describe_answer(&answer, has_log));
-            asked.push(answer.news);
         }
         told.sort_by(|one, other| one.about.cmp(&other.about));
         checks.extend(told);
         checks.extend(describe_requests(&gateway));
         gateway.stop().await;
     }
-    let found = idle_rules::find(&gateway.settings(), clients, &asked);
-    checks.extend(idle_rules::to_checks(&found));
     Ok(checks)
 }
 
