@@ -188,22 +188,12 @@ fn read_policy(
     Ok(policy::Policy::new(preset, rules))
 }
 
-/// The name of a profile that no client could select: `/mcp/NAME` is another document (SEP-2127).
-const CARD_NAME: &str = "server-card";
-
 fn read_profiles(
     mut clients: ClientPolicies,
     raw: &BTreeMap<String, RawProfile>,
     folders: &Folders<'_>,
 ) -> Result<ClientPolicies, (String, Fault)> {
     for (name, raw) in raw {
-        if name == CARD_NAME {
-            let why = format!("`/mcp/{CARD_NAME}` is the address of the card of this proxy");
-            return Err((
-                name.clone(),
-                Fault::new(why, "give the profile another name"),
-            ));
-        }
         let rule = ClientRule {
             max_tokens: raw.max_tokens,
             allow: raw.allow.clone(),

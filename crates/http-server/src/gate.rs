@@ -48,11 +48,6 @@ impl Gate {
         })
     }
 
-    /// Returns true if requests need a token that the configuration lists.
-    pub(super) fn takes_tokens(&self) -> bool {
-        !self.tokens.is_empty() && self.guarding.is_none()
-    }
-
     /// `local` is the address at which the request came in.
     pub(super) fn check_names(&self, head: &Parts, local: SocketAddr) -> Result<(), HttpError> {
         let host = get_once(&head.headers, &HOST).map_err(HttpError::host)?;

@@ -8,7 +8,6 @@
 
 mod body;
 mod caller_login;
-mod card;
 mod complaints;
 mod connection;
 mod endpoint;

@@ -8,7 +8,6 @@ use hyper::{Method, Request, Response, StatusCode, body::Incoming, http::request
 use super::{
     body::{Body, JSON},
     caller_login::{LOGIN_PATH, log_in},
-    card,
     gate::preflight,
     guarding::METADATA_PATH,
     http_error::HttpError,
@@ -59,9 +58,6 @@ impl Service {
             ("/healthz", &Method::GET | &Method::HEAD) => Ok(text(StatusCode::OK, "ok\n")),
             ("/readyz", &Method::GET | &Method::HEAD) => Ok(self.ready().await),
             ("/healthz" | "/readyz", _) => Err(HttpError::method("GET, HEAD")),
-            (path, &Method::GET | &Method::HEAD) if card::is_of_card(path) => {
-                Ok(card::describe(head, gate))
-            }
             (path, &Method::OPTIONS) if is_mcp(path) => Ok(preflight()),
             (path, method) if is_mcp(path) => {
                 let admitted = gate.check_token(head).await?;

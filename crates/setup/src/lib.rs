@@ -6,7 +6,6 @@
 
 pub mod add;
 mod advice;
-pub mod cards;
 pub mod catalogue;
 pub mod doctor;
 mod fetch;

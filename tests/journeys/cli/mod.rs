@@ -1,6 +1,5 @@
 //! The command line and its configuration.
 
-mod cards;
 mod config_mistakes;
 mod demo;
 mod doctor;

@@ -688,12 +688,3 @@ fn a_megabyte_of_mistakes_is_cut() {
         assert!(printed.len() < 20_000, "{} bytes", printed.len());
     }
 }
-
-#[test]
-fn a_profile_that_no_client_could_select_is_refused() {
-    check(
-        "[profiles.server-card]\nallow = [\"git\"]",
-        r" profiles.server-card: `/mcp/server-card` is the address of the card of this proxy
-    hint: give the profile another name",
-    );
-}

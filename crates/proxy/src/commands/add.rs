@@ -13,7 +13,6 @@ use tool::ServerName;
 
 mod answers;
 mod args;
-mod cards;
 mod listed;
 
 use self::answers::{Prepared, by_answers};
@@ -86,10 +85,7 @@ fn prepare(given: AddArgs) -> anyhow::Result<Prepared> {
     let (name, mut server, remarks) = match (listed, wanted.name_alone()) {
         (Some(name), _) => listed::prepare(name, &given)?,
         (None, Some(name)) => by_recipe(name, &given)?,
-        (None, None) => match cards::prepare(&wanted, &given)? {
-            Some(prepared) => prepared,
-            None => read(&wanted, &given)?,
-        },
+        (None, None) => read(&wanted, &given)?,
     };
     server.category = given.category.or(server.category);
     server.tags.extend(given.tags);

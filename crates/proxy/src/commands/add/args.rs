@@ -12,7 +12,6 @@ Examples:
   proxy add registry:io.github.upstash/context7              from a registry of MCP
   proxy add notes -- npx -y notes-mcp --folder ~/notes
   proxy add issues --env ISSUES_TOKEN -- uvx issues-mcp      with a token from the environment
-  proxy add https://docs.example.com                         by the card of the host
   proxy add docs https://docs.example.com/mcp --header 'Authorization: Bearer ${DOCS_TOKEN}'";
 
 /// Add a server to the configuration, and ask it for its tools
@@ -46,10 +45,7 @@ pub(crate) struct AddArgs {
     /// How to start or reach a server of a registry: npm, pypi, docker or remote [default: the first]
     #[arg(long, value_name = "KIND")]
     pub(super) via: Option<String>,
-    /// Server of a host that names several: `NAME` of its card
-    #[arg(long, value_name = "NAME")]
-    pub(super) card: Option<String>,
-    /// Add a server of a registry or of another host without asking
+    /// Add a server of a registry without asking
     #[arg(long, short)]
     pub(super) yes: bool,
     /// Header for the address; `${VAR}` in it is replaced at each start

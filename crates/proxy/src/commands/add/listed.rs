@@ -54,7 +54,7 @@ pub(super) fn prepare(asked: &str, given: &AddArgs) -> anyhow::Result<Prepared> 
 }
 
 /// Everything that decides about trust: whose it is, what is run, from where, and what it gets.
-pub(super) fn render(server: &ListedServer, way: &ListedWay, source: &str) -> String {
+fn render(server: &ListedServer, way: &ListedWay, source: &str) -> String {
     let recipe = &way.recipe;
     let entry = open_entry(recipe, BTreeSet::new());
     let mut rows = vec![("from", source.to_owned())];
