@@ -214,6 +214,11 @@ impl SnapshotContent {
     /// Reads a snapshot file and proves that it is the one its name promises.
     pub(crate) fn read(file_name: &str, bytes: &[u8]) -> Result<Self, String> {
         check_digest(file_name, bytes)?;
+        Self::parse(bytes)
+    }
+
+    /// Parses the text of a snapshot.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, String> {
         let mut file: SnapshotFile<'_> =
             serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         part_transport(&mut file.head.protocol, &mut file.head.transport);

@@ -1,11 +1,13 @@
-//! The lock file of a team: the accepted definitions of every server, and the differences of the
-//! present ones from them.
+//! The lock file of a team: the accepted definitions of every server, in the format of an export, and the
+//! differences of the present ones from them.
 
 use std::collections::{BTreeMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
-use tool::{ChangeKind, Digest, ItemKind, OfferItem, ServerName, Tool, compare_definitions};
+use tool::{
+    ChangeKind, ItemKind, Offer, OfferItem, ServerName, Tool, compare_definitions, minified,
+};
 
 use crate::{
     catalog::Records,
@@ -13,33 +15,23 @@ use crate::{
     pins::{Definition, Pin, Standing, Subject},
     registry::Registry,
     server_rules::ServerRules,
-    snapshot::{News, SnapshotContent},
+    snapshot::{News, Snapshot, SnapshotContent},
     steering::find_signs,
 };
 
 /// The format of the file that this version reads and writes.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
-/// The content of a lock file: of each server its definitions, by subject.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// The content of a lock file: of each server a snapshot of its definitions, as text.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolLock {
-    format: u32,
-    servers: BTreeMap<String, BTreeMap<String, LockedDefinition>>,
+    servers: BTreeMap<String, String>,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LockedDefinition {
-    digest: String,
-    /// The text as the server sent it; of instructions a string.
-    definition: Box<RawValue>,
-}
-
-impl PartialEq for LockedDefinition {
-    fn eq(&self, other: &Self) -> bool {
-        self.digest == other.digest
-    }
+#[derive(Deserialize)]
+struct LockFile<'a> {
+    #[serde(borrow)]
+    servers: BTreeMap<String, &'a RawValue>,
 }
 
 /// The reason why the text of a lock file cannot be used.
@@ -48,14 +40,14 @@ impl PartialEq for LockedDefinition {
 pub struct LockError(String);
 
 /// The result of [`lock`].
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct LockOutcome {
     /// The new content.
     pub lock: ToolLock,
     /// Definitions that nobody has accepted in their present form. The accepted form of those that
     /// changed is in the lock.
     pub waiting: Vec<String>,
-    /// Servers whose definitions are unknown.
+    /// Servers whose definitions are unknown; they keep what the file had.
     pub unknown: Vec<String>,
 }
 
@@ -88,106 +80,40 @@ impl LockDifference {
 }
 
 impl ToolLock {
-    /// Parses the text of a lock file, and checks every digest.
+    /// Parses the text of a lock file.
     pub fn parse(text: &str) -> Result<Self, LockError> {
-        if let Some(newer) = read_format(text.as_bytes()).filter(|format| *format > FORMAT) {
+        let format = read_format(text.as_bytes());
+        if let Some(other) = format.filter(|format| *format != FORMAT) {
             let read = format!("this version reads format {FORMAT}");
-            return Err(LockError(format!("it has format {newer}, and {read}")));
+            return Err(LockError(format!("it has format {other}, and {read}")));
         }
-        let lock = serde_json::from_str::<Self>(text);
-        let lock = lock.map_err(|error| LockError(format!("it is no lock file: {error}")))?;
-        for (server, definitions) in &lock.servers {
-            for (subject, locked) in definitions {
-                if digest_of(subject, locked.definition.get()) != Some(locked.digest.clone()) {
-                    let name = format!("{server} {subject}");
-                    let why = format!("the digest of `{name}` does not match its text");
-                    return Err(LockError(why));
-                }
+        let refuse = |why: String| LockError(format!("it is no lock file: {why}"));
+        let file = serde_json::from_str::<LockFile<'_>>(text);
+        let file = file.map_err(|error| refuse(error.to_string()))?;
+        let servers = file.servers.into_iter().map(|(server, snapshot)| {
+            let snapshot = snapshot.get();
+            match SnapshotContent::parse(snapshot.as_bytes()) {
+                Ok(_) => Ok((server, snapshot.to_owned())),
+                Err(why) => Err(refuse(format!("{server}: {why}"))),
             }
-        }
-        Ok(lock)
+        });
+        let servers = servers.collect::<Result<_, _>>()?;
+        Ok(Self { servers })
     }
 
     /// Returns the text of the file: a line for each definition, so that version control shows each
     /// change by itself.
     pub fn to_text(&self) -> String {
-        let json = |text: &str| Value::from(text).to_string();
-        let servers = self.servers.iter().map(|(server, definitions)| {
-            let lines = definitions.iter().map(|(subject, it)| {
-                let (subject, digest) = (json(subject), json(&it.digest));
-                format!(
-                    "   {subject}:\n    {{\"digest\":{digest},\n     \"definition\":{}}}",
-                    it.definition
-                )
-            });
-            let lines = lines.collect::<Vec<_>>().join(",\n");
-            format!("  {}: {{\n{lines}\n  }}", json(server))
-        });
-        let servers = servers.collect::<Vec<_>>().join(",\n");
-        format!("{{\"format\": {FORMAT},\n \"servers\": {{\n{servers}\n }}\n}}\n")
-    }
-
-    /// Returns the number of servers and of definitions.
-    pub fn counts(&self) -> [usize; 2] {
-        [
-            self.servers.len(),
-            self.servers.values().map(BTreeMap::len).sum(),
-        ]
-    }
-
-    /// Returns the numbers of definitions that this lock adds, changes and removes.
-    pub fn differs_from(&self, before: &Self) -> [usize; 3] {
-        let (old, new) = (before.digests(), self.digests());
-        let added = new.keys().filter(|key| !old.contains_key(*key)).count();
-        let removed = old.keys().filter(|key| !new.contains_key(*key)).count();
-        let is_changed = |key: &[&str; 2]| old.get(key).is_some_and(|old| *old != new[key]);
-        let changed = new.keys().filter(|key| is_changed(key)).count();
-        [added, changed, removed]
-    }
-
-    /// Returns the digests by server and subject.
-    fn digests(&self) -> BTreeMap<[&str; 2], &str> {
-        let rows = self.servers.iter().flat_map(|(server, definitions)| {
-            let rows = definitions.iter();
-            rows.map(|(subject, it)| ([server, subject.as_str()], it.digest.as_str()))
-        });
-        rows.collect()
-    }
-
-    /// Removes the servers that are not configured.
-    pub fn retain(&mut self, is_configured: impl Fn(&str) -> bool) {
-        self.servers.retain(|name, _| is_configured(name));
+        let servers = self.servers.iter();
+        let servers = servers.map(|(name, text)| format!("{}: {text}", Value::from(name.as_str())));
+        let servers: Vec<String> = servers.collect();
+        let servers = servers.join(",\n");
+        format!("{{\"format\": {FORMAT}, \"servers\": {{\n{servers}\n}}}}\n")
     }
 
     /// Returns the names of the servers.
     pub fn servers(&self) -> impl Iterator<Item = &str> {
         self.servers.keys().map(String::as_str)
-    }
-}
-
-impl Default for ToolLock {
-    fn default() -> Self {
-        Self {
-            format: FORMAT,
-            servers: BTreeMap::new(),
-        }
-    }
-}
-
-/// Computes the digest that a definition of this subject has. `None` if it is none.
-fn digest_of(subject: &str, text: &str) -> Option<String> {
-    let item = |kind| Some(OfferItem::parse(kind, text).ok()?.digest().to_string());
-    match subject.split(' ').next()? {
-        "instructions" => {
-            let text: String = serde_json::from_str(text).ok()?;
-            Some(Digest::of_bytes(text.as_bytes()).to_string())
-        }
-        "tool" => Some(Tool::parse(text).ok()?.digest().to_string()),
-        "prompt" => item(ItemKind::Prompt),
-        "template" => item(ItemKind::Template),
-        "skill" => item(ItemKind::Skill),
-        "app" => item(ItemKind::App),
-        _ => None,
     }
 }
 
@@ -203,63 +129,81 @@ fn lockable<'s>(rules: &ServerRules, mut all: Vec<Definition<'s>>) -> Vec<Defini
     all
 }
 
-/// Makes the lock of these servers from their last surveys; other servers keep what `before` has.
+/// Makes the lock of these servers from their last surveys.
 pub fn lock(registry: &Registry, before: &ToolLock, servers: &[ServerName]) -> LockOutcome {
     let (records, book) = Records::read_with_pins(registry.disk());
-    let mut made = LockOutcome {
-        lock: before.clone(),
-        waiting: Vec::new(),
-        unknown: Vec::new(),
-    };
+    let mut made = LockOutcome::default();
     for server in servers {
         let name = server.as_str();
         let record = records.servers.get(name);
         let content = record.and_then(|it| it.read_snapshot(registry.disk()));
         let Some((content, rules)) = content.zip(registry.rules_of(name)) else {
+            let kept = before.servers.get(name);
+            let kept = kept.map(|text| (name.to_owned(), text.clone()));
+            made.lock.servers.extend(kept);
             made.unknown.push(name.to_owned());
             continue;
         };
         let pins = book.of(name);
-        let mut locked = BTreeMap::new();
+        let mut accepted = Snapshot::empty(server.clone());
         for it in lockable(&rules, content.definitions()) {
             let is_accepted = rules.pin == Pin::Off
                 || pins.standing(&it.subject, &it.digest) == Standing::Accepted;
-            let subject = it.subject.to_string();
-            let accepted = if is_accepted {
-                Some(it.text.to_owned())
+            if is_accepted {
+                accepted.add(&it.subject, it.text);
             } else {
-                made.waiting.push(format!("{name} {subject}"));
-                pins.definition_before(&it.subject).cloned()
-            };
-            let entry = accepted.and_then(|text| LockedDefinition::new(&it.subject, &text));
-            locked.extend(entry.map(|entry| (subject, entry)));
+                made.waiting.push(format!("{name} {}", it.subject));
+                if let Some(text) = pins.definition_before(&it.subject) {
+                    accepted.add(&it.subject, text);
+                }
+            }
         }
-        made.lock.servers.insert(name.to_owned(), locked);
+        let text = accepted.to_text().trim_end().to_owned();
+        made.lock.servers.insert(name.to_owned(), text);
     }
     made
 }
 
-impl LockedDefinition {
-    fn new(subject: &Subject, text: &str) -> Option<Self> {
-        let json = match subject {
-            Subject::Instructions => Value::from(text).to_string(),
-            // White space outside of strings, such as line ends, does not count.
-            _ => tool::minified(text),
-        };
-        Some(Self {
-            digest: digest_of(&subject.to_string(), &json)?,
-            definition: RawValue::from_string(json).ok()?,
-        })
+impl Snapshot {
+    /// Makes a snapshot without definitions, versions and times, which no review is about.
+    fn empty(server: ServerName) -> Self {
+        Self {
+            server,
+            tools: Vec::new(),
+            offer: Offer::default(),
+            server_name: String::new(),
+            server_version: String::new(),
+            instructions: None,
+            protocol: String::new(),
+            transport: None,
+            asking_calls: Vec::new(),
+            tokens: 0,
+            surveyed_at: 0,
+        }
+    }
+
+    fn add(&mut self, subject: &Subject, text: &str) {
+        // Version control may change line ends.
+        let json = minified(text);
+        let item = |kind| OfferItem::parse(kind, &json);
+        match subject {
+            Subject::Instructions => self.instructions = Some(text.to_owned()),
+            Subject::Tool(_) => self.tools.extend(Tool::parse(&json)),
+            Subject::Prompt(_) => self.offer.prompts.extend(item(ItemKind::Prompt)),
+            Subject::Resource(_) => {}
+            Subject::Template(_) => self.offer.templates.extend(item(ItemKind::Template)),
+            Subject::Skill(_) => self.offer.skills.extend(item(ItemKind::Skill)),
+            Subject::App(_) => self.offer.apps.extend(item(ItemKind::App)),
+        }
     }
 }
 
-/// Compares servers with the lock: with these surveys, or else with the last ones that were stored.
-/// Most urgent first within a server.
+/// Compares these servers, as they answered just now, with the lock. Most urgent first within a server.
 pub fn verify(
     registry: &Registry,
     lock: &ToolLock,
     servers: &[String],
-    surveys: Option<&[News]>,
+    surveys: &[News],
 ) -> Vec<LockDifference> {
     let (records, _) = Records::read_with_pins(registry.disk());
     let mut found = Vec::new();
@@ -270,33 +214,29 @@ pub fn verify(
             found.push(LockDifference::of(server, "", kind, text));
             continue;
         };
-        let record = records.servers.get(server);
-        let stored: Option<SnapshotContent>;
-        let present = if let Some(surveys) = surveys {
-            let news = surveys.iter().find(|it| it.server.as_str() == server);
-            match news.map(|it| &it.outcome) {
-                Some(Ok(snapshot)) => Ok(snapshot.definitions()),
-                Some(Err(failure)) => Err(failure.to_string()),
-                None => Err("not asked".to_owned()),
+        let news = surveys.iter().find(|it| it.server.as_str() == server);
+        let snapshot = match news.map(|it| &it.outcome) {
+            Some(Ok(snapshot)) => snapshot,
+            Some(Err(failure)) => {
+                found.push(LockDifference::of(server, "", None, failure.to_string()));
+                continue;
             }
-        } else {
-            stored = record.and_then(|it| it.read_snapshot(registry.disk()));
-            let stale = record.and_then(|it| it.stale.as_ref());
-            match (&stored, stale) {
-                (_, Some(failure)) => Err(failure.to_string()),
-                (Some(content), None) => Ok(content.definitions()),
-                (None, None) => Err("it never listed its tools".to_owned()),
+            None => {
+                found.push(LockDifference::of(server, "", None, "not asked".to_owned()));
+                continue;
             }
         };
-        match present {
-            Ok(present) => {
-                let others = records.names_of_others(server);
-                let locked = lock.servers.get(server);
-                let present = lockable(&rules, present);
-                found.extend(compare(server, locked, &present, &others));
-            }
-            Err(why) => found.push(LockDifference::of(server, "", None, why)),
-        }
+        let locked = lock.servers.get(server);
+        let locked = locked.and_then(|text| SnapshotContent::parse(text.as_bytes()).ok());
+        let locked = locked.as_ref().map(SnapshotContent::definitions);
+        let present = lockable(&rules, snapshot.definitions());
+        let others = records.names_of_others(server);
+        found.extend(compare(
+            server,
+            &locked.unwrap_or_default(),
+            &present,
+            &others,
+        ));
     }
     found
 }
@@ -315,12 +255,12 @@ impl LockDifference {
 
 fn compare(
     server: &str,
-    locked: Option<&BTreeMap<String, LockedDefinition>>,
+    locked: &[Definition<'_>],
     present: &[Definition<'_>],
     others: &HashSet<&str>,
 ) -> Vec<LockDifference> {
-    let nothing = BTreeMap::new();
-    let locked = locked.unwrap_or(&nothing);
+    let locked: BTreeMap<&Subject, &Definition<'_>> =
+        locked.iter().map(|it| (&it.subject, it)).collect();
     let mut found = Vec::new();
     let mut seen = HashSet::new();
     for it in present {
@@ -329,12 +269,12 @@ fn compare(
         if !seen.insert(subject.clone()) {
             continue;
         }
-        let before = locked.get(&subject);
+        let before = locked.get(&it.subject);
         if before.is_some_and(|before| before.digest == it.digest) {
             continue;
         }
         let of = |kind, text| LockDifference::of(server, &subject, Some(kind), text);
-        let before = before.map(|it| it.definition.get());
+        let before = before.map(|it| it.text);
         let changed = |kind, text: &str| LockDifference {
             texts: before.map(|before| (before.to_owned(), it.text.to_owned())),
             ..of(kind, text.to_owned())
@@ -356,9 +296,10 @@ fn compare(
         let signs = signs.filter(|sign| !known.contains(sign));
         found.extend(signs.map(|sign| of(ChangeKind::Wording, sign)));
     }
-    for subject in locked.keys().filter(|subject| !seen.contains(*subject)) {
+    let subjects = locked.keys().map(ToString::to_string);
+    for subject in subjects.filter(|subject| !seen.contains(subject)) {
         let (kind, text) = (Some(ChangeKind::Breaking), "removed".to_owned());
-        found.push(LockDifference::of(server, subject, kind, text));
+        found.push(LockDifference::of(server, &subject, kind, text));
     }
     found.sort_by_key(|it| std::cmp::Reverse(it.kind));
     found

@@ -35,14 +35,11 @@ async fn a_change_is_sorted_and_the_exit_code_says_what_to_do() {
     assert!(none.stderr.contains("hint: proxy lock"), "{none:?}");
     let locked = house.cli(["lock"]).await;
     assert!(
-        locked
-            .ended(0)
-            .contains("config.lock: 1 definition of 1 server (1 added"),
+        locked.ended(0).contains("config.lock: 1 server"),
         "{locked:?}"
     );
     let lock = fs::read_to_string(house.path("config.lock")).unwrap();
     verify(&house, &[], 0).await;
-    verify(&house, &["--stored"], 0).await;
 
     let more = json!({"text": {"type": "string"}, "tag": {"type": "string"}});
     let other = json!({"name": "list", "inputSchema": {"type": "object"}});
@@ -53,10 +50,11 @@ async fn a_change_is_sorted_and_the_exit_code_says_what_to_do() {
         "additive  notes/add  inputSchema.tag: added\nadditive  notes/list  added\n"
     );
     // Nothing was stored: the last survey is the one before.
-    verify(&house, &["--stored"], 0).await;
+    house.cli(["lock"]).await.ended(0);
+    assert_eq!(fs::read_to_string(house.path("config.lock")).unwrap(), lock);
 
     house.rewrite(notes(&[add(&more, &json!(["text", "tag"]))]));
-    let said = verify(&house, &["notes", "--diff"], 11).await;
+    let said = verify(&house, &["--diff"], 11).await;
     assert!(
         said.starts_with("breaking  notes/add  inputSchema.tag: added and required\n"),
         "{said}"
@@ -70,13 +68,11 @@ async fn a_change_is_sorted_and_the_exit_code_says_what_to_do() {
     let said = verify(&house, &[], 12).await;
     assert!(said.starts_with("unknown   notes  "), "{said}");
 
-    fs::write(house.path("config.lock"), lock.replace("Adds.", "Adds?")).unwrap();
+    let conflict = lock.replace("Adds.", "<<<<<<< HEAD\nAdds.");
+    fs::write(house.path("config.lock"), conflict).unwrap();
     let edited = house.cli(["verify"]).await;
     edited.ended(12);
-    assert!(
-        edited.stderr.contains("`notes tool add` does not match"),
-        "{edited:?}"
-    );
+    assert!(edited.stderr.contains("it is no lock file"), "{edited:?}");
     let refused = house.cli(["lock"]).await;
     assert_ne!(refused.code, Some(0), "{refused:?}");
     house.stops_clean().await;
@@ -88,9 +84,7 @@ async fn a_lock_has_what_a_person_accepted() {
         notes(&[add(&json!({}), &json!([]))]),
         fake("mail").tool("send", Step::Echo),
     ]);
-    house.cli(["lock", "notes"]).await.ended(0);
     let file = || fs::read_to_string(house.path("config.lock")).unwrap();
-    assert!(!file().contains("send"), "{}", file());
     house.cli(["lock"]).await.ended(0);
     let before = file();
     house.rewrite(notes(&[add(&json!({"x": {}}), &json!([]))]));
@@ -111,10 +105,8 @@ async fn a_lock_has_what_a_person_accepted() {
         .await
         .ended(0);
     let locked = house.cli(["lock", "--json"]).await.json();
-    assert_eq!(
-        (&locked["changed"], &locked["definitions"]),
-        (&json!(1), &json!(2))
-    );
+    assert_eq!(locked["servers"], 2);
+    assert_ne!(file(), before);
     verify(&house, &[], 0).await;
     // A server that left the configuration is missed until the file is written again.
     house.configure("");

@@ -8,7 +8,6 @@ use std::{
 use ::config::Config;
 use anyhow::{Context as _, bail};
 use clap::Args;
-use clap_complete::ArgValueCompleter;
 use files::{Replaced, read_text_within, replace_unchanged};
 use futures::StreamExt as _;
 use gateway::{Gateway, survey};
@@ -18,11 +17,7 @@ use serde_json::json;
 use tool::{ChangeKind, ServerName};
 
 use super::{load_config, review::show_difference, with_gateway, with_surveyed_gateway};
-use crate::{
-    cli::{complete::complete_servers, global::Global},
-    exit::{Exit, refuse},
-    report,
-};
+use crate::{cli::global::Global, exit::Exit, report};
 
 /// The largest lock file that is read, in bytes: 10,000 definitions of 6 KB.
 const FILE_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -31,17 +26,14 @@ const NAMES_MAX: usize = 10;
 
 /// Write the accepted tools of every server into a file for your team
 ///
-/// The file has the digest and the text of each tool, prompt, resource template, skill and of the
-/// instructions of a server, as you accepted them (`proxy review`). Commit it beside the
+/// The file has the text of each tool, prompt, resource template, skill and of the instructions of a server, as
+/// you accepted them (`proxy review`), in the format of `reindex --export`. Commit it beside the
 /// configuration; `proxy verify` compares servers with it. Servers that never listed their tools are
 /// asked first. Resources are not in it, since they come and go.
 ///
 /// Exit codes: 0 written, 2 wrong usage or configuration, 3 written without some servers.
 #[derive(Debug, Args)]
 pub(crate) struct LockArgs {
-    /// Lock only these servers, and keep the others as they are in the file [default: all]
-    #[arg(value_name = "SERVER", add = ArgValueCompleter::new(complete_servers))]
-    servers: Vec<String>,
     /// The lock file [default: the configuration's name with `.lock`, in its folder]
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
@@ -60,15 +52,9 @@ Exit codes: 0 everything is as it was locked, 10 there are only additions,
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 pub(crate) struct VerifyArgs {
-    /// Compare only these servers [default: all of the configuration and of the file]
-    #[arg(value_name = "SERVER", add = ArgValueCompleter::new(complete_servers))]
-    servers: Vec<String>,
     /// The lock file [default: the configuration's name with `.lock`, in its folder]
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Ask no server; compare the tools of its last survey
-    #[arg(long)]
-    stored: bool,
     /// Show the changed definitions line by line
     #[arg(long)]
     diff: bool,
@@ -103,18 +89,10 @@ impl LockArgs {
     }
 
     fn write(&self, gateway: &Gateway, global: &Global, file: &Path) -> anyhow::Result<Exit> {
-        let configured = enabled(gateway);
-        let known = configured.iter().map(ServerName::as_str);
-        check_known(&self.servers, &known.collect())?;
-        let mut servers = configured.clone();
-        let is_meant = |it: &ServerName| self.servers.iter().any(|name| name == it.as_str());
-        servers.retain(|it| self.servers.is_empty() || is_meant(it));
         let old = read(file).context("hint: remove the file to write a new one")?;
         let (text, old) = old.map_or((None, ToolLock::default()), |(text, it)| (Some(text), it));
         let registry = &gateway.catalog.registry;
-        let mut made = registry::lock(registry, &old, &servers);
-        made.lock
-            .retain(|name| configured.iter().any(|it| it.as_str() == name));
+        let made = registry::lock(registry, &old, &enabled(gateway));
         let before = text.as_deref().map(str::as_bytes);
         let (shown, text) = (file.display(), made.lock.to_text());
         match replace_unchanged(file, before, text.as_bytes())? {
@@ -123,18 +101,12 @@ impl LockArgs {
                 bail!("{shown} was changed meanwhile; nothing was written")
             }
         }
-        let [servers, definitions] = made.lock.counts();
-        let [added, changed, removed] = made.lock.differs_from(&old);
+        let servers = made.lock.servers().count();
         if global.json {
             report::print_json(&json!({"file": shown.to_string(), "servers": servers,
-                "definitions": definitions, "added": added, "changed": changed, "removed": removed,
                 "waiting": made.waiting, "unknown": made.unknown}));
         } else {
-            let servers = count_of(servers, "server");
-            let definitions = count_of(definitions, "definition");
-            report::print_data(&format!(
-                "{shown}: {definitions} of {servers} ({added} added, {changed} changed, {removed} removed)"
-            ));
+            report::print_data(&format!("{shown}: {}", count_of(servers, "server")));
         }
         if !made.waiting.is_empty() {
             let names = some_of(&made.waiting);
@@ -150,14 +122,6 @@ impl LockArgs {
             some_of(&made.unknown)
         ));
         Ok(Exit::Partial)
-    }
-}
-
-/// Checks that each of the servers that were asked for exists.
-fn check_known(asked: &[String], known: &BTreeSet<&str>) -> anyhow::Result<()> {
-    match asked.iter().find(|name| !known.contains(name.as_str())) {
-        Some(name) => Err(refuse(format!("no server `{name}`\nhint: proxy servers"))),
-        None => Ok(()),
     }
 }
 
@@ -195,17 +159,11 @@ impl VerifyArgs {
     ) -> anyhow::Result<Exit> {
         let enabled = enabled(gateway);
         let known = enabled.iter().map(ServerName::as_str).chain(lock.servers());
-        let known: BTreeSet<&str> = known.collect();
-        check_known(&self.servers, &known)?;
-        let mut servers: Vec<String> = known.into_iter().map(str::to_owned).collect();
-        servers.retain(|it| self.servers.is_empty() || self.servers.contains(it));
-        let surveys = if self.stored {
-            None
-        } else {
-            Some(ask(gateway, enabled, &servers, global).await)
-        };
+        let servers: BTreeSet<String> = known.map(str::to_owned).collect();
+        let servers = Vec::from_iter(servers);
+        let surveys = ask(gateway, enabled, global).await;
         let registry = &gateway.catalog.registry;
-        let found = registry::verify(registry, lock, &servers, surveys.as_deref());
+        let found = registry::verify(registry, lock, &servers, &surveys);
         let (verdict, exit) = judge(&found);
         if global.json {
             report::print_json(
@@ -245,11 +203,9 @@ impl VerifyArgs {
 /// Asks these servers for their tools. The answers are not stored.
 async fn ask(
     gateway: &std::sync::Arc<Gateway>,
-    mut enabled: Vec<ServerName>,
-    servers: &[String],
+    enabled: Vec<ServerName>,
     global: &Global,
 ) -> Vec<News> {
-    enabled.retain(|it| servers.iter().any(|name| name == it.as_str()));
     let bar = report::make_bar(enabled.len(), "servers", global.quiet || global.json);
     let mut asked = Vec::new();
     let answers = survey::survey(&gateway.catalog, enabled, |_| 0);

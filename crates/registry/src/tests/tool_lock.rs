@@ -1,13 +1,15 @@
 //! The lock file: what is in it, and how later definitions are sorted.
 
+use std::fs;
+
 use tempfile::tempdir;
 use tool::{ItemKind, OfferItem};
 
 use super::*;
 use crate::{Pin, ToolLock, lock, verify};
 
-/// The differences of these surveys, or of the stored ones, as short lines.
-fn differences(registry: &Registry, lock: &ToolLock, surveys: Option<&[News]>) -> Vec<String> {
+/// The differences of these surveys as short lines.
+fn differences(registry: &Registry, lock: &ToolLock, surveys: &[News]) -> Vec<String> {
     let servers = ["mail".to_owned(), "notes".to_owned()];
     let found = verify(registry, lock, &servers, surveys).into_iter();
     let line = |it: crate::LockDifference| {
@@ -41,12 +43,14 @@ fn a_lock_has_the_accepted_definitions_and_is_read_back() {
     registry.commit(vec![first], true, 1).unwrap();
     let made = lock(&registry, &ToolLock::default(), &servers);
     assert_eq!(made.unknown, ["mail"]);
-    assert_eq!(made.lock.counts(), [1, 3]);
     let text = made.lock.to_text();
-    assert!(
-        text.contains(r#""definition":"Be brief.\nAlways.""#),
-        "{text}"
-    );
+    for part in [
+        r#""instructions":"Be brief.\nAlways.""#,
+        "\n{\"name\":\"add\",",
+        "\n{\"name\":\"sum\"}\n",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
     assert!(
         !text.contains("purge") && !text.contains("file:///a"),
         "{text}"
@@ -61,14 +65,14 @@ fn a_lock_has_the_accepted_definitions_and_is_read_back() {
         "Be brief.\nAlways.",
         r#"{"name":"sum"}"#,
     );
-    registry.commit(vec![next], true, 2).unwrap();
+    registry.commit(vec![next.clone()], true, 2).unwrap();
     let again = lock(&registry, &read, &servers);
     assert_eq!(again.waiting, ["notes tool add", "notes tool new"]);
     assert_eq!(again.lock, read);
     assert_eq!(
-        differences(&registry, &read, None),
+        differences(&registry, &read, std::slice::from_ref(&next)),
         [
-            "unknown mail: it never listed its tools",
+            "unknown mail: not asked",
             "wording notes/add: description: changed",
             "additive notes/new: added",
         ]
@@ -81,11 +85,16 @@ fn a_lock_has_the_accepted_definitions_and_is_read_back() {
         .collect();
     registry.decide(&shown, true).unwrap();
     let accepted = lock(&registry, &read, &servers).lock;
-    assert_eq!(accepted.differs_from(&read), [1, 1, 0]);
     assert_eq!(
-        differences(&registry, &accepted, None)[1..],
-        [] as [&str; 0]
+        differences(&registry, &accepted, &[next]),
+        ["unknown mail: not asked"]
     );
+    // A server whose definitions are unknown keeps what the file had, and one that left is dropped.
+    let gone = lock(&registry, &accepted, &[server("mail")]);
+    assert_eq!(gone.lock, ToolLock::default());
+    fs::remove_dir_all(folder.path().join("snapshots")).unwrap();
+    let lost = lock(&registry, &accepted, &servers);
+    assert_eq!((lost.lock, lost.unknown.len()), (accepted, 2));
 }
 
 #[test]
@@ -118,10 +127,7 @@ fn surveys_are_compared_without_being_stored() {
         &[server("notes"), server("mail")],
     )
     .lock;
-    assert_eq!(
-        differences(&registry, &locked, Some(&both)),
-        [] as [&str; 0]
-    );
+    assert_eq!(differences(&registry, &locked, &both), [] as [&str; 0]);
     let later = [
         news(
             "notes",
@@ -129,7 +135,7 @@ fn surveys_are_compared_without_being_stored() {
         ),
         failed("mail", "it does not answer"),
     ];
-    let found = differences(&registry, &locked, Some(&later));
+    let found = differences(&registry, &locked, &later);
     assert_eq!(
         found[..2],
         [
@@ -144,17 +150,14 @@ fn surveys_are_compared_without_being_stored() {
         "{found:?}"
     );
     assert_eq!(found.last().unwrap(), "additive notes/new: added");
-    assert_eq!(
-        differences(&registry, &locked, Some(&both)),
-        [] as [&str; 0]
-    );
+    assert_eq!(differences(&registry, &locked, &both), [] as [&str; 0]);
     let without = open(folder.path(), &["notes"]);
-    let gone = differences(&without, &locked, Some(&both));
+    let gone = differences(&without, &locked, &both);
     assert_eq!(gone, ["breaking mail: no longer configured, or disabled"]);
 }
 
 #[test]
-fn a_file_that_was_edited_or_is_newer_is_refused() {
+fn a_file_of_another_format_is_refused() {
     let folder = tempdir().unwrap();
     let registry = open(folder.path(), &["notes"]);
     registry
@@ -167,13 +170,13 @@ fn a_file_that_was_edited_or_is_newer_is_refused() {
         let why = ToolLock::parse(text).unwrap_err().to_string();
         assert!(why.starts_with(expected), "{why}");
     };
+    for other in [1, 3] {
+        let text = text.replace("\"format\": 2", &format!("\"format\": {other}"));
+        check(&text, &format!("it has format {other}, and this version"));
+    }
     check(
-        &text.replace("Adds.", "Adds!"),
-        "the digest of `notes tool add` does not match",
-    );
-    check(
-        &text.replace("\"format\": 1", "\"format\": 2"),
-        "it has format 2",
+        &text.replace("\"tools\"", "\"tulls\""),
+        "it is no lock file: notes: ",
     );
     check("<<<<<<< HEAD", "it is no lock file");
     check("{}", "it is no lock file");
