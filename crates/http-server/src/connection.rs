@@ -30,7 +30,7 @@ impl Service {
             let (stream, peer) = match listener.accept().await {
                 Ok(accepted) => accepted,
                 Err(error) => {
-                    self.complaints.log_accept(&error);
+                    self.complaints.log("accept", &error.to_string());
                     sleep(ACCEPT_REST).await;
                     continue;
                 }
@@ -52,7 +52,11 @@ impl Service {
             .enter(PlaceOwner::at(from), HolderState::New);
         if !matches!(entered, Ok(Entered { evicted: None, .. })) {
             let max = self.endpoint.limits.connections_max;
-            self.complaints.log_connections(max);
+            let why = format!(
+                "{max} are open, or half as many from one address (http.max_connections); idle ones \
+                 are closed first"
+            );
+            self.complaints.log("connections", &why);
         }
         entered.ok().map(|entered| Arc::new(entered.place))
     }

@@ -148,7 +148,12 @@ impl Sessions {
         let Entered { place, evicted } = entered.map_err(full)?;
         if let Some(number) = evicted {
             self.end_holder_of(number);
-            self.complaints.log_sessions(self.places.max());
+            let max = self.places.max();
+            let why = format!(
+                "{max} are open, or half as many of one client (http.max_sessions); those that were \
+                 not used after `initialize` are ended first"
+            );
+            self.complaints.log("sessions", &why);
         }
         let entry = OpenSession::new(&self.gateway, peer, opening, self.requests_max, place);
         if let Some(signed) = signed {
