@@ -14,7 +14,7 @@ mod versions;
 
 pub use entry::{RecipeValues, RequiredValue, ServerTable};
 pub use file::{SOURCE, all, known};
-pub use listed::{ListedServer, ListedWay, read_listed};
+pub use listed::{ListedServer, read_listed};
 pub use lookup::{find, find_instead_of, of_package, recipe_of, replacement, search};
 pub use mend::{Mended, mend, of_arguments};
 pub use recipe::{

@@ -1,17 +1,21 @@
-//! Servers as a registry of MCP lists them: a `server.json`, made into recipes.
+//! Servers as a registry of MCP lists them: a `server.json`, made into recipes. A way that needs more than a
+//! package with its version, or an address, is left out with the reason.
 //!
 //! Anyone may have written these texts. They become words of a command line, each with its version, and
 //! no text of theirs names a variable of the user's environment that is not shown as a variable.
-
-mod inputs;
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use self::inputs::{Inputs, RawInput, line, upper};
-use crate::recipe::{Auth, Distribution, Recipe, RecipeScope, ServerFacts, StartMethod, Transport};
+use crate::recipe::{
+    Auth, Distribution, Parameter, Recipe, RecipeScope, ServerFacts, StartMethod, Transport,
+    Variable,
+};
+
+/// The longest text that is kept, in characters.
+const TEXT_CHARS_MAX: usize = 400;
 
 /// A server of a registry.
 #[derive(Debug, Clone)]
@@ -22,36 +26,25 @@ pub struct ListedServer {
     pub version: String,
     /// A description by its publisher, on one line.
     pub description: String,
-    /// `active`, `deprecated` or `deleted`, with the message of the registry.
+    /// `active`, `deprecated` or `deleted`.
     pub status: String,
-    /// The address of its source, or of its page.
-    pub website: Option<String>,
+    /// The address of its source.
+    pub source: Option<String>,
     /// The ways to start or reach it, the best first.
-    pub ways: Vec<ListedWay>,
+    pub ways: Vec<Recipe>,
     /// Ways that cannot be used here, with the reason.
     pub left_out: Vec<String>,
 }
 
-/// One way to start or reach a listed server.
-#[derive(Debug, Clone)]
-pub struct ListedWay {
-    /// The command or address, its parameters and variables.
-    pub recipe: Recipe,
-    /// The digest of the package, if it is listed.
-    pub digest: Option<String>,
-}
-
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct RawServer {
     name: String,
     #[serde(default)]
     description: String,
     #[serde(default)]
     version: String,
-    status: Option<String>,
-    website_url: Option<String>,
-    repository: Option<Value>,
+    #[serde(default)]
+    repository: Value,
     #[serde(default)]
     packages: Vec<RawPackage>,
     #[serde(default)]
@@ -64,9 +57,8 @@ struct RawPackage {
     registry_type: String,
     registry_base_url: Option<String>,
     identifier: String,
-    version: Option<String>,
-    file_sha256: Option<String>,
-    transport: Option<Value>,
+    version: String,
+    transport: Value,
     runtime_arguments: Vec<RawInput>,
     package_arguments: Vec<RawInput>,
     environment_variables: Vec<RawInput>,
@@ -82,6 +74,23 @@ struct RawRemote {
     variables: BTreeMap<String, RawInput>,
 }
 
+/// An argument, a variable, a header, or a part of one.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct RawInput {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    name: Option<String>,
+    value_hint: Option<String>,
+    description: Option<String>,
+    value: Option<String>,
+    default: Option<Value>,
+    format: Option<String>,
+    is_required: bool,
+    is_secret: bool,
+    variables: BTreeMap<String, RawInput>,
+}
+
 /// Reads a `server.json`, or an element of a registry's list that has one.
 pub fn read_listed(json: &Value) -> Result<ListedServer, String> {
     let within = json.get("server").unwrap_or(json);
@@ -91,13 +100,15 @@ pub fn read_listed(json: &Value) -> Result<ListedServer, String> {
     if own.is_empty() || !space.chars().chain(own.chars()).all(is_of_name) {
         return Err(format!("`{}` is no name of a server", line(&raw.name)));
     }
-    let source = raw.repository.as_ref().and_then(|it| it["url"].as_str());
+    let metas = json.get("_meta").and_then(Value::as_object);
+    let mut metas = metas.into_iter().flat_map(|metas| metas.values());
+    let status = metas.find_map(|meta| meta.get("status")?.as_str());
     let mut server = ListedServer {
         name: raw.name.clone(),
         version: line(&raw.version),
         description: line(&raw.description),
-        status: status(json, &raw),
-        website: source.or(raw.website_url.as_deref()).map(line),
+        status: line(status.unwrap_or("active")),
+        source: raw.repository["url"].as_str().map(line),
         ways: Vec::new(),
         left_out: Vec::new(),
     };
@@ -111,122 +122,87 @@ pub fn read_listed(json: &Value) -> Result<ListedServer, String> {
             Err(why) => server.left_out.push(line(&format!("{place}: {why}"))),
         }
     }
-    server.ways.sort_by_key(|it| it.recipe.kind);
+    server.ways.sort_by_key(|it| it.kind);
     Ok(server)
 }
 
-fn status(json: &Value, raw: &RawServer) -> String {
-    let of_registry = |key: &str| {
-        let metas = json.get("_meta").and_then(Value::as_object)?;
-        metas.values().find_map(|meta| meta.get(key)?.as_str())
-    };
-    let said = of_registry("status").or(raw.status.as_deref());
-    let said = said.unwrap_or("active");
-    let message = of_registry("statusMessage");
-    line(&message.map_or_else(|| said.to_owned(), |message| format!("{said}: {message}")))
-}
-
 /// The addresses from which the programs that start packages load them.
-const SOURCES: [(&str, &[&str]); 2] = [
+const SOURCES: [(&str, &[&str]); 3] = [
     ("npm", &["https://registry.npmjs.org"]),
     ("pypi", &["https://pypi.org", "https://pypi.python.org"]),
+    ("oci", &["https://docker.io"]),
 ];
 
-fn read_package(server: &RawServer, package: &RawPackage) -> Result<ListedWay, String> {
-    let transport = package.transport.as_ref();
-    let transport = transport.and_then(|it| it["type"].as_str());
+/// Words that the programs that start packages get from us.
+const RUNTIME_WORDS: [&str; 5] = ["-y", "--yes", "run", "-i", "--rm"];
+
+fn read_package(server: &RawServer, package: &RawPackage) -> Result<Recipe, String> {
+    let transport = package.transport["type"].as_str();
     if transport.is_some_and(|it| it != "stdio") {
         return Err(
             "it starts a server for HTTP; start it yourself and add its address".to_owned(),
         );
     }
+    let identifier = checked("package", &package.identifier, "@/._-:+")?;
     let base = package.registry_base_url.as_deref();
     let base = base.map(|it| it.trim_end_matches('/'));
     let known = SOURCES
         .iter()
         .find(|(name, _)| *name == package.registry_type);
-    if let (Some((_, known)), Some(base)) = (known, base)
-        && !known.contains(&base)
-    {
+    let (_, known) = known.ok_or("packages of this kind are not supported")?;
+    let is_in_name = |base: &str| {
+        let host = base.strip_prefix("https://");
+        host.is_some_and(|host| identifier.starts_with(&format!("{host}/")))
+    };
+    if let Some(base) = base.filter(|it| !known.contains(it) && !is_in_name(it)) {
         return Err(format!("its package is in another registry, {base}"));
     }
-    let mut inputs = Inputs {
-        prefix: upper(own_name(&server.name)),
-        ..Inputs::default()
-    };
-    inputs.environment(&package.environment_variables)?;
-    let (kind, named, start) = start_of(package, base, &mut inputs)?;
-    let arguments = inputs.words(&package.package_arguments);
-    let command = start.into_iter().chain(arguments).collect();
-    let mut recipe = recipe(server, kind, StartMethod::Command(command), inputs);
-    recipe.package = Some(named);
-    let image_digest = package.identifier.split_once('@').map(|(_, it)| it);
-    let image_digest = image_digest.filter(|it| it.starts_with("sha256:"));
-    let file_digest = package.file_sha256.as_deref();
-    let file_digest = file_digest.map(|it| format!("sha256:{}", line(it)));
-    Ok(ListedWay {
-        recipe,
-        digest: file_digest.or(image_digest.map(str::to_owned)),
-    })
+    let mut inputs = Inputs::new(server);
+    inputs.read_environment(&package.environment_variables)?;
+    let (kind, mut words) = start_of(package, identifier, &inputs)?;
+    words.extend(inputs.read_words(&package.package_arguments));
+    let mut recipe = recipe(server, kind, StartMethod::Command(words), inputs);
+    let named = format!("{identifier} {}", line(&package.version));
+    recipe.package = Some(named.trim().to_owned());
+    Ok(recipe)
 }
 
-/// The kind of a package, its name with the version, and the words that start it.
+/// The kind of a package, and the words that start it.
 fn start_of(
     package: &RawPackage,
-    base: Option<&str>,
-    inputs: &mut Inputs,
-) -> Result<(Distribution, String, Vec<String>), String> {
-    let identifier = checked("package", &package.identifier, "@/._-:+")?;
-    let version = package.version.as_deref().filter(|it| !it.is_empty());
-    let version = version.map(|it| checked("version", it, "._-+!"));
-    let version = version.transpose()?;
-    let pinned = || {
-        let version = version.filter(|it| *it != "latest");
-        version.ok_or("it has no version".to_owned())
+    identifier: &str,
+    inputs: &Inputs,
+) -> Result<(Distribution, Vec<String>), String> {
+    let is_ours = |it: &RawInput| {
+        let word = it.name.as_deref().or(it.value.as_deref());
+        word.is_some_and(|word| RUNTIME_WORDS.contains(&word))
     };
-    let named = version.map_or(identifier.to_owned(), |it| format!("{identifier} {it}"));
-    let (kind, words) = match package.registry_type.as_str() {
-        "npm" => {
-            let own = inputs.words(&package.runtime_arguments).into_iter();
-            let own = own.filter(|it| !["-y", "--yes"].contains(&it.as_str()));
-            let word = format!("{identifier}@{}", pinned()?);
-            let all = ["npx", "-y"].map(str::to_owned).into_iter();
-            let all = all.chain(own).chain([word]);
-            (Distribution::Npm, all.collect())
-        }
-        "pypi" => {
-            let mut all = inputs.words(&package.runtime_arguments);
-            all.insert(0, "uvx".to_owned());
-            all.push(format!("{identifier}@{}", pinned()?));
-            (Distribution::PyPi, all)
-        }
-        "oci" => {
-            let mut image = in_host(identifier, base)?;
-            if !own_name(&image).contains([':', '@']) {
-                image = format!("{image}:{}", pinned()?);
-            }
-            let own = inputs.docker_words(&package.runtime_arguments, &image);
-            let all = ["docker", "run", "-i", "--rm"]
-                .map(str::to_owned)
-                .into_iter();
-            (
-                Distribution::Docker,
-                all.chain(own).chain([image]).collect(),
-            )
-        }
-        "" => return Err("it has no kind".to_owned()),
-        _ => return Err("packages of this kind are not supported".to_owned()),
-    };
-    Ok((kind, named, words))
-}
-
-/// The image with the host of its registry, if that is another than Docker's.
-fn in_host(image: &str, base: Option<&str>) -> Result<String, String> {
-    let host = base.and_then(|it| it.strip_prefix("https://"));
-    match host.filter(|it| *it != "docker.io" && !image.starts_with(&format!("{it}/"))) {
-        Some(host) => Ok(format!("{}/{image}", checked("host", host, ".:-")?)),
-        None => Ok(image.to_owned()),
+    if !package.runtime_arguments.iter().all(is_ours) {
+        return Err("the program that starts it needs arguments; add its command line".to_owned());
     }
+    let pinned = |sign: char| match package.version.as_str() {
+        "" | "latest" => Err("it has no version".to_owned()),
+        version => checked("version", version, "._-+!").map(|it| format!("{identifier}{sign}{it}")),
+    };
+    let own = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
+    Ok(match package.registry_type.as_str() {
+        "npm" => (Distribution::Npm, own(&["npx", "-y", &pinned('@')?])),
+        "pypi" => (Distribution::PyPi, own(&["uvx", &pinned('@')?])),
+        _ => {
+            let mut words = own(&["docker", "run", "-i", "--rm"]);
+            // Without a value, so that no secret is in a command line.
+            for name in inputs.names() {
+                words.extend(["-e".to_owned(), name]);
+            }
+            let has_tag = own_name(identifier).contains([':', '@']);
+            words.push(if has_tag {
+                identifier.to_owned()
+            } else {
+                pinned(':')?
+            });
+            (Distribution::Docker, words)
+        }
+    })
 }
 
 /// Refuses a text that is no plain word: an option, or a place outside of a registry.
@@ -239,21 +215,14 @@ fn checked<'t>(what: &str, text: &'t str, others: &str) -> Result<&'t str, Strin
     Ok(text)
 }
 
-fn read_remote(server: &RawServer, remote: &RawRemote) -> Result<ListedWay, String> {
+fn read_remote(server: &RawServer, remote: &RawRemote) -> Result<Recipe, String> {
     let transport = match remote.kind.as_str() {
         "streamable-http" | "http" => Transport::Http,
         "sse" => Transport::Sse,
         other => return Err(format!("`{other}` is no known transport")),
     };
-    let mut inputs = Inputs {
-        prefix: upper(own_name(&server.name)),
-        ..Inputs::default()
-    };
-    let is_here = ["http://localhost", "http://127.0.0.1"].iter().any(|it| {
-        let rest = remote.url.strip_prefix(it);
-        rest.is_some_and(|rest| rest.starts_with([':', '/']))
-    });
-    if !remote.url.starts_with("https://") && !is_here {
+    let mut inputs = Inputs::new(server);
+    if !remote.url.starts_with("https://") {
         return Err("its address has no https".to_owned());
     }
     let url = inputs.filled(&remote.url, &remote.variables);
@@ -276,10 +245,7 @@ fn read_remote(server: &RawServer, remote: &RawRemote) -> Result<ListedWay, Stri
         transport,
         headers,
     };
-    Ok(ListedWay {
-        recipe: recipe(server, Distribution::Remote, way, inputs),
-        digest: None,
-    })
+    Ok(recipe(server, Distribution::Remote, way, inputs))
 }
 
 fn own_name(name: &str) -> &str {
@@ -330,11 +296,195 @@ fn recipe(server: &RawServer, kind: Distribution, way: StartMethod, inputs: Inpu
     }
 }
 
+/// A text of others on one line, shortened.
+fn line(text: &str) -> String {
+    let plain: String = text
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    let words = plain.split_whitespace().collect::<Vec<_>>().join(" ");
+    words.chars().take(TEXT_CHARS_MAX).collect()
+}
+
+/// Escapes a text, so that the configuration fills nothing in.
+fn literal(text: &str) -> String {
+    text.replace('$', "$$")
+}
+
+/// The parameters and variables of a way, while its texts are read.
+#[derive(Default)]
+struct Inputs {
+    /// The server's name in front of the names of secrets.
+    prefix: String,
+    parameters: Vec<Parameter>,
+    variables: Vec<Variable>,
+    env: BTreeMap<String, String>,
+}
+
+/// A name for a parameter or variable: `--log-level` is `LOG_LEVEL`.
+fn upper(name: &str) -> String {
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() {
+            c.to_ascii_uppercase()
+        } else {
+            '_'
+        }
+    };
+    let name: String = name.chars().map(plain).collect();
+    let name = name.trim_matches('_');
+    let starts_well = name.starts_with(|c: char| c.is_ascii_uppercase());
+    if starts_well {
+        name.to_owned()
+    } else {
+        format!("VALUE_{name}")
+    }
+}
+
+impl RawInput {
+    fn default(&self) -> Option<String> {
+        match self.default.as_ref()? {
+            Value::String(text) if text.is_empty() => None,
+            Value::String(text) => Some(text.clone()),
+            Value::Null => None,
+            other => Some(other.to_string()),
+        }
+    }
+
+    fn what(&self) -> String {
+        line(self.description.as_deref().unwrap_or_default())
+    }
+}
+
+impl Inputs {
+    fn new(server: &RawServer) -> Self {
+        Self {
+            prefix: upper(own_name(&server.name)),
+            ..Self::default()
+        }
+    }
+
+    /// The names of the variables that the server gets.
+    fn names(&self) -> Vec<String> {
+        let required = self.variables.iter().map(|it| &it.name);
+        self.env.keys().chain(required).cloned().collect()
+    }
+
+    /// The text of a value that the user gives: `{NAME}`, or `${NAME}` for a secret.
+    fn given(&mut self, name: &str, input: &RawInput) -> String {
+        if input.is_secret {
+            let name = format!("{}_{}", self.prefix, upper(name));
+            self.variable(&name, input, true);
+            return format!("${{{name}}}");
+        }
+        let mut name = upper(name);
+        let known = |it: &Parameter, name: &str| it.name == name && it.what != input.what();
+        while self.parameters.iter().any(|it| known(it, &name)) {
+            name.push_str("_2");
+        }
+        if !self.parameters.iter().any(|it| it.name == name) {
+            self.parameters.push(Parameter {
+                name: name.clone(),
+                what: input.what(),
+                default: input.default().map(|it| literal(&it)),
+                args: Vec::new(),
+            });
+        }
+        format!("{{{name}}}")
+    }
+
+    fn variable(&mut self, name: &str, input: &RawInput, is_required: bool) {
+        if !self.variables.iter().any(|it| it.name == name) {
+            self.variables.push(Variable {
+                name: name.to_owned(),
+                required: is_required,
+                secret: input.is_secret,
+                what: input.what(),
+                origin: None,
+            });
+        }
+    }
+
+    /// A text with `{name}` in it for each of its variables; other braces stay.
+    fn filled(&mut self, text: &str, variables: &BTreeMap<String, RawInput>) -> String {
+        let mut made = String::new();
+        let mut rest = text;
+        while let Some((before, name, after)) = next_name(rest) {
+            made.push_str(&literal(before));
+            match variables.get(name) {
+                Some(RawInput {
+                    value: Some(value), ..
+                }) => made.push_str(&literal(value)),
+                Some(input) => made.push_str(&self.given(name, input)),
+                None => made.push_str(&format!("{{{name}}}")),
+            }
+            rest = after;
+        }
+        made + &literal(rest)
+    }
+
+    /// The words of arguments that are always given; others are left out.
+    fn read_words(&mut self, list: &[RawInput]) -> Vec<String> {
+        let mut words = Vec::new();
+        for input in list {
+            let flag = input.name.as_ref();
+            let flag = flag.filter(|_| input.kind.as_deref() == Some("named"));
+            if flag.is_some() && input.format.as_deref() == Some("boolean") {
+                let value = input.value.clone().or_else(|| input.default());
+                words.extend(
+                    flag.filter(|_| value.as_deref() == Some("true"))
+                        .map(|it| literal(it)),
+                );
+                continue;
+            }
+            let name = input.value_hint.as_ref().or(input.name.as_ref());
+            let name = name.map_or("value", String::as_str);
+            let value = match &input.value {
+                Some(value) => self.filled(value, &input.variables),
+                None if input.is_required || input.default().is_some() && !input.is_secret => {
+                    self.given(name, input)
+                }
+                None => continue,
+            };
+            words.extend(flag.map(|it| literal(it)));
+            words.push(value);
+        }
+        words
+    }
+
+    fn read_environment(&mut self, list: &[RawInput]) -> Result<(), String> {
+        for input in list {
+            let name = input.name.as_deref().unwrap_or_default();
+            let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            if name.is_empty()
+                || !name.chars().all(is_of_name)
+                || name.starts_with(|c: char| c.is_ascii_digit())
+            {
+                return Err(format!("`{name}` is no name of a variable"));
+            }
+            if let Some(value) = &input.value {
+                let value = self.filled(value, &input.variables);
+                self.env.insert(name.to_owned(), value);
+            } else if input.default().is_some() && !input.is_secret {
+                let value = self.given(name, input);
+                self.env.insert(name.to_owned(), value);
+            } else {
+                self.variable(name, input, input.is_required);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The text before the first name in braces, the name, and the text after it.
+fn next_name(text: &str) -> Option<(&str, &str, &str)> {
+    let open = text.find('{')?;
+    let close = open + text[open..].find('}')?;
+    Some((&text[..open], &text[open + 1..close], &text[close + 1..]))
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-
-    use crate::recipe::Parameter;
 
     use super::*;
     use crate::RecipeValues;
@@ -353,8 +503,8 @@ mod tests {
     fn command(rest: &Value) -> (String, Recipe) {
         let server = server(rest);
         assert!(server.left_out.is_empty(), "{:?}", server.left_out);
-        let recipe = server.ways[0].recipe.clone();
-        let values = recipe.parameters.iter().filter(|it| it.args.is_empty());
+        let recipe = server.ways[0].clone();
+        let values = recipe.parameters.iter();
         let open = |it: &Parameter| it.default.clone().unwrap_or(format!("{{{}}}", it.name));
         let given = RecipeValues {
             parameters: values.map(|it| (it.name.clone(), open(it))).collect(),
@@ -378,7 +528,8 @@ mod tests {
             "packageArguments": [
                 {"type": "positional", "value": "serve"},
                 {"type": "named", "name": "--log-level", "default": "info", "description": "Level"},
-                {"type": "named", "name": "--verbose", "format": "boolean"},
+                {"type": "named", "name": "--verbose", "format": "boolean", "default": "false"},
+                {"type": "named", "name": "--all", "format": "boolean", "value": "true"},
                 {"type": "named", "name": "--tag", "description": "Tag"},
                 {"type": "positional", "valueHint": "target_dir", "isRequired": true},
             ],
@@ -391,14 +542,8 @@ mod tests {
         assert_eq!(
             line,
             "NOTES_KEY=${NOTES_KEY} NOTES_MODE=a $${HOME} NOTES_UNITS=metric npx -y @acme/notes-mcp@1.2.0 serve \
-             --log-level info {TARGET_DIR}"
+             --log-level info --all {TARGET_DIR}"
         );
-        let tag = recipe
-            .parameters
-            .iter()
-            .find(|it| it.name == "TAG")
-            .unwrap();
-        assert_eq!(tag.args, ["--tag", "{TAG}"]);
         assert_eq!(recipe.package.as_deref(), Some("@acme/notes-mcp 1.2.0"));
 
         let (line, _) = command(
@@ -410,36 +555,28 @@ mod tests {
 
     #[test]
     fn an_image_gets_its_variables_and_no_secret_in_its_words() {
-        // As the registry lists GitHub's server.
         let (line, recipe) = command(&json!({"packages": [{
-            "registryType": "oci", "identifier": "ghcr.io/github/github-mcp-server:0.20.1",
+            "registryType": "oci", "identifier": "ghcr.io/acme/notes:0.20.1", "registryBaseUrl": "https://ghcr.io",
             "transport": {"type": "stdio"},
             "runtimeArguments": [
                 {"type": "positional", "value": "run", "isRequired": true},
                 {"type": "named", "name": "-i", "value": "true", "format": "boolean", "isRequired": true},
-                {"type": "named", "name": "--rm", "value": "true", "format": "boolean"},
-                {"type": "named", "name": "-e", "value": "GITHUB_PERSONAL_ACCESS_TOKEN={token}", "isRequired": true,
-                 "variables": {"token": {"isRequired": true, "isSecret": true, "format": "string"}}},
-                {"type": "positional", "valueHint": "image_name", "value": "ghcr.io/github/github-mcp-server"},
             ],
+            "environmentVariables": [{"name": "NOTES_TOKEN", "isRequired": true, "isSecret": true}],
         }]}));
         assert_eq!(
             line,
-            "GITHUB_PERSONAL_ACCESS_TOKEN=${GITHUB_PERSONAL_ACCESS_TOKEN} docker run -i --rm -e \
-             GITHUB_PERSONAL_ACCESS_TOKEN ghcr.io/github/github-mcp-server:0.20.1"
+            "NOTES_TOKEN=${NOTES_TOKEN} docker run -i --rm -e NOTES_TOKEN ghcr.io/acme/notes:0.20.1"
         );
         assert!(recipe.variables[0].secret && recipe.variables[0].required);
         let (line, _) = command(&json!({"packages": [{
             "registryType": "oci", "registryBaseUrl": "https://docker.io", "identifier": "mcp/filesystem", "version": "1.0.2",
-            "runtimeArguments": [{"type": "named", "name": "--mount", "value": "type=bind,src={source_path},dst={target_path}",
-                "variables": {"source_path": {"isRequired": true}, "target_path": {"default": "/project"}}}],
             "packageArguments": [{"type": "positional", "valueHint": "target_dir", "value": "/project"}],
             "environmentVariables": [{"name": "LOG_LEVEL", "default": "info"}],
         }]}));
         assert_eq!(
             line,
-            "LOG_LEVEL=info docker run -i --rm --mount type=bind,src={SOURCE_PATH},dst=/project -e LOG_LEVEL \
-             mcp/filesystem:1.0.2 /project"
+            "LOG_LEVEL=info docker run -i --rm -e LOG_LEVEL mcp/filesystem:1.0.2 /project"
         );
     }
 
@@ -460,7 +597,7 @@ mod tests {
             listed.left_out,
             ["http://plain.example.com/mcp: its address has no https"]
         );
-        let StartMethod::Remote { url, headers, .. } = &listed.ways[1].recipe.way else {
+        let StartMethod::Remote { url, headers, .. } = &listed.ways[1].way else {
             panic!("{listed:?}");
         };
         assert_eq!(url, "https://{REGION}.example.com/mcp");
@@ -497,6 +634,18 @@ mod tests {
             &elsewhere,
             "npm: its package is in another registry, https://npm.evil.example",
         );
+        elsewhere["registryType"] = json!("oci");
+        check(
+            &elsewhere,
+            "oci: its package is in another registry, https://npm.evil.example",
+        );
+        let mut runtime = npm("x", "1");
+        runtime["runtimeArguments"] =
+            json!([{"type": "named", "name": "--registry", "value": "https://evil.example"}]);
+        check(
+            &runtime,
+            "npm: the program that starts it needs arguments; add its command line",
+        );
         let mut http = npm("x", "1");
         http["transport"] = json!({"type": "streamable-http"});
         check(
@@ -523,7 +672,7 @@ mod tests {
                 .status
         };
         assert_eq!(listed(json!({})), "active");
-        let official = json!({"x/official": {"status": "deprecated", "statusMessage": "Use\nb."}});
-        assert_eq!(listed(official), "deprecated: Use b.");
+        let official = json!({"x/official": {"status": "deprecated\n!"}});
+        assert_eq!(listed(official), "deprecated !");
     }
 }

@@ -1,11 +1,10 @@
-//! Registries of MCP: servers by words or by name, from an address with the API v0.1 or from a file. They
-//! are asked only when a person asks.
+//! Registries of MCP: servers by words or by name, from an address with the API v0.1. They are asked only
+//! when a person asks.
 
-use std::{collections::BTreeMap, fs, io, path::PathBuf};
+use std::collections::BTreeMap;
 
-use recipes::{ListedServer, ListedWay, read_listed};
+use recipes::{ListedServer, Recipe, read_listed};
 use reqwest::Url;
-use serde_json::Value;
 use tool::ServerName;
 
 use crate::{
@@ -20,23 +19,12 @@ pub const OFFICIAL: &str = "https://registry.modelcontextprotocol.io";
 /// names.
 const WORDS_MAX: usize = 3;
 
-/// The most pages that are read for one word.
-const PAGES_MAX: usize = 3;
-
-/// The servers of one page.
+/// The servers of one answer.
 const PAGE_SERVERS: &str = "100";
 
-/// The largest file, in bytes.
-const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
-
-/// A registry.
+/// A registry, by its address.
 #[derive(Debug, Clone)]
-pub enum RegistrySource {
-    /// One at an address.
-    Address(Url),
-    /// A file: the answer of a registry, a list of `server.json`, or one of them.
-    File(PathBuf),
-}
+pub struct RegistrySource(Url);
 
 /// The reason why a registry has no answer, for people.
 #[derive(Debug, thiserror::Error)]
@@ -50,63 +38,27 @@ impl From<FetchError> for CatalogueError {
 }
 
 impl RegistrySource {
-    /// Reads an address, or the path of a file. Without a text, it is the official registry.
+    /// Reads an address. Without a text, it is the official registry.
     pub fn parse(text: Option<&str>) -> Result<Self, CatalogueError> {
-        let text = text.unwrap_or(OFFICIAL);
-        if !text.contains("://") {
-            return Ok(Self::File(text.into()));
-        }
-        let mut url = fetch::parse(text)?;
+        let mut url = fetch::parse(text.unwrap_or(OFFICIAL))?;
         url.set_query(None);
-        if let Ok(mut path) = url.path_segments_mut() {
-            path.pop_if_empty();
-        }
-        for end in ["/servers", "/v0.1"] {
-            if let Some(path) = url.path().strip_suffix(end).map(str::to_owned) {
-                url.set_path(&path);
-            }
-        }
-        Ok(Self::Address(url))
+        Ok(Self(url))
     }
 
-    /// Returns the address or the path.
+    /// Returns the address.
     pub fn shown(&self) -> String {
-        match self {
-            Self::Address(url) => url.as_str().trim_end_matches('/').to_owned(),
-            Self::File(path) => path.display().to_string(),
-        }
+        self.0.as_str().trim_end_matches('/').to_owned()
     }
 
-    /// Returns the servers whose names or descriptions have the words, those with most of them first;
-    /// all of a file, if there are no words.
+    /// Returns the servers whose names or descriptions have the words, those with most of them first.
     pub async fn search(&self, words: &str) -> Result<Vec<ListedServer>, CatalogueError> {
         let words: Vec<String> = words.split_whitespace().map(str::to_lowercase).collect();
         let mut found: BTreeMap<String, ListedServer> = BTreeMap::new();
-        let mut take = |list: &Value| {
-            for server in elements(list).iter().filter_map(|it| read_listed(it).ok()) {
+        for word in words.iter().take(WORDS_MAX) {
+            let page = fetch::json(&list_address(&self.0, word)).await?;
+            let servers = page["servers"].as_array().into_iter().flatten();
+            for server in servers.filter_map(|it| read_listed(it).ok()) {
                 found.entry(server.name.clone()).or_insert(server);
-            }
-        };
-        match self {
-            Self::File(path) => take(&read_file(path)?),
-            Self::Address(base) => {
-                let mut asked: Vec<&str> = words.iter().map(String::as_str).collect();
-                asked.truncate(WORDS_MAX);
-                if asked.is_empty() {
-                    asked.push("");
-                }
-                for word in asked {
-                    let mut cursor = None;
-                    for _ in 0..PAGES_MAX {
-                        let address = list_address(base, word, cursor.as_deref());
-                        let page = fetch::json(&address).await?;
-                        take(&page);
-                        cursor = page["metadata"]["nextCursor"].as_str().map(str::to_owned);
-                        if cursor.as_deref().is_none_or(str::is_empty) || word.is_empty() {
-                            break;
-                        }
-                    }
-                }
             }
         }
         let score = |it: &ListedServer| {
@@ -115,50 +67,33 @@ impl RegistrySource {
             named.count()
         };
         let mut found: Vec<ListedServer> = found.into_values().collect();
-        found.retain(|it| !it.status.starts_with("deleted"));
-        found.retain(|it| words.is_empty() || score(it) > 0);
+        found.retain(|it| it.status != "deleted" && score(it) > 0);
         found.sort_by_key(|it| std::cmp::Reverse(score(it)));
         Ok(found)
     }
 
-    /// Returns a server by its name, or by the part after the `/` if one server has it, in this version
-    /// or the latest.
+    /// Returns a server by its name, in this version or the latest.
     pub async fn find(
         &self,
         name: &str,
         version: Option<&str>,
     ) -> Result<ListedServer, CatalogueError> {
-        let name = if name.contains('/') {
-            name.to_owned()
-        } else {
-            self.whole_name(name).await?
+        let unknown = || {
+            let (here, name) = (self.shown(), printable::one_line(name));
+            let version = version.map_or_else(String::new, |version| format!("@{version}"));
+            let own = printable::quote_word(name.rsplit('/').next().unwrap_or_default());
+            CatalogueError(format!(
+                "{here} has no server `{name}{version}`\nhint: proxy recipes --registry {own}"
+            ))
         };
-        let unknown = |hint: &str| {
-            let asked = version.map_or(name.clone(), |version| format!("{name}@{version}"));
-            self.unknown(&asked, hint)
-        };
-        let json = match self {
-            Self::Address(base) => {
-                let address = server_address(base, &name, version.unwrap_or("latest"));
-                fetch::json(&address).await.map_err(|error| match error {
-                    FetchError::Missing(_) => unknown("\nhint: proxy recipes --registry WORDS"),
-                    error => error.into(),
-                })?
-            }
-            Self::File(path) => {
-                let list = read_file(path)?;
-                let is_meant = |it: &Value| {
-                    let server = it.get("server").unwrap_or(it);
-                    server["name"] == *name
-                        && version.is_none_or(|version| server["version"] == *version)
-                };
-                let mut meant = elements(&list);
-                meant.retain(is_meant);
-                let is_latest = |it: &Value| it.to_string().contains(r#""isLatest":true"#);
-                meant.sort_by_key(is_latest);
-                meant.pop().ok_or_else(|| unknown(""))?
-            }
-        };
+        if !name.contains('/') {
+            return Err(unknown());
+        }
+        let address = server_address(&self.0, name, version.unwrap_or("latest"));
+        let json = fetch::json(&address).await.map_err(|error| match error {
+            FetchError::Missing(_) => unknown(),
+            error => error.into(),
+        })?;
         let answered = |what| CatalogueError(format!("the registry answered with {what}"));
         let server = read_listed(&json).map_err(answered)?;
         if server.name != name || version.is_some_and(|version| server.version != version) {
@@ -166,34 +101,6 @@ impl RegistrySource {
             return Err(answered(printable::one_line(&other)));
         }
         Ok(server)
-    }
-
-    async fn whole_name(&self, own: &str) -> Result<String, CatalogueError> {
-        let found = self.search(own).await?.into_iter().map(|it| it.name);
-        let found: Vec<String> = found
-            .filter(|it| it.rsplit('/').next() == Some(own))
-            .collect();
-        match found.as_slice() {
-            [one] => Ok(one.clone()),
-            [] => {
-                let word = printable::quote_word(own);
-                let hint = format!("\nhint: proxy recipes --registry {word}");
-                Err(self.unknown(own, &hint))
-            }
-            several => {
-                let adding = several.iter().take(5);
-                let adding = adding.map(|it| format!("proxy add registry:{it}"));
-                let hint = adding.collect::<Vec<_>>().join(", or ");
-                Err(CatalogueError(format!(
-                    "`{own}` is the name of several servers\nhint: {hint}"
-                )))
-            }
-        }
-    }
-
-    fn unknown(&self, name: &str, hint: &str) -> CatalogueError {
-        let (here, name) = (self.shown(), printable::one_line(name));
-        CatalogueError(format!("{here} has no server `{name}`{hint}"))
     }
 }
 
@@ -204,11 +111,8 @@ pub fn name_of_listed(server: &ListedServer) -> Option<ServerName> {
 }
 
 /// Chooses the way by its kind, or the first.
-pub fn choose_way<'s>(
-    server: &'s ListedServer,
-    kind: Option<&str>,
-) -> Result<&'s ListedWay, String> {
-    let kind_of = |way: &ListedWay| way.recipe.kind.as_str();
+pub fn choose_way<'s>(server: &'s ListedServer, kind: Option<&str>) -> Result<&'s Recipe, String> {
+    let kind_of = |way: &Recipe| way.kind.as_str();
     let mut ways = server.ways.iter();
     let chosen = ways.find(|way| kind.is_none_or(|kind| kind_of(way) == kind));
     chosen.ok_or_else(|| {
@@ -223,38 +127,12 @@ pub fn choose_way<'s>(
     })
 }
 
-fn elements(list: &Value) -> Vec<Value> {
-    match list.get("servers").unwrap_or(list) {
-        Value::Array(all) => all.clone(),
-        one => vec![one.clone()],
-    }
-}
-
-fn read_file(path: &PathBuf) -> Result<Value, CatalogueError> {
-    let read = || -> io::Result<Value> {
-        if fs::metadata(path)?.len() > FILE_BYTES_MAX {
-            return Err(io::Error::other(format!(
-                "it has over {FILE_BYTES_MAX} bytes"
-            )));
-        }
-        Ok(serde_json::from_slice(&fs::read(path)?)?)
-    };
-    read().map_err(|error| CatalogueError(format!("{}: {error}", path.display())))
-}
-
-fn list_address(base: &Url, word: &str, cursor: Option<&str>) -> Url {
+fn list_address(base: &Url, word: &str) -> Url {
     let mut url = extended(base, &["v0.1", "servers"]);
-    let mut query = url.query_pairs_mut();
-    query
+    url.query_pairs_mut()
         .append_pair("version", "latest")
-        .append_pair("limit", PAGE_SERVERS);
-    if !word.is_empty() {
-        query.append_pair("search", word);
-    }
-    if let Some(cursor) = cursor {
-        query.append_pair("cursor", cursor);
-    }
-    drop(query);
+        .append_pair("limit", PAGE_SERVERS)
+        .append_pair("search", word);
     url
 }
 
@@ -277,9 +155,7 @@ mod tests {
     #[test]
     fn an_address_is_extended_by_the_api() {
         let check = |text: &str, expected: &str| {
-            let RegistrySource::Address(base) = RegistrySource::parse(Some(text)).unwrap() else {
-                panic!("{text}");
-            };
+            let base = RegistrySource::parse(Some(text)).unwrap().0;
             let url = server_address(&base, "io.github.a/b", "1.0.0+x");
             assert_eq!(url.as_str(), expected);
         };
@@ -289,14 +165,10 @@ mod tests {
             "https://r.example/mcp/",
             &format!("https://r.example/mcp/{rest}"),
         );
-        check(
-            "https://r.example/v0.1/servers",
-            &format!("https://r.example/{rest}"),
-        );
         let base = Url::parse("https://r.example").unwrap();
         assert_eq!(
-            list_address(&base, "a&b", Some("x:1")).as_str(),
-            "https://r.example/v0.1/servers?version=latest&limit=100&search=a%26b&cursor=x%3A1"
+            list_address(&base, "a&b").as_str(),
+            "https://r.example/v0.1/servers?version=latest&limit=100&search=a%26b"
         );
     }
 }

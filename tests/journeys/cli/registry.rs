@@ -79,17 +79,6 @@ async fn a_registry_is_searched_by_each_word() {
         .cli(["recipes", "--registry", "--from", url, "astrolabe"])
         .await;
     none.ended(1);
-    // From a file, all descriptions are compared.
-    let file = answers().display().to_string();
-    let found = house
-        .cli(["recipes", "--registry", "--from", &file, "phishing"])
-        .await;
-    assert!(
-        found
-            .ended(0)
-            .starts_with("io.github.0xDanielLopez/phishunt"),
-        "{found:?}"
-    );
     // Nothing else asks a registry.
     let before = registry.asked().len();
     let mut command = house.command(["recipes", "memory"]);
@@ -113,7 +102,6 @@ async fn a_server_is_shown_before_it_is_added_with_its_version() {
     for expected in [
         "io.github.brave/brave-search-mcp-server 2.1.3: Brave Search",
         "package   @brave/brave-search-mcp-server 2.1.3 (npm)",
-        "digest    the registry lists none",
         "command   npx -y @brave/brave-search-mcp-server@2.1.3",
         "gets      BRAVE_API_KEY (secret): Your API key",
         "nothing was added without a person",
@@ -143,9 +131,14 @@ async fn a_server_is_shown_before_it_is_added_with_its_version() {
         "{text}"
     );
 
-    add(&["registry:context7@1.0.0", "--yes", "--as", "docs"])
-        .await
-        .ended(0);
+    add(&[
+        "registry:io.github.upstash/context7@1.0.0",
+        "--yes",
+        "--as",
+        "docs",
+    ])
+    .await
+    .ended(0);
     assert!(config(&house).contains(r#""@upstash/context7-mcp@1.0.26""#));
     house.cli(["config", "check"]).await.ended(0);
     house.stops_clean().await;

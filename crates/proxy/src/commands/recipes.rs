@@ -38,9 +38,9 @@ pub(crate) struct RecipesArgs {
     /// Search a registry of MCP instead of the built-in settings
     #[arg(long)]
     registry: bool,
-    #[arg(long, value_name = "URL|FILE", requires = "registry")]
+    #[arg(long, value_name = "URL", requires = "registry")]
     #[arg(
-        help = "The registry: an address with the API v0.1, or a file [default: the official one] [env: PROXY_REGISTRY]"
+        help = "The registry: an address with the API v0.1 [default: the official one] [env: PROXY_REGISTRY]"
     )]
     from: Option<String>,
 }

@@ -37,9 +37,9 @@ pub(crate) struct AddArgs {
     /// Name for a server that is added by its recipe
     #[arg(long = "as", value_name = "NAME")]
     pub(super) alias: Option<String>,
-    #[arg(long, value_name = "URL|FILE")]
+    #[arg(long, value_name = "URL")]
     #[arg(
-        help = "Registry of `registry:NAME`: an address with the API v0.1, or a file [default: the official one] [env: PROXY_REGISTRY]"
+        help = "Registry of `registry:NAME`: an address with the API v0.1 [default: the official one] [env: PROXY_REGISTRY]"
     )]
     pub(super) from: Option<String>,
     /// How to start or reach a server of a registry: npm, pypi, docker or remote [default: the first]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use recipes::{ListedServer, ListedWay, Recipe};
+use recipes::{ListedServer, Recipe};
 use setup::catalogue::{choose_way, name_of_listed};
 
 use super::{
@@ -26,11 +26,9 @@ pub(super) fn prepare(asked: &str, given: &AddArgs) -> anyhow::Result<Prepared> 
     };
     let source = registry_of(given.from.as_deref()).map_err(refuse)?;
     let server = run_async(source.find(name, version))?.map_err(refuse)?;
-    if server.status.starts_with("deleted") {
-        return Err(refuse(format!(
-            "`{}` was deleted from the registry ({})",
-            server.name, server.status
-        )));
+    if server.status == "deleted" {
+        let why = format!("`{}` was deleted from the registry", server.name);
+        return Err(refuse(why));
     }
     let way = choose_way(&server, given.via.as_deref()).map_err(refuse)?;
     let proposed = name_of_listed(&server)
@@ -48,24 +46,21 @@ pub(super) fn prepare(asked: &str, given: &AddArgs) -> anyhow::Result<Prepared> 
         }
     }
     // Recipes live as long as the program; this one is the only one of its kind.
-    let recipe: &'static Recipe = Box::leak(Box::new(way.recipe.clone()));
+    let recipe: &'static Recipe = Box::leak(Box::new(way.clone()));
     let typed = format!("registry:{}", server.name);
     by_answers(&typed, (recipe, proposed.as_str()), given.set.iter(), given)
 }
 
 /// Everything that decides about trust: whose it is, what is run, from where, and what it gets.
-fn render(server: &ListedServer, way: &ListedWay, source: &str) -> String {
-    let recipe = &way.recipe;
+fn render(server: &ListedServer, recipe: &Recipe, source: &str) -> String {
     let entry = open_entry(recipe, BTreeSet::new());
     let mut rows = vec![("from", source.to_owned())];
-    rows.extend(server.website.clone().map(|it| ("source", it)));
+    rows.extend(server.source.clone().map(|it| ("source", it)));
     if server.status != "active" {
         rows.push(("status", server.status.clone()));
     }
     if let Some(package) = &recipe.package {
         rows.push(("package", format!("{package} ({})", recipe.kind.as_str())));
-        let digest = way.digest.as_deref().unwrap_or("the registry lists none");
-        rows.push(("digest", digest.to_owned()));
     }
     let words = entry.command.iter().chain(&entry.args);
     let words: Vec<String> = words.map(|it| printable::quote_word(it)).collect();
@@ -86,7 +81,7 @@ fn render(server: &ListedServer, way: &ListedWay, source: &str) -> String {
             format!("{} ({kind}): {}", variable.name, variable.what),
         ));
     }
-    let others = server.ways.iter().map(|it| it.recipe.kind.as_str());
+    let others = server.ways.iter().map(|it| it.kind.as_str());
     let others: Vec<&str> = others.filter(|it| *it != recipe.kind.as_str()).collect();
     if !others.is_empty() {
         rows.push(("or", format!("--via {}", others.join(", --via "))));

@@ -36,7 +36,7 @@ pub(super) fn search(global: &Global, words: &str, from: Option<&str>) -> anyhow
         return Ok(Exit::Success);
     }
     let rows = found.iter().take(SERVERS_MAX).map(|it| {
-        let kinds: Vec<&str> = it.ways.iter().map(|way| way.recipe.kind.as_str()).collect();
+        let kinds: Vec<&str> = it.ways.iter().map(|way| way.kind.as_str()).collect();
         let mark = if it.status == "active" {
             String::new()
         } else {
@@ -59,12 +59,11 @@ pub(super) fn search(global: &Global, words: &str, from: Option<&str>) -> anyhow
 }
 
 fn to_json(server: &ListedServer) -> Value {
-    let ways = server.ways.iter().map(|way| {
-        let recipe = &way.recipe;
-        json!({"kind": recipe.kind.as_str(), "package": recipe.package, "way": way_json(&recipe.way), "digest": way.digest})
+    let ways = server.ways.iter().map(|recipe| {
+        json!({"kind": recipe.kind.as_str(), "package": recipe.package, "way": way_json(&recipe.way)})
     });
     json!({"name": server.name, "version": server.version, "status": server.status, "description": server.description,
-        "website": server.website, "ways": ways.collect::<Vec<_>>(), "left_out": server.left_out})
+        "source": server.source, "ways": ways.collect::<Vec<_>>(), "left_out": server.left_out})
 }
 
 /// Renders the way to start or reach a server.
