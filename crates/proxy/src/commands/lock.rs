@@ -85,10 +85,10 @@ fn enabled(gateway: &Gateway) -> Vec<ServerName> {
 impl LockArgs {
     pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
         let file = place_of(self.file.as_ref(), &load_config(global)?);
-        with_surveyed_gateway(global, async |gateway| self.write(gateway, global, &file))
+        with_surveyed_gateway(global, async |gateway| Self::write(gateway, global, &file))
     }
 
-    fn write(&self, gateway: &Gateway, global: &Global, file: &Path) -> anyhow::Result<Exit> {
+    fn write(gateway: &Gateway, global: &Global, file: &Path) -> anyhow::Result<Exit> {
         let old = read(file).context("hint: remove the file to write a new one")?;
         let (text, old) = old.map_or((None, ToolLock::default()), |(text, it)| (Some(text), it));
         let registry = &gateway.catalog.registry;
