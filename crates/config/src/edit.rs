@@ -7,7 +7,10 @@ use std::{
     sync::Arc,
 };
 
-use files::form;
+use files::{
+    form,
+    toml::{position, remove_table},
+};
 use policy::{Allowance, NotAllowable, Policy};
 use toml_edit::{DocumentMut, Item, TableLike};
 use tool::ServerName;
@@ -22,7 +25,7 @@ mod folder_limit;
 mod mentions;
 mod new_server;
 mod pattern;
-mod place;
+mod rename;
 mod rule;
 mod stored_secrets;
 
@@ -95,7 +98,7 @@ impl Document {
             return Vec::new();
         };
         let mut servers: Vec<_> = servers.iter().collect();
-        servers.sort_by_key(|(_, item)| place::position(item).unwrap_or(isize::MAX));
+        servers.sort_by_key(|(_, item)| position(item).unwrap_or(isize::MAX));
         servers
             .into_iter()
             .map(|(name, _)| name.to_owned())
@@ -182,7 +185,7 @@ impl Document {
     /// [`Document::limit_to_folders`]. Returns the name of that profile, if there was one.
     pub fn remove_server(&mut self, name: &str) -> Result<Option<String>, EditError> {
         self.server(name)?;
-        place::remove(&mut self.toml, name);
+        remove_table(&mut self.toml, "servers", name);
         Ok(folder_limit::widen(&mut self.toml, name, &[]))
     }
 
@@ -199,7 +202,7 @@ impl Document {
         }
         let mut renamed = self.toml.clone();
         let changed = mentions::rename(&mut renamed, from, to.as_str())?;
-        place::rename(&mut renamed, from, to.as_str());
+        rename::rename(&mut renamed, from, to.as_str());
         self.toml = renamed;
         Ok(changed)
     }

@@ -1,5 +1,5 @@
 //! Files on disk: in folders that no other user can write to, replaced atomically, locked; logs of
-//! bounded size; the form of a text that is edited; and timestamps in files.
+//! bounded size; the form and the TOML tables of a text that is edited; and timestamps in files.
 //!
 //! This crate does not know the content of any of them.
 
@@ -16,6 +16,7 @@ mod log;
 mod open;
 #[cfg(any(test, feature = "power-loss"))]
 pub mod power_loss;
+pub mod toml;
 #[cfg(unix)]
 mod unix;
 mod user_folder;

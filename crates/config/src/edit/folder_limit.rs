@@ -1,8 +1,7 @@
 //! Profiles that limit a server to clients that work in some folders.
 
+use files::toml::insert_table;
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
-
-use super::new_server::insert_table;
 
 const FOLDERS: &str = "outside_folders";
 

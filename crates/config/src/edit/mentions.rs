@@ -1,9 +1,10 @@
 //! Rules for calls, quotas, and lists of clients and profiles that name a server: listed, rewritten for
 //! another name, and removed with it.
 
+use files::toml::keep_text_above;
 use toml_edit::{Array, DocumentMut, Item, TableLike, Value};
 
-use super::{error::EditError, pattern, place};
+use super::{error::EditError, pattern};
 
 /// The rules that named a removed server: those that were removed and those that stay.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -196,7 +197,7 @@ fn remove_rule(toml: &mut DocumentMut, list: &str, at: usize) {
             if rules.is_empty() {
                 toml.remove(list);
             }
-            place::keep_text_above(toml, &Item::Table(table));
+            keep_text_above(toml, &Item::Table(table));
         }
         Some(Item::Value(Value::Array(rules))) => {
             rules.remove(at);

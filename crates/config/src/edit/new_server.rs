@@ -1,5 +1,6 @@
 //! A server to be added by a command.
 
+use files::toml::insert_table;
 use serde_json::{Map, Value as Json};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
 use tool::ServerName;
@@ -89,46 +90,6 @@ fn table_of(values: &Map<String, Json>) -> Table {
     let values = values.iter();
     let values = values.filter_map(|(key, value)| Some((key, Item::Value(of_json(value)?))));
     values.collect()
-}
-
-pub(super) fn insert_table(
-    toml: &mut DocumentMut,
-    parent: &str,
-    name: &str,
-    mut table: Table,
-    comment: &[String],
-) {
-    let apart = !toml.to_string().trim().is_empty();
-    // The parser treats the text of a file that contains only comments as text after its tables; users
-    // expect it before them.
-    let mut head = String::new();
-    if toml.is_empty() {
-        head.push_str(toml.trailing().as_str().unwrap_or_default());
-        if !head.is_empty() && !head.ends_with('\n') {
-            head.push('\n');
-        }
-        toml.set_trailing("");
-    }
-    let parent = toml.entry(parent).or_insert_with(|| {
-        let mut parent = Table::new();
-        parent.set_implicit(true);
-        Item::Table(parent)
-    });
-    match parent {
-        Item::Value(Value::InlineTable(parent)) => {
-            parent.insert(name, Value::InlineTable(table.into_inline_table()));
-        }
-        parent => {
-            let mut above = head;
-            above.push_str(if apart { "\n" } else { "" });
-            for line in comment {
-                above.push_str(format!("# {line}").trim_end());
-                above.push('\n');
-            }
-            table.decor_mut().set_prefix(above);
-            parent[name] = Item::Table(table);
-        }
-    }
 }
 
 fn table(server: &NewServer) -> Table {

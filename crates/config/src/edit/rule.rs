@@ -1,8 +1,7 @@
 //! A rule for calls, inserted directly before the rule that it is an exception to.
 
+use files::toml::text_of;
 use toml_edit::{Array, ArrayOfTables, Decor, DocumentMut, InlineTable, Item, Table, Value};
-
-use super::place::text_of;
 
 /// Inserts a rule at an index of the existing ones.
 pub(super) fn insert(toml: &mut DocumentMut, index: usize, rule: &[(&str, String)]) {

@@ -1,9 +1,50 @@
-//! Removes a server from its place, and renames it there.
+//! Tables of a TOML text: inserted and removed so that the rest of the text stays.
 
-use toml_edit::{DocumentMut, InlineTable, Item, Key, RawString, Table, Value};
+use toml_edit::{DocumentMut, Item, RawString, Table, Value};
+
+/// Inserts a table after the last one of the table `parent`, in the form that the file uses for those.
+pub fn insert_table(
+    toml: &mut DocumentMut,
+    parent: &str,
+    name: &str,
+    mut table: Table,
+    comment: &[String],
+) {
+    let apart = !toml.to_string().trim().is_empty();
+    // The parser treats the text of a file that contains only comments as text after its tables; users
+    // expect it before them.
+    let mut head = String::new();
+    if toml.is_empty() {
+        head.push_str(toml.trailing().as_str().unwrap_or_default());
+        if !head.is_empty() && !head.ends_with('\n') {
+            head.push('\n');
+        }
+        toml.set_trailing("");
+    }
+    let parent = toml.entry(parent).or_insert_with(|| {
+        let mut parent = Table::new();
+        parent.set_implicit(true);
+        Item::Table(parent)
+    });
+    match parent {
+        Item::Value(Value::InlineTable(parent)) => {
+            parent.insert(name, Value::InlineTable(table.into_inline_table()));
+        }
+        parent => {
+            let mut above = head;
+            above.push_str(if apart { "\n" } else { "" });
+            for line in comment {
+                above.push_str(format!("# {line}").trim_end());
+                above.push('\n');
+            }
+            table.decor_mut().set_prefix(above);
+            parent[name] = Item::Table(table);
+        }
+    }
+}
 
 /// Returns the position of the first table of an item among all tables of the file.
-pub(super) fn position(item: &Item) -> Option<isize> {
+pub fn position(item: &Item) -> Option<isize> {
     match item {
         Item::Table(table) => {
             let inner = table.iter().filter_map(|(_, item)| position(item)).min();
@@ -14,19 +55,20 @@ pub(super) fn position(item: &Item) -> Option<isize> {
     }
 }
 
-pub(super) fn remove(toml: &mut DocumentMut, name: &str) {
-    match &mut toml["servers"] {
-        Item::Table(servers) => {
-            let Some(removed) = servers.remove(name) else {
+/// Removes the table of this name from the table `parent`, with the comment directly above it.
+pub fn remove_table(toml: &mut DocumentMut, parent: &str, name: &str) {
+    match toml.get_mut(parent) {
+        Some(Item::Table(tables)) => {
+            let Some(removed) = tables.remove(name) else {
                 return;
             };
-            if servers.is_empty() && !has_comment(servers) {
-                toml.remove("servers");
+            if tables.is_empty() && !has_comment(tables) {
+                toml.remove(parent);
             }
             keep_text_above(toml, &removed);
         }
-        Item::Value(Value::InlineTable(servers)) => {
-            servers.remove(name);
+        Some(Item::Value(Value::InlineTable(tables))) => {
+            tables.remove(name);
         }
         _ => {}
     }
@@ -38,7 +80,7 @@ fn has_comment(table: &Table) -> bool {
 
 /// Text above a table up to its last blank line is not about the table: it is kept, above the text that
 /// follows.
-pub(super) fn keep_text_above(toml: &mut DocumentMut, removed: &Item) {
+pub fn keep_text_above(toml: &mut DocumentMut, removed: &Item) {
     let Some(table) = removed.as_table() else {
         return;
     };
@@ -94,46 +136,9 @@ fn visit_headers(table: &mut Table, visit: &mut dyn FnMut(&mut Table)) {
     }
 }
 
-pub(super) fn text_of(raw: Option<&RawString>) -> String {
+/// Returns the text before or after an item; empty if it has none of its own.
+pub fn text_of(raw: Option<&RawString>) -> String {
     raw.and_then(RawString::as_str)
         .unwrap_or_default()
         .to_owned()
-}
-
-/// Renames a server.
-pub(super) fn rename(toml: &mut DocumentMut, from: &str, to: &str) {
-    match &mut toml["servers"] {
-        Item::Table(servers) => rename_in_table(servers, from, to),
-        Item::Value(Value::InlineTable(servers)) => rename_inline(servers, from, to),
-        _ => {}
-    }
-}
-
-/// All are removed and added again: dotted and inline servers are ordered by name.
-fn rename_in_table(servers: &mut Table, from: &str, to: &str) {
-    let names: Vec<_> = servers.iter().map(|(name, _)| name.to_owned()).collect();
-    for name in names {
-        if let Some((key, item)) = servers.remove_entry(&name) {
-            servers.insert_formatted(&renamed(key, from, to), item);
-        }
-    }
-}
-
-fn rename_inline(servers: &mut InlineTable, from: &str, to: &str) {
-    let names: Vec<_> = servers.iter().map(|(name, _)| name.to_owned()).collect();
-    for name in names {
-        if let Some((key, value)) = servers.remove_entry(&name) {
-            servers.insert_formatted(&renamed(key, from, to), value);
-        }
-    }
-}
-
-fn renamed(key: Key, from: &str, to: &str) -> Key {
-    if key.get() != from {
-        return key;
-    }
-    let mut renamed = Key::new(to);
-    *renamed.leaf_decor_mut() = key.leaf_decor().clone();
-    *renamed.dotted_decor_mut() = key.dotted_decor().clone();
-    renamed
 }
