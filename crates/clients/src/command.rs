@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::{change::ChangedEntry, find::ClientFile};
+use crate::{change::ChangedEntry, client_file::ClientFile};
 
 /// A command of a client, to be run by the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]

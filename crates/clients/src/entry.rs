@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::{
-    document::{Format, Slot},
-    table::{ClientProgram, EntryScope, TimeUnit, Variables},
+    client_file::ClientFile,
+    document::Slot,
+    table::{EntryScope, TimeUnit, Variables},
 };
 
 /// A server as listed in a client's file, or in a pasted text.
@@ -25,35 +26,17 @@ pub struct ServerEntry {
     pub(crate) timeout: Option<TimeUnit>,
     /// The inputs that `${input:id}` names.
     pub(crate) inputs: Vec<Value>,
-    pub(crate) bundle: Option<Bundle>,
     pub(crate) remarks: Vec<String>,
 }
 
 /// The place of an entry.
 #[derive(Debug, Clone)]
 pub struct EntryPlace {
-    /// The client that reads the file.
-    pub client: &'static ClientProgram,
     /// The file.
-    pub file: PathBuf,
-    /// The projects that it is for.
-    pub scope: EntryScope,
+    pub file: ClientFile,
     /// True if it can be removed: an entry that a bundle installed cannot.
     pub is_removable: bool,
-    pub(crate) format: Format,
     pub(crate) key: Vec<String>,
-    pub(crate) list: bool,
-}
-
-/// A folder with a manifest, and the answers of the user to its questions.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Bundle {
-    /// `None` if the bundle is not unpacked.
-    pub(crate) folder: Option<PathBuf>,
-    /// The questions, by key.
-    pub(crate) questions: Value,
-    /// The answers to them.
-    pub(crate) answers: Value,
 }
 
 impl ServerEntry {
@@ -65,10 +48,9 @@ impl ServerEntry {
             place: None,
             is_off: false,
             project: None,
-            variables: Variables::Any,
+            variables: Variables::Braces,
             timeout: None,
             inputs: Vec::new(),
-            bundle: None,
             remarks: Vec::new(),
         }
     }
@@ -77,7 +59,7 @@ impl ServerEntry {
     pub fn project_folder(&self) -> Option<&Path> {
         let place = self.place.as_ref()?;
         let project = self.project.as_deref();
-        project.filter(|_| place.scope != EntryScope::User)
+        project.filter(|_| place.file.scope() != EntryScope::User)
     }
 
     /// Returns the name of its client for messages: `Cursor`, `Claude Code (project)`.
@@ -85,12 +67,12 @@ impl ServerEntry {
         let Some(place) = &self.place else {
             return "pasted".to_owned();
         };
-        let scope = match place.scope {
+        let scope = match place.file.scope() {
             EntryScope::User => "",
             EntryScope::Local => " (local)",
             EntryScope::Project => " (project)",
         };
-        format!("{}{scope}", place.client.name)
+        format!("{}{scope}", place.file.client.name)
     }
 }
 
@@ -118,15 +100,10 @@ pub(crate) fn is_marked_disabled(value: &Value) -> bool {
 }
 
 impl EntryPlace {
-    /// Returns true if its owner edits the file, because it is YAML.
-    pub fn is_edited_by_hand(&self) -> bool {
-        self.format == Format::Yaml
-    }
-
     pub(crate) fn slot(&self) -> Slot<'_> {
         Slot {
             key: &self.key,
-            list: self.list,
+            list: self.file.file.list,
         }
     }
 }

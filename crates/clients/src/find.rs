@@ -9,8 +9,9 @@ use serde_json::Value;
 
 use crate::{
     Home, bundle,
+    client_file::ClientFile,
     disk::{read_file, read_open},
-    document::{self, Format, Slot, at, entry_at, render_yaml},
+    document::{self, Format, at},
     entry::{EntryPlace, ServerEntry, is_marked_disabled, refuse_many},
     table::{self, ClientProgram, ConfigFile, DisabledList, EntryScope},
     translate::is_server,
@@ -25,17 +26,6 @@ pub struct Installed {
     pub files: Vec<ClientFile>,
     /// The file that our entry goes into; it may not exist.
     pub main: Option<ClientFile>,
-    extensions: Option<PathBuf>,
-}
-
-/// A file of a client.
-#[derive(Debug, Clone)]
-pub struct ClientFile {
-    /// The client that reads it.
-    pub client: &'static ClientProgram,
-    pub(crate) file: &'static ConfigFile,
-    /// The path.
-    pub path: PathBuf,
 }
 
 /// The servers in a client's files, and the files that could not be read.
@@ -50,7 +40,7 @@ pub struct ClientEntries {
 /// Returns the installed clients, in the order of the table.
 pub fn find(home: &Home) -> Vec<Installed> {
     let is_there = |client: &&ClientProgram| {
-        let mut marks = client.marks(home.system()).iter();
+        let mut marks = client.marks.iter();
         marks.any(|mark| home.resolve(mark).is_some_and(|path| path.exists()))
     };
     let look = |client: &'static ClientProgram| Installed {
@@ -61,10 +51,6 @@ pub fn find(home: &Home) -> Vec<Installed> {
             .flat_map(|file| find_file(client, file, home))
             .collect(),
         main: find_main(client, home),
-        extensions: client
-            .extensions
-            .as_deref()
-            .and_then(|place| home.resolve(place)),
     };
     table::list().iter().filter(is_there).map(look).collect()
 }
@@ -74,10 +60,7 @@ fn find_file(
     file: &'static ConfigFile,
     home: &Home,
 ) -> Vec<ClientFile> {
-    let places = file.places(home.system()).iter();
-    let paths = places
-        .filter_map(|place| home.resolve(place))
-        .flat_map(|path| spread(&path));
+    let paths = paths_of(file, home).flat_map(|(_, path)| spread(&path));
     let mut found: Vec<ClientFile> = Vec::new();
     for path in paths.filter(|path| path.is_file()) {
         if found.iter().all(|it| it.path != path) {
@@ -87,37 +70,48 @@ fn find_file(
     found
 }
 
-/// Returns the files that match a `*` in the last part of a path.
-fn spread(path: &Path) -> Vec<PathBuf> {
-    let name = path.file_name().and_then(|name| name.to_str());
-    let Some(ending) = name.and_then(|name| name.strip_prefix('*')) else {
-        return vec![path.to_owned()];
-    };
-    let folder = path.parent().and_then(|folder| fs::read_dir(folder).ok());
-    let files = folder.into_iter().flatten().flatten();
-    let mut files: Vec<PathBuf> = files
-        .map(|file| file.path())
-        .filter(|path| path.to_str().is_some_and(|path| path.ends_with(ending)))
-        .collect();
-    files.sort();
-    files
+/// Returns the places of a file whose variables are set, each with its path.
+fn paths_of(
+    file: &'static ConfigFile,
+    home: &Home,
+) -> impl Iterator<Item = (&'static str, PathBuf)> {
+    let places = file.places.iter();
+    places.filter_map(|place| Some((place.as_str(), home.resolve(place)?)))
 }
 
-/// Returns the existing file of the user's scope, else the first candidate.
+/// Returns the paths that match a `*` at the beginning of one part of a path.
+fn spread(path: &Path) -> Vec<PathBuf> {
+    let Some((folder, rest)) = path.to_str().and_then(|path| path.split_once('*')) else {
+        return vec![path.to_owned()];
+    };
+    let (ending, below) = rest
+        .split_once('/')
+        .map_or((rest, None), |(ending, below)| (ending, Some(below)));
+    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = files
+        .map(|file| file.path())
+        .filter(|path| path.to_str().is_some_and(|path| path.ends_with(ending)))
+        .map(|path| below.map_or(path.clone(), |below| path.join(below)))
+        .collect();
+    paths.sort();
+    paths
+}
+
+/// Returns the existing file of the user's scope; else the first path that a variable names or whose
+/// folder exists; else the first.
 fn find_main(client: &'static ClientProgram, home: &Home) -> Option<ClientFile> {
     let own = |file: &&'static ConfigFile| file.scope == EntryScope::User && !file.read_only;
     let files = || client.files.iter().filter(own);
     let there = files().find_map(|file| find_file(client, file, home).into_iter().next());
+    let candidates = || {
+        files().flat_map(|file| paths_of(file, home).map(move |(place, path)| (file, place, path)))
+    };
     let could_be = || {
-        let file = files().find(|file| {
-            let places = file.places(home.system()).iter();
-            let mut folders = places.filter_map(|place| home.resolve(place));
-            folders.any(|path| path.parent().is_some_and(Path::exists))
-        });
-        let file = file.or_else(|| files().next())?;
-        let mut places = file.places(home.system()).iter();
-        let path = places.find_map(|place| home.resolve(place))?;
-        Some(ClientFile { client, file, path })
+        let is_likely = |(_, place, path): &(_, &str, PathBuf)| {
+            place.starts_with("{$") || path.parent().is_some_and(Path::exists)
+        };
+        let likely = candidates().find(is_likely).or_else(|| candidates().next());
+        likely.map(|(file, _, path)| ClientFile { client, file, path })
     };
     there.or_else(could_be)
 }
@@ -132,51 +126,11 @@ impl Installed {
                 Err(why) => reading.mistakes.push(why),
             }
         }
-        if let Some(folder) = &self.extensions {
-            let (entries, mistakes) = bundle::read_installed(self.client, folder);
-            reading.entries.extend(entries);
-            reading.mistakes.extend(mistakes);
-        }
         reading
     }
 }
 
 impl ClientFile {
-    /// Returns the place of the servers: the alternative key that is already a table in the file,
-    /// else the usual key.
-    pub(crate) fn slot(&self, whole: &Value) -> Slot<'static> {
-        let is_table = |key: &&Vec<String>| at(whole, key).is_some_and(Value::is_object);
-        let mut others = self.file.also.iter().filter(|key| !key.is_empty());
-        Slot {
-            key: others.find(is_table).unwrap_or(&self.file.key),
-            list: self.file.list,
-        }
-    }
-
-    /// Returns true if its owner edits it, because it is YAML.
-    pub fn is_edited_by_hand(&self) -> bool {
-        self.file.format == Format::Yaml
-    }
-
-    /// Returns the lines that its owner pastes into it to add an entry; `None` if it has an equal
-    /// one.
-    pub fn lines_to_paste(&self, name: &str, entry: &Value) -> Result<Option<String>, String> {
-        let text = if self.path.exists() {
-            read_file(&self.path)?
-        } else {
-            String::new()
-        };
-        let whole = document::read(&text, self.file.format).map_err(|error| error.to_string())?;
-        let slot = self.slot(&whole);
-        let is_there = entry_at(&whole, slot, name) == Some(entry);
-        Ok((!is_there).then(|| render_yaml(slot, name, entry)))
-    }
-
-    /// Returns the scope of the servers in the file.
-    pub fn scope(&self) -> EntryScope {
-        self.file.scope
-    }
-
     /// Returns the servers that the file lists. The error has the path and the reason why the file
     /// cannot be read.
     pub fn read(&self, home: &Home) -> Result<Vec<ServerEntry>, String> {
@@ -189,6 +143,15 @@ impl ClientFile {
         let text = read_open(&self.path)?;
         let whole = document::read(&text, self.file.format);
         let whole = whole.map_err(|error| error.to_string())?;
+        if bundle::is_manifest(&whole) {
+            let place = Some(EntryPlace {
+                file: self.clone(),
+                is_removable: false,
+                key: Vec::new(),
+            });
+            let entry = bundle::entry_of(&whole, self.path.parent());
+            return Ok(vec![ServerEntry { place, ..entry }]);
+        }
         let keys = std::iter::once(&self.file.key).chain(&self.file.also);
         let mut entries = Vec::new();
         for key in keys {
@@ -228,13 +191,9 @@ impl ClientFile {
             timeout: self.client.timeout,
             inputs: inputs.clone(),
             place: Some(EntryPlace {
-                client: self.client,
-                file: self.path.clone(),
-                scope: self.file.scope,
+                file: self.clone(),
                 is_removable: true,
-                format: self.file.format,
                 key: key.to_vec(),
-                list: self.file.list,
             }),
             ..ServerEntry::pasted(name, value.clone())
         };
@@ -272,7 +231,7 @@ impl ClientFile {
             let mut other = None;
             if let Some(place) = &off.place {
                 let text = read_file(&home.resolve(place)?).ok()?;
-                other = Some(document::read(&text, Format::Jsonc).ok()?);
+                other = Some(document::read(&text, Format::Json).ok()?);
             }
             let key = off.key.iter().map(|key| match key.as_str() {
                 "{project}" => project.map(|project| project.to_string_lossy().into_owned()),

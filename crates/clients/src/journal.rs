@@ -13,7 +13,6 @@ use crate::{
     change::ChangedEntry,
     command::{Run, commands},
     disk::{delete, digest, read, write},
-    document::Format,
 };
 
 /// The changes of one run.
@@ -48,8 +47,9 @@ pub(crate) struct Record {
     pub(crate) after: String,
     /// A copy of the original file.
     pub(crate) backup: Option<PathBuf>,
-    /// `None` for a file that is not a client's: it is restored as a whole or not at all.
-    pub(crate) format: Option<Format>,
+    /// True for our own configuration, which one command at a time changes.
+    #[serde(default)]
+    pub(crate) is_ours: bool,
     pub(crate) added: Vec<ChangedEntry>,
     pub(crate) removed: Vec<ChangedEntry>,
     /// The client's own program, if that changed the file.
@@ -63,8 +63,7 @@ pub(crate) struct Record {
 impl From<&Change> for Record {
     fn from(change: &Change) -> Self {
         Self {
-            file: change.path.clone(),
-            format: Some(change.format),
+            file: change.file.path.clone(),
             added: change.added.clone(),
             removed: change.removed.clone(),
             ..Self::default()
@@ -178,18 +177,12 @@ impl Journal {
     pub fn apply(&mut self, change: &Change, backup: Backup<'_>) -> io::Result<Option<PathBuf>> {
         let record = Record::from(change);
         let before = change.before.as_deref();
-        let mut write = || {
-            write(
-                &change.path,
-                before.map(str::as_bytes),
-                change.after.as_bytes(),
-            )
-        };
+        let (path, after) = (&change.file.path, change.after.as_bytes());
+        let mut write = || write(path, before.map(str::as_bytes), after);
         self.write(record, before, &change.after, backup, &mut write)
     }
 
-    /// Does the same for a file that is not a client's, such as our own configuration. `write`
-    /// replaces it.
+    /// Does the same for our own configuration. `write` replaces it.
     pub fn replace(
         &mut self,
         path: &Path,
@@ -200,6 +193,7 @@ impl Journal {
     ) -> io::Result<Option<PathBuf>> {
         let record = Record {
             file: path.to_owned(),
+            is_ours: true,
             ..Record::default()
         };
         self.write(record, before, after, backup, write)
@@ -247,7 +241,7 @@ impl Journal {
         self.save()?;
         let calls = commands(program, &change.removed, &change.added);
         let run = calls.iter().try_for_each(run).map_err(io::Error::other);
-        let found = read(&change.path)?.unwrap_or_default();
+        let found = read(&change.file.path)?.unwrap_or_default();
         if let Some(record) = self.changes.last_mut() {
             record.after = digest(&found);
         }

@@ -9,6 +9,7 @@
 
 mod bundle;
 mod change;
+mod client_file;
 mod command;
 mod disk;
 mod document;
@@ -19,16 +20,16 @@ mod journal;
 mod merge;
 mod read;
 mod server;
-mod server_json;
 mod table;
 mod translate;
 mod undo;
 
 pub use change::{Change, ChangeError};
+pub use client_file::ClientFile;
 pub use command::{ClientCommand, Run};
 pub use document::{EditError, Format, SyntaxError};
 pub use entry::{EntryPlace, ServerEntry};
-pub use find::{ClientEntries, ClientFile, Installed, find};
+pub use find::{ClientEntries, Installed, find};
 pub use home::{Home, System};
 pub use journal::{Backup, Journal, KeptSecret};
 pub use merge::{is_same, list_differences, merge};

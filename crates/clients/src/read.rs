@@ -6,16 +6,16 @@ use serde_json::Value;
 
 use crate::{
     Home, bundle,
+    client_file::ClientFile,
     disk::{read_open, read_stream},
     document::{self, Format, SyntaxError},
-    entry::{Bundle, ServerEntry, is_marked_disabled, refuse_many},
-    find, server_json,
+    entry::{ServerEntry, is_marked_disabled, refuse_many},
+    find,
     translate::{is_server, names_server, names_start},
 };
 
 /// The shapes that are understood, for the error message.
-pub const SHAPES: &str = "`mcpServers`, `servers`, `mcp`, `mcp_servers`, `context_servers` or `extensions` with one entry per name, as JSON, TOML or YAML; a single entry with `command` or `url`; a registry's \
-                          `server.json`; a bundle's `manifest.json` or `.mcpb`";
+pub const SHAPES: &str = "`mcpServers`, `servers`, `mcp`, `mcp_servers`, `context_servers` or `extensions` with one entry per name, as JSON, TOML or YAML; a single entry with `command` or `url`; a bundle's `manifest.json`";
 
 /// The reason why nothing was read.
 #[derive(Debug, thiserror::Error)]
@@ -32,7 +32,15 @@ pub enum ReadError {
         `proxy add NAME URL`, with the same `--env` and `--header`"
     )]
     Command(&'static str),
-    /// The file or the bundle cannot be opened.
+    /// It describes a server of a registry.
+    #[error(
+        "a registry's `server.json`: add its server with `proxy add registry:NAME --from FILE`"
+    )]
+    Listed,
+    /// It is a packed bundle.
+    #[error("a packed bundle: unpack it (`unzip FILE -d FOLDER`), and import FOLDER/manifest.json")]
+    Packed,
+    /// The file cannot be opened.
     #[error("{0}")]
     Unreadable(String),
 }
@@ -50,13 +58,11 @@ pub fn read_any_file(path: &Path, home: &Home) -> Result<Vec<ServerEntry>, ReadE
         .iter()
         .any(|it| ending.eq_ignore_ascii_case(it))
     {
-        let entry = bundle::read_packed(path);
-        let entry = entry.map_err(|why| ReadError::Unreadable(why.to_string()))?;
-        return Ok(vec![entry]);
+        return Err(ReadError::Packed);
     }
     let home = home.clone().with_project(&folder);
     let whole = path.canonicalize().ok();
-    let same = |found: &find::ClientFile| {
+    let same = |found: &ClientFile| {
         found.path == path || whole.is_some() && found.path.canonicalize().ok() == whole
     };
     let known = find::find(&home).into_iter();
@@ -73,9 +79,6 @@ pub fn read_any_file(path: &Path, home: &Home) -> Result<Vec<ServerEntry>, ReadE
     let mut entries = read_text(&text)?;
     for entry in &mut entries {
         entry.project = Some(folder.clone());
-        if let Some(bundle) = &mut entry.bundle {
-            bundle.folder = Some(folder.clone());
-        }
     }
     Ok(entries)
 }
@@ -97,6 +100,9 @@ pub fn read_text(text: &str) -> Result<Vec<ServerEntry>, ReadError> {
         return Err(ReadError::Command(command));
     }
     let whole = read_value(text)?;
+    if is_listed(&whole) {
+        return Err(ReadError::Listed);
+    }
     let entries = entries_of(&whole);
     refuse_many(&entries).map_err(ReadError::Unreadable)?;
     if entries.is_empty() {
@@ -117,14 +123,14 @@ const ADD_COMMANDS: [&str; 5] = [
 /// Parses the text in the first format that fits. JSON members without their braces are accepted too.
 fn read_value(text: &str) -> Result<Value, SyntaxError> {
     let trimmed = text.trim_start_matches('\u{feff}').trim();
-    let json = document::read(trimmed, Format::Jsonc);
+    let json = document::read(trimmed, Format::Json);
     let is_meant = trimmed.starts_with('{');
     if is_meant || matches!(json, Ok(Value::Object(_) | Value::Array(_))) {
         return json;
     }
     if trimmed.starts_with('"') {
         let braced = format!("{{{}}}", trimmed.trim_end_matches(','));
-        if let Ok(value) = document::read(&braced, Format::Jsonc) {
+        if let Ok(value) = document::read(&braced, Format::Json) {
             return Ok(value);
         }
     }
@@ -148,15 +154,18 @@ const HOLDERS: [(&[&str], bool); 8] = [
     (&["extensions"], false),
 ];
 
+/// Returns true if a value is a `server.json`, or an element of a registry's list that has one.
+fn is_listed(whole: &Value) -> bool {
+    let server = whole.get("server").unwrap_or(whole);
+    let has_ways = ["packages", "remotes"]
+        .iter()
+        .any(|key| server[*key].is_array());
+    server["name"].is_string() && has_ways
+}
+
 fn entries_of(whole: &Value) -> Vec<ServerEntry> {
-    if let Some(server) = whole.get("server").filter(|it| server_json::is_one(it)) {
-        return server_json::read(server);
-    }
-    if server_json::is_one(whole) {
-        return server_json::read(whole);
-    }
     if bundle::is_manifest(whole) {
-        return vec![bundle::entry_of(whole, Bundle::default())];
+        return vec![bundle::entry_of(whole, None)];
     }
     let inputs = [&whole["inputs"], &whole["mcp"]["inputs"]].into_iter();
     let inputs = inputs.filter_map(Value::as_array).flatten();

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::{Format, System};
+use crate::Format;
 
 const SOURCE: &str = include_str!("../../../registry/clients.toml");
 
@@ -45,14 +45,11 @@ pub struct ClientProgram {
     /// The client's own program that adds and removes entries of the user's scope.
     pub command: Option<String>,
     pub(crate) marks: Vec<String>,
-    marks_windows: Option<Vec<String>>,
     #[serde(default)]
     pub(crate) variables: Variables,
     pub(crate) timeout: Option<TimeUnit>,
     #[serde(deserialize_with = "read_entry")]
     entry: Value,
-    /// A folder of unpacked bundles, each with a manifest.
-    pub(crate) extensions: Option<String>,
     /// The files that list its servers.
     pub files: Vec<ConfigFile>,
 }
@@ -75,9 +72,7 @@ pub struct ConfigFile {
     pub(crate) also: Vec<Vec<String>>,
     #[serde(default)]
     pub(crate) list: bool,
-    places: Vec<String>,
-    mac: Option<Vec<String>>,
-    windows: Option<Vec<String>>,
+    pub(crate) places: Vec<String>,
     #[serde(default)]
     pub(crate) off: Vec<DisabledList>,
 }
@@ -114,20 +109,11 @@ pub(crate) enum Variables {
     /// None: texts are taken literally.
     #[default]
     None,
-    /// `${X}` and `${X:-default}`.
+    /// Names in braces: `${X}`, `${X:-default}`, `${env:X}`, `${input:id}`, `${workspaceFolder}` and the
+    /// like, `{env:X}`, `{file:path}`, `${{ secrets.X }}`.
     Braces,
-    /// `${env:X}`, `${input:id}`, `${workspaceFolder}` and the like.
-    Colon,
-    /// `{env:X}` and `{file:path}`.
-    Opencode,
-    /// `$X`, `${X}` and `${X:-default}`.
+    /// As `Braces`, and `$X` and `$(command)`, which we never run.
     Dollar,
-    /// As `Dollar`, and `$(command)`, which we never run.
-    Shell,
-    /// `${{ secrets.X }}`.
-    Secrets,
-    /// All of the above except `$X`: the client of a pasted text is not known.
-    Any,
 }
 
 /// The unit of a client's `timeout`.
@@ -139,13 +125,6 @@ pub(crate) enum TimeUnit {
 }
 
 impl ClientProgram {
-    pub(crate) fn marks(&self, system: System) -> &[String] {
-        match &self.marks_windows {
-            Some(marks) if system == System::Windows => marks,
-            _ => &self.marks,
-        }
-    }
-
     /// Returns the entry for this program in its files.
     pub fn entry(&self, program: &str, args: &[String]) -> Value {
         fill_in(&self.entry, program, args)
@@ -174,17 +153,6 @@ fn fill_in(value: &Value, program: &str, args: &[String]) -> Value {
             Value::Object(members.iter().map(fill).collect())
         }
         other => other.clone(),
-    }
-}
-
-impl ConfigFile {
-    pub(crate) fn places(&self, system: System) -> &[String] {
-        let own = match system {
-            System::Linux => None,
-            System::Mac => self.mac.as_ref(),
-            System::Windows => self.windows.as_ref(),
-        };
-        own.unwrap_or(&self.places)
     }
 }
 

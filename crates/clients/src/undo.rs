@@ -1,13 +1,13 @@
-//! Restoring files: byte for byte if they are unchanged since, else entry by entry.
+//! Restoring files byte for byte, if they are unchanged since.
 
 use std::{fs, io, path::PathBuf, time::Duration};
 
 use files::Lock;
 
 use crate::{
+    change::ChangedEntry,
     command::{Run, commands},
-    disk::{delete, digest, read, read_file, write},
-    document::{self, Format, entry_at},
+    disk::{delete, digest, read, write},
     journal::{Journal, Record},
 };
 
@@ -27,8 +27,8 @@ pub enum UndoOutcome {
     Whole,
     /// The file did not exist before, and is deleted.
     Gone,
-    /// The file has changed since: our entry is removed, the original ones are added again, and the
-    /// rest is kept.
+    /// The file has changed since: its client's own program removed our entry and added the original
+    /// ones again.
     Entries,
     /// The file stays unchanged for this reason. The path is the copy of its earlier text, if there
     /// is one.
@@ -78,17 +78,12 @@ fn undo_one(record: &Record, run: &mut Run<'_>) -> io::Result<UndoOutcome> {
     if found.as_ref() == Some(&record.after) {
         return put_back(record, &bytes.unwrap_or_default());
     }
-    match record.format {
-        Some(format) => {
-            undo_by_program(record, run).map_or_else(|| undo_entries(record, format), Ok)
-        }
-        None => Err(io::Error::other("it was changed since")),
-    }
+    undo_by_program(record, run).ok_or_else(|| io::Error::other(describe_change(record)))
 }
 
 /// Takes the lock of our own configuration, which one command at a time can change.
 fn take_turn(record: &Record) -> io::Result<Option<Lock>> {
-    if record.format.is_some() || !record.file.exists() {
+    if !record.is_ours || !record.file.exists() {
         return Ok(None);
     }
     Lock::take_beside(&files::resolve(&record.file)?, TURN_WAIT).map(Some)
@@ -113,35 +108,28 @@ fn put_back(record: &Record, found: &[u8]) -> io::Result<UndoOutcome> {
 }
 
 /// Undoes a change by the client's own program. Returns `None` if there is no such program or it
-/// fails; the caller then edits the file.
+/// fails.
 fn undo_by_program(record: &Record, run: &mut Run<'_>) -> Option<UndoOutcome> {
     let calls = commands(record.program.as_deref()?, &record.added, &record.removed);
     calls.iter().try_for_each(run).ok()?;
     Some(UndoOutcome::Entries)
 }
 
-fn undo_entries(record: &Record, format: Format) -> io::Result<UndoOutcome> {
-    if !record.file.exists() {
-        return Err(io::Error::other("it is gone"));
+/// Describes why a file is not restored, and the edits that its owner can make instead.
+fn describe_change(record: &Record) -> String {
+    let list = |entries: &[ChangedEntry], what: &str| {
+        let names: Vec<String> = entries
+            .iter()
+            .map(|entry| format!("`{}`", entry.name))
+            .collect();
+        (!names.is_empty()).then(|| format!("{what} {}", names.join(", ")))
+    };
+    let edits = [list(&record.added, "remove"), list(&record.removed, "add")];
+    let edits: Vec<String> = edits.into_iter().flatten().collect();
+    match edits.join(" and ").as_str() {
+        "" => "it was changed since".to_owned(),
+        edits => format!("it was changed since; {edits} yourself"),
     }
-    let found = read_file(&record.file).map_err(io::Error::other)?;
-    let mut text = found.clone();
-    for added in &record.added {
-        let made = added.made.unwrap_or_default();
-        let removed = document::remove(&text, format, added.slot(), &added.name, made);
-        text = removed.map_err(io::Error::other)?.unwrap_or(text);
-    }
-    for taken in record.removed.iter().rev() {
-        let slot = taken.slot();
-        let whole = document::read(&text, format).map_err(io::Error::other)?;
-        // An entry that was added again since, perhaps with other values, takes precedence.
-        if entry_at(&whole, slot, &taken.name).is_none() {
-            let added = document::add(&text, format, slot, &taken.name, &taken.value);
-            text = added.map_err(io::Error::other)?.0;
-        }
-    }
-    write(&record.file, Some(found.as_bytes()), text.as_bytes())?;
-    Ok(UndoOutcome::Entries)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{EditError, Format, Made, Slot, add, read, remove, render_yaml};
+use super::{EditError, Format, Slot, edit, read, render_yaml};
 
 /// Adds our entry to a text and removes another one.
 #[track_caller]
@@ -13,33 +13,30 @@ fn check(format: Format, key: &str, text: &str, expected: &str) {
         list: false,
     };
     let entry = json!({"command": "/bin/proxy", "args": ["serve"]});
-    let (added, made) = add(text, format, slot, "proxy", &entry).unwrap();
-    let back = remove(&added, format, slot, "proxy", made).unwrap();
-    assert_eq!(back.as_deref(), Some(text), "removed again");
-    let edited = remove(&added, format, slot, "old", Made::default()).unwrap();
-    assert_eq!(edited.unwrap_or(added), expected);
+    let added = edit(text, format, slot, "proxy", Some(&entry)).unwrap();
+    assert_eq!(edit(&added, format, slot, "old", None).unwrap(), expected);
 }
 
 #[test]
 fn json_keeps_what_it_is() {
-    use Format::Jsonc;
+    use Format::Json;
     check(
-        Jsonc,
+        Json,
         "mcpServers",
         "{\n  // mine\n  \"x\": 1, /* y */\n  \"mcpServers\": {\n    \"old\": { \"command\": \"a\" }, // gone\n    \"kept\": {\"command\": \"b\"} // stays\n  }\n}\n",
         "{\n  // mine\n  \"x\": 1, /* y */\n  \"mcpServers\": {\n    \"kept\": {\"command\": \"b\"}, // stays\n    \"proxy\": {\n      \"command\": \"/bin/proxy\",\n      \"args\": [\"serve\"]\n    }\n  }\n}\n",
     );
     check(
-        Jsonc,
+        Json,
         "mcpServers",
         "{\r\n\t\"mcpServers\": {\r\n\t\t\"old\": {},\r\n\t},\r\n}",
-        "{\r\n\t\"mcpServers\": {\r\n\t\t\"proxy\": {\r\n\t\t\t\"command\": \"/bin/proxy\",\r\n\t\t\t\"args\": [\"serve\"]\r\n\t\t},\r\n\t},\r\n}",
+        "{\r\n\t\"mcpServers\": {\r\n\t\t\"proxy\": {\r\n\t\t\t\"command\": \"/bin/proxy\",\r\n\t\t\t\"args\": [\"serve\"],\r\n\t\t},\r\n\t},\r\n}",
     );
     check(
-        Jsonc,
+        Json,
         "a/b",
         "{\"z\":[],\"a\":{\"q\":1}}",
-        "{\"z\":[],\"a\":{\"q\":1, \"b\": { \"proxy\": { \"command\": \"/bin/proxy\", \"args\": [\"serve\"] } }}}",
+        "{\"z\":[],\"a\":{\n    \"q\":1,\n    \"b\": {\n      \"proxy\": {\n        \"command\": \"/bin/proxy\",\n        \"args\": [\"serve\"]\n      }\n    }\n  }}",
     );
 }
 
@@ -49,12 +46,7 @@ fn json_that_is_nearly_empty() {
     check(Format::Json, "s", "{}", filled);
     check(Format::Json, "s", "{\n  \"s\": null\n}", filled);
     check(Format::Json, "s", "{\n  \"s\": {}\n}", filled);
-    check(
-        Format::Json,
-        "s",
-        "{\n  \"s\": {\n  }\n}",
-        &filled.replace("{\n    \"proxy", "{\n\n    \"proxy"),
-    );
+    check(Format::Json, "s", "{\n  \"s\": {\n  }\n}", filled);
     check(
         Format::Json,
         "s",
@@ -67,7 +59,7 @@ fn json_that_is_nearly_empty() {
     };
     let entry = json!({"command": "/bin/proxy", "args": ["serve"]});
     for empty in ["", "null", " \n"] {
-        let (added, _) = add(empty, Format::Json, slot, "proxy", &entry).unwrap();
+        let added = edit(empty, Format::Json, slot, "proxy", Some(&entry)).unwrap();
         assert_eq!(
             read(&added, Format::Json).unwrap(),
             json!({"s": {"proxy": entry}})
@@ -111,13 +103,13 @@ fn toml_keeps_what_it_is() {
         Format::Toml,
         "mcp_servers",
         "a = 1\r\nb = \"\"\"\r\n# no\n\"\"\"\r\n\n# 1\n\n# 2\n[mcp_servers.old]\r\ncommand = \"x\"\r\n# 3\r\n[[x]]\r\n# 4\r\n[mcp_servers.old.env]\r\n",
-        "a = 1\r\nb = \"\"\"\r\n# no\n\"\"\"\r\n\n# 1\n\n# 2\n# 3\r\n[[x]]\r\n# 4\r\n\r\n[mcp_servers.proxy]\r\ncommand = \"/bin/proxy\"\r\nargs = [\"serve\"]\r\n",
+        "a = 1\r\nb = \"\"\"\r\n# no\n\"\"\"\r\n\n# 1\n# 3\r\n[[x]]\r\n\r\n[mcp_servers.proxy]\r\ncommand = \"/bin/proxy\"\r\nargs = [\"serve\"]\r\n",
     );
     check(
         Format::Toml,
         "mcp_servers",
         "# 1\n[mcp_servers.old]\ncommand = \"x\"\n# 2\n[mcp_servers.old.env]\n",
-        "# 1\n# 2\n\n[mcp_servers.proxy]\ncommand = \"/bin/proxy\"\nargs = [\"serve\"]\n",
+        "\n[mcp_servers.proxy]\ncommand = \"/bin/proxy\"\nargs = [\"serve\"]\n",
     );
 }
 
@@ -145,7 +137,7 @@ fn yaml_is_read_and_its_lines_are_pasted() {
     let lines = render_yaml(slot(true), "proxy", &entry);
     let pasted = read(&lines, Format::Yaml).unwrap();
     assert_eq!(pasted, json!({"extensions": [entry]}));
-    let refused = add("", Format::Yaml, slot(false), "proxy", &entry);
+    let refused = edit("", Format::Yaml, slot(false), "proxy", Some(&entry));
     assert_eq!(refused, Err(EditError::Yaml));
 }
 
@@ -161,12 +153,12 @@ fn lists_with_names_are_edited_too() {
         "a = 1\n\n[[mcp_servers]]\nname = \"x\"\ncommand = \"y\"\n",
         "a = 1\n",
     ] {
-        let (added, made) = add(text, Format::Toml, slot, "proxy", &entry).unwrap();
+        let added = edit(text, Format::Toml, slot, "proxy", Some(&entry)).unwrap();
         let whole = read(&added, Format::Toml).unwrap();
         let servers = whole["mcp_servers"].as_array().unwrap();
         assert_eq!(servers.last(), Some(&entry));
-        let back = remove(&added, Format::Toml, slot, "proxy", made).unwrap();
-        assert_eq!(back.as_deref(), Some(text));
+        let back = edit(&added, Format::Toml, slot, "proxy", None).unwrap();
+        assert_eq!(back, text);
     }
 }
 
@@ -177,7 +169,7 @@ fn what_cannot_be_edited_is_refused() {
         list: false,
     };
     let check = |format, text: &str| {
-        add(text, format, slot, "proxy", &json!({}))
+        edit(text, format, slot, "proxy", Some(&json!({})))
             .unwrap_err()
             .to_string()
     };

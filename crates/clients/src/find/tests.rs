@@ -137,7 +137,7 @@ fn each_client_is_read_in_its_own_form() {
 fn bundles_of_claude_desktop_are_found() {
     let folder = tempfile::tempdir().unwrap();
     let bundle = ".config/Claude/Claude Extensions/ada.notes";
-    let manifest = r#"{"manifest_version": "0.3", "name": "notes", "server": {"type": "node", "entry_point": "i.js", "mcp_config": {"command": "node", "args": ["${__dirname}/i.js", "${user_config.dir}"]}}}"#;
+    let manifest = r#"{"manifest_version": "0.3", "name": "notes", "server": {"type": "node", "entry_point": "i.js", "mcp_config": {"command": "node", "args": ["${__dirname}/i.js", "${user_config.dir}"]}}, "user_config": {"dir": {"type": "directory"}}}"#;
     write(folder.path(), &format!("{bundle}/manifest.json"), manifest);
     write(
         folder.path(),

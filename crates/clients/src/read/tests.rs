@@ -123,62 +123,46 @@ fn what_lists_no_server_is_told_which_shapes_are_understood() {
 }
 
 #[test]
-fn a_registrys_server_is_started_or_called() {
-    check(
-        r#"{"$schema": "x", "name": "io.github.ada/weather", "version": "1.0.0", "packages": [{"registryType": "npm", "identifier": "@ada/weather", "version": "1.2.3", "transport": {"type": "stdio"},
-        "packageArguments": [{"type": "positional", "valueHint": "dir", "isRequired": true}, {"type": "named", "name": "--units", "default": "metric"}],
-        "environmentVariables": [{"name": "API_KEY", "isRequired": true, "isSecret": true}, {"name": "LEVEL"}]}]}"#,
-        "weather: npx -y @ada/weather@1.2.3 ${DIR} --units metric API_KEY=${API_KEY}",
-    );
-    check(
-        r#"{"server": {"name": "dev.x/box", "packages": [{"registryType": "oci", "identifier": "ghcr.io/x/box:1", "environmentVariables": [{"name": "T", "isRequired": true}]}]}}"#,
-        "box: docker run -i --rm -e T ghcr.io/x/box:1 T=${T}",
-    );
-    check(
-        r#"{"name": "dev.x/far", "remotes": [{"type": "streamable-http", "url": "https://{region}.x.dev/mcp", "variables": {"region": {"default": "eu"}}, "headers": [{"name": "X-Key", "isRequired": true}]}]}"#,
-        "far: https://eu.x.dev/mcp X-Key=${X_KEY}",
-    );
-    check(
-        r#"{"name": "a/old", "packages": [{"registry_name": "pypi", "name": "old-mcp", "version": "2", "runtime_arguments": [{"type": "named", "name": "--with", "value": "x"}], "environment_variables": [{"name": "A", "value": "b"}]}]}"#,
-        "old: uvx --with x old-mcp@2 A=b",
-    );
+fn a_registrys_server_is_added_by_another_command() {
+    for text in [
+        r#"{"name": "io.github.ada/weather", "packages": [{"registryType": "npm", "identifier": "@ada/weather"}]}"#,
+        r#"{"server": {"name": "dev.x/far", "remotes": [{"type": "sse", "url": "https://x.dev/mcp"}]}}"#,
+    ] {
+        let told = tell(text);
+        assert!(
+            told.contains("proxy add registry:NAME --from FILE"),
+            "{told}"
+        );
+    }
 }
 
 #[test]
-fn a_bundle_is_read_packed_and_unpacked() {
+fn a_bundle_is_read_from_its_folder() {
     let manifest = r#"{"manifest_version": "0.3", "name": "notes", "server": {"type": "node", "entry_point": "server/index.js",
         "mcp_config": {"command": "node", "args": ["${__dirname}/server/index.js", "--dir=${user_config.dir}"], "env": {"KEY": "${user_config.api_key}"}}},
         "user_config": {"dir": {"type": "directory", "default": "${HOME}/notes"}, "api_key": {"type": "string", "title": "Key", "sensitive": true, "required": true}}}"#;
     let folder = tempfile::tempdir().unwrap();
-    let packed = folder.path().join("notes.mcpb");
-    let mut archive = zip::ZipWriter::new(fs::File::create(&packed).unwrap());
-    archive
-        .start_file("manifest.json", zip::write::SimpleFileOptions::default())
-        .unwrap();
-    std::io::Write::write_all(&mut archive, manifest.as_bytes()).unwrap();
-    archive.finish().unwrap();
     let home = Home::new("/home/ada", []);
-    let taken = |path: &std::path::Path| {
-        let entries = read_any_file(path, &home).unwrap();
-        translate(&entries[0], &home).unwrap()
-    };
-    let from_zip = taken(&packed);
-    assert_eq!(from_zip.server.args[0], "${BUNDLE_DIR}/server/index.js");
-    let needs: Vec<&str> = from_zip
-        .needs
-        .iter()
-        .map(|need| need.variable.as_str())
+    let pasted = translate(&read_text(manifest).unwrap()[0], &home).unwrap();
+    assert_eq!(pasted.server.args[0], "${BUNDLE_DIR}/server/index.js");
+    let needs = pasted.needs.iter();
+    let needs: Vec<String> = needs
+        .map(|it| format!("{}: {}", it.variable, it.what))
         .collect();
-    assert_eq!(needs, ["BUNDLE_DIR", "API_KEY"]);
+    let folder_need = "BUNDLE_DIR: the folder that the bundle is unpacked to";
+    assert_eq!(needs, [folder_need, "API_KEY: Key"]);
     let unpacked = folder.path().join("manifest.json");
     fs::write(&unpacked, manifest).unwrap();
-    let own = taken(&unpacked).server;
+    let entries = read_any_file(&unpacked, &home).unwrap();
+    let own = translate(&entries[0], &home).unwrap().server;
     let place = folder.path().canonicalize().unwrap();
     assert_eq!(own.args[0], format!("{}/server/index.js", place.display()));
     assert_eq!(own.args[1], "--dir=/home/ada/notes");
     assert_eq!(own.env, [("KEY".to_owned(), "${API_KEY}".to_owned())]);
-    fs::write(&packed, "no zip").unwrap();
-    assert!(read_any_file(&packed, &home).is_err());
+    let packed = folder.path().join("notes.mcpb");
+    fs::write(&packed, "PK").unwrap();
+    let error = read_any_file(&packed, &home).unwrap_err();
+    assert!(error.to_string().contains("manifest.json"), "{error}");
 }
 
 #[test]

@@ -92,27 +92,22 @@ fn variables_are_written_our_way() {
         "a$$$$$$${A}".replace("$$$$$$", "$$$$").as_str(),
     );
     check(
-        Variables::Colon,
+        Variables::Braces,
         "${env:A}/${userHome}${/}x",
         "${A}//home/ada/x",
     );
-    check(Variables::Colon, "${unknown:A}", "$${unknown:A}");
-    check(Variables::Opencode, "{env:A} {b}", "${A} {b}");
-    check(Variables::Secrets, "${{ secrets.A_B }}", "${A_B}");
-    check(Variables::Shell, "$A/${B}", "${A}/${B}");
-    check(Variables::Any, "${env:A}{env:B}${C}$D", "${A}${B}${C}$D");
+    check(Variables::Braces, "${unknown:A}", "$${unknown:A}");
+    check(Variables::Braces, "{env:A} {b}", "${A} {b}");
+    check(Variables::Braces, "${{ secrets.A_B }}", "${A_B}");
+    check(Variables::Dollar, "$A/${B}", "${A}/${B}");
+    check(Variables::Braces, "${env:A}{env:B}${C}$D", "${A}${B}${C}$D");
 }
 
 #[test]
 fn a_variable_in_the_default_of_another_is_told_and_never_written() {
     let entry = |text: &str| json!({"command": "x", "args": [text]});
     let note = "needs VAR: its value; its default in the entry names another variable, which clients read differently";
-    for style in [
-        Variables::Braces,
-        Variables::Colon,
-        Variables::Shell,
-        Variables::Any,
-    ] {
+    for style in [Variables::Braces, Variables::Dollar] {
         check(style, entry("${VAR:-${HOME}/x}/y"), &["x | ${VAR}/y", note]);
         check(
             style,
@@ -161,7 +156,7 @@ fn a_dollar_is_a_variable_where_its_client_says_so() {
         ],
     );
     check(
-        Variables::Shell,
+        Variables::Dollar,
         json!({"command": "x", "env": {"B": "$(cat /secret)"}}),
         &[
             "x",
@@ -174,7 +169,7 @@ fn a_dollar_is_a_variable_where_its_client_says_so() {
 #[test]
 fn what_a_client_asks_for_becomes_a_variable() {
     let mut asked = entry(
-        Variables::Colon,
+        Variables::Braces,
         json!({"type": "http", "url": "https://x.dev/mcp", "headers": {"Authorization": "Bearer ${input:api-key}"}}),
     );
     asked.inputs = vec![json!({"id": "api-key", "description": "Key of X", "password": true})];
@@ -194,11 +189,11 @@ fn the_folder_of_a_project_is_the_clients_or_its_own() {
     let value = json!({"command": "x", "args": ["--root", "${workspaceFolder}/src"], "cwd": "${workspaceFolder}"});
     let remark = "! it works in the folder of a project: each client gets its own process there";
     check(
-        Variables::Colon,
+        Variables::Braces,
         value.clone(),
         &["x | --root | ./src", "per client", remark],
     );
-    let mut own = entry(Variables::Colon, value);
+    let mut own = entry(Variables::Braces, value);
     own.project = Some("/projects/site".into());
     check_entry(
         &own,
@@ -226,7 +221,7 @@ fn the_folder_of_a_project_is_the_clients_or_its_own() {
 
 #[test]
 fn every_way_to_say_the_same_is_read() {
-    use Variables::{Any, Braces, None};
+    use Variables::{Braces, None};
     check(
         None,
         json!({"type": "local", "command": ["npx", "-y", "x"], "environment": {"A": 1}}),
@@ -280,7 +275,7 @@ fn every_way_to_say_the_same_is_read() {
     timed.timeout = Some(TimeUnit::Ms);
     check_entry(&timed, &["x", "91 s"]);
     check(
-        Any,
+        Braces,
         json!({"command": "x", "tool_timeout_sec": 5, "timeout": 3}),
         &["x"],
     );
@@ -340,7 +335,7 @@ fn the_variables_of_a_file_are_imported() {
     let file = folder.path().join(".env");
     std::fs::write(&file, "# x\nexport A=\"1 2\"\nB='${C}'\nD=\n\nnot a pair\n").unwrap();
     let mut filed = entry(
-        Variables::Colon,
+        Variables::Braces,
         json!({"command": "x", "envFile": "${workspaceFolder}/.env", "env": {"D": "4"}}),
     );
     filed.project = Some(folder.path().to_owned());

@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use serde_json::Value;
-
 use super::template::Template;
 use crate::{Home, entry::ServerEntry, server::Need, table::Variables};
 
@@ -50,16 +48,14 @@ impl<'a> Words<'a> {
     /// Translates the variable that begins here, if there is one. Returns its length.
     fn variable_at(&mut self, rest: &str, template: &mut Template) -> Option<usize> {
         let style = self.entry.variables;
-        let is_of = |wanted| style == Variables::Any || style == wanted;
-        if is_of(Variables::Secrets)
-            && let Some((inner, length)) = enclosed(rest, "${{", "}}")
-        {
+        let has_braces = style != Variables::None;
+        if has_braces && let Some((inner, length)) = enclosed(rest, "${{", "}}") {
             let name = inner.trim();
             let name = name.rsplit('.').next().unwrap_or(name);
             template.variable(valid_name(name)?, None);
             return Some(length);
         }
-        if let Some((name, length)) = nested_variable(rest).filter(|_| style != Variables::None) {
+        if let Some((name, length)) = nested_variable(rest).filter(|_| has_braces) {
             let what = "its value; its default in the entry names another variable, which clients read differently";
             self.put_need(name, what, template);
             return Some(length);
@@ -67,22 +63,19 @@ impl<'a> Words<'a> {
         if let Some((inner, length)) = enclosed(rest, "${", "}") {
             return self.resolve(inner, template).then_some(length);
         }
-        if style == Variables::Shell
-            && let Some((_, length)) = enclosed(rest, "$(", ")")
-        {
+        let has_dollars = style == Variables::Dollar;
+        if has_dollars && let Some((_, length)) = enclosed(rest, "$(", ")") {
             let what = "the output of a command in its entry, which the import does not run";
             self.put_need(&self.own_name("VALUE"), what, template);
             return Some(length);
         }
-        if matches!(style, Variables::Shell | Variables::Dollar)
-            && let Some(inner) = rest.strip_prefix('$')
-        {
+        if has_dollars && let Some(inner) = rest.strip_prefix('$') {
             let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
             let end = inner.find(|c| !is_name(c)).unwrap_or(inner.len());
             template.variable(valid_name(&inner[..end])?, None);
             return Some(end + 1);
         }
-        let (inner, length) = enclosed(rest, "{", "}").filter(|_| is_of(Variables::Opencode))?;
+        let (inner, length) = enclosed(rest, "{", "}").filter(|_| has_braces)?;
         match inner.split_once(':')? {
             ("env", name) => template.variable(valid_name(name)?, None),
             ("file", file) => {
@@ -97,11 +90,7 @@ impl<'a> Words<'a> {
     /// Resolves the text inside `${...}` as its client does. Returns false if it has no meaning for the
     /// client.
     fn resolve(&mut self, inner: &str, template: &mut Template) -> bool {
-        if self.resolve_bundle(inner, template) {
-            return true;
-        }
-        let style = self.entry.variables;
-        if style == Variables::None {
+        if self.entry.variables == Variables::None {
             if valid_name(inner).is_some() {
                 let remark =
                     format!("its client does not replace `${{{inner}}}`: it stays literal text");
@@ -109,18 +98,14 @@ impl<'a> Words<'a> {
             }
             return false;
         }
-        let has_colons = matches!(style, Variables::Colon | Variables::Any);
-        if has_colons && self.resolve_editor(inner, template) {
-            return true;
-        }
-        if inner == "CLAUDE_PROJECT_DIR" || inner.starts_with("CLAUDE_PROJECT_DIR:-") {
-            self.put_folder(template);
-            return true;
-        }
         let (name, default) = match inner.split_once(":-") {
             Some((name, default)) => (name, Some(default)),
             None => (inner, None),
         };
+        let is_of_editor = default.is_none() || name == "CLAUDE_PROJECT_DIR";
+        if is_of_editor && self.resolve_editor(name, template) {
+            return true;
+        }
         let Some(name) = valid_name(name) else {
             return false;
         };
@@ -132,7 +117,15 @@ impl<'a> Words<'a> {
         let home = self.home.folder().to_string_lossy();
         match inner {
             "userHome" => template.plain.push_str(&home),
-            "workspaceFolder" | "workspaceRoot" => self.put_folder(template),
+            "workspaceFolder" | "workspaceRoot" | "CLAUDE_PROJECT_DIR" => self.put_folder(template),
+            "__dirname" => match self.project() {
+                Some(folder) => template.plain.push_str(&folder.to_string_lossy()),
+                None => self.put_need(
+                    "BUNDLE_DIR",
+                    "the folder that the bundle is unpacked to",
+                    template,
+                ),
+            },
             "workspaceFolderBasename" => match self.project().and_then(Path::file_name) {
                 Some(name) => template.plain.push_str(&name.to_string_lossy()),
                 None => self.put_need(
@@ -160,71 +153,6 @@ impl<'a> Words<'a> {
         true
     }
 
-    /// Resolves the variables of a manifest: its folder, and answers of the person.
-    fn resolve_bundle(&mut self, inner: &str, template: &mut Template) -> bool {
-        let entry = self.entry;
-        let Some(bundle) = &entry.bundle else {
-            return false;
-        };
-        match inner {
-            "__dirname" => match &bundle.folder {
-                Some(folder) => template.plain.push_str(&folder.to_string_lossy()),
-                None => self.put_need(
-                    "BUNDLE_DIR",
-                    "the folder that the bundle is unpacked to",
-                    template,
-                ),
-            },
-            "HOME" | "DESKTOP" | "DOCUMENTS" | "DOWNLOADS" => {
-                let folder = self.with_folders(&format!("${{{inner}}}"));
-                template.plain.push_str(&folder);
-            }
-            "/" | "pathSeparator" => template.plain.push('/'),
-            other => {
-                let Some(key) = other.strip_prefix("user_config.") else {
-                    return false;
-                };
-                let question = bundle.questions.get(key).unwrap_or(&Value::Null);
-                let answer = bundle.answers.get(key).or_else(|| question.get("default"));
-                match answer.filter(|it| !it.is_null() && !it.is_object()) {
-                    Some(Value::String(text)) => template.plain.push_str(&self.with_folders(text)),
-                    Some(Value::Array(texts)) => {
-                        let texts: Vec<&str> = texts.iter().filter_map(Value::as_str).collect();
-                        template
-                            .plain
-                            .push_str(&self.with_folders(&texts.join(",")));
-                    }
-                    Some(other) => template.plain.push_str(&other.to_string()),
-                    None => {
-                        let title = question
-                            .get("title")
-                            .or_else(|| question.get("description"));
-                        let what = title.and_then(Value::as_str);
-                        let what = what.unwrap_or("required by the bundle");
-                        self.put_need(&upper(key), what, template);
-                    }
-                }
-            }
-        }
-        true
-    }
-
-    /// Fills in the folders that a manifest may name in an answer.
-    fn with_folders(&self, text: &str) -> String {
-        let home = self.home.folder();
-        let folders = [
-            ("${HOME}", home.to_owned()),
-            ("${DESKTOP}", home.join("Desktop")),
-            ("${DOCUMENTS}", home.join("Documents")),
-            ("${DOWNLOADS}", home.join("Downloads")),
-        ];
-        folders
-            .iter()
-            .fold(text.to_owned(), |text, (name, folder)| {
-                text.replace(name, &folder.to_string_lossy())
-            })
-    }
-
     /// Adds the project's folder: the entry's own, or that of the caller.
     fn put_folder(&mut self, template: &mut Template) {
         match self.entry.project.clone() {
@@ -242,8 +170,7 @@ impl<'a> Words<'a> {
     }
 
     fn put_input(&mut self, id: &str, template: &mut Template) {
-        let is_it = |input: &&Value| input.get("id").and_then(Value::as_str) == Some(id);
-        let input = self.entry.inputs.iter().find(is_it);
+        let input = self.entry.inputs.iter().find(|input| input["id"] == id);
         let what = input.and_then(|input| input.get("description")?.as_str());
         let what = what.unwrap_or("required by its client");
         self.put_need(&upper(id), what, template);

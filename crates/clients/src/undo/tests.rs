@@ -9,7 +9,7 @@ use std::{
 
 use super::UndoOutcome;
 use crate::{
-    Change, ClientCommand, ClientFile, Home, System, find,
+    Change, ClientCommand, ClientFile, ConfigFile, EntryScope, Format, Home, System, find,
     journal::{Backup, Journal},
 };
 
@@ -45,9 +45,9 @@ impl House {
     /// Adds our entry and removes `old`.
     fn change(&self) -> Change {
         let found = self.main();
-        let mut change = Change::of_file(&found).unwrap();
+        let mut change = Change::begin(&found).unwrap();
         let entry = found.client.entry("/bin/proxy", &["serve".to_owned()]);
-        change.add(&found, "proxy", &entry).unwrap();
+        change.add("proxy", &entry).unwrap();
         for entry in find(&self.home()).remove(0).read(&self.home()).entries {
             if entry.name == "old" {
                 assert!(change.remove(entry.place.as_ref().unwrap(), "old").unwrap());
@@ -142,6 +142,53 @@ fn a_run_is_undone_byte_for_byte() {
     assert!(Journal::read_all(&house.path("state")).unwrap().is_empty());
 }
 
+/// Writes a file of a client with one server, in the file's format.
+fn write_list(file: &ConfigFile, path: &Path) {
+    let text = match (file.format, file.list) {
+        (Format::Json, _) => {
+            let servers = "{\n      \"old\": {\"command\": \"x\"}, // mine\n    }".to_owned();
+            let wrap = |inner: String, key: &String| format!("{{ \"{key}\":{inner} }}");
+            file.key.iter().rev().fold(servers, wrap)
+        }
+        (_, true) => format!("# mine\n[[{}]]\nname = 'old'\ncommand = 'x'\n", file.key[0]),
+        (_, false) => format!("# mine\n[{}.old] # gone\ncommand = 'x'", file.key[0]),
+    };
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+#[test]
+fn every_client_that_is_edited_is_restored_byte_for_byte() {
+    for client in crate::list() {
+        let is_own = |file: &&ConfigFile| file.scope == EntryScope::User && !file.read_only;
+        let file = client.files.iter().find(is_own).unwrap();
+        if file.format == Format::Yaml {
+            continue;
+        }
+        let house = House::with(&[]);
+        let mut places = file.places.iter();
+        let path = places.find_map(|place| house.home().resolve(place));
+        write_list(file, &path.unwrap());
+        let before = house.look();
+        let main = || {
+            let mut found = find(&house.home()).into_iter();
+            found.find(|it| it.client.id == client.id).unwrap()
+        };
+        let mut change = Change::begin(&main().main.unwrap()).unwrap();
+        let entry = client.entry("/bin/proxy", &["serve".to_owned()]);
+        change.add("proxy", &entry).unwrap();
+        let old = main().read(&house.home()).entries.remove(0);
+        assert!(change.remove(&old.place.unwrap(), "old").unwrap());
+        house.begin().apply(&change, Backup::Beside).unwrap();
+        assert_ne!(house.look(), before, "{}", client.id);
+        let names = main().read(&house.home()).entries.into_iter();
+        let names: Vec<String> = names.map(|entry| entry.name).collect();
+        assert_eq!(names, ["proxy"], "{}", client.id);
+        assert_eq!(house.undo(), [UndoOutcome::Whole], "{}", client.id);
+        assert_eq!(house.look(), before, "{}", client.id);
+    }
+}
+
 #[test]
 fn a_file_that_we_made_is_gone_again_with_its_folders() {
     let house = House::with(&[(".lmstudio/x", "")]);
@@ -164,7 +211,8 @@ fn a_file_that_we_made_is_gone_again_with_its_folders() {
 fn what_others_changed_since_stays() {
     let house = House::with(&[(".cursor/mcp.json", CURSOR), ("config.toml", "a = 1\n")]);
     let mut journal = house.begin();
-    journal.apply(&house.change(), Backup::Beside).unwrap();
+    let change = house.change();
+    let backup = journal.apply(&change, Backup::Beside).unwrap();
     journal
         .replace(
             &house.path("config.toml"),
@@ -175,28 +223,43 @@ fn what_others_changed_since_stays() {
         )
         .unwrap();
     let file = house.path(".cursor/mcp.json");
-    let text = fs::read_to_string(&file).unwrap();
-    fs::write(
-        &file,
-        text.replace("\"kept\": {", "\"new\": {\"url\": \"z\"}, \"kept\": {"),
-    )
-    .unwrap();
+    let others = format!("{}\n// others\n", change.after);
+    fs::write(&file, &others).unwrap();
     fs::write(house.path("config.toml"), "a = 3\n").unwrap();
     let outcomes = house.undo();
     assert!(
         matches!(&outcomes[0], UndoOutcome::Left(why, Some(_)) if why == "it was changed since"),
         "{outcomes:?}"
     );
-    assert_eq!(outcomes[1], UndoOutcome::Entries);
-    let text = fs::read_to_string(&file).unwrap();
-    let parts = ["// mine", "\"new\"", "\"kept\"", "\"old\": {"];
+    let why = "it was changed since; remove `proxy` and add `old` yourself".to_owned();
+    assert_eq!(outcomes[1], UndoOutcome::Left(why, backup));
+    assert_eq!(fs::read_to_string(&file).unwrap(), others);
+    // The changes stay in the journal until they can be undone.
+    fs::write(&file, &change.after).unwrap();
+    fs::write(house.path("config.toml"), "a = 2\n").unwrap();
+    assert_eq!(house.undo(), [UndoOutcome::Whole, UndoOutcome::Whole]);
+    assert_eq!(fs::read_to_string(&file).unwrap(), CURSOR);
+}
+
+#[test]
+fn a_journal_with_the_keys_of_an_earlier_version_is_undone() {
+    let house = House::with(&[(".cursor/mcp.json", CURSOR)]);
+    let before = house.look();
+    let mut journal = house.begin();
+    journal.apply(&house.change(), Backup::Beside).unwrap();
+    let path = journal.path().to_owned();
+    let text = fs::read_to_string(&path).unwrap();
+    let made = r#""list": false, "made": {"tables": 0, "was_null": false}, "key""#;
+    let earlier = text
+        .replace(r#""is_ours": false"#, r#""format": "jsonc""#)
+        .replace(r#""key""#, made);
     assert!(
-        parts.iter().all(|part| text.contains(part)) && !text.contains("proxy"),
+        earlier.contains("jsonc") && earlier.contains("was_null"),
         "{text}"
     );
-    // The other changes stay in the journal until they can be undone.
-    fs::write(house.path("config.toml"), "a = 2\n").unwrap();
+    fs::write(&path, earlier).unwrap();
     assert_eq!(house.undo(), [UndoOutcome::Whole]);
+    assert_eq!(house.look(), before);
 }
 
 #[cfg(unix)]

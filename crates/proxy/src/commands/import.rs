@@ -32,8 +32,7 @@ Examples:
   proxy import                      from every installed client
   proxy import cursor .mcp.json     from a client and a file
   pbpaste | proxy import -          the configuration that a README shows
-  proxy import server.json          a server of the registry
-  proxy import notes.mcpb           a bundle
+  proxy import notes/manifest.json  a bundle that you unpacked
   proxy import tools.json           a manifest of command-line programs, as [commands.ID]";
 
 /// Import servers from clients and files without modifying them

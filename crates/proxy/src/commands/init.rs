@@ -250,7 +250,7 @@ impl Moving<'_> {
             let of = &installed.client.id;
             let has_it = |received: &&Received| {
                 let mut places = received.taken.entries.iter().flat_map(|it| &it.place);
-                places.any(|place| &place.client.id == of)
+                places.any(|place| &place.file.client.id == of)
             };
             let servers = self.receiving.received.iter().filter(has_it).count();
             let file = installed.main.as_ref();

@@ -50,7 +50,7 @@ pub fn discover(home: &Home, ids: &[String], own: &Own, with_project: bool) -> D
             let of_project = entry
                 .place
                 .as_ref()
-                .is_some_and(|it| it.scope == EntryScope::Project);
+                .is_some_and(|place| place.file.scope() == EntryScope::Project);
             if of_project && !with_project {
                 discovery.of_projects.push(entry);
             } else {

@@ -12,7 +12,10 @@ use crate::naming::{name_of_command, name_of_url, valid_name};
 pub(super) fn name(taken: &ImportedServer, is_free: impl Fn(&str) -> bool) -> Option<ServerName> {
     let entry = taken.entries.first()?;
     let base = valid_name(&entry.name).or_else(|| of_launch(taken))?;
-    let client = entry.place.as_ref().map(|place| place.client.id.as_str());
+    let client = entry
+        .place
+        .as_ref()
+        .map(|place| place.file.client.id.as_str());
     let project = entry.project_folder().and_then(Path::file_name);
     let project = project.and_then(|folder| valid_name(&folder.to_string_lossy()));
     let of_project = project.map(|project| with_end(base.as_str(), project.as_str()));

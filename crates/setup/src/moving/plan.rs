@@ -14,8 +14,8 @@ const NAME: &str = "proxy";
 pub struct ClientPlan {
     /// The client.
     pub client: &'static ClientProgram,
-    /// Its files that change.
-    changes: Vec<(Change, EntryScope, Option<&'static str>)>,
+    /// Its files that change, each with the program that changes it, if that is one of the client's own.
+    changes: Vec<(Change, Option<&'static str>)>,
     /// Names of entries that are removed, as the client has them.
     pub removed: Vec<String>,
     /// Names of entries that are switched off there: they stay, for they cost the client nothing.
@@ -54,7 +54,7 @@ pub fn plan_clients(
         if plan.failed.is_none() {
             plan.remove_entries(received, &is_taken_out);
         }
-        plan.changes.retain(|(change, ..)| change.is_needed());
+        plan.changes.retain(|(change, _)| change.is_needed());
         plans.push(plan);
     }
     plans
@@ -74,15 +74,15 @@ impl ClientPlan {
             }
             return;
         }
-        let given = Change::of_file(main).and_then(|mut change| {
-            change.add(main, NAME, &entry)?;
+        let given = Change::begin(main).and_then(|mut change| {
+            change.add(NAME, &entry)?;
             Ok(change)
         });
         match given {
             Ok(change) => {
                 self.is_given = change.is_needed();
                 let program = main.program().filter(|program| has_program(program));
-                self.changes.push((change, main.scope(), program));
+                self.changes.push((change, program));
             }
             Err(error) => self.failed = Some(error.to_string()),
         }
@@ -92,25 +92,25 @@ impl ClientPlan {
         for server in received.iter().filter(|it| is_taken_out(it)) {
             for entry in &server.taken.entries {
                 let Some(place) = &entry.place else { continue };
-                if place.client.id != self.client.id || !place.is_removable {
+                if place.file.client.id != self.client.id || !place.is_removable {
                     continue;
                 }
                 if entry.is_off {
                     self.kept_off.push(entry.name.clone());
                     continue;
                 }
-                if place.is_edited_by_hand() {
-                    let (name, file) = (&entry.name, place.file.display());
+                if place.file.is_edited_by_hand() {
+                    let (name, file) = (&entry.name, place.file.path.display());
                     self.by_hand.push(format!("remove `{name}` from {file}"));
                     continue;
                 }
                 let mut changes = self.changes.iter_mut();
-                let known = changes.find(|(change, ..)| change.path == place.file);
+                let known = changes.find(|(change, _)| change.file.path == place.file.path);
                 let removed = match known {
-                    Some((change, ..)) => change.remove(place, &entry.name),
-                    None => Change::of_place(place).and_then(|mut change| {
+                    Some((change, _)) => change.remove(place, &entry.name),
+                    None => Change::begin(&place.file).and_then(|mut change| {
                         let removed = change.remove(place, &entry.name)?;
-                        self.changes.push((change, place.scope, None));
+                        self.changes.push((change, None));
                         Ok(removed)
                     }),
                 };
@@ -126,13 +126,13 @@ impl ClientPlan {
     /// The files that are to change.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         let changes = self.changes.iter();
-        changes.map(|(change, ..)| change.path.as_path())
+        changes.map(|(change, _)| change.file.path.as_path())
     }
 
     /// The differences that the changes make.
     pub fn differences(&self) -> impl Iterator<Item = String> {
-        let changes = self.changes.iter().map(|(change, ..)| change);
-        changes.map(|it| difference(&it.path, it.before.as_deref(), &it.after))
+        let changes = self.changes.iter().map(|(change, _)| change);
+        changes.map(|it| difference(&it.file.path, it.before.as_deref(), &it.after))
     }
 
     /// Makes the changes, with the client's own program for its file if it has one. Returns the
@@ -140,8 +140,8 @@ impl ClientPlan {
     pub fn apply(&self, journal: &mut Journal, run: &mut Run<'_>) -> Result<Vec<PathBuf>, String> {
         let aside = journal.backup_folder();
         let mut copies = Vec::new();
-        for (change, scope, program) in &self.changes {
-            let backup = match scope {
+        for (change, program) in &self.changes {
+            let backup = match change.file.scope() {
                 EntryScope::Project => Backup::Into(&aside),
                 _ => Backup::Beside,
             };
@@ -149,7 +149,8 @@ impl ClientPlan {
                 Some(program) => journal.apply_by(program, change, backup, run),
                 None => journal.apply(change, backup),
             };
-            let copy = applied.map_err(|error| format!("{}: {error}", change.path.display()))?;
+            let copy =
+                applied.map_err(|error| format!("{}: {error}", change.file.path.display()))?;
             copies.extend(copy);
         }
         Ok(copies)
