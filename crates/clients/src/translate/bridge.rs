@@ -11,63 +11,40 @@ struct Bridged {
     is_unclear: bool,
 }
 
-/// The options of a bridge that take a value, and those that can be dropped.
-struct Bridge {
-    name: &'static str,
-    /// Options whose value is the address; if empty, the first argument is the address.
-    url_options: &'static [&'static str],
-    header_options: &'static [&'static str],
-    bearer_options: &'static [&'static str],
-    ignored_with_value: &'static [&'static str],
-    ignored: &'static [&'static str],
-    /// The header's name and value are two words.
-    splits_headers: bool,
-    /// True if the bridge logs in by itself, as our `login` command does.
-    signs_in: bool,
-}
+const MCP_REMOTE: &str = "mcp-remote";
+const BRIDGES: [&str; 3] = [MCP_REMOTE, "supergateway", "mcp-proxy"];
 
-const BRIDGES: [Bridge; 3] = [
-    Bridge {
-        name: "mcp-remote",
-        url_options: &[],
-        header_options: &["--header"],
-        bearer_options: &[],
-        ignored_with_value: &["--transport", "--host", "--resource", "--auth-timeout"],
-        ignored: &["--allow-http", "--debug", "--silent", "--enable-proxy"],
-        splits_headers: false,
-        signs_in: true,
-    },
-    Bridge {
-        name: "supergateway",
-        url_options: &["--sse", "--streamableHttp"],
-        header_options: &["--header"],
-        bearer_options: &["--oauth2Bearer"],
-        ignored_with_value: &["--logLevel", "--outputTransport"],
-        ignored: &[],
-        splits_headers: false,
-        signs_in: false,
-    },
-    Bridge {
-        name: "mcp-proxy",
-        url_options: &[],
-        header_options: &["--headers", "-H"],
-        bearer_options: &[],
-        ignored_with_value: &["--transport", "--log-level"],
-        ignored: &["--debug", "--no-debug"],
-        splits_headers: true,
-        signs_in: false,
-    },
+/// Options of the bridges whose value is the address. Without one, an argument is the address.
+const URL_OPTIONS: [&str; 2] = ["--sse", "--streamableHttp"];
+
+/// Options whose value is a header: `NAME: VALUE`, or two words.
+const HEADER_OPTIONS: [&str; 3] = ["--header", "--headers", "-H"];
+
+/// Options that have no meaning for a direct connection, with a value and without.
+const IGNORED_WITH_VALUE: [&str; 7] = [
+    "--transport",
+    "--host",
+    "--resource",
+    "--auth-timeout",
+    "--log-level",
+    "--logLevel",
+    "--outputTransport",
+];
+const IGNORED: [&str; 5] = [
+    "--allow-http",
+    "--debug",
+    "--no-debug",
+    "--silent",
+    "--enable-proxy",
 ];
 
 /// Replaces a bridge by its server. A bridge with an unknown argument stays.
 pub(super) fn unwrap(server: &mut TranslatedServer, remarks: &mut Vec<String>) {
-    let Some((bridge, rest)) = find(server) else {
+    let Some((name, rest)) = find(server) else {
         return;
     };
-    let bridged = read(bridge, rest);
-    let is_address = |url: &String| url.starts_with("https://") || url.starts_with("http://");
-    let name = bridge.name;
-    let Some(url) = bridged.url.filter(is_address) else {
+    let bridged = read(rest);
+    let Some(url) = bridged.url else {
         return;
     };
     if bridged.is_unclear {
@@ -76,7 +53,8 @@ pub(super) fn unwrap(server: &mut TranslatedServer, remarks: &mut Vec<String>) {
         ));
         return;
     }
-    let may_log_in = bridge.signs_in && bridged.headers.is_empty() && !is_local(&url);
+    // It logs in by itself, as our `login` command does.
+    let may_log_in = name == MCP_REMOTE && bridged.headers.is_empty() && !is_local(&url);
     let env = std::mem::take(&mut server.env);
     let fill = |(name, value): (String, String)| (name, fill_in(&value, &env));
     *server = TranslatedServer {
@@ -101,14 +79,14 @@ fn is_local(url: &str) -> bool {
         .any(|local| host.starts_with(local))
 }
 
-/// Returns the bridge that a server starts, and its arguments.
-fn find(server: &TranslatedServer) -> Option<(&'static Bridge, &[String])> {
+/// Returns the name of the bridge that a server starts, and its arguments.
+fn find(server: &TranslatedServer) -> Option<(&'static str, &[String])> {
     let base = |word: &str| {
         let word = word.rsplit('/').next().unwrap_or(word);
         word.split('@').next().unwrap_or(word).to_owned()
     };
     let command = base(server.command.as_deref()?);
-    let of = |name: &str| BRIDGES.iter().find(|bridge| bridge.name == name);
+    let of = |name: &str| BRIDGES.into_iter().find(|bridge| *bridge == name);
     if let Some(bridge) = of(&command) {
         return Some((bridge, &server.args));
     }
@@ -123,7 +101,7 @@ fn find(server: &TranslatedServer) -> Option<(&'static Bridge, &[String])> {
     Some((bridge, &server.args[at + 1..]))
 }
 
-fn read(bridge: &Bridge, words: &[String]) -> Bridged {
+fn read(words: &[String]) -> Bridged {
     let mut bridged = Bridged::default();
     let mut words = words.iter();
     while let Some(word) = words.next() {
@@ -131,43 +109,37 @@ fn read(bridge: &Bridge, words: &[String]) -> Bridged {
             Some((option, value)) if word.starts_with("--") => (option, Some(value.to_owned())),
             _ => (word.as_str(), None),
         };
-        let mut value = || {
-            given
-                .clone()
-                .or_else(|| words.next().cloned())
-                .unwrap_or_default()
-        };
-        if bridge.url_options.contains(&option) {
-            bridged.url = Some(value());
-        } else if bridge.header_options.contains(&option) {
-            let header = if bridge.splits_headers {
-                Some((value(), value()))
-            } else {
-                split_header(&value())
+        let mut value =
+            |given: Option<String>| given.or_else(|| words.next().cloned()).unwrap_or_default();
+        if URL_OPTIONS.contains(&option) {
+            bridged.url = Some(value(given));
+        } else if HEADER_OPTIONS.contains(&option) {
+            let header = value(given);
+            let (name, text) = match header.split_once(':') {
+                Some((name, text)) => (name, text.to_owned()),
+                None => (header.as_str(), value(None)),
             };
-            bridged.is_unclear |= header.is_none();
-            bridged.headers.extend(header);
-        } else if bridge.bearer_options.contains(&option) {
-            bridged
-                .headers
-                .push(("Authorization".to_owned(), format!("Bearer {}", value())));
-        } else if bridge.ignored_with_value.contains(&option) {
-            value();
-        } else if word.starts_with('-') {
-            bridged.is_unclear |= !bridge.ignored.contains(&option);
-        } else if bridged.url.is_none() && bridge.url_options.is_empty() {
+            let pair = (name.trim().to_owned(), text.trim().to_owned());
+            bridged.headers.push(pair);
+        } else if option == "--oauth2Bearer" {
+            let bearer = format!("Bearer {}", value(given));
+            bridged.headers.push(("Authorization".to_owned(), bearer));
+        } else if IGNORED_WITH_VALUE.contains(&option) {
+            value(given);
+        } else if is_address(word) && bridged.url.is_none() {
             bridged.url = Some(word.clone());
         } else {
-            // The port at which mcp-remote waits for the end of a login.
-            bridged.is_unclear |= !word.bytes().all(|byte| byte.is_ascii_digit());
+            // A number is the port at which mcp-remote waits for the end of a login.
+            let is_port = word.bytes().all(|byte| byte.is_ascii_digit());
+            bridged.is_unclear |= !is_port && !IGNORED.contains(&option);
         }
     }
+    bridged.url = bridged.url.filter(|url| is_address(url));
     bridged
 }
 
-fn split_header(header: &str) -> Option<(String, String)> {
-    let (name, value) = header.split_once(':')?;
-    Some((name.trim().to_owned(), value.trim().to_owned()))
+fn is_address(url: &str) -> bool {
+    url.starts_with("https://") || url.starts_with("http://")
 }
 
 /// Bridges fill in variables themselves, from the variables of their entry.
