@@ -28,7 +28,7 @@ use crate::{
     mask::Mask,
     pending::{CHANNEL_IDS, PendingRequest, PendingRequests, Routed, read_id},
     request::Listeners,
-    unreadable::{HEAD_BYTES_MAX, names_protocol, quote_line, refuse_unreadable},
+    unreadable::{HEAD_BYTES_MAX, UnreadableLines, names_protocol, quote_line},
 };
 
 /// Receives the messages that the channel leaves.
@@ -71,6 +71,7 @@ impl CallChannel {
             stray: Arc::clone(&stray),
             mask: Arc::clone(&mask),
             questions: Questions::new(Arc::clone(asking), send),
+            unreadable: UnreadableLines::default(),
             others,
         };
         tokio::spawn(reader.read(lines));
@@ -180,6 +181,7 @@ struct Reader<S> {
     stray: Arc<OnceLock<Bytes>>,
     mask: Arc<Mask>,
     questions: Questions,
+    unreadable: UnreadableLines,
     others: S,
 }
 
@@ -229,7 +231,7 @@ impl<S: MessageSink> Reader<S> {
         let head = || Bytes::copy_from_slice(&line[..line.len().min(HEAD_BYTES_MAX)]);
         self.stray.get_or_init(head);
         if !may_be_cut {
-            refuse_unreadable(&self.pending, line, &self.mask);
+            self.unreadable.take(&self.pending, line, &self.mask);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jsonrpc::answered_id;
-use memchr::memmem;
+use memchr::{memchr, memmem};
 
 use crate::{
     error::RequestError,
@@ -24,14 +24,126 @@ pub(crate) fn quote_line(line: &[u8], mask: &Mask) -> String {
     printable::one_line_of(&mask.apply(&head), SHOWN_CHARS_MAX)
 }
 
-/// Ends the request that an unreadable line answers: the one whose id it has, or the only one. Log output,
-/// which does not begin like a message, ends none.
-pub(crate) fn refuse_unreadable(pending: &PendingRequests, line: &[u8], mask: &Mask) {
-    if !begins_like_message(line) || is_request(line) {
-        return;
+/// The lines of one server that are not messages.
+#[derive(Debug, Default)]
+pub(crate) struct UnreadableLines {
+    printed: PrintedMessage,
+}
+
+impl UnreadableLines {
+    /// Ends the request that a line answers: the one whose id it has, or the only one. Log output, which
+    /// does not begin like a message, ends none.
+    pub(crate) fn take(&mut self, pending: &PendingRequests, line: &[u8], mask: &Mask) {
+        if !self.printed.read(line) {
+            let id = find_answered(pending, line);
+            refuse_by_id(pending, id, line, mask);
+            return;
+        }
+        if let Some(answer) = &self.printed.answer {
+            refuse_by_id(pending, self.printed.find_answered(pending), answer, mask);
+        }
+        if self.printed.has_ended {
+            self.printed = PrintedMessage::default();
+        }
     }
-    let id =
-        find_id(pending, line).or_else(|| is_evidently_answer(line).then(|| pending.sole())?);
+}
+
+/// A message that a server prints over several lines, as far as it was read. It may be log output: a request,
+/// or a message of another connection.
+#[derive(Debug, Default)]
+struct PrintedMessage {
+    /// The indentation of its members, in bytes. Lines with a deeper one are within a member.
+    indent: Option<usize>,
+    names_protocol: bool,
+    is_request: bool,
+    /// Its id unless that is `null`; the inner `None` is an id that is none of ours.
+    id: Option<Option<u64>>,
+    /// The line that begins its result or error, cut.
+    answer: Option<Box<[u8]>>,
+    has_ended: bool,
+}
+
+impl PrintedMessage {
+    /// Reads a line. Returns false if it is no part of such a message.
+    fn read(&mut self, line: &[u8]) -> bool {
+        let text = trim(line).trim_ascii_end();
+        let indent = line.len() - trim(line).len();
+        if self.indent.is_some_and(|own| indent > own) {
+            return true;
+        }
+        match text.first() {
+            Some(b'{' | b'[') if is_first_of_several(text) => {
+                *self = Self::default();
+                self.read_member(text[1..].trim_ascii_start());
+            }
+            Some(b'}' | b']') => self.has_ended = self.indent.is_some_and(|own| indent < own),
+            Some(b'"' | b'\'') => {
+                if self.indent.is_some_and(|own| indent < own) {
+                    *self = Self::default();
+                }
+                self.indent = Some(indent);
+                self.read_member(text);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn read_member(&mut self, text: &[u8]) {
+        match split_member(text) {
+            Some((b"jsonrpc", _)) => self.names_protocol = true,
+            Some((b"method", _)) => self.is_request = true,
+            Some((b"id", value)) if !value.starts_with(b"null") => {
+                self.id = Some(read_leading_id(value));
+            }
+            Some((b"result" | b"error", _)) => {
+                self.answer = Some(text[..text.len().min(HEAD_BYTES_MAX)].into());
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the id of the request that it answers: the one that it names; after its last line the only
+    /// one, if it names none.
+    fn find_answered(&self, pending: &PendingRequests) -> Option<u64> {
+        match self.id {
+            _ if self.is_request => None,
+            Some(id) => id,
+            None => (self.has_ended && self.names_protocol).then(|| pending.sole())?,
+        }
+    }
+}
+
+/// Returns true for a line that begins an object, and may be followed by its further members on lines of
+/// their own. A line with an answer is complete or broken.
+fn is_first_of_several(text: &[u8]) -> bool {
+    let has_answer = || {
+        ["result", "error"]
+            .into_iter()
+            .any(|name| finds(text, name).is_some())
+    };
+    [&b"{"[..], b"["].contains(&text) || text.ends_with(b",") && !has_answer()
+}
+
+/// Splits the first member of an object into its name, quoted as in JSON or Python, and the text behind it.
+fn split_member(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (quote, rest) = text
+        .split_first()
+        .filter(|(quote, _)| b"\"'".contains(quote))?;
+    let (name, behind) = rest.split_at(memchr(*quote, rest)?);
+    let value = behind[1..].trim_ascii_start().strip_prefix(b":")?;
+    Some((name, value.trim_ascii_start()))
+}
+
+/// Returns the id of the request that a line answers.
+fn find_answered(pending: &PendingRequests, line: &[u8]) -> Option<u64> {
+    if !begins_like_message(line) || is_request(line) {
+        return None;
+    }
+    find_id(pending, line).or_else(|| is_evidently_answer(line).then(|| pending.sole())?)
+}
+
+fn refuse_by_id(pending: &PendingRequests, id: Option<u64>, line: &[u8], mask: &Mask) {
     if let Some((_, request)) = id.and_then(|id| pending.by_id.remove(&id)) {
         refuse(&request, line, mask);
     }
@@ -63,30 +175,25 @@ fn trim(line: &[u8]) -> &[u8] {
         .trim_ascii_start()
 }
 
-/// Returns true for the beginning of an object or of an array of objects, and for a member that a message
-/// of several lines has on a line of its own.
+/// Returns true for the beginning of an object or of an array of objects.
 fn begins_like_message(line: &[u8]) -> bool {
+    trim_to_object(line).starts_with(b"{")
+}
+
+/// Returns a line from its first object on, which may be the first element of an array.
+fn trim_to_object(line: &[u8]) -> &[u8] {
     let line = trim(line);
-    let is_member = |name: &[u8]| {
-        let value = line.strip_prefix(name).map(<[u8]>::trim_ascii_start);
-        value.is_some_and(|value| value.starts_with(b":"))
-    };
-    let inside = line
-        .strip_prefix(b"[")
-        .map_or(line, <[u8]>::trim_ascii_start);
-    inside.starts_with(b"{") || is_member(br#""jsonrpc""#) || is_member(br#""id""#)
+    line.strip_prefix(b"[")
+        .map_or(line, <[u8]>::trim_ascii_start)
 }
 
 /// Returns true if the line must be an answer or part of one, although it has no id: it begins an object
 /// with a string as JSON does, or names the protocol. `{` alone may be the beginning of any output.
 fn is_evidently_answer(line: &[u8]) -> bool {
-    let line = trim(line);
-    let inside = line
-        .strip_prefix(b"[")
-        .map_or(line, <[u8]>::trim_ascii_start);
     let begins_member = |rest: &[u8]| rest.trim_ascii_start().starts_with(b"\"");
-    let is_object = inside.strip_prefix(b"{").is_some_and(begins_member);
-    let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok();
+    let object = trim_to_object(line).strip_prefix(b"{");
+    let is_object = object.is_some_and(begins_member);
+    let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(trim(line)).is_ok();
     is_object && !is_json || names_protocol(line)
 }
 
@@ -116,19 +223,19 @@ fn find_id(pending: &PendingRequests, line: &[u8]) -> Option<u64> {
     let is_pending = |id: &u64| pending.by_id.contains_key(id);
     let of_head = answered_id(trim(line)).and_then(read_id);
     of_head.filter(is_pending).or_else(|| {
-        const MEMBER: &[u8] = br#""id""#;
-        let is_id = |byte: &u8| byte.is_ascii_alphanumeric() || b"\"+-.".contains(byte);
-        let id_behind = |at: usize| {
-            let behind = line[at + MEMBER.len()..].trim_ascii_start();
-            let value = behind.strip_prefix(b":")?.trim_ascii_start();
-            let length = value.iter().take_while(|byte| is_id(byte)).count();
-            str::from_utf8(&value[..length]).ok().and_then(read_id)
-        };
-        let places = memmem::find_iter(line, MEMBER);
-        let mut ids = places.filter_map(id_behind).filter(is_pending);
+        let id_at = |at: usize| read_leading_id(split_member(&line[at..])?.1);
+        let places = memmem::find_iter(line, br#""id""#);
+        let mut ids = places.filter_map(id_at).filter(is_pending);
         let first = ids.next()?;
         ids.all(|id| id == first).then_some(first)
     })
+}
+
+/// Reads the id with which a text begins.
+fn read_leading_id(text: &[u8]) -> Option<u64> {
+    let is_id = |byte: &&u8| byte.is_ascii_alphanumeric() || b"\"+-.".contains(byte);
+    let length = text.iter().take_while(is_id).count();
+    str::from_utf8(&text[..length]).ok().and_then(read_id)
 }
 
 /// Returns the reason why a line is no message.
@@ -139,7 +246,7 @@ fn explain(line: &[u8]) -> String {
             Err(error) if error.is_eof() => {
                 "the JSON does not end on its line; a message is one line".to_owned()
             }
-            Err(_) if trim(line).starts_with(b"\"") => {
+            Err(_) if split_member(trim(line)).is_some() => {
                 "it is part of a message of several lines; a message is one line".to_owned()
             }
             Err(error) => {

@@ -195,14 +195,6 @@ async fn a_line_that_is_no_message_ends_the_only_call_and_is_quoted() {
             "does not end on its line",
         ),
         (
-            "{\n  \"jsonrpc\": \"2.0\",\n  \"id\": ID,",
-            "part of a message of several lines",
-        ),
-        (
-            "{\n  \"id\": ID,\n  \"result\": {}\n}",
-            "part of a message of several lines",
-        ),
-        (
             r#"{"jsonrpc":"2.0","id":ID,"result":{}} done"#,
             "trailing characters",
         ),
@@ -222,14 +214,7 @@ async fn a_line_that_is_no_message_ends_the_only_call_and_is_quoted() {
     ] {
         let error = refused(&format!("Server started\n{line}\n")).await;
         assert!(error.contains(why), "{line}: {error}");
-        let shown = line
-            .trim_start_matches("{\n")
-            .trim()
-            .lines()
-            .next()
-            .unwrap();
-        let shown = &shown[..5];
-        assert!(error.contains(shown), "{line}: {error}");
+        assert!(error.contains(&line[..5]), "{line}: {error}");
     }
     let error = refused(
         r#"{"jsonrpc":"2.0","id":null,"result":{}}
@@ -242,6 +227,62 @@ async fn a_line_that_is_no_message_ends_the_only_call_and_is_quoted() {
     ))
     .await;
     assert!(!error.contains(SECRET) && error.contains("***"), "{error}");
+}
+
+/// Requests and foreign messages that servers log over several lines.
+const PRINTED_LOG: [&str; 8] = [
+    "{\n  \"jsonrpc\": \"2.0\",\n  \"id\": ID,\n  \"method\": \"tools/call\",\n  \"params\": {\n    \"error\": 1\n  }\n}",
+    "{\n  \"method\": \"tools/call\",\n  \"params\": {\n    \"result\": {}\n  },\n  \"jsonrpc\": \"2.0\",\n  \"id\": ID\n}",
+    "{\n  \"params\": {\n    \"result\": [\n      {\"a\": 1},\n      {}\n    ]\n  },\n  \"id\": ID,\n  \"jsonrpc\": \"2.0\",\n  \"method\": \"x\"\n}",
+    "{\n\"jsonrpc\": \"2.0\",\n\"id\": ID,\n\"method\": \"x\",\n\"params\": {\n\"result\": 1\n}\n}",
+    "{'jsonrpc': '2.0',\n 'id': ID,\n 'method': 'tools/call',\n 'params': {'name': 'result'}}",
+    "{\"jsonrpc\": \"2.0\", \"id\": ID,\n \"method\": \"tools/call\",\n \"params\": {}}",
+    "{\n  \"jsonrpc\": \"2.0\",\n  \"id\": 7,\n  \"result\": {}\n}",
+    "{\n  \"status\": 200,\n  \"result\": {\n    \"id\": ID\n  }\n}",
+];
+
+#[tokio::test]
+async fn a_log_over_several_lines_ends_no_call() {
+    for log in PRINTED_LOG {
+        let written = format!("{log}\n{{\"id\":ID,\"result\":1}}\n");
+        check(&answered(written.as_bytes()).await, "1");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_over_several_lines_ends_its_call() {
+    for answer in [
+        "{\n  \"jsonrpc\": \"2.0\",\n  \"id\": ID,\n  \"result\": {",
+        "{\n  \"id\": ID,\n  \"result\": {}\n}",
+        "{\n  \"result\": {\n    \"content\": []\n  },\n  \"jsonrpc\": \"2.0\",\n  \"id\": ID",
+        "{\n  \"error\": {\n    \"code\": 1\n  },\n  \"id\": \"ID\",",
+        "{\n\"jsonrpc\": \"2.0\",\n\"id\": ID,\n\"result\": {",
+        "{\"jsonrpc\": \"2.0\",\n \"id\": ID,\n \"result\": {}}",
+        "{'id': ID,\n 'jsonrpc': '2.0',\n 'result': {'content': []}}",
+        "[\n\t{\n\t\t\"jsonrpc\": \"2.0\",\n\t\t\"id\": ID,\r\n\t\t\"result\": 1\r",
+        // Without an id that is ours it is the only call's, at the end of the message.
+        "{\n  \"jsonrpc\": \"2.0\",\n  \"id\": null,\n  \"error\": {\n    \"code\": 1\n  }\n}",
+    ] {
+        // A request that the server logged before it answered is another message.
+        for log in ["", PRINTED_LOG[0], PRINTED_LOG[3]] {
+            let error = refused(&format!("{log}\n{answer}\n")).await;
+            assert!(
+                error.contains("part of a message of several lines"),
+                "{answer}: {error}"
+            );
+            let is_shown = ["result", "error"]
+                .iter()
+                .any(|name| error.ends_with(&shown_member(answer, name)));
+            assert!(is_shown, "{answer}: {error}");
+        }
+    }
+}
+
+/// Returns the line of a member, as an error quotes it.
+fn shown_member(printed: &str, name: &str) -> String {
+    let lines = printed.lines().map(str::trim);
+    let mut members = lines.filter(|line| line[1..].starts_with(name));
+    members.next().unwrap_or("no such member").to_owned()
 }
 
 #[tokio::test]
