@@ -230,7 +230,8 @@ impl From<&CallError> for WireError {
                 },
                 is_held_up: held_up.is_some(),
             },
-            CallError::Cancelled => Self::Cancelled,
+            // The rules of a client are those of its own node.
+            CallError::Refused(_) | CallError::Cancelled => Self::Cancelled,
             CallError::Protocol { error, .. } => Self::Protocol {
                 code: error.code.clone(),
                 message: error.message.clone(),

@@ -40,6 +40,7 @@ pub(crate) async fn call_somewhere(
                 };
             }
             Place::There(targets, epoch) => {
+                request.check_start().await.map_err(CallError::Refused)?;
                 let instance = Instance::new(server, epoch);
                 match call_one(core, &targets, &instance, request, cancel).await {
                     Ok(answer) => return Ok(answer),

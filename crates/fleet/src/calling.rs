@@ -126,8 +126,7 @@ async fn call_ready(
     loop {
         sends += 1;
         progress.ran = Ran::No;
-        let leased = server.ready_for_call().await;
-        let leased = leased.map_err(|it| it.into_error(name))?;
+        let leased = server.ready_for_call(request).await?;
         progress.ran = Ran::Maybe;
         let answer = leased.link.call(request).await;
         if let Ok(_) | Err(RequestError::Protocol(_)) = &answer {

@@ -8,6 +8,7 @@ use tool::ServerName;
 use crate::{
     awaited::{Awaited, LoginNeeded},
     mask::Mask,
+    request::Refusal,
     wire::Obstacle,
 };
 
@@ -225,6 +226,10 @@ pub enum CallError {
         /// Set if the call waited for calls of other clients to end.
         held_up: Option<HeldUp>,
     },
+
+    /// The rules changed while the call waited, and no longer allow it: it did not start.
+    #[error("{0}")]
+    Refused(Refusal),
 
     /// The client cancelled its call; no caller reads this error.
     #[error("cancelled")]

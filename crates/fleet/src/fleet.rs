@@ -106,6 +106,8 @@ impl Fleet {
                 Err(CallError::Unavailable { ran: Ran::No, .. })
                     if self.roster.is_replaced(&progress.server) =>
                 {
+                    // The rules say best why a removed server is not called.
+                    request.check_start().await.map_err(CallError::Refused)?;
                     let (client, asks) = (request.client.as_ref(), request.asks.as_ref());
                     progress.server = self.roster.find(&name, client, asks)?;
                 }

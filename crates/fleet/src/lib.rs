@@ -77,7 +77,7 @@ pub use mask::Mask;
 pub use node_pattern::NodePattern;
 pub use question::{Asks, ClientAnswer, ClockStop, QuestionKind, ServerQuestion};
 pub use redaction::{Redaction, count_redacted};
-pub use request::{LogSink, Params, ProgressSink, Request};
+pub use request::{LogSink, Params, ProgressSink, Refusal, Request, StartCheck};
 pub use roots::list_client_roots;
 pub use roster::Applied;
 pub use secrets_named::with_secrets;

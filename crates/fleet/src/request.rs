@@ -1,8 +1,9 @@
 //! A request to a server, and the sinks for its progress and log.
 
-use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
+use std::{borrow::Cow, error::Error, fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use jsonrpc::{Json, limits::LINE_BYTES_MAX, quote};
 use serde_json::value::RawValue;
 use tool::ClientId;
@@ -41,7 +42,20 @@ pub struct Request {
     pub client: Option<ClientId>,
     /// True if the client's user may be asked to log in: a browser there can redirect to this machine.
     pub may_log_in: bool,
+    /// Checks immediately before the request is sent that the rules still allow it; `None` if no rules
+    /// apply.
+    pub start_check: Option<Arc<dyn StartCheck>>,
 }
+
+/// Checks the rules for a request again when it starts: it may have waited for a place, a turn or the
+/// start of its server since it was authorized.
+pub trait StartCheck: Send + Sync {
+    /// Returns the reason why the request may no longer start.
+    fn check(&self) -> BoxFuture<'_, Result<(), Refusal>>;
+}
+
+/// The reason why the rules of a caller refuse its request.
+pub type Refusal = Box<dyn Error + Send + Sync>;
 
 impl Request {
     /// Creates a request with the limits of its server and without sinks.
@@ -90,6 +104,14 @@ impl Request {
         let passed = self.meta.iter();
         let passed = passed.map(|(key, value)| (key.as_str(), value.as_str()));
         write_params(&self.params, passed.chain(own).chain(token))
+    }
+
+    /// Checks that the request may still start.
+    pub async fn check_start(&self) -> Result<(), Refusal> {
+        match &self.start_check {
+            Some(rules) => rules.check().await,
+            None => Ok(()),
+        }
     }
 
     /// Returns a member of the `params`.

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tool::{Digest, ServerName};
 
 use crate::{
-    CallError, Ran, RunState, ServerScope, ServerSpec, ServerState,
+    CallError, Ran, Request, RunState, ServerScope, ServerSpec, ServerState,
     activity::Lease,
     asking::{Asking, Habits},
     changes::Changes,
@@ -270,15 +270,19 @@ impl Server {
     }
 
     /// Returns the open connection for a call. If its process has a handshake, the process of the newest
-    /// revision ends if it was only surveyed. Fails if the server is retired: no call starts there.
-    pub(crate) async fn ready_for_call(&self) -> Result<LeasedLink, NotReady> {
+    /// revision ends if it was only surveyed. Fails if the server is retired, or if the rules no longer
+    /// allow the request: no such call starts. All calls pass here immediately before they are sent.
+    pub(crate) async fn ready_for_call(&self, request: &Request) -> Result<LeasedLink, CallError> {
+        let retired = || NotReady::stopping().into_error(&self.spec.name);
         if self.is_retired() {
-            return Err(NotReady::stopping());
+            return Err(retired());
         }
-        let leased = self.ready().await?;
-        // It may have been retired while it started.
+        let leased = self.ready().await;
+        let leased = leased.map_err(|error| error.into_error(&self.spec.name))?;
+        request.check_start().await.map_err(CallError::Refused)?;
+        // It may have been retired while it started, or during the check.
         if self.is_retired() {
-            return Err(NotReady::stopping());
+            return Err(retired());
         }
         leased.link.activity.note_call();
         let newest = self.newest.as_ref().map(|it| it.borrow().clone());

@@ -120,9 +120,9 @@ impl Vitals {
         self.pid.store(0, Ordering::Relaxed);
     }
 
-    /// Notes why a request has no result, unless its caller cancelled it.
+    /// Notes why a request has no result, unless its caller cancelled it or the rules refuse it.
     pub(crate) fn note_failure(&self, error: &CallError) {
-        if !matches!(error, CallError::Cancelled) {
+        if !matches!(error, CallError::Cancelled | CallError::Refused(_)) {
             *self.last_failure.lock() = Some((SystemTime::now(), error.to_string()));
         }
     }

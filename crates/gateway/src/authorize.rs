@@ -4,8 +4,10 @@
 pub(crate) mod permissions;
 mod question;
 pub(crate) mod refusal;
+mod rules_at_start;
 
 use std::{
+    borrow::Cow,
     fmt,
     sync::{Arc, OnceLock},
     time::Duration,
@@ -46,11 +48,11 @@ const NO: &str = "no";
 
 pub(crate) struct AuthorizationRequest<'a> {
     kind: RequestKind,
-    server: &'a ServerName,
-    name: &'a str,
-    category: &'a str,
+    server: Cow<'a, ServerName>,
+    name: Cow<'a, str>,
+    category: Cow<'a, str>,
     effects: Effects,
-    arguments: std::borrow::Cow<'a, str>,
+    arguments: Cow<'a, str>,
     /// A call of a tool of ours. Only rules apply to it: each call that the tool makes is decided by
     /// itself.
     is_own: bool,
@@ -60,9 +62,9 @@ impl<'a> AuthorizationRequest<'a> {
     pub(crate) fn tool(entry: &'a Entry, arguments: &'a str) -> Self {
         Self {
             kind: RequestKind::Tool,
-            server: &entry.at.server,
-            name: &entry.at.tool,
-            category: &entry.category,
+            server: Cow::Borrowed(&entry.at.server),
+            name: Cow::Borrowed(&entry.at.tool),
+            category: Cow::Borrowed(&entry.category),
             effects: Effects {
                 is_destructive: entry.is_destructive(),
                 is_read_only: entry.is_read_only(),
@@ -85,9 +87,9 @@ impl<'a> AuthorizationRequest<'a> {
     pub(crate) fn resource(server: &'a KnownServer, uri: &'a str) -> Self {
         Self {
             kind: RequestKind::Resource,
-            server: &server.name,
-            name: uri,
-            category: &server.category,
+            server: Cow::Borrowed(&server.name),
+            name: Cow::Borrowed(uri),
+            category: Cow::Borrowed(&server.category),
             effects: Effects {
                 is_destructive: false,
                 is_read_only: true,
@@ -98,14 +100,26 @@ impl<'a> AuthorizationRequest<'a> {
         }
     }
 
+    fn to_owned(&self) -> AuthorizationRequest<'static> {
+        AuthorizationRequest {
+            kind: self.kind,
+            server: Cow::Owned(self.server.clone().into_owned()),
+            name: Cow::Owned(self.name.clone().into_owned()),
+            category: Cow::Owned(self.category.clone().into_owned()),
+            effects: self.effects,
+            arguments: Cow::Owned(self.arguments.clone().into_owned()),
+            is_own: self.is_own,
+        }
+    }
+
     fn subject<'s>(&'s self, client: &'s str, profiles: &'s [Arc<str>]) -> Subject<'s> {
         Subject {
             client,
             profiles,
             server: self.server.as_str(),
             kind: self.kind,
-            name: self.name,
-            category: self.category,
+            name: &self.name,
+            category: &self.category,
             effects: self.effects,
             arguments: &self.arguments,
         }
@@ -113,7 +127,7 @@ impl<'a> AuthorizationRequest<'a> {
 
     /// The name for an error: a long one is cut.
     fn shown(&self) -> String {
-        self.called(&printable::one_line_of(self.name, NAME_CHARS_MAX))
+        self.called(&printable::one_line_of(&self.name, NAME_CHARS_MAX))
     }
 
     fn called(&self, name: &str) -> String {
@@ -132,7 +146,7 @@ impl<'a> AuthorizationRequest<'a> {
             ""
         };
         let rule = decided.decision.decider(&decided.policy);
-        let (kind, server, name) = (self.kind, self.server, self.name);
+        let (kind, server, name) = (self.kind, &self.server, &self.name);
         format!("{kind:?} {server}/{name} {rule:?} {arguments}")
     }
 }
@@ -177,8 +191,8 @@ impl Authorizer {
         context: &CallContext,
         note: &mut CallNote,
     ) -> Result<(), ToolError> {
-        note.set_target(asked.server, asked.name);
-        let decided = self.decide(asked, context);
+        note.set_target(&asked.server, &asked.name);
+        let decided = self.decide(asked, &context.policy);
         note.set_decision(&decided.decision);
         let allowed = match decided.decision.verdict {
             PolicyVerdict::Allow => Ok(()),
@@ -187,22 +201,23 @@ impl Authorizer {
                 let asking = Box::pin(self.ask_unless_allowed(asked, &decided, context));
                 let asking = context.cancel.run_until_cancelled(asking).await;
                 let said = asking.unwrap_or(Err(ToolError::Cancelled));
-                said.and_then(|()| self.refuse_if_denied_meanwhile(asked, context, note))
+                said.and_then(|()| self.refuse_if_denied_meanwhile(asked, &context.policy, note))
             }
         };
         allowed.inspect_err(|error| note.set_failure(error.code()))?;
-        note.record.node = self.catalog.servers.node_of(asked.server);
+        note.record.node = self.catalog.servers.node_of(&asked.server);
         Ok(())
     }
 
-    /// Rules may have changed while the person was asked.
-    fn refuse_if_denied_meanwhile(
+    /// Refuses a call that the rules deny by now, and records the decision. They may have changed while a
+    /// person was asked, or while the call waited for its start.
+    pub(crate) fn refuse_if_denied_meanwhile(
         &self,
         asked: &AuthorizationRequest<'_>,
-        context: &CallContext,
+        client: &ClientPolicy,
         note: &mut CallNote,
     ) -> Result<(), ToolError> {
-        let Decided { decision, .. } = self.decide(asked, context);
+        let Decided { decision, .. } = self.decide(asked, client);
         if decision.verdict != PolicyVerdict::Deny {
             return Ok(());
         }
@@ -221,7 +236,7 @@ impl Authorizer {
         asked: &AuthorizationRequest<'_>,
         context: &CallContext,
     ) -> Result<String, ToolError> {
-        let Decided { decision, .. } = self.decide(asked, context);
+        let Decided { decision, .. } = self.decide(asked, &context.policy);
         let call = format!("{}/{} {}", asked.server, asked.name, asked.arguments);
         match decision.verdict {
             PolicyVerdict::Allow => Ok(format!("would call {call}")),
@@ -244,12 +259,8 @@ impl Authorizer {
         let policy = client.map(|client| self.catalog.settings().clients.of(Some(client)));
         let policy = policy.unwrap_or_else(ClientPolicy::of_command_line);
         let entry = self.catalog.resolve(name, &policy).await?;
-        let context = CallContext {
-            policy: policy.into(),
-            ..CallContext::default()
-        };
         let Decided { decision, .. } =
-            self.decide(&AuthorizationRequest::tool(&entry, arguments), &context);
+            self.decide(&AuthorizationRequest::tool(&entry, arguments), &policy);
         Ok((entry.at.clone(), decision))
     }
 
@@ -272,9 +283,9 @@ impl Authorizer {
         })
     }
 
-    fn decide(&self, asked: &AuthorizationRequest<'_>, context: &CallContext) -> Decided {
+    fn decide(&self, asked: &AuthorizationRequest<'_>, client: &ClientPolicy) -> Decided {
         let policy = Arc::clone(&self.catalog.settings().policy);
-        let subject = asked.subject(&context.policy.name, &context.policy.profiles);
+        let subject = asked.subject(&client.name, &client.profiles);
         let mut decision = policy.decide(&subject);
         if asked.is_own && decision.rule.is_none() {
             decision = Policy::default().decide(&subject);
@@ -370,7 +381,7 @@ async fn ask_outside(
     wait: Duration,
 ) -> Option<Json> {
     let caller = context.client.as_ref().map_or("", |it| &*it.name);
-    let (kind, server, name) = (asked.kind, asked.server, asked.name);
+    let (kind, server, name) = (asked.kind, &asked.server, &asked.name);
     let call = format!("{caller}\n{kind:?} {server}/{name}\n{}", asked.arguments);
     let question = (&ServerName::built_in(), client.client_name(), params);
     let people = client.people();
@@ -463,7 +474,7 @@ fn write_question(
     has_always: bool,
 ) -> Result<ServerQuestion, ToolError> {
     let reason = decision.reason.as_deref().unwrap_or("a rule asks for it");
-    let called = asked.called(&show_name(asked.name));
+    let called = asked.called(&show_name(&asked.name));
     let shown = show_call(&called, &asked.arguments)
         .map_err(|chars| refuse(asked, decision, RefusalReason::TooLong { chars }))?;
     let message = format!("{shown}\nwhy you are asked: {reason} ({})", decision.by());

@@ -8,7 +8,7 @@ mod send;
 
 use std::sync::Arc;
 
-use fleet::count_redacted;
+use fleet::{Request, count_redacted};
 use futures::{FutureExt as _, future::BoxFuture};
 use registry::Entry;
 use tracing::debug;
@@ -87,6 +87,7 @@ impl Dispatcher {
         note: &mut CallNote,
     ) -> Result<CallOutcome, ToolError> {
         let (name, options) = (request.tool_name, request.options);
+        let settings_before = self.catalog.settings();
         let entry = &self.resolve(&name, &context, note).await?;
         note.record.by_app = options.app.is_some();
         check_caller(entry, &options, &context)?;
@@ -119,8 +120,23 @@ impl Dispatcher {
             };
             self.call_here(entry, &arguments, &options, context).await
         } else {
-            let called = self.send(entry, arguments, &options, &settings, context);
-            let called = called.await?;
+            let client = Arc::clone(&context.policy);
+            let rules = self
+                .authorizer
+                .check_at_start(settings_before, &call, &client);
+            let request = Request {
+                start_check: Some(rules),
+                header_arguments: entry.tool.header_arguments(arguments.as_str()),
+                ..Request::call_tool(&entry.at.tool, arguments.clone())
+            };
+            let called = self
+                .send(entry, request, &options, &settings, context)
+                .await;
+            if matches!(called, Err(ToolError::Refused(_))) {
+                let authorizer = &self.authorizer;
+                authorizer.refuse_if_denied_meanwhile(&call, &client, note)?;
+            }
+            let called = called?;
             if let CallOutcome::Server { result, .. } = &called
                 && settings.is_redacted(&entry.at.server)
             {

@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use fleet::{CallError, Failure, HeldUp, LoginNeeded, Ran};
+use fleet::{CallError, Failure, HeldUp, LoginNeeded, Ran, Refusal};
 use jsonrpc::ProtocolError;
 use tool::{ServerName, ToolRef, Violation};
 
@@ -249,6 +249,7 @@ impl ToolError {
                 ran,
                 held_up,
             },
+            CallError::Refused(refusal) => Self::of_refusal(refusal),
             CallError::Cancelled => Self::Cancelled,
             CallError::Protocol { error, .. } => Self::ServerError {
                 tool,
@@ -256,6 +257,13 @@ impl ToolError {
                 signature: signature.to_owned(),
             },
         }
+    }
+
+    /// Returns the error with which the rules refuse a call at its start.
+    pub(crate) fn of_refusal(refusal: Refusal) -> Self {
+        refusal
+            .downcast()
+            .map_or_else(Self::internal, |error| *error)
     }
 
     /// Adds a note to a server's own error.
@@ -276,6 +284,7 @@ pub(crate) fn code_of_call(error: &CallError) -> &'static str {
         }
         CallError::Unavailable { .. } | CallError::UnknownServer(_) => "server_unavailable",
         CallError::TimedOut { .. } => "timeout",
+        CallError::Refused(refusal) => refusal.downcast_ref().map_or("denied", ToolError::code),
         CallError::Cancelled => "cancelled",
         CallError::Protocol { .. } => "downstream_error",
     }

@@ -1,7 +1,14 @@
 //! The command line and a client share the servers of one daemon.
 
-use journeys::{fake::Step, house::fake};
+use std::fs;
+
+use journeys::{
+    client::{Client, DEADLINE},
+    fake::Step,
+    house::{Fake, House, fake},
+};
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
 
 use crate::{calling, house_with_daemon, until};
 
@@ -79,7 +86,11 @@ async fn a_restart_ends_a_call_that_hangs_and_says_that_it_may_have_run() {
 /// server is asked for each change anew, so that a change that comes late is seen.
 #[tokio::test]
 async fn a_change_of_the_configuration_is_in_effect_when_its_command_returns() {
-    let house = house_with_daemon([fake("any").tool("echo", Step::Echo)]);
+    let house = house_with_daemon::<Fake>([]);
+    let slow = [Step::UntilExists(house.path("gate")), Step::Echo];
+    let any = fake("any").tool("echo", Step::Echo).tool("slow", slow);
+    house.add(any.setting("max_concurrent_calls = 1"));
+    house.add(fake("other").tool("echo", Step::Echo));
     house.indexed().await;
     let client = house.client().await;
     for _ in 0..3 {
@@ -89,9 +100,78 @@ async fn a_change_of_the_configuration_is_in_effect_when_its_command_returns() {
         house.cli(["servers", "enable", "any"]).await.ended(0);
         client.execute("any/echo", json!({})).await.good();
     }
-    house.cli(["remove", "any"]).await.ended(0);
+    let before = fs::read_to_string(house.config()).unwrap();
+    check_waiting_calls(&house, async || {
+        house.configure_more("[[rules]]\ndecision = \"deny\"\ntool = \"echo\"\n");
+        until_executed(&client, "other/echo", false).await;
+    })
+    .await;
+    house.configure(&before);
+    until_executed(&client, "any/echo", true).await;
+    check_waiting_calls(&house, async || {
+        house.cli(["servers", "disable", "any"]).await.ended(0);
+    })
+    .await;
+    house.cli(["servers", "enable", "any"]).await.ended(0);
+    check_waiting_calls(&house, async || {
+        house.cli(["remove", "any"]).await.ended(0);
+    })
+    .await;
     client.execute("any/echo", json!({})).await.bad();
     house.stops_clean().await;
+}
+
+/// Calls in a loop over three sessions while a slow call takes the only place of the server, and makes a
+/// change that denies the calls. Those that wait for the place do not start when it is free.
+async fn check_waiting_calls(house: &House, change: impl AsyncFnOnce()) {
+    let count = || house.received_method("any", "tools/call").len();
+    let mut loops = JoinSet::new();
+    for _ in 0..3 {
+        let client = house.client().await;
+        loops.spawn(async move {
+            loop {
+                let reply = client.execute("any/echo", json!({})).await;
+                if reply.is_error() {
+                    return (
+                        reply.bad(),
+                        client.execute("any/echo", json!({})).await.bad(),
+                    );
+                }
+            }
+        });
+    }
+    house.until_calls("any", count() + 10).await;
+    let client = house.client().await;
+    let slow = calling("any/slow", &json!({}));
+    let slow_calls = || {
+        house
+            .received("any")
+            .concat()
+            .matches(r#""name":"slow""#)
+            .count()
+    };
+    let expected = slow_calls() + 1;
+    let (_, slow) = client.begin("tools/call", slow).await;
+    until("the slow call runs", || slow_calls() == expected).await;
+    change().await;
+    let started = count();
+    let gate = house.write("gate", "");
+    slow.await.good();
+    for (ended, later) in loops.join_all().await {
+        assert_eq!(ended, later, "it has the error of a later call");
+    }
+    assert_eq!(count(), started, "a call started after the change");
+    fs::remove_file(gate).unwrap();
+}
+
+async fn until_executed(client: &Client, tool: &str, is_good: bool) {
+    let mut looks = tokio::time::interval(std::time::Duration::from_millis(10));
+    let waited = tokio::time::timeout(DEADLINE, async {
+        while client.execute(tool, json!({})).await.is_error() == is_good {
+            looks.tick().await;
+        }
+    });
+    waited.await.expect("the change is applied");
 }
 
 #[tokio::test]

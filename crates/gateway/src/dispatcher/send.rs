@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use files::clock::now_s;
-use fleet::{Asks, Request};
+use fleet::{Asks, CallError, Request};
 use jsonrpc::Json;
 use registry::Entry;
 use results::Budget;
@@ -31,7 +31,7 @@ impl Dispatcher {
     pub(super) async fn send(
         &self,
         entry: &Entry,
-        arguments: Json,
+        request: Request,
         options: &Options,
         settings: &Settings,
         context: CallContext,
@@ -43,8 +43,7 @@ impl Dispatcher {
             limit: settings.call_limit(entry, options),
             limit_is_final: options.timeout_ms.is_some(),
             is_safe: is_safe(entry),
-            header_arguments: entry.tool.header_arguments(arguments.as_str()),
-            ..Request::call_tool(&entry.at.tool, arguments)
+            ..request
         };
         let mut request = context.complete(request);
         request.params.extend(task_parameter(&entry.tool));
@@ -69,6 +68,9 @@ impl Dispatcher {
             &on_task,
         )
         .await;
+        if let Err(RoundError::Call(CallError::Refused(refusal))) = answer {
+            return Err(ToolError::of_refusal(refusal));
+        }
         let is_ok = matches!(&answer, Ok(result) if !results::is_error(result));
         self.count_use(entry, settings, is_ok);
         let note = self.note_of(entry, asker.and_then(ServerAsker::explain_untaken));

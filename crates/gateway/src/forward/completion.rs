@@ -38,17 +38,17 @@ pub(super) async fn complete(
         ItemKind::Prompt => ("name", AuthorizationRequest::prompt(server, &own, "{}")),
         _ => ("uri", AuthorizationRequest::resource(server, &own)),
     };
-    let mut note = forwarder.authorize("completion", &asked, context).await?;
+    let mut authorized = forwarder.authorize("completion", &asked, context).await?;
     let may_complete =
         server.offer.has(Capability::Completions) || server.protocol.as_str() <= WITHOUT_CAPABILITY;
     if !may_complete {
-        note.discard();
+        authorized.note.discard();
         return Ok(Json::of_built(NONE.to_owned()));
     }
     let reference = with_text(reference, key, &own);
     let params = replaced(params, "ref", Json::of_built(reference));
     let request = Request::new("completion/complete", params);
-    forwarder.ask(server, request, note, context).await
+    forwarder.ask(server, request, authorized, context).await
 }
 
 /// The server that a reference names, and the server's own name or URI of what it names.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fleet::{Asks, Request};
+use fleet::{Asks, CallError, Request, StartCheck};
 use jsonrpc::Json;
 use registry::{Generation, KnownServer};
 use results::ResultStore;
@@ -26,6 +26,13 @@ pub(crate) struct Forwarder {
     pub(crate) results: ResultStore,
 }
 
+/// A request that the rules allow.
+pub(super) struct Authorized {
+    pub(super) note: CallNote,
+    /// The check that they still do when it starts.
+    rules: Arc<dyn StartCheck>,
+}
+
 impl Forwarder {
     pub(super) async fn known(&self) -> Result<Arc<Generation>, ForwardError> {
         let generation = self.catalog.generation().await;
@@ -47,10 +54,12 @@ impl Forwarder {
         kind: &'static str,
         asked: &AuthorizationRequest<'_>,
         context: &CallContext,
-    ) -> Result<CallNote, ForwardError> {
-        let mut note = self.authorizer.begin_note(kind, context);
-        self.authorizer.authorize(asked, context, &mut note).await?;
-        Ok(note)
+    ) -> Result<Authorized, ForwardError> {
+        let (authorizer, settings) = (&self.authorizer, self.catalog.settings());
+        let mut note = authorizer.begin_note(kind, context);
+        authorizer.authorize(asked, context, &mut note).await?;
+        let rules = authorizer.check_at_start(settings, asked, &context.policy);
+        Ok(Authorized { note, rules })
     }
 
     /// Sends an authorized request to the server that it belongs to.
@@ -58,14 +67,18 @@ impl Forwarder {
         &self,
         server: &KnownServer,
         request: Request,
-        note: CallNote,
+        Authorized { note, rules }: Authorized,
         context: &CallContext,
     ) -> Result<Json, ForwardError> {
         let context = context.below(note.trace());
         let asker = context.asks.as_ref();
         let asker = asker.map(|asks| asks.for_server(&server.name));
         let asks = asker.clone().map(|asks| asks as Arc<dyn Asks>);
-        let request = context.complete(Request { asks, ..request });
+        let request = context.complete(Request {
+            asks,
+            start_check: Some(rules),
+            ..request
+        });
         let asking = request_in_rounds(
             &self.catalog.servers,
             &server.name,
@@ -76,6 +89,7 @@ impl Forwarder {
         );
         let answer = note.end(asking.await, RoundError::code);
         answer.map_err(|error| match error {
+            RoundError::Call(CallError::Refused(refusal)) => ToolError::of_refusal(refusal).into(),
             RoundError::Call(error) => ForwardError::Call(Box::new(error)),
             RoundError::Unanswered(why) => {
                 ForwardError::internal(format!("the server asks for more before it goes on: {why}"))

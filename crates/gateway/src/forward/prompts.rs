@@ -33,10 +33,10 @@ impl Forwarder {
         let (server, prompt) = find(seen, &text(params, "name")?)?;
         let arguments = member(params, "arguments").map_or("{}", Json::as_str);
         let asked = AuthorizationRequest::prompt(server, prompt.id(), arguments);
-        let note = self.authorize("prompt", &asked, context).await?;
+        let authorized = self.authorize("prompt", &asked, context).await?;
         let params = replaced(params, "name", json_text(prompt.id()));
         let request = Request::new("prompts/get", params);
-        let result = self.ask(server, request, note, context).await?;
+        let result = self.ask(server, request, authorized, context).await?;
         context.note_uris(&server.name, &result);
         Ok(result)
     }

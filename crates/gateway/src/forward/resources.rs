@@ -69,13 +69,15 @@ impl Forwarder {
         context: &CallContext,
     ) -> Result<Json, ForwardError> {
         let asked = AuthorizationRequest::resource(server, &uri);
-        let note = self.authorize("resource", &asked, context).await?;
+        let authorized = self.authorize("resource", &asked, context).await?;
         if server.name.is_scripts() {
-            return note.end(self.read_saved(uri).await, ForwardError::record_code);
+            return authorized
+                .note
+                .end(self.read_saved(uri).await, ForwardError::record_code);
         }
         let params = replaced(params, "uri", json_text(&uri));
         let request = Request::new("resources/read", params);
-        let asking = self.ask(server, request, note, context);
+        let asking = self.ask(server, request, authorized, context);
         let result = asking.await.map_err(ForwardError::known_by_its_uri)?;
         skills::check_skill_file(self, server, &uri, &result)?;
         context.note_uris(&server.name, &result);
@@ -102,7 +104,7 @@ impl Forwarder {
         let owner = find_owner(&generation, uri, context)?;
         let name = owner.server.name.clone();
         let asked = AuthorizationRequest::resource(owner.server, &owner.uri);
-        let mut note = self.authorize("subscription", &asked, context).await?;
+        let mut note = self.authorize("subscription", &asked, context).await?.note;
         if !owner.server.offer.has(Capability::Subscribe) {
             let why = format!("server `{name}` does not tell of resources that change");
             let refusal = ForwardError::params(why);

@@ -118,9 +118,9 @@ async fn ask_for_skill(
     context: &CallContext,
 ) -> Result<Json, ForwardError> {
     let asked = AuthorizationRequest::resource(server, uri);
-    let note = forwarder.authorize("resource", &asked, context).await?;
+    let authorized = forwarder.authorize("resource", &asked, context).await?;
     let request = Request::new("skills/get", replaced(params, "uri", json_text(uri)));
-    forwarder.ask(server, request, note, context).await
+    forwarder.ask(server, request, authorized, context).await
 }
 
 /// Refuses content of a skill that is not the listed one, and asks its server again.

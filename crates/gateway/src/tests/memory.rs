@@ -45,6 +45,7 @@ pub(super) struct Memory {
     watches: Watches,
     called: Arc<Mutex<Vec<String>>>,
     looks: watch::Sender<Vec<Duration>>,
+    waiting: Waiting,
     /// Servers that refuse everything until a user has logged in.
     locked: Mutex<BTreeSet<ServerName>>,
     /// Servers that lack a variable until a client has it.
@@ -59,6 +60,9 @@ type Watches = Arc<Mutex<Vec<(String, Weak<()>, UpdateSink)>>>;
 /// The response of a server to the `params` of a request.
 type Say = Arc<dyn Fn(&Value) -> Result<Value, CallError> + Send + Sync>;
 
+/// Runs while the next request waits for its start.
+type Waiting = Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>;
+
 type Offers = Arc<Mutex<BTreeMap<ServerName, Offer>>>;
 
 /// A gateway before them. Its folder goes with it.
@@ -70,6 +74,8 @@ pub(super) struct TestGateway {
     watches: Watches,
     /// The delays until servers are surveyed again.
     pub(super) looks: watch::Sender<Vec<Duration>>,
+    /// Runs while the next request waits for its start.
+    pub(super) waiting: Waiting,
     _folder: tempfile::TempDir,
 }
 
@@ -92,6 +98,31 @@ impl Memory {
             definition,
             Arc::new(move |_| Ok(result.to_string())),
         )
+    }
+
+    fn answer(&self, server: &ServerName, request: &Request) -> Result<String, CallError> {
+        if request.method != "tools/call" {
+            let key = (server.clone(), request.method.to_owned());
+            let params = request.params.iter();
+            let params = params.map(|(key, value)| {
+                (
+                    key.to_string(),
+                    serde_json::from_str(value.as_str()).unwrap(),
+                )
+            });
+            let params: Value = params.collect::<serde_json::Map<_, _>>().into();
+            self.called
+                .lock()
+                .push(format!("{server} {} {params}", request.method));
+            return Ok(self.answers[&key](&params)?.to_string());
+        }
+        let name = request.param("name").unwrap().as_str();
+        let name: String = serde_json::from_str(name).unwrap();
+        let at = ToolRef::new(server.clone(), &name);
+        self.called.lock().push(at.to_string());
+        let mut tools = self.tools.get(server).into_iter().flatten();
+        let (_, answer) = tools.find(|(tool, _)| tool.name() == name).unwrap();
+        answer(request.param("arguments").unwrap().as_str())
     }
 
     fn with(mut self, server: &str, definition: &Value, answer: ToolFunction) -> Self {
@@ -175,6 +206,7 @@ impl Memory {
         let called = Arc::clone(&self.called);
         let (offers, changes) = (Arc::clone(&self.offers), Arc::clone(&self.changes));
         let (watches, looks) = (Arc::clone(&self.watches), self.looks.clone());
+        let waiting = Arc::clone(&self.waiting);
         let gateway = Gateway::with_servers(settings, |_| Arc::new(self)).unwrap();
         survey::get_to_know(Arc::clone(&gateway.catalog), names).await;
         TestGateway {
@@ -184,6 +216,7 @@ impl Memory {
             changes,
             watches,
             looks,
+            waiting,
             _folder: folder,
         }
     }
@@ -286,30 +319,13 @@ impl Servers for Memory {
         request: &'a Request,
         _: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Json, CallError>> {
-        if request.method != "tools/call" {
-            let key = (server.clone(), request.method.to_owned());
-            let params = request.params.iter();
-            let params = params.map(|(key, value)| {
-                (
-                    key.to_string(),
-                    serde_json::from_str(value.as_str()).unwrap(),
-                )
-            });
-            let params: Value = params.collect::<serde_json::Map<_, _>>().into();
-            self.called
-                .lock()
-                .push(format!("{server} {} {params}", request.method));
-            let said = self.answers[&key](&params);
-            return Box::pin(async move { Ok(jsonrpc::json(said?.to_string()).unwrap()) });
-        }
-        let name = request.param("name").unwrap().as_str();
-        let name: String = serde_json::from_str(name).unwrap();
-        let at = ToolRef::new(server.clone(), &name);
-        self.called.lock().push(at.to_string());
-        let mut tools = self.tools.get(server).into_iter().flatten();
-        let (_, answer) = tools.find(|(tool, _)| tool.name() == name).unwrap();
-        let answered = answer(request.param("arguments").unwrap().as_str());
-        Box::pin(async move { Ok(jsonrpc::json(answered?).unwrap()) })
+        Box::pin(async move {
+            let waiting = self.waiting.lock().take();
+            waiting.into_iter().for_each(|run| run());
+            request.check_start().await.map_err(CallError::Refused)?;
+            let answered = self.answer(server, request)?;
+            Ok(jsonrpc::json(answered).unwrap())
+        })
     }
 
     fn watch<'a>(

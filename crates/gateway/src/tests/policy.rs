@@ -113,6 +113,89 @@ async fn no_way_leads_round_a_rule() {
     assert_eq!(scene.calls(), Vec::<String>::new());
 }
 
+/// Has the settings changed while the next request waits for its start.
+fn change_meanwhile(
+    scene: &TestGateway,
+    change: impl FnOnce(&mut crate::Settings) + Send + 'static,
+) {
+    let gateway = Arc::downgrade(&scene.gateway);
+    *scene.waiting.lock() = Some(Box::new(move || {
+        let gateway = gateway.upgrade().unwrap();
+        let mut settings = (*gateway.settings()).clone();
+        change(&mut settings);
+        gateway.apply(settings).unwrap();
+    }));
+}
+
+#[tokio::test]
+async fn no_request_starts_that_a_change_denied_while_it_waited() {
+    let deny = |rule: Value| {
+        let rule = Rule::read(rule.as_object().unwrap(), None).unwrap();
+        move |settings: &mut crate::Settings| {
+            settings.policy = Arc::new(Policy::new(Preset::Open, vec![rule]));
+        }
+    };
+    let other = json!({"decision": "deny", "server": "notes"});
+    let all = json!({"decision": "deny", "server": "bank", "reason": "by hand"});
+    let scene = scene(Preset::Open, &json!([])).await;
+    let nothing = json!({});
+    let pay = || execute(&scene, "bank/pay", &nothing);
+    change_meanwhile(&scene, deny(other));
+    assert_eq!(pay().await, "done");
+    change_meanwhile(&scene, deny(all.clone()));
+    let refused = pay().await;
+    // It has the error of a call that comes later.
+    assert_eq!(refused, pay().await);
+    assert!(
+        refused.contains("bank/pay is denied by rule 1 (by hand)"),
+        "{refused}"
+    );
+
+    let (mut peer, _) = TestClient::open(&scene, "test").await;
+    for (method, params) in [
+        ("prompts/get", json!({"name": "draft"})),
+        ("resources/read", json!({"uri": "bank://one"})),
+    ] {
+        set_rules(&scene, Preset::Open, &json!([]));
+        change_meanwhile(&scene, deny(all.clone()));
+        let refused = peer.ask(method, params.clone()).await;
+        let message = refused["error"]["message"].as_str().unwrap_or_default();
+        assert!(message.contains("denied by rule 1"), "{method}: {refused}");
+        let later = peer.ask(method, params).await;
+        assert_eq!(refused["error"], later["error"], "{method}");
+    }
+    assert_eq!(scene.calls(), ["bank/pay"]);
+}
+
+#[tokio::test]
+async fn no_call_starts_of_a_tool_or_server_that_a_change_hid_while_it_waited() {
+    let scene = scene(Preset::Open, &json!([])).await;
+    let before = scene.gateway.settings();
+    let hide: [fn(&mut crate::Settings); 3] = [
+        |settings| settings.servers[0].enabled = false,
+        |settings| drop(settings.servers.remove(0)),
+        |settings| {
+            let deny = ClientRule {
+                deny: vec!["bank".to_owned()],
+                ..ClientRule::default()
+            };
+            settings.clients = ClientPolicies::new([("*".to_owned(), deny)]).unwrap();
+        },
+    ];
+    for hide in hide {
+        scene.gateway.apply((*before).clone()).unwrap();
+        let (mut peer, _) = TestClient::open(&scene, "test").await;
+        let call =
+            json!({"name": EXECUTE, "arguments": {"tool_name": "bank/pay", "tool_input": {}}});
+        change_meanwhile(&scene, hide);
+        let refused = peer.ask("tools/call", call.clone()).await;
+        assert_eq!(refused["result"]["isError"], true, "{refused}");
+        let later = peer.ask("tools/call", call).await;
+        assert_eq!(refused["result"], later["result"]);
+    }
+    assert_eq!(scene.calls(), Vec::<String>::new());
+}
+
 #[tokio::test]
 async fn a_completion_of_a_prompt_is_no_request_for_a_resource_that_it_names_besides() {
     let rule = json!([{"decision": "deny", "prompt": "bank/draft", "reason": "by hand"}]);

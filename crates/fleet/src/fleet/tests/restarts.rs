@@ -175,3 +175,52 @@ async fn no_call_starts_at_a_server_that_was_removed_though_it_still_runs_calls(
     waited.unwrap();
     scene.fleet.stop().await;
 }
+
+/// Changes the servers immediately before a call is sent, and says if the rules allow the call.
+struct ChangeAtStart {
+    fleet: std::sync::Weak<FleetFixture>,
+    is_removed: bool,
+    refusal: Option<&'static str>,
+}
+
+impl crate::StartCheck for ChangeAtStart {
+    fn check(&self) -> BoxFuture<'_, Result<(), crate::Refusal>> {
+        if self.is_removed
+            && let Some(scene) = self.fleet.upgrade()
+        {
+            scene.fleet.apply(Vec::new());
+        }
+        let checked = self.refusal.map_or(Ok(()), |why| Err(why.into()));
+        std::future::ready(checked).boxed()
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_has_its_place_and_a_server_starts_only_if_both_are_still_allowed() {
+    for refusal in [Some("denied by a new rule"), None] {
+        let scene = Arc::new(FleetFixture::surveyed("takes").await);
+        let check = ChangeAtStart {
+            fleet: Arc::downgrade(&scene),
+            is_removed: refusal.is_none(),
+            refusal,
+        };
+        let request = Request {
+            asks: Some(client(true)),
+            start_check: Some(Arc::new(check)),
+            ..Request::call_tool("hang", Json::of_built("{}".to_owned()))
+        };
+        let (name, never) = (name(), CancellationToken::new());
+        let ended = scene.fleet.call(&name, &request, &never).await.unwrap_err();
+        match (&ended, refusal) {
+            (CallError::Refused(why), Some(refusal)) => assert_eq!(why.to_string(), refusal),
+            (CallError::UnknownServer(_), None) => {}
+            _ => panic!("{ended:?}"),
+        }
+        scene.fleet.stop().await;
+        let notes = scene.notes();
+        assert!(
+            !notes.iter().any(|note| note.starts_with("hang")),
+            "{notes:?}"
+        );
+    }
+}
