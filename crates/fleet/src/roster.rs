@@ -65,14 +65,23 @@ pub(crate) struct Instances {
     /// The instance that a client uses, if clients may use different ones.
     pub(crate) of_clients: HashMap<(ServerName, u64, Era), Server>,
     of_callers: CallerServers,
-    /// Retired shared instances of the other era, until others replace them.
-    leaving: HashMap<ServerName, Server>,
+    /// Retired instances that the next instances of their servers wait for.
+    leaving: HashMap<ServerName, LeavingInstances>,
     /// Retired instances that had not ended when another one was retired. What replaces them waits for their
     /// calls, so a restart interrupts them too.
     retiring: Vec<Server>,
     pub(crate) environments: Environments,
     /// The permits of each client for calls of each server.
     turns: HashMap<(ServerName, u64), Arc<Semaphore>>,
+}
+
+/// Retired instances of one server.
+#[derive(Debug, Default)]
+struct LeavingInstances {
+    /// The one beside the shared instance that has the other era, until another one replaces it.
+    twin: Option<Server>,
+    /// Those that ran calls which would have waited for other clients.
+    spares: Vec<Server>,
 }
 
 impl Roster {
@@ -95,12 +104,13 @@ impl Roster {
     pub(crate) fn all(&self) -> Vec<(Vec<u64>, Server)> {
         let servers = self.servers.read();
         // A spare that does not run says nothing of its server.
-        let is_listed = |key: &ProcessKey, it: &Server| {
-            !it.is_retired() && (key.spare == 0 || it.is_open() || it.is_in_use())
+        let is_listed = |server: &&Server| {
+            !server.is_retired() && (!server.is_spare || server.is_open() || server.is_in_use())
         };
-        let apart = servers.apart.iter().filter(|(key, it)| is_listed(key, it));
+        let apart = servers.apart.values().chain(servers.of_callers.iter());
+        let apart = apart.filter(is_listed);
         let mut own: Vec<(Vec<u64>, Server)> =
-            apart.map(|(_, it)| (Vec::new(), it.clone())).collect();
+            apart.map(|server| (Vec::new(), server.clone())).collect();
         let of_clients = servers.of_clients.iter();
         for ((name, client, _), server) in of_clients.filter(|(_, it)| !it.is_retired()) {
             let is_this = |it: &&mut (Vec<u64>, Server)| it.1.is(server);
@@ -110,8 +120,6 @@ impl Roster {
                 own.push((vec![*client], server.clone()));
             }
         }
-        let of_callers = servers.of_callers.iter().filter(|it| !it.is_retired());
-        own.extend(of_callers.map(|it| (Vec::new(), it.clone())));
         for (clients, _) in &mut own {
             clients.sort_unstable();
         }
@@ -283,9 +291,11 @@ impl Roster {
         let known = servers.apart.get(&key).filter(|it| !it.is_retired());
         known.cloned().unwrap_or_else(|| {
             let is_twin = key == ProcessKey::of_twin(shared);
-            let before = is_twin.then(|| servers.leaving.remove(name)).flatten();
+            let twin = is_twin.then(|| servers.take_leaving_twin(name)).flatten();
+            let spares = is_twin.then(|| servers.spares_before(&shared.spec));
             let siblings = Siblings {
-                before: before.as_ref(),
+                before: twin.as_ref(),
+                spares_before: spares.unwrap_or_default(),
                 is_twin,
                 ..Siblings::beside(shared, era)
             };
@@ -399,8 +409,8 @@ impl Roster {
     }
 
     /// Returns another process of this server with the turn of a call that would wait for calls of other
-    /// sessions; starts one if there may be more. `None`: all are in use, or the configuration says
-    /// that there is only one.
+    /// sessions; starts one if there may be more. `None`: all are in use, the configuration says that
+    /// there is only one, or all processes for callers are in use and this call is that of a caller.
     pub(crate) fn find_spare(
         &self,
         first: &Server,
@@ -413,26 +423,31 @@ impl Roster {
         if first.is_retired() {
             return None;
         }
+        let is_of_caller = first.taken.caller().is_some();
         for spare in 1..PROCESSES_MAX {
             let key = ProcessKey {
                 spare,
                 ..ProcessKey::new(first, first.taken.key, first.era)
             };
-            let known = servers.apart.get(&key).filter(|it| !it.is_retired());
-            let server = known.cloned().unwrap_or_else(|| {
-                let siblings = Siblings {
-                    is_spare: true,
-                    ..Siblings::beside(first, first.era)
-                };
-                let idle = first.spec.idle_timeout.unwrap_or(SPARE_IDLE);
-                let spec = ServerSpec {
-                    idle_timeout: Some(idle.min(SPARE_IDLE)),
-                    ..first.spec.clone()
-                };
-                let server = self.begin(spec, first.taken.clone(), &siblings, None);
-                servers.apart.insert(key, server.clone());
-                server
-            });
+            let known = if is_of_caller {
+                servers.of_callers.get(&key)
+            } else {
+                let apart = servers.apart.get(&key);
+                apart.filter(|server| !server.is_retired()).cloned()
+            };
+            let server = match known {
+                Some(known) => known,
+                None if is_of_caller && !servers.of_callers.make_room(&first.spec) => return None,
+                None => {
+                    let server = self.begin_spare(first);
+                    if is_of_caller {
+                        servers.of_callers.insert(key, server.clone());
+                    } else {
+                        servers.apart.insert(key, server.clone());
+                    }
+                    server
+                }
+            };
             if let Some(turn) = server.asking.try_take_turn(request) {
                 return Some((server, turn));
             }
@@ -486,23 +501,30 @@ impl Roster {
 
     /// Retires the instances of a server, and starts the keeper of the shared one that replaces them.
     pub(crate) fn put(&self, servers: &mut Instances, spec: ServerSpec) -> Server {
-        // One that may run only once starts after those that it had until then.
-        let spares = if spec.has_spares {
-            Vec::new()
-        } else {
-            servers.list_spares(&spec.name)
-        };
         let before = servers.retire(&spec.name);
         let taken = servers.environments.take(&spec, None, None);
         let siblings = Siblings {
             before: before.as_ref(),
-            spares_before: &spares,
+            spares_before: servers.spares_before(&spec),
             ..Siblings::default()
         };
         let server = self.begin(spec, taken, &siblings, None);
         let name = server.spec.name.clone();
         servers.shared.insert(name, server.clone());
         server
+    }
+
+    fn begin_spare(&self, first: &Server) -> Server {
+        let siblings = Siblings {
+            is_spare: true,
+            ..Siblings::beside(first, first.era)
+        };
+        let idle = first.spec.idle_timeout.unwrap_or(SPARE_IDLE);
+        let spec = ServerSpec {
+            idle_timeout: Some(idle.min(SPARE_IDLE)),
+            ..first.spec.clone()
+        };
+        self.begin(spec, first.taken.clone(), &siblings, None)
     }
 
     fn begin(
@@ -612,21 +634,32 @@ impl Instances {
         shared.into_iter().chain(others).cloned().collect()
     }
 
-    fn list_spares(&self, name: &ServerName) -> Vec<Server> {
-        let apart = self.apart.iter();
-        let spares = apart.filter(|(key, _)| key.spare > 0 && key.server == *name);
-        spares.map(|(_, it)| it.clone()).collect()
+    fn take_leaving_twin(&mut self, name: &ServerName) -> Option<Server> {
+        self.leaving.get_mut(name)?.twin.take()
+    }
+
+    /// Returns the retired processes that the shared instance of a server, and its twin, wait for: a server
+    /// that may run only once starts after all spare processes that it had until then.
+    fn spares_before(&self, spec: &ServerSpec) -> &[Server] {
+        let leaving = self.leaving.get(&spec.name);
+        let leaving = leaving.filter(|_| !spec.has_spares);
+        leaving.map_or(&[], |leaving| &leaving.spares)
     }
 
     /// Retires all instances of a server. Returns the shared one.
     fn retire(&mut self, name: &ServerName) -> Option<Server> {
         let replaced = self.list(name);
         self.retiring.retain(|server| !server.has_ended());
-        self.retiring.extend(replaced);
+        self.retiring.extend(replaced.iter().cloned());
+        let leaving = self.leaving.entry(name.clone()).or_default();
+        leaving.spares.retain(|server| !server.has_ended());
+        leaving
+            .spares
+            .extend(replaced.iter().filter(|server| server.is_spare).cloned());
         let shared = self.shared.remove(name);
         if let Some(server) = &shared {
             if let Some(twin) = self.apart.get(&ProcessKey::of_twin(server)) {
-                self.leaving.insert(name.clone(), twin.clone());
+                leaving.twin = Some(twin.clone());
             }
             server.retire();
         }

@@ -143,3 +143,99 @@ async fn a_server_that_may_run_only_once_from_now_on_starts_after_all_of_its_pro
     }
     scene.fleet.stop().await;
 }
+
+#[tokio::test]
+async fn the_process_with_a_handshake_that_may_run_only_once_starts_after_its_spares_ended() {
+    let asks = |spec: &mut ServerSpec| spec.asking_calls = vec!["tools/call wait".to_owned()];
+    let scene = FleetFixture::with(asks, "takes").await;
+    scene.call(false).await;
+    // A caller without a client uses the process that runs.
+    scene.until_running(&[OLD]).await;
+    let (cancel, name) = (CancellationToken::new(), name());
+    let hang = Request::call_tool("hang", Json::of_built("{}".to_owned()));
+    let rest = async {
+        scene.until_notes("hang", 1).await;
+        let spec = ServerSpec {
+            has_spares: false,
+            ..scene.spec.clone()
+        };
+        assert!(!scene.fleet.apply(vec![spec]).is_empty());
+        scene.open_gate();
+        let mut after = pin!(scene.call_in_other("any", None));
+        let early = tokio::time::timeout(Duration::from_millis(500), &mut after).await;
+        assert!(
+            early.is_err(),
+            "the spare process still runs: {:?}",
+            scene.notes()
+        );
+        cancel.cancel();
+        after.await
+    };
+    let calls = async {
+        let beside = async {
+            scene.until_notes("wait", 1).await;
+            scene.fleet.call(&name, &hang, &cancel).await
+        };
+        tokio::join!(scene.call_in_other("wait", None), beside)
+    };
+    let ((before, hung), after) = tokio::join!(calls, rest);
+    assert!(matches!(hung, Err(CallError::Cancelled)), "{hung:?}");
+    assert_eq!(
+        (&before["era"], &after["era"]),
+        (&"old".into(), &"old".into())
+    );
+    scene.fleet.stop().await;
+}
+
+#[tokio::test]
+async fn the_processes_for_callers_include_spares() {
+    let notes = tempfile::NamedTempFile::new().unwrap();
+    let mut spec = spec(notes.path(), "refuses");
+    spec.asking_calls = vec!["tools/call wait".to_owned()];
+    spec.callers_max = std::num::NonZeroUsize::new(2);
+    if let Launch::Child { args, .. } = &mut spec.launch {
+        args.push(Template::parse("${caller:subject}").unwrap());
+    }
+    let fleet = Fleet::new(vec![spec.clone()], Surroundings::default());
+    let scene = FleetFixture { fleet, notes, spec };
+    let call = async |caller: &str, session: bool, tool: &str| {
+        let subject = (HttpCaller::SUBJECT.to_owned(), caller.to_owned());
+        let caller = HttpCaller {
+            name: caller.into(),
+            values: [subject].into(),
+            origin: "http://127.0.0.1:1".into(),
+        };
+        let request = Request {
+            asks: Some(client(session)),
+            client: Some(ClientId {
+                connection: None,
+                name: "client".into(),
+                folder: None,
+                caller: Some(Arc::new(caller)),
+            }),
+            ..Request::call_tool(tool, Json::of_built("{}".to_owned()))
+        };
+        scene
+            .fleet
+            .call(&name(), &request, &CancellationToken::new())
+            .await
+    };
+    for session in [false, true] {
+        call("ann", session, "any").await.unwrap();
+    }
+    let beside = async {
+        scene.until_notes("wait", 2).await;
+        let refused = call("bob", true, "any").await.unwrap_err().to_string();
+        assert!(
+            refused.contains("all 2 processes for callers are in use"),
+            "{refused}"
+        );
+        assert_eq!(scene.running().len(), 2);
+        scene.open_gate();
+    };
+    let calls = (call("ann", true, "wait"), call("ann", false, "wait"));
+    let (first, second, ()) = tokio::join!(calls.0, calls.1, beside);
+    assert_ne!(first.unwrap().as_str(), second.unwrap().as_str());
+    call("bob", true, "any").await.unwrap();
+    scene.fleet.stop().await;
+}
