@@ -286,7 +286,7 @@ pub async fn keep_fresh(catalog: Arc<Catalog>) {
             tokio::time::sleep(pace.delay()).await;
             turn.is_due.store(false, Ordering::Release);
             let refreshed = refresh(&catalog, &server).await;
-            pace.note_list(matches!(refreshed, Ok(true)));
+            pace.note_refresh(&refreshed);
             match refreshed {
                 Ok(_) => turn.failures.store(0, Ordering::Release),
                 Err(error) => {
@@ -310,7 +310,7 @@ struct RefreshState {
     failures: AtomicU32,
 }
 
-/// The delay of the refreshes of a server: it doubles with each list that brings nothing new. Some servers
+/// The delay of the refreshes of a server: it doubles with each list that brings nothing new or fails. Some servers
 /// announce a change after each `tools/list`.
 #[derive(Default)]
 struct RefreshPace {
@@ -329,8 +329,15 @@ impl RefreshPace {
         doubled.min(GATHER_MAX)
     }
 
-    fn note_list(&mut self, is_new: bool) {
-        self.unchanged = if is_new { 0 } else { self.unchanged + 1 };
+    /// A failed list counts as one without a change: a server that announces a change after each
+    /// `tools/list` and refuses each would otherwise be asked ten times a second. A server that does not run
+    /// was not asked.
+    fn note_refresh(&mut self, refreshed: &anyhow::Result<Refreshed>) {
+        self.unchanged = match refreshed {
+            Ok(Refreshed::Changed) => 0,
+            Ok(Refreshed::Unchanged) | Err(_) => self.unchanged + 1,
+            Ok(Refreshed::NotRunning) => return,
+        };
         self.listed_at = Some(tokio::time::Instant::now());
     }
 }
@@ -355,12 +362,20 @@ fn choose_wait(failures: u32) -> Duration {
     doubled.min(ASK_AGAIN_MAX)
 }
 
-/// Surveys a running server. Returns true if its list is new. If it does not respond with a list, the known
-/// one is marked as stale.
-async fn refresh(catalog: &Arc<Catalog>, server: &ServerName) -> anyhow::Result<bool> {
+/// The outcome of a refresh that did not fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Refreshed {
+    Changed,
+    Unchanged,
+    /// There is no list: the server does not run.
+    NotRunning,
+}
+
+/// Surveys a running server. If it does not respond with a list, the known one is marked as stale.
+async fn refresh(catalog: &Arc<Catalog>, server: &ServerName) -> anyhow::Result<Refreshed> {
     let asked_ms = now_ms();
     let Some(surveyed) = catalog.servers.survey_running(server).await else {
-        return Ok(false);
+        return Ok(Refreshed::NotRunning);
     };
     let survey = match surveyed {
         Ok(survey) => survey,
@@ -401,16 +416,16 @@ pub async fn take_in_scripts(catalog: &Arc<Catalog>) {
     }
 }
 
-/// Commits a list if it differs from the known one. Returns true if it does.
+/// Commits a list if it differs from the known one.
 async fn take_in(
     catalog: &Arc<Catalog>,
     server: &ServerName,
     survey: Survey,
-) -> anyhow::Result<bool> {
+) -> anyhow::Result<Refreshed> {
     let asked_ms = to_ms(survey.asked_at);
     let snapshot = snapshot(server, survey, estimate_definition).await;
     if catalog.registry.holds(&snapshot) {
-        return Ok(false);
+        return Ok(Refreshed::Unchanged);
     }
     let news = News {
         server: server.clone(),
@@ -425,7 +440,7 @@ async fn take_in(
     // Loads the list for the next search.
     let registry = catalog.registry.clone();
     tokio::task::spawn_blocking(move || registry.generation()).await??;
-    Ok(true)
+    Ok(Refreshed::Changed)
 }
 
 /// Returns the names to survey: all enabled servers, or the requested ones. The error is every name
@@ -461,15 +476,19 @@ mod tests {
         for _ in 0..11 {
             delays.push(pace.delay());
             advance(pace.delay()).await;
-            pace.note_list(false);
+            pace.note_refresh(&Ok(Refreshed::Unchanged));
         }
         let expected = [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300];
         assert_eq!(delays, expected.map(|it| GATHER * it));
-        pace.note_list(true);
+        pace.note_refresh(&Ok(Refreshed::Changed));
         assert_eq!(pace.delay(), GATHER);
-        pace.note_list(false);
-        pace.note_list(false);
+        pace.note_refresh(&Ok(Refreshed::Unchanged));
+        pace.note_refresh(&Ok(Refreshed::Unchanged));
         assert_eq!(pace.delay(), GATHER * 4);
+        pace.note_refresh(&Ok(Refreshed::NotRunning));
+        assert_eq!(pace.delay(), GATHER * 4);
+        pace.note_refresh(&Err(anyhow::anyhow!("the list failed")));
+        assert_eq!(pace.delay(), GATHER * 8);
         advance(GATHER_MAX).await;
         assert_eq!(pace.delay(), GATHER);
     }
