@@ -1,9 +1,11 @@
 //! One server sends requests to clients of every kind concurrently, while some of them are killed.
 
+use std::time::Instant;
+
 use journeys::{
     client::Client,
     fake::{LEGACY_VERSION, META_CAPABILITIES, Step},
-    house::{House, fake},
+    house::{Fake, House, fake},
     web::Web,
 };
 use serde_json::{Value, json};
@@ -163,5 +165,62 @@ async fn every_client_is_asked_its_own_questions_though_others_die_meanwhile() {
         ended.unwrap();
     }
     site.stop().await;
+    house.stops_clean().await;
+}
+
+/// Measures how long calls of two clients take beside a slow call of a third one that asks a question: at
+/// first, once its tool is known to ask, and while the question is open. They do not wait for its end.
+#[tokio::test]
+async fn a_slow_call_that_asks_does_not_stop_the_calls_of_other_clients() {
+    let house = house_with_daemon::<Fake>([]);
+    let gate = house.path("gate");
+    let ask = Step::Ask {
+        method: ELICIT.to_owned(),
+        params: json!({"message": "Sure?", "requestedSchema": {"type": "object", "properties": {}}}),
+    };
+    let slow = [ask, Step::UntilExists(gate.clone()), Step::Echo];
+    house.add(fake("curious").tool("slow", slow).tool("echo", Step::Echo));
+    house.indexed().await;
+    let asked = client_with(&house, can()).await;
+    asked.answers(ELICIT, says("yes"));
+    for round in [
+        "asks for the first time",
+        "is known to ask",
+        "waits for its answer",
+    ] {
+        let is_held_back = round == "waits for its answer";
+        if is_held_back {
+            asked.holds_back(ELICIT);
+        }
+        let calls = house.received_method("curious", "tools/call").len();
+        let slow = calling("curious/slow", &json!({}));
+        let (_, slow) = asked.begin("tools/call", slow).await;
+        house.until_calls("curious", calls + 1).await;
+        let question = asked.next(ELICIT).await;
+        let mut others = JoinSet::new();
+        for _ in 0..2 {
+            let client = house.client().await;
+            others.spawn(async move {
+                let mut times = Vec::new();
+                for n in 0..4 {
+                    let began = Instant::now();
+                    client
+                        .execute("curious/echo", json!({ "n": n }))
+                        .await
+                        .good();
+                    times.push(began.elapsed());
+                }
+                times
+            });
+        }
+        let times = others.join_all().await.concat();
+        eprintln!("beside a slow call that {round}: {times:?}");
+        if is_held_back {
+            asked.answer(&question, says("yes")).await;
+        }
+        house.write("gate", "");
+        slow.await.good();
+        std::fs::remove_file(&gate).unwrap();
+    }
     house.stops_clean().await;
 }
