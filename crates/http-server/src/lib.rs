@@ -39,7 +39,7 @@ use anyhow::Context as _;
 use gateway::Gateway;
 use service::Service;
 use sessions::STOP_WAIT;
-use tokio::{net::TcpListener, time::timeout};
+use tokio::{net::TcpListener, task::spawn_blocking, time::timeout};
 use tokio_util::sync::CancellationToken;
 
 pub use endpoint::Endpoint;
@@ -58,9 +58,10 @@ pub struct Bound {
 
 /// Binds the address, or returns the reason why it is not available, with a next step.
 pub async fn bind(settings: &Endpoint) -> anyhow::Result<Bound> {
-    try_bind(settings)
-        .await
-        .map_err(|error| explain_no_address(settings.listen, error))
+    match try_bind(settings).await {
+        Ok(bound) => Ok(bound),
+        Err(error) => Err(explain_no_address(settings.listen, error).await),
+    }
 }
 
 /// Binds the address. For a caller that tries again; [`bind`] explains a failure.
@@ -74,12 +75,14 @@ pub async fn try_bind(settings: &Endpoint) -> io::Result<Bound> {
     })
 }
 
-fn explain_no_address(listen: Listen, error: io::Error) -> anyhow::Error {
+async fn explain_no_address(listen: Listen, error: io::Error) -> anyhow::Error {
     let what = format!("cannot listen on {listen}");
     if error.kind() != io::ErrorKind::AddrInUse {
         return anyhow::Error::new(error).context(what);
     }
-    let holder = match processes::find_listener(listen.port) {
+    // Reads the descriptors of all processes.
+    let finding = spawn_blocking(move || processes::find_listener(listen.port));
+    let holder = match finding.await.ok().flatten() {
         Some((pid, name)) if pid == std::process::id() => format!("this process, {name}"),
         Some((pid, name)) => format!("pid {pid}, {}", printable::one_line_of(&name, 16)),
         None => "another process".to_owned(),
