@@ -253,8 +253,13 @@ impl House {
         if let (false, Some(verb)) = (self.has_daemon || is_said, args.iter().position(asks)) {
             args.insert(verb + 1, "--standalone".into());
         }
-        let output = self.command(args).kill_on_drop(true).output();
-        let output = timeout(DEADLINE, output).await.expect("the command exits");
+        Self::run(self.command(args)).await
+    }
+
+    /// Runs a command until it exits.
+    pub async fn run(mut command: Command) -> Output {
+        let output = timeout(DEADLINE, command.kill_on_drop(true).output());
+        let output = output.await.expect("the command exits");
         let output = output.expect("the proxy can be started");
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("stdout is UTF-8");
         Output {
@@ -267,7 +272,24 @@ impl House {
     /// Returns the command of the proxy with these arguments, this configuration and an isolated
     /// environment.
     pub fn command<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Command {
-        let mut command = Command::new(&self.programs.proxy);
+        self.command_of(&self.programs.proxy, args)
+    }
+
+    /// Returns the same command of another build of this version: a copy of the program, whose file is newer.
+    pub fn newer_command<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Command {
+        let newer = self.path("newer");
+        if !newer.exists() {
+            fs::copy(&self.programs.proxy, &newer).expect("the test folder is writable");
+        }
+        self.command_of(&newer, args)
+    }
+
+    fn command_of<A: AsRef<OsStr>>(
+        &self,
+        program: &Path,
+        args: impl IntoIterator<Item = A>,
+    ) -> Command {
+        let mut command = Command::new(program);
         command
             .args(args)
             .env_clear()

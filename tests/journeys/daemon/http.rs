@@ -1,11 +1,9 @@
 //! `serve --http` together with other clients: one daemon and one set of servers for every transport.
 
-use std::fs;
-
 use journeys::{
     client::{Client, DEADLINE},
-    fake::{LEGACY_VERSION, Step},
-    house::{House, fake},
+    fake::LEGACY_VERSION,
+    house::House,
     port::ReservedPort,
     processes,
     site::Site,
@@ -14,16 +12,8 @@ use journeys::{
 use serde_json::{Value, json};
 use tokio::time::{interval, timeout};
 
-use crate::{calling, house_with_daemon, until};
-
-async fn echoing() -> House {
-    let server = fake("any")
-        .tool("echo", Step::Echo)
-        .tool("stuck", Step::UntilCancelled);
-    let house = house_with_daemon([server]);
-    house.indexed().await;
-    house
-}
+use super::echoing;
+use crate::{calling, until};
 
 /// Returns the id of the process for which the daemon listens on this address; 0: none.
 async fn holder(house: &House, url: &str) -> u64 {
@@ -189,16 +179,7 @@ async fn a_held_address_goes_over_to_a_newer_build() {
     let site = house.site().await;
     let web = site.web().initialize("web", LEGACY_VERSION).await;
     let old = house.daemon().await;
-    let copy = house.path("newer");
-    fs::copy(crate::programs().proxy, &copy).unwrap();
-    let as_usual = house.command(["serve"]);
-    let mut command = tokio::process::Command::new(&copy);
-    command.arg("serve").env_clear();
-    for (name, value) in as_usual.as_std().get_envs() {
-        command.env(name, value.unwrap_or_default());
-    }
-    command.current_dir(house.path("."));
-    let newer = house.keep(Client::start(command));
+    let newer = house.keep(Client::start(house.newer_command(["serve"])));
     newer.initialize(LEGACY_VERSION).await;
     until_held_by(&house, site.url(), site.pid()).await;
     until("the end of the older daemon", || !processes::lives(old)).await;

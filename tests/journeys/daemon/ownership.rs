@@ -4,21 +4,16 @@ use std::{fs, net::TcpListener};
 
 use journeys::{
     client::{Client, DEADLINE},
-    fake::{LEGACY_VERSION, Step},
-    house::{House, Output, fake},
+    fake::LEGACY_VERSION,
+    house::House,
     port::ReservedPort,
     processes,
 };
 use serde_json::{Value, json};
 use tokio::{process::Command, time::timeout};
 
-use crate::{answered_in_the_end, futures_of, house_with_daemon, until};
-
-async fn echoing() -> House {
-    let house = house_with_daemon([fake("any").tool("echo", Step::Echo)]);
-    house.indexed().await;
-    house
-}
+use super::{called, echoing};
+use crate::{answered_in_the_end, futures_of, until};
 
 /// Returns a command in an environment that differs in these folders; the state folder is the same.
 fn command_with(house: &House, args: &[&str], folders: &[(&str, &str)]) -> Command {
@@ -31,20 +26,10 @@ fn command_with(house: &House, args: &[&str], folders: &[(&str, &str)]) -> Comma
     command
 }
 
-async fn run(mut command: Command) -> Output {
-    let output = command.output().await.unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Output {
-        stdout: text(output.stdout),
-        stderr: text(output.stderr),
-        code: output.status.code(),
-    }
-}
-
 /// Lists the process ids of the daemons that `status` finds in such an environment.
 async fn daemons_with(house: &House, folders: &[(&str, &str)]) -> Vec<Value> {
     let command = command_with(house, &["status", "--json"], folders);
-    let status = run(command).await.json();
+    let status = House::run(command).await.json();
     let daemons = status["daemons"].as_array().unwrap().iter();
     daemons.map(|daemon| daemon["pid"].clone()).collect()
 }
@@ -94,7 +79,7 @@ async fn sessions_and_commands_find_the_daemon_whatever_their_home_and_runtime_f
         assert_eq!(daemons_with(&house, folders).await, next, "{folders:?}");
     }
     // It is stopped from any of them.
-    run(command_with(&house, &["daemon", "stop"], ENVIRONMENTS[1]))
+    House::run(command_with(&house, &["daemon", "stop"], ENVIRONMENTS[1]))
         .await
         .ended(0);
     assert!(house.status().await.is_null());
@@ -103,11 +88,9 @@ async fn sessions_and_commands_find_the_daemon_whatever_their_home_and_runtime_f
 
 #[tokio::test]
 async fn a_second_daemon_in_the_foreground_names_the_first() {
-    let house = echoing().await;
-    let client = house.client().await;
-    let daemon = house.daemon().await;
+    let (house, client, daemon) = called().await;
     let second = command_with(&house, &["daemon", "run"], ENVIRONMENTS[3]);
-    let refused = run(second).await;
+    let refused = House::run(second).await;
     refused.ended(1);
     let pid = format!("pid {daemon}");
     assert!(refused.stderr.contains(&pid), "{}", refused.stderr);
@@ -117,10 +100,7 @@ async fn a_second_daemon_in_the_foreground_names_the_first() {
 
 #[tokio::test]
 async fn a_session_with_other_variables_serves_alone_and_says_why() {
-    let house = echoing().await;
-    let client = house.client().await;
-    client.execute("any/echo", json!({})).await.good();
-    let daemon = house.daemon().await;
+    let (house, _client, daemon) = called().await;
     let mut command = house.command(["serve"]);
     command.env("PROXY_RESULTS__MAX_TOKENS", "900");
     let other = house.keep(Client::start(command));
@@ -137,9 +117,7 @@ async fn a_session_with_other_variables_serves_alone_and_says_why() {
 
 #[tokio::test]
 async fn two_configurations_on_one_state_folder_are_refused_with_both_names() {
-    let house = echoing().await;
-    let client = house.client().await;
-    client.execute("any/echo", json!({})).await.good();
+    let (house, client, _) = called().await;
     let state = house.status().await["state_dir"]
         .as_str()
         .unwrap()
@@ -180,10 +158,7 @@ async fn two_configurations_on_one_state_folder_are_refused_with_both_names() {
 
 #[tokio::test]
 async fn a_daemon_that_does_not_answer_is_named_with_a_next_step() {
-    let house = echoing().await;
-    let client = house.client().await;
-    client.execute("any/echo", json!({})).await.good();
-    let daemon = house.daemon().await;
+    let (house, client, daemon) = called().await;
     processes::pause(daemon);
     processes::stopped(daemon).await;
     let status = house.cli(["status"]).await;
@@ -200,11 +175,7 @@ async fn a_daemon_that_does_not_answer_is_named_with_a_next_step() {
 
 #[tokio::test]
 async fn a_daemon_of_an_older_program_file_is_named() {
-    let house = echoing().await;
-    let client = house.client().await;
-    client.execute("any/echo", json!({})).await.good();
-    let copy = house.path("newer");
-    fs::copy(crate::programs().proxy, &copy).unwrap();
+    let (house, _client, _) = called().await;
     for verb in ["status", "doctor"] {
         let as_usual = house.cli([verb]).await;
         assert!(
@@ -212,12 +183,7 @@ async fn a_daemon_of_an_older_program_file_is_named() {
             "{}",
             as_usual.stdout
         );
-        let mut newer = Command::new(&copy);
-        newer.arg(verb).env_clear().current_dir(house.path("."));
-        for (name, value) in house.command([verb]).as_std().get_envs() {
-            newer.env(name, value.unwrap_or_default());
-        }
-        let told = run(newer).await.stdout;
+        let told = House::run(house.newer_command([verb])).await.stdout;
         assert!(told.contains("an older build"), "{told}");
         assert!(told.contains("proxy daemon restart"), "{told}");
     }

@@ -9,21 +9,13 @@ use std::{
 use journeys::{
     client::Client,
     fake::{LEGACY_VERSION, Step},
-    house::{Fake, House, fake},
+    house::{Fake, fake},
     processes,
 };
 use serde_json::{Value, json};
 
+use super::{called, echoing};
 use crate::{answered_in_the_end, calling, futures_of, house_with_daemon, until};
-
-async fn echoing() -> House {
-    let server = fake("any")
-        .tool("echo", Step::Echo)
-        .tool("stuck", Step::UntilCancelled);
-    let house = house_with_daemon([server]);
-    house.indexed().await;
-    house
-}
 
 #[tokio::test]
 async fn racing_sessions_share_one_daemon_and_one_child() {
@@ -47,9 +39,7 @@ async fn racing_sessions_share_one_daemon_and_one_child() {
 
 #[tokio::test]
 async fn a_session_goes_on_when_its_daemon_is_killed() {
-    let house = echoing().await;
-    let client = house.client().await;
-    client.execute("any/echo", json!({})).await.good();
+    let (house, client, _) = called().await;
     for _ in 0..3 {
         let daemon = house.daemon().await;
         let calls = house.received_method("any", "tools/call").len();
@@ -144,10 +134,7 @@ async fn a_log_message_reaches_no_session_but_the_one_whose_call_it_can_only_be_
 
 #[tokio::test]
 async fn a_stopped_daemon_comes_back_with_the_next_message() {
-    let house = echoing().await;
-    let client = house.client().await;
-    client.execute("any/echo", json!({})).await.good();
-    let first = house.daemon().await;
+    let (house, client, first) = called().await;
     house.cli(["daemon", "stop"]).await.ended(0);
     assert_eq!(house.status().await, Value::Null);
     assert!(!processes::lives(first));
@@ -230,18 +217,6 @@ async fn another_state_folder_is_another_daemon() {
 #[tokio::test]
 async fn a_newer_build_takes_the_place_of_an_older_daemon() {
     let house = echoing().await;
-    let copy = house.path("newer");
-    fs::copy(crate::programs().proxy, &copy).unwrap();
-    let newer = || {
-        let as_usual = house.command(["serve"]);
-        let mut command = tokio::process::Command::new(&copy);
-        command.arg("serve").env_clear();
-        for (name, value) in as_usual.as_std().get_envs() {
-            command.env(name, value.unwrap_or_default());
-        }
-        command.current_dir(house.path("."));
-        house.keep(Client::start(command))
-    };
     let old = house.client().await;
     let (_, answer) = old
         .begin("tools/call", calling("any/stuck", &json!({})))
@@ -249,7 +224,7 @@ async fn a_newer_build_takes_the_place_of_an_older_daemon() {
     house.until_calls("any", 1).await;
     let first = house.daemon().await;
 
-    let new = newer();
+    let new = house.keep(Client::start(house.newer_command(["serve"])));
     new.initialize(LEGACY_VERSION).await;
     new.execute("any/echo", json!({})).await.good();
     // The older daemon serves its client, and exits with it.
