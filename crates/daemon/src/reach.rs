@@ -6,7 +6,7 @@ use anyhow::{Context as _, anyhow};
 use tool::Digest;
 
 use crate::{
-    hello::{DaemonReply, HELLO_WAIT, Narrowing, Purpose},
+    hello::{DaemonReply, Narrowing, Purpose},
     identity::{Build, Identity},
     launch::{Report, connect_or_start},
     place::DaemonFolder,
@@ -98,7 +98,7 @@ pub async fn reach(route: &Route, purpose: &Purpose) -> Result<Reached, NoDaemon
         let greeted = match stream {
             Some(stream) => {
                 let daemon = RunningDaemon::new(stream, socket.clone(), &route.place);
-                daemon.greet(purpose.clone(), HELLO_WAIT).await?
+                daemon.greet(purpose.clone()).await?
             }
             None => None,
         };

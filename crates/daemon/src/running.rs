@@ -2,13 +2,17 @@
 
 use std::{error, fmt, io, path::PathBuf, time::Duration};
 
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::{
-    hello::{DaemonReply, Purpose, greet},
+    hello::{DaemonReply, HELLO_WAIT, Purpose, greet},
     place::DaemonFolder,
     socket::{BlockingStream, Stream, connect},
 };
+
+/// The interval of looking whether a signal has stopped a daemon that has not answered. A machine that is busy
+/// delays an answer for longer, and then the process is not stopped.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// A daemon that accepts connections.
 #[derive(Debug)]
@@ -51,21 +55,36 @@ impl RunningDaemon {
     ///
     /// # Errors
     ///
-    /// A daemon that does not answer within `wait` is a [`SilentDaemon`]. The purpose may be fulfilled later.
-    pub async fn greet(
-        self,
-        purpose: Purpose,
-        wait: Duration,
-    ) -> io::Result<Option<(Stream, DaemonReply)>> {
+    /// A daemon that does not answer in time, or that a signal has stopped, is a [`SilentDaemon`]. It may
+    /// fulfil the purpose later.
+    pub async fn greet(self, purpose: Purpose) -> io::Result<Option<(Stream, DaemonReply)>> {
         let Self {
             stream,
             socket,
             pid,
         } = self;
-        match timeout(wait, greet(stream, purpose)).await {
-            Ok(Err(error)) if error.kind() != io::ErrorKind::TimedOut => Err(error),
-            Ok(Ok(answered)) => Ok(answered),
-            _ => Err(io::Error::other(SilentDaemon { pid, socket, wait })),
+        let is_stopped = tokio::select! {
+            answered = timeout(HELLO_WAIT, greet(stream, purpose)) => match answered {
+                Ok(Err(error)) if error.kind() != io::ErrorKind::TimedOut => return Err(error),
+                Ok(Ok(answered)) => return Ok(answered),
+                _ => false,
+            },
+            () = wait_until_stopped(pid) => true,
+        };
+        Err(io::Error::other(SilentDaemon {
+            pid,
+            socket,
+            is_stopped,
+        }))
+    }
+}
+
+/// Returns when a signal has stopped the process; never if its id is not known.
+async fn wait_until_stopped(pid: Option<u32>) {
+    loop {
+        sleep(LOOK_EVERY).await;
+        if pid.is_some_and(processes::is_stopped) {
+            return;
         }
     }
 }
@@ -75,14 +94,15 @@ impl RunningDaemon {
 pub struct SilentDaemon {
     pid: Option<u32>,
     socket: PathBuf,
-    wait: Duration,
+    /// True if a signal has stopped its process.
+    is_stopped: bool,
 }
 
 impl SilentDaemon {
     /// Returns the command that helps.
     pub fn next(&self) -> String {
         match self.pid {
-            Some(pid) if processes::is_stopped(pid) => format!("kill -CONT {pid}"),
+            Some(pid) if self.is_stopped => format!("kill -CONT {pid}"),
             Some(pid) => format!("kill {pid}"),
             None => "proxy daemon logs".to_owned(),
         }
@@ -91,29 +111,21 @@ impl SilentDaemon {
 
 impl fmt::Display for SilentDaemon {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let seconds = self.wait.as_secs();
-        let Some(pid) = self.pid else {
-            let socket = self.socket.display();
-            return write!(
-                f,
-                "the daemon at {socket} did not answer within {seconds} s; `proxy daemon logs` prints \
-                 its log"
-            );
+        let next = self.next();
+        let whose = match self.pid {
+            Some(pid) => format!("the daemon, pid {pid},"),
+            None => format!("the daemon at {}", self.socket.display()),
         };
-        write!(
-            f,
-            "the daemon, pid {pid}, did not answer within {seconds} s"
-        )?;
-        if processes::is_stopped(pid) {
-            return write!(
-                f,
-                ": a signal has stopped it; `kill -CONT {pid}` continues it"
-            );
+        if self.is_stopped {
+            let why = "does not answer: a signal has stopped it";
+            return write!(f, "{whose} {why}; `{next}` continues it");
         }
-        write!(
-            f,
-            "; `kill {pid}` ends it, and the next client starts another; `proxy daemon logs` prints its log"
-        )
+        let seconds = HELLO_WAIT.as_secs();
+        write!(f, "{whose} did not answer within {seconds} s; ")?;
+        if self.pid.is_some() {
+            write!(f, "`{next}` ends it, and the next client starts another; ")?;
+        }
+        f.write_str("`proxy daemon logs` prints its log")
     }
 }
 

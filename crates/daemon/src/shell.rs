@@ -54,8 +54,7 @@ pub async fn run_in_daemon(
 /// Sends a request to the API of a daemon that runs; none is started. `None`: no daemon of our build runs.
 pub async fn ask_api(place: &DaemonFolder, request: &ApiRequest) -> io::Result<Option<ShellReply>> {
     for daemon in connect_to_all(place) {
-        let greeted = daemon?.greet(Purpose::Api(request.clone()), HELLO_WAIT);
-        let greeted = greeted.await?;
+        let greeted = daemon?.greet(Purpose::Api(request.clone())).await?;
         if let Some((stream, DaemonReply::Running)) = greeted {
             return receive_reply(stream).await.map(Some);
         }

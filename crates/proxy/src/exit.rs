@@ -12,7 +12,7 @@ pub(crate) enum Exit {
     Nothing = 1,
     /// The command line or the configuration is wrong.
     Usage = 2,
-    /// `reindex`: some servers answered, others failed. `init`: some files are unchanged.
+    /// `reindex`: some servers answered, others failed. `status`: some daemons. `init`: some files are unchanged.
     Partial = 3,
     /// `verify`: there are only additions.
     Additive = 10,

@@ -161,14 +161,18 @@ async fn a_daemon_that_does_not_answer_is_named_with_a_next_step() {
     let (house, client, daemon) = called().await;
     processes::pause(daemon);
     processes::stopped(daemon).await;
-    let status = house.cli(["status"]).await;
-    let doctor = house.cli(["doctor"]).await;
-    processes::resume(daemon);
+    let [status, stop, doctor] = [&["status"][..], &["daemon", "stop"], &["doctor"]];
+    let (status, stop) = (house.cli(status).await, house.cli(stop).await);
+    let doctor = house.cli(doctor).await;
     status.ended(1);
-    for told in [&status.stderr, &doctor.stdout] {
+    stop.ended(1);
+    for told in [&status.stderr, &stop.stderr, &doctor.stdout] {
         assert!(told.contains(&format!("pid {daemon}")), "{told}");
         assert!(told.contains(&format!("kill -CONT {daemon}")), "{told}");
     }
+    // The command that stopped it is carried out then.
+    processes::resume(daemon);
+    until("the end of the daemon", || !processes::lives(daemon)).await;
     client.execute("any/echo", json!({})).await.good();
     house.stops_clean().await;
 }

@@ -6,22 +6,25 @@ use anyhow::{Context as _, bail};
 use clap::Subcommand;
 use config::{Config, ConfigError};
 use daemon::{
-    hello::{DaemonReply, HELLO_WAIT, Purpose},
+    hello::{DaemonReply, Purpose},
     host::DaemonParts,
     launch::{self, Report},
     log::{self, LogWriter},
     owner::{Claim, OwnerDaemon, Ownership, claim},
     place,
     reach::{Reached, Route, reach},
-    running::connect_to_all,
+    running::{RunningDaemon, connect_to_all},
     socket::{BoundSocket, bind, connect},
 };
 use files::open_to_append;
-use futures::FutureExt as _;
+use futures::{FutureExt as _, future::join_all};
 use gateway::state_dir;
 use processes::SystemRequest;
 use serde_json::json;
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::{
+    io::AsyncReadExt as _,
+    sync::{Notify, mpsc, oneshot},
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -138,23 +141,30 @@ fn stop(route: &Route) -> anyhow::Result<Exit> {
 
 /// Stops every daemon of this configuration, including those of other builds and secrets. Returns their
 /// number.
+///
+/// # Errors
+///
+/// Some did not answer; the others have ended.
 fn end_daemons(route: &Route, purpose: &Purpose) -> anyhow::Result<usize> {
-    let mut stopped = 0;
-    for daemon in connect_to_all(&route.place) {
-        let daemon = daemon?;
-        let ended = runtime()?.block_on(async {
-            let asked = daemon.greet(purpose.clone(), HELLO_WAIT);
-            let Some((mut stream, DaemonReply::Stopping)) = asked.await? else {
-                return Ok(false);
-            };
-            // The daemon keeps its end open until it and its servers have ended.
-            let mut rest = Vec::new();
-            tokio::io::AsyncReadExt::read_to_end(&mut stream, &mut rest).await?;
-            Ok::<_, io::Error>(true)
-        });
-        stopped += usize::from(ended?);
+    let daemons = connect_to_all(&route.place).map(|daemon| end_daemon(daemon, purpose.clone()));
+    let ended = runtime()?.block_on(join_all(daemons));
+    let failed = ended.iter().filter_map(|it| it.as_ref().err());
+    let failed: Vec<_> = failed.map(ToString::to_string).collect();
+    if !failed.is_empty() {
+        bail!(failed.join("\n"));
     }
-    Ok(stopped)
+    Ok(ended.iter().filter(|it| matches!(it, Ok(true))).count())
+}
+
+/// Stops a daemon. Returns false if it ended before it was asked to.
+async fn end_daemon(daemon: io::Result<RunningDaemon>, purpose: Purpose) -> io::Result<bool> {
+    let Some((mut stream, DaemonReply::Stopping)) = daemon?.greet(purpose).await? else {
+        return Ok(false);
+    };
+    // The daemon keeps its end open until it and its servers have ended.
+    let mut rest = Vec::new();
+    stream.read_to_end(&mut rest).await?;
+    Ok(true)
 }
 
 fn print_logs(global: &Global, lines: Option<usize>) -> anyhow::Result<Exit> {
@@ -168,8 +178,8 @@ fn print_logs(global: &Global, lines: Option<usize>) -> anyhow::Result<Exit> {
 /// Finds the log of a running daemon even if the configuration is broken by now.
 fn find_log(global: &Global) -> Result<PathBuf, ConfigError> {
     let told = find_route(global)?.ok().and_then(|route| {
-        let daemons = runtime().ok()?.block_on(read_status(&route)).ok()?;
-        Some(daemons.into_iter().next()?.log)
+        let daemons = runtime().ok()?.block_on(read_status(&route));
+        Some(daemons.into_iter().find_map(Result::ok)?.log)
     });
     told.map_or_else(
         || {

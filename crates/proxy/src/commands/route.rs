@@ -1,11 +1,11 @@
 //! The daemons of this configuration.
 
-use std::{fmt::Display, io, time::Duration};
+use std::{fmt::Display, io};
 
 use anyhow::Context as _;
 use config::{ConfigError, Environment};
 use daemon::{
-    hello::{DaemonReply, HELLO_WAIT, Narrowing, Purpose},
+    hello::{DaemonReply, Narrowing, Purpose},
     identity::{Identity, LaunchOptions},
     launch::Report,
     place::DaemonFolder,
@@ -16,9 +16,6 @@ use daemon::{
 use futures::future::join_all;
 
 use crate::{cli::global::Global, exit::Exit, report};
-
-/// The time for a daemon to report its status: it reads its own memory and those of its servers.
-const STATUS_WAIT: Duration = Duration::from_secs(3);
 
 /// Returns the route to the daemon of this configuration.
 pub(super) fn find_route(global: &Global) -> Result<io::Result<Route>, ConfigError> {
@@ -83,16 +80,18 @@ fn report_no_daemon(why: &impl Display) {
     report::say(&format!("serving without the daemon: {why}"));
 }
 
-/// Asks each daemon of the configuration for its status, the usual one first.
-pub(super) async fn read_status(route: &Route) -> io::Result<Vec<DaemonStatus>> {
-    let mut daemons = Vec::new();
-    for daemon in connect_to_all(&route.place) {
-        let asked = daemon?.greet(Purpose::Status, STATUS_WAIT).await?;
-        if let Some((_, DaemonReply::Status(status))) = asked {
-            daemons.push(*status);
-        }
-    }
-    Ok(daemons)
+/// Asks each daemon of the configuration for its status, the usual one first. The error of one that does not
+/// answer is beside the others.
+pub(super) async fn read_status(route: &Route) -> Vec<io::Result<DaemonStatus>> {
+    let asked = connect_to_all(&route.place).map(async |daemon| {
+        let answered = daemon?.greet(Purpose::Status).await?;
+        Ok(match answered {
+            Some((_, DaemonReply::Status(status))) => Some(*status),
+            _ => None,
+        })
+    });
+    let answers = join_all(asked).await.into_iter();
+    answers.filter_map(Result::transpose).collect()
 }
 
 /// Notifies each daemon of the configuration that a login or a secret may have changed. A daemon that
@@ -102,7 +101,7 @@ pub(super) async fn notify_of_logins(global: &Global) {
         return;
     };
     for daemon in connect_to_all(&route.place).flatten() {
-        let _ = daemon.greet(Purpose::LookAgain, HELLO_WAIT).await;
+        let _ = daemon.greet(Purpose::LookAgain).await;
     }
 }
 
@@ -113,7 +112,7 @@ pub(super) async fn settle_daemons(global: &Global) -> Vec<String> {
         return Vec::new();
     };
     let daemons = connect_to_all(&route.place).flatten();
-    let replies = join_all(daemons.map(|it| it.greet(Purpose::Settle, HELLO_WAIT))).await;
+    let replies = join_all(daemons.map(|it| it.greet(Purpose::Settle))).await;
     let problems = replies.into_iter().filter_map(|reply| match reply {
         Ok(Some((_, DaemonReply::Settled { problem }))) => problem,
         Ok(_) => None,

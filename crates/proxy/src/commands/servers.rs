@@ -112,7 +112,7 @@ impl ServersArgs {
 fn restart(global: &Global, servers: Vec<String>, waits: bool) -> anyhow::Result<Exit> {
     // A daemon started for this command would have no server to restart.
     let is_running = match find_route(global) {
-        Ok(Ok(route)) => !run_async(read_status(&route))??.is_empty(),
+        Ok(Ok(route)) => !run_async(read_status(&route))?.is_empty(),
         _ => false,
     };
     if !is_running {

@@ -1,6 +1,6 @@
 //! `proxy status`: what the daemon, its clients and its servers are doing.
 
-use std::{path::Path, time::Duration};
+use std::{io, path::Path, time::Duration};
 
 use clap::Args;
 use daemon::identity::Build;
@@ -23,8 +23,12 @@ use crate::{
     time::render_time,
 };
 
+const EXIT_CODES: &str = "\
+Exit codes: 0 every daemon answered, 3 some did, 1 none did, or none runs";
+
 /// Show the daemon, its clients and its servers
 #[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
 pub(crate) struct StatusArgs {
     /// Refresh every SECONDS, until Ctrl-C
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1")]
@@ -42,15 +46,15 @@ pub(super) fn print_status(global: &Global, watch: Option<u64>) -> anyhow::Resul
     let route = need_route(global)?;
     runtime()?.block_on(async {
         let Some(seconds) = watch else {
-            return Ok(print(&read_status(&route).await?, global.json));
+            return Ok(print(read_status(&route).await, global.json));
         };
         loop {
-            let daemons = read_status(&route).await?;
+            let answers = read_status(&route).await;
             // The output starts at the top of an empty screen.
             if !global.json {
                 report::clear_screen();
             }
-            let exit = print(&daemons, global.json);
+            let exit = print(answers, global.json);
             let ended = timeout(Duration::from_secs(seconds), tokio::signal::ctrl_c());
             if ended.await.is_ok() {
                 return Ok(exit);
@@ -59,20 +63,28 @@ pub(super) fn print_status(global: &Global, watch: Option<u64>) -> anyhow::Resul
     })
 }
 
-fn print(daemons: &[DaemonStatus], as_json: bool) -> Exit {
+fn print(answers: Vec<io::Result<DaemonStatus>>, as_json: bool) -> Exit {
+    let count = answers.len();
+    let mut daemons = Vec::new();
+    for answer in answers {
+        match answer {
+            Ok(daemon) => daemons.push(daemon),
+            Err(error) => report::say(&format!("error: {error}")),
+        }
+    }
     if as_json {
         report::print_json(&json!({"daemons": daemons}));
     } else if !daemons.is_empty() {
         let texts: Vec<String> = daemons.iter().map(render).collect();
         report::print_data(&texts.join("\n\n"));
     }
-    if daemons.is_empty() {
+    if count == 0 {
         report::say(
             "no daemon is running; a client's `proxy serve` starts it, or `proxy daemon start`",
         );
         return Exit::Nothing;
     }
-    Exit::Success
+    Exit::of_failures(count - daemons.len(), count)
 }
 
 fn render(daemon: &DaemonStatus) -> String {

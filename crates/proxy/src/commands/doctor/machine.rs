@@ -205,16 +205,19 @@ pub(super) async fn check_daemons(global: &Global) -> Vec<Check> {
         Err(_) => return Vec::new(),
     };
     let mut checks = find_stale_sockets(&route);
-    let daemons = match read_status(&route).await {
-        Ok(daemons) => daemons,
-        Err(error) => {
-            let silent = error.get_ref().and_then(|it| it.downcast_ref());
-            let next = silent.map_or_else(|| "proxy daemon restart".to_owned(), SilentDaemon::next);
-            checks.push(Check::unknown("daemon", error.to_string()).then(next));
-            return checks;
-        }
-    };
-    for daemon in &daemons {
+    let answers = read_status(&route).await;
+    let is_none = answers.is_empty();
+    for answer in answers {
+        let daemon = match answer {
+            Ok(daemon) => daemon,
+            Err(error) => {
+                let silent = error.get_ref().and_then(|it| it.downcast_ref());
+                let next =
+                    silent.map_or_else(|| "proxy daemon restart".to_owned(), SilentDaemon::next);
+                checks.push(Check::unknown("daemon", error.to_string()).then(next));
+                continue;
+            }
+        };
         let (version, pid) = (&daemon.version, daemon.pid);
         let difference = match &daemon.build {
             Some(build) => build.describe_difference(&Build::ours()),
@@ -237,7 +240,7 @@ pub(super) async fn check_daemons(global: &Global) -> Vec<Check> {
             checks.push(Check::problem("daemon", found).then("proxy config check"));
         }
     }
-    if daemons.is_empty() {
+    if is_none {
         let found = "not running; the first client starts it";
         checks.push(Check::fine("daemon", found));
     }
