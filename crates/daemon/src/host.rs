@@ -35,7 +35,7 @@ use super::{
     identity::Build,
     launch::Report,
     listeners::{Listeners, ReadSettings},
-    owner::Ownership,
+    owner::{Claim, FolderClaim, OwnerDaemon},
     page::{ApiRequest, PageDaemon, ServePage, Settle},
     place, shell,
     socket::{
@@ -75,7 +75,7 @@ struct Daemon {
     since: SystemTime,
     socket: SocketFile,
     /// The state folder, for as long as the daemon accepts clients.
-    ownership: Mutex<Option<Ownership>>,
+    folder: FolderClaim,
     http: Listeners,
     page: Arc<dyn ServePage>,
     settle: Settle,
@@ -125,7 +125,7 @@ impl DaemonParts {
     pub async fn serve(
         self,
         socket: BoundSocket,
-        ownership: Option<Ownership>,
+        folder: FolderClaim,
         stop: CancellationToken,
         note_ready: impl FnOnce() -> io::Result<()>,
     ) -> io::Result<Vec<HeldStream>> {
@@ -150,7 +150,7 @@ impl DaemonParts {
             build: Build::ours(),
             since: SystemTime::now(),
             socket: socket.file,
-            ownership: Mutex::new(ownership),
+            folder,
             sessions: watch::Sender::new(0),
             leaving: CancellationToken::new(),
             stop,
@@ -195,6 +195,7 @@ impl Daemon {
                     if let Some(again) = self.check_socket() {
                         listener = again;
                     }
+                    self.claim_folder();
                 }
                 accepted = accept(&listener) => match accepted {
                     Ok(stream) => {
@@ -259,9 +260,28 @@ impl Daemon {
             Ok(None) => warn!(%socket, "another daemon has taken over the socket"),
             Err(error) => warn!(%socket, %error, "the socket is gone"),
         }
-        self.ownership.lock().take();
         self.leaving.cancel();
         None
+    }
+
+    /// Claims the state folder again if another daemon had it at the last attempt. If it belongs to a daemon of
+    /// our build by now, or to another configuration, the daemon ends with its last client.
+    fn claim_folder(self: &Arc<Self>) {
+        if !self.folder.is_waiting() {
+            return;
+        }
+        let daemon = Arc::clone(self);
+        tokio::task::spawn_blocking(move || {
+            match daemon.folder.claim(Duration::ZERO) {
+                Ok(Claim::Owned) => return info!("the state folder is ours now"),
+                Ok(Claim::Shared) => return,
+                Ok(Claim::Taken(OwnerDaemon { pid, .. })) => {
+                    warn!(pid, "another daemon owns the state folder");
+                }
+                Err(error) => warn!(%error, "the state folder is not ours"),
+            }
+            daemon.leaving.cancel();
+        });
     }
 
     /// Removes our socket for another daemon. Takes the lock, so that no socket but ours is removed; if
@@ -271,7 +291,7 @@ impl Daemon {
         let leaving = tokio::task::spawn_blocking(move || {
             // The next daemon continues with the counts of quotas.
             daemon.gateway.flush_records();
-            daemon.ownership.lock().take();
+            daemon.folder.release();
             let Ok(_lock) = place::lock(&daemon.socket.path, LEAVE_WAIT) else {
                 return;
             };

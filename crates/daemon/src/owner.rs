@@ -10,6 +10,7 @@ use std::{
 };
 
 use files::{Lock, read_text_within, write_whole};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -20,8 +21,8 @@ use crate::{
 /// The largest record that is read: a few paths.
 const RECORD_BYTES_MAX: usize = 64 * 1024;
 
-/// The wait for a daemon that is ending, or has not yet written its record.
-const CLAIM_WAIT: Duration = Duration::from_secs(2);
+/// The wait of a starting daemon for one that is ending, or has not yet written its record.
+pub const CLAIM_WAIT: Duration = Duration::from_secs(2);
 
 /// The interval of looking at the lock meanwhile.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -70,17 +71,31 @@ pub struct OwnerDaemon {
     pub settings: String,
 }
 
-/// A state folder that a daemon owns until this is dropped.
+/// The claim of a daemon to its state folder. While another daemon has the folder, it is made again.
 #[derive(Debug)]
-pub struct Ownership {
-    _lock: Option<Lock>,
+pub struct FolderClaim {
+    state_dir: PathBuf,
+    config: PathBuf,
+    daemon: OwnerDaemon,
+    state: Mutex<ClaimState>,
+}
+
+#[derive(Debug)]
+enum ClaimState {
+    Waiting,
+    /// Without locks on its file system, another daemon may own the folder too.
+    Owned {
+        _lock: Option<Lock>,
+    },
+    /// The daemon accepts no more clients.
+    Released,
 }
 
 /// The outcome of claiming a state folder for a daemon.
 #[derive(Debug)]
 pub enum Claim {
-    /// The folder is ours. Without locks on its file system, another daemon may own it too.
-    Owned(Ownership),
+    /// The folder is ours.
+    Owned,
     /// A daemon of another build owns it for its last clients, or one that is ending.
     Shared,
     /// A daemon of the same configuration and build owns it.
@@ -143,53 +158,77 @@ fn is_recorded(state_dir: &Path, config: &Path) -> Result<bool, OtherConfigurati
     }
 }
 
-/// Claims a state folder for a daemon at this socket. Waits for one that is ending. A daemon of another
-/// build may own the folder for its last clients; the folder is shared with it. Blocks.
-///
-/// # Errors
-///
-/// The folder belongs to another configuration.
-pub fn claim(
-    state_dir: &Path,
-    identity: &Identity,
-    socket: &Path,
-) -> Result<Claim, OtherConfiguration> {
-    let config = &identity.wanted.config;
-    let ours = OwnerDaemon {
-        pid: std::process::id(),
-        socket: socket.to_owned(),
-        build: Build::ours(),
-        settings: identity.settings.clone(),
-    };
-    let deadline = Instant::now() + CLAIM_WAIT;
-    loop {
-        let lock = match Lock::try_take(&lock_path(state_dir)) {
-            Ok(None) => None,
-            // Without a lock, every daemon serves as if it were alone.
-            locked => Some(locked.ok().flatten()),
-        };
-        // Every record is written under the lock.
-        is_recorded(state_dir, config)?;
-        if let Some(lock) = lock {
-            let record = OwnerRecord {
-                config: config.clone(),
-                daemon: Some(ours),
+impl FolderClaim {
+    /// The claim of this process, a daemon at this socket.
+    pub fn new(state_dir: &Path, identity: &Identity, socket: &Path) -> Self {
+        Self {
+            state_dir: state_dir.to_owned(),
+            config: identity.wanted.config.clone(),
+            daemon: OwnerDaemon {
+                pid: std::process::id(),
+                socket: socket.to_owned(),
+                build: Build::ours(),
+                settings: identity.settings.clone(),
+            },
+            state: Mutex::new(ClaimState::Waiting),
+        }
+    }
+
+    /// Returns true if another daemon had the folder at the last attempt.
+    pub(crate) fn is_waiting(&self) -> bool {
+        let state = self.state.try_lock();
+        state.is_some_and(|state| matches!(*state, ClaimState::Waiting))
+    }
+
+    /// Claims the folder. Waits at most `wait` for a daemon that is ending. A daemon of another build may own
+    /// the folder for its last clients; the folder is shared with it. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// The folder belongs to another configuration.
+    pub fn claim(&self, wait: Duration) -> Result<Claim, OtherConfiguration> {
+        let mut state = self.state.lock();
+        match *state {
+            ClaimState::Waiting => {}
+            ClaimState::Owned { .. } => return Ok(Claim::Owned),
+            ClaimState::Released => return Ok(Claim::Shared),
+        }
+        let deadline = Instant::now() + wait;
+        loop {
+            let lock = match Lock::try_take(&lock_path(&self.state_dir)) {
+                Ok(None) => None,
+                // Without a lock, every daemon serves as if it were alone.
+                locked => Some(locked.ok().flatten()),
             };
-            write(state_dir, &record);
-            return Ok(Claim::Owned(Ownership { _lock: lock }));
+            // Every record is written under the lock.
+            is_recorded(&self.state_dir, &self.config)?;
+            if let Some(lock) = lock {
+                let record = OwnerRecord {
+                    config: self.config.clone(),
+                    daemon: Some(self.daemon.clone()),
+                };
+                write(&self.state_dir, &record);
+                *state = ClaimState::Owned { _lock: lock };
+                return Ok(Claim::Owned);
+            }
+            let other = read_owner(&self.state_dir).and_then(|owner| owner.daemon);
+            // The record may still be that of a daemon that has ended.
+            let is_reached = |it: &OwnerDaemon| {
+                it.socket != self.daemon.socket && matches!(connect(&it.socket), Ok(Some(_)))
+            };
+            match other.filter(is_reached) {
+                Some(other) if other.build == self.daemon.build => return Ok(Claim::Taken(other)),
+                Some(_) => return Ok(Claim::Shared),
+                None if Instant::now() >= deadline => return Ok(Claim::Shared),
+                None => {}
+            }
+            pause();
         }
-        let other = read_owner(state_dir).and_then(|owner| owner.daemon);
-        // The record may still be that of a daemon that has ended.
-        let is_reached = |it: &OwnerDaemon| {
-            it.socket != ours.socket && matches!(connect(&it.socket), Ok(Some(_)))
-        };
-        match other.filter(is_reached) {
-            Some(other) if other.build == ours.build => return Ok(Claim::Taken(other)),
-            Some(_) => return Ok(Claim::Shared),
-            None if Instant::now() >= deadline => return Ok(Claim::Shared),
-            None => {}
-        }
-        wait();
+    }
+
+    /// Frees the folder for the next daemon, and ends the claim. Blocks while the folder is being claimed.
+    pub(crate) fn release(&self) {
+        *self.state.lock() = ClaimState::Released;
     }
 }
 
@@ -197,7 +236,7 @@ pub fn claim(
     clippy::disallowed_methods,
     reason = "the system has no lock with a deadline; a starting daemon may block"
 )]
-fn wait() {
+fn pause() {
     std::thread::sleep(LOOK_EVERY);
 }
 
@@ -255,8 +294,8 @@ mod tests {
             Identity::of(wanted, [("HOME", home.as_ref())])
         }
 
-        fn claim(&self, identity: &Identity, socket: &str) -> Claim {
-            claim(&self.path("state"), identity, &self.path(socket)).unwrap()
+        fn claim_of(&self, identity: &Identity, socket: &str) -> FolderClaim {
+            FolderClaim::new(&self.path("state"), identity, &self.path(socket))
         }
 
         fn owner(&self) -> OwnerDaemon {
@@ -273,10 +312,9 @@ mod tests {
         );
         assert_ne!(ada.id, bob.id);
         let listener = bind(&scene.path("one")).unwrap();
-        let Claim::Owned(first) = scene.claim(&ada, "one") else {
-            panic!("a folder without an owner is free");
-        };
-        let Claim::Taken(owner) = scene.claim(&bob, "two") else {
+        let (first, second) = (scene.claim_of(&ada, "one"), scene.claim_of(&bob, "two"));
+        assert!(matches!(first.claim(CLAIM_WAIT).unwrap(), Claim::Owned));
+        let Claim::Taken(owner) = second.claim(CLAIM_WAIT).unwrap() else {
             panic!("the folder has an owner");
         };
         assert_eq!((&owner, owner.pid), (&scene.owner(), std::process::id()));
@@ -284,16 +322,17 @@ mod tests {
         assert!(owner.check_settings(&bob).is_ok());
         // The record of a daemon that was killed stays, and its lock does not.
         drop((first, listener));
-        assert!(matches!(scene.claim(&bob, "two"), Claim::Owned(_)));
+        assert!(matches!(second.claim(CLAIM_WAIT).unwrap(), Claim::Owned));
         assert_eq!(scene.owner().socket, scene.path("two"));
     }
 
     #[test]
-    fn a_daemon_of_another_build_shares_the_folder_and_other_variables_are_told() {
+    fn a_daemon_of_another_build_shares_the_folder_until_it_ends_and_other_variables_are_told() {
         let scene = Scene::new();
         let identity = scene.identity("a.toml", "/ada");
-        let _listener = bind(&scene.path("one")).unwrap();
-        let _first = scene.claim(&identity, "one");
+        let listeners = ["one", "two"].map(|name| bind(&scene.path(name)).unwrap());
+        let first = scene.claim_of(&identity, "one");
+        first.claim(CLAIM_WAIT).unwrap();
         let mut owner = scene.owner();
         owner.build.version = "0.0.1".to_owned();
         let record = OwnerRecord {
@@ -301,8 +340,22 @@ mod tests {
             daemon: Some(owner.clone()),
         };
         write(&scene.path("state"), &record);
-        assert!(matches!(scene.claim(&identity, "two"), Claim::Shared));
+        let second = scene.claim_of(&identity, "two");
+        assert!(matches!(second.claim(CLAIM_WAIT).unwrap(), Claim::Shared));
         assert_eq!(scene.owner(), owner, "it is still found");
+        first.release();
+        assert!(second.is_waiting());
+        assert!(matches!(
+            second.claim(Duration::ZERO).unwrap(),
+            Claim::Owned
+        ));
+        assert!(!second.is_waiting());
+        // A daemon that ends does not take the folder back, and a third one finds the second.
+        assert!(matches!(first.claim(CLAIM_WAIT).unwrap(), Claim::Shared));
+        let third = scene.claim_of(&identity, "three");
+        let found = third.claim(CLAIM_WAIT).unwrap();
+        assert!(matches!(found, Claim::Taken(it) if it.socket == scene.path("two")));
+        drop(listeners);
 
         let variables = [("PROXY_RESULTS__MAX_TOKENS", "100".as_ref())];
         let other = Identity::of(identity.wanted, variables);
@@ -323,7 +376,7 @@ mod tests {
             assert!(told.contains(name), "{told}");
         }
         let other = scene.identity("b.toml", "/ada");
-        assert!(claim(&state, &other, &scene.path("two")).is_err());
+        assert!(scene.claim_of(&other, "two").claim(CLAIM_WAIT).is_err());
         // A link leads to the same configuration.
         std::os::unix::fs::symlink(scene.path("a.toml"), scene.path("link.toml")).unwrap();
         check("link.toml").unwrap();
@@ -344,7 +397,7 @@ mod tests {
         let gone = scene.path("no/such");
         check_owner(&gone, &scene.path("a.toml")).unwrap();
         let identity = scene.identity("a.toml", "/ada");
-        let claimed = claim(&gone, &identity, &scene.path("one")).unwrap();
-        assert!(matches!(claimed, Claim::Owned(Ownership { _lock: None })));
+        let claim = FolderClaim::new(&gone, &identity, &scene.path("one"));
+        assert!(matches!(claim.claim(CLAIM_WAIT).unwrap(), Claim::Owned));
     }
 }

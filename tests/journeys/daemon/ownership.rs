@@ -178,6 +178,39 @@ async fn a_daemon_that_does_not_answer_is_named_with_a_next_step() {
 }
 
 #[tokio::test]
+async fn a_daemon_beside_the_owner_is_shown_and_owns_the_folder_after_it() {
+    let house = echoing().await;
+    let newer = house.keep(Client::start(house.newer_command(["serve"])));
+    newer.initialize(LEGACY_VERSION).await;
+    newer.execute("any/echo", json!({})).await.good();
+    let owner = house.daemon().await;
+    // An older client gets a daemon of its own build.
+    let older = house.client().await;
+    older.execute("any/echo", json!({})).await.good();
+    newer.close().await;
+    processes::pause(owner);
+    processes::stopped(owner).await;
+    let status = house.cli(["status", "--json"]).await;
+    status.ended(3);
+    let owner_pid = format!("pid {owner}");
+    assert!(status.stderr.contains(&owner_pid), "{}", status.stderr);
+    let beside = status.json()["daemons"][0]["pid"].clone();
+    assert!(beside.is_u64(), "{}", status.stdout);
+    processes::kill(owner);
+    let record = house.state().join("owner.json");
+    until("the next owner", || {
+        let record = fs::read(&record).unwrap();
+        serde_json::from_slice::<Value>(&record).unwrap()["daemon"]["pid"] == beside
+    })
+    .await;
+    for folders in ENVIRONMENTS {
+        assert_eq!(daemons_with(&house, folders).await, [beside.clone()]);
+    }
+    older.execute("any/echo", json!({})).await.good();
+    house.stops_clean().await;
+}
+
+#[tokio::test]
 async fn a_daemon_of_an_older_program_file_is_named() {
     let (house, _client, _) = called().await;
     for verb in ["status", "doctor"] {

@@ -10,7 +10,7 @@ use daemon::{
     host::DaemonParts,
     launch::{self, Report},
     log::{self, LogWriter},
-    owner::{Claim, OwnerDaemon, Ownership, claim},
+    owner::{CLAIM_WAIT, Claim, FolderClaim, OwnerDaemon},
     place,
     reach::{Reached, Route, reach},
     running::{RunningDaemon, connect_to_all},
@@ -220,7 +220,7 @@ fn serve(global: &Global, is_launched: bool, path: Option<PathBuf>) -> anyhow::R
     processes::close_stdin()?;
     let log = log::path(&config.gateway.state_dir);
     state_dir::make(&config.gateway.state_dir)?;
-    let ownership = claim_state(global, &config, &socket)?;
+    let folder = claim_state(global, &config, &socket)?;
     start_log_to(
         &choose_filter(&config),
         LogWriter::new(&config.gateway.state_dir),
@@ -258,7 +258,7 @@ fn serve(global: &Global, is_launched: bool, path: Option<PathBuf>) -> anyhow::R
             }
             Ok(())
         };
-        anyhow::Ok(opened.serve(socket, ownership, stop, note_ready).await?)
+        anyhow::Ok(opened.serve(socket, folder, stop, note_ready).await?)
     })??;
     // Processes that asked the daemon to stop are notified when these connections close at its exit,
     // and not before.
@@ -321,16 +321,16 @@ impl fmt::Display for OwnedByOther {
 
 impl std::error::Error for OwnedByOther {}
 
-/// Takes the state folder for this daemon. `None`: a daemon of another build serves its last clients there.
+/// Claims the state folder for this daemon. A daemon of another build may serve its last clients there.
 fn claim_state(
     global: &Global,
     config: &Config,
     socket: &BoundSocket,
-) -> anyhow::Result<Option<Ownership>> {
+) -> anyhow::Result<FolderClaim> {
     let identity = need_route(global)?.identity;
-    match claim(&config.gateway.state_dir, &identity, socket.path()) {
-        Ok(Claim::Owned(ownership)) => Ok(Some(ownership)),
-        Ok(Claim::Shared) => Ok(None),
+    let folder = FolderClaim::new(&config.gateway.state_dir, &identity, socket.path());
+    match folder.claim(CLAIM_WAIT) {
+        Ok(Claim::Owned | Claim::Shared) => Ok(folder),
         Ok(Claim::Taken(owner)) => {
             // No process binds it again before this one ends.
             let _ = fs::remove_file(socket.path());
