@@ -88,8 +88,7 @@ pub(crate) fn start(
         stdin: OwnedFd::from(listener).into(),
         path: None,
     })?;
-    let stream = connect(socket)?.ok_or(io::ErrorKind::NotFound)?;
-    Ok((Some(stream), report))
+    Ok((connect(socket)?, report))
 }
 
 /// Reads what a daemon reported before it exited. Waits for it to exit.
@@ -180,4 +179,28 @@ pub(crate) fn is_ours(stream: &Stream) -> bool {
 pub(crate) fn path_of_listener(listener: &BlockingListener) -> Option<PathBuf> {
     let address = listener.local_addr().ok()?;
     address.as_pathname().map(Path::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::{read_report, start};
+
+    #[test]
+    fn a_daemon_that_has_ended_before_the_connection_is_made_has_said_why() {
+        let folder = tempfile::tempdir().unwrap();
+        let (stream, report) = start(&folder.path().join("sock"), |handed| {
+            let mut daemon = Command::new("sh")
+                .args(["-c", "echo no configuration"])
+                .stdin(handed.stdin)
+                .stdout(Stdio::piped())
+                .spawn()?;
+            daemon.wait()?;
+            Ok(daemon.stdout.take().unwrap())
+        })
+        .unwrap();
+        assert!(stream.is_none());
+        assert_eq!(read_report(report).unwrap(), "no configuration\n");
+    }
 }
