@@ -10,7 +10,7 @@ use std::{
 use excerpt::{Cut, Rooms, TextKind, TextPiece};
 use tool::ClientId;
 
-use tokio::sync::watch;
+use tokio::{sync::watch, task::JoinHandle, time::timeout};
 
 use super::{Draft, FAILURES_MAX, Handle, HandleError, Parts, ResultStore, TextHead, Writing};
 use crate::settings::ResultSettings;
@@ -388,28 +388,43 @@ fn other_store(folder: &tempfile::TempDir) -> ResultStore {
     ResultStore::new(folder.path(), &limits)
 }
 
-#[tokio::test]
-async fn a_reader_in_another_process_waits_for_the_writer() {
+/// Waits until a reader, too, has opened the announcement of a writer, or has ended.
+async fn until_awaited<T>(folder: &tempfile::TempDir, handle: &Handle, reading: &JoinHandle<T>) {
+    let folder = fs::canonicalize(folder.path()).expect("it exists");
+    let announcement = folder.join(format!("results/.unfinished-{handle}.lock"));
+    let count_openings = || {
+        let open = fs::read_dir("/proc/self/fd")
+            .into_iter()
+            .flatten()
+            .flatten();
+        let targets = open.filter_map(|it| fs::read_link(it.path()).ok());
+        targets.filter(|it| *it == announcement).count()
+    };
+    while cfg!(target_os = "linux") && count_openings() < 2 && !reading.is_finished() {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn readers_in_this_process_and_in_another_wait_for_the_writer() {
     let (store, folder) = store(1);
     let busy = store.0.writing_turns.acquire_many(4).await.expect("open");
     let handle = store.keep(draft("one two")).await.expect("it can be kept");
+    let name = handle.to_string();
+    let mut own = Box::pin(store.read_file(&name));
+    // The clock stands still while a thread reads the disk, so only a reader that waits times out.
+    let waiting = timeout(Duration::from_secs(1), &mut own).await;
+    assert!(waiting.is_err(), "it did not wait");
     let reader = other_store(&folder);
     let reading = tokio::spawn({
         let handle = handle.to_string();
         async move { reader.open(&handle, Some(&client("ada"))).await.map(drop) }
     });
-    let own = tokio::spawn({
-        let (store, handle) = (store.clone(), handle.to_string());
-        async move { store.read_file(&handle).await.is_some() }
-    });
-    // Both have begun before the result is written.
-    for _ in 0..100 {
-        tokio::task::yield_now().await;
-    }
+    until_awaited(&folder, &handle, &reading).await;
     assert!(!file(&folder, &handle).exists());
     drop(busy);
     reading.await.expect("no panic").expect("it waited");
-    assert!(own.await.expect("no panic"), "another machine waits too");
+    assert!(own.await.is_some(), "another machine waits too");
     store.finish().await;
     let left = fs::read_dir(folder.path().join("results")).expect("it exists");
     assert_eq!(left.count(), 1, "only the result stays");
