@@ -8,10 +8,9 @@ use std::{
 };
 
 use bytes::Bytes;
-use fleet::{
-    Failure, Fleet, NodePattern, Placement, RunState, ServerSpec, Servers as _, Surroundings,
-};
+use fleet::{Failure, Fleet, Placement, RunState, ServerSpec, Servers as _, Surroundings};
 use parking_lot::{Mutex, RwLock};
+use printable::Pattern;
 use processes::machine_time;
 use tokio::{
     sync::{Notify, mpsc, watch},
@@ -372,7 +371,7 @@ impl Core {
         with_hint(why)
     }
 
-    fn place_on(&self, pattern: &NodePattern) -> Place {
+    fn place_on(&self, pattern: &Pattern) -> Place {
         let targets = self.nodes.matching(Some(pattern));
         if !targets.is_empty() {
             return Place::There(targets, None);

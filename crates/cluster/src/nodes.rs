@@ -5,8 +5,9 @@ use std::{
     time::Duration,
 };
 
-use fleet::{LogHead, NodePattern, NodeServer, NodeState, RunState};
+use fleet::{LogHead, NodeServer, NodeState, RunState};
 use parking_lot::Mutex;
+use printable::Pattern;
 use tokio::time::Instant;
 use tool::ServerName;
 
@@ -113,7 +114,7 @@ impl Nodes {
     }
 
     /// The connected members whose names match a pattern; all without one.
-    pub(crate) fn matching(&self, pattern: Option<&NodePattern>) -> Vec<Target> {
+    pub(crate) fn matching(&self, pattern: Option<&Pattern>) -> Vec<Target> {
         let known = self.known.lock();
         let members = known.values().filter(|it| it.is_connected());
         let matching =
@@ -128,7 +129,7 @@ impl Nodes {
 
     /// The first node whose name matches a pattern and that is not connected, with the seconds of its silence;
     /// true if it has left.
-    pub(crate) fn find_absent(&self, pattern: &NodePattern) -> Option<(String, u64, bool)> {
+    pub(crate) fn find_absent(&self, pattern: &Pattern) -> Option<(String, u64, bool)> {
         let known = self.known.lock();
         let mut absent = known.values().filter(|it| !it.is_connected());
         let KnownNode { beat, heard, .. } = absent.find(|it| pattern.matches(&it.beat.node))?;
@@ -214,6 +215,8 @@ impl KnownNode {
 
 #[cfg(test)]
 mod tests {
+    use printable::LetterCase;
+
     use super::*;
     use crate::seal::Seal;
 
@@ -235,7 +238,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_node_is_connected_while_it_sends_and_its_clock_goes_on() {
         let nodes = Nodes::default();
-        let pattern = |text| NodePattern::new(text).unwrap();
+        let pattern = |text| Pattern::new(text, LetterCase::Matters).unwrap();
         let (gpu, mac) = (pattern("gpu-*"), pattern("mac"));
         let boot = Seal::new("c", "k").boot();
         assert!(nodes.note(boot, beat("gpu-1")), "it is new");

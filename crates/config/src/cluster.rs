@@ -7,7 +7,8 @@ use std::{
 };
 
 use cluster::{ClusterSettings, KEY_CHARS_MIN};
-use fleet::{Launch, NodePattern, Placement, ServerSpec, Template};
+use fleet::{Launch, Placement, ServerSpec, Template};
+use printable::{LetterCase, Pattern};
 use serde_json::Value;
 
 use super::{
@@ -209,7 +210,7 @@ pub(super) fn read_placement(
             ));
         }
         (Some(pattern), None) => {
-            let pattern = NodePattern::new(&pattern).map_err(Fault::bare)?;
+            let pattern = Pattern::new(&pattern, LetterCase::Matters).map_err(Fault::bare)?;
             Some(Placement::On(pattern))
         }
         (None, Some("everywhere")) => Some(Placement::Everywhere),

@@ -24,7 +24,6 @@ mod error;
 mod folder_limit;
 mod mentions;
 mod new_server;
-mod pattern;
 mod rename;
 mod rule;
 mod stored_secrets;

@@ -1,5 +1,6 @@
 //! The file `.proxy.toml` of a project, which may narrow what a client sees.
 
+use printable::{LetterCase, Pattern};
 use std::path::{Path, PathBuf};
 
 use files::read_text_within;
@@ -30,8 +31,8 @@ pub fn read_project(folder: &Path) -> Result<Option<ProjectRule>, String> {
         fail(&place, error.message())
     })?;
     for glob in rule.allow.iter().chain(&rule.deny) {
-        globset::Glob::new(glob)
-            .map_err(|error| fail("", &format!("`{glob}` is no pattern: {}", error.kind())))?;
+        Pattern::new(glob, LetterCase::Ignored)
+            .map_err(|error| fail("", &format!("`{glob}` is no pattern: {error}")))?;
     }
     Ok(Some(rule))
 }

@@ -1,5 +1,6 @@
 //! Rules for each kind of value, whether it came from the file, a variable or a flag.
 
+use printable::{LetterCase, Pattern};
 use std::borrow::Cow;
 
 use fleet::Template;
@@ -242,13 +243,15 @@ pub(super) fn slug(text: &str) -> String {
 }
 
 fn check_glob(text: &str) -> Result<(), Fault> {
-    globset::Glob::new(text).map(drop).map_err(|error| {
-        let what = format!("not a pattern: {}", shown(&error.kind().to_string()));
-        Fault::new(
-            what,
-            "`*` matches any text, `?` one character, `{a,b}` either",
-        )
-    })
+    Pattern::new(text, LetterCase::Matters)
+        .map(drop)
+        .map_err(|error| {
+            let what = format!("not a pattern: {}", shown(&error));
+            Fault::new(
+                what,
+                "`*` matches any text, `?` one character, `{a,b}` either",
+            )
+        })
 }
 
 fn check_inherited(text: &str) -> Result<(), Fault> {

@@ -6,7 +6,9 @@ use jsonrpc::mcp::{Revision, Transport};
 use serde::Deserialize;
 use tool::ServerName;
 
-use crate::{CommandSet, LoginSpec, NodePattern, Redaction, Template};
+use printable::Pattern;
+
+use crate::{CommandSet, LoginSpec, Redaction, Template};
 
 /// A server we can start or connect.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,7 +75,7 @@ pub enum Placement {
     /// The node of the client; it may differ between clients, so it is never called from another node.
     Client,
     /// The nodes whose names match this pattern.
-    On(NodePattern),
+    On(Pattern),
 }
 
 /// The protocol that is spoken with a server.

@@ -1,7 +1,7 @@
 //! Finds names and patterns of the configuration that match nothing: in rules, quotas, lists, overlays and
 //! tables of clients.
 
-use policy::compile_pattern;
+use printable::{LetterCase, Pattern};
 use registry::{KnownNames, ServerRules};
 use serde_json::{Map, Value};
 use tool::{ServerName, is_same_member_name, near};
@@ -67,11 +67,8 @@ impl<'n> Names<'n> {
 
 /// Returns a function that compares in any letter case. The text was read as a pattern before.
 fn matcher(pattern: &str) -> impl Fn(&str) -> bool {
-    let expression = compile_pattern(&pattern.to_lowercase()).ok();
-    move |name| {
-        let mut expression = expression.iter();
-        expression.all(|it| it.is_match(name.to_lowercase().as_bytes()))
-    }
+    let pattern = Pattern::new(pattern, LetterCase::Ignored).ok();
+    move |name| pattern.as_ref().is_none_or(|pattern| pattern.matches(name))
 }
 
 /// Finds every name and pattern that matches no known server, tool, argument, category or profile.
@@ -142,9 +139,8 @@ fn find_in_server(rules: &ServerRules, known: &KnownNames) -> Vec<IdleRule> {
     let mut idle = Vec::new();
     for (key, globs, restricts) in [("allow", &rules.allow, false), ("deny", &rules.deny, true)] {
         for glob in globs {
-            // Letter case matters here.
-            let fits = compile_pattern(glob);
-            if fits.is_ok_and(|fits| !tools.iter().any(|tool| fits.is_match(tool.as_bytes()))) {
+            let pattern = Pattern::new(glob, LetterCase::Matters);
+            if pattern.is_ok_and(|pattern| !tools.iter().any(|tool| pattern.matches(tool))) {
                 idle.push(names.report(&about, &format!("tools.{key} {glob:?}"), glob, restricts));
             }
         }

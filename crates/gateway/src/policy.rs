@@ -2,9 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use globset::{Glob, GlobMatcher};
-use policy::compile_pattern;
-use regex::bytes::Regex;
+use printable::{LetterCase, Pattern};
 use registry::{BUILT_IN_CATEGORY, View};
 use tool::ServerName;
 
@@ -27,7 +25,7 @@ struct Profile {
     table: ClientTable,
     folders: Vec<PathBuf>,
     outside_folders: Vec<PathBuf>,
-    callers: Vec<Regex>,
+    callers: Vec<Pattern>,
 }
 
 /// The sessions that a profile applies to without being named by their clients.
@@ -46,7 +44,7 @@ pub struct ProfileSelector {
 struct ClientTable {
     name: Arc<str>,
     written: ClientRule,
-    pattern: Option<GlobMatcher>,
+    pattern: Pattern,
     view: Option<Arc<View>>,
 }
 
@@ -125,7 +123,7 @@ impl ClientPolicies {
             table.map_err(|error| (name, error))
         });
         let mut tables = tables.collect::<Result<Vec<_>, _>>()?;
-        tables.sort_by_key(|table| (table.pattern.is_some(), usize::MAX - table.name.len()));
+        tables.sort_by_key(|table| (!table.pattern.is_exact(), usize::MAX - table.name.len()));
         Ok(Self {
             tables,
             profiles: Vec::new(),
@@ -139,7 +137,10 @@ impl ClientPolicies {
         rule: &ClientRule,
         selector: ProfileSelector,
     ) -> Result<(), String> {
-        let callers = selector.callers.iter().map(|it| compile_pattern(it));
+        let callers = selector
+            .callers
+            .iter()
+            .map(|pattern| Pattern::new(pattern, LetterCase::Matters));
         let callers = callers.collect::<Result<_, _>>();
         self.profiles.push(Profile {
             table: ClientTable::new(name, rule.clone())?,
@@ -197,7 +198,7 @@ impl ClientPolicies {
             }
             let is_of = |caller: &&Arc<str>| {
                 let mut patterns = profile.callers.iter();
-                patterns.any(|it| it.is_match(caller.as_bytes()))
+                patterns.any(|pattern| pattern.matches(caller))
             };
             if let Some(caller) = connection.caller.as_ref().filter(is_of) {
                 choose(&profile.table.name, caller.to_string());
@@ -248,7 +249,10 @@ impl ClientPolicies {
     /// The rules for the client that announced this name.
     pub fn of(&self, announced: Option<&str>) -> ClientPolicy {
         let name = announced.unwrap_or_default().to_lowercase();
-        let table = self.tables.iter().find(|table| table.means(&name));
+        let table = self
+            .tables
+            .iter()
+            .find(|table| table.pattern.matches(&name));
         let known = TAKEN_TOKENS.iter().find(|(known, _)| *known == name);
         let mut policy = ClientPolicy {
             name: name.as_str().into(),
@@ -288,16 +292,13 @@ impl ClientPolicies {
 
 impl ClientTable {
     fn new(name: &str, rule: ClientRule) -> Result<Self, String> {
-        let no_pattern = |error: globset::Error| format!("no pattern: {}", error.kind());
-        let is_pattern = name.contains(['*', '?', '{', '[']);
-        let glob = is_pattern.then(|| Glob::new(&name.to_lowercase()));
-        let glob = glob.transpose().map_err(no_pattern)?;
+        let no_pattern = |error: String| format!("no pattern: {error}");
         let has_rules = !rule.allow.is_empty() || !rule.deny.is_empty();
         let view = has_rules.then(|| View::new(&rule.allow, &rule.deny));
         Ok(Self {
             name: name.into(),
             written: rule,
-            pattern: glob.map(|glob| glob.compile_matcher()),
+            pattern: Pattern::new(name, LetterCase::Ignored).map_err(no_pattern)?,
             view: view.transpose().map_err(no_pattern)?.map(Arc::new),
         })
     }
@@ -309,14 +310,6 @@ impl ClientTable {
             ..ClientRule::default()
         };
         Self::new("*", rule).expect("the pattern is ours")
-    }
-
-    /// `name` is in lower case.
-    fn means(&self, name: &str) -> bool {
-        match &self.pattern {
-            Some(pattern) => pattern.is_match(name),
-            None => self.name.to_lowercase() == name,
-        }
     }
 }
 

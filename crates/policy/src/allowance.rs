@@ -3,10 +3,9 @@
 
 use std::fmt;
 
-use crate::{
-    Decider, Effects, Policy, PolicyVerdict, RequestKind, Subject, matcher::escape,
-    names::CallNames,
-};
+use printable::escape_pattern;
+
+use crate::{Decider, Effects, Policy, PolicyVerdict, RequestKind, Subject, names::CallNames};
 
 /// A tool, prompt or resource that a person permanently allows, and the rule that the person saw.
 #[derive(Debug, Clone, PartialEq)]
@@ -120,14 +119,18 @@ impl Allowance {
     /// Returns the rule as it is written.
     pub fn rule(&self) -> Vec<(&'static str, String)> {
         let mut rule = vec![("decision", PolicyVerdict::Allow.as_str().to_owned())];
-        rule.extend(self.client.as_deref().map(|it| ("client", escape(it))));
-        rule.push(("server", escape(&self.server)));
+        rule.extend(
+            self.client
+                .as_deref()
+                .map(|it| ("client", escape_pattern(it))),
+        );
+        rule.push(("server", escape_pattern(&self.server)));
         let key = match self.kind {
             RequestKind::Tool => "tool",
             RequestKind::Prompt => "prompt",
             RequestKind::Resource => "resource",
         };
-        rule.push((key, escape(&self.name)));
+        rule.push((key, escape_pattern(&self.name)));
         rule
     }
 

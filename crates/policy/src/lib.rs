@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 mod allowance;
 mod arguments;
-mod matcher;
 mod names;
 mod path;
 mod quota;
@@ -22,7 +21,6 @@ mod value_pattern;
 mod tests;
 
 pub use allowance::{Allowance, NotAllowable};
-pub use matcher::{compile_pattern, escape};
 pub use quota::{Quota, QuotaSubject, QuotaUnit};
 pub use rule::{Fault, KEYS, Rule};
 pub use rules::{Decider, Decision, Policy, Preset};

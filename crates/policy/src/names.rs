@@ -1,8 +1,9 @@
 //! The names of a call in every spelling that is compared.
 
+use printable::FoldedText;
+
 use crate::{
     Effects, RequestKind, Subject,
-    matcher::FoldedText,
     path::{self, Readings},
 };
 

@@ -2,12 +2,10 @@
 
 use std::{fmt, sync::OnceLock};
 
+use printable::{FoldedText, LetterCase};
 use serde_json::{Map, Value};
 
-use crate::{
-    matcher::FoldedText,
-    rule::{Fault, Patterns, fault, fits_any, read_patterns, read_texts},
-};
+use crate::rule::{Fault, Patterns, fault, fits_any, read_patterns, read_texts};
 
 /// The keys of a quota, in the order in which they are listed.
 const KEYS: [&str; 9] = [
@@ -82,7 +80,7 @@ impl Quota {
         }
         let (limit, unit) = read_limit(written)?;
         let (span, seconds) = read_span(written)?;
-        let names = |key: &str| read_patterns(written, key, true);
+        let names = |key: &str| read_patterns(written, key, LetterCase::Ignored);
         Ok(Self {
             written: Value::Object(written.clone()).to_string(),
             short_name: OnceLock::new(),

@@ -2,12 +2,12 @@
 
 use std::{cell::LazyCell, fmt};
 
+use printable::{FoldedText, LetterCase, Pattern};
 use serde_json::{Map, Value};
 
 use crate::{
     Effects, PolicyVerdict, RequestKind,
     arguments::{JsonNode, Pointer},
-    matcher::{FoldedText, Matcher},
     names::CallNames,
     path,
     value_pattern::{Doubt, ValuePattern},
@@ -67,7 +67,7 @@ impl fmt::Display for Fault {
 }
 
 /// The patterns of a key; none if the rule lacks the key. A match of any one of them is enough.
-pub(crate) type Patterns = Option<Vec<Matcher>>;
+pub(crate) type Patterns = Option<Vec<Pattern>>;
 
 type Annotation = fn(&Effects) -> bool;
 
@@ -84,18 +84,18 @@ impl Rule {
             return Err(fault(unknown, "unknown key", &hint));
         }
         let verdict = read_verdict(written)?;
-        let names = |key: &str| read_patterns(written, key, verdict != PolicyVerdict::Allow);
+        let names = |key: &str| read_patterns(written, key, Doubt::of(verdict).letter_case());
         Ok(Self {
             written: written.clone(),
             verdict,
             reason: read_text(written, "reason")?,
-            client: read_patterns(written, "client", true)?,
-            profile: read_patterns(written, "profile", true)?,
-            server: read_patterns(written, "server", true)?,
+            client: read_patterns(written, "client", LetterCase::Ignored)?,
+            profile: read_patterns(written, "profile", LetterCase::Ignored)?,
+            server: read_patterns(written, "server", LetterCase::Ignored)?,
             tool: names("tool")?,
             prompt: names("prompt")?,
             resource: names("resource")?,
-            category: read_patterns(written, "category", true)?,
+            category: read_patterns(written, "category", LetterCase::Ignored)?,
             annotation: read_annotation(written)?,
             arguments: read_arguments(written, verdict, home)?,
             home: home.map(str::to_owned),
@@ -124,7 +124,7 @@ impl Rule {
     /// Returns true if the rule applies to calls by any client.
     pub(crate) fn is_for_all_clients(&self) -> bool {
         let clients = self.client.as_ref();
-        let is_for_all = clients.is_none_or(|list| list.iter().any(Matcher::fits_all));
+        let is_for_all = clients.is_none_or(|list| list.iter().any(Pattern::matches_all));
         is_for_all && self.profile.is_none()
     }
 
@@ -148,20 +148,21 @@ impl Rule {
             RequestKind::Prompt => &self.prompt,
             RequestKind::Resource => &self.resource,
         };
-        let fits = |pattern: &Matcher| {
+        let fits = |pattern: &Pattern| {
             let mut spellings = call.spellings.iter();
             match (call.kind, Doubt::of(self.verdict)) {
                 (RequestKind::Tool | RequestKind::Prompt, _) => {
-                    pattern.fits(&call.name) || pattern.fits(&call.full)
+                    pattern.matches_folded(&call.name) || pattern.matches_folded(&call.full)
                 }
                 (RequestKind::Resource, Doubt::Fits) => {
-                    pattern.fits(&call.name)
-                        || spellings.any(|it| pattern.fits(it))
-                        || call.may_be_any_file && pattern.is_of_files
+                    pattern.matches_folded(&call.name)
+                        || spellings.any(|spelling| pattern.matches_folded(spelling))
+                        || call.may_be_any_file && is_of_files(pattern)
                 }
                 (RequestKind::Resource, Doubt::FitsNot) => {
-                    pattern.is(&call.name)
-                        || pattern.fits(&call.name) && spellings.all(|it| pattern.fits(it))
+                    pattern.matches_folded(&call.name)
+                        && (pattern.is_exact()
+                            || spellings.all(|spelling| pattern.matches_folded(spelling)))
                 }
             }
         };
@@ -190,9 +191,15 @@ impl Rule {
     }
 }
 
+/// Returns true for a pattern of addresses of files.
+fn is_of_files(pattern: &Pattern) -> bool {
+    let scheme = pattern.as_str().get(.."file:".len());
+    scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"))
+}
+
 pub(crate) fn fits_any(patterns: &Patterns, text: &FoldedText<'_>) -> bool {
     let patterns = patterns.as_ref();
-    patterns.is_none_or(|list| list.iter().any(|it| it.fits(text)))
+    patterns.is_none_or(|list| list.iter().any(|pattern| pattern.matches_folded(text)))
 }
 
 pub(crate) fn fault(key: &str, what: &str, hint: &str) -> Fault {
@@ -251,13 +258,13 @@ pub(crate) fn read_texts(value: &Value) -> Option<Vec<&str>> {
 pub(crate) fn read_patterns(
     written: &Map<String, Value>,
     key: &str,
-    ignores_case: bool,
+    case: LetterCase,
 ) -> Result<Patterns, Fault> {
     let Some(value) = written.get(key) else {
         return Ok(None);
     };
     let texts = read_texts(value).ok_or_else(|| fault(key, "expected a pattern", PATTERN_HINT))?;
-    let read = |text: &str| Matcher::new(text, ignores_case);
+    let read = |text: &str| Pattern::new(text, case);
     let patterns = texts.into_iter().map(read).collect::<Result<_, _>>();
     let no_pattern = |why: String| fault(key, &format!("not a pattern: {why}"), PATTERN_HINT);
     patterns.map(Some).map_err(no_pattern)

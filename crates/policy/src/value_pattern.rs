@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
+use printable::{LetterCase, Pattern, escape_pattern};
 use regex::{Regex, RegexBuilder};
 
 use crate::{
     PolicyVerdict,
-    matcher::{Matcher, escape},
     path::{self, Readings},
 };
 
@@ -15,7 +15,7 @@ const REGEX_BYTES_MAX: usize = 1 << 20;
 
 #[derive(Debug, Clone)]
 pub(crate) enum ValuePattern {
-    Glob(Matcher),
+    Glob(Pattern),
     Regex(Regex),
     /// Folders, as absolute paths.
     Inside(Vec<String>),
@@ -38,6 +38,13 @@ impl Doubt {
             PolicyVerdict::Ask | PolicyVerdict::Deny => Self::Fits,
         }
     }
+
+    pub(crate) fn letter_case(self) -> LetterCase {
+        match self {
+            Self::Fits => LetterCase::Ignored,
+            Self::FitsNot => LetterCase::Matters,
+        }
+    }
 }
 
 impl ValuePattern {
@@ -46,10 +53,10 @@ impl ValuePattern {
     pub(crate) fn glob(written: &str, home: Option<&str>, doubt: Doubt) -> Result<Self, String> {
         let below_home = written.strip_prefix("~/").zip(home);
         let whole = below_home.map_or(Cow::Borrowed(written), |(rest, home)| {
-            let home = escape(home.trim_end_matches('/'));
+            let home = escape_pattern(home.trim_end_matches('/'));
             Cow::Owned(format!("{home}/{rest}"))
         });
-        Matcher::new(&whole, doubt == Doubt::Fits).map(Self::Glob)
+        Pattern::new(&whole, doubt.letter_case()).map(Self::Glob)
     }
 
     /// Makes a regular expression. With `Doubt::Fits` it ignores case, and `.` matches line ends. The
@@ -79,8 +86,10 @@ impl ValuePattern {
     ) -> bool {
         match self {
             Self::Glob(glob) => {
-                let may_climb = glob.is_rooted && is_text;
-                fits_in_readings(value, home, doubt, may_climb, |it| glob.fits_text(it))
+                let may_climb = glob.as_str().starts_with('/') && is_text;
+                fits_in_readings(value, home, doubt, may_climb, |reading| {
+                    glob.matches(reading)
+                })
             }
             Self::Regex(regex) => {
                 fits_in_readings(value, home, doubt, false, |it| regex.is_match(it))

@@ -8,7 +8,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use policy::{Effects, Policy, PolicyVerdict, Preset, RequestKind, Rule, Subject, escape};
+use policy::{Effects, Policy, PolicyVerdict, Preset, RequestKind, Rule, Subject};
 use proptest::{
     prelude::*,
     sample::select,
@@ -288,7 +288,7 @@ impl ParsedText {
         let allow = rule(&json!({"decision": "allow", "arguments": place}));
         let outside = json!({"/path": {"outside": self.folder}});
         let ask_outside = rule(&json!({"decision": "ask", "arguments": outside}));
-        let glob = format!("{}/*", escape(&self.folder));
+        let glob = format!("{}/*", printable::escape_pattern(&self.folder));
         let pattern = json!({"/path": glob});
         let deny_glob = rule(&json!({"decision": "deny", "arguments": pattern}));
         let deny_resource =

@@ -1,5 +1,5 @@
 //! Formats text for reading: untrusted text on one line or on a terminal; numbers; shortened texts;
-//! secrets found and masked.
+//! secrets found and masked. Compares text with patterns.
 //!
 //! This crate has no side effects, and depends on no other crate of the workspace.
 
@@ -7,12 +7,14 @@
 
 mod foreign;
 mod number;
+mod pattern;
 mod secret;
 mod shell;
 mod short;
 
 pub use foreign::{for_terminal, is_hidden, one_line, one_line_cow, one_line_of, prose, seen_json};
 pub use number::{count_of, group_digits};
+pub use pattern::{FoldedText, LetterCase, Pattern, escape_pattern};
 pub use secret::{
     FoundSecret, HIDDEN, TOKEN_CHARS_MIN, TOKEN_PATTERNS, find_secrets, find_secrets_in_arguments,
     mask_address, mask_arguments, mask_lines, mask_secrets, names_secret,

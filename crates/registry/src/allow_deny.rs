@@ -1,59 +1,43 @@
-//! Filters names with allow and deny globs.
+//! Filters names with allow and deny patterns.
 
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use printable::{LetterCase, Pattern};
 
 /// The compiled `allow` and `deny` lists of a configuration. `deny` overrides `allow`; without
 /// `allow` every name is admitted.
 #[derive(Debug, Clone)]
 pub(crate) struct AllowDeny {
-    allow: Option<GlobSet>,
-    deny: GlobSet,
-    deny_text: Vec<String>,
+    allow: Vec<Pattern>,
+    deny: Vec<Pattern>,
 }
 
 /// The rule that excludes a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exclusion<'a> {
-    /// The first glob of `deny` that matches the name.
+    /// The first pattern of `deny` that matches the name.
     Denied(&'a str),
     NotAllowed,
 }
 
-/// The case sensitivity of globs: if ignored, `GitHub` matches `github`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LetterCase {
-    Matters,
-    Ignored,
-}
-
 impl AllowDeny {
-    pub(crate) fn new(
-        allow: &[String],
-        deny: &[String],
-        case: LetterCase,
-    ) -> Result<Self, globset::Error> {
-        let allowed = (!allow.is_empty()).then(|| compile(allow, case));
+    /// The error describes the first pattern that is none.
+    pub(crate) fn new(allow: &[String], deny: &[String], case: LetterCase) -> Result<Self, String> {
+        let compile = |patterns: &[String]| {
+            let patterns = patterns.iter().map(|pattern| Pattern::new(pattern, case));
+            patterns.collect::<Result<Vec<_>, _>>()
+        };
         Ok(Self {
-            allow: allowed.transpose()?,
-            deny: compile(deny, case)?,
-            deny_text: deny.to_vec(),
+            allow: compile(allow)?,
+            deny: compile(deny)?,
         })
     }
 
     /// Returns the rule that excludes an item with these names, if there is one.
     pub(crate) fn refuses(&self, names: &[&str]) -> Option<Exclusion<'_>> {
-        // The usual case, for every tool at every start.
-        if self.allow.is_none() && self.deny.is_empty() {
-            return None;
+        let fits = |pattern: &&Pattern| names.iter().any(|name| pattern.matches(name));
+        if let Some(denying) = self.deny.iter().find(fits) {
+            return Some(Exclusion::Denied(denying.as_str()));
         }
-        let denying = names
-            .iter()
-            .find_map(|name| self.deny.matches(name).first().copied());
-        if let Some(at) = denying {
-            return Some(Exclusion::Denied(&self.deny_text[at]));
-        }
-        let allows = |allow: &GlobSet| names.iter().any(|name| allow.is_match(name));
-        let is_allowed = self.allow.as_ref().is_none_or(allows);
+        let is_allowed = self.allow.is_empty() || self.allow.iter().any(|pattern| fits(&pattern));
         (!is_allowed).then_some(Exclusion::NotAllowed)
     }
 }
@@ -66,19 +50,6 @@ impl Exclusion<'_> {
             Self::NotAllowed => format!("{prefix}allow, which does not name it"),
         }
     }
-}
-
-fn compile(globs: &[String], case: LetterCase) -> Result<GlobSet, globset::Error> {
-    let mut builder = GlobSetBuilder::new();
-    for glob in globs {
-        let is_insensitive = case == LetterCase::Ignored;
-        builder.add(
-            GlobBuilder::new(glob)
-                .case_insensitive(is_insensitive)
-                .build()?,
-        );
-    }
-    builder.build()
 }
 
 #[cfg(test)]

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use printable::LetterCase;
 use tool::{ArgumentSetting, ArgumentSettings, ServerName, Tool};
 
 use crate::RegistryError;
-use crate::allow_deny::{AllowDeny, LetterCase};
+use crate::allow_deny::AllowDeny;
 use crate::pins::Pin;
 
 /// The configured servers, in the configuration's order.
@@ -70,9 +71,9 @@ impl ServerRules {
     /// Its `tools.allow` and `tools.deny`, compiled.
     pub(crate) fn compile(&self) -> Result<AllowDeny, RegistryError> {
         let filter = AllowDeny::new(&self.allow, &self.deny, LetterCase::Matters);
-        filter.map_err(|error| RegistryError::Glob {
+        filter.map_err(|message| RegistryError::Glob {
             server: self.name.clone(),
-            message: error.to_string(),
+            message,
         })
     }
 

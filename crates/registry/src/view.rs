@@ -1,8 +1,9 @@
 //! The part of a registry that one client may see.
 
+use printable::LetterCase;
 use tool::ServerName;
 
-use crate::allow_deny::{AllowDeny, Exclusion, LetterCase};
+use crate::allow_deny::{AllowDeny, Exclusion};
 
 /// Rules over the names of servers and categories. A denied one stays out though it is allowed. What all
 /// of several lists of rules admit is seen.
@@ -10,9 +11,9 @@ use crate::allow_deny::{AllowDeny, Exclusion, LetterCase};
 pub struct View(Vec<AllowDeny>);
 
 impl View {
-    /// Globs, in any letter case; no `allow` at all admits everything.
-    pub fn new(allow: &[String], deny: &[String]) -> Result<Self, globset::Error> {
-        AllowDeny::new(allow, deny, LetterCase::Ignored).map(|it| Self(vec![it]))
+    /// Patterns, in any letter case; no `allow` at all admits everything.
+    pub fn new(allow: &[String], deny: &[String]) -> Result<Self, String> {
+        AllowDeny::new(allow, deny, LetterCase::Ignored).map(|rules| Self(vec![rules]))
     }
 
     /// Returns the view of what both admit.

@@ -4,12 +4,11 @@
 use std::{fmt::Write as _, sync::Arc, time::Duration};
 
 use cluster::{Cluster, ClusterAccess, ClusterSettings, NoData, Role};
-use fleet::{
-    Launch, NodePattern, Placement, Request, ServerSpec, Servers as _, Surroundings, Template,
-};
+use fleet::{Launch, Placement, Request, ServerSpec, Servers as _, Surroundings, Template};
 use futures::FutureExt as _;
 use jsonrpc::Json;
 use parking_lot::Mutex;
+use printable::{LetterCase, Pattern};
 use tokio::time::{Instant, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tool::ServerName;
@@ -74,7 +73,8 @@ impl Crowd {
             cwd: None,
         };
         let mut spec = ServerSpec::new(far(), launch);
-        spec.placement = Placement::On(NodePattern::new("n0").expect("it is a pattern"));
+        spec.placement =
+            Placement::On(Pattern::new("n0", LetterCase::Matters).expect("it is a pattern"));
         let access = ClusterAccess {
             nats: nats.urls(),
             key: KEY.to_owned(),

@@ -68,11 +68,13 @@ pub enum EditError {
         /// The rules.
         rules: Vec<String>,
     },
-    /// A rule cannot be rewritten for another name.
+    /// Rules match tools of the former name, and not clearly the same ones of the new name.
     #[error(
-        "{0}: this pattern cannot be rewritten for another name, so nothing was changed\nhint: write it without `**`, or as a list"
+        "these rules would no longer apply to every tool of the renamed server, so nothing was changed:\n  {}\n\
+        hint: name the server in full, as in `NAME/write_*`, and rename again",
+        .0.join("\n  ")
     )]
-    Pattern(String),
+    Patterns(Vec<String>),
     /// No server has this name.
     #[error("no server `{name}` in the configuration{}", list(known))]
     Unknown {

@@ -2,9 +2,10 @@
 //! another name, and removed with it.
 
 use files::toml::keep_text_above;
+use printable::{LetterCase, Pattern};
 use toml_edit::{Array, DocumentMut, Item, TableLike, Value};
 
-use super::{error::EditError, pattern};
+use super::error::EditError;
 
 /// The rules that named a removed server: those that were removed and those that stay.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -39,18 +40,18 @@ pub(super) fn list(toml: &DocumentMut, server: &str) -> Vec<String> {
     let mut found = Vec::new();
     for RuleOf { title, rule, .. } in rules(&mut toml) {
         for (key, item) in rule.iter() {
-            let is_named = |text: &String| match key {
-                "server" | "category" => pattern::is_name(text, server),
-                "tool" | "prompt" => pattern::begins_with(text, server),
+            let is_named = |text: &str| match key {
+                "server" | "category" => is_name(text, server),
+                "tool" | "prompt" => names_tool_of(text, server),
                 _ => false,
             };
-            if split(item).iter().any(is_named) {
+            if texts(item).into_iter().any(is_named) {
                 found.push(show(&title, key, item));
             }
         }
     }
     for (of, key, item) in lists(&toml) {
-        if split(item).iter().any(|it| pattern::is_name(it, server)) {
+        if texts(item).iter().any(|it| is_name(it, server)) {
             found.push(format!("{of}.{key} = {}", text_of(item)));
         }
     }
@@ -65,45 +66,43 @@ pub(super) fn rename(
     to: &str,
 ) -> Result<Vec<String>, EditError> {
     let categories = Categories::read(toml, from);
-    let mut told = Vec::new();
+    let (mut changes, mut doubtful) = (Vec::new(), Vec::new());
     for RuleOf { title, rule, .. } in rules(toml) {
-        let servers = rule.get("server").map(split);
-        let holds = servers.is_none_or(|it| it.iter().any(|it| pattern::fits(it, from)));
+        let servers = rule.get("server").map(texts);
+        let is_in_scope = servers.is_none_or(|servers| servers.iter().any(|text| fits(text, from)));
         let keys: Vec<String> = rule.iter().map(|(key, _)| key.to_owned()).collect();
         for key in keys {
             let Some(item) = rule.get_mut(&key) else {
                 continue;
             };
             let before = show(&title, &key, item);
-            let mut unreadable = false;
             let is_changed = rewrite(item, &mut |text| match key.as_str() {
-                "server" => pattern::rename_name(text, from, to),
+                "server" => rename_name(text, from, to),
                 "category" if categories.is_by_name => categories.rename(text, from, to),
-                "tool" | "prompt" if holds => {
-                    let renamed = pattern::rename_full(text, from, to);
-                    renamed.unwrap_or_else(|_| {
-                        unreadable = true;
+                "tool" | "prompt" if is_in_scope => {
+                    rename_full(text, from, to).unwrap_or_else(|Doubtful| {
+                        doubtful.push(before.clone());
                         None
                     })
                 }
                 _ => None,
             });
-            if unreadable {
-                return Err(EditError::Pattern(before));
-            }
             if is_changed {
-                told.push(format!("{before} is now {}", text_of(item)));
+                changes.push(format!("{before} is now {}", text_of(item)));
             }
         }
+    }
+    if !doubtful.is_empty() {
+        return Err(EditError::Patterns(doubtful));
     }
     for (of, key, item) in lists_mut(toml) {
         let before = text_of(item);
         if rewrite(item, &mut |text| categories.rename(text, from, to)) {
             let after = text_of(item);
-            told.push(format!("{of}.{key} = {before} is now {after}"));
+            changes.push(format!("{of}.{key} = {before} is now {after}"));
         }
     }
-    Ok(told)
+    Ok(changes)
 }
 
 /// Removes the rules that name only this server, and its name from rules that name others too.
@@ -118,9 +117,9 @@ pub(super) fn remove(toml: &mut DocumentMut, server: &str) -> RemovedRules {
     } in rules(toml)
     {
         let before = show_all(&title, rule);
-        let holds = |key: &str, text: &String| match key {
-            "server" => pattern::fits(text, server) && !is_any(text),
-            "category" => pattern::is_name(text, server),
+        let holds = |key: &str, text: &str| match key {
+            "server" => fits(text, server) && !is_any(text),
+            "category" => is_name(text, server),
             _ => false,
         };
         let is_changed = ["server", "tool", "prompt"].map(|key| {
@@ -128,13 +127,14 @@ pub(super) fn remove(toml: &mut DocumentMut, server: &str) -> RemovedRules {
                 return false;
             };
             rewrite(item, &mut |text| {
-                without(text, |it| match key {
-                    "server" => pattern::is_name(it, server),
-                    _ => pattern::begins_with(it, server),
-                })
+                let is_named = match key {
+                    "server" => is_name(text, server),
+                    _ => names_tool_of(text, server),
+                };
+                is_named.then(Vec::new)
             })
         });
-        let has_texts = |key: &str| rule.get(key).map(|item| !split(item).is_empty());
+        let has_texts = |key: &str| rule.get(key).map(|item| !texts(item).is_empty());
         let names = ["tool", "prompt", "resource"].map(has_texts);
         // Without its names a rule would apply to everything.
         let is_empty = has_texts("server") == Some(false)
@@ -143,7 +143,7 @@ pub(super) fn remove(toml: &mut DocumentMut, server: &str) -> RemovedRules {
             empty.push((list, at));
         } else {
             for key in ["tool", "prompt"] {
-                if rule.get(key).is_some_and(|item| split(item).is_empty()) {
+                if rule.get(key).is_some_and(|item| texts(item).is_empty()) {
                     rule.remove(key);
                 }
             }
@@ -152,7 +152,7 @@ pub(super) fn remove(toml: &mut DocumentMut, server: &str) -> RemovedRules {
             outcome.removed.push(before);
         } else if rule
             .iter()
-            .any(|(key, item)| split(item).iter().any(|it| holds(key, it)))
+            .any(|(key, item)| texts(item).iter().any(|it| holds(key, it)))
         {
             outcome.stay.push(before);
         }
@@ -168,23 +168,20 @@ fn remove_from_lists(toml: &mut DocumentMut, server: &str, outcome: &mut Removed
     let categories = Categories::read(toml, server);
     for (of, key, item) in lists_mut(toml) {
         let shown = format!("{of}.{key} = {}", text_of(item));
-        let is_named = |text: &str| pattern::is_name(text, server);
-        let texts = split(item);
-        if !texts.iter().any(|it| is_named(it)) {
-            if texts
-                .iter()
-                .any(|it| pattern::fits(it, server) && !is_any(it))
-            {
+        let is_named = |text: &str| is_name(text, server);
+        let names = texts(item);
+        if !names.iter().any(|it| is_named(it)) {
+            if names.iter().any(|it| fits(it, server) && !is_any(it)) {
                 outcome.stay.push(shown);
             }
-        } else if key == "allow" && texts.iter().all(|it| is_named(it)) {
+        } else if key == "allow" && names.iter().all(|it| is_named(it)) {
             outcome
                 .stay
                 .push(format!("{shown} (an empty list would allow everything)"));
         } else if categories.is_of_others {
             outcome.stay.push(shown);
         } else {
-            rewrite(item, &mut |text| without(text, is_named));
+            rewrite(item, &mut |text| is_named(text).then(Vec::new));
             outcome.removed.push(shown);
         }
     }
@@ -235,7 +232,7 @@ impl Categories {
     }
 
     fn rename(&self, text: &str, from: &str, to: &str) -> Option<Vec<String>> {
-        let renamed = pattern::rename_name(text, from, to)?;
+        let renamed = rename_name(text, from, to)?;
         if self.is_of_others {
             return Some(vec![text.to_owned(), to.to_owned()]);
         }
@@ -247,23 +244,83 @@ fn is_any(text: &str) -> bool {
     text.chars().all(|c| c == '*')
 }
 
-/// Returns the pattern without some of its alternatives; `None` if it has none of them.
-fn without(text: &str, is_out: impl Fn(&str) -> bool) -> Option<Vec<String>> {
-    let mut all = pattern::alternatives(text)?;
-    let count = all.len();
-    all.retain(|it| !is_out(it));
-    (all.len() < count).then_some(all)
-}
-
-/// Returns the patterns of an item, one text or a list of them, with `{a,b}` expanded.
-fn split(item: &Item) -> Vec<String> {
-    let texts: Vec<&str> = match item.as_value() {
+/// Returns the patterns of an item: one text or a list of them.
+fn texts(item: &Item) -> Vec<&str> {
+    match item.as_value() {
         Some(Value::Array(array)) => array.iter().filter_map(Value::as_str).collect(),
         Some(value) => value.as_str().into_iter().collect(),
         None => Vec::new(),
+    }
+}
+
+fn compile(pattern: &str) -> Option<Pattern> {
+    Pattern::new(pattern, LetterCase::Ignored).ok()
+}
+
+/// Returns true if a name matches the pattern, ignoring case.
+fn fits(pattern: &str, name: &str) -> bool {
+    compile(pattern).is_some_and(|pattern| pattern.matches(name))
+}
+
+/// Returns true if the pattern matches this name and no other.
+fn is_name(pattern: &str, name: &str) -> bool {
+    compile(pattern).is_some_and(|pattern| pattern.is_exact() && pattern.matches(name))
+}
+
+/// Returns true if the pattern begins with this name and a `/`.
+fn names_tool_of(pattern: &str, server: &str) -> bool {
+    strip_server(pattern, server).is_some()
+}
+
+fn strip_server<'a>(pattern: &'a str, server: &str) -> Option<&'a str> {
+    let (head, rest) = pattern.split_at_checked(server.len())?;
+    let rest = rest.strip_prefix('/')?;
+    head.eq_ignore_ascii_case(server).then_some(rest)
+}
+
+/// Returns the patterns of names that match `to` where this one matches `from`; `None` if it can stay.
+fn rename_name(pattern: &str, from: &str, to: &str) -> Option<Vec<String>> {
+    if is_name(pattern, from) {
+        return Some(vec![to.to_owned()]);
+    }
+    let is_lost = fits(pattern, from) && !fits(pattern, to);
+    is_lost.then(|| vec![pattern.to_owned(), to.to_owned()])
+}
+
+/// A pattern that matches tools of the former name, and not clearly the same tools of the new one.
+#[derive(Debug, PartialEq, Eq)]
+struct Doubtful;
+
+/// Returns the patterns of `server/name` that match `to/name` where this one matches `from/name`;
+/// `None` if it can stay.
+fn rename_full(pattern: &str, from: &str, to: &str) -> Result<Option<Vec<String>>, Doubtful> {
+    if let Some(rest) = strip_server(pattern, from) {
+        return Ok(Some(vec![format!("{to}/{rest}")]));
+    }
+    if let Some((server, rest)) = pattern.split_once('/') {
+        let Some(of_server) = compile(server) else {
+            // The `/` is within braces or brackets.
+            let is_named = pattern.to_lowercase().contains(&from.to_lowercase());
+            return if is_named { Err(Doubtful) } else { Ok(None) };
+        };
+        if of_server.matches(from) && !of_server.matches(to) {
+            // `*` may match the `/` as well.
+            let is_sure = !server.contains('*');
+            let added = format!("{to}/{rest}");
+            return if is_sure {
+                Ok(Some(vec![pattern.to_owned(), added]))
+            } else {
+                Err(Doubtful)
+            };
+        }
+    }
+    let may_begin_with = |server: &str| {
+        let beginning = format!("{server}/");
+        let heads = (1..=pattern.len()).filter_map(|end| pattern.get(..end));
+        heads.into_iter().any(|head| fits(head, &beginning))
     };
-    let split = |text: &str| pattern::alternatives(text).unwrap_or_else(|| vec![text.to_owned()]);
-    texts.into_iter().flat_map(split).collect()
+    let is_lost = may_begin_with(from) && !may_begin_with(to);
+    if is_lost { Err(Doubtful) } else { Ok(None) }
 }
 
 fn rewrite(item: &mut Item, change: &mut dyn FnMut(&str) -> Option<Vec<String>>) -> bool {

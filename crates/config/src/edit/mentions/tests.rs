@@ -1,7 +1,9 @@
 use std::path::Path;
 
 use insta::assert_snapshot;
+use proptest::prelude::*;
 
+use super::{Doubtful, fits, rename_full, rename_name};
 use crate::edit::{Document, EditError};
 
 fn document(text: &str) -> Document {
@@ -104,7 +106,9 @@ fn a_new_name_keeps_every_rule_in_force() {
     );
     inline.rename_server("fs", &to).unwrap();
     assert!(
-        inline.text().contains("tool = \"{disk,git}/*\""),
+        inline
+            .text()
+            .contains("tool = [\"{fs,git}/*\", \"disk/*\"]"),
         "{}",
         inline.text()
     );
@@ -196,7 +200,75 @@ fn a_rule_never_holds_for_more_once_a_server_is_removed() {
     );
     check(
         "server = '{fs,git}'",
-        "{ decision = 'deny', server = \"git\" }",
+        "{ decision = 'deny', server = '{fs,git}' }",
     );
     check("server = '*'", "{ decision = 'deny', server = '*' }");
+}
+
+#[test]
+fn a_pattern_of_servers_matches_the_new_name_and_the_others_as_before() {
+    let check = |pattern: &str, expected: Option<&[&str]>| {
+        let renamed = rename_name(pattern, "fs", "disk");
+        let expected = expected.map(|names| names.iter().map(ToString::to_string).collect());
+        assert_eq!(renamed, expected, "{pattern}");
+    };
+    check("fs", Some(&["disk"]));
+    check("FS", Some(&["disk"]));
+    check("f*", Some(&["f*", "disk"]));
+    check("*s*", None);
+    check("*", None);
+    check("git", None);
+    check("{fs,git}", Some(&["{fs,git}", "disk"]));
+}
+
+#[test]
+fn a_pattern_of_tools_matches_the_tools_of_the_new_name_or_is_listed() {
+    let check = |pattern: &str, expected: Result<Option<&[&str]>, Doubtful>| {
+        let renamed = rename_full(pattern, "fs", "disk");
+        let texts = |names: &[&str]| names.iter().map(ToString::to_string).collect();
+        assert_eq!(renamed, expected.map(|names| names.map(texts)), "{pattern}");
+    };
+    check("fs/write_file", Ok(Some(&["disk/write_file"])));
+    check("Fs/**", Ok(Some(&["disk/**"])));
+    check("fs/{read,write}_*", Ok(Some(&["disk/{read,write}_*"])));
+    check("{fs,git}/*", Ok(Some(&["{fs,git}/*", "disk/*"])));
+    check("[a-f]?/x", Ok(Some(&["[a-f]?/x", "disk/x"])));
+    for doubtful in ["{fs/a,b}", "f*/write_*", "f*_file", "{fs,git}*"] {
+        check(doubtful, Err(Doubtful));
+    }
+    for other in [
+        "write_file",
+        "*_file",
+        "*/write_*",
+        "gfs/x",
+        "{get,list}_*",
+        "**/x",
+    ] {
+        check(other, Ok(None));
+    }
+}
+
+const PARTS: [&str; 12] = [
+    "f", "s", "fs", "/", "*", "?", "[ef]", "{fs,git}", "{a,f}", "x", "fs/", "d",
+];
+
+proptest! {
+    #[test]
+    fn a_rule_never_loses_a_tool_by_a_new_name(
+        parts in prop::collection::vec(prop::sample::select(&PARTS[..]), 1..5),
+        tool in "[fsxd/]{0,3}",
+    ) {
+        let pattern = parts.concat();
+        // A pattern that begins with `*` names tools of every server.
+        prop_assume!(!pattern.starts_with('*'));
+        let Ok(renamed) = rename_full(&pattern, "fs", "disk") else {
+            return Ok(());
+        };
+        let new = renamed.unwrap_or_else(|| vec![pattern.clone()]);
+        let [former_name, new_name, other] = ["fs", "disk", "git"].map(|server| format!("{server}/{tool}"));
+        if fits(&pattern, &former_name) {
+            prop_assert!(new.iter().any(|text| fits(text, &new_name)), "{:?}", new);
+        }
+        prop_assert_eq!(new.iter().any(|text| fits(text, &other)), fits(&pattern, &other));
+    }
 }
