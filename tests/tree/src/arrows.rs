@@ -20,9 +20,6 @@ pub(crate) struct Written {
     pub(crate) crates: BTreeMap<String, Crate>,
     /// Crates whose types may be named only in these files.
     pub(crate) only_in: BTreeMap<String, BTreeSet<String>>,
-    /// Types, as `crate::Type`, that may have more methods, or methods in more files, than others.
-    #[serde(default)]
-    pub(crate) large_types: BTreeSet<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]

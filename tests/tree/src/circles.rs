@@ -30,28 +30,10 @@ pub(crate) fn wrong(written: &Written, crates: &[Crate]) -> Vec<String> {
                 "methods of `{name}` call each other in a circle of files: {circle}"
             ))
         }));
-        wrong.extend(types.iter().filter_map(|(name, files)| {
-            let methods: usize = files.values().map(|it| it.names.len()).sum();
-            let is_large = methods > METHODS_MAX || files.len() > IMPL_FILES_MAX;
-            let is_known = written.large_types.contains(&format!("{}::{name}", of.name));
-            (is_large && !is_known).then(|| {
-                let crate_name = &of.name;
-                let files = files.len();
-                format!(
-                    "{crate_name}::{name} has {methods} methods in {files} files; at most {METHODS_MAX} \
-                     in {IMPL_FILES_MAX}"
-                )
-            })
-        }));
     }
     wrong.extend(named_elsewhere(written, crates));
     wrong
 }
-
-/// The maximum number of inherent methods of one type, and of files with its inherent `impl`
-/// blocks. A larger type has several responsibilities.
-const METHODS_MAX: usize = 30;
-const IMPL_FILES_MAX: usize = 4;
 
 /// The inherent methods of one type in one file.
 #[derive(Debug, Default)]
@@ -223,20 +205,6 @@ mod tests {
         );
         let none = "impl crate::T { pub fn two(&self) -> u8 { 2 } }";
         assert_eq!(read(none), Vec::<String>::new());
-    }
-
-    #[test]
-    fn a_type_with_too_many_methods_is_found() {
-        let folder = tempfile::tempdir().unwrap();
-        let methods: Vec<String> = (0..=METHODS_MAX)
-            .map(|n| format!("fn m{n}() {{}}"))
-            .collect();
-        let methods = methods.join(" ");
-        let text = format!("pub struct T; impl T {{ {methods} }}");
-        fs::write(folder.path().join("lib.rs"), text).unwrap();
-        let made = Crate::read(folder.path(), "planted", &folder.path().join("lib.rs")).unwrap();
-        let expected = "planted::T has 31 methods in 1 files; at most 30 in 4";
-        assert_eq!(wrong(&Written::default(), &[made]), [expected]);
     }
 
     #[test]
