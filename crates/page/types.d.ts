@@ -79,5 +79,3 @@ type Recipe = {name: string, what: string, login?: boolean, needs: Need[], depre
 type Done = {message: string, undo?: number|null, diff?: string|null, name?: string};
 
 type Question = {id: number, schema?: Schema|null, address?: string|null};
-
-type Proposal = {code: string, name: string, command: string[], at: number, expires_at: number};

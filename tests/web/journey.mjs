@@ -421,20 +421,6 @@ await step("the calls of a script are a tree", async () => {
   await page.locator(".detail").getByRole("heading", { name: "Calls of the script" }).waitFor();
 });
 
-await step("a program is proposed, and is not run", async () => {
-  if (!scene) return;
-  await show("servers?add=1");
-  const section = page.getByRole("region", { name: "A program on this machine" });
-  await section.getByLabel(/^Command/).fill("touch 'a b");
-  await section.getByRole("button", { name: "Propose it" }).click();
-  await section.getByText("a quote is not closed").waitFor();
-  await section.getByLabel(/^Command/).fill("touch 'a b'");
-  await section.getByRole("button", { name: "Propose it" }).click();
-  await section.getByText(/^proxy apply [a-z0-9]{8}$/).waitFor();
-  check((await section.textContent())?.includes("touch 'a b'"), "the command is shown");
-  for (const found of await findings(page)) check(false, "axe", found);
-});
-
 await step("a script that got into the page reaches nothing", async () => {
   if (!scene) return;
   const other = await open(browser, scene.open());

@@ -59,10 +59,6 @@ fn add_servers(routes: &mut RouteTable) {
     routes.add(get("/api/v1/servers/{name}"), about, servers::detail);
     let about = "Change a server: enable, disable, restart, reindex, or begin a login";
     routes.add(post("/api/v1/servers/{name}/{action}"), about, servers::act);
-    let about = "Propose a program as a server; a person accepts it in a terminal";
-    routes.add_blocking(post("/api/v1/proposals"), about, people::propose);
-    let about = "Take a proposal, once";
-    routes.add(post("/api/v1/proposals/{code}/take"), about, people::take);
     let about = "List recipes of servers";
     routes.add(get("/api/v1/recipes"), about, servers::recipes);
 }

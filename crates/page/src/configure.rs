@@ -11,10 +11,6 @@ use serde_json::{Map, Value};
 pub trait Configure: Send + Sync {
     /// Makes a change, or only shows it.
     fn change(&self, change: &ConfigChange, is_dry_run: bool) -> Result<Changed, Refused>;
-
-    /// Checks a server that is a program, and returns its name. Changes nothing: a person adds it in a
-    /// terminal.
-    fn check_program(&self, name: Option<&str>, words: &[String]) -> Result<String, Refused>;
 }
 
 /// A change of the configuration.

@@ -28,7 +28,6 @@ mod logins;
 mod minutes;
 mod openapi;
 mod page_state;
-mod proposals;
 mod reply;
 mod routes;
 mod server;
@@ -43,6 +42,5 @@ pub use api::{
     servers::Servers,
 };
 pub use configure::{Changed, ConfigChange, Configure, NewServerRequest, Refused};
-pub use proposals::Proposal;
 pub use server::Page;
 pub use state::ServerRow;

@@ -66,12 +66,6 @@ pub(crate) const MINUTES_MAX: u64 = 60;
 /// The largest question that a page shows, in bytes: an approval has at most 20,000 characters.
 pub(crate) const QUESTION_BYTES_MAX: usize = 128 * 1024;
 
-/// The time in which a person goes from the page to a terminal.
-pub(crate) const PROPOSAL_LIFETIME: Duration = Duration::from_mins(10);
-
-/// The most proposals that wait; the oldest makes room.
-pub(crate) const PROPOSALS_MAX: usize = 8;
-
 /// The time after which the port of the page is not used again. A daemon that is restarted is back within
 /// seconds.
 pub(crate) const KEPT_PORT_MAX: Duration = Duration::from_mins(3);

@@ -181,10 +181,6 @@ mod tests {
         fn change(&self, _: &ConfigChange, _: bool) -> Result<Changed, Refused> {
             Err(Refused::NotFound("nothing changes".to_owned()))
         }
-
-        fn check_program(&self, _: Option<&str>, _: &[String]) -> Result<String, Refused> {
-            Err(Refused::NotFound("nothing changes".to_owned()))
-        }
     }
 
     fn page(folder: &tempfile::TempDir) -> Arc<PageState> {

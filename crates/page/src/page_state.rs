@@ -5,10 +5,7 @@ use std::sync::Arc;
 use daemon::page::PageDaemon;
 use serde_json::Value;
 
-use crate::{
-    changes::Changes, configure::Configure, entrance::Entrance, hub::Hub, logins::Logins,
-    proposals::Proposals,
-};
+use crate::{changes::Changes, configure::Configure, entrance::Entrance, hub::Hub, logins::Logins};
 
 /// A page, as its routes see it.
 pub(crate) struct PageState {
@@ -18,7 +15,6 @@ pub(crate) struct PageState {
     pub(crate) hub: Hub,
     pub(crate) changes: Changes,
     pub(crate) logins: Arc<Logins>,
-    pub(crate) proposals: Proposals,
     /// `openapi.json`.
     pub(crate) openapi: Value,
 }
@@ -32,7 +28,6 @@ impl PageState {
             hub: Hub::default(),
             changes: Changes::default(),
             logins: Arc::default(),
-            proposals: Proposals::default(),
             openapi,
         }
     }

@@ -19,5 +19,5 @@ pub use secret::{
     FoundSecret, HIDDEN, TOKEN_CHARS_MIN, TOKEN_PATTERNS, find_secrets, find_secrets_in_arguments,
     mask_address, mask_arguments, mask_lines, mask_secrets, names_secret,
 };
-pub use shell::{quote_word, split_words};
+pub use shell::quote_word;
 pub use short::{first_chars, shorten, shorten_home, shorten_middle};

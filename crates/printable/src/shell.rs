@@ -10,45 +10,9 @@ pub fn quote_word(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// Splits a line into words as a shell does: at blanks, with quotes and backslashes. Nothing is expanded.
-/// Returns `None` if a quote is not closed.
-pub fn split_words(line: &str) -> Option<Vec<String>> {
-    let (mut words, mut word) = (Vec::new(), None::<String>);
-    let mut quote = None;
-    let mut rest = line.chars();
-    while let Some(c) = rest.next() {
-        match (quote, c) {
-            (None, '\'' | '"') => {
-                quote = Some(c);
-                word.get_or_insert_default();
-            }
-            (Some(open), _) if open == c => quote = None,
-            (None | Some('"'), '\\') => word.get_or_insert_default().push(rest.next()?),
-            (None, c) if c.is_whitespace() => words.extend(word.take()),
-            _ => word.get_or_insert_default().push(c),
-        }
-    }
-    words.extend(word);
-    quote.is_none().then_some(words)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{quote_word, split_words};
-
-    #[test]
-    fn a_line_is_split_as_a_shell_splits_it() {
-        let words = ["npx", "-y", "", "it's", "a b", "$c", "\\\"", "{a,b}"];
-        let line: Vec<String> = words.iter().map(|it| quote_word(it)).collect();
-        assert_eq!(split_words(&line.join("  ")).unwrap(), words);
-        assert_eq!(
-            split_words(r#"a "b \" c"d\ e"#).unwrap(),
-            ["a", "b \" cd e"]
-        );
-        assert_eq!(split_words("").unwrap(), [""; 0]);
-        assert_eq!(split_words("a 'b").as_deref(), None);
-        assert_eq!(split_words("a\\").as_deref(), None);
-    }
+    use super::quote_word;
 
     #[test]
     fn a_word_is_quoted_unless_every_character_is_plain() {

@@ -7,9 +7,9 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use self::global::Global;
 use crate::{
     commands::{
-        self, add, apply, audit, call, cluster, config, confine, daemon, demo, describe, doctor,
-        enrich, generate, import, init, list, lock, log, login, logout, policy, read, recipes,
-        reindex, remove, review, run, search, secret, serve, servers, stats, status, web,
+        self, add, audit, call, cluster, config, confine, daemon, demo, describe, doctor, enrich,
+        generate, import, init, list, lock, log, login, logout, policy, read, recipes, reindex,
+        remove, review, run, search, secret, serve, servers, stats, status, web,
     },
     exit::Exit,
     report,
@@ -53,7 +53,6 @@ enum Command {
     Import(import::ImportArgs),
     Recipes(recipes::RecipesArgs),
     Add(add::AddArgs),
-    Apply(apply::ApplyArgs),
     Remove(remove::RemoveArgs),
     Servers(servers::ServersArgs),
     Log(log::LogArgs),
@@ -115,7 +114,6 @@ impl Command {
             Self::Import(args) => args.run(global),
             Self::Recipes(args) => args.run(global),
             Self::Add(args) => args.run(global),
-            Self::Apply(args) => args.run(global),
             Self::Remove(args) => args.run(global),
             Self::Servers(args) => args.run(global),
             Self::Log(args) => args.run(global),

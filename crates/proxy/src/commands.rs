@@ -18,7 +18,6 @@ use crate::{
 
 pub(crate) mod add;
 mod api;
-pub(crate) mod apply;
 pub(crate) mod audit;
 pub(crate) mod call;
 mod caller;

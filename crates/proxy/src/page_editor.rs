@@ -134,23 +134,6 @@ impl Configure for PageEditor {
             }),
         }
     }
-
-    fn check_program(&self, name: Option<&str>, words: &[String]) -> Result<String, Refused> {
-        let given = AddArguments {
-            name: name.map(str::to_owned),
-            command: words.to_vec(),
-            ..AddArguments::default()
-        };
-        let (name, server) = add::read(&given).map_err(|error| match error {
-            AddError::Name { .. } | AddError::NoName => refuse_at("name", &error),
-            error => refuse_at("command", &error),
-        })?;
-        let checked = self.edit(true, |document| {
-            document.add_server(&name, &server, || names(&self.global))?;
-            Ok(Edited::default())
-        });
-        checked.map(|_| name.to_string())
-    }
 }
 
 impl PageEditor {
@@ -345,15 +328,6 @@ mod tests {
             let rule = serde_json::from_value(json).unwrap();
             editor.change(&ConfigChange::AddRule { number: 1, rule }, true)
         };
-        let program = |name, words: &[&str]| {
-            let words: Vec<String> = words.iter().map(ToString::to_string).collect();
-            editor.check_program(name, &words)
-        };
-        assert_eq!(program(None, &["npx", "-y", "notes-mcp"]).unwrap(), "notes");
-        let Err(Refused::Invalid { field, .. }) = program(Some("X Y"), &["sh"]) else {
-            panic!("the name is not valid");
-        };
-        assert_eq!(field.as_deref(), Some("name"));
         check(rule(json!({"decision": "maybe"})), "decision");
         check(rule(json!({"decision": "deny", "tool": ["a"]})), "tool");
         assert!(!folder.path().join("config.toml").exists());

@@ -45,10 +45,6 @@ const REQUESTS: &str = r#"
 422 POST /api/v1/servers {"address": "no address"}
 422 POST /api/v1/servers {"recipe": "circleci"}
 403 POST /api/v1/servers {"command": ["sh"], "name": "x"}
-200 POST /api/v1/proposals {"command": "sh -c 'exit 1'", "name": "x"}
-422 POST /api/v1/proposals {"command": "sh 'a"}
-422 POST /api/v1/proposals {"command": "sh", "name": "notes"}
-404 POST /api/v1/proposals/abcdefgh/take {}
 404 POST /api/v1/questions/0 {"action": "decline"}
 200 GET /api/v1/recipes
 200 GET /api/v1/tools?query=add+a+note&limit=3

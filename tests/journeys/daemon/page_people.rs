@@ -1,6 +1,4 @@
-//! The work of a person on the web page: questions, proposals, scripts as trees, and what stays after a restart.
-
-use std::process::Stdio;
+//! The work of a person on the web page: questions, scripts as trees, and what stays after a restart.
 
 use journeys::{
     fake::{LEGACY_VERSION, Step},
@@ -9,7 +7,6 @@ use journeys::{
     processes::kill,
 };
 use serde_json::{Value, json};
-use tokio::{io::AsyncWriteExt as _, process::Command};
 
 use crate::{
     calls::questions::{ELICIT, client_with, says},
@@ -61,72 +58,6 @@ async fn a_person_answers_a_question_in_place_of_the_client() {
         says("yes")
     );
     live.until(|state| question(state).is_none()).await;
-    house.stops_clean().await;
-}
-
-/// Runs a command on a terminal of its own, where a person types a line.
-async fn type_on_terminal(house: &House, args: &[&str], typed: &str) -> (Option<i32>, String) {
-    let command = house.command(args);
-    let command = command.as_std();
-    let words = std::iter::once(command.get_program()).chain(command.get_args());
-    let words: Vec<&str> = words.map(|it| it.to_str().unwrap()).collect();
-    let mut terminal = Command::new("script");
-    terminal
-        .args(["-qec", &words.join(" "), "/dev/null"])
-        .env_clear();
-    let variables = command.get_envs();
-    terminal.envs(variables.filter_map(|(name, value)| Some((name, value?))));
-    terminal.stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut running = terminal.kill_on_drop(true).spawn().unwrap();
-    let mut input = running.stdin.take().unwrap();
-    input
-        .write_all(format!("{typed}\n").as_bytes())
-        .await
-        .unwrap();
-    let output = running.wait_with_output().await.unwrap();
-    drop(input);
-    (
-        output.status.code(),
-        String::from_utf8(output.stdout).unwrap(),
-    )
-}
-
-#[tokio::test]
-async fn a_program_of_the_page_is_added_by_a_person_in_a_terminal() {
-    let house = house_with_daemon([fake("notes").tool("add_note", Step::Echo)]);
-    house.cli(["reindex"]).await.ended(0);
-    let tab = Tab::open(&house).await;
-    let mark = house.path("was run");
-    let line = format!("touch '{}'", mark.display());
-    let propose = async |name: &str| {
-        let body = json!({"command": line, "name": name});
-        let made = tab.post("/api/v1/proposals", body, 200).await;
-        assert_eq!(made["command"], json!(["touch", mark]));
-        made["code"].as_str().unwrap().to_owned()
-    };
-    let before = std::fs::read_to_string(house.config()).unwrap();
-    let code = propose("refused").await;
-    // Without a terminal nobody reads the command, and the proposal stays.
-    house.cli(["apply", &code]).await.ended(2);
-    let (exit, told) = type_on_terminal(&house, &["apply", &code], "n").await;
-    assert_eq!(exit, Some(1), "{told}");
-    assert!(
-        told.contains("command  touch '") && told.contains("the proposal is gone"),
-        "{told}"
-    );
-    let (exit, told) = type_on_terminal(&house, &["apply", &code], "y").await;
-    assert!(
-        exit == Some(1) && told.contains("no such proposal"),
-        "{told}"
-    );
-    assert_eq!(std::fs::read_to_string(house.config()).unwrap(), before);
-    assert!(!mark.exists(), "nothing runs before a person accepts it");
-
-    let code = propose("touched").await;
-    let (_, told) = type_on_terminal(&house, &["apply", &code], "y").await;
-    assert!(told.contains("added `touched`"), "{told}");
-    // It is no MCP server, but it was started.
-    assert!(mark.exists());
     house.stops_clean().await;
 }
 

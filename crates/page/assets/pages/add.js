@@ -2,9 +2,8 @@
 
 import { useState } from "../vendor/hooks.js";
 import { post } from "../api.js";
-import { useLive } from "../live.js";
-import { formatCount, plural, shell, visible } from "../text.js";
-import { Action, Copy, Failure, Field, Foreign, Mark, html, say, to, useFetch, useNow } from "../ui.js";
+import { formatCount, visible } from "../text.js";
+import { Action, Copy, Failure, Field, Foreign, Mark, html, say, to, useFetch } from "../ui.js";
 
 /** More recipes than this are found by another word. */
 const RECIPES_SHOWN = 24;
@@ -46,36 +45,16 @@ function RecipeForm({ recipe, back }) {
       <button type="button" onClick=${back}>Back to the list</button></div></form>`;
 }
 
-/**
- * A field and the name of the server; `run` returns the error, if there is one.
- * @param {{field: string, label: string, hint?: string, placeholder: string, button: string, run: (body: object) => Promise<any>}} props
- */
-function TwoFields({ field, label, hint, placeholder, button, run }) {
+function AddressForm() {
   const [body, setBody] = useState(/** @type {{[name: string]: string}} */ ({}));
   const [error, setError] = useState(/** @type {import("../api.js").ApiError|null} */ (null));
   const read = (/** @type {string} */ name) => ({ value: body[name] ?? "", error: error?.field === name ? error.message : undefined,
     onInput: (/** @type {string} */ it) => setBody({ ...body, [name]: it }) });
   return html`<form class="row" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
-    <${Field} label=${label} wide required hint=${hint} input=${{ placeholder }} ...${read(field)} />
-    <${Field} label="Name" hint=${`If empty: from the ${field}`} ...${read("name")} />
-    <div class="buttons"><${Action} kind="primary" run=${async () => setError(await run(body))}>${button}<//></div>
-    ${error && ![field, "name"].includes(error.field ?? "") && html`<${Failure} error=${error} />`}</form>`;
-}
-
-/** A web page may not name a program to run: it proposes one, and a person accepts it in a terminal. */
-function ProgramForm() {
-  const [made, setMade] = useState(/** @type {Proposal|null} */ (null));
-  const servers = useLive((it) => it.state.servers);
-  const left = Math.max(0, Math.ceil(((made?.expires_at ?? 0) * 1000 - useNow(made ? 1_000 : 0)) / 60_000));
-  if (!made) return html`<${TwoFields} field="command" label="Command" hint="A page runs no program: you accept the command in a terminal."
-    placeholder="npx -y notes-mcp --folder ~/notes" button="Propose it"
-    run=${(/** @type {object} */ body) => post("/proposals", body).then(setMade, (error) => error)} />`;
-  if (servers.has(made.name)) return html`<p class="calm"><${Mark} kind="ok">Added.<//>
-    <a href=${to(["servers", made.name])}>Open <${Foreign} text=${made.name} /></a></p>`;
-  return html`<p>Nothing was added or run. Read the command, and accept it in a terminal:</p>
-    <p><code><${Foreign} text=${shell(...made.command)} max=${2_000} /></code></p>
-    <${Copy} text=${`proxy apply ${made.code}`} /><p class="muted" role="status">${left ? `Valid once, for ${plural(left, "minute")}.`
-      : "This code has expired."} <button type="button" class="quiet" onClick=${() => setMade(null)}>Change it</button></p>`;
+    <${Field} label="Address" wide required input=${{ placeholder: "https://example.com/mcp" }} ...${read("address")} />
+    <${Field} label="Name" hint="If empty: from the address" ...${read("name")} />
+    <div class="buttons"><${Action} kind="primary" run=${async () => setError(await add(body))}>Add the server<//></div>
+    ${error && !["address", "name"].includes(error.field ?? "") && html`<${Failure} error=${error} />`}</form>`;
 }
 
 export function AddServer() {
@@ -100,8 +79,7 @@ export function AddServer() {
       ${found.length > RECIPES_SHOWN && html`<p class="muted">
         ${formatCount(found.length - RECIPES_SHOWN)} more: write a word to find them.</p>`}
       ${data && found.length === 0 && html`<p class="muted">No recipe has these words.</p>`}`}</section>
-    <section aria-labelledby="by-address"><h3 id="by-address">A server at an address</h3><${TwoFields} field="address" label="Address"
-      placeholder="https://example.com/mcp" button="Add the server" run=${add} /></section>
+    <section aria-labelledby="by-address"><h3 id="by-address">A server at an address</h3><${AddressForm} /></section>
     <section aria-labelledby="by-command"><h3 id="by-command">A program on this machine</h3>
-      <${ProgramForm} /></section></div>`;
+      <p class="muted">A page runs no program. In a terminal:</p><${Copy} text="proxy add NAME -- COMMAND" /></section></div>`;
 }

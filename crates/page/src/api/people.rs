@@ -1,4 +1,4 @@
-//! The work of a person: answers to questions, and proposals that a person accepts in a terminal.
+//! The answers of a person to questions.
 
 use gateway::PersonQuestion;
 use schemars::JsonSchema;
@@ -8,7 +8,6 @@ use serde_json::{Map, Value};
 use super::answer::Done;
 use crate::{
     error::ApiError,
-    proposals::Proposal,
     routes::{Call, Nothing},
 };
 
@@ -27,16 +26,6 @@ enum AnswerAction {
     Accept,
     Decline,
     Cancel,
-}
-
-/// A server that is a program.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ProposedServer {
-    /// The name; without it, one made from the command.
-    name: Option<String>,
-    /// The command, quoted as for a shell. Nothing in it is expanded.
-    command: String,
 }
 
 /// Questions that people can answer in place of a client.
@@ -108,28 +97,4 @@ pub(crate) async fn answer(call: Call<Nothing, QuestionAnswer>) -> Result<Done, 
     Err(ApiError::not_found(
         "the question was answered or withdrawn already",
     ))
-}
-
-pub(crate) fn propose(call: Call<Nothing, ProposedServer>) -> Result<Proposal, ApiError> {
-    let ProposedServer { name, command } = call.body;
-    let words = printable::split_words(&command);
-    let words = words.ok_or_else(|| ApiError::invalid("a quote is not closed").at("command"))?;
-    if words.is_empty() {
-        return Err(ApiError::invalid("a program is missing").at("command"));
-    }
-    if words.iter().any(|it| it.chars().any(printable::is_hidden)) {
-        let why = "the command has characters that nobody sees";
-        return Err(ApiError::invalid(why).at("command"));
-    }
-    let name = name.filter(|it| !it.is_empty());
-    let name = call.page.configure.check_program(name.as_deref(), &words)?;
-    Ok(call.page.proposals.add(name, words))
-}
-
-pub(crate) async fn take(call: Call<Nothing, Nothing>) -> Result<Proposal, ApiError> {
-    let taken = call.page.proposals.take(&call.path[0]);
-    taken.ok_or_else(|| {
-        let why = "there is no such proposal: it was used, has expired, or ended with its daemon";
-        ApiError::not_found(why).next("propose it again on the page, or: proxy add NAME -- COMMAND")
-    })
 }

@@ -287,7 +287,7 @@ pub(crate) async fn add(call: Call<Nothing, NewServerRequest>) -> Result<Done, A
     if request.command.is_some() {
         let why = "a web page may not name a program to run";
         let error = ApiError::forbidden("command_refused", why).at("command");
-        return Err(error.next("POST /api/v1/proposals, then `proxy apply CODE` in a terminal"));
+        return Err(error.next("proxy add NAME -- COMMAND"));
     }
     change_in(call.page, ConfigChange::AddServer(request)).await
 }

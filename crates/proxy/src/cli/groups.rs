@@ -8,7 +8,7 @@ pub(super) const GROUPS: &[(&str, &[&str])] = &[
     (
         "Servers",
         &[
-            "recipes", "add", "apply", "remove", "servers", "log", "login", "logout", "secret",
+            "recipes", "add", "remove", "servers", "log", "login", "logout", "secret",
         ],
     ),
     ("Serving", &["serve", "status", "web", "daemon", "cluster"]),

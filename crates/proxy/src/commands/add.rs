@@ -27,14 +27,6 @@ use crate::{
 };
 
 impl AddArgs {
-    pub(super) fn of_program(name: String, command: Vec<String>) -> Self {
-        Self {
-            name: Some(name),
-            command,
-            ..Self::default()
-        }
-    }
-
     pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
         let is_disabled = self.disabled;
         let (name, server, remarks) = prepare(self)?;
