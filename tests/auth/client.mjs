@@ -78,7 +78,7 @@ for (;;) {
   const indexed = await run("reindex");
   let needsLogin = indexed.code !== 0;
   if (!needsLogin) {
-    const list = await run("list", "--standalone", "--json");
+    const list = await run("search", "*", "--standalone", "--json");
     const names = [...list.text.matchAll(/"(it\/[^"(]+)["(]/g)].map((it) => it[1]);
     for (const name of new Set(names)) {
       const call = await run("call", "--standalone", name, "{}");

@@ -245,7 +245,7 @@ impl House {
         let args = args.into_iter().map(|arg| arg.as_ref().to_owned());
         let mut args: Vec<OsString> = args.collect();
         let asks = |arg: &OsString| {
-            ["search", "describe", "call", "list", "run"]
+            ["search", "describe", "call", "run"]
                 .iter()
                 .any(|verb| arg == verb)
         };

@@ -123,7 +123,7 @@ pub async fn reach(route: &Route, purpose: &Purpose) -> Result<Reached, NoDaemon
             }
         }
     }
-    Err(anyhow!("every daemon ended in {TRIES} attempts; see `proxy daemon logs`").into())
+    Err(anyhow!("every daemon ended in {TRIES} attempts; see `proxy logs`").into())
 }
 
 /// Connects to the daemon that owns our state folder, if it is not at our own place: it was started with

@@ -104,7 +104,7 @@ impl SilentDaemon {
         match self.pid {
             Some(pid) if self.is_stopped => format!("kill -CONT {pid}"),
             Some(pid) => format!("kill {pid}"),
-            None => "proxy daemon logs".to_owned(),
+            None => "proxy logs".to_owned(),
         }
     }
 }
@@ -125,7 +125,7 @@ impl fmt::Display for SilentDaemon {
         if self.pid.is_some() {
             write!(f, "`{next}` ends it, and the next client starts another; ")?;
         }
-        f.write_str("`proxy daemon logs` prints its log")
+        f.write_str("`proxy logs` prints its log")
     }
 }
 

@@ -85,7 +85,7 @@ pub fn find_idle_rules(settings: &Settings, known: &KnownNames) -> Vec<IdleRule>
     let profiles = settings.clients.profiles().map(|(name, _)| name);
     let kinds = [
         Names::new("server", "proxy servers", servers()),
-        Names::new("category", "proxy list --categories", categories()),
+        Names::new("category", "proxy search --categories", categories()),
         Names::new("profile", "`[profiles]` of the configuration", profiles),
     ];
     let mut idle = Vec::new();
@@ -105,7 +105,7 @@ pub fn find_idle_rules(settings: &Settings, known: &KnownNames) -> Vec<IdleRule>
     let both = servers().chain(categories());
     let both = Names::new(
         "server or category",
-        "proxy servers, proxy list --categories",
+        "proxy servers, proxy search --categories",
         both,
     );
     let tables = settings
@@ -130,7 +130,7 @@ fn find_in_server(rules: &ServerRules, known: &KnownNames) -> Vec<IdleRule> {
         return Vec::new();
     };
     let about = format!("server {}", rules.name);
-    let list = format!("proxy list {}", rules.name);
+    let list = format!("proxy search '*' --server {}", rules.name);
     let names = Names::new(
         "tool of this server",
         list.as_str(),
@@ -214,7 +214,7 @@ fn find_in_rule(
             .iter()
             .any(|(server, tools)| tools.is_none() && may_have(server));
         if !is_unknown && !full.iter().any(|it| own(it)) {
-            let names = Names::new("tool", "proxy list", full.iter().map(String::as_str));
+            let names = Names::new("tool", "proxy search '*'", full.iter().map(String::as_str));
             idle.push(names.report(about, &format!("tool = {text:?}"), text, restricts));
         }
     }
@@ -314,11 +314,11 @@ mod tests {
         for (rule, expected) in [
             (
                 json!({"decision": "deny", "tool": "tiem/*"}),
-                "Safety rule 1: `tool = \"tiem/*\"` matches no known tool (proxy list)",
+                "Safety rule 1: `tool = \"tiem/*\"` matches no known tool (proxy search '*')",
             ),
             (
                 json!({"decision": "ask", "tool": "time/convert_tiem"}),
-                "Safety rule 1: `tool = \"time/convert_tiem\"` matches no known tool (did you mean time/convert_time? All: proxy list)",
+                "Safety rule 1: `tool = \"time/convert_tiem\"` matches no known tool (did you mean time/convert_time? All: proxy search '*')",
             ),
             (
                 json!({"decision": "deny", "server": "tmie"}),
@@ -330,7 +330,7 @@ mod tests {
             ),
             (
                 json!({"decision": "deny", "category": "finnance"}),
-                "Safety rule 1: `category = \"finnance\"` matches no known category (did you mean finance? All: proxy list --categories)",
+                "Safety rule 1: `category = \"finnance\"` matches no known category (did you mean finance? All: proxy search --categories)",
             ),
             (
                 json!({"decision": "deny", "profile": "wrok"}),
@@ -338,7 +338,7 @@ mod tests {
             ),
             (
                 json!({"decision": "deny", "server": "time", "tool": "proxy/run_script"}),
-                "Safety rule 1: `tool = \"proxy/run_script\"` matches no known tool (proxy list)",
+                "Safety rule 1: `tool = \"proxy/run_script\"` matches no known tool (proxy search '*')",
             ),
             (
                 json!({"decision": "deny", "tool": ["new/wipe", "TIME/n*", "{off,time}/x"]}),

@@ -82,7 +82,7 @@ pub enum Verb {
         /// Let running calls finish.
         waits: bool,
     },
-    /// `proxy list`: the tools of a server or category, or all.
+    /// `proxy search '*'`: the tools of a server or category, or all.
     List(Option<String>),
     /// `proxy cluster`.
     Cluster(ClusterVerb),
@@ -308,7 +308,7 @@ impl Gateway {
                 why: format!("{server} did not start: {failure}"),
                 hint: failure
                     .hint
-                    .unwrap_or_else(|| format!("`proxy log {server}` prints what it wrote")),
+                    .unwrap_or_else(|| format!("`proxy logs {server}` prints what it wrote")),
             },
             error => RestartError {
                 why: error.to_string(),
@@ -372,7 +372,7 @@ fn list_failures(catalog: &Catalog) -> Vec<(ServerName, String)> {
         let name = server.name.clone();
         let reindex = format!("proxy reindex {name}");
         let log = has_log(&catalog.settings().state_dir, &name);
-        let log = log.then(|| format!("proxy log {name}"));
+        let log = log.then(|| format!("proxy logs {name}"));
         let next = match (why.hint.clone(), log) {
             (Some(hint), Some(log)) => format!("{hint}; or: {log}, then {reindex}"),
             (Some(step), None) | (None, Some(step)) => format!("{step}, then {reindex}"),

@@ -25,7 +25,7 @@ pub fn logs(state_dir: &Path) -> PathBuf {
     state_dir.join("logs")
 }
 
-/// Returns true if `proxy log` would show anything that the server wrote to stderr.
+/// Returns true if `proxy logs` would show anything that the server wrote to stderr.
 pub fn has_log(state_dir: &Path, server: &ServerName) -> bool {
     let newest = fleet::log_path(&logs(state_dir), server);
     std::fs::metadata(newest).is_ok_and(|it| it.len() > 0)

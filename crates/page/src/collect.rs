@@ -293,7 +293,7 @@ impl CloseLook {
                 Availability::LoginRequired => Some(format!("proxy login {name}")),
                 Availability::Down | Availability::Stale => failed
                     .and_then(|it| it.hint.clone())
-                    .or_else(|| Some(format!("proxy log {name}"))),
+                    .or_else(|| Some(format!("proxy logs {name}"))),
                 _ => None,
             },
             enabled: server.enabled,

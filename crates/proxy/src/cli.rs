@@ -7,9 +7,9 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use self::global::Global;
 use crate::{
     commands::{
-        self, add, audit, call, cluster, config, confine, daemon, demo, describe, doctor, enrich,
-        generate, import, init, list, lock, log, login, logout, policy, read, recipes, reindex,
-        remove, review, run, search, secret, serve, servers, stats, status, web,
+        self, add, audit, call, cluster, completions, config, confine, daemon, demo, describe,
+        doctor, enrich, generate, init, login, logs, policy, reindex, remove, review, run, search,
+        secret, serve, servers, stats, status, web,
     },
     exit::Exit,
     report,
@@ -20,25 +20,15 @@ pub(crate) mod global;
 mod groups;
 mod removed;
 
-const EXAMPLES: &str = "\
-Examples:
-  proxy demo                           play a session, without any configuration
-  proxy init                           import your clients' servers
-  proxy reindex                        ask every server for its tools
-  proxy search create a github issue   list the tools that match
-  proxy describe github/create_issue   show the schema of a tool
-  proxy call github/create_issue owner=acme repo=site title='Broken link'
-  proxy servers --tokens               show the tokens that your clients save
-  claude mcp add proxy -- tool-proxy serve
-                                       add proxy to Claude Code
-
-Exit codes: 0 success, 1 nothing found or a tool error, 2 wrong usage or configuration,
-            3 (reindex, init, login, lock) some failed,
-            10 to 12 (verify) see `proxy verify --help`";
+/// In the manual page and in `docs/commands.md`.
+const EXIT_CODES: &str = "\
+Exit codes: 0 success, 1 nothing found or a tool error, 2 wrong usage or
+            configuration, 3 (reindex, init, login) some failed,
+            10 to 12 see `proxy review --help`";
 
 /// One MCP server that stands in for all of your MCP servers.
 #[derive(Debug, Parser)]
-#[command(name = "proxy", version, after_help = EXAMPLES, arg_required_else_help = true)]
+#[command(name = "proxy", version, after_help = EXIT_CODES, arg_required_else_help = true)]
 pub(crate) struct CommandLine {
     #[command(flatten)]
     global: Global,
@@ -50,14 +40,11 @@ pub(crate) struct CommandLine {
 #[derive(Debug, Subcommand)]
 enum Command {
     Init(init::InitArgs),
-    Import(import::ImportArgs),
-    Recipes(recipes::RecipesArgs),
     Add(add::AddArgs),
     Remove(remove::RemoveArgs),
     Servers(servers::ServersArgs),
-    Log(log::LogArgs),
+    Logs(logs::LogsArgs),
     Login(login::LoginArgs),
-    Logout(logout::LogoutArgs),
     #[command(subcommand)]
     Secret(secret::SecretAction),
     Serve(serve::ServeArgs),
@@ -71,28 +58,27 @@ enum Command {
     Describe(describe::DescribeArgs),
     Call(call::CallArgs),
     Run(run::RunArgs),
-    Read(read::ReadArgs),
-    List(list::ListArgs),
     Review(review::ReviewArgs),
-    Lock(lock::LockArgs),
-    Verify(lock::VerifyArgs),
     #[command(subcommand)]
     Policy(policy::PolicyAction),
     Audit(audit::AuditArgs),
     Reindex(reindex::ReindexArgs),
+    #[command(hide = true)]
     Enrich(enrich::EnrichArgs),
     Stats(stats::StatsArgs),
     Doctor(doctor::DoctorArgs),
     /// Play a session with built-in servers
+    #[command(hide = true)]
     Demo,
     #[command(subcommand)]
     Config(config::ConfigAction),
-    #[command(subcommand)]
+    Completions(completions::CompletionsArgs),
+    #[command(subcommand, hide = true)]
     Generate(generate::GenerateAction),
     /// Ends the servers of a proxy that died (started by every proxy that has servers)
     #[command(hide = true)]
     Reaper,
-    /// Searches a stored result (started by `read` and by `proxy/read_result`)
+    /// Searches a stored result (started by `call --handle` and by `proxy/read_result`)
     #[command(hide = true)]
     Helper,
     /// Runs one script (started by `run` and by `proxy/run_script`)
@@ -111,14 +97,11 @@ impl Command {
     fn run(self, global: &Global) -> anyhow::Result<Exit> {
         match self {
             Self::Init(args) => args.run(global),
-            Self::Import(args) => args.run(global),
-            Self::Recipes(args) => args.run(global),
             Self::Add(args) => args.run(global),
             Self::Remove(args) => args.run(global),
             Self::Servers(args) => args.run(global),
-            Self::Log(args) => args.run(global),
+            Self::Logs(args) => args.run(global),
             Self::Login(args) => args.run(global),
-            Self::Logout(args) => args.run(global),
             Self::Secret(action) => action.run(global),
             Self::Serve(args) => args.run(global),
             Self::Status(args) => args.run(global),
@@ -129,11 +112,7 @@ impl Command {
             Self::Describe(args) => args.run(global),
             Self::Call(args) => args.run(global),
             Self::Run(args) => args.run(global),
-            Self::Read(args) => args.run(global),
-            Self::List(args) => args.run(global),
             Self::Review(args) => args.run(global),
-            Self::Lock(args) => args.run(global),
-            Self::Verify(args) => args.run(global),
             Self::Policy(action) => action.run(global),
             Self::Audit(args) => args.run(global),
             Self::Reindex(args) => args.run(global),
@@ -142,6 +121,7 @@ impl Command {
             Self::Doctor(args) => args.run(global),
             Self::Demo => demo::play(),
             Self::Config(action) => action.run(global),
+            Self::Completions(args) => args.run(),
             Self::Generate(action) => {
                 let command = CommandLine::command().name(complete::program_name());
                 action.run(global, command)
@@ -150,7 +130,7 @@ impl Command {
                 processes::reap(std::io::BufReader::new(std::io::stdin()));
                 Ok(Exit::Success)
             }
-            Self::Helper => Ok(commands::read::work_as_helper()),
+            Self::Helper => Ok(commands::call::kept::work_as_helper()),
             Self::ScriptHelper => Ok(commands::run::work_as_helper()),
             Self::Confine(args) => args.become_command(),
             Self::DemoServer { name } => demo::serve(&name),
@@ -160,7 +140,9 @@ impl Command {
 
 /// Parses the command line and runs the command. Help, mistakes and errors are printed.
 pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> Exit {
-    let CommandLine { global, command } = match parse(words) {
+    let CommandLine {
+        global, command, ..
+    } = match parse(words) {
         Ok(parsed) => parsed,
         Err(exit) => return exit,
     };
@@ -168,28 +150,38 @@ pub(crate) fn run(words: impl IntoIterator<Item = OsString>) -> Exit {
     ended.unwrap_or_else(|error| report::fail(&error))
 }
 
-/// The command line as clap knows it, with its commands grouped by task.
+/// The command line as clap knows it. The help of the program has its commands in groups; that of a command has its
+/// examples first and the global options last.
 pub(crate) fn command() -> clap::Command {
     let command = CommandLine::command();
     let groups = groups::render(&command);
-    command.help_template(format!(
-        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}\nOptions:\n{{options}}{{after-help}}"
-    ))
+    command
+        .help_template(format!(
+            "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n\
+             {groups}\nGlobal options:\n{{options}}"
+        ))
+        .mut_subcommands(put_examples_first)
+}
+
+fn put_examples_first(command: clap::Command) -> clap::Command {
+    command
+        .help_template("{about-with-newline}\n{usage-heading} {usage}{after-help}\n\n{all-args}")
+        .mut_subcommands(put_examples_first)
 }
 
 /// Returns the parsed command line; or the exit code, after help, the version or an error was printed.
 fn parse(words: impl IntoIterator<Item = OsString>) -> Result<CommandLine, Exit> {
-    let words: Vec<OsString> = words.into_iter().collect();
+    let mut words: Vec<OsString> = words.into_iter().collect();
     if let Some(parsed) = parse_serve(&words) {
         return Ok(parsed);
+    }
+    if let Some((replaced, sentence)) = removed::replace_command(&words) {
+        report::say(&sentence);
+        words = replaced;
     }
     let matches = command().try_get_matches_from(&words);
     let parsed = matches.and_then(|matches| CommandLine::from_arg_matches(&matches));
     parsed.map_err(|error| {
-        if let Some(why) = removed::explain_command(&error, &words) {
-            report::say(&why);
-            return Exit::Usage;
-        }
         report::print_clap(&error);
         if !error.use_stderr() {
             return Exit::Success;
@@ -233,6 +225,7 @@ fn find_hint(error: &clap::Error, words: &[OsString]) -> Option<&'static str> {
                 Some("to start or stop the daemon: `proxy daemon start`, `proxy daemon stop`")
             }
             "install" => Some("to add a server: `proxy add NAME`"),
+            "apply" => Some("to add a program as a server: `proxy add NAME -- COMMAND`"),
             "mcp" => Some("use `proxy add`, `proxy servers` or `proxy remove`"),
             _ => None,
         };

@@ -14,11 +14,11 @@ pub(crate) enum Exit {
     Usage = 2,
     /// `reindex`: some servers answered, others failed. `status`: some daemons. `init`: some files are unchanged.
     Partial = 3,
-    /// `verify`: there are only additions.
+    /// `review --verify`: there are only additions.
     Additive = 10,
-    /// `verify`: a person has to look at a change.
+    /// `review --verify`: a person has to look at a change.
     NeedsPerson = 11,
-    /// `verify`: a server did not answer, or there is no lock file.
+    /// `review --verify`: a server did not answer, or there is no lock file.
     Unknown = 12,
 }
 

@@ -83,7 +83,7 @@ impl RegistrySource {
             let version = version.map_or_else(String::new, |version| format!("@{version}"));
             let own = printable::quote_word(name.rsplit('/').next().unwrap_or_default());
             CatalogueError(format!(
-                "{here} has no server `{name}{version}`\nhint: proxy recipes --registry {own}"
+                "{here} has no server `{name}{version}`\nhint: proxy add --list --registry {own}"
             ))
         };
         if !name.contains('/') {

@@ -134,7 +134,7 @@ impl House {
 
     /// Returns the process id of the running daemon.
     pub(crate) fn daemon_pid(&self) -> u32 {
-        let output = self.command(&["daemon", "status", "--json"]).output();
+        let output = self.command(&["status", "--json"]).output();
         let output = output.expect("the proxy can be started");
         let status: Value = serde_json::from_slice(&output.stdout).expect("the status is JSON");
         let pid = status["daemons"][0]["pid"].as_u64();

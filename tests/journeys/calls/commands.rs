@@ -148,12 +148,16 @@ async fn a_manifest_becomes_commands() {
     let manifest = r#"[{"id": "uniq", "name": "unique", "description": "Drop repeated glockenspiel lines.",
         "usage": "uniq [OPTION]... [FILE]", "capabilities": ["repeated lines"], "min_version": "8"}]"#;
     let file = house.write("tools.json", manifest);
-    let imported = house.cli(["import", &file.display().to_string()]).await;
+    let imported = house
+        .cli(["add", "--import", &file.display().to_string()])
+        .await;
     imported.ended(0);
     let text = std::fs::read_to_string(house.config()).unwrap();
     assert!(text.contains("[commands.uniq]"), "{text}");
     let file = house.write("bad.json", r#"[{"id": "fine"}, {"id": "bad/name"}]"#);
-    let refused = house.cli(["import", &file.display().to_string()]).await;
+    let refused = house
+        .cli(["add", "--import", &file.display().to_string()])
+        .await;
     refused.ended(2);
     assert!(
         refused.stderr.contains("a command's name has letters"),

@@ -30,7 +30,7 @@ async fn grows(house: &House, client: &Client) {
     client.until_search_finds("do zither", "any/zither(").await;
     let answer = client.execute("any/zither", json!({})).await.good();
     assert_eq!(answer, "plays");
-    let listed = house.cli(["list", "--json"]).await;
+    let listed = house.cli(["search", "*", "--json"]).await;
     assert!(listed.ended(0).contains("any/zither"), "{}", listed.stdout);
 }
 
@@ -246,7 +246,9 @@ async fn thousands_of_tools_are_taken_in_while_calls_are_answered() {
         answered >= 5,
         "another server answered only {answered} calls meanwhile"
     );
-    let listed = house.cli(["list", "huge", "--json"]).await;
+    let listed = house
+        .cli(["search", "*", "--server", "huge", "--json"])
+        .await;
     let names: BTreeSet<&str> = listed
         .stdout
         .split('"')

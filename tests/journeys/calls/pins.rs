@@ -373,7 +373,10 @@ async fn a_change_that_steers_the_model_reaches_it_only_after_a_review() {
             client.execute("proxy/list", listed).await.good(),
             client.call("describe_tool", types).await.text(),
             client.execute("diary/write", json!({})).await.good(),
-            house.cli(["list", "diary", "--json"]).await.stdout,
+            house
+                .cli(["search", "*", "--server", "diary", "--json"])
+                .await
+                .stdout,
             house
                 .cli(["describe", "diary/write", "--json"])
                 .await

@@ -148,7 +148,7 @@ async fn no_form_of_a_secret_is_in_an_error_a_log_or_a_file() {
     client.initialize("2025-11-25").await;
     let failed = client.execute("blabber/fail", json!({})).await;
     client.close().await;
-    let log = house.cli(["log", "blabber"]).await;
+    let log = house.cli(["logs", "blabber"]).await;
     assert!(failed.raw().contains("***"), "{}", failed.raw());
     assert!(log.stdout.contains("***"), "{}", log.stdout);
     for (_, telling) in &forms {
@@ -184,7 +184,7 @@ async fn only_a_server_that_was_given_it_hears_who_may_use_the_network_proxy() {
     let given = crate::answered_in_the_end(&client, "given/env", &json!({})).await;
     assert!(given.contains(&address), "{given}");
     client.close().await;
-    let log = house.cli(["log", "plain"]).await;
+    let log = house.cli(["logs", "plain"]).await;
     assert!(
         log.stdout.contains("through http://***@127"),
         "{}",

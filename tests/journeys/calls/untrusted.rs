@@ -233,7 +233,7 @@ async fn half_a_line_at_the_end_is_no_answer_and_the_next_call_starts_anew() {
 }
 
 async fn log_of(house: &House, server: &str) -> String {
-    house.cli(["log", server]).await.ended(0).to_owned()
+    house.cli(["logs", server]).await.ended(0).to_owned()
 }
 
 #[journey]
@@ -263,7 +263,7 @@ async fn the_log_of_a_server_holds_its_stderr_and_no_secret() {
         "{}",
         client.stderr()
     );
-    let missing = house.cli(["log", "nobody"]).await;
+    let missing = house.cli(["logs", "nobody"]).await;
     assert_ne!(missing.code, Some(0));
     house.stops_clean().await;
 }

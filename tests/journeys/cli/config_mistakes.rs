@@ -12,7 +12,11 @@ use crate::{house, programs};
 async fn check(toml: &str, words: &[&str]) {
     let house = house::<Fake>([]);
     house.configure(toml);
-    for args in [&["config", "check"][..], &["list"], &["serve", "--http"]] {
+    for args in [
+        &["config", "check"][..],
+        &["search", "*"],
+        &["serve", "--http"],
+    ] {
         let output = house.cli(args.iter().copied()).await;
         assert_eq!(
             output.code,

@@ -1,4 +1,4 @@
-//! The lock file of a team: what `proxy lock` writes, and what `proxy verify` says about servers that
+//! The lock file of a team: what `proxy review --lock` writes, and what `proxy review --verify` says about servers that
 //! changed since.
 
 use std::{fs, path::PathBuf};
@@ -22,7 +22,7 @@ fn add(properties: &Value, required: &Value) -> Value {
 }
 
 async fn verify(house: &House, words: &[&str], code: i32) -> String {
-    let all = [&["verify"][..], words].concat();
+    let all = [&["review", "--verify"][..], words].concat();
     house.cli(all).await.ended(code).to_owned()
 }
 
@@ -30,10 +30,13 @@ async fn verify(house: &House, words: &[&str], code: i32) -> String {
 async fn a_change_is_sorted_and_the_exit_code_says_what_to_do() {
     let text = json!({"text": {"type": "string"}});
     let house = house([notes(&[add(&text, &json!(["text"]))])]);
-    let none = house.cli(["verify"]).await;
+    let none = house.cli(["review", "--verify"]).await;
     none.ended(12);
-    assert!(none.stderr.contains("hint: proxy lock"), "{none:?}");
-    let locked = house.cli(["lock"]).await;
+    assert!(
+        none.stderr.contains("hint: proxy review --lock"),
+        "{none:?}"
+    );
+    let locked = house.cli(["review", "--lock"]).await;
     assert!(
         locked.ended(0).contains("config.lock: 1 server"),
         "{locked:?}"
@@ -50,17 +53,17 @@ async fn a_change_is_sorted_and_the_exit_code_says_what_to_do() {
         "additive  notes/add  inputSchema.tag: added\nadditive  notes/list  added\n"
     );
     // Nothing was stored: the last survey is the one before.
-    house.cli(["lock"]).await.ended(0);
+    house.cli(["review", "--lock"]).await.ended(0);
     assert_eq!(fs::read_to_string(house.path("config.lock")).unwrap(), lock);
 
     house.rewrite(notes(&[add(&more, &json!(["text", "tag"]))]));
-    let said = verify(&house, &["--diff"], 11).await;
+    let said = verify(&house, &["--lines"], 11).await;
     assert!(
         said.starts_with("breaking  notes/add  inputSchema.tag: added and required\n"),
         "{said}"
     );
     assert!(said.contains("+      \"tag\": {"), "{said}");
-    let told = house.cli(["verify", "--json"]).await;
+    let told = house.cli(["review", "--verify", "--json"]).await;
     told.ended(11);
     assert_eq!(told.json()["differences"][0]["kind"], "breaking");
 
@@ -70,10 +73,10 @@ async fn a_change_is_sorted_and_the_exit_code_says_what_to_do() {
 
     let conflict = lock.replace("Adds.", "<<<<<<< HEAD\nAdds.");
     fs::write(house.path("config.lock"), conflict).unwrap();
-    let edited = house.cli(["verify"]).await;
+    let edited = house.cli(["review", "--verify"]).await;
     edited.ended(12);
     assert!(edited.stderr.contains("it is no lock file"), "{edited:?}");
-    let refused = house.cli(["lock"]).await;
+    let refused = house.cli(["review", "--lock"]).await;
     assert_ne!(refused.code, Some(0), "{refused:?}");
     house.stops_clean().await;
 }
@@ -85,11 +88,11 @@ async fn a_lock_has_what_a_person_accepted() {
         fake("mail").tool("send", Step::Echo),
     ]);
     let file = || fs::read_to_string(house.path("config.lock")).unwrap();
-    house.cli(["lock"]).await.ended(0);
+    house.cli(["review", "--lock"]).await.ended(0);
     let before = file();
     house.rewrite(notes(&[add(&json!({"x": {}}), &json!([]))]));
     house.cli(["reindex"]).await.ended(0);
-    let waiting = house.cli(["lock"]).await;
+    let waiting = house.cli(["review", "--lock"]).await;
     waiting.ended(0);
     assert!(
         waiting
@@ -104,7 +107,7 @@ async fn a_lock_has_what_a_person_accepted() {
         .cli(["review", "notes", "--accept", &digest])
         .await
         .ended(0);
-    let locked = house.cli(["lock", "--json"]).await.json();
+    let locked = house.cli(["review", "--lock", "--json"]).await.json();
     assert_eq!(locked["servers"], 2);
     assert_ne!(file(), before);
     verify(&house, &[], 0).await;
@@ -113,7 +116,7 @@ async fn a_lock_has_what_a_person_accepted() {
     house.add(fake("mail").tool("send", Step::Echo));
     let said = verify(&house, &[], 11).await;
     assert_eq!(said, "breaking  notes  no longer configured, or disabled\n");
-    house.cli(["lock"]).await.ended(0);
+    house.cli(["review", "--lock"]).await.ended(0);
     verify(&house, &[], 0).await;
     house.stops_clean().await;
 }
@@ -140,15 +143,15 @@ async fn verify_history(name: &str) -> Vec<String> {
         })
     };
     let house = house([of(&versions[0])]);
-    house.cli(["lock"]).await.ended(0);
+    house.cli(["review", "--lock"]).await.ended(0);
     let mut codes = Vec::new();
     for version in &versions[1..] {
         house.rewrite(of(version));
-        let code = house.cli(["verify"]).await.code.unwrap();
+        let code = house.cli(["review", "--verify"]).await.code.unwrap();
         codes.push(format!("{} {code}", version["version"].as_str().unwrap()));
         // A colleague's machine, on which the new version is accepted.
         fs::remove_dir_all(house.path("xdg-state")).unwrap();
-        house.cli(["lock"]).await.ended(0);
+        house.cli(["review", "--lock"]).await.ended(0);
         verify(&house, &[], 0).await;
     }
     house.stops_clean().await;

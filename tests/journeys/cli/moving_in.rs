@@ -475,7 +475,7 @@ async fn what_is_pasted_is_taken_over() {
     let good = serde_json::to_value(&table["servers"]["good"]).unwrap();
     house.configure("# mine\n");
     let pasted = json!({"mcpServers": {"Good One": good}}).to_string();
-    pipe(&house, &["import", "-"], &pasted).await;
+    pipe(&house, &["add", "-"], &pasted).await;
     let config = read(&house, "config.toml");
     assert!(
         config.starts_with("# mine\n") && config.contains("[servers.good-one]"),
@@ -484,13 +484,13 @@ async fn what_is_pasted_is_taken_over() {
 
     let unreadable = json!({"mcpServers": {"odd": {"start": "x"}}}).to_string();
     let path = house.write("odd.json", &unreadable);
-    let left = run(&house, &["import", &path.display().to_string()]).await;
+    let left = run(&house, &["add", "--import", &path.display().to_string()]).await;
     left.ended(1);
     let why = "not imported: odd of pasted: it names neither `command` nor `url`";
     assert!(left.stderr.contains(why), "{}", left.stderr);
 
     let path = house.write("other.json", "{\"a\": 1}");
-    let refused = run(&house, &["import", &path.display().to_string()]).await;
+    let refused = run(&house, &["add", "--import", &path.display().to_string()]).await;
     refused.ended(2);
     assert!(
         refused.stderr.contains("supported formats"),
@@ -500,10 +500,10 @@ async fn what_is_pasted_is_taken_over() {
     let fifo = house.path("fifo");
     let made = Command::new("mkfifo").arg(&fifo).status().await.unwrap();
     assert!(made.success());
-    let piped = run(&house, &["import", &fifo.display().to_string()]).await;
+    let piped = run(&house, &["add", "--import", &fifo.display().to_string()]).await;
     piped.ended(2);
-    assert!(piped.stderr.contains("proxy import -"), "{}", piped.stderr);
-    let unknown = run(&house, &["import", "vs-code"]).await;
+    assert!(piped.stderr.contains("proxy add -"), "{}", piped.stderr);
+    let unknown = run(&house, &["add", "--import", "vs-code"]).await;
     unknown.ended(2);
     assert!(
         unknown.stderr.contains("did you mean `vscode`?"),

@@ -25,7 +25,7 @@ fn mistake(toml: &str, command: &'static [&'static str], said: &'static [&'stati
 }
 
 const CHECK: &[&str] = &["config", "check"];
-const LIST: &[&str] = &["list"];
+const LIST: &[&str] = &["search", "*"];
 
 /// Makes each mistake in turn, and reports all bad messages at once.
 async fn play(house: &House, mistakes: Vec<Mistake>) {
@@ -79,7 +79,7 @@ async fn in_the_file() {
         mistake(
             r#"{"mcpServers": {"gh": {"command": "npx"}}}"#,
             CHECK,
-            &["config.toml:1", "JSON, not TOML", "proxy import"],
+            &["config.toml:1", "JSON, not TOML", "proxy add FILE"],
         ),
         mistake(
             "servers:\n  gh:\n    command: npx\n",
@@ -206,13 +206,19 @@ async fn in_a_command() {
             &["add", "my-own", "server.py"],
             &["`server.py`", "-- server.py"],
         ),
-        empty(&["import", "curser"], &["`curser`", "`cursor`"]),
+        empty(&["add", "--import", "curser"], &["`curser`", "`cursor`"]),
         empty(
-            &["import", "/nowhere.json"],
+            &["add", "--import", "/nowhere.json"],
             &["/nowhere.json", "clients are claude-code"],
         ),
-        empty(&["import", "broken.json"], &["broken.json", "line 1"]),
-        empty(&["import", "other.json"], &["other.json", "`mcpServers`"]),
+        empty(
+            &["add", "--import", "broken.json"],
+            &["broken.json", "line 1"],
+        ),
+        empty(
+            &["add", "--import", "other.json"],
+            &["other.json", "`mcpServers`"],
+        ),
         empty(&["init", "--undo"], &["no run to undo", "--config FILE"]),
         empty(
             &["call", "gihub/create_issue"],
@@ -232,12 +238,15 @@ async fn in_a_command() {
         ),
         empty(&["servers"], &["no servers", "proxy add NAME"]),
         empty(
-            &["--config", "nowhere.toml", "list"],
+            &["--config", "nowhere.toml", "search", "*"],
             &["nowhere.toml", "`--config`"],
         ),
-        empty(&["--config", ".", "list"], &["a folder", "name the file"]),
         empty(
-            &["--state-dir", "/proc/nothing", "list"],
+            &["--config", ".", "search", "*"],
+            &["a folder", "name the file"],
+        ),
+        empty(
+            &["--state-dir", "/proc/nothing", "search", "*"],
             &["state folder cannot be created", "/proc/nothing"],
         ),
         one(&["servers"], &["not asked yet", "proxy reindex"]),
@@ -246,10 +255,10 @@ async fn in_a_command() {
             &["`memory`", "another name", "proxy remove memory"],
         ),
         one(&["remove", "memry"], &["`memry`", "`memory`"]),
-        one(&["log", "memry"], &["`memry`", "memory"]),
+        one(&["logs", "memry"], &["`memry`", "memory"]),
     ];
     play(&house, mistakes).await;
-    let mut none = house.command(["list"]);
+    let mut none = house.command(["search", "*"]);
     none.env_remove("PROXY_CONFIG");
     let none = none.output().await.unwrap();
     let said = String::from_utf8(none.stderr).unwrap();

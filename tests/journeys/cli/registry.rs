@@ -54,7 +54,15 @@ async fn a_registry_is_searched_by_each_word() {
     let (house, registry) = (here(), registry().await);
     let url = registry.url();
     let found = house
-        .cli(["recipes", "--registry", "--from", url, "brave", "rich"])
+        .cli([
+            "add",
+            "--list",
+            "--registry",
+            "--from",
+            url,
+            "brave",
+            "rich",
+        ])
         .await;
     let lines: Vec<&str> = found.ended(0).lines().collect();
     assert_eq!(lines.len(), 2, "{found:?}");
@@ -67,7 +75,15 @@ async fn a_registry_is_searched_by_each_word() {
         "{found:?}"
     );
     let listed = house
-        .cli(["recipes", "--registry", "--from", url, "--json", "memory"])
+        .cli([
+            "add",
+            "--list",
+            "--registry",
+            "--from",
+            url,
+            "--json",
+            "memory",
+        ])
         .await
         .json();
     assert_eq!(listed.as_array().unwrap().len(), 1);
@@ -76,12 +92,12 @@ async fn a_registry_is_searched_by_each_word() {
         json!(["uvx", "bettermemory@7.2.0"])
     );
     let none = house
-        .cli(["recipes", "--registry", "--from", url, "astrolabe"])
+        .cli(["add", "--list", "--registry", "--from", url, "astrolabe"])
         .await;
     none.ended(1);
     // Nothing else asks a registry.
     let before = registry.asked().len();
-    let mut command = house.command(["recipes", "memory"]);
+    let mut command = house.command(["add", "--list", "memory"]);
     command.env("PROXY_REGISTRY", url);
     assert!(command.output().await.unwrap().status.success());
     assert_eq!(registry.asked().len(), before);
@@ -193,7 +209,14 @@ async fn texts_of_a_registry_reach_neither_the_file_nor_the_environment() {
     kind.ended(2);
     assert!(kind.stderr.contains("hint: --via npm"), "{kind:?}");
     let plain = house
-        .cli(["recipes", "--registry", "--from", "http://r.example", "x"])
+        .cli([
+            "add",
+            "--list",
+            "--registry",
+            "--from",
+            "http://r.example",
+            "x",
+        ])
         .await;
     plain.ended(2);
     assert!(plain.stderr.contains("write https://HOST"), "{plain:?}");

@@ -31,7 +31,7 @@ async fn a_reindex_says_what_came_changed_and_went() {
             .tool("gamma", Step::Echo),
     );
     house.cli(["reindex"]).await.ended(0);
-    let listed = house.cli(["list"]).await;
+    let listed = house.cli(["search", "*"]).await;
     let listed = listed.ended(0);
     assert!(
         listed.contains("first/gamma") && listed.contains("first/alpha"),

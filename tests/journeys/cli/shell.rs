@@ -47,7 +47,7 @@ async fn a_call_from_the_shell_is_made_by_the_daemons_server() {
     let found = house.cli(["search", "do", "echo"]).await;
     assert!(found.ended(0).contains("any/echo("), "{}", found.stdout);
     house.cli(["describe", "any/echo"]).await.ended(0);
-    let listed = house.cli(["list"]).await;
+    let listed = house.cli(["search", "*"]).await;
     assert_eq!(listed.ended(0).lines().count(), 2);
     let wrong = house.cli(["call", "any/nothing"]).await;
     wrong.ended(1);

@@ -92,7 +92,7 @@ async fn json_is_all_there_is_on_stdout() {
         .cli(["describe", "github/search_code", "--json"])
         .await
         .json();
-    house.cli(["list", "--json"]).await.json();
+    house.cli(["search", "*", "--json"]).await.json();
     house.cli(["servers", "--tokens", "--json"]).await.json();
     house.stops_clean().await;
 }
@@ -110,7 +110,7 @@ async fn exit_codes_tell_hit_miss_and_misuse() {
         (&["call", "github/search_code", "{}"], 1),
         (&["no-such-verb"], 2),
         (&["search", "--no-such-flag"], 2),
-        (&["--config", "no/such/file.toml", "list"], 2),
+        (&["--config", "no/such/file.toml", "search", "*"], 2),
     ] {
         let output = house.cli(args.iter().copied()).await;
         assert_eq!(
@@ -127,7 +127,7 @@ async fn exit_codes_tell_hit_miss_and_misuse() {
 #[tokio::test]
 async fn a_list_has_a_line_a_tool() {
     let house = indexed().await;
-    let list = house.cli(["list"]).await;
+    let list = house.cli(["search", "*"]).await;
     let lines: Vec<&str> = list.ended(0).lines().collect();
     assert!(
         lines
@@ -148,9 +148,48 @@ async fn a_list_has_a_line_a_tool() {
 async fn what_was_cut_can_be_read_from_the_shell() {
     let house = indexed().await;
     let call = house.cli(["call", "github/long", "{}"]).await;
-    let read = house.cli(["read", handle(call.ended(0))]).await;
+    let read = house.cli(["call", "--handle", handle(call.ended(0))]).await;
     assert_eq!(read.ended(0).trim_end(), payload::lines(10_000));
-    assert_eq!(house.cli(["read", "nothing"]).await.code, Some(1));
+    assert_eq!(
+        house.cli(["call", "--handle", "nothing"]).await.code,
+        Some(1)
+    );
+    house.stops_clean().await;
+}
+
+#[tokio::test]
+async fn a_former_command_does_what_the_new_one_does() {
+    let house = indexed().await;
+    let list = ["search", "*", "--server"];
+    for (old, new) in [
+        (&["list", "--standalone"][..], &list[..2]),
+        (
+            &["list", "--standalone", "github"],
+            &[&list[..], &["github"]].concat(),
+        ),
+        (
+            &["list", "nothing", "--standalone", "--json"],
+            &[&list[..], &["nothing", "--json"]].concat(),
+        ),
+        (&["recipes", "memory"], &["add", "--list", "memory"]),
+        (
+            &["import", "no/such.json"],
+            &["add", "--import", "no/such.json"],
+        ),
+        (&["log", "github"], &["logs", "github"]),
+        (&["read", "nothing"], &["call", "--handle", "nothing"]),
+    ] {
+        let before = house.cli(old.iter().copied()).await;
+        let now = house.cli(new.iter().copied()).await;
+        assert_eq!(
+            (&before.stdout, before.code),
+            (&now.stdout, now.code),
+            "{old:?}"
+        );
+        let (first, rest) = before.stderr.split_once('\n').unwrap();
+        assert!(first.starts_with(&format!("`proxy {}", old[0])), "{first}");
+        assert_eq!(rest, now.stderr, "{old:?}");
+    }
     house.stops_clean().await;
 }
 
@@ -164,7 +203,11 @@ async fn help_has_examples() {
         &["call", "--help"],
     ] {
         let help = house.cli(args.iter().copied()).await;
-        assert!(help.ended(0).contains("Examples:\n  proxy "), "{args:?}");
+        let help = help.ended(0);
+        assert!(
+            help.contains("Example") && help.contains("  proxy "),
+            "{args:?}"
+        );
     }
 }
 
@@ -196,10 +239,10 @@ async fn tokens_are_counted_as_a_model_sees_them() {
 #[tokio::test]
 async fn more_is_said_on_stderr_only_when_asked() {
     let house = indexed().await;
-    let quiet = house.cli(["list"]).await;
+    let quiet = house.cli(["search", "*"]).await;
     assert_eq!(quiet.stderr, "");
     for flag in ["-v", "-vv"] {
-        let list = house.cli([flag, "list"]).await;
+        let list = house.cli([flag, "search", "*"]).await;
         assert_eq!(list.ended(0), quiet.stdout);
     }
     let reindex = house.cli(["-v", "reindex"]).await;

@@ -15,7 +15,7 @@ use super::{connected, nats, node};
 const NOTED: Duration = Duration::from_mins(1);
 
 async fn verified(house: &House) -> Value {
-    let told = house.cli(["audit", "verify", "--json"]).await;
+    let told = house.cli(["audit", "--verify", "--json"]).await;
     serde_json::from_str(&told.stdout).unwrap_or_default()
 }
 
@@ -66,7 +66,7 @@ async fn a_line_names_the_node_that_ran_a_call_and_a_cut_log_is_found_by_another
     two.cli(["daemon", "start"]).await.ended(0);
     two.cli(["call", "far/echo", "n=1"]).await.ended(0);
     two.cli(["daemon", "stop"]).await;
-    let told = two.cli(["audit", "verify"]).await;
+    let told = two.cli(["audit", "--verify"]).await;
     assert_eq!(told.code, Some(1), "{told:?}");
     assert!(
         told.stderr

@@ -124,7 +124,7 @@ async fn a_file_with_mistakes_keeps_what_was_and_is_told() {
     client.execute("any/echo", json!({})).await.good();
     let text = house.cli(["status"]).await.ended(0).to_owned();
     assert!(text.contains("did you mean `command`?"), "{text}");
-    let log = house.cli(["daemon", "logs"]).await.ended(0).to_owned();
+    let log = house.cli(["logs"]).await.ended(0).to_owned();
     assert!(log.contains("mistakes"), "{log}");
 
     house.configure(&good);
@@ -172,7 +172,7 @@ async fn a_hangup_has_the_file_read_anew() {
     let mut looks = tokio::time::interval(std::time::Duration::from_millis(50));
     let logged = async {
         loop {
-            let log = house.cli(["daemon", "logs"]).await.stdout;
+            let log = house.cli(["logs"]).await.stdout;
             if log.contains("the configuration was reloaded") {
                 return;
             }

@@ -126,7 +126,7 @@ async fn two_configurations_on_one_state_folder_are_refused_with_both_names() {
     let second = house.write("second.toml", &config);
     let second = second.to_str().unwrap();
     for args in [
-        ["list", "--json"],
+        ["search", "*"],
         ["daemon", "start"],
         ["reindex", "-q"],
         ["serve", "-q"],
@@ -150,7 +150,7 @@ async fn two_configurations_on_one_state_folder_are_refused_with_both_names() {
     fs::rename(house.config(), &moved).unwrap();
     let options = ["--config", moved.to_str().unwrap(), "--state-dir", &state];
     house
-        .cli(options.into_iter().chain(["list", "--standalone"]))
+        .cli(options.into_iter().chain(["search", "*", "--standalone"]))
         .await
         .ended(0);
     house.stops_clean().await;

@@ -2,7 +2,7 @@
 
 use journeys::{
     fake::{LEGACY_VERSION, Step},
-    house::{House, fake},
+    house::fake,
     page::Tab,
     processes::kill,
 };

@@ -96,7 +96,13 @@ async fn the_house_writes_the_first_state_with_its_time_and_reindex_each_later_o
     house.rewrite(fake("any").tool("after", Step::Echo));
     house.indexed().await;
     assert_eq!(house.starts("any"), 1, "the server was surveyed");
-    assert!(house.cli(["list"]).await.ended(0).starts_with("any/after"));
+    assert!(
+        house
+            .cli(["search", "*"])
+            .await
+            .ended(0)
+            .starts_with("any/after")
+    );
     house.stops_clean().await;
 }
 

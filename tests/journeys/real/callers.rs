@@ -139,7 +139,10 @@ async fn each_caller_logs_in_for_itself() {
         "ann"
     );
 
-    let gone = setup.house.cli(["logout", "guarded", "--for", "ann"]).await;
+    let gone = setup
+        .house
+        .cli(["login", "--end", "guarded", "--for", "ann"])
+        .await;
     assert!(gone.stderr.contains("guarded: logged out"), "{gone:?}");
     let bob = setup.web_of(&site, "bob").await.modern("b");
     assert_eq!(who(&bob).await, "bob");

@@ -75,7 +75,7 @@ async fn every_tool_is_found_described_and_called() {
 }
 
 async fn names(house: &House) -> Vec<String> {
-    let list = house.cli(["list", "--json"]).await.json();
+    let list = house.cli(["search", "*", "--json"]).await.json();
     let names = list.as_array().unwrap().iter();
     names
         .map(|tool| tool["name"].as_str().unwrap().to_owned())

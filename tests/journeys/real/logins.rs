@@ -90,7 +90,7 @@ async fn a_login_a_logout_and_another_login() {
     let status = scene.house.status().await;
     assert_eq!(status["servers"][0]["login"]["scopes"], json!(["read"]));
 
-    scene.run(&["logout", "guarded"]).await.ended(0);
+    scene.run(&["login", "--end", "guarded"]).await.ended(0);
     let refused = client.execute("guarded/whoami", json!({})).await.bad();
     let expected = "error login_required: guarded: ask the user to run \"proxy login guarded\"";
     assert!(refused.starts_with(expected), "{refused}");
@@ -272,7 +272,7 @@ async fn a_client_that_shows_addresses_is_asked_and_its_call_goes_on() {
     const ELICIT: &str = "elicitation/create";
     let scene = scene(600, 0).await;
     scene.log_in().await;
-    scene.run(&["logout", "guarded"]).await.ended(0);
+    scene.run(&["login", "--end", "guarded"]).await.ended(0);
     let client = scene.house.serve();
     let can = json!({"elicitation": {"url": {}}});
     client.initialize_with("2025-11-25", can).await;
@@ -288,7 +288,7 @@ async fn a_client_that_shows_addresses_is_asked_and_its_call_goes_on() {
     assert!(page.contains("You are logged in"), "{page}");
     assert_eq!(call.await.good(), "client known, scopes read");
     // If the user declines, the error tells the model the command to name.
-    scene.run(&["logout", "guarded"]).await.ended(0);
+    scene.run(&["login", "--end", "guarded"]).await.ended(0);
     client.answers(ELICIT, json!({"action": "decline"}));
     let refused = client.execute("guarded/whoami", json!({})).await.bad();
     assert!(
@@ -398,7 +398,7 @@ async fn a_login_outlives_the_daemon_and_no_token_is_anywhere_else() {
         &["status"][..],
         &["servers", "--json"],
         &["doctor"],
-        &["daemon", "logs"],
+        &["logs"],
     ] {
         let output = scene.run(args).await;
         said.push(output.stdout + &output.stderr);

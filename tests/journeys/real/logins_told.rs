@@ -20,7 +20,7 @@ const REFUSED: &str = "error login_required: guarded: ";
 async fn logged_out() -> LoginSetup {
     let scene = scene(600, 0).await;
     scene.log_in().await;
-    scene.run(&["logout", "guarded"]).await.ended(0);
+    scene.run(&["login", "--end", "guarded"]).await.ended(0);
     scene
 }
 

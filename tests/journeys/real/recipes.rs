@@ -42,7 +42,7 @@ async fn servers_start_as_their_recipes_say() {
             writeln!(std::io::stderr(), "recipe {name}: {line}").unwrap();
             failed.extend(told.err().map(|why| format!("{name}: {why}")));
         }
-        let list = house.cli(["list", "--json"]).await.stdout;
+        let list = house.cli(["search", "*", "--json"]).await.stdout;
         for recipe in some {
             let name = recipe.name();
             let example = recipe.example.as_ref();

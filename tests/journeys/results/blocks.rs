@@ -85,7 +85,7 @@ async fn a_long_result_is_cut_and_can_be_read_to_the_end() {
         "not whole lines from the start and the end"
     );
 
-    let read = house.cli(["read", handle(&text)]).await;
+    let read = house.cli(["call", "--handle", handle(&text)]).await;
     assert_eq!(read.ended(0), payload::lines(10_000));
     house.stops_clean().await;
 }

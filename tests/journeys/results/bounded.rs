@@ -143,7 +143,10 @@ async fn what_stands_beside_the_text_of_a_result_counts_and_is_kept() {
             let content = reply.result()["content"].as_array().unwrap().clone();
             assert!(content.contains(&link), "{content:?}");
         }
-        let kept = house.cli(["read", handle, "--json"]).await.json();
+        let kept = house
+            .cli(["call", "--handle", handle, "--json"])
+            .await
+            .json();
         assert_eq!(kept, result, "{name}");
     }
     house.stops_clean().await;

@@ -258,7 +258,7 @@ async fn a_hundred_long_results_at_once_are_all_kept() {
     handles.dedup();
     assert_eq!(handles.len(), 100);
     for kept in handles.iter().step_by(9) {
-        let printed = house.cli(["read", kept]).await;
+        let printed = house.cli(["call", "--handle", kept]).await;
         assert_eq!(printed.ended(0), payload::lines(3_000));
     }
     house.stops_clean().await;

@@ -295,7 +295,7 @@ async fn every_kind_is_cut_to_fit_and_its_parts_joined_are_the_whole() {
             );
         }
         assert_eq!(joined(&client, footer, BUDGET).await, text, "{name}");
-        let printed = house.cli(["read", handle(footer)]).await;
+        let printed = house.cli(["call", "--handle", handle(footer)]).await;
         assert_eq!(printed.ended(0), text, "{name}");
     }
     house.stops_clean().await;
@@ -382,7 +382,10 @@ async fn several_texts_share_the_budget_and_what_is_no_text_passes() {
     ]
     .concat();
     assert_eq!(joined(&client, last, BUDGET).await, whole);
-    let json = house.cli(["read", handle(last), "--json"]).await.json();
+    let json = house
+        .cli(["call", "--handle", handle(last), "--json"])
+        .await
+        .json();
     assert_eq!(json, json!({ "content": blocks, "_meta": { "k": 1 } }));
     house.stops_clean().await;
 }

@@ -233,7 +233,7 @@ async fn the_command_line_reads_the_same() {
     let text = client.execute("big/log", json!({})).await.good();
     let handle_of_log = handle(&text).to_owned();
     let read = async |args: &[&str]| {
-        let args = [&["read", &handle_of_log], args].concat();
+        let args = [&["call", "--handle", &handle_of_log], args].concat();
         house.cli(args).await
     };
     let lines: Vec<String> = log().lines().map(str::to_owned).collect();
@@ -252,23 +252,35 @@ async fn the_command_line_reads_the_same() {
     assert!(log().starts_with(&both) && !second.stdout.is_empty());
     let text = client.execute("big/list", json!({})).await.good();
     let ids = house
-        .cli(["read", handle(&text), "--select", ".[599].id"])
+        .cli(["call", "--handle", handle(&text), "--select", ".[599].id"])
         .await;
     assert_eq!(ids.ended(0), "599\n");
-    let whole = house.cli(["read", handle(&text)]).await;
+    let whole = house.cli(["call", "--handle", handle(&text)]).await;
     assert_eq!(whole.ended(0), json!(items(600)).to_string());
-    let wrong = house.cli(["read", handle(&text), "--grep", "("]).await;
+    let wrong = house
+        .cli(["call", "--handle", handle(&text), "--grep", "("])
+        .await;
     assert!(
         wrong.ended(1).is_empty() && wrong.stderr.contains("regex parse error"),
         "{}",
         wrong.stderr
     );
     let both = house
-        .cli(["read", handle(&text), "--grep", "a", "--select", "b"])
+        .cli([
+            "call",
+            "--handle",
+            handle(&text),
+            "--grep",
+            "a",
+            "--select",
+            "b",
+        ])
         .await;
     assert_eq!(both.ended(2), "");
     for (removed, instead) in [("--find", "--grep"), ("--pointer", "--select")] {
-        let refused = house.cli(["read", handle(&text), removed, "a"]).await;
+        let refused = house
+            .cli(["call", "--handle", handle(&text), removed, "a"])
+            .await;
         assert_eq!(refused.ended(2), "");
         assert!(
             refused.stderr.contains(&format!("`{removed}` was removed"))

@@ -151,13 +151,13 @@ async fn categories_and_tags_are_counted() {
         fake("slack").tool_as(tool("post_message", "Post a message."), Step::Echo),
     ]);
     house.indexed().await;
-    let counted = house.cli(["list", "--categories", "--json"]).await.json();
+    let counted = house.cli(["search", "--categories", "--json"]).await.json();
     let categories = counted["categories"].as_array().unwrap();
     let of = |name: &str| categories.iter().find(|it| it["name"] == name).unwrap();
     assert_eq!(of("communication")["tools"], 1);
     assert_eq!(of("integration")["within"]["source-control"], 1);
     assert_eq!(counted["tags"]["issues"], 1);
-    let printed = house.cli(["list", "--categories"]).await;
+    let printed = house.cli(["search", "--categories"]).await;
     assert!(
         printed
             .ended(0)

@@ -70,7 +70,7 @@ impl<'a> Broken<'a> {
 
     fn note_other_format(&mut self, what: &str) {
         let hint = "write each server as a table: `[servers.NAME]`, below it `command = \"npx\"` \
-                    and `args = [\"-y\", \"PACKAGE\"]`; `proxy import FILE` imports the servers of \
+                    and `args = [\"-y\", \"PACKAGE\"]`; `proxy add FILE` imports the servers of \
                         another program's file";
         self.lost_from = 0;
         self.noted.push(note_at(0, Fault::new(what, hint)));

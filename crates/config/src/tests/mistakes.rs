@@ -432,14 +432,14 @@ It has two lines.",
         r#"{"mcpServers": {
 "a": {"command": "x"}}}"#,
         r#"1:1: JSON, not TOML
-    hint: write each server as a table: `[servers.NAME]`, below it `command = "npx"` and `args = ["-y", "PACKAGE"]`; `proxy import FILE` imports the servers of another program's file"#,
+    hint: write each server as a table: `[servers.NAME]`, below it `command = "npx"` and `args = ["-y", "PACKAGE"]`; `proxy add FILE` imports the servers of another program's file"#,
     );
     check(
         r"servers:
   a:
     command: x",
         r#"1:1: YAML, not TOML
-    hint: write each server as a table: `[servers.NAME]`, below it `command = "npx"` and `args = ["-y", "PACKAGE"]`; `proxy import FILE` imports the servers of another program's file"#,
+    hint: write each server as a table: `[servers.NAME]`, below it `command = "npx"` and `args = ["-y", "PACKAGE"]`; `proxy add FILE` imports the servers of another program's file"#,
     );
     check(
         r"[servers.a]

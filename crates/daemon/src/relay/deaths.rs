@@ -35,7 +35,7 @@ impl Deaths {
         let (times, rest) = (self.silent, REST.as_secs());
         Err(format!(
             "it ended {times} times in a row before it answered a request. It is restarted after \
-            {rest} s; `proxy daemon logs` shows the reason"
+            {rest} s; `proxy logs` shows the reason"
         ))
     }
 }

@@ -254,7 +254,7 @@ fn explain_given_up() -> String {
     let times = RESENDS_MAX + 1;
     format!(
         "error server_unavailable: the proxy's daemon ended {times} times during this request, so \
-        it is not sent again. `proxy daemon logs` shows the reason"
+        it is not sent again. `proxy logs` shows the reason"
     )
 }
 

@@ -55,7 +55,7 @@ fn a_person_is_told_commands_and_a_model_tools() {
         (
             unknown(add(), Some(server)),
             "\"notes\" is a server, not a tool. Some of its tools: notes/add(text: string). describe_tool {\"name\":\"notes\"} lists all.",
-            "\"notes\" is a server, not a tool. Some of its tools: notes/add(text: string). `proxy list notes` lists all.",
+            "\"notes\" is a server, not a tool. Some of its tools: notes/add(text: string). `proxy search '*' --server notes` lists all.",
         ),
     ] {
         let told = error.text_for(Audience::Model);

@@ -145,7 +145,7 @@ fn explain_other_thing(
             let some = some.join(", ");
             let all = match audience {
                 Audience::Model => format!("describe_tool {{\"name\":\"{server}\"}}"),
-                Audience::Person => format!("`proxy list {server}`"),
+                Audience::Person => format!("`proxy search '*' --server {server}`"),
             };
             format!(
                 "\"{asked}\" is a server, not a tool. Some of its tools: {some}. {all} lists all"

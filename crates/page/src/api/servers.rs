@@ -276,7 +276,7 @@ async fn reindex(gateway: &Arc<Gateway>, name: ServerName) -> Result<Done, ApiEr
             let status = hyper::StatusCode::BAD_GATEWAY;
             let error = ApiError::new(status, "server_failed", failure.to_string());
             let hint = failure.hint.clone();
-            Err(error.next(hint.unwrap_or_else(|| format!("proxy log {name}"))))
+            Err(error.next(hint.unwrap_or_else(|| format!("proxy logs {name}"))))
         }
         None => Err(unknown(gateway, name.as_str())),
     }

@@ -8,19 +8,16 @@ use config::{Config, ConfigError, Environment, Overrides};
 use crate::logging::filter_ours;
 
 #[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
     #[arg(long, global = true, value_name = "FILE")]
-    #[arg(
-        help = "Configuration file [default: $XDG_CONFIG_HOME/proxy/config.toml] [env: PROXY_CONFIG]"
-    )]
+    #[arg(help = "Configuration file [env: PROXY_CONFIG]")]
     config: Option<PathBuf>,
     #[arg(long, global = true, value_name = "FOLDER")]
-    #[arg(help = "Folder of snapshots, index and results [env: PROXY_STATE_DIR]")]
+    #[arg(help = "State folder [env: PROXY_STATE_DIR]")]
     state_dir: Option<PathBuf>,
     #[arg(long, global = true, value_name = "FILTER")]
-    #[arg(
-        help = "Log filter, such as `info,fleet=debug`, for stderr or the daemon's log [env: PROXY_LOG]"
-    )]
+    #[arg(help = "Log filter: `info,fleet=debug` [env: PROXY_LOG]")]
     log: Option<String>,
     /// Log more: -v events, -vv details
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]

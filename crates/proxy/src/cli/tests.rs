@@ -1,68 +1,76 @@
-//! Help, removed commands, and the fast path of `serve`.
+//! Help, former commands, and the fast path of `serve`.
 
 use std::ffi::OsString;
 
-use clap::{CommandFactory as _, Parser as _};
+use clap::Parser as _;
 
 use super::{
-    CommandLine, parse, parse_serve,
-    removed::{COMMANDS, explain_command},
+    CommandLine, parse_serve,
+    removed::{COMMANDS, replace_command},
 };
-use crate::exit::Exit;
 
-/// Columns, independent of the terminal that runs the tests.
-const WIDTH: usize = 100;
+/// The screen that the help of the program fits, whatever terminal runs the tests.
+const COLUMNS: usize = 80;
+const LINES: usize = 40;
 
-/// Returns the help of a command, without the options that every command has.
-fn help(command: &str) -> String {
-    let ours = CommandLine::command().term_width(WIDTH);
-    let ours = ours.mut_args(|arg| {
-        let is_of_all = arg.is_global_set();
-        arg.hide(is_of_all)
-    });
-    let words = ["proxy"].into_iter().chain(command.split_whitespace());
-    let asked = ours.try_get_matches_from(words.chain(["--help"]));
-    asked
-        .expect_err("help ends the parsing")
-        .render()
-        .to_string()
+/// Commands that the list leaves out, and `docs/commands.md` has.
+const OTHERS: &[&str] = &["demo", "generate", "enrich"];
+
+fn help(words: &str, columns: usize) -> String {
+    help_of(super::command(), words, columns)
+}
+
+fn help_of(command: clap::Command, words: &str, columns: usize) -> String {
+    let words = ["proxy"].into_iter().chain(words.split_whitespace());
+    let asked = command
+        .term_width(columns)
+        .try_get_matches_from(words.chain(["--help"]));
+    let help = asked.expect_err("help ends the parsing").render();
+    let lines = help.to_string();
+    let lines: Vec<&str> = lines.trim_end().lines().map(str::trim_end).collect();
+    lines.join("\n")
+}
+
+/// Every command that a person may type, with the words before it.
+fn all_commands() -> Vec<(String, clap::Command)> {
+    let mut commands = vec![(String::new(), super::command())];
+    let mut nth = 0;
+    while let Some((words, command)) = commands.get(nth).cloned() {
+        let typed = command
+            .get_subcommands()
+            .filter(|it| !it.is_hide_set() || words.is_empty() && OTHERS.contains(&it.get_name()));
+        commands.extend(typed.map(|it| (format!("{words} {}", it.get_name()), it.clone())));
+        nth += 1;
+    }
+    commands
 }
 
 /// Returns the content of `docs/commands.md`: the help of every command, by groups.
 fn document() -> String {
-    fn add(command: &clap::Command, name: &str, text: &mut String) {
-        text.push_str(&format!("### `{name}`\n\n```text\n"));
-        let name = name.strip_prefix("proxy ").unwrap_or(name);
-        let lines = help(name);
-        let lines = lines.lines().map(str::trim_end).collect::<Vec<_>>();
-        text.push_str(lines.join("\n").trim_end());
-        text.push_str("\n```\n\n");
-        let shown = command.get_subcommands().filter(|it| !it.is_hide_set());
-        for command in shown.filter(|it| it.get_name() != "help") {
-            add(
-                command,
-                &format!("proxy {name} {}", command.get_name()),
-                text,
-            );
-        }
-    }
-    let ours = super::command();
-    let overview = ours.clone().term_width(WIDTH);
-    let overview = overview.try_get_matches_from(["proxy", "--help"]);
-    let overview = overview.expect_err("help ends the parsing").render();
+    let without_global = || {
+        super::command().mut_args(|it| {
+            let is_global = it.is_global_set();
+            it.hide(is_global)
+        })
+    };
     let mut text = format!(
         "# Commands\n\nThe help of every command. Written by `PROXY_WRITE_DOCS=1 cargo test --workspace --lib \
-         commands_are_documented`.\n\n```text\n{}\n```\n\n",
-        overview.to_string().trim_end()
+         commands_are_documented`.\n\n```text\n{}\n\n{}\n```\n",
+        help("", COLUMNS),
+        super::EXIT_CODES
     );
-    for (group, names) in super::groups::GROUPS {
-        text.push_str(&format!("## {group}\n\n"));
-        for name in names.iter().filter(|it| **it != "help") {
-            let command = ours.find_subcommand(name).expect("a group names commands");
-            add(command, &format!("proxy {name}"), &mut text);
+    let others = [("Not in the list", OTHERS)];
+    for (group, names) in super::groups::GROUPS.iter().chain(&others) {
+        text.push_str(&format!("\n## {group}\n"));
+        for name in *names {
+            let is_of = |words: &str| words.split_whitespace().next() == Some(name);
+            for (words, _) in all_commands().iter().filter(|(words, _)| is_of(words)) {
+                let help = help_of(without_global(), words, COLUMNS);
+                text.push_str(&format!("\n### `proxy{words}`\n\n```text\n{help}\n```\n"));
+            }
         }
     }
-    format!("{}\n", text.trim_end())
+    text
 }
 
 #[test]
@@ -91,25 +99,106 @@ fn what_clients_configurations_name_is_read_as_clap_reads_it() {
 }
 
 #[test]
-fn a_removed_command_names_the_one_that_replaces_it() {
-    let parse_words = |words: &str| {
-        let words = ["proxy"].into_iter().chain(words.split(' '));
-        super::command().try_get_matches_from(words)
-    };
-    for (old, new) in COMMANDS {
-        for arguments in ["", " --json", " --help", " some thing --else"] {
-            let line = format!("{old}{arguments}");
-            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-            let error = parse_words(&line).expect_err("it was removed");
-            let told = explain_command(&error, &words);
-            assert_eq!(told, Some(format!("error: \"{old}\" is now \"{new}\"")));
-        }
-        let values = ["", " bash", " bash zsh"];
-        let mut lines = values.iter().map(|values| format!("{new}{values}"));
-        assert!(lines.any(|line| parse_words(&line).is_ok()), "{new}");
+fn the_help_of_the_program_fits_a_screen() {
+    let help = help("", COLUMNS);
+    assert!(help.lines().count() < LINES, "{help}");
+    for line in help.lines() {
+        assert!(line.chars().count() <= COLUMNS, "{line}");
     }
-    let exit = parse(["proxy", "categories", "--json"].map(OsString::from)).err();
-    assert_eq!(exit, Some(Exit::Usage));
-    let other = parse_words("serch").expect_err("it never was");
-    assert_eq!(explain_command(&other, &["serch".into()]), None);
+    assert!(help.contains("proxy demo"), "{help}");
+    let commands = super::command();
+    let shown = commands.get_subcommands().filter(|it| !it.is_hide_set());
+    let shown = shown.count();
+    assert!(shown <= 24, "{shown}");
+    let below: usize = commands
+        .get_subcommands()
+        .filter(|it| !it.is_hide_set())
+        .map(|it| it.get_subcommands().filter(|it| !it.is_hide_set()).count())
+        .sum();
+    assert!(below <= 22, "{below}");
+}
+
+#[test]
+fn tables_and_examples_of_every_help_fit_eighty_columns() {
+    for (words, command) in all_commands() {
+        let examples = command.get_after_help();
+        let examples = examples.map(ToString::to_string).unwrap_or_default();
+        let wide = help(&words, 1_000);
+        let table = wide.lines().skip_while(|it| *it != "Commands:");
+        let table = table.take_while(|it| !it.is_empty());
+        for line in examples.lines().chain(table) {
+            assert!(line.chars().count() <= COLUMNS, "proxy{words}: {line}");
+        }
+    }
+}
+
+#[test]
+fn global_options_end_every_help_under_one_heading() {
+    for (words, _) in all_commands() {
+        let help = help(&words, COLUMNS);
+        let (_, options) = help.rsplit_once("\nGlobal options:\n").unwrap();
+        assert!(
+            options.contains("--config") && options.contains("--quiet") && !options.contains(":\n"),
+            "proxy{words}: {options}"
+        );
+    }
+}
+
+fn replaced(line: &str) -> Option<Vec<String>> {
+    let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+    let (words, _) = replace_command(&words)?;
+    let words = words.into_iter().map(|it| it.into_string().unwrap());
+    Some(words.collect())
+}
+
+#[test]
+fn a_former_command_is_read_as_the_one_that_replaces_it() {
+    for (old, new) in COMMANDS {
+        let new: Vec<String> = new
+            .split(' ')
+            .map(|it| it.trim_matches('\'').into())
+            .collect();
+        // One of these is what the command needs.
+        let endings = ["", " bash", " bash zsh"];
+        let is_read = endings.iter().any(|ending| {
+            let words = replaced(&format!("proxy --log info {old}{ending} --json")).unwrap();
+            assert_eq!(words[..3], ["proxy", "--log", "info"]);
+            assert_eq!(words[3..][..new.len()], new);
+            CommandLine::try_parse_from(words).is_ok()
+        });
+        assert!(is_read, "{old}");
+        let typed = ["proxy"].into_iter().chain(old.split(' '));
+        assert!(CommandLine::try_parse_from(typed).is_err(), "{old}");
+    }
+}
+
+#[test]
+fn former_options_and_arguments_are_found_anywhere() {
+    for (old, new) in [
+        (
+            "proxy list --standalone git",
+            "proxy search * --server git --standalone",
+        ),
+        (
+            "proxy list --config f --json",
+            "proxy search * --config f --json",
+        ),
+        (
+            "proxy -v list --json --categories",
+            "proxy -v search --categories --json",
+        ),
+        ("proxy read --grep x r1", "proxy call --handle --grep x r1"),
+        ("proxy usage --top 3", "proxy stats --learned --top 3"),
+    ] {
+        assert_eq!(replaced(old).unwrap().join(" "), new);
+    }
+    for kept in [
+        "proxy serve",
+        "proxy",
+        "proxy --log list",
+        "proxy search list",
+        "proxy audit --tool verify",
+    ] {
+        assert_eq!(replaced(kept), None, "{kept}");
+    }
 }

@@ -1,4 +1,4 @@
-//! `proxy add`: adds a server to the configuration and asks it for its tools.
+//! `proxy add`: adds servers to the configuration and asks them for their tools.
 
 use std::{sync::Arc, time::Instant};
 
@@ -17,7 +17,7 @@ mod listed;
 
 use self::answers::{Prepared, by_answers};
 pub(crate) use self::args::AddArgs;
-use super::{edit, reindex, secret};
+use super::{edit, import, recipes, reindex, secret};
 use crate::{
     cli::global::Global,
     event_loop::run_async,
@@ -28,6 +28,22 @@ use crate::{
 
 impl AddArgs {
     pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
+        if self.list {
+            let words = self.words();
+            return if self.registry {
+                recipes::listed::search(global, &words.join(" "), self.from.as_deref())
+            } else {
+                Ok(recipes::print_recipes(global, &words))
+            };
+        }
+        if self.import || self.name.as_deref().is_some_and(import::holds_servers) {
+            return self.import(global);
+        }
+        if self.dry_run || self.everywhere {
+            return Err(refuse(
+                "`--dry-run` and `--everywhere` are for servers of files and clients",
+            ));
+        }
         let is_disabled = self.disabled;
         let (name, server, remarks) = prepare(self)?;
         let added = edit::change_with(
@@ -58,13 +74,47 @@ impl AddArgs {
         }
         run_async(ask(global, &name))?
     }
+
+    /// The address of a server that is added by its address.
+    fn url(&self) -> anyhow::Result<Option<String>> {
+        match self.values.as_slice() {
+            [] => Ok(None),
+            [url] => Ok(Some(url.clone())),
+            [_, other, ..] => Err(refuse(format!(
+                "`{other}` is too much\nhint: write the command of a server after `--`: proxy add NAME -- npx -y PACKAGE"
+            ))),
+        }
+    }
+
+    fn words(&self) -> Vec<String> {
+        self.name.iter().chain(&self.values).cloned().collect()
+    }
+
+    /// Adds the servers of files and clients, as they are there.
+    fn import(self, global: &Global) -> anyhow::Result<Exit> {
+        let (sources, dry_run, everywhere) = (self.words(), self.dry_run, self.everywhere);
+        let of_one_server = Self {
+            name: None,
+            values: Vec::new(),
+            import: false,
+            dry_run: false,
+            everywhere: false,
+            ..self
+        };
+        if of_one_server != Self::default() {
+            return Err(refuse(
+                "with files and clients, only `--dry-run` and `--everywhere` have an effect",
+            ));
+        }
+        import::run(global, &sources, (dry_run, everywhere))
+    }
 }
 
 /// Returns the server as it is to be written, with remarks for the user.
 fn prepare(given: AddArgs) -> anyhow::Result<Prepared> {
     let wanted = AddArguments {
         name: given.name.clone(),
-        url: given.url.clone(),
+        url: given.url()?,
         command: given.command.clone(),
         env: given.env.clone(),
         headers: given.header.clone(),
@@ -100,9 +150,14 @@ fn read(wanted: &AddArguments, given: &AddArgs) -> anyhow::Result<Prepared> {
 }
 
 fn by_recipe(name: &str, given: &AddArgs) -> anyhow::Result<Prepared> {
-    let recipe = recipes::find(name);
-    let recipe = recipe.ok_or_else(|| refuse(add::no_start(name, given.url.as_deref())))?;
-    let values = given.set.iter().chain(&given.url);
+    let recipe = ::recipes::find(name);
+    let recipe = recipe.ok_or_else(|| {
+        refuse(add::no_start(
+            name,
+            given.values.first().map(String::as_str),
+        ))
+    })?;
+    let values = given.set.iter().chain(&given.values);
     by_answers(name, (recipe, recipe.name()), values, given)
 }
 
@@ -125,7 +180,7 @@ async fn ask_and_show(
     let exit = print_reindex(&lines, began.elapsed().as_secs_f64(), global.json);
     if exit != Exit::Success {
         report::say(&format!(
-            "hint: `proxy log {name}` prints its stderr; correct its table in the configuration, or: \
+            "hint: `proxy logs {name}` prints its stderr; correct its table in the configuration, or: \
              proxy remove {name}"
         ));
         return Ok(exit);
@@ -139,6 +194,6 @@ async fn ask_and_show(
     };
     let answer = gateway.catalog.search(query, None).await?;
     let text = gateway::search_text(&gateway.catalog, &answer, &ClientPolicy::default()).await?;
-    report::print_data(&format!("\nproxy search --category {name} '*'\n{text}"));
+    report::print_data(&format!("\nproxy search --server {name} -n 5 '*'\n{text}"));
     Ok(exit)
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use clap_complete::ArgValueCompleter;
 use daemon::page::ApiRequest;
 use fleet::LogWitness;
@@ -32,14 +32,14 @@ Examples:
   proxy audit --caller ci             over HTTP, with this token
   proxy audit --failures --since 1d   errors of the last day
   proxy audit --slow 2000             calls that took two seconds or more
-  proxy audit verify                  whether the log was altered";
+  proxy audit --verify                whether the log was altered
 
-/// Show the calls that were made, with client, time and outcome
+Exit codes: 0 success, 1 no such call, or (--verify) the log was altered";
+
+/// Show each call, with its client, time and outcome
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct AuditArgs {
-    #[command(subcommand)]
-    action: Option<AuditAction>,
     /// Only calls within this time: `90s`, `15m`, `1h`, `7d`
     #[arg(long, value_name = "SPAN", value_parser = parse_span)]
     since: Option<String>,
@@ -61,16 +61,10 @@ pub(crate) struct AuditArgs {
     /// Only errors: calls with any outcome but `ok`; and refused credentials
     #[arg(long)]
     failures: bool,
-}
-
-#[derive(Debug, Clone, Copy, Subcommand)]
-enum AuditAction {
-    /// Verify that the log was not altered
-    ///
-    /// A node of a cluster also compares it with the lines of it that other nodes have in their logs.
-    ///
-    /// Exit codes: 0 it was not, 1 it was; the first altered line is printed.
-    Verify,
+    /// Verify that the log was not altered, or print the first altered line. A node of a cluster also
+    /// compares it with the lines of it that other nodes have in their logs
+    #[arg(long, conflicts_with_all = ["since", "caller", "client", "server", "tool", "slow", "failures"])]
+    verify: bool,
 }
 
 fn parse_span(text: &str) -> Result<String, String> {
@@ -81,7 +75,7 @@ fn parse_span(text: &str) -> Result<String, String> {
 
 impl AuditArgs {
     pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
-        if let Some(AuditAction::Verify) = self.action {
+        if self.verify {
             return with_config(global, |config| {
                 let folder = config.gateway.state_dir.join("audit");
                 let verified = match telemetry::verify(&folder)? {

@@ -1,4 +1,6 @@
-//! `proxy call`: a tool's arguments as a person writes them.
+//! `proxy call`: a tool's arguments as a person writes them, or a kept result.
+
+pub(crate) mod kept;
 
 use std::path::Path;
 
@@ -12,6 +14,7 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 
+use self::kept::PartArgs;
 use super::{request, run::read_text};
 use crate::{
     cli::{complete::complete_tools, global::Global},
@@ -24,14 +27,22 @@ Examples:
   proxy call git/git_status repo_path=.
   proxy call git/git_status '{\"repo_path\":\".\"}'
   proxy call git/git_status @arguments.json
-  proxy call git/git_status - < arguments.json";
+  proxy call git/git_status - < arguments.json
+  proxy call --handle r0123456789abcdef > whole.txt
+  proxy call --handle r0123456789abcdef --grep 'ERROR|WARN'
+  proxy call --handle r0123456789abcdef --select '.items[].id'
+  proxy call --handle r0123456789abcdef --offset -20";
 
-/// Call a tool
+/// Call a tool, or print a stored result that was cut
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
 pub(crate) struct CallArgs {
-    /// Tool: `SERVER/TOOL`, or a name that only one server has
-    #[arg(add = ArgValueCompleter::new(complete_tools))]
+    /// Tool: `SERVER/TOOL`, or a name that only one server has; with --handle: the handle
+    #[arg(value_name = "TOOL|HANDLE", add = ArgValueCompleter::new(complete_tools))]
     name: String,
     /// One JSON object, `@FILE` to read it from a file, `-` to read it from stdin, or KEY=VALUE pairs (a
     /// value that is valid JSON is passed as JSON)
@@ -52,10 +63,18 @@ pub(crate) struct CallArgs {
     /// Run in this process, without the daemon
     #[arg(long)]
     standalone: bool,
+    /// Print a stored result by the handle in the footer of the cut one: all of it, or a part
+    #[arg(long, conflicts_with_all = ["arguments", "timeout_ms", "raw", "dry_run"])]
+    handle: bool,
+    #[command(flatten)]
+    part: PartArgs,
 }
 
 impl CallArgs {
     pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
+        if self.handle {
+            return kept::run(global, self.name, (self.part, self.max_tokens));
+        }
         let call = self.read_call();
         let call = call.map_err(|error| refuse(report::describe(&error)))?;
         request::run(global, Verb::Call(call), self.standalone)

@@ -39,13 +39,13 @@ const TOKEN_BYTES_MAX: u64 = 64 * 1024;
 pub(crate) enum ClusterAction {
     /// Show the nodes, and who runs which server
     Status,
-    /// Share the servers, rules and clients of this configuration with all nodes
+    /// Share the servers, rules and clients of this file with all nodes
     ///
     /// Sends the tables `servers`, `commands`, `clients` and `profiles` and the keys `rules`, `quotas`,
     /// `policy`, `pin` and `redaction` of the file. A node that has a server of the same name in its own file
     /// keeps its own.
     Push,
-    /// Hand the servers with one owner over to other nodes, before this one ends
+    /// Hand the servers with one owner to other nodes, before this ends
     Drain,
     /// Print a token with which another machine joins; it is a secret
     JoinToken,

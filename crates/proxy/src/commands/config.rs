@@ -20,7 +20,7 @@ Examples:
   proxy config show servers.github
   PROXY_LOG=debug proxy config show log --origin";
 
-/// Check the configuration, or print its values, path or reference
+/// Check the configuration; print values, path or reference
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigAction {
     /// Check the configuration, and print every mistake

@@ -1,10 +1,10 @@
-//! `proxy daemon`: starts, stops and shows the process that all clients share.
+//! `proxy daemon`: starts and stops the process that all clients share.
 
 use std::{fmt, fs, io, path::PathBuf, sync::Arc};
 
 use anyhow::{Context as _, bail};
 use clap::Subcommand;
-use config::{Config, ConfigError};
+use config::Config;
 use daemon::{
     hello::{DaemonReply, Purpose},
     host::DaemonParts,
@@ -29,9 +29,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     load_config,
-    log::{print_lines, read_last_lines},
-    route::{explain, find_route, need_route, read_status},
-    status::print_status,
+    route::{explain, find_route, need_route},
 };
 use crate::{
     cli::global::Global,
@@ -50,27 +48,20 @@ const LOOKS_MAX: usize = 16;
 /// As `ps` and `top` show it.
 const NAME: &str = "proxy-daemon";
 
-/// Start, stop and inspect the shared daemon
+/// Start, stop and run the shared daemon
 #[derive(Debug, Subcommand)]
 pub(crate) enum DaemonAction {
     /// Start the daemon, unless it is running; `proxy serve` starts it too
     Start,
-    /// Stop the daemon and its servers; the next message of a client starts another
+    /// Stop the daemon and its servers; a client's message starts another
     Stop,
     /// Stop the daemon and start another
     Restart,
-    /// Show the daemon, its clients and its servers, like `proxy status`
-    Status,
-    /// Print the daemon's log, oldest line first
-    Logs {
-        /// Print only the last lines
-        #[arg(long, short = 'n', value_name = "COUNT")]
-        lines: Option<usize>,
-    },
-    /// Print the path of the socket, for a systemd unit
-    Socket,
-    /// Run the daemon in the foreground, or under systemd (`config/systemd/`)
+    /// Run the daemon in the foreground (systemd: `config/systemd/`)
     Run {
+        /// Print the path of the socket, for a systemd unit, and run nothing
+        #[arg(long)]
+        print_socket: bool,
         /// Started by `launch`, which reads a report on stdout
         #[arg(long, hide = true)]
         launched: bool,
@@ -95,7 +86,16 @@ impl DaemonAction {
                 let wanted = need_route(global)?.identity.wanted;
                 launch::launch(&wanted, socket.as_deref()).map(|()| Exit::Success)
             }
-            Self::Run { launched, socket } => run(global, launched, socket),
+            Self::Run {
+                print_socket: true, ..
+            } => {
+                let socket = need_route(global)?.place.socket(None);
+                report::print_data(&socket.display().to_string());
+                Ok(Exit::Success)
+            }
+            Self::Run {
+                launched, socket, ..
+            } => run(global, launched, socket),
             Self::Start => start(&need_route(global)?, false),
             Self::Stop => stop(&need_route(global)?),
             Self::Restart => {
@@ -103,13 +103,6 @@ impl DaemonAction {
                 // A `serve --http` may start the next daemon before we do.
                 let is_restart = end_daemons(&route, &Purpose::Restart)? > 0;
                 start(&route, is_restart)
-            }
-            Self::Status => print_status(global, None),
-            Self::Logs { lines } => print_logs(global, lines),
-            Self::Socket => {
-                let socket = need_route(global)?.place.socket(None);
-                report::print_data(&socket.display().to_string());
-                Ok(Exit::Success)
             }
         }
     }
@@ -165,29 +158,6 @@ async fn end_daemon(daemon: io::Result<RunningDaemon>, purpose: Purpose) -> io::
     let mut rest = Vec::new();
     stream.read_to_end(&mut rest).await?;
     Ok(true)
-}
-
-fn print_logs(global: &Global, lines: Option<usize>) -> anyhow::Result<Exit> {
-    let newest = find_log(global).map_err(|error| Exit::Usage.with(error.to_string()))?;
-    let shown = read_last_lines(&newest, lines);
-    let json = json!({"file": newest, "lines": shown});
-    print_lines(&shown, global.json.then_some(&json))
-        .ok_or_else(|| Exit::Nothing.with("the daemon has written no log"))
-}
-
-/// Finds the log of a running daemon even if the configuration is broken by now.
-fn find_log(global: &Global) -> Result<PathBuf, ConfigError> {
-    let told = find_route(global)?.ok().and_then(|route| {
-        let daemons = runtime().ok()?.block_on(read_status(&route));
-        Some(daemons.into_iter().find_map(Result::ok)?.log)
-    });
-    told.map_or_else(
-        || {
-            let config = global.load()?;
-            Ok(log::path(&config.gateway.state_dir))
-        },
-        Ok,
-    )
 }
 
 fn run(global: &Global, is_launched: bool, path: Option<PathBuf>) -> anyhow::Result<Exit> {

@@ -20,7 +20,7 @@ use crate::{
     cli::global::Global, event_loop::run_async, exit::Exit, logging::start_log, report, table::wrap,
 };
 
-/// Find problems of this machine and configuration, with their fixes
+/// Find problems of machine and configuration, with fixes
 ///
 /// Checks programs, variables, rules without effect, secrets in plain text, clients, the daemon and
 /// the state folder, and starts every server once. It changes nothing, and prints no values.
@@ -63,7 +63,7 @@ fn describe_configuration(config: &Config) -> Check {
     let file = config.file.display();
     match config.notes().first() {
         Some(note) => Check::warning("configuration", format!("{file}: {note}"))
-            .then("proxy recipes, then `proxy add NAME`"),
+            .then("proxy add --list, then `proxy add NAME`"),
         None => Check::fine(
             "configuration",
             format!("{file}: {all} servers, {enabled} enabled"),

@@ -47,7 +47,7 @@ pub(super) fn change_with<T>(
     }
     for problem in wait_for_daemons(global)? {
         report::say(&format!(
-            "the running daemon has not applied the change: {problem}\nhint: `proxy daemon logs` prints the \
+            "the running daemon has not applied the change: {problem}\nhint: `proxy logs` prints the \
              end of its log"
         ));
     }

@@ -1,5 +1,5 @@
-//! `proxy generate`: shell completions and manual pages, generated from the command line; entries of
-//! clients; a text for the instructions of agents.
+//! `proxy generate`: manual pages, generated from the command line; entries of clients; a text for the
+//! instructions of agents.
 
 use std::{
     fs,
@@ -8,24 +8,13 @@ use std::{
 
 use anyhow::Context as _;
 use clap::{Subcommand, ValueEnum};
-use clap_complete::Shell;
 use clap_mangen::Man;
 
 use config::{Config, edit::Document};
 use setup::leaving::{Entries, write_entries};
 
 use super::{moving::say_all, with_config};
-use crate::{
-    cli::{complete, global::Global},
-    exit::Exit,
-    report,
-};
-
-const COMPLETIONS: &str = "\
-Examples:
-  echo 'source <(proxy generate completions bash)' >> ~/.bashrc
-  echo 'source <(proxy generate completions zsh)' >> ~/.zshrc
-  proxy generate completions fish > ~/.config/fish/completions/proxy.fish";
+use crate::{cli::global::Global, exit::Exit, report};
 
 const SNIPPET_EXAMPLE: &str = "\
 Example:
@@ -42,15 +31,9 @@ Examples:
   proxy generate entries > .mcp.json
   proxy generate entries --format toml >> ~/.codex/config.toml";
 
-/// Print completions, manual pages, client entries, a text for agents
+/// Print manual pages, client entries, a text for agents
 #[derive(Debug, Subcommand)]
 pub(crate) enum GenerateAction {
-    /// Print a script that completes commands, servers and tools
-    #[command(after_help = COMPLETIONS)]
-    Completions {
-        /// Shell that runs the script
-        shell: Shell,
-    },
     /// Print the manual page, or write a page for each command
     Man {
         /// Folder for a page of each command [default: print one page]
@@ -60,7 +43,7 @@ pub(crate) enum GenerateAction {
     /// Print a text for CLAUDE.md or AGENTS.md that says when to use proxy
     #[command(after_help = SNIPPET_EXAMPLE)]
     Snippet,
-    /// Print the enabled servers as a client lists them, to use them without proxy
+    /// Print the enabled servers as a client lists them
     ///
     /// A secret is printed as a variable. Stderr names what has no counterpart.
     #[command(after_help = ENTRIES)]
@@ -85,12 +68,6 @@ impl GenerateAction {
     /// `command` is the command line with clap's own help template.
     pub(crate) fn run(self, global: &Global, command: clap::Command) -> anyhow::Result<Exit> {
         match self {
-            Self::Completions { shell } => {
-                let mut script = Vec::new();
-                complete::write_registration(shell, &mut script)?;
-                report::print_data(&String::from_utf8(script)?);
-                Ok(Exit::Success)
-            }
             Self::Man { folder } => print_manual(command, folder.as_deref()),
             Self::Snippet => {
                 report::print_data(SNIPPET);

@@ -1,10 +1,9 @@
-//! `proxy import`: adds servers of clients and files to the configuration; no other file changes.
+//! `proxy add` with a file, stdin, JSON or `--import`: adds servers of files and clients to the configuration.
 
 mod manifest;
 
 use std::{fs, path::Path};
 
-use clap::Args;
 use config::{
     Environment,
     edit::{Change, Document},
@@ -27,38 +26,25 @@ use crate::{
     report,
 };
 
-const EXAMPLES: &str = "\
-Examples:
-  proxy import                      from every installed client
-  proxy import cursor .mcp.json     from a client and a file
-  pbpaste | proxy import -          the configuration that a README shows
-  proxy import notes/manifest.json  a bundle that you unpacked
-  proxy import tools.json           a manifest of command-line programs, as [commands.ID]";
-
-/// Import servers from clients and files without modifying them
-#[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct ImportArgs {
-    /// Clients, files, or `-` for stdin [default: every client]
-    #[arg(value_name = "CLIENT|FILE")]
-    from: Vec<String>,
-    /// Show the change of the configuration, and do not make it
-    #[arg(long)]
-    dry_run: bool,
-    /// Import the servers of a project for all folders [default: for clients that work in its folder]
-    #[arg(long)]
-    everywhere: bool,
+/// Returns true for stdin, for JSON, and for the path of a file: names of servers have neither dots nor
+/// slashes.
+pub(super) fn holds_servers(name: &str) -> bool {
+    let is_path = name.contains(['.', '/', '\\']) && Path::new(name).exists();
+    name == "-" || name.starts_with('{') || is_path
 }
 
-impl ImportArgs {
-    pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
-        if let [file] = self.from.as_slice()
-            && let Some(entries) = manifest::read(file)
-        {
-            return manifest::import(global, &entries, self.dry_run);
-        }
-        import(global, &self.from, (self.dry_run, self.everywhere))
+/// Adds the servers of clients, files, stdin and texts; without any, those of every client.
+pub(super) fn run(
+    global: &Global,
+    from: &[String],
+    (dry_run, is_everywhere): (bool, bool),
+) -> anyhow::Result<Exit> {
+    if let [file] = from
+        && let Some(entries) = manifest::read(file)
+    {
+        return manifest::import(global, &entries, dry_run);
     }
+    import(global, from, (dry_run, is_everywhere))
 }
 
 fn import(
@@ -139,9 +125,11 @@ fn collect(from: &[String], home: &Home, own: &Own) -> Result<Collected, String>
         }
         let read = if name == "-" {
             read_piped(std::io::stdin().lock())
+        } else if name.starts_with('{') {
+            read_piped(name.as_bytes())
         } else if is_pipe(name) {
             return Err(format!(
-                "{name} is a pipe, not a file\nhint: write to stdin instead: COMMAND | proxy import -"
+                "{name} is a pipe, not a file\nhint: write to stdin instead: COMMAND | proxy add -"
             ));
         } else if Path::new(name).exists() {
             read_any_file(Path::new(name), home)
@@ -153,7 +141,7 @@ fn collect(from: &[String], home: &Home, own: &Own) -> Result<Collected, String>
     Ok(sort_out(&entries, home, own))
 }
 
-/// Returns true if the name is a pipe that the shell made for a command: `proxy import <(COMMAND)`.
+/// Returns true if the name is a pipe that the shell made for a command: `proxy add <(COMMAND)`.
 fn is_pipe(name: &str) -> bool {
     fs::metadata(name).is_ok_and(|about| files::is_pipe(&about))
 }

@@ -40,9 +40,10 @@ Examples:
   proxy init --client cursor --keep    only Cursor, whose entries stay
   proxy init --undo                    restore the files
 
-Exit codes: 0 done, 3 something was left unchanged, with the reason, 2 nothing was done";
+Exit codes: 0 done, 3 something was left unchanged, with the reason,
+            2 nothing was done";
 
-/// Import your clients' servers and give each client one entry
+/// Import your clients' servers; give each client one entry
 ///
 /// Finds MCP clients, adds their servers to the configuration, asks these servers for their tools,
 /// adds the entry of proxy to each client's file, and removes the entries that it replaces. A server

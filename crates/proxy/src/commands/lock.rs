@@ -1,4 +1,4 @@
-//! `proxy lock` and `proxy verify`: the lock file of a team.
+//! `proxy review --lock` and `proxy review --verify`: the lock file of a team.
 
 use std::{
     collections::BTreeSet,
@@ -7,7 +7,6 @@ use std::{
 
 use ::config::Config;
 use anyhow::{Context as _, bail};
-use clap::Args;
 use files::{Replaced, read_text_within, replace_unchanged};
 use futures::StreamExt as _;
 use gateway::{Gateway, survey};
@@ -23,42 +22,6 @@ use crate::{cli::global::Global, exit::Exit, report};
 const FILE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 const NAMES_MAX: usize = 10;
-
-/// Write the accepted tools of every server into a file for your team
-///
-/// The file has the text of each tool, prompt, resource template, skill and of the instructions of a server, as
-/// you accepted them (`proxy review`), in the format of `reindex --export`. Commit it beside the
-/// configuration; `proxy verify` compares servers with it. Servers that never listed their tools are
-/// asked first. Resources are not in it, since they come and go.
-///
-/// Exit codes: 0 written, 2 wrong usage or configuration, 3 written without some servers.
-#[derive(Debug, Args)]
-pub(crate) struct LockArgs {
-    /// The lock file [default: the configuration's name with `.lock`, in its folder]
-    #[arg(long, value_name = "FILE")]
-    file: Option<PathBuf>,
-}
-
-const EXIT_CODES: &str = "\
-Exit codes: 0 everything is as it was locked, 10 there are only additions,
-            11 something needs a person: a breaking change, or another wording,
-            12 unknown: a server did not answer, or there is no lock file,
-            2 wrong usage or configuration";
-
-/// Compare servers with the lock file
-///
-/// Asks every server for its tools, without storing the answers. A change is breaking (an earlier
-/// call may fail or do something else), additive, or wording: texts that a model reads.
-#[derive(Debug, Args)]
-#[command(after_help = EXIT_CODES)]
-pub(crate) struct VerifyArgs {
-    /// The lock file [default: the configuration's name with `.lock`, in its folder]
-    #[arg(long, value_name = "FILE")]
-    file: Option<PathBuf>,
-    /// Show the changed definitions line by line
-    #[arg(long)]
-    diff: bool,
-}
 
 fn place_of(file: Option<&PathBuf>, config: &Config) -> PathBuf {
     file.map_or_else(|| config.file.with_extension("lock"), Clone::clone)
@@ -82,47 +45,46 @@ fn enabled(gateway: &Gateway) -> Vec<ServerName> {
     settings.enabled().map(|it| it.spec.name.clone()).collect()
 }
 
-impl LockArgs {
-    pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
-        let file = place_of(self.file.as_ref(), &load_config(global)?);
-        with_surveyed_gateway(global, async |gateway| Self::write(gateway, global, &file))
-    }
+/// Writes the accepted definitions of all servers into the file.
+pub(super) fn write(global: &Global, file: Option<&PathBuf>) -> anyhow::Result<Exit> {
+    let file = place_of(file, &load_config(global)?);
+    with_surveyed_gateway(global, async |gateway| write_to(&file, gateway, global))
+}
 
-    fn write(gateway: &Gateway, global: &Global, file: &Path) -> anyhow::Result<Exit> {
-        let old = read(file).context("hint: remove the file to write a new one")?;
-        let (text, old) = old.map_or((None, ToolLock::default()), |(text, it)| (Some(text), it));
-        let registry = &gateway.catalog.registry;
-        let made = registry::lock(registry, &old, &enabled(gateway));
-        let before = text.as_deref().map(str::as_bytes);
-        let (shown, text) = (file.display(), made.lock.to_text());
-        match replace_unchanged(file, before, text.as_bytes())? {
-            Replaced::Yes => {}
-            Replaced::ChangedMeanwhile => {
-                bail!("{shown} was changed meanwhile; nothing was written")
-            }
+fn write_to(file: &Path, gateway: &Gateway, global: &Global) -> anyhow::Result<Exit> {
+    let old = read(file).context("hint: remove the file to write a new one")?;
+    let (text, old) = old.map_or((None, ToolLock::default()), |(text, it)| (Some(text), it));
+    let registry = &gateway.catalog.registry;
+    let made = registry::lock(registry, &old, &enabled(gateway));
+    let before = text.as_deref().map(str::as_bytes);
+    let (shown, text) = (file.display(), made.lock.to_text());
+    match replace_unchanged(file, before, text.as_bytes())? {
+        Replaced::Yes => {}
+        Replaced::ChangedMeanwhile => {
+            bail!("{shown} was changed meanwhile; nothing was written")
         }
-        let servers = made.lock.servers().count();
-        if global.json {
-            report::print_json(&json!({"file": shown.to_string(), "servers": servers,
-                "waiting": made.waiting, "unknown": made.unknown}));
-        } else {
-            report::print_data(&format!("{shown}: {}", count_of(servers, "server")));
-        }
-        if !made.waiting.is_empty() {
-            let names = some_of(&made.waiting);
-            report::say(&format!(
-                "not in the file, since nobody has accepted them: {names}\nhint: proxy review"
-            ));
-        }
-        if made.unknown.is_empty() {
-            return Ok(Exit::Success);
-        }
-        report::say(&format!(
-            "their tools are unknown: {}\nhint: proxy reindex",
-            some_of(&made.unknown)
-        ));
-        Ok(Exit::Partial)
     }
+    let servers = made.lock.servers().count();
+    if global.json {
+        report::print_json(&json!({"file": shown.to_string(), "servers": servers,
+                "waiting": made.waiting, "unknown": made.unknown}));
+    } else {
+        report::print_data(&format!("{shown}: {}", count_of(servers, "server")));
+    }
+    if !made.waiting.is_empty() {
+        let names = some_of(&made.waiting);
+        report::say(&format!(
+            "not in the file, since nobody has accepted them: {names}\nhint: proxy review"
+        ));
+    }
+    if made.unknown.is_empty() {
+        return Ok(Exit::Success);
+    }
+    report::say(&format!(
+        "their tools are unknown: {}\nhint: proxy reindex",
+        some_of(&made.unknown)
+    ));
+    Ok(Exit::Partial)
 }
 
 fn some_of(names: &[String]) -> String {
@@ -135,69 +97,73 @@ fn some_of(names: &[String]) -> String {
     }
 }
 
-impl VerifyArgs {
-    pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
-        let file = place_of(self.file.as_ref(), &load_config(global)?);
-        let lock = read(&file).map_err(|error| {
+/// Compares what the servers answer with the file. `shows_lines`: prints changed definitions line by line.
+pub(super) fn verify(
+    global: &Global,
+    file: Option<&PathBuf>,
+    shows_lines: bool,
+) -> anyhow::Result<Exit> {
+    let file = place_of(file, &load_config(global)?);
+    let lock = read(&file).map_err(|error| {
             Exit::Unknown.with(format!(
-                "error: {}\nhint: restore the file from your repository, or remove it and run `proxy lock`",
+                "error: {}\nhint: restore the file from your repository, or remove it and run `proxy review --lock`",
                 report::describe(&error)
             ))
         })?;
-        let missing = format!("error: no lock file {}\nhint: proxy lock", file.display());
-        let (_, lock) = lock.ok_or_else(|| Exit::Unknown.with(missing))?;
-        with_gateway(global, async |gateway| {
-            self.compare(gateway, global, &lock).await
-        })
-    }
+    let missing = format!(
+        "error: no lock file {}\nhint: proxy review --lock",
+        file.display()
+    );
+    let (_, lock) = lock.ok_or_else(|| Exit::Unknown.with(missing))?;
+    with_gateway(global, async |gateway| {
+        compare(gateway, global, &lock, shows_lines).await
+    })
+}
 
-    async fn compare(
-        &self,
-        gateway: &std::sync::Arc<Gateway>,
-        global: &Global,
-        lock: &ToolLock,
-    ) -> anyhow::Result<Exit> {
-        let enabled = enabled(gateway);
-        let known = enabled.iter().map(ServerName::as_str).chain(lock.servers());
-        let servers: BTreeSet<String> = known.map(str::to_owned).collect();
-        let servers = Vec::from_iter(servers);
-        let surveys = ask(gateway, enabled, global).await;
-        let registry = &gateway.catalog.registry;
-        let found = registry::verify(registry, lock, &servers, &surveys);
-        let (verdict, exit) = judge(&found);
-        if global.json {
-            report::print_json(
-                &json!({"verdict": verdict, "servers": servers, "differences": found}),
-            );
-            return Ok(exit);
-        }
-        if !found.is_empty() {
-            report::print_data(&self.render(&found));
-        }
-        report::say(&format!(
-            "{verdict}: {} compared",
-            count_of(servers.len(), "server")
+async fn compare(
+    gateway: &std::sync::Arc<Gateway>,
+    global: &Global,
+    lock: &ToolLock,
+    shows_lines: bool,
+) -> anyhow::Result<Exit> {
+    let enabled = enabled(gateway);
+    let known = enabled.iter().map(ServerName::as_str).chain(lock.servers());
+    let servers: BTreeSet<String> = known.map(str::to_owned).collect();
+    let servers = Vec::from_iter(servers);
+    let surveys = ask(gateway, enabled, global).await;
+    let registry = &gateway.catalog.registry;
+    let found = registry::verify(registry, lock, &servers, &surveys);
+    let (verdict, exit) = judge(&found);
+    if global.json {
+        report::print_json(&json!({"verdict": verdict, "servers": servers, "differences": found}));
+        return Ok(exit);
+    }
+    if !found.is_empty() {
+        report::print_data(&render(&found, shows_lines));
+    }
+    report::say(&format!(
+        "{verdict}: {} compared",
+        count_of(servers.len(), "server")
+    ));
+    Ok(exit)
+}
+
+fn render(found: &[LockDifference], shows_lines: bool) -> String {
+    let mut lines = Vec::new();
+    for (nth, it) in found.iter().enumerate() {
+        let name = printable::one_line(&it.name());
+        let kind = it.kind.map_or("unknown", ChangeKind::as_str);
+        lines.push(format!(
+            "{kind:8}  {name}  {}",
+            printable::one_line(&it.text)
         ));
-        Ok(exit)
-    }
-
-    fn render(&self, found: &[LockDifference]) -> String {
-        let mut lines = Vec::new();
-        for (nth, it) in found.iter().enumerate() {
-            let name = printable::one_line(&it.name());
-            let kind = it.kind.map_or("unknown", ChangeKind::as_str);
-            lines.push(format!(
-                "{kind:8}  {name}  {}",
-                printable::one_line(&it.text)
-            ));
-            let next = found.get(nth + 1);
-            let is_last = next.is_none_or(|next| next.name() != it.name());
-            if let Some((before, now)) = it.texts.as_ref().filter(|_| self.diff && is_last) {
-                lines.push(show_difference(&name, Some(before), now));
-            }
+        let next = found.get(nth + 1);
+        let is_last = next.is_none_or(|next| next.name() != it.name());
+        if let Some((before, now)) = it.texts.as_ref().filter(|_| shows_lines && is_last) {
+            lines.push(show_difference(&name, Some(before), now));
         }
-        lines.join("\n")
     }
+    lines.join("\n")
 }
 
 /// Asks these servers for their tools. The answers are not stored.

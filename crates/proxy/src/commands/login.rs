@@ -1,5 +1,6 @@
-//! `proxy login`.
+//! `proxy login`: logs in to remote servers, and out of them.
 
+mod end;
 mod person;
 
 use std::fmt::Display;
@@ -26,19 +27,24 @@ use crate::{
 const EXAMPLES: &str = "\
 Examples:
   proxy login linear
-  proxy login linear --no-browser      print the address; paste the final address
-  proxy login github --device          enter a code on another device
-  proxy login --all                    every remote server without a login
+  proxy login linear --no-browser   print the address; paste the final address
+  proxy login github --device       enter a code on another device
+  proxy login --all                 every remote server without a login
+  proxy login --end linear          log out
 
 Exit codes: 0 logged in, 3 logged in to some servers, 1 to none, 2 wrong usage";
 
-/// Log in to remote servers that need it
+/// Log in to remote servers that need it, or log out
 ///
 /// Finds the authorization server, registers this client there if needed, and opens a browser.
 /// Without a browser (over SSH, in a container) it prints the address; paste the address at which
 /// the browser ends. The login is stored in the state folder and renewed automatically.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
 pub(crate) struct LoginArgs {
     /// Remote servers of the configuration
     #[arg(
@@ -60,11 +66,24 @@ pub(crate) struct LoginArgs {
     /// Additional scope to request; may be repeated
     #[arg(long = "scope", value_name = "SCOPE")]
     scopes: Vec<String>,
+    /// Log out
+    #[arg(long, conflicts_with_all = ["all", "no_browser", "device", "scopes"])]
+    end: bool,
+    /// With --end: the caller over HTTP whose own login ends, by the name of a token or the subject of an
+    /// OAuth token
+    #[arg(long = "for", value_name = "CALLER", requires = "end")]
+    caller: Option<String>,
+    /// With --end: also delete the registration of this client
+    #[arg(long, requires = "end")]
+    forget: bool,
 }
 
 impl LoginArgs {
     pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
         start_log("error");
+        if self.end {
+            return end::log_out_of(global, &self);
+        }
         log_in_to(global, &load_config(global)?, &self)
     }
 }
@@ -158,7 +177,7 @@ async fn log_in_to_one(
 }
 
 /// Returns the place of the server's login; `None`, with a printed error, if it cannot have one.
-pub(super) async fn find_place(settings: &Settings, server: &ServerSettings) -> Option<LoginPlace> {
+async fn find_place(settings: &Settings, server: &ServerSettings) -> Option<LoginPlace> {
     let name = &server.spec.name;
     let secrets = gateway::resolver(&settings.private_files());
     let place = LoginPlace::find(&server.spec, &secrets, &settings.private_files()).await;

@@ -1,4 +1,4 @@
-//! Code shared by `init` and `import`: the paths of files, the table of servers found, and the request
+//! Code shared by `init` and `add`: the paths of files, the table of servers found, and the request
 //! for their tools.
 
 use std::path::{Path, PathBuf};

@@ -1,8 +1,7 @@
-//! `proxy recipes`: the servers that have a built-in recipe, or those of a registry.
+//! `proxy add --list`: the servers that have a built-in recipe, or those of a registry.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use clap::Args;
 use recipes::{
     Alternative, Auth, Distribution, Parameter, Recipe, RecipeScope, RecipeValues, ServerTable,
     StartMethod, Variable,
@@ -17,45 +16,8 @@ use crate::{
     table::{render_rows, wrap},
 };
 
-const EXAMPLES: &str = "\
-Examples:
-  proxy recipes
-  proxy recipes browser screenshot
-  proxy recipes github
-  proxy recipes --registry weather
-  proxy recipes --json | jq '.[].name'";
-
-/// List and search servers with built-in settings
-///
-/// The name of a recipe prints everything known about the server, and its table for the
-/// configuration.
-#[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct RecipesArgs {
-    /// Words to search for, or the name of a recipe [default: list all]
-    #[arg(value_name = "WORDS|NAME")]
-    words: Vec<String>,
-    /// Search a registry of MCP instead of the built-in settings
-    #[arg(long)]
-    registry: bool,
-    #[arg(long, value_name = "URL", requires = "registry")]
-    #[arg(
-        help = "The registry: an address with the API v0.1 [default: the official one] [env: PROXY_REGISTRY]"
-    )]
-    from: Option<String>,
-}
-
-impl RecipesArgs {
-    pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
-        if self.registry {
-            return listed::search(global, &self.words.join(" "), self.from.as_deref());
-        }
-        Ok(print_recipes(global, &self.words))
-    }
-}
-
 /// Prints one recipe per line, the best first; or all of one, if the words are its name.
-fn print_recipes(global: &Global, words: &[String]) -> Exit {
+pub(super) fn print_recipes(global: &Global, words: &[String]) -> Exit {
     let asked = words.join(" ");
     let named = recipes::find(&asked);
     let found = named.map_or_else(|| recipes::search(&asked), |recipe| vec![recipe]);
@@ -69,7 +31,7 @@ fn print_recipes(global: &Global, words: &[String]) -> Exit {
     }
     if found.is_empty() {
         report::say(&format!(
-            "no recipe matches `{asked}`\nhint: `proxy recipes` lists all {}; `proxy add` adds any other server by its command or address",
+            "no recipe matches `{asked}`\nhint: `proxy add --list` lists all {}; `proxy add` adds any other server by its command or address",
             recipes::all().len()
         ));
     }

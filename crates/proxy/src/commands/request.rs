@@ -76,7 +76,7 @@ async fn ask_daemon(global: &Global, request: &ShellRequest) -> Option<ShellRepl
         // A call may have run: it is not repeated.
         Ok(None) => Some(ShellReply {
             told: "error: the daemon ended before it replied; the request may have run\n\
-                   hint: `proxy daemon logs` prints the end of its log"
+                   hint: `proxy logs` prints the end of its log"
                 .to_owned(),
             ..ShellReply::default()
         }),

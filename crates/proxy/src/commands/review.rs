@@ -1,6 +1,6 @@
 //! `proxy review`: definitions that changed since they were accepted, and the history of changes.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, path::PathBuf};
 
 use anyhow::bail;
 use clap::{ArgAction, Args};
@@ -14,6 +14,7 @@ use setup::moving::difference;
 
 use super::{
     api::{Api, path, with_api},
+    lock,
     pending::{answer_pending, list_pending},
     with_gateway,
 };
@@ -34,19 +35,25 @@ const NEAR_MAX: usize = 3;
 
 const EXAMPLES: &str = "\
 Examples:
-  proxy review notes                          prints the command that accepts all of it, too
-  proxy review notes --accept DIGEST          accept the definitions printed with this digest
+  proxy review notes                        list them, and how to accept them
+  proxy review notes --accept DIGEST        accept what has this digest
   proxy review notes add_note --refuse DIGEST
-  proxy review notes --accept                 on a terminal: show the definitions and ask
-  proxy review notes --history                list the changes of every survey
-  proxy review notes/add_note --history       those of one tool
-  proxy review --history notes --diff 0 3     from before the first entry to the third
+  proxy review notes --accept               on a terminal: show and ask
+  proxy review notes --history              list the changes of every survey
+  proxy review notes/add_note --history     those of one tool
+  proxy review --history notes --diff 0 3   from before entry 1 to entry 3
   proxy review --pending --allow 3            let a waiting call run
+  proxy review --lock                       write a lock file for your team
+  proxy review --verify                     compare the servers with that file
 
-Exit codes: 0 nothing to review, or decided, 1 something to review, or no such name,
-            2 wrong usage, or changed since it was printed";
+Exit codes: 0 nothing to review, or decided, 1 something to review, or no such
+            name, 2 wrong usage, or changed since it was printed
+  --lock    0 written, 3 written without some servers
+  --verify  0 everything is as it was locked, 10 there are only additions,
+            11 something needs a person: a breaking change, or another wording,
+            12 unknown: a server did not answer, or there is no lock file";
 
-/// Show tools that changed since you accepted them, and decide
+/// Show tools that changed since you accepted them; decide
 ///
 /// A server is accepted with the tools, prompts, resources and instructions that it has when it is
 /// added. Later changes and additions are listed, each with its difference, its digest, and signs
@@ -58,6 +65,10 @@ Exit codes: 0 nothing to review, or decided, 1 something to review, or no such n
 /// changed since is not accepted. A refused definition is accepted only by its name.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
 pub(crate) struct ReviewArgs {
     /// Server, or one of its tools: `github/create_issue`
     #[arg(value_name = "SERVER", add = ArgValueCompleter::new(complete_servers))]
@@ -99,6 +110,21 @@ pub(crate) struct ReviewArgs {
     /// With --history: show the difference between two entries, by their numbers
     #[arg(long, num_args = 2, value_names = ["A", "B"], requires = "history")]
     diff: Vec<usize>,
+    /// Write the accepted definitions of every server, without resources, into a file for your team, in the
+    /// format of `reindex --export`
+    #[arg(long, group = "team", conflicts_with_all = ["server", "names", "accept", "refuse", "history", "pending"])]
+    lock: bool,
+    /// Compare the definitions that every server lists now with the lock file, and store nothing. A change
+    /// is breaking (an earlier call may fail or do something else), additive, or wording: texts that a
+    /// model reads
+    #[arg(long, group = "team", conflicts_with_all = ["server", "names", "accept", "refuse", "history", "pending"])]
+    verify: bool,
+    /// With --lock, --verify: the file [default: the configuration's name with `.lock`, in its folder]
+    #[arg(long, value_name = "FILE", requires = "team")]
+    file: Option<PathBuf>,
+    /// With --verify: show the changed definitions line by line
+    #[arg(long, requires = "verify")]
+    lines: bool,
 }
 
 /// Reads a whole digest: a short one could name another definition.
@@ -136,6 +162,12 @@ async fn review(api: &mut Api, global: &Global, asked: &ReviewArgs) -> anyhow::R
 
 impl ReviewArgs {
     pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
+        if self.lock {
+            return lock::write(global, self.file.as_ref());
+        }
+        if self.verify {
+            return lock::verify(global, self.file.as_ref(), self.lines);
+        }
         if self.history {
             return with_gateway(global, async |gateway| {
                 print_history(gateway, global, &self)
@@ -421,7 +453,7 @@ fn check_name(known: &KnownNames, entries: &[HistoryEntry], name: &str) -> anyho
     let past = of_server.flat_map(|it| it.added.iter().chain(&it.changed).chain(&it.removed));
     let tools = listed.chain(past).map(String::as_str);
     let before = format!("{server}/");
-    let list = format!("proxy list {server}");
+    let list = format!("proxy search '*' --server {server}");
     find(tool, &before, tools.collect(), list)
 }
 

@@ -31,7 +31,7 @@ Examples:
 
 Exit codes: 0 the script returned a result, 1 it failed or reached a limit";
 
-/// Run a script that calls tools, or print declarations for scripts
+/// Run a script that calls tools, or print types for scripts
 ///
 /// TypeScript or JavaScript. Every server is a global object. The result is the value of the last
 /// expression, or of `return`.

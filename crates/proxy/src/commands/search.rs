@@ -1,46 +1,57 @@
-//! `proxy search`.
+//! `proxy search`: the tools that match a query, every tool, or their categories.
+
+mod categories;
 
 use clap::Args;
-use gateway::shell::Verb;
+use clap_complete::ArgValueCompleter;
+use gateway::shell::{ShellRequest, Verb};
 
-use super::request;
-use crate::{cli::global::Global, exit::Exit};
+use super::{
+    request::{self, print},
+    with_surveyed_gateway,
+};
+use crate::{
+    cli::{complete::complete_servers, global::Global},
+    exit::Exit,
+    table::wrap,
+};
+
+const HITS_DEFAULT: usize = 5;
 
 const EXAMPLES: &str = "\
 Examples:
   proxy search create github issue
-  proxy search --category files '*'
+  proxy search '*'                      list every tool
+  proxy search '*' --server files       list the tools of a server
+  proxy search --categories             count the tools of each category
   proxy search 'select:git/git_status,git/git_diff'
   proxy search send +mail";
 
-/// Search tools
+/// Find tools by words, or list all of them
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct SearchArgs {
-    /// Words; or `select:a,b`, `+word` (must match), `*` (every tool)
+    /// Words; `*` lists every tool, one a line; or `select:a,b`, `+word` (must match)
     #[arg(value_name = "QUERY", trailing_var_arg = false)]
     query: Vec<String>,
     /// Only tools of this category or server
-    #[arg(long)]
+    #[arg(long, visible_alias = "server", add = ArgValueCompleter::new(complete_servers))]
     category: Option<String>,
     /// Only tools with this tag; may be repeated
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
-    /// Number of hits, 1 to 20
-    #[arg(
-        long,
-        short = 'n',
-        alias = "limit",
-        default_value_t = 5,
-        value_name = "COUNT"
-    )]
-    max_results: usize,
+    /// Number of hits, 1 to 20 [default: 5; `*` alone lists every tool]
+    #[arg(long, short = 'n', alias = "limit", value_name = "COUNT")]
+    max_results: Option<usize>,
+    /// Number of hits to skip
+    #[arg(long, value_name = "COUNT")]
+    offset: Option<usize>,
     /// Explain the score of each hit term by term
     #[arg(long)]
     why: bool,
-    /// Number of hits to skip
-    #[arg(long, default_value_t = 0, value_name = "COUNT")]
-    offset: usize,
+    /// Count the tools of each category and tag
+    #[arg(long, conflicts_with_all = ["query", "category", "tags", "max_results", "offset", "why"])]
+    categories: bool,
     /// Run in this process, without the daemon
     #[arg(long)]
     standalone: bool,
@@ -48,15 +59,36 @@ pub(crate) struct SearchArgs {
 
 impl SearchArgs {
     pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
+        if self.categories {
+            return with_surveyed_gateway(global, async |gateway| {
+                categories::print_categories(gateway, global).await
+            });
+        }
+        let words = self.query.join(" ").trim().to_owned();
         let category = self.category.map(|name| name.trim().to_owned());
-        let verb = Verb::Search {
-            words: self.query.join(" ").trim().to_owned(),
-            category: category.filter(|name| !name.is_empty()),
-            tags: self.tags,
-            limit: self.max_results,
-            offset: self.offset,
-            why: self.why,
-        };
-        request::run(global, verb, self.standalone)
+        let category = category.filter(|name| !name.is_empty());
+        let is_list = words == "*"
+            && self.tags.is_empty()
+            && self.max_results.or(self.offset).is_none()
+            && !self.why;
+        if !is_list {
+            let verb = Verb::Search {
+                words,
+                category,
+                tags: self.tags,
+                limit: self.max_results.unwrap_or(HITS_DEFAULT),
+                offset: self.offset.unwrap_or_default(),
+                why: self.why,
+            };
+            return request::run(global, verb, self.standalone);
+        }
+        let (verb, json) = (Verb::List(category), global.json);
+        let request = ShellRequest { verb, json };
+        request::run_with(global, request, self.standalone, |mut reply| {
+            if !json {
+                reply.data = wrap(&reply.data, 4);
+            }
+            Ok(print(&reply))
+        })
     }
 }

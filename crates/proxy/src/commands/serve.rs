@@ -34,7 +34,7 @@ Examples:
   proxy serve --http                 at `http.listen` of the configuration
   proxy serve --http 127.0.0.1:7331  at http://127.0.0.1:7331/mcp";
 
-/// Serve one MCP client over stdin and stdout, or many over HTTP
+/// Serve a client over stdin and stdout, or many over HTTP
 ///
 /// The command in a client's configuration. It answers from the last snapshots at once; a server
 /// starts when one of its tools is first called, or with proxy if it is configured to. All clients

@@ -26,7 +26,7 @@ const EXAMPLES: &str = "\
 Examples:
   proxy servers
   proxy servers --tokens             the tokens that your clients save
-  proxy servers --tokens --price 3   and their price, at 3 dollars per million tokens
+  proxy servers --tokens --price 3   and their price, at $3 per million tokens
   proxy servers disable github
   proxy servers rename github gh
   proxy servers restart github";

@@ -32,7 +32,7 @@ Examples:
   proxy stats --learned              how often each tool was used
   proxy stats --learned --reset      delete them";
 
-/// Show calls, errors, times, tokens and searches without a hit
+/// Show calls, errors, times, tokens, searches without a hit
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct StatsArgs {

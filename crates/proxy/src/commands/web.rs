@@ -12,7 +12,7 @@ use serde_json::json;
 use super::route::{explain, need_route};
 use crate::{cli::global::Global, event_loop::run_async, exit::Exit, report};
 
-/// Open the web page: servers, tools, calls, clients, figures and rules
+/// Open the web page of the daemon
 ///
 /// Starts the daemon if none runs. The address is valid once, for a minute, and on this machine only;
 /// the page then stays open as long as the daemon runs.

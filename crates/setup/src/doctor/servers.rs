@@ -125,7 +125,10 @@ pub fn check_addresses(settings: &Settings) -> Vec<Check> {
         };
         let (what, next) = match &server.spec.launch {
             Launch::Remote { .. } => ("address", format!("write `url = {now:?}`")),
-            _ => ("package", format!("proxy recipes {}: {now}", recipe.name())),
+            _ => (
+                "package",
+                format!("proxy add --list {}: {now}", recipe.name()),
+            ),
         };
         let about = format!("server {}", server.spec.name);
         let old = old.split('?').next().unwrap_or_default();

@@ -232,17 +232,17 @@ args = ["mcp-server-time"]
 "#,
     );
     let mut checks: Vec<Check> = ["db", "ci", "time"]
-        .map(|name| Check::problem(format!("server {name}"), "it ended").then("proxy log"))
+        .map(|name| Check::problem(format!("server {name}"), "it ended").then("proxy logs"))
         .into();
     advise(&settings, &mut checks, true);
     let told = render(&checks);
     assert!(
-        told.contains("write \"--with\", \"mcp<2\" before \"mcp-server-sqlite\" in `args` of [servers.db]; else: proxy log"),
+        told.contains("write \"--with\", \"mcp<2\" before \"mcp-server-sqlite\" in `args` of [servers.db]; else: proxy logs"),
         "{told}"
     );
     assert!(told.contains("it needs CIRCLECI_TOKEN"), "{told}");
     assert!(
-        told.ends_with("server time: it ended -> proxy log"),
+        told.ends_with("server time: it ended -> proxy logs"),
         "{told}"
     );
     assert!(!told.contains("hunter2"), "{told}");

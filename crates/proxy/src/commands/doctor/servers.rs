@@ -101,7 +101,7 @@ fn describe_damage((server, why): &(ServerName, String)) -> Check {
 
 fn describe_answer(asked: &survey::SurveyOutcome, has_log: bool) -> Check {
     let name = &asked.news.server;
-    let log = has_log.then(|| format!("proxy log {name}"));
+    let log = has_log.then(|| format!("proxy logs {name}"));
     let about = format!("server {name}");
     let seconds = asked.seconds;
     match &asked.news.outcome {

@@ -1,4 +1,4 @@
-//! `proxy recipes --registry`: the servers of a registry.
+//! `proxy add --list --registry`: the servers of a registry.
 
 use recipes::{ListedServer, StartMethod, Transport};
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ pub(crate) fn registry_of(from: Option<&str>) -> Result<RegistrySource, Catalogu
     RegistrySource::parse(from.or(variable.as_deref()))
 }
 
-pub(super) fn search(global: &Global, words: &str, from: Option<&str>) -> anyhow::Result<Exit> {
+pub(crate) fn search(global: &Global, words: &str, from: Option<&str>) -> anyhow::Result<Exit> {
     let source = registry_of(from).map_err(refuse)?;
     let found = run_async(source.search(words))??;
     if found.is_empty() {

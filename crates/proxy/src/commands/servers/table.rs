@@ -79,7 +79,7 @@ fn render(rows: &[ServerRow], now: u64) -> String {
 
 fn render_failure(row: &ServerRow, why: &str) -> String {
     let name = &row.name;
-    let log = row.has_log.then(|| format!("proxy log {name}, then "));
+    let log = row.has_log.then(|| format!("proxy logs {name}, then "));
     let log = log.unwrap_or_default();
     match row.state {
         Availability::LoginRequired => format!("{name}: {why}\n  next: proxy login {name}"),
@@ -152,7 +152,7 @@ mod tests {
         calls and errors: of the last 30 days
 
         db: `npx` was not found
-          next: proxy log db, then proxy reindex db
+          next: proxy logs db, then proxy reindex db
 
         linear: HTTP 401 Unauthorized
           next: proxy login linear

@@ -1,58 +1,11 @@
-//! `proxy list`: every tool, or the number of tools of each category and tag.
+//! `proxy search --categories`: the number of tools of each category and tag.
 
 use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 
-use clap::Args;
-use clap_complete::ArgValueCompleter;
-use gateway::{
-    Gateway, list_offered,
-    shell::{ShellRequest, Verb},
-};
+use gateway::{Gateway, list_offered};
 use serde_json::{Value, json};
 
-use super::{
-    request::{self, print},
-    with_surveyed_gateway,
-};
-use crate::{
-    cli::{complete::complete_servers, global::Global},
-    exit::Exit,
-    report,
-    table::wrap,
-};
-
-/// List every tool, or count tools by category and tag
-#[derive(Debug, Args)]
-pub(crate) struct ListArgs {
-    /// Only the tools of this server or category
-    #[arg(value_name = "SERVER|CATEGORY", add = ArgValueCompleter::new(complete_servers))]
-    of: Option<String>,
-    /// Count the tools of each category and tag
-    #[arg(long, conflicts_with = "of")]
-    categories: bool,
-    /// Run in this process, without the daemon
-    #[arg(long)]
-    standalone: bool,
-}
-
-impl ListArgs {
-    pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
-        if self.categories {
-            return with_surveyed_gateway(global, async |gateway| {
-                print_categories(gateway, global).await
-            });
-        }
-        let json = global.json;
-        let verb = Verb::List(self.of);
-        let request = ShellRequest { verb, json };
-        request::run_with(global, request, self.standalone, |mut reply| {
-            if !json {
-                reply.data = wrap(&reply.data, 4);
-            }
-            Ok(print(&reply))
-        })
-    }
-}
+use crate::{cli::global::Global, exit::Exit, report, table::wrap};
 
 /// The tools of a category, and of the categories within it.
 #[derive(Default)]
@@ -61,7 +14,10 @@ struct CategoryCount<'a> {
     within: BTreeMap<&'a str, usize>,
 }
 
-async fn print_categories(gateway: &Arc<Gateway>, global: &Global) -> anyhow::Result<Exit> {
+pub(super) async fn print_categories(
+    gateway: &Arc<Gateway>,
+    global: &Global,
+) -> anyhow::Result<Exit> {
     let generation = gateway.catalog.generation().await?;
     let mut categories: BTreeMap<&str, CategoryCount<'_>> = BTreeMap::new();
     let mut tags: BTreeMap<&str, usize> = BTreeMap::new();

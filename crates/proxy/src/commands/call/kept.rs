@@ -1,4 +1,4 @@
-//! `proxy read`: a kept result, as a whole or in part.
+//! `proxy call --handle`: a kept result, as a whole or in part.
 
 use std::{io, sync::Arc};
 
@@ -9,23 +9,13 @@ use results::{
 };
 use serde_json::json;
 
-use super::with_gateway;
-use crate::{cli::global::Global, exit::Exit, report};
+use crate::{cli::global::Global, commands::with_gateway, exit::Exit, report};
 
-const EXAMPLES: &str = "\
-Examples:
-  proxy read r0123456789abcdef > whole.txt
-  proxy read r0123456789abcdef --grep 'ERROR|WARN'
-  proxy read r0123456789abcdef --select '.items[].id'
-  proxy read r0123456789abcdef --offset -20";
-
-/// Print a stored result that was cut: all of it, or a part
+/// A part of a kept result.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct ReadArgs {
-    /// Handle of the result, from the footer of the cut result
-    #[arg(value_name = "HANDLE")]
-    handle: String,
+#[group(requires = "handle")]
+#[command(next_help_heading = "With --handle")]
+pub(super) struct PartArgs {
     /// One part, as a client reads it; the parts together are the whole result
     #[arg(long, value_name = "NUMBER", group = "what")]
     part: Option<usize>,
@@ -44,17 +34,19 @@ pub(crate) struct ReadArgs {
     /// Values of a jq expression, one per line
     #[arg(long, value_name = "JQ", group = "what")]
     select: Option<String>,
-    /// Stop at this number of tokens [default: no limit]
-    #[arg(long, value_name = "COUNT")]
-    max_tokens: Option<usize>,
 }
 
-async fn print(gateway: &Arc<Gateway>, global: &Global, read: ReadArgs) -> Result<(), ToolError> {
-    let opened = gateway.results.open(&read.handle, None).await;
-    let mut kept = opened.map_err(|error| ReadError::Handle(read.handle.clone(), error))?;
-    let room = read.max_tokens.unwrap_or(usize::MAX);
-    let is_whole = read.is_whole();
-    let request = read.into_request();
+async fn print(
+    gateway: &Arc<Gateway>,
+    global: &Global,
+    handle: String,
+    (part, max_tokens): (PartArgs, Option<u64>),
+) -> Result<(), ToolError> {
+    let opened = gateway.results.open(&handle, None).await;
+    let mut kept = opened.map_err(|error| ReadError::Handle(handle.clone(), error))?;
+    let room = max_tokens.map_or(usize::MAX, |it| usize::try_from(it).unwrap_or(usize::MAX));
+    let is_whole = part.is_whole() && max_tokens.is_none();
+    let request = part.into_request(handle);
     if is_whole {
         return print_whole(&mut kept, global.json)
             .map_err(|error| ToolError::Internal(error.to_string()));
@@ -97,24 +89,28 @@ fn print_whole(kept: &mut KeptResult, as_json: bool) -> io::Result<()> {
     Ok(())
 }
 
-impl ReadArgs {
-    pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
-        with_gateway(global, async |gateway| {
-            let printed = print(gateway, global, self).await;
-            printed.map_err(|error| Exit::Nothing.with(error.to_string()))?;
-            Ok(Exit::Success)
-        })
-    }
+/// Prints the kept result of a handle, or this part of it.
+pub(super) fn run(
+    global: &Global,
+    handle: String,
+    (part, max_tokens): (PartArgs, Option<u64>),
+) -> anyhow::Result<Exit> {
+    with_gateway(global, async |gateway| {
+        let printed = print(gateway, global, handle, (part, max_tokens)).await;
+        printed.map_err(|error| Exit::Nothing.with(error.to_string()))?;
+        Ok(Exit::Success)
+    })
+}
 
+impl PartArgs {
     fn is_whole(&self) -> bool {
         let is_part = self.part.is_some() || self.grep.is_some() || self.select.is_some();
-        let is_range = self.offset.is_some() || self.limit.is_some();
-        !is_part && !is_range && self.max_tokens.is_none()
+        !is_part && self.offset.is_none() && self.limit.is_none()
     }
 
-    fn into_request(self) -> ReadRequest {
+    fn into_request(self, handle: String) -> ReadRequest {
         ReadRequest {
-            handle: self.handle,
+            handle,
             part: self.part,
             offset: self.offset,
             limit: self.limit,
