@@ -231,7 +231,7 @@ fn a_null_that_the_schema_admits_as_openapi_writes_it_is_kept() {
         }
     }
     let named = json!({"properties": {"nullable": true, "type": {"type": "string"}}});
-    check(named, json!({"type": 1}), "type: expected string, got 1");
+    check(named, json!({"type": null}), "{}");
 }
 
 #[test]
