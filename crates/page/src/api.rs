@@ -12,11 +12,11 @@ pub(crate) mod servers;
 pub(crate) mod session;
 pub(crate) mod tools;
 
-use figures::{FiguresAnswer, FiguresQuery};
 use hyper::Method;
 
 use crate::{
     hub::Message,
+    reply::LINES,
     routes::{Nothing, RouteTable, SESSION},
 };
 
@@ -46,8 +46,7 @@ fn add_state(routes: &mut RouteTable) {
     let about = "Read the status of the daemon";
     routes.add_blocking(get("/api/v1/status"), about, |it| Ok(session::status(&it)));
     let (live, about) = (get("/api/v1/live"), "Follow the state: one message a line");
-    let lines = &["application/x-ndjson"];
-    routes.add_raw::<Nothing, Nothing, Message, _>(live, about, lines, session::live);
+    routes.add_raw::<Nothing, Nothing, Message, _>(live, about, LINES, session::live);
 }
 
 fn add_servers(routes: &mut RouteTable) {
@@ -91,9 +90,8 @@ fn add_calls(routes: &mut RouteTable) {
     routes.add_blocking(get("/api/v1/clients"), about, |it| Ok(clients::list(&it)));
     let about = "End the session of a client";
     routes.add(post("/api/v1/clients/{number}/end"), about, clients::end);
-    let (figures, about) = (get("/api/v1/figures"), "Read figures of the last days");
-    let csv = &["text/csv"];
-    routes.add_raw::<FiguresQuery, Nothing, FiguresAnswer, _>(figures, about, csv, figures::read);
+    let about = "Read figures of the last days";
+    routes.add(get("/api/v1/figures"), about, figures::read);
 }
 
 fn add_configuration(routes: &mut RouteTable) {

@@ -61,7 +61,6 @@ impl Caller {
         let gone = CancellationToken::new();
         let reply = match Box::pin(self.call(&method, (path, query), body, gone)).await {
             Ok(Reply::Json(json)) => Ok(json),
-            Ok(Reply::Csv(text)) => Ok(text.into_bytes()),
             Ok(Reply::Live(_)) => Err(ApiError::bad("the stream is for pages")),
             Err(error) => Err(error),
         };

@@ -34,24 +34,11 @@ pub(crate) fn describe(table: &mut RouteTable) -> Value {
 }
 
 fn describe_route(route: &Route, error: &Schema) -> Value {
-    let mut content = Map::new();
-    let is_json = !route.others.contains(&"application/x-ndjson");
-    if is_json {
-        content.insert("application/json".into(), json!({"schema": route.answer}));
-    }
-    for other in route.others {
-        let schema = if is_json {
-            json!({"type": "string"})
-        } else {
-            json!(route.answer)
-        };
-        content.insert((*other).into(), json!({"schema": schema}));
-    }
     let mut operation = json!({
         "summary": route.about,
         "parameters": parameters(route),
         "responses": {
-            "200": {"description": "Done.", "content": content},
+            "200": {"description": "Done.", "content": {route.kind: {"schema": route.answer}}},
             "default": {
                 "description": "The error, with the next step.",
                 "content": {"application/json": {"schema": error}},

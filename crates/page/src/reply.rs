@@ -33,13 +33,14 @@ const HEADERS: [(&str, &str); 5] = [
 
 const UNCHANGING: &str = "public, max-age=31536000, immutable";
 const NO_STORE: &str = "no-store";
-const JSON: &str = "application/json";
+pub(crate) const JSON: &str = "application/json";
+/// JSON, a value a line.
+pub(crate) const LINES: &str = "application/x-ndjson";
 
 /// The value of a handler.
 #[derive(Debug)]
 pub(crate) enum Reply {
     Json(Vec<u8>),
-    Csv(String),
     Live(Body),
 }
 
@@ -60,8 +61,7 @@ pub(crate) fn respond(reply: Result<Reply, ApiError>) -> Response<Body> {
     let allow = reply.as_ref().err().and_then(|it| it.allow.clone());
     let (status, kind, body) = match reply {
         Ok(Reply::Json(json)) => (StatusCode::OK, JSON, whole(json)),
-        Ok(Reply::Csv(text)) => (StatusCode::OK, "text/csv; charset=utf-8", whole(text)),
-        Ok(Reply::Live(body)) => (StatusCode::OK, "application/x-ndjson", body),
+        Ok(Reply::Live(body)) => (StatusCode::OK, LINES, body),
         Err(error) => {
             let status = error.status;
             let json = serde_json::to_vec(&ErrorBody { error }).unwrap_or_default();

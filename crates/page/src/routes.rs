@@ -10,7 +10,11 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use crate::{error::ApiError, page_state::PageState, reply::Reply};
+use crate::{
+    error::ApiError,
+    page_state::PageState,
+    reply::{JSON, Reply},
+};
 
 /// One request to a handler.
 pub(crate) struct Call<Q, B> {
@@ -41,8 +45,8 @@ pub(crate) struct Route {
     pub(crate) query: Schema,
     pub(crate) body: Option<Schema>,
     pub(crate) answer: Schema,
-    /// Other content types that the route may answer with.
-    pub(crate) others: &'static [&'static str],
+    /// The content type of the answer.
+    pub(crate) kind: &'static str,
     pub(crate) run: Run,
 }
 
@@ -79,7 +83,7 @@ impl RouteTable {
         A: Serialize + JsonSchema,
         F: Future<Output = Result<A, ApiError>> + Send + 'static,
     {
-        self.add_raw::<Q, B, A, _>((method, path), about, &[], move |call| {
+        self.add_raw::<Q, B, A, _>((method, path), about, JSON, move |call| {
             let running = handler(call);
             async move { Reply::json(&running.await?) }
         });
@@ -107,7 +111,7 @@ impl RouteTable {
         &mut self,
         (method, path): (Method, &'static str),
         about: &'static str,
-        others: &'static [&'static str],
+        kind: &'static str,
         handler: impl Fn(Call<Q, B>) -> F + Send + Sync + 'static,
     ) where
         Q: DeserializeOwned + JsonSchema + Send + 'static,
@@ -132,7 +136,7 @@ impl RouteTable {
             about,
             query,
             body,
-            others,
+            kind,
             run: Box::new(run),
         });
     }

@@ -97,16 +97,16 @@ export function Figures({ query }) {
   /** @type {FiguresAnswer|null} */
   const figures = main.data;
   const columns = useMemo(() => columnsOf(by, days, servers), [by, days, servers]);
-  const exported = (/** @type {string} */ format) => act(async () => {
-    const response = await send("GET", `/figures${queryOf({ by, days, top: TOP, format: format === "csv" && "csv" })}`);
-    save(await response.blob(), `proxy-${by}-${days}-days.${format}`);
-    return { message: `Exported ${by === "day" ? "the days" : `the ${by}s`} as ${format.toUpperCase()}.` };
+  const exportJson = () => act(async () => {
+    const response = await send("GET", `/figures${queryOf({ by, days, top: TOP })}`);
+    save(await response.blob(), `proxy-${by}-${days}-days.json`);
+    return { message: `Exported ${by === "day" ? "the days" : `the ${by}s`} as JSON.` };
   });
   const [since, span] = [`${days}d`, days === "1" ? "today" : `last ${days} days`];
   const total = figures?.total;
   return html`<div class="single"><div class="toolbar"><${Field} label="By" value=${by} options=${["tool", "server", "client", "day"]} onInput=${setterOf("by")} />
       <${Field} label="Days" value=${days} options=${["1", "7", "30", "90"]} onInput=${setterOf("days")} /><span class="grow"></span>
-      <${Action} run=${() => exported("csv")}>Export CSV<//><${Action} run=${() => exported("json")}>Export JSON<//></div>
+      <${Action} run=${exportJson}>Export JSON<//></div>
     <${Failure} error=${main.error ?? byDay.error ?? byTool.error} />
     ${figures && total && html`<dl class="figures">
       <${Figure} label="Calls" value=${formatCount(total.calls)} href=${to(["calls"], { since })} note=${span} />

@@ -6,11 +6,10 @@ use files::clock::now_ms;
 use registry::Generation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use telemetry::{By, CallFigures, Figures};
+use telemetry::{By, Figures};
 
 use crate::{
     error::ApiError,
-    reply::Reply,
     routes::{Call, Nothing},
 };
 
@@ -18,10 +17,6 @@ use crate::{
 pub(crate) const DAYS_DEFAULT: u64 = 30;
 const DAYS_MAX: u64 = 90;
 const TOP_DEFAULT: usize = 1000;
-
-/// The columns of the CSV.
-const COLUMNS: &str =
-    "name,calls,errors,p50_us,p95_us,tokens_in,tokens_out,tokens_cut,cuts,redacted";
 
 /// The figures of some days.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -46,15 +41,6 @@ pub struct CategoryFigures {
     pub calls: u64,
 }
 
-/// The form of the answer.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Format {
-    #[default]
-    Json,
-    Csv,
-}
-
 /// A selection of figures.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -64,10 +50,9 @@ pub(crate) struct FiguresQuery {
     days: Option<u64>,
     /// The number of lines.
     top: Option<usize>,
-    format: Option<Format>,
 }
 
-pub(crate) async fn read(call: Call<FiguresQuery, Nothing>) -> Result<Reply, ApiError> {
+pub(crate) async fn read(call: Call<FiguresQuery, Nothing>) -> Result<FiguresAnswer, ApiError> {
     let asked = call.query;
     let by = asked.by.unwrap_or_default();
     let gateway = Arc::clone(&call.page.daemon.gateway);
@@ -92,42 +77,7 @@ pub(crate) async fn read(call: Call<FiguresQuery, Nothing>) -> Result<Reply, Api
             is_on: settings.keeps_stats,
         })
     });
-    let answer = reading.await.map_err(anyhow::Error::from)??;
-    match asked.format.unwrap_or_default() {
-        Format::Json => Reply::json(&answer),
-        Format::Csv => Ok(Reply::Csv(csv(&answer.figures.lines))),
-    }
-}
-
-fn csv(lines: &[CallFigures]) -> String {
-    let mut text = format!("{COLUMNS}\r\n");
-    let number = |it: Option<u64>| it.map_or_else(String::new, |it| it.to_string());
-    for line in lines {
-        let numbers = [
-            Some(line.calls),
-            Some(line.count().errors),
-            line.p50_us,
-            line.p95_us,
-            Some(line.tokens_in),
-            Some(line.tokens_out),
-            Some(line.tokens_cut),
-            Some(line.cuts),
-            Some(line.redacted),
-        ];
-        text.push_str(&quote(&line.name));
-        for cell in numbers {
-            text.push_str(&format!(",{}", number(cell)));
-        }
-        text.push_str("\r\n");
-    }
-    text
-}
-
-/// Quotes a text for CSV. A text that a spreadsheet would read as a formula gets a quotation mark.
-fn quote(text: &str) -> String {
-    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
-    let mark = if formula { "'" } else { "" };
-    format!("\"{mark}{}\"", text.replace('"', "\"\""))
+    Ok(reading.await.map_err(anyhow::Error::from)??)
 }
 
 /// Counts the calls of known tools of servers by category, the most called first.
