@@ -260,11 +260,9 @@ const TASKS = {
     // The rules in effect, not the changes of the file below them.
     const client = by === "mouse" && scene ? "claude-code" : "cursor";
     await page.getByRole("region", { name: "Rules" }).getByRole("listitem").filter({ hasText: tool }).filter({ hasText: client }).first().waitFor();
-    const bench = page.getByRole("region", { name: "Test a call" });
-    await bench.getByLabel("Tool").fill(`${server}/${tool}`);
-    await bench.getByLabel("Client").fill(client);
-    await bench.getByRole("button", { name: "Test the call" }).click();
-    await bench.getByRole("status").getByText("deny").waitFor();
+    if (!scene) return;
+    const verdict = scene.run("policy", "test", `${server}/${tool}`, "--client", client);
+    check(verdict.startsWith(`deny ${server}/${tool}, by rule 1`), "the verdict on a call", verdict);
   },
   "find out which server costs most tokens": async (by) => {
     if (by === "mouse") {

@@ -1,8 +1,7 @@
-/** Configuration: mistakes, rules with their hits, a test bench, and the changes that this page made. */
+/** Configuration: mistakes, rules with their hits, and the changes that this page made. */
 
 import { useEffect, useState } from "../vendor/hooks.js";
 import { path, post } from "../api.js";
-import { JsonField } from "../form.js";
 import { useLive } from "../live.js";
 import { formatCount, formatMoment, formatTime, plural, visible } from "../text.js";
 import { Action, DiffText, Failure, Field, Foreign, Mark, NextStep, Pre, act, html, setQuery, to, useFetch } from "../ui.js";
@@ -90,35 +89,6 @@ function AddRule({ query, rules, reload, close }) {
       setShows(false)} onDone=${() => { reload(); close(); }} />`}</form>`;
 }
 
-function Bench() {
-  const [name, setName] = useState("");
-  const [client, setClient] = useState("");
-  const [input, setInput] = useState(/** @type {any} */ ({}));
-  const [answer, setAnswer] = useState(/** @type {any} */ (null));
-  const [error, setError] = useState(/** @type {any} */ (null));
-  const clients = useLive((it) => it.state.clients);
-  const run = () => post("/policy/test", { tool_name: name, tool_input: input ?? {}, ...(client && { client }) })
-    .then((it) => { setAnswer(it); setError(null); }, (cause) => { setAnswer(null); setError(cause); });
-  const isUnknown = /^(unknown|ambiguous)_tool$/.test(error?.code);
-  const at = (/** @type {string} */ field) => (error?.field === field || (field === "tool_name" && isUnknown)
-    ? html`<${Foreign} text=${error.message} />` : undefined);
-  return html`<section aria-labelledby="bench"><h2 id="bench">Test a call</h2>
-    <form class="panel" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
-    <div class="row"><${Field} label="Tool" required value=${name} error=${at("tool_name")} input=${{ placeholder: "server/tool" }}
-      onInput=${setName} />
-      <${Field} label="Client" value=${client} error=${at("client")}
-        list=${[...new Set([...clients.values()].map((it) => it.name ?? "").filter(Boolean))]} hint="The command line if empty"
-          onInput=${setClient} />
-      <${JsonField} label="Arguments (JSON)" value=${input} error=${at("tool_input")} onChange=${setInput} /></div>
-    <div class="buttons"><${Action} kind="primary" run=${run}>Test the call<//></div>
-    ${error && !isUnknown && !["tool_name", "client", "tool_input"].includes(error.field) && html`<${Failure} error=${error} />`}
-    <div role="status">${answer && html`<p><${Mark} kind=${MARKS[answer.decision] ?? "off"}>${answer.decision}<//> <span class="mono">
-      <${Foreign} text=${answer.tool} max=${200} /></span>
-      ${answer.rule ? html` by <a href=${to(["configuration"], { rule: answer.rule })}>rule ${answer.rule}</a>`
-        : html` by <${Foreign} text=${answer.by} max=${200} />`}
-        ${answer.reason && html`: <${Foreign} text=${answer.reason} max=${400} />`}</p>`}</div></form></section>`;
-}
-
 /** @param {import("../ui.js").Route} props */
 export function Configuration({ query }) {
   const daemon = useLive((it) => it.state.daemon).get("daemon");
@@ -149,10 +119,11 @@ export function Configuration({ query }) {
         : html`<ol class="list rules">${it.rules.map((rule) =>
         html`<${RuleItem} key=${rule.number} it=${rule} marked=${query.rule === String(rule.number)}
           remove=${() => setRemoves(rule)} />`)}</ol><p class="muted">If no rule matches, the preset <code>
-            ${it.policy}</code> decides. Hits are those among the newest ${plural(it.hits_among, "call")}.</p>`}
+            ${it.policy}</code> decides. Hits are those among the newest ${plural(it.hits_among, "call")}.
+            <code>proxy policy test SERVER/TOOL</code> in a terminal tests a call.</p>`}
       ${removes && html`<${RuleDialog} title=${`Remove rule ${removes.number}?`} rule=${removes.rule} remove=${removes.number}
         button="Remove the rule" onClose=${() => setRemoves(null)} onDone=${reload} />`}</section>
-    <${Quotas} quotas=${it.quotas} /><${Bench} />
+    <${Quotas} quotas=${it.quotas} />
     <section aria-labelledby="changes"><h2 id="changes">Changes made here</h2>
       ${it.changes.length === 0 ? html`<p class="muted">This page has changed nothing yet.</p>`
         : html`<ul class="list">${it.changes.map((change) => html`<li class="column" key=${change.id}>

@@ -1,4 +1,4 @@
-//! The configuration: its rules with their hits, a test bench, and changes of rules.
+//! The configuration: its rules with their hits, the verdict on a call for `proxy policy test`, and changes of rules.
 
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
