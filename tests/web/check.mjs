@@ -7,8 +7,9 @@ import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync }
 import { join, relative, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
 
+// The lines of the page, rounded up to the next 50: of issue 61.
+const LINES_MAX = 2_400;
 // Of issue 34.
-const LINES_MAX = 2_500;
 const COMPRESSED_BYTES_MAX = 150_000;
 
 const assets = resolve(process.argv[2]);

@@ -11,7 +11,7 @@ import { launch, open } from "./browser.mjs";
 import { generate } from "./generated.mjs";
 
 const PAGES = ["now", "servers", "servers?add=1", "tools", "tools?q=add+a+note", "tools?show=changes", "calls", "clients", "figures?days=7",
-  "configuration", "configuration?add=1"];
+  "configuration"];
 const DETAILS = ["servers/broken", "servers/notes", "tools/notes/add_note", "tools/hostile/markup", "calls", "clients"];
 const SIZES = [[1440, "light"], [1440, "dark"], [320, "light"], [320, "dark"]];
 

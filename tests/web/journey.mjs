@@ -11,7 +11,7 @@ import { Scene, serverOf } from "./scene.mjs";
 import { attack, attackFromInside } from "./strangers.mjs";
 
 const PAGES = ["now", "servers", "tools", "calls", "clients", "figures", "configuration"];
-const MORE = ["servers?add=1", "tools?show=changes", "configuration?add=1"];
+const MORE = ["servers?add=1", "tools?show=changes"];
 
 const failures = [];
 const note = (text) => console.log(text);
@@ -233,32 +233,39 @@ const TASKS = {
   "forbid a tool for one client": async (by) => {
     const tool = scene ? "add_note" : "search_issue";
     const server = scene ? "notes" : "github";
+    const client = by === "mouse" && scene ? "claude-code" : "cursor";
+    const dialog = page.getByRole("dialog");
     if (by === "mouse") {
       await page.getByRole("navigation").getByRole("link", { name: "Clients" }).click();
-      await row("Clients", "claude-code").click();
+      await row("Clients", client).click();
       await main().getByRole("link", { name: "Forbid a tool" }).click();
-      await page.getByRole("form", { name: "Add a rule" }).getByLabel("Server").fill(server);
-      await page.getByRole("form", { name: "Add a rule" }).getByLabel("Tool").fill(tool);
-      await main().getByRole("button", { name: "Show the change" }).click();
-      await page.getByRole("dialog").getByText("claude-code").waitFor();
-      await page.getByRole("dialog").getByRole("button", { name: "Add the rule" }).click();
+      await page.getByLabel("Search as a model does").fill(tool);
+      await row("Tools", `${server}/${tool}`).click();
+      await main().getByRole("button", { name: `Forbid for ${client}` }).click();
+      await dialog.locator(".diff .ins").filter({ hasText: client }).waitFor();
+      for (const found of await findings(page)) check(false, "axe", found);
+      await dialog.getByRole("button", { name: "Forbid the tool" }).click();
     } else {
-      await go("k");
-      await tabTo("link", "Add a rule", "Enter");
-      await page.getByRole("form", { name: "Add a rule" }).waitFor();
-      await tabTo("combobox", "Client");
-      await page.keyboard.type("cursor");
-      await tabTo("combobox", "Server");
-      await page.keyboard.type(server);
-      await tabTo("combobox", "Tool");
+      await go("t");
+      await tabTo("searchbox", "Search as a model does");
       await page.keyboard.type(tool);
-      await tabTo("button", "Show the change", "Enter");
-      await page.getByRole("dialog").getByText("cursor").waitFor();
-      await tabTo("button", "Add the rule", "Enter");
+      await tabTo("combobox", "As client");
+      await page.keyboard.type(client);
+      await page.waitForURL(new RegExp(`client=${client}`));
+      await row("Tools", `${server}/${tool}`).waitFor();
+      await tabTo("row", /./);
+      await press("Home");
+      for (let i = 0; i < 50 && !(await page.evaluate((it) => document.activeElement?.textContent?.includes(it), `${server}/${tool}`)); i++) await press("ArrowDown");
+      await press("Enter");
+      await page.locator(".detail article").waitFor();
+      await tabTo("button", `Forbid for ${client}`, "Enter");
+      await dialog.getByRole("button", { name: "Forbid the tool" }).waitFor();
+      await tabTo("button", "Forbid the tool", "Enter");
     }
-    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await dialog.waitFor({ state: "detached" });
+    if (by === "mouse") await page.getByRole("navigation").getByRole("link", { name: "Configuration" }).click();
+    else await go("k");
     // The rules in effect, not the changes of the file below them.
-    const client = by === "mouse" && scene ? "claude-code" : "cursor";
     await page.getByRole("region", { name: "Rules" }).getByRole("listitem").filter({ hasText: tool }).filter({ hasText: client }).first().waitFor();
     if (!scene) return;
     const verdict = scene.run("policy", "test", `${server}/${tool}`, "--client", client);

@@ -11,7 +11,8 @@ use files::{
     form,
     toml::{position, remove_table},
 };
-use policy::{Allowance, NotAllowable, Policy};
+use policy::{Allowance, NotAllowable, Policy, PolicyVerdict};
+use printable::escape_pattern;
 use toml_edit::{DocumentMut, Item, TableLike};
 use tool::ServerName;
 
@@ -279,15 +280,14 @@ impl Document {
         }
     }
 
-    /// Inserts a rule before the one with this number, counted from 1, or after the last one.
-    pub fn add_rule(&mut self, number: usize, rule: &[(&str, String)]) {
-        rule::insert(&mut self.toml, number.saturating_sub(1), rule);
-    }
-
-    /// Removes the rule with this number, counted from 1. Returns false if the file has no such rule.
-    pub fn remove_rule(&mut self, number: usize) -> bool {
-        let index = number.checked_sub(1);
-        index.is_some_and(|index| rule::remove(&mut self.toml, index))
+    /// Inserts a rule before all others of the file that forbids a tool, for the client with this name or
+    /// for every client.
+    pub fn forbid(&mut self, server: &str, tool: &str, client: Option<&str>) {
+        let mut rule = vec![("decision", PolicyVerdict::Deny.as_str().to_owned())];
+        rule.extend(client.map(|name| ("client", escape_pattern(name))));
+        rule.push(("server", escape_pattern(server)));
+        rule.push(("tool", escape_pattern(tool)));
+        rule::insert(&mut self.toml, 0, &rule);
     }
 
     /// Replaces the whole text by an earlier one, if the text is still `expected`.

@@ -67,6 +67,11 @@ fn add_tools(routes: &mut RouteTable) {
     routes.add(get("/api/v1/tools"), about, tools::search);
     let about = "Describe a tool";
     routes.add(get("/api/v1/tools/{server}/{tool}"), about, tools::describe);
+    let (forbid, about) = (
+        post("/api/v1/tools/{server}/{tool}/forbid"),
+        "Forbid a tool, for a client or for all, by a rule before all others",
+    );
+    routes.add_blocking(forbid, about, tools::forbid);
     let about = "Call a tool, or show what a call would do";
     routes.add(post("/api/v1/calls"), about, tools::call);
     let about = "List definitions that changed since they were accepted";
@@ -102,9 +107,6 @@ fn add_configuration(routes: &mut RouteTable) {
     routes.add_blocking(read, about, |it| configuration::read(&it));
     let about = "Test a call against the rules";
     routes.add(post("/api/v1/policy/test"), about, configuration::test);
-    routes.add_blocking(post("/api/v1/rules"), "Add a rule", configuration::add_rule);
-    let (remove, about) = (post("/api/v1/rules/{number}/remove"), "Remove a rule");
-    routes.add_blocking(remove, about, configuration::remove_rule);
     let (undo, about) = (
         post("/api/v1/changes/{id}/undo"),
         "Undo a change of the configuration",

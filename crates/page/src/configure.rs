@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use recipes::RequiredValue;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// Changes the configuration file for the page. Blocks.
 pub trait Configure: Send + Sync {
@@ -25,19 +25,14 @@ pub enum ConfigChange {
     },
     /// Adds a server.
     AddServer(NewServerRequest),
-    /// Inserts a rule.
-    AddRule {
-        /// Its number afterwards, counted from 1.
-        number: usize,
-        /// The rule.
-        rule: Map<String, Value>,
-    },
-    /// Removes a rule.
-    RemoveRule {
-        /// Its number, counted from 1.
-        number: usize,
-        /// The rule as the page showed it.
-        rule: Map<String, Value>,
+    /// Forbids a tool by a rule before all others.
+    Forbid {
+        /// Its server.
+        server: String,
+        /// The server's own name of it.
+        tool: String,
+        /// The name of the client; `None`: every client.
+        client: Option<String>,
     },
     /// Undoes a change.
     Restore {
@@ -98,7 +93,7 @@ pub enum Refused {
         /// The values.
         needs: Vec<RequiredValue>,
     },
-    /// There is no such server or rule.
+    /// There is no such server.
     NotFound(String),
     /// The file was changed since the page showed it.
     Changed(String),

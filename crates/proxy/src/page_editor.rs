@@ -5,7 +5,6 @@ use config::{
     edit::{self, Document, EditError, NewServer, StoredSecrets, describe_stored},
 };
 use page::{Changed, ConfigChange, Configure, NewServerRequest, Refused};
-use serde_json::{Map, Value};
 use setup::{
     add::{self, AddArguments, AddError},
     known::Answers,
@@ -112,59 +111,23 @@ impl Configure for PageEditor {
                     refused => refused,
                 })
             }
-            ConfigChange::AddRule { number, rule } => {
-                let written = write_rule(rule)?;
-                self.edit(is_dry_run, |document| {
-                    document.add_rule(*number, &written);
-                    Ok(Edited::saying(format!("added as rule {number}")))
-                })
-            }
-            ConfigChange::RemoveRule { number, rule } => {
-                self.check_rule(*number, rule)?;
-                self.edit(is_dry_run, |document| {
-                    if document.remove_rule(*number) {
-                        return Ok(Edited::saying(format!("removed: rule {number}")));
-                    }
-                    Err(EditError::Changed(document.path().to_owned()))
-                })
-            }
+            ConfigChange::Forbid {
+                server,
+                tool,
+                client,
+            } => self.edit(is_dry_run, |document| {
+                document.forbid(server, tool, client.as_deref());
+                let of = client.as_deref().unwrap_or("every client");
+                Ok(Edited::saying(format!(
+                    "forbidden for {of}: {server}/{tool}"
+                )))
+            }),
             ConfigChange::Restore { expected, text } => self.edit(is_dry_run, |document| {
                 document.restore(expected, text)?;
                 Ok(Edited::saying("the change was undone"))
             }),
         }
     }
-}
-
-impl PageEditor {
-    /// Checks that the rule with this number is the one that the page showed.
-    fn check_rule(&self, number: usize, shown: &Map<String, Value>) -> Result<(), Refused> {
-        let config = self.global.load().map_err(|error| invalid(&error))?;
-        let mut rules = config.gateway.policy.written();
-        match rules.nth(number.saturating_sub(1)) {
-            None => Err(Refused::NotFound(format!("there is no rule {number}"))),
-            Some(rule) if rule == shown => Ok(()),
-            Some(_) => {
-                let why = format!("rule {number} is another one by now; nothing was changed");
-                Err(Refused::Changed(why))
-            }
-        }
-    }
-}
-
-/// Returns the rule as the file has it. Texts alone: a page needs no others.
-fn write_rule(rule: &Map<String, Value>) -> Result<Vec<(&str, String)>, Refused> {
-    let mut written = Vec::new();
-    for (key, value) in rule.iter().filter(|(_, value)| *value != "") {
-        let Value::String(text) = value else {
-            let why = format!(
-                "`{key}` must be a text\nhint: edit the configuration for lists and arguments"
-            );
-            return Err(refuse_at(key, &why));
-        };
-        written.push((key.as_str(), text.clone()));
-    }
-    Ok(written)
 }
 
 /// Returns the server that a page asks for, as it is to be written.
@@ -241,7 +204,7 @@ mod tests {
     use std::fs;
 
     use secrets::Store;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -324,12 +287,15 @@ mod tests {
             add(json!({"recipe": "memory", "name": "X Y", "values": {"FILE": "/x"}})),
             "name",
         );
-        let rule = |json: Value| {
-            let rule = serde_json::from_value(json).unwrap();
-            editor.change(&ConfigChange::AddRule { number: 1, rule }, true)
+        let forbid = |client: &str| {
+            let change = ConfigChange::Forbid {
+                server: "notes".to_owned(),
+                tool: "wipe".to_owned(),
+                client: Some(client.to_owned()),
+            };
+            editor.change(&change, true)
         };
-        check(rule(json!({"decision": "maybe"})), "decision");
-        check(rule(json!({"decision": "deny", "tool": ["a"]})), "tool");
+        check(forbid(""), "client");
         assert!(!folder.path().join("config.toml").exists());
         let missing = add(json!({"recipe": "circleci"}));
         let Err(Refused::Missing { needs, .. }) = missing else {

@@ -50,6 +50,7 @@ const REQUESTS: &str = r#"
 200 GET /api/v1/tools?query=add+a+note&limit=3
 200 GET /api/v1/tools
 200 GET /api/v1/tools/notes/add_note
+422 POST /api/v1/tools/notes/add_note/forbid {"client": ""}
 200 POST /api/v1/calls {"tool_name": "notes/add_note", "tool_input": {}}
 422 POST /api/v1/calls {"tool_name": 1}
 200 GET /api/v1/reviews
@@ -64,8 +65,6 @@ const REQUESTS: &str = r#"
 200 GET /api/v1/configuration
 200 POST /api/v1/policy/test {"tool_name": "notes/add_note"}
 404 POST /api/v1/policy/test {"tool_name": "notes/nothing"}
-422 POST /api/v1/rules {"rule": {"decision": "maybe"}}
-404 POST /api/v1/rules/9/remove {"rule": {}}
 404 POST /api/v1/changes/9/undo {}
 "#;
 
@@ -292,16 +291,15 @@ fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
 async fn a_change_of_the_configuration_shows_its_lines_and_is_undone() {
     let (house, tab) = opened().await;
     let before = fs::read_to_string(house.config()).unwrap();
-    let rule = json!({"decision": "deny", "tool": "add_note", "client": "cursor"});
-    let shown = tab
-        .post("/api/v1/rules", json!({"rule": rule, "dry_run": true}), 200)
-        .await;
+    let forbid = "/api/v1/tools/notes/add_note/forbid";
+    let dry_run = json!({"client": "cursor", "dry_run": true});
+    let shown = tab.post(forbid, dry_run, 200).await;
     assert!(
         text_of(&shown["diff"]).contains("+tool = \"add_note\""),
         "{shown}"
     );
     assert_eq!(fs::read_to_string(house.config()).unwrap(), before);
-    let added = tab.post("/api/v1/rules", json!({"rule": rule}), 200).await;
+    let added = tab.post(forbid, json!({"client": "cursor"}), 200).await;
     let mut live = tab.live().await;
     let asked = json!({"tool_name": "notes/add_note", "client": "cursor"});
     let verdict = async || {
@@ -312,21 +310,11 @@ async fn a_change_of_the_configuration_shows_its_lines_and_is_undone() {
         )
     };
     assert_eq!(verdict().await, ("deny".to_owned(), json!(1)));
-    let wrong = tab
-        .post(
-            "/api/v1/rules/1/remove",
-            json!({"rule": {"decision": "allow"}}),
-            409,
-        )
-        .await;
-    assert_eq!(wrong["error"]["code"], "changed");
-    let mistake = json!({"rule": {"decision": "maybe", "tool": "x"}});
-    let mistake = tab.post("/api/v1/rules", mistake, 422).await;
-    assert_eq!(mistake["error"]["field"], "decision");
     let undo = format!("/api/v1/changes/{}/undo", added["undo"]);
     tab.post(&undo, json!({}), 200).await;
     assert_eq!(fs::read_to_string(house.config()).unwrap(), before);
-    tab.post(&undo, json!({}), 409).await;
+    let again = tab.post(&undo, json!({}), 409).await;
+    assert_eq!(again["error"]["code"], "changed");
 
     tab.post("/api/v1/servers/notes/disable", json!({}), 200)
         .await;

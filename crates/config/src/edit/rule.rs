@@ -1,4 +1,4 @@
-//! A rule for calls, inserted directly before the rule that it is an exception to.
+//! A rule for calls, inserted at its place: before the rule that it is an exception to, or before all.
 
 use files::toml::text_of;
 use toml_edit::{Array, ArrayOfTables, Decor, DocumentMut, InlineTable, Item, Table, Value};
@@ -15,21 +15,6 @@ pub(super) fn insert(toml: &mut DocumentMut, index: usize, rule: &[(&str, String
             rules.push(rule);
             toml.insert("rules", Item::ArrayOfTables(rules));
         }
-    }
-}
-
-/// Removes the rule at an index. Returns false if there is none.
-pub(super) fn remove(toml: &mut DocumentMut, index: usize) -> bool {
-    match toml.get_mut("rules") {
-        Some(Item::Value(Value::Array(rules))) if index < rules.len() => {
-            rules.remove(index);
-            true
-        }
-        Some(Item::ArrayOfTables(rules)) if index < rules.len() => {
-            rules.remove(index);
-            true
-        }
-        _ => false,
     }
 }
 

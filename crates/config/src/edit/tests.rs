@@ -321,6 +321,20 @@ fn check_rule(before: &str, expected: &str, number: usize) {
 }
 
 #[test]
+fn a_tool_is_forbidden_by_its_name_before_all_rules_of_the_file() {
+    let ask = "[[rules]]\ndecision = \"ask\"\n";
+    let deny = "[[rules]]\ndecision = \"deny\"\n";
+    let names = "server = \"fs\"\ntool = \"write[[]1[]]\"\n";
+    let mut edited = document(&format!("{FS}{ask}"));
+    edited.forbid("fs", "write[1]", None);
+    assert_eq!(edited.text(), format!("{FS}\n{deny}{names}\n{ask}"));
+    let mut first = document(FS);
+    first.forbid("fs", "write[1]", Some("a*"));
+    let client = "client = \"a[*]\"\n";
+    assert_eq!(first.text(), format!("{FS}\n{deny}{client}{names}"));
+}
+
+#[test]
 fn a_rule_goes_directly_before_the_one_that_decided_and_comments_stay_with_theirs() {
     let ask = "[[rules]]\ndecision = \"ask\"\n";
     let other = "[[rules]]\ndecision = \"deny\"\ntool = \"other\"\n";

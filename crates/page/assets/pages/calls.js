@@ -6,6 +6,7 @@ import { Grid } from "../grid.js";
 import { useLive } from "../live.js";
 import { formatBytes, formatClock, formatCount, formatMoment, formatMs, formatTime, nest, plural, pretty, prettyText, visible } from "../text.js";
 import { Copy, DetailPane, Failure, Field, Foreign, Mark, Pre, html, setQuery, setterOf, to } from "../ui.js";
+import { Forbid } from "./forbid.js";
 import { drafts, toTool } from "./tools.js";
 
 /** @typedef {Call & {group?: string, depth?: number}} Row */
@@ -121,8 +122,7 @@ function Detail({ call, calls, back }) {
   return html`<article aria-labelledby="call-name"><header><h2 id="call-name"><${Foreign} text=${name} max=${200} /></h2>
     <${Outcome} call=${call} /><a class="button quiet close" href=${back}>Close</a></header>
     <div class="buttons">${call.tool !== undefined && html`<button type="button" class="primary" onClick=${again}>Run it again</button>`}
-      <a class="button" href=${to(["configuration"], { add: "1", decision: "deny", server: call.server, tool: call.tool,
-        client: call.client })}>Make a rule</a>
+      ${call.tool !== undefined && call.client && html`<${Forbid} server=${call.server} tool=${call.tool} client=${call.client} />`}
       <a class="button" href=${to(["calls"], { server: call.server, tool: ownName(call) })}>Same tool</a>
       <a class="button" href=${to(["calls"], { outcome: call.outcome })}>Same outcome</a>
       ${call.session !== undefined && html`<a class="button" href=${to(["calls"], { session: call.session })}>Same session</a>`}

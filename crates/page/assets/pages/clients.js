@@ -30,7 +30,7 @@ function Detail({ client }) {
   return html`<article aria-labelledby="client-name"><header><h2 id="client-name"><${Foreign} text=${name} max=${100} /></h2>
     <span class="muted">number ${client.number}</span><a class="button quiet close" href="#/clients">Close</a></header>
     <div class="buttons"><a class="button" href=${to(["calls"], { client: client.name })}>Its calls</a>
-      <a class="button" href=${to(["configuration"], { add: "1", decision: "deny", client: client.name })}>Forbid a tool</a>
+      ${client.name && html`<a class="button" href=${to(["tools"], { client: client.name })}>Forbid a tool</a>`}
       <button type="button" class="danger" onClick=${() => setEnds(true)}>End the session</button></div>
     ${ends && html`<${Confirm} title=${`End the session of ${visible(name, 60)}`} button="End the session" onClose=${() => setEnds(false)}
       text="Its calls in flight are cancelled. Most clients connect again when they need a tool."

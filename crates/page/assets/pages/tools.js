@@ -8,7 +8,7 @@ import { useLive } from "../live.js";
 import { formatCount, formatMs, plural, pretty, prettyText, shell, visible } from "../text.js";
 import { Action, Confirm, DetailPane, Copy, Diff, Failure, Field, Foreign, Mark, Pre, act, html, noticeOf, say, setterOf, to, useFetch,
   useSettled } from "../ui.js";
-import { RuleDialog } from "./rule.js";
+import { Forbid } from "./forbid.js";
 
 /** A search starts once nothing was typed for this time. */
 const SETTLE_MS = 90;
@@ -93,12 +93,11 @@ function Try({ tool }) {
     ${answer && html`<${Pre} text=${prettyText(answer.text)} label="Answer" />`}</form>`;
 }
 
-/** @param {{name: string, hit: Hit|undefined, back: string}} props */
-function Detail({ name, hit, back }) {
-  const [server, own] = name.split(/\/(.*)/s);
+/** @param {{name: string, client: string, hit: Hit|undefined, back: string}} props */
+function Detail({ name, client, hit, back }) {
+  const [server, own = ""] = name.split(/\/(.*)/s);
   const known = useLive((it) => it.state.daemon.get("daemon")?.catalog_number);
-  const { data, error } = useFetch(path("tools", server, own ?? ""), [known]);
-  const [hides, setHides] = useState(false);
+  const { data, error } = useFetch(path("tools", server, own), [known]);
   /** @type {Tool|null} */
   const tool = data?.name === name ? data : null;
   const close = html`<a class="button quiet close" href=${back}>Close</a>`;
@@ -117,11 +116,8 @@ function Detail({ name, hit, back }) {
       .map((it) => html`<p class="muted"><${Foreign} text=${typeof it === "string" ? it : pretty(it)} block /></p>`)}
     <div class="buttons"><a class="button" href=${to(["calls"], { server, tool: own })}>Calls</a>
       <a class="button" href=${to(["servers", server])}>Server ${visible(server, 40)}</a>
-      <a class="button" href=${to(["configuration"], { add: "1", decision: "deny", server, tool: own })}>Make a rule</a>
-      <button type="button" onClick=${() => setHides(true)}>Hide</button></div>
-    ${hides && html`<${RuleDialog} title=${`Hide ${visible(name)}`} rule=${{ decision: "deny", tool: name, reason: "hidden by a person" }}
-      button="Hide the tool" onClose=${() => setHides(false)}
-      text="A rule refuses this tool to every client; a search no longer finds it." />`}
+      ${client && html`<${Forbid} key=${client} server=${server} tool=${own} client=${client} />`}
+      <${Forbid} server=${server} tool=${own} /></div>
     <${Try} key=${name} tool=${tool} />
     ${hit?.evidence && html`<${Why} hit=${hit} />`}
     <details><summary>Schema of the arguments</summary><${Pre} text=${pretty(tool.input_schema ?? {})}
@@ -218,6 +214,6 @@ export function Tools({ parts, query }) {
       rows=${rows} keyOf=${(/** @type {Hit} */ it) => it.name} selected=${selected}
       open=${(/** @type {Hit} */ it) => { location.hash = toTool(it.name, query); }} empty=${found ? "No tool matches."
         : "Loading ..."} /></div>
-    ${selected && html`<${DetailPane} key=${selected}><${Detail} name=${selected} hit=${rows.find((it) => it.name === selected)}
+    ${selected && html`<${DetailPane} key=${selected}><${Detail} name=${selected} client=${client} hit=${rows.find((it) => it.name === selected)}
       back=${to(["tools"], query)} /><//>`}</div>`}`;
 }

@@ -1,4 +1,4 @@
-//! The configuration: its rules with their hits, the verdict on a call for `proxy policy test`, and changes of rules.
+//! The configuration: its rules with their hits, and the verdict on a call for `proxy policy test`.
 
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
@@ -9,10 +9,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use telemetry::Filter;
 
-use super::{answer::Done, tools::explain};
+use super::tools::explain;
 use crate::{
     changes::ChangeRow,
-    configure::ConfigChange,
     error::ApiError,
     limits::CALLS_COUNTED_MAX,
     routes::{Call, Nothing},
@@ -75,30 +74,6 @@ pub struct Verdict {
     pub idle_rules: Vec<IdleRuleStatus>,
 }
 
-/// A rule to add.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct NewRule {
-    /// The keys of a rule, such as `decision`, `client`, `server`, `tool`, `reason`.
-    rule: Map<String, Value>,
-    /// Its number afterwards; without it, the first.
-    position: Option<usize>,
-    /// True: only show the difference.
-    #[serde(default)]
-    dry_run: bool,
-}
-
-/// A rule to remove.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct RemovedRule {
-    /// The rule as it was shown.
-    rule: Map<String, Value>,
-    /// True: only show the difference.
-    #[serde(default)]
-    dry_run: bool,
-}
-
 pub(crate) fn read(call: &Call<Nothing, Nothing>) -> Result<Configuration, ApiError> {
     let gateway = &call.page.daemon.gateway;
     let settings = gateway.settings();
@@ -153,23 +128,4 @@ pub(crate) async fn test(call: Call<Nothing, Tested>) -> Result<Verdict, ApiErro
         reason: decision.reason.clone(),
         idle_rules: list_idle_rules(&gateway),
     })
-}
-
-pub(crate) fn add_rule(call: Call<Nothing, NewRule>) -> Result<Done, ApiError> {
-    let NewRule {
-        rule,
-        position,
-        dry_run,
-    } = call.body;
-    let number = position.unwrap_or(1).max(1);
-    let change = ConfigChange::AddRule { number, rule };
-    call.page.change(&change, dry_run)
-}
-
-pub(crate) fn remove_rule(call: Call<Nothing, RemovedRule>) -> Result<Done, ApiError> {
-    let number = call.path[0].parse().ok().filter(|number| *number > 0);
-    let number = number.ok_or_else(|| ApiError::not_found("there is no such rule"))?;
-    let RemovedRule { rule, dry_run } = call.body;
-    let change = ConfigChange::RemoveRule { number, rule };
-    call.page.change(&change, dry_run)
 }

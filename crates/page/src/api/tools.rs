@@ -11,8 +11,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json, value::RawValue};
 use tokio_util::sync::CancellationToken;
 
-use super::answer::Object;
+use super::answer::{Done, Object};
 use crate::{
+    configure::ConfigChange,
     error::ApiError,
     routes::{Call, Nothing},
 };
@@ -50,6 +51,17 @@ pub(crate) struct ToolCall {
     #[serde(default)]
     tool_input: Map<String, Value>,
     /// True: say what would happen, and call nothing.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+/// A tool to forbid.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Forbidden {
+    /// Only for the client with this name; without it, for every client.
+    client: Option<String>,
+    /// True: only show the difference.
     #[serde(default)]
     dry_run: bool,
 }
@@ -133,6 +145,15 @@ pub(crate) async fn describe(call: Call<Nothing, Nothing>) -> Result<Object, Api
     let definition: Value = serde_json::from_str(entry.tool.json()).unwrap_or_default();
     json["annotations"] = definition["annotations"].clone();
     Ok(Object(json))
+}
+
+pub(crate) fn forbid(call: Call<Nothing, Forbidden>) -> Result<Done, ApiError> {
+    let change = ConfigChange::Forbid {
+        server: call.path[0].clone(),
+        tool: call.path[1].clone(),
+        client: call.body.client,
+    };
+    call.page.change(&change, call.body.dry_run)
 }
 
 pub(crate) async fn call(call: Call<Nothing, ToolCall>) -> Result<CallResult, ApiError> {
