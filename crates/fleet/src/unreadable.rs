@@ -56,11 +56,22 @@ struct PrintedMessage {
     indent: Option<usize>,
     names_protocol: bool,
     is_request: bool,
-    /// Its id unless that is `null`; the inner `None` is an id that is none of ours.
-    id: Option<Option<u64>>,
+    id: PrintedId,
     /// The line that begins its result or error, cut.
     answer: Option<Box<[u8]>>,
     has_ended: bool,
+}
+
+/// The id that a printed message names.
+#[derive(Debug, Clone, Copy, Default)]
+enum PrintedId {
+    /// None, or `null`.
+    #[default]
+    Absent,
+    /// One that no request of ours has.
+    Foreign,
+    /// That of a request of ours, pending or not.
+    Ours(u64),
 }
 
 impl PrintedMessage {
@@ -94,7 +105,7 @@ impl PrintedMessage {
             Some((b"jsonrpc", _)) => self.names_protocol = true,
             Some((b"method", _)) => self.is_request = true,
             Some((b"id", value)) if !value.starts_with(b"null") => {
-                self.id = Some(read_leading_id(value));
+                self.id = read_leading_id(value).map_or(PrintedId::Foreign, PrintedId::Ours);
             }
             Some((b"result" | b"error", _)) => {
                 self.answer = Some(text[..text.len().min(HEAD_BYTES_MAX)].into());
@@ -108,8 +119,9 @@ impl PrintedMessage {
     fn find_answered(&self, pending: &PendingRequests) -> Option<u64> {
         match self.id {
             _ if self.is_request => None,
-            Some(id) => id,
-            None => (self.has_ended && self.names_protocol).then(|| pending.sole())?,
+            PrintedId::Ours(id) => Some(id),
+            PrintedId::Foreign => None,
+            PrintedId::Absent => (self.has_ended && self.names_protocol).then(|| pending.sole())?,
         }
     }
 }

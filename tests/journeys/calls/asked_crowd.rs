@@ -1,7 +1,5 @@
 //! One server sends requests to clients of every kind concurrently, while some of them are killed.
 
-use std::time::Instant;
-
 use journeys::{
     client::Client,
     fake::{LEGACY_VERSION, META_CAPABILITIES, Step},
@@ -168,9 +166,9 @@ async fn every_client_is_asked_its_own_questions_though_others_die_meanwhile() {
     house.stops_clean().await;
 }
 
-/// Measures how long calls of two clients take beside a slow call of a third one that asks a question: at
-/// first, once its tool is known to ask, and while the question is open. They do not wait for its end.
-#[tokio::test]
+/// Calls of two clients end while a slow call of a third one that asks a question is under way: at first, once
+/// its tool is known to ask, and while the question is open.
+#[journey(alone = "it needs a shared server")]
 async fn a_slow_call_that_asks_does_not_stop_the_calls_of_other_clients() {
     let house = house_with_daemon::<Fake>([]);
     let gate = house.path("gate");
@@ -201,20 +199,15 @@ async fn a_slow_call_that_asks_does_not_stop_the_calls_of_other_clients() {
         for _ in 0..2 {
             let client = house.client().await;
             others.spawn(async move {
-                let mut times = Vec::new();
                 for n in 0..4 {
-                    let began = Instant::now();
                     client
                         .execute("curious/echo", json!({ "n": n }))
                         .await
                         .good();
-                    times.push(began.elapsed());
                 }
-                times
             });
         }
-        let times = others.join_all().await.concat();
-        eprintln!("beside a slow call that {round}: {times:?}");
+        others.join_all().await;
         if is_held_back {
             asked.answer(&question, says("yes")).await;
         }

@@ -188,6 +188,7 @@ async fn in_the_file() {
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 async fn in_a_command() {
     let house = house::<Fake>([]);
     house.write("broken.json", r#"{"mcpServers": {"a": "#);

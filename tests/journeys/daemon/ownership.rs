@@ -204,7 +204,10 @@ async fn a_daemon_beside_the_owner_is_shown_and_owns_the_folder_after_it() {
     })
     .await;
     for folders in ENVIRONMENTS {
-        assert_eq!(daemons_with(&house, folders).await, [beside.clone()]);
+        assert_eq!(
+            daemons_with(&house, folders).await,
+            std::slice::from_ref(&beside)
+        );
     }
     older.execute("any/echo", json!({})).await.good();
     house.stops_clean().await;

@@ -321,7 +321,9 @@ impl Servers for Memory {
     ) -> BoxFuture<'a, Result<Json, CallError>> {
         Box::pin(async move {
             let waiting = self.waiting.lock().take();
-            waiting.into_iter().for_each(|run| run());
+            if let Some(run) = waiting {
+                run();
+            }
             request.check_start().await.map_err(CallError::Refused)?;
             let answered = self.answer(server, request)?;
             Ok(jsonrpc::json(answered).unwrap())

@@ -178,8 +178,11 @@ async fn the_process_with_a_handshake_that_may_run_only_once_starts_after_its_sp
         };
         tokio::join!(scene.call_in_other("wait", None), beside)
     };
-    let ((before, hung), after) = tokio::join!(calls, rest);
-    assert!(matches!(hung, Err(CallError::Cancelled)), "{hung:?}");
+    let ((before, cancelled), after) = tokio::join!(calls, rest);
+    assert!(
+        matches!(cancelled, Err(CallError::Cancelled)),
+        "{cancelled:?}"
+    );
     assert_eq!(
         (&before["era"], &after["era"]),
         (&"old".into(), &"old".into())
