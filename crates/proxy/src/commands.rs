@@ -29,6 +29,7 @@ pub(crate) mod confine;
 pub(crate) mod daemon;
 pub(crate) mod demo;
 pub(crate) mod describe;
+mod difference;
 pub(crate) mod doctor;
 mod edit;
 pub(crate) mod enrich;

@@ -15,7 +15,7 @@ use registry::{LockDifference, News, ToolLock};
 use serde_json::json;
 use tool::{ChangeKind, ServerName};
 
-use super::{load_config, review::show_difference, with_gateway, with_surveyed_gateway};
+use super::{difference::show_difference, load_config, with_gateway, with_surveyed_gateway};
 use crate::{cli::global::Global, exit::Exit, report};
 
 /// The largest lock file that is read, in bytes: 10,000 definitions of 6 KB.

@@ -1,6 +1,5 @@
 //! `proxy login`: logs in to remote servers, and out of them.
 
-mod end;
 mod person;
 
 use std::fmt::Display;
@@ -10,11 +9,11 @@ use clap_complete::ArgValueCompleter;
 use config::Config;
 use fleet::LoginPlace;
 use gateway::{ServerSettings, Settings};
-use oauth::{Grant, GrantKind, LoginMethod, can_open_browser, log_in};
+use oauth::{Grant, GrantKind, LoginMethod, can_open_browser, log_in, log_out};
 use tool::ServerName;
 
 use self::person::Terminal;
-use super::{load_config, reindex, route::notify_of_logins};
+use super::{caller::find_former_caller, load_config, reindex, route::notify_of_logins};
 use crate::{
     cli::{complete::complete_servers, global::Global},
     event_loop::run_async,
@@ -82,10 +81,43 @@ impl LoginArgs {
     pub(crate) fn run(self, global: &Global) -> anyhow::Result<Exit> {
         start_log("error");
         if self.end {
-            return end::log_out_of(global, &self);
+            return log_out_of(global, &self);
         }
         log_in_to(global, &load_config(global)?, &self)
     }
+}
+
+/// Logs out of the servers. The local login is removed whatever the authorization server answers.
+fn log_out_of(global: &Global, login: &LoginArgs) -> anyhow::Result<Exit> {
+    let config = load_config(global)?;
+    let settings = &config.gateway;
+    let caller = login.caller.as_deref();
+    let caller = caller
+        .map(|it| find_former_caller(&config, it))
+        .transpose()?;
+    run_async(async {
+        let mut exit = Exit::Success;
+        for name in &login.servers {
+            let server = find_server(settings, name)?;
+            let Some(place) = find_place(settings, server).await else {
+                exit = Exit::Nothing;
+                continue;
+            };
+            let file = match &caller {
+                Some(caller) => place.file.of_caller(caller),
+                None => place.file,
+            };
+            let ended = log_out(&file, &place.settings, login.forget).await?;
+            report::say(&match ended {
+                Ok(true) => format!("{name}: logged out"),
+                Ok(false) => format!("{name}: there was no login"),
+                Err(error) => {
+                    format!("{name}: logged out here, but not at its authorization server: {error}")
+                }
+            });
+        }
+        Ok(exit)
+    })?
 }
 
 /// Logs in to the servers that were named, one after the other, and asks each for its tools.

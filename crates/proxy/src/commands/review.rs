@@ -10,10 +10,10 @@ use gateway::Gateway;
 use page::{DecidedDefinition, ReviewDecision, ReviewList, ReviewRow};
 use registry::{HistoryEntry, KnownNames, digest_of_definitions};
 use serde_json::{Value, json};
-use setup::moving::difference;
 
 use super::{
     api::{Api, path, with_api},
+    difference::show_difference,
     lock,
     pending::{answer_pending, list_pending},
     with_gateway,
@@ -347,18 +347,6 @@ fn text_of(review: &ReviewRow) -> String {
     let before = review.before.as_deref();
     lines.push(show_difference(&name, before, &review.now));
     lines.join("\n")
-}
-
-/// Shows the difference line by line, with hidden characters escaped.
-pub(super) fn show_difference(name: &str, before: Option<&str>, now: &str) -> String {
-    let lines = |json: &str| {
-        let value: Option<Value> = serde_json::from_str(json).ok();
-        let pretty = value.and_then(|value| serde_json::to_string_pretty(&value).ok());
-        printable::seen_json(&pretty.unwrap_or_else(|| json.to_owned())).into_owned() + "\n"
-    };
-    let before = before.map(lines);
-    let text = difference(name.as_ref(), before.as_deref(), &lines(now));
-    text.trim_end().to_owned()
 }
 
 fn print_history(gateway: &Gateway, global: &Global, asked: &ReviewArgs) -> anyhow::Result<Exit> {
