@@ -131,7 +131,9 @@ impl House {
 
     /// Replaces the whole configuration.
     pub fn configure(&self, toml: &str) {
-        self.write("config.toml", toml);
+        // A program that reads meanwhile finds the former file or the new one, never an empty one.
+        let path = self.write("config.toml.new", toml);
+        fs::rename(path, self.config()).expect("the test folder is writable");
     }
 
     /// Adds to the configuration.

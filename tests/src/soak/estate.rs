@@ -107,7 +107,8 @@ fn server(number: usize) -> Fake {
     let garble = [
         Step::line("no JSON, and {\"half\": "),
         Step::Bytes(b"\xff\xfe\x80\n".to_vec()),
-        Step::line(r#"[{"jsonrpc":"2.0","id":$ID,"result":{}}]"#),
+        // With the id of the call it would be its answer.
+        Step::line(r#"[{"jsonrpc":"2.0","id":"of no call","result":{}}]"#),
         Step::line(r#"{"jsonrpc":"2.0","id":null,"result":{}}"#),
         Step::Echo,
         Step::Echo,
