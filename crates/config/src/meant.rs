@@ -8,13 +8,12 @@ use std::{
     time::Duration,
 };
 
-use fleet::{
-    CommandDefinition, CommandSet, CommandTool, Launch, Redaction, Sandbox, ServerSpec, Template,
-};
+use fleet::{CommandDefinition, CommandSet, CommandTool, Launch, Sandbox, ServerSpec, Template};
 use gateway::{
     AuditSettings, SearchSettings, ServerSettings, ToolLimits,
     policy::{ClientPolicies, ClientRule, ProfileSelector},
 };
+use printable::Redaction;
 use registry::{Pin, ServerRules};
 use secrets::Keeping;
 use serde_json::{Map, Value};

@@ -18,6 +18,7 @@ use futures::FutureExt as _;
 use jsonrpc::{
     Cap, Json, Line, LineReader, Message, Outbox, SendError, answered_id, frame, messages_in,
 };
+use printable::Redactor;
 use tokio::time::sleep;
 use tracing::debug;
 
@@ -25,7 +26,6 @@ use crate::{
     asking::{AnswerSink, Asking, Questions},
     error::RequestError,
     limits::{LAST_LINES_WAIT, LIST_BYTES_MAX},
-    mask::Mask,
     pending::{CHANNEL_IDS, PendingRequest, PendingRequests, Routed, read_id},
     request::Listeners,
     unreadable::{HEAD_BYTES_MAX, UnreadableLines, names_protocol, quote_line},
@@ -40,7 +40,7 @@ pub(crate) trait MessageSink: Send + 'static {
 pub(crate) struct CallChannel {
     pub(crate) outbox: Arc<Outbox>,
     /// Takes secrets out of the server's errors; results are its own affair.
-    mask: Arc<Mask>,
+    mask: Arc<Redactor>,
     pub(crate) pending: Arc<PendingRequests>,
     /// The first line of the server that is not a message, truncated.
     stray: Arc<OnceLock<Bytes>>,
@@ -55,7 +55,7 @@ impl CallChannel {
         lines: LineReader,
         outbox: Arc<Outbox>,
         others: impl MessageSink,
-        mask: Arc<Mask>,
+        mask: Arc<Redactor>,
         asking: &Arc<Asking>,
     ) -> Self {
         let lines = lines.capped(LIST_BYTES_MAX, cap(&pending));
@@ -179,7 +179,7 @@ impl Drop for Abandoned<'_> {
 struct Reader<S> {
     pending: Arc<PendingRequests>,
     stray: Arc<OnceLock<Bytes>>,
-    mask: Arc<Mask>,
+    mask: Arc<Redactor>,
     questions: Questions,
     unreadable: UnreadableLines,
     others: S,

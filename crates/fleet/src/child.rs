@@ -9,6 +9,7 @@ use std::{
 
 use files::variable_name;
 use jsonrpc::{LineReader, Outbox, Sink};
+use printable::Redactor;
 use processes::{Pace, Spawner, Tree, ending_signal};
 use secrets::{PrivateFiles, Resolver};
 use tokio::{process::Command, task::JoinHandle, time::timeout};
@@ -34,7 +35,6 @@ use crate::{
     error::Failure,
     limits::{EXIT_STATUS_WAIT, PIPE_BYTES, STDERR_END_WAIT},
     log::{Log, log_path},
-    mask::Mask,
     proxies,
     taken::templates,
 };
@@ -60,7 +60,7 @@ pub(crate) struct Running {
     pub(crate) tree: Tree,
     stderr: Arc<Tail>,
     drain: Option<JoinHandle<()>>,
-    pub(crate) mask: Arc<Mask>,
+    pub(crate) mask: Arc<Redactor>,
     container: Option<Container>,
 }
 
@@ -77,7 +77,7 @@ struct Filled {
     args: Vec<String>,
     env: BTreeMap<String, String>,
     folder: Option<PathBuf>,
-    mask: Mask,
+    mask: Redactor,
     limits: Option<Limits>,
     image: Option<String>,
     /// The variables that a container passes on.
@@ -266,8 +266,8 @@ fn fill(spec: &ServerSpec, variables: &Variables) -> Result<Filled, Failure> {
         .chain(secrets_configured(templates, &configured, variables))
         .chain(proxies::secrets());
     let args: Vec<String> = args.iter().map(&expand).collect::<Result<_, _>>()?;
-    let mask = Mask::new(secrets.chain(secrets_in(&args, &configured)));
-    let mask = mask.with_redaction(spec.redaction.clone());
+    let mask = Redactor::new(secrets.chain(secrets_in(&args, &configured)));
+    let mask = mask.with_patterns(spec.redaction.clone());
     let mut passed: Vec<String> = env.keys().cloned().collect();
     passed.retain(|name| is_named(name, &spec.inherit_env));
     passed.extend(configured.iter().map(|(name, _)| name.clone()));

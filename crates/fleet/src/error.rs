@@ -3,11 +3,11 @@
 use std::{error::Error, fmt, iter::successors, time::Duration};
 
 use jsonrpc::ProtocolError;
+use printable::Redactor;
 use tool::ServerName;
 
 use crate::{
     awaited::{Awaited, LoginNeeded},
-    mask::Mask,
     request::Refusal,
     wire::Obstacle,
 };
@@ -163,9 +163,9 @@ pub(crate) enum RequestError {
 
 impl RequestError {
     /// Masks the secrets in an error that the server wrote.
-    pub(crate) fn mask(self, mask: &Mask) -> Self {
+    pub(crate) fn mask(self, redactor: &Redactor) -> Self {
         match self {
-            Self::Protocol(error) => Self::Protocol(mask.error(error)),
+            Self::Protocol(error) => Self::Protocol(error.map(|text| redactor.apply(text))),
             other => other,
         }
     }

@@ -21,6 +21,7 @@ use crate::{
     calling::{self, Progress},
     eras::Era,
     patience::Patience,
+    redaction::{redact_messages, redact_result},
     roster::Roster,
     server::{NotReady, Server},
     survey::survey_leased,
@@ -131,7 +132,7 @@ impl Servers for Fleet {
             let request = patience.watch(request);
             let redaction = found.spec.redaction.clone();
             let request = match &redaction {
-                Some(redaction) => redaction.watch(request),
+                Some(redaction) => redact_messages(redaction, request),
                 None => request,
             };
             let mut progress = Progress {
@@ -160,7 +161,7 @@ impl Servers for Fleet {
                 progress.server.vitals.note_failure(error);
             }
             match redaction {
-                Some(redaction) => Ok(redaction.result(answer?).await),
+                Some(redaction) => Ok(redact_result(redaction, answer?).await),
                 None => answer,
             }
         }

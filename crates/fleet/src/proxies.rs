@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::forms::decode;
+use percent_encoding::percent_decode_str;
 
 /// The variables that a child behind a company's proxy needs to connect.
 pub(crate) const VARIABLES: [&str; 6] = [
@@ -36,6 +36,7 @@ fn secrets_of(address: &str) -> Vec<String> {
     };
     let password = login.split_once(':').map(|(_, password)| password);
     let given = [Some(login), password].into_iter().flatten();
+    let decode = |text| percent_decode_str(text).decode_utf8_lossy().into_owned();
     given.flat_map(|it| [it.to_owned(), decode(it)]).collect()
 }
 

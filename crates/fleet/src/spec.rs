@@ -6,9 +6,9 @@ use jsonrpc::mcp::{Revision, Transport};
 use serde::Deserialize;
 use tool::ServerName;
 
-use printable::Pattern;
+use printable::{Pattern, Redaction};
 
-use crate::{CommandSet, LoginSpec, Redaction, Template};
+use crate::{CommandSet, LoginSpec, Template};
 
 /// A server we can start or connect.
 #[derive(Debug, Clone, PartialEq, Eq)]

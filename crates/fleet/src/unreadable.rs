@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use jsonrpc::answered_id;
 use memchr::{memchr, memmem};
+use printable::Redactor;
 
 use crate::{
     error::RequestError,
-    mask::Mask,
     pending::{PendingRequest, PendingRequests, read_id},
 };
 
@@ -19,7 +19,7 @@ const SHOWN_CHARS_MAX: usize = 120;
 pub(crate) const HEAD_BYTES_MAX: usize = 4096;
 
 /// Quotes a line that is not a message, masked and cut.
-pub(crate) fn quote_line(line: &[u8], mask: &Mask) -> String {
+pub(crate) fn quote_line(line: &[u8], mask: &Redactor) -> String {
     let head = String::from_utf8_lossy(&line[..line.len().min(HEAD_BYTES_MAX)]);
     printable::one_line_of(&mask.apply(&head), SHOWN_CHARS_MAX)
 }
@@ -33,7 +33,7 @@ pub(crate) struct UnreadableLines {
 impl UnreadableLines {
     /// Ends the request that a line answers: the one whose id it has, or the only one. Log output, which
     /// does not begin like a message, ends none.
-    pub(crate) fn take(&mut self, pending: &PendingRequests, line: &[u8], mask: &Mask) {
+    pub(crate) fn take(&mut self, pending: &PendingRequests, line: &[u8], mask: &Redactor) {
         if !self.printed.read(line) {
             let id = find_answered(pending, line);
             refuse_by_id(pending, id, line, mask);
@@ -155,7 +155,7 @@ fn find_answered(pending: &PendingRequests, line: &[u8]) -> Option<u64> {
     find_id(pending, line).or_else(|| is_evidently_answer(line).then(|| pending.sole())?)
 }
 
-fn refuse_by_id(pending: &PendingRequests, id: Option<u64>, line: &[u8], mask: &Mask) {
+fn refuse_by_id(pending: &PendingRequests, id: Option<u64>, line: &[u8], mask: &Redactor) {
     if let Some((_, request)) = id.and_then(|id| pending.by_id.remove(&id)) {
         refuse(&request, line, mask);
     }
@@ -163,7 +163,7 @@ fn refuse_by_id(pending: &PendingRequests, id: Option<u64>, line: &[u8], mask: &
 
 /// Ends the request whose own stream carried the text, unless the text does not begin like a message.
 /// Returns true if it did.
-pub(crate) fn refuse_own(own: &Arc<PendingRequest>, text: &[u8], mask: &Mask) -> bool {
+pub(crate) fn refuse_own(own: &Arc<PendingRequest>, text: &[u8], mask: &Redactor) -> bool {
     let is_response = begins_like_message(text) && is_evidently_answer(text) && !is_request(text);
     if is_response {
         refuse(own, text, mask);
@@ -171,7 +171,7 @@ pub(crate) fn refuse_own(own: &Arc<PendingRequest>, text: &[u8], mask: &Mask) ->
     is_response
 }
 
-fn refuse(request: &PendingRequest, line: &[u8], mask: &Mask) {
+fn refuse(request: &PendingRequest, line: &[u8], mask: &Redactor) {
     let (why, shown) = (explain(line), quote_line(line, mask));
     request.respond(Err(RequestError::Failed(format!(
         "its response is not one valid message: {why}: {shown}"

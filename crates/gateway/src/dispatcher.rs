@@ -8,7 +8,7 @@ mod send;
 
 use std::sync::Arc;
 
-use fleet::{Request, count_redacted};
+use fleet::Request;
 use futures::{FutureExt as _, future::BoxFuture};
 use registry::Entry;
 use tracing::debug;
@@ -140,7 +140,7 @@ impl Dispatcher {
             if let CallOutcome::Server { result, .. } = &called
                 && settings.is_redacted(&entry.at.server)
             {
-                note.record.redacted = count_redacted(result.as_str());
+                note.record.redacted = printable::count_redacted(result.as_str());
             }
             Ok(called)
         }

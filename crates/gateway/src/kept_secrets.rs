@@ -2,8 +2,8 @@
 
 use std::time::SystemTime;
 
-use fleet::Mask;
 use parking_lot::Mutex;
+use printable::Redactor;
 use secrets::{PrivateFiles, Store};
 use telemetry::Hide;
 
@@ -11,16 +11,16 @@ use telemetry::Hide;
 /// again after a change.
 pub(crate) fn hide_kept_secrets(files: &PrivateFiles) -> Hide {
     let store = Store::of(files);
-    let known: Mutex<Option<(Option<SystemTime>, Mask)>> = Mutex::default();
+    let known: Mutex<Option<(Option<SystemTime>, Redactor)>> = Mutex::default();
     Hide::new(move |text: &str| {
         let changed_at = store.changed_at();
         let mut known = known.lock();
         if known.as_ref().is_none_or(|(at, _)| *at != changed_at) {
             let values = store.values().ok()?;
             let values = values.iter().map(|it| it.expose().to_owned());
-            *known = Some((changed_at, Mask::new(values)));
+            *known = Some((changed_at, Redactor::new(values)));
         }
-        known.as_ref().map(|(_, mask)| mask.apply(text))
+        known.as_ref().map(|(_, redactor)| redactor.apply(text))
     })
 }
 

@@ -351,7 +351,7 @@ mod tests {
             status: StatusCode::from_u16(status).unwrap(),
             headers: HeaderMap::new(),
             body: json!({"error": code}).to_string().into_bytes(),
-            sent: Vec::new(),
+            sent: printable::Redactor::default(),
         };
         let refused = |status, code| read(&answer(status, code)).err().unwrap();
         assert!(matches!(

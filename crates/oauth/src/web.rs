@@ -5,9 +5,8 @@ use std::{sync::Arc, time::Duration};
 
 use futures::StreamExt as _;
 use http::{HeaderMap, StatusCode, header};
-use printable::HIDDEN;
+use printable::Redactor;
 use reqwest::{Client, RequestBuilder, Response, Url, redirect::Policy};
-use secrets::Secret;
 use serde_json::Value;
 
 use crate::{
@@ -37,11 +36,8 @@ pub(crate) struct HttpResponse {
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
     /// The secrets of the request, which the texts of the response may repeat.
-    pub(crate) sent: Vec<Secret>,
+    pub(crate) sent: Redactor,
 }
-
-/// A secret of fewer bytes is not masked: it occurs in ordinary text.
-const SECRET_BYTES_MIN: usize = 6;
 
 /// The parameters of a form that are no secrets.
 const PLAIN_PARAMETERS: [&str; 11] = [
@@ -71,10 +67,7 @@ impl HttpResponse {
         let object = self.object();
         let text = |key: &str| {
             let value = object.as_ref()?.get(key)?.as_str()?;
-            let masked = self.sent.iter().fold(value.to_owned(), |text, secret| {
-                text.replace(secret.expose(), HIDDEN)
-            });
-            Some(error::shown(&masked))
+            Some(error::shown(&self.sent.apply(value)))
         };
         match (text("error"), text("error_description")) {
             (Some(code), Some(more)) => format!("{code}: {more}"),
@@ -151,7 +144,7 @@ impl HttpClient {
             request = request.basic_auth(encode_one(name), Some(encode_one(password)));
         }
         Ok(HttpResponse {
-            sent: find_secrets(form, login),
+            sent: redactor_of(form, login),
             ..self.send(url, request).await?
         })
     }
@@ -183,20 +176,18 @@ impl HttpClient {
             status,
             headers,
             body,
-            sent: Vec::new(),
+            sent: Redactor::default(),
         })
     }
 }
 
-/// Returns the secrets of a form and its login, as they are and as a form encodes them.
-fn find_secrets(form: &[(&str, &str)], login: Option<(&str, &str)>) -> Vec<Secret> {
+/// Masks the secrets of a form and its login.
+fn redactor_of(form: &[(&str, &str)], login: Option<(&str, &str)>) -> Redactor {
     let secrets = form
         .iter()
         .filter(|(name, _)| !PLAIN_PARAMETERS.contains(name));
-    let secrets = secrets.chain(&login).map(|(_, value)| *value);
-    let secrets = secrets.filter(|secret| secret.len() >= SECRET_BYTES_MIN);
-    let forms = secrets.flat_map(|secret| [secret.to_owned(), encode_one(secret)]);
-    forms.map(Secret::new).collect()
+    let secrets = secrets.chain(&login);
+    Redactor::new(secrets.map(|(_, value)| (*value).to_owned()))
 }
 
 async fn read(response: Response) -> Result<Vec<u8>, String> {
@@ -251,7 +242,7 @@ mod tests {
     use http::{HeaderMap, StatusCode};
     use serde_json::json;
 
-    use super::{HttpResponse, encode, encode_one, find_secrets};
+    use super::{HttpResponse, encode, encode_one, redactor_of};
 
     #[test]
     fn an_error_repeats_no_secret_of_its_request() {
@@ -268,7 +259,7 @@ mod tests {
             body: json!({"error": "invalid_grant", "error_description": said})
                 .to_string()
                 .into_bytes(),
-            sent: find_secrets(&form, Some(("client-of-ours", "hunter22"))),
+            sent: redactor_of(&form, Some(("client-of-ours", "hunter22"))),
         };
         assert_eq!(
             response.explain(),

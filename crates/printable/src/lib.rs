@@ -16,8 +16,9 @@ pub use foreign::{for_terminal, is_hidden, one_line, one_line_cow, one_line_of, 
 pub use number::{count_of, group_digits};
 pub use pattern::{FoldedText, LetterCase, Pattern, escape_pattern};
 pub use secret::{
-    FoundSecret, HIDDEN, TOKEN_CHARS_MIN, TOKEN_PATTERNS, find_secrets, find_secrets_in_arguments,
-    mask_address, mask_arguments, mask_lines, mask_secrets, names_secret,
+    FoundSecret, HIDDEN, Redaction, Redactor, count_redacted, find_secrets,
+    find_secrets_in_arguments, has_card_number, join_overlapping, mask_address, mask_arguments,
+    mask_lines, mask_prose, mask_secrets, names_secret, names_secret_argument, replace_secrets,
 };
 pub use shell::quote_word;
 pub use short::{first_chars, shorten, shorten_home, shorten_middle};

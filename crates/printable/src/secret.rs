@@ -1,24 +1,32 @@
-//! Finds plain secrets in a text: by the name of their variable or option, by their place in an
-//! address, or by their own form.
+//! Finds secrets in a text and masks them: known values in any form (`redactor.rs`), tokens and other patterns
+//! (`tokens.rs`, `redaction.rs`), and plain secrets that are recognized by the name of their variable or
+//! option, by their place in an address, or by their own form (`text.rs`).
 //!
-//! The same rules apply to every text: a variable, a header, an argument, an address, a line of a
-//! configuration file, a value that a message repeats.
+//! A finder returns places, and `found.rs` joins and replaces them.
 
 mod address;
+mod cards;
 mod form;
 mod found;
+mod known_values;
 mod line;
 mod name;
+mod plain_text;
+mod prose;
+mod redaction;
+mod redactor;
 mod text;
 mod tokens;
 
 pub use address::mask_address;
 use found::hide;
-pub use found::{FoundSecret, HIDDEN};
+pub use found::{FoundSecret, HIDDEN, join_overlapping, replace_secrets};
 pub use line::mask_lines;
-pub use name::names_secret;
+pub use name::{names_secret, names_secret_argument};
+pub use prose::mask_prose;
+pub use redaction::{Redaction, count_redacted, has_card_number};
+pub use redactor::Redactor;
 pub use text::{find_secrets, find_secrets_in_arguments};
-pub use tokens::{TOKEN_CHARS_MIN, TOKEN_PATTERNS};
 
 /// Masks the secrets in a text.
 pub fn mask_secrets(text: &str, name: Option<&str>) -> String {

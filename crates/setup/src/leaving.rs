@@ -4,7 +4,7 @@
 use config::{Config, edit::Document};
 use fleet::Template;
 use gateway::ServerSettings;
-use printable::{FoundSecret, find_secrets, find_secrets_in_arguments};
+use printable::{FoundSecret, find_secrets, find_secrets_in_arguments, replace_secrets};
 use serde_json::{Map, Value, json};
 
 /// Keys of a server that an entry has too.
@@ -166,17 +166,12 @@ impl EntryWriter<'_> {
 
     /// Replaces secrets in clear text by variables.
     fn hide(&mut self, key: &str, text: &str, found: &[FoundSecret]) -> String {
-        let (mut hidden, mut at) = (String::new(), 0);
-        for FoundSecret { range, .. } in found {
-            let own = key
-                .strip_prefix("env.")
-                .filter(|_| *range == (0..text.len()));
-            let value = format!("the secret in `{key}` of the configuration");
-            hidden.push_str(&text[at..range.start]);
-            hidden.push_str(&self.next_variable(own, &value));
-            at = range.end;
-        }
-        hidden + &text[at..]
+        let value = format!("the secret in `{key}` of the configuration");
+        replace_secrets(text, found, |secret| {
+            let own = key.strip_prefix("env.");
+            let own = own.filter(|_| secret.range == (0..text.len()));
+            self.next_variable(own, &value)
+        })
     }
 
     /// Returns a reference to the variable that the person has to set.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fleet::Redaction;
+use printable::Redaction;
 use serde_json::{Map, Number, Value};
 use toml::de::{DeArray, DeTable, DeValue};
 

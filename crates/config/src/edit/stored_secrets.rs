@@ -1,8 +1,8 @@
 //! Secrets in clear text in a new server: each goes into the secret store, and the file gets its name.
 
-use std::{cell::LazyCell, collections::BTreeSet, ops::Range};
+use std::{cell::LazyCell, collections::BTreeSet};
 
-use printable::{find_secrets, find_secrets_in_arguments};
+use printable::{FoundSecret, find_secrets, find_secrets_in_arguments, join_overlapping};
 use secrets::{NAME_CHARS_MAX, Secret, SecretName};
 use tool::ServerName;
 
@@ -40,47 +40,21 @@ pub(super) fn take_secrets(
     };
     for (name, value) in table.env.iter_mut().chain(&mut table.headers) {
         let found = find_secrets(value, Some(name)).into_iter();
-        let found = found.map(|it| (it.range, Some(name.clone())));
+        let found = found.map(|secret| FoundSecret {
+            name: Some(name.clone()),
+            ..secret
+        });
         taker.take(value, found.collect(), name);
     }
     let found = find_secrets_in_arguments(table.args.iter().map(String::as_str));
     for (index, (argument, found)) in table.args.iter_mut().zip(found).enumerate() {
-        let found = found.into_iter().map(|it| (it.range, it.name));
-        taker.take(
-            argument,
-            found.collect(),
-            &format!("argument-{}", index + 1),
-        );
+        taker.take(argument, found, &format!("argument-{}", index + 1));
     }
     if let Some(url) = &mut table.url {
-        let found = find_secrets(url, None).into_iter();
-        let found = found.map(|it| (it.range, it.name)).collect();
+        let found = find_secrets(url, None);
         taker.take(url, found, "url");
     }
     taker.stored
-}
-
-/// The place of a secret in a text, and its label.
-type Found = (Range<usize>, Option<String>);
-
-/// Sorts the places, and joins those that overlap, so that no part of a secret stays in the text. The
-/// longest one gives its label.
-fn merge(mut places: Vec<Found>) -> Vec<Found> {
-    places.sort_by_key(|(range, _)| range.start);
-    let mut merged: Vec<(Found, usize)> = Vec::new();
-    for (range, label) in places {
-        let length = range.len();
-        match merged.last_mut() {
-            Some(((last, last_label), longest)) if range.start < last.end => {
-                last.end = last.end.max(range.end);
-                if length > *longest {
-                    (*last_label, *longest) = (label, length);
-                }
-            }
-            _ => merged.push(((range, label), length)),
-        }
-    }
-    merged.into_iter().map(|(found, _)| found).collect()
 }
 
 struct SecretTaker<'a, F: FnOnce() -> BTreeSet<String>> {
@@ -93,32 +67,35 @@ struct SecretTaker<'a, F: FnOnce() -> BTreeSet<String>> {
 
 impl<F: FnOnce() -> BTreeSet<String>> SecretTaker<'_, F> {
     /// Replaces the found secrets and the known values in a text. One without a label gets `label`.
-    fn take(&mut self, text: &mut String, found: Vec<Found>, label: &str) {
-        let places = merge([self.find_known(text), found].concat());
+    fn take(&mut self, text: &mut String, found: Vec<FoundSecret>, label: &str) {
+        let found = join_overlapping([self.find_known(text), found].concat());
         let mut replaced = String::new();
         let mut end = 0;
-        for (range, own_label) in places {
+        for FoundSecret { range, name } in found {
             let before = &text[end..range.start];
             let dollars = before.len() - before.trim_end_matches('$').len();
             // A plain `$` before our `${` is written `$$`.
             let escape = if dollars % 2 == 1 { "$" } else { "" };
-            let name = self.free_name(own_label.as_deref().unwrap_or(label));
-            replaced += &format!("{before}{escape}${{secret:{name}}}");
+            let stored_name = self.free_name(name.as_deref().unwrap_or(label));
+            replaced += &format!("{before}{escape}${{secret:{stored_name}}}");
             let value = text[range.clone()].replace("$$", "$");
-            self.stored.push((name, Secret::new(value)));
+            self.stored.push((stored_name, Secret::new(value)));
             end = range.end;
         }
         replaced += &text[end..];
         *text = replaced;
     }
 
-    fn find_known(&self, text: &str) -> Vec<Found> {
-        let find = |(label, value): &(String, String)| -> Vec<Found> {
+    fn find_known(&self, text: &str) -> Vec<FoundSecret> {
+        let find = |(label, value): &(String, String)| -> Vec<FoundSecret> {
             let is_part = value.len() >= PART_BYTES_MIN;
             let places = text.match_indices(value.as_str());
             let places = places.filter(|_| is_part || text == value);
-            let places = places.map(|(at, _)| (at..at + value.len(), Some(label.clone())));
-            places.filter(|(range, _)| !range.is_empty()).collect()
+            let found = places.map(|(at, _)| FoundSecret {
+                range: at..at + value.len(),
+                name: Some(label.clone()),
+            });
+            found.collect()
         };
         self.known.iter().flat_map(find).collect()
     }

@@ -386,8 +386,8 @@ async fn an_error_of_any_shape_ends_the_call() {
 /// A secret that the server may have been given.
 const SECRET: &str = "sk-live-5f1e9c0b7a";
 
-fn mask() -> Arc<Mask> {
-    Arc::new(Mask::new([SECRET.to_owned()]))
+fn mask() -> Arc<Redactor> {
+    Arc::new(Redactor::new([SECRET.to_owned()]))
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use parking_lot::Mutex;
+use printable::Redactor;
 use tokio::{
     io::{AsyncBufReadExt as _, BufReader},
     process::ChildStderr,
@@ -12,7 +13,6 @@ use super::telling::{self, Telling};
 use crate::{
     limits::{STDERR_LINE_BYTES_MAX, STDERR_LINES_MAX},
     log::Log,
-    mask::Mask,
 };
 
 /// The last lines a child wrote to stderr.
@@ -48,7 +48,7 @@ impl Tail {
 /// The places to which lines of stderr go, without colours and secrets.
 pub(super) struct StderrSinks {
     pub(super) tail: Arc<Tail>,
-    pub(super) mask: Arc<Mask>,
+    pub(super) mask: Arc<Redactor>,
     pub(super) log: Option<Log>,
 }
 

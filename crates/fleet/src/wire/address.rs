@@ -10,6 +10,7 @@ use std::{
 
 use http::{HeaderName, HeaderValue, StatusCode};
 use parking_lot::RwLock;
+use printable::Redactor;
 use reqwest::Url;
 use secrets::Resolver;
 
@@ -17,7 +18,6 @@ use crate::{
     Template, Variables,
     environment::expand,
     error::Failure,
-    mask::Mask,
     proxies,
     secrets_named::{forget_printed, with_secrets},
 };
@@ -71,8 +71,8 @@ impl AddressSource {
 
     /// Returns the mask of the server's secrets: the values of variables, of every header, and the
     /// credentials of network proxies.
-    pub(super) fn mask(&self) -> Mask {
-        Mask::new(self.secrets(&self.variables).chain(proxies::secrets()))
+    pub(super) fn mask(&self) -> Redactor {
+        Redactor::new(self.secrets(&self.variables).chain(proxies::secrets()))
     }
 
     fn secrets(&self, variables: &Variables) -> impl Iterator<Item = String> {
@@ -129,7 +129,7 @@ impl RenewableAddress {
     pub(super) async fn renew(
         &self,
         used: &Arc<Address>,
-        mask: &Mask,
+        mask: &Redactor,
     ) -> Result<Option<Arc<Address>>, Failure> {
         let mut references = self.source.templates().flat_map(Template::references);
         if references.next().is_none() {
@@ -154,7 +154,7 @@ impl RenewableAddress {
         Ok(Some(newer))
     }
 
-    async fn read_again(&self, mask: &Mask) -> Result<Address, Failure> {
+    async fn read_again(&self, mask: &Redactor) -> Result<Address, Failure> {
         let AddressSource {
             variables,
             resolver,
@@ -163,7 +163,7 @@ impl RenewableAddress {
         let templates = self.source.templates();
         let variables = with_secrets(templates, variables, resolver.as_deref()).await?;
         for secret in self.source.secrets(&variables) {
-            mask.add_sent(&secret);
+            mask.add_renewed(&secret);
         }
         self.source.fill(&variables).map_err(Failure::new)
     }

@@ -7,6 +7,7 @@ use futures::StreamExt as _;
 use http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use jsonrpc::one_line;
 use oauth::{Bearer, Challenge, Credential, CredentialError, http_client_builder};
+use printable::{Redaction, Redactor};
 use reqwest::{
     Client, Request, RequestBuilder, Response, Url,
     redirect::{Action, Attempt, Policy},
@@ -16,11 +17,7 @@ use super::{
     address::{Address, AddressSource, RenewableAddress},
     obstacle::{Lookup, Obstacle},
 };
-use crate::{
-    Redaction,
-    error::{Denied, describe},
-    mask::Mask,
-};
+use crate::error::{Denied, describe};
 
 /// The timeout of a connection, TLS included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -39,7 +36,7 @@ pub(crate) struct Site {
     address: Arc<RenewableAddress>,
     /// The login that the proxy itself holds, if there may be one. Its token is sent with each request.
     pub(super) credential: Option<Arc<Credential>>,
-    pub(super) mask: Arc<Mask>,
+    pub(super) mask: Arc<Redactor>,
 }
 
 /// The reason why a request has no response.
@@ -73,7 +70,7 @@ impl Site {
         redaction: Option<Arc<Redaction>>,
         credential: Option<Arc<Credential>>,
     ) -> Result<Self, String> {
-        let mask = source.mask().with_redaction(redaction);
+        let mask = source.mask().with_patterns(redaction);
         let address = RenewableAddress::read(source)?;
         let client = client(&address.current().url).map_err(|error| describe(&error))?;
         Ok(Self {
@@ -96,7 +93,7 @@ impl Site {
         };
         match credential.bearer().await {
             Ok(Some(bearer)) => {
-                self.mask.add_sent(bearer.expose());
+                self.mask.add_renewed(bearer.expose());
                 Ok(Some(bearer))
             }
             Ok(None) | Err(CredentialError::LoginNeeded { .. }) => Ok(None),
@@ -185,7 +182,7 @@ impl Site {
                 return Ok(response);
             }
         };
-        self.mask.add_sent(newer.expose());
+        self.mask.add_renewed(newer.expose());
         let response = self.send_with(again, Some(&newer)).await?;
         if response.status() == StatusCode::UNAUTHORIZED {
             credential.give_up(&newer).await;
@@ -396,7 +393,7 @@ mod tests {
             has_printed: false,
         };
         let site = Site::read(source, None, None).unwrap();
-        site.mask.add_sent("sent-7a1c9d3e");
+        site.mask.add_renewed("sent-7a1c9d3e");
         let challenge = r#"Bearer error="insufficient_scope",
             scope="read sent-7a1c9d3e a:tok-5f1e9c2ab write",
             resource_metadata="https://a.example/sent-7a1c9d3e""#;

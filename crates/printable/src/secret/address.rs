@@ -96,10 +96,7 @@ pub fn mask_address(text: &str) -> String {
     let mut at = 0;
     for part in host.split('/') {
         if is_key(part) {
-            found.push(FoundSecret {
-                range: at..at + part.len(),
-                name: None,
-            });
+            found.push(FoundSecret::new(at..at + part.len(), None));
         }
         at += part.len() + 1;
     }

@@ -1,19 +1,22 @@
 //! Names whose values are secret, and values that are never secret.
 
 /// Words in the name of a variable, option, header or parameter that holds a secret.
-const WORDS: [&str; 24] = [
+const WORDS: [&str; 27] = [
     "TOKEN",
-    "KEY",
     "SECRET",
     "PASSWORD",
     "PASSWD",
     "PASSPHRASE",
+    "PASSCODE",
     "PASS",
     "PAT",
     "PWD",
     "PSK",
     "PIN",
     "OTP",
+    "TOTP",
+    "CVV",
+    "DSN",
     "JWT",
     "SIG",
     "SIGNATURE",
@@ -29,15 +32,19 @@ const WORDS: [&str; 24] = [
 ];
 
 /// The endings of names that are written as one word.
-const ENDINGS: [&str; 8] = [
+const ENDINGS: [&str; 12] = [
     "APIKEY",
     "ACCESSKEY",
     "SECRETKEY",
     "PRIVATEKEY",
     "AUTHKEY",
+    "ACCOUNTKEY",
+    "CONNECTIONSTRING",
     "TOKEN",
     "SECRET",
     "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
 ];
 
 /// A name with this ending is the location or a limit of a secret: `TOKEN_URL`, `KEY_FILE`.
@@ -101,17 +108,27 @@ const NUMBER_DIGITS_MIN: usize = 6;
 /// secret.
 pub fn names_secret(name: &str) -> bool {
     let words = split(name);
-    if words
-        .last()
-        .is_some_and(|it| OTHER_ENDINGS.contains(&it.as_str()))
-    {
-        return false;
-    }
-    let tells = |word: &String| {
+    let is_key = |word: &String| word.trim_end_matches(|c: char| c.is_ascii_digit()) == "KEY";
+    tells(&words) || (words.iter().any(is_key) && !is_other(&words))
+}
+
+/// Returns true if the name of an argument of a tool, or its singular, says that its value is secret. A mere
+/// `key` does not: tools name entries by it, as in `issueKey`.
+pub fn names_secret_argument(name: &str) -> bool {
+    tells(&split(name)) || tells(&split(name.trim_end_matches(['s', 'S'])))
+}
+
+fn tells(words: &[String]) -> bool {
+    let tells = |word: &str| {
         let word = word.trim_end_matches(|c: char| c.is_ascii_digit());
-        WORDS.contains(&word) || ENDINGS.iter().any(|it| word.ends_with(it))
+        WORDS.contains(&word) || ENDINGS.iter().any(|ending| word.ends_with(ending))
     };
-    words.iter().any(tells)
+    !is_other(words) && (words.iter().any(|word| tells(word)) || tells(&words.concat()))
+}
+
+fn is_other(words: &[String]) -> bool {
+    let last = words.last().map(String::as_str);
+    last.is_some_and(|word| OTHER_ENDINGS.contains(&word))
 }
 
 /// Splits a name into words: `--apiKey`, `X-Api-Key` and `API_KEY` give `API`, `KEY`.

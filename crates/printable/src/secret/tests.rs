@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::{
     find_secrets, find_secrets_in_arguments, mask_address, mask_lines, mask_secrets, names_secret,
+    names_secret_argument,
 };
 
 /// Checks which parts of a text are masked; secrets are marked with `<` and `>`.
@@ -177,6 +178,12 @@ fn names_tell() {
         "keyboard",
     ] {
         assert!(!names_secret(name), "{name}");
+    }
+    for name in ["api_key", "Tokens", "connectionString", "pass", "auth"] {
+        assert!(names_secret_argument(name), "{name}");
+    }
+    for name in ["key", "issueKey", "tokenUrl", "author"] {
+        assert!(!names_secret_argument(name), "{name}");
     }
 }
 

@@ -2,9 +2,10 @@
 
 use super::{
     address,
-    form::{TOKEN_CHARS_MIN, has_reference, is_hex, looks_random, looks_secret},
-    found::FoundSecret,
+    form::{has_reference, is_hex, looks_random, looks_secret},
+    found::{FoundSecret, join_overlapping},
     name::{holds_secret, names_secret},
+    tokens::TOKEN_CHARS_MIN,
 };
 
 /// Names of authentication schemes before a token.
@@ -21,7 +22,7 @@ pub fn find_secrets(text: &str, name: Option<&str>) -> Vec<FoundSecret> {
         found: Vec::new(),
     };
     finder.scan(text, name, 0);
-    finder.sorted()
+    join_overlapping(finder.found)
 }
 
 /// Finds the secrets in each argument of a program. The value of an option may be the next argument.
@@ -60,22 +61,10 @@ impl<'a> Finder<'a> {
     fn push(&mut self, secret: &str, name: Option<&str>) {
         // Every inspected piece is a slice of the whole.
         let start = secret.as_ptr().addr() - self.whole.as_ptr().addr();
-        let name = name.map(|name| name.trim_start_matches('-').to_owned());
-        self.found.push(FoundSecret {
-            range: start..start + secret.len(),
-            name: name.filter(|name| !name.is_empty()),
-        });
-    }
-
-    fn sorted(mut self) -> Vec<FoundSecret> {
-        self.found.sort_by_key(|it| (it.range.start, it.range.end));
-        let mut end = 0;
-        self.found.retain(|it| {
-            let is_apart = it.range.start >= end && !it.range.is_empty();
-            end = end.max(it.range.end);
-            is_apart
-        });
-        self.found
+        let name = name.map(|name| name.trim_start_matches('-'));
+        let name = name.filter(|name| !name.is_empty());
+        let range = start..start + secret.len();
+        self.found.push(FoundSecret::new(range, name));
     }
 
     fn scan(&mut self, text: &'a str, name: Option<&str>, depth: usize) {

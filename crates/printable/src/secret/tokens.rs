@@ -1,11 +1,18 @@
-//! The forms of the tokens of well-known services, as regular expressions.
+//! The tokens of well-known services, and private keys.
+
+use std::{ops::Range, sync::LazyLock};
+
+use memchr::memmem;
+use regex::Regex;
+
+use super::found::FoundSecret;
 
 /// The service of a token, and a pattern whose every match begins with letters that name the service. The
 /// pattern is to be placed after a word boundary, with Unicode classes off. Each match has at least
 /// [`TOKEN_CHARS_MIN`] characters out of letters, digits and `_-./+=`.
-pub const TOKEN_PATTERNS: [(&str, &str); 33] = [
+const TOKEN_PATTERNS: [(&str, &str); 33] = [
     ("jwt", r"eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*){0,3}"),
-    ("github token", r"(?:gh[opusr]_\w{16,}|github_pat_\w{16,})"),
+    ("github token", r"(?:gh[opusr]_\w{12,}|github_pat_\w{16,})"),
     (
         "gitlab token",
         r"(?:glpat|gloas|gldt|glrt|glcbt|glptt|glft|glimt|glagent|glwt|glsoat)-[\w.-]{16,}",
@@ -67,4 +74,116 @@ pub const TOKEN_PATTERNS: [(&str, &str); 33] = [
 ];
 
 /// The characters of the shortest token.
-pub const TOKEN_CHARS_MIN: usize = 13;
+pub(super) const TOKEN_CHARS_MIN: usize = 13;
+
+/// The longest run of characters in which tokens are searched; a JWT has some thousand.
+const TOKEN_RUN_BYTES_MAX: usize = 16 * 1024;
+
+/// Words in the first and last line of every private key in PEM.
+pub(super) const KEY_WORDS: &[u8] = b"PRIVATE KEY";
+
+fn compile_tokens(before: &str) -> Regex {
+    let patterns = TOKEN_PATTERNS.map(|(_, pattern)| pattern).join("|");
+    Regex::new(&format!("{before}(?:{patterns})")).expect("the patterns are ours")
+}
+
+/// Finds tokens, each with the name of its service.
+pub(super) fn find_tokens(text: &str) -> impl Iterator<Item = FoundSecret> {
+    static TOKEN: LazyLock<Regex> = LazyLock::new(|| compile_tokens(r"(?-u)\b"));
+    static NAMED: LazyLock<Vec<(&str, Regex)>> = LazyLock::new(|| {
+        let compile = |(name, pattern): &(&'static str, &str)| {
+            let regex = Regex::new(&format!("^(?-u)(?:{pattern})$"));
+            (*name, regex.expect("the patterns are ours"))
+        };
+        TOKEN_PATTERNS.iter().map(compile).collect()
+    });
+    find_token_runs(text).flat_map(move |run| {
+        let begin = run.start;
+        TOKEN.find_iter(&text[run]).map(move |found| {
+            let named = NAMED.iter().find(|(_, it)| it.is_match(found.as_str()));
+            let name = named.map_or("secret", |(name, _)| name);
+            FoundSecret::new(begin + found.start()..begin + found.end(), Some(name))
+        })
+    })
+}
+
+/// Returns true if a text has a token, perhaps within a longer word.
+pub(super) fn may_hold_token(text: &str) -> bool {
+    static TOKEN: LazyLock<Regex> = LazyLock::new(|| compile_tokens("(?-u)"));
+    find_token_runs(text).any(|run| TOKEN.is_match(&text[run]))
+}
+
+/// Returns true if a text begins with a token.
+pub(super) fn begins_with_token(text: &str) -> bool {
+    static TOKEN: LazyLock<Regex> = LazyLock::new(|| compile_tokens("^(?-u)"));
+    TOKEN.is_match(text)
+}
+
+/// Finds the texts that may contain tokens. A longer one is an image or other encoded data, in which a part
+/// may look like a token by chance.
+fn find_token_runs(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let is_of_token = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./+=".contains(&byte);
+    let runs = find_runs(text, is_of_token, TOKEN_CHARS_MIN);
+    runs.filter(|run| run.len() <= TOKEN_RUN_BYTES_MAX)
+}
+
+/// Finds private keys in PEM; one that is cut off ends with the text.
+pub(super) fn find_private_keys(text: &str) -> impl Iterator<Item = FoundSecret> {
+    static KEY: LazyLock<Regex> = LazyLock::new(|| {
+        let key = r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----[\s\S]*?(?:-----END [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----|\z)";
+        Regex::new(key).expect("the pattern is ours")
+    });
+    let has_key = memmem::find(text.as_bytes(), KEY_WORDS).is_some();
+    let found = has_key.then(|| KEY.find_iter(text));
+    let found = found.into_iter().flatten();
+    found.map(|key| FoundSecret::new(key.range(), Some("private key")))
+}
+
+/// Returns the runs of at least `bytes_min` such bytes. Looks at one byte in `bytes_min` where there is
+/// none.
+pub(super) fn find_runs(
+    text: &str,
+    is_member: impl Fn(u8) -> bool,
+    bytes_min: usize,
+) -> impl Iterator<Item = Range<usize>> {
+    let bytes = text.as_bytes();
+    let mut begin = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let mut probe = begin + bytes_min - 1;
+            while probe >= begin && is_member(*bytes.get(probe)?) {
+                if probe == begin {
+                    let rest = bytes[begin..].iter().position(|byte| !is_member(*byte));
+                    let run = begin..rest.map_or(bytes.len(), |length| begin + length);
+                    begin = run.end;
+                    return Some(run);
+                }
+                probe -= 1;
+            }
+            begin = probe + 1;
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::find_runs;
+
+    proptest! {
+        #[test]
+        fn every_run_is_found(text in "[a-c ]{0,80}", bytes_min in 1..8usize) {
+            let found: Vec<_> = find_runs(&text, |byte| byte != b' ', bytes_min).collect();
+            let mut expected = Vec::new();
+            let mut begin = 0;
+            for word in text.split(' ') {
+                if word.len() >= bytes_min {
+                    expected.push(begin..begin + word.len());
+                }
+                begin += word.len() + 1;
+            }
+            prop_assert_eq!(found, expected);
+        }
+    }
+}

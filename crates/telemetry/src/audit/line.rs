@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::masking::{mask, mask_text};
+use super::masking::mask;
 use crate::record::{AuditHead, CallRecord, RecordedArguments, estimate_tokens};
 
 /// The digest that the first line of a log follows.
@@ -146,7 +146,7 @@ pub(super) fn body(
     line.add_text("node", call.node.as_deref());
     // An address may hold a password.
     let is_address = call.name.contains("://");
-    let masked = is_address.then(|| mask_text(&call.name));
+    let masked = is_address.then(|| printable::mask_prose(&call.name));
     line.add_text(call.kind, Some(masked.as_deref().unwrap_or(&call.name)));
     line.add("decision", Some(call.decision));
     line.add("rule", call.rule);

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use jsonrpc::{Json, Message, events::EventTooLong, frame, messages_in};
+use printable::Redactor;
 use rmcp::model::{RequestId, RequestMetaObject};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -14,7 +15,6 @@ use crate::{
     Request,
     asking::Questions,
     error::RequestError,
-    mask::Mask,
     pending::{
         PendingRequest, PendingRequests, Routed, is_response_without_id, read_id, with_plain_id,
     },
@@ -107,7 +107,7 @@ pub(super) fn intercept(
     text: &Bytes,
     own: Option<&PostedRequest>,
     questions: &Questions,
-    mask: &Mask,
+    mask: &Redactor,
 ) -> Rewrite {
     if let Some(message) = Message::parse(text) {
         return intercept_message(pending, text, &message, own, questions);
@@ -245,7 +245,7 @@ mod tests {
         for result in ["1.0", "2"] {
             posted.register(&pending, &RequestId::Number(7));
             let text = Bytes::from(format!(r#"{{"id":"7","result":{result}}}"#));
-            let taken = intercept(&pending, &text, None, &questions, &Mask::default());
+            let taken = intercept(&pending, &text, None, &questions, &Redactor::default());
             assert!(matches!(taken, Rewrite::Replace(_)));
         }
         let response = response.try_recv().unwrap();
@@ -264,7 +264,7 @@ mod tests {
         posted.register(&pending, &RequestId::Number(7));
         let text = jsonrpc::one_line(Bytes::from(text.replace("ID", "7")));
         let own = is_own.then_some(&posted);
-        intercept(&pending, &text, own, &questions, &Mask::default());
+        intercept(&pending, &text, own, &questions, &Redactor::default());
         response.try_recv().ok()
     }
 

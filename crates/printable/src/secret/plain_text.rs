@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use super::found::FoundSecret;
+
 /// A text in which every blank is a space, every hyphen is ASCII, and no character is hidden.
 #[derive(Debug)]
 pub(super) struct PlainText<'t> {
@@ -14,9 +16,17 @@ pub(super) struct PlainText<'t> {
 impl<'t> PlainText<'t> {
     /// Returns `None` if the text is plain already.
     pub(super) fn of(original: &'t str) -> Option<Self> {
-        if is_plain(original) {
-            return None;
-        }
+        (!is_plain(original)).then(|| Self::read(original, plain_char))
+    }
+
+    /// Removes the ends of lines as well. Returns `None` if there are none, and the text is plain.
+    pub(super) fn without_lines(original: &'t str) -> Option<Self> {
+        let is_line_end = |c: char| "\r\n".contains(c);
+        let read = |c: char| plain_char(c).filter(|c| !is_line_end(*c));
+        (original.contains(is_line_end) || !is_plain(original)).then(|| Self::read(original, read))
+    }
+
+    fn read(original: &'t str, plain_char: impl Fn(char) -> Option<char>) -> Self {
         let mut plain = Self {
             original,
             text: String::with_capacity(original.len()),
@@ -32,11 +42,19 @@ impl<'t> PlainText<'t> {
                 plain.steps.push((plain.text.len(), at + c.len_utf8()));
             }
         }
-        Some(plain)
+        plain
+    }
+
+    /// Returns a secret of the plain text, which is not empty, with its place in the original.
+    pub(super) fn locate(&self, secret: FoundSecret) -> FoundSecret {
+        FoundSecret {
+            range: self.original_range(secret.range),
+            ..secret
+        }
     }
 
     /// Returns the range of the original text for a range of the plain text that is not empty.
-    pub(super) fn original_range(&self, range: Range<usize>) -> Range<usize> {
+    fn original_range(&self, range: Range<usize>) -> Range<usize> {
         let last = self.text[range.clone()].char_indices().next_back();
         let last = self.original_position(range.start + last.map_or(0, |(at, _)| at));
         let length = self.original[last..]
@@ -64,7 +82,7 @@ fn plain_char(c: char) -> Option<char> {
     match c {
         '\u{2010}'..='\u{2015}' | '\u{2212}' | '\u{ff0d}' => Some('-'),
         '\n' | '\r' | '\t' => Some(c),
-        _ if printable::is_hidden(c) => None,
+        _ if crate::is_hidden(c) => None,
         _ if c.is_whitespace() => Some(' '),
         _ => Some(c),
     }
