@@ -181,7 +181,7 @@ impl CallerLogins {
         let Some((server, arrivals, mut outcome)) = waiting else {
             return LoginArrival::Unknown;
         };
-        let (redirect, is_its) = Redirect::elsewhere(url);
+        let (redirect, is_its) = Redirect::new(url);
         if arrivals.send(redirect).await.is_err() || !is_its.await.unwrap_or_default() {
             let ended = outcome.borrow().clone();
             return match ended {

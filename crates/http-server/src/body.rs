@@ -11,20 +11,14 @@ use std::{
 use bytes::Bytes;
 use gateway::{ResponseStream, ServerEvent};
 use http_body::{Frame, SizeHint};
-use hyper::{
-    Response, StatusCode,
-    header::{CONTENT_TYPE, HeaderValue},
-};
+use hyper::{Response, StatusCode};
 use jsonrpc::{
     events::{write_comment, write_event},
     frame,
 };
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
-use super::{
-    places::Serving,
-    resume::{Resumed, StreamReader},
-};
+use super::resume::{Resumed, StreamReader};
 
 /// The interval of comments on an idle stream, so that no intermediary considers it dead; writing
 /// is also how we detect that the client is gone.
@@ -49,7 +43,6 @@ pub(super) struct Body {
     /// The ended stream, which is kept until everything is sent.
     ended: Option<Events>,
     _lease: Option<RequestLease>,
-    serving: Option<Serving>,
 }
 
 #[derive(Debug)]
@@ -99,7 +92,6 @@ impl Body {
             events: None,
             ended: None,
             _lease: lease,
-            serving: None,
         }
     }
 
@@ -132,11 +124,7 @@ impl Body {
 
     /// Returns the response with this body.
     pub(super) fn respond(self, status: StatusCode, kind: &'static str) -> Response<Self> {
-        let mut response = Response::new(self);
-        *response.status_mut() = status;
-        let kind = HeaderValue::from_static(kind);
-        response.headers_mut().insert(CONTENT_TYPE, kind);
-        response
+        http_core::respond(status, kind, self)
     }
 
     /// Queues an event that was already read before the others.
@@ -157,7 +145,6 @@ impl Body {
             }),
             ended: None,
             _lease: Some(lease),
-            serving: None,
         }
     }
 
@@ -174,11 +161,6 @@ impl Body {
             Some(id) => self.write(unanswered(&id), true),
             None => self.events = None,
         }
-    }
-
-    /// Counts the connection as served until this body is dropped.
-    pub(super) fn keep(&mut self, serving: Serving) {
-        self.serving = Some(serving);
     }
 
     fn queue(&mut self, event: ServerEvent) {

@@ -3,6 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use fleet::{Failure, Template, Variables, with_secrets};
+use http_core::{Guard, OwnNames};
 use oauth::IntrospectionClient;
 use rustls::{
     ServerConfig,
@@ -67,12 +68,14 @@ impl Endpoint {
         Ok(Self {
             listen,
             gate: Gate {
-                hosts: http.allowed_hosts.clone(),
-                origins: http.allowed_origins.clone(),
+                guard: Guard {
+                    names: OwnNames::AddressAnd(http.allowed_hosts.clone()),
+                    scheme: if tls.is_some() { "https://" } else { "http://" },
+                    origins: http.allowed_origins.clone(),
+                    public_origin: http.public_origin().map(Into::into),
+                },
                 tokens: tokens(http, variables)?,
                 guarding: guarding(http, variables)?,
-                scheme: if tls.is_some() { "https://" } else { "http://" },
-                public_url: http.public_origin().map(Into::into),
             },
             tls,
             session_key: session_key(http, variables)?,

@@ -3,14 +3,11 @@
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use gateway::{explain_not_served, is_gone_in_stateless};
-use hyper::{
-    HeaderMap, StatusCode,
-    header::{ACCEPT, CONTENT_TYPE},
-};
+use hyper::{HeaderMap, StatusCode, header::ACCEPT};
 use jsonrpc::mcp::{Revision, meta};
 use jsonrpc::{Fields, Message, text_of};
 
-use super::{gate, http_error::HttpError};
+use super::http_error::HttpError;
 
 pub(super) const SESSION: &str = "mcp-session-id";
 pub(super) const LAST_EVENT: &str = "last-event-id";
@@ -67,24 +64,12 @@ fn takes(said: &[&str], ranges: [&str; 3]) -> bool {
     is_taken
 }
 
-pub(super) fn check_is_json(headers: &HeaderMap) -> Result<(), HttpError> {
-    let kind = headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
-    let kind = kind.and_then(|kind| kind.split(';').next());
-    if kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json")) {
-        return Ok(());
-    }
-    Err(HttpError::mistake(
-        StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        "send `Content-Type: application/json`",
-    ))
-}
-
 /// Returns the value of a header that may be sent only once.
 pub(super) fn get_once<'a>(
     headers: &'a HeaderMap,
     name: &str,
 ) -> Result<Option<&'a str>, HttpError> {
-    let value = gate::get_once(headers, name);
+    let value = http_core::get_once(headers, name);
     value.map_err(|why| HttpError::mismatch(format!("{name}: {why}")))
 }
 

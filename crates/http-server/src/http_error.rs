@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use http_core::Refusal;
 use hyper::{
     StatusCode,
     header::{ALLOW, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE},
@@ -35,6 +36,20 @@ pub(super) enum Why {
 
 /// The seconds that a client should wait if there is no room for its request.
 const RETRY_AFTER_S: &str = "5";
+
+impl From<Refusal> for HttpError {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Host(host) => Self::host(&host),
+            Refusal::Origin(origin) => Self::origin(&origin),
+            Refusal::Site => Self::origin("unknown"),
+            Refusal::MediaType => Self::mistake(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "send `Content-Type: application/json`",
+            ),
+        }
+    }
+}
 
 impl HttpError {
     /// Returns true if the request had a credential that does not admit it.
@@ -73,7 +88,7 @@ impl HttpError {
             .with(RETRY_AFTER, RETRY_AFTER_S)
     }
 
-    pub(super) fn host(host: &str) -> Self {
+    fn host(host: &str) -> Self {
         let message = format!(
             "unknown host {host:?}. Use the address that the proxy listens on, or add the name to \
              http.allowed_hosts"
@@ -81,7 +96,7 @@ impl HttpError {
         Self::abuse(StatusCode::FORBIDDEN, "host", message)
     }
 
-    pub(super) fn origin(origin: &str) -> Self {
+    fn origin(origin: &str) -> Self {
         let message = format!(
             "web pages of the origin {origin:?} are not allowed. Add it to http.allowed_origins to allow it"
         );

@@ -9,18 +9,15 @@
 mod body;
 mod caller_login;
 mod complaints;
-mod connection;
 mod endpoint;
 mod event_id;
 mod gate;
 mod guarding;
-mod half_close;
 mod headers;
 mod http_error;
 mod mcp;
 mod open_session;
 mod peer;
-mod places;
 mod programs;
 mod reply;
 mod resume;
@@ -30,16 +27,15 @@ mod session_id;
 mod session_key;
 mod sessions;
 mod settings;
-mod stall;
 mod tokens;
 
 use std::{io, net::SocketAddr, sync::Arc};
 
 use anyhow::Context as _;
 use gateway::Gateway;
+use http_core::Server;
 use service::Service;
-use sessions::STOP_WAIT;
-use tokio::{net::TcpListener, task::spawn_blocking, time::timeout};
+use tokio::{net::TcpListener, task::spawn_blocking};
 use tokio_util::sync::CancellationToken;
 
 pub use endpoint::Endpoint;
@@ -117,24 +113,20 @@ impl Bound {
 
     /// Returns the URL that a client's configuration would name.
     pub fn url(&self) -> String {
-        format!("{}{}/mcp", self.settings.gate.scheme, self.address)
+        format!("{}{}/mcp", self.settings.gate.guard.scheme, self.address)
     }
 
     /// Serves until `stop`, then ends every session. The caller stops the servers.
     pub async fn serve(self, gateway: Arc<Gateway>, stop: CancellationToken) {
+        let (limits, tls) = (self.settings.limits, self.settings.tls.clone());
         let service = Arc::new(Service::new(gateway, self.settings, stop.clone()));
         let watching = tokio::spawn(sessions::expire(Arc::clone(&service.sessions)));
-        let accepting = service.accept(&self.listener, &stop);
-        stop.run_until_cancelled(accepting).await;
+        let server = Server::new(Arc::clone(&service), limits.of_connections(), tls);
+        let sockets = [self.listener];
+        server.accept(&sockets, &stop).await;
         watching.abort();
-        drop(self.listener);
+        drop(sockets);
         service.sessions.end_all().await;
-        service.connections.close();
-        if timeout(STOP_WAIT, service.connections.wait())
-            .await
-            .is_err()
-        {
-            tracing::debug!("some connections did not end in time");
-        }
+        server.end().await;
     }
 }

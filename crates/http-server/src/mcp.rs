@@ -7,15 +7,9 @@ use gateway::{
     Announcement, Connection, INVALID_ID, Opening, Out, ResponseSender, ResponseStream,
     ServerEvent, Session, response_stream, single_response,
 };
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
-use hyper::{
-    Response, StatusCode,
-    body::Incoming,
-    header::{CONTENT_LENGTH, EXPECT, HeaderValue},
-    http::request::Parts,
-};
+use http_core::{BodyError, HeldPlace, HolderState, Places, check_is_json, read_body};
+use hyper::{Response, StatusCode, body::Incoming, header::HeaderValue, http::request::Parts};
 use jsonrpc::{Message, frame, one_line};
-use tokio::time::{Duration, timeout};
 
 use super::{
     body::Body,
@@ -23,7 +17,6 @@ use super::{
     http_error::HttpError,
     open_session::SessionUse,
     peer::ClientIdentity,
-    places::{HeldPlace, HolderState, Places},
     reply::{self, Errors, Exchange, KeptStream},
     resume::ResumeOutcome,
     service::Service,
@@ -31,14 +24,14 @@ use super::{
 
 impl Service {
     pub(super) async fn post(
-        self: &Arc<Self>,
+        &self,
         head: &Parts,
         body: Incoming,
         peer: ClientIdentity,
     ) -> Result<Response<Body>, HttpError> {
         let reading = self.take_place(&self.reading_places, &peer, HolderState::New)?;
         let accepts = Accepts::of(&head.headers)?;
-        headers::check_is_json(&head.headers)?;
+        check_is_json(&head.headers)?;
         let read = reading.unless_needed(self.read(head, body)).await;
         let line = read.ok_or_else(HttpError::too_slow)??;
         // A message that is not a request does not wait for requests: it may cancel one.
@@ -120,7 +113,7 @@ impl Service {
     }
 
     async fn initialize(
-        self: &Arc<Self>,
+        &self,
         request: McpRequest<'_>,
         announced: &Announcement,
         peer: &ClientIdentity,
@@ -245,24 +238,15 @@ impl Service {
     async fn read(&self, head: &Parts, body: Incoming) -> Result<Bytes, HttpError> {
         let limits = &self.endpoint.limits;
         let max = limits.body_bytes_max;
-        let announced = head.headers.get(CONTENT_LENGTH);
-        let announced = announced.and_then(|it| it.to_str().ok()?.parse::<usize>().ok());
-        if announced.is_some_and(|bytes| bytes > max) {
-            if !head.headers.contains_key(EXPECT) {
-                linger(body).await;
+        let read = read_body(head, body, max, limits.receive_timeout).await;
+        read.map(one_line).map_err(|error| match error {
+            BodyError::TooSlow => HttpError::too_slow(),
+            BodyError::TooLarge => HttpError::too_large(max),
+            BodyError::Cut(why) => {
+                let why = format!("the body ended early: {why}");
+                HttpError::mistake(StatusCode::BAD_REQUEST, why)
             }
-            return Err(HttpError::too_large(max));
-        }
-        let reading = Limited::new(body, max).collect();
-        match timeout(limits.receive_timeout, reading).await {
-            Err(_) => Err(HttpError::too_slow()),
-            Ok(Ok(read)) => Ok(one_line(read.to_bytes())),
-            Ok(Err(error)) if error.is::<LengthLimitError>() => Err(HttpError::too_large(max)),
-            Ok(Err(error)) => {
-                let why = format!("the body ended early: {error}");
-                Err(HttpError::mistake(StatusCode::BAD_REQUEST, why))
-            }
-        }
+        })
     }
 }
 
@@ -322,15 +306,6 @@ fn open_response(request: &McpRequest<'_>) -> (Arc<ResponseSender>, ResponseStre
     } else {
         single_response()
     }
-}
-
-/// The time for which the rest of a refused body is read. A client that is still writing when the
-/// connection closes may never read the response.
-const LINGER: Duration = Duration::from_secs(1);
-
-async fn linger(mut body: Incoming) {
-    let rest = async { while let Some(Ok(_)) = body.frame().await {} };
-    let _ = timeout(LINGER, rest).await;
 }
 
 fn refuse_unreadable(line: &Bytes) -> HttpError {

@@ -9,14 +9,11 @@ use std::{
 };
 
 use gateway::{Connection, Gateway, Opening, Out, Session, StreamRouter};
+use http_core::{HeldPlace, HolderState};
 use parking_lot::Mutex;
 use tokio::{sync::Semaphore, time::Instant};
 
-use super::{
-    peer::ClientIdentity,
-    places::{HeldPlace, HolderState},
-    resume::ResumableStreams,
-};
+use super::{peer::ClientIdentity, resume::ResumableStreams};
 
 /// The lifetime of a session whose client never came back after `initialize`: a client that opens many
 /// occupies the places only for this time.

@@ -1,11 +1,9 @@
 //! The identity of a client that sent a request.
 
-use std::{
-    net::{IpAddr, SocketAddr},
-    sync::Arc,
-};
+use std::{net::IpAddr, sync::Arc};
 
 use gateway::{Connection, Gateway};
+use http_core::{PlaceOwner, get_once, is_address};
 use hyper::{
     HeaderMap,
     header::HOST,
@@ -13,11 +11,7 @@ use hyper::{
 };
 use tool::HttpCaller;
 
-use super::{
-    gate::{Gate, get_once, is_address},
-    guarding::Admitted,
-    places::{HeldPlace, PlaceOwner},
-};
+use super::{gate::Gate, guarding::Admitted};
 
 /// The client that sent a request, as far as the gate can identify it.
 #[derive(Debug, Clone)]
@@ -33,14 +27,6 @@ impl ClientIdentity {
         let token = self.connection.token.clone().map(PlaceOwner::Token);
         token.unwrap_or_else(|| PlaceOwner::at(self.address))
     }
-}
-
-/// The connection on which a request came, and its place.
-#[derive(Debug, Clone)]
-pub(super) struct Arrival {
-    pub(super) local: SocketAddr,
-    pub(super) from: IpAddr,
-    pub(super) place: Arc<HeldPlace>,
 }
 
 /// The headers that a proxy in front of us adds to forwarded requests.

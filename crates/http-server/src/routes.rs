@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use gateway::{Connection, Gateway};
+use http_core::{Arrival, Handler, Problem, Serving};
 use hyper::{Method, Request, Response, StatusCode, body::Incoming, http::request::Parts};
 
 use super::{
@@ -11,20 +12,20 @@ use super::{
     gate::preflight,
     guarding::METADATA_PATH,
     http_error::HttpError,
-    peer::{Arrival, ClientIdentity, identify, is_here},
-    places::Serving,
+    peer::{ClientIdentity, identify, is_here},
     programs::{TOOLS, read_tools},
     reply::refuse,
     service::Service,
 };
 
-impl Service {
-    /// Answers one request; the connection counts as served until the response is sent.
-    pub(super) async fn answer(
-        self: &Arc<Self>,
+impl Handler for Service {
+    type Body = Body;
+
+    async fn answer(
+        &self,
         request: Request<Incoming>,
         arrival: Arrival,
-        mut serving: Serving,
+        serving: &mut Serving,
     ) -> Response<Body> {
         let (head, body) = request.into_parts();
         let mut response = match self.route(&head, body, &arrival).await {
@@ -39,21 +40,36 @@ impl Service {
                 refuse(error)
             }
         };
-        response.body_mut().keep(serving);
         self.endpoint
             .gate
             .open_to_page(&head, response.headers_mut());
         response
     }
 
+    fn log(&self, problem: &Problem) {
+        match problem {
+            Problem::Accept(error) => drop(self.complaints.log("accept", &error.to_string())),
+            Problem::Full => {
+                let max = self.endpoint.limits.connections_max;
+                let why = format!(
+                    "{max} are open, or half as many from one address (http.max_connections); idle \
+                     ones are closed first"
+                );
+                self.complaints.log("connections", &why);
+            }
+        }
+    }
+}
+
+impl Service {
     async fn route(
-        self: &Arc<Self>,
+        &self,
         head: &Parts,
         body: Incoming,
         arrival: &Arrival,
     ) -> Result<Response<Body>, HttpError> {
         let gate = &self.endpoint.gate;
-        gate.check_names(head, arrival.local)?;
+        gate.guard.check_names(head, arrival.local)?;
         match (head.uri.path(), &head.method) {
             ("/healthz", &Method::GET | &Method::HEAD) => Ok(text(StatusCode::OK, "ok\n")),
             ("/readyz", &Method::GET | &Method::HEAD) => Ok(self.ready().await),

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use gateway::Gateway;
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use http_core::Places;
+use tokio_util::sync::CancellationToken;
 
 use super::{
     complaints::Complaints,
     endpoint::Endpoint,
-    places::Places,
     session_id::Signer,
     session_key::{load_key, make_key},
     sessions::Sessions,
@@ -19,10 +19,8 @@ pub(super) struct Service {
     pub(super) endpoint: Endpoint,
     pub(super) sessions: Arc<Sessions>,
     pub(super) complaints: Arc<Complaints>,
-    pub(super) connections: TaskTracker,
     /// Cancelled when we stop.
     pub(super) stopping: CancellationToken,
-    pub(super) connection_places: Arc<Places>,
     /// Bodies that arrive.
     pub(super) reading_places: Arc<Places>,
     /// Requests that are being answered.
@@ -55,9 +53,7 @@ impl Service {
         Self {
             sessions: Arc::new(sessions),
             complaints,
-            connections: TaskTracker::new(),
             stopping,
-            connection_places: Places::new(limits.connections_max),
             reading_places: Places::new(limits.requests_max),
             request_places: Places::new(limits.requests_max),
             endpoint,

@@ -5,6 +5,7 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use dashmap::DashMap;
 use gateway::{Announcement, Gateway, Opening};
+use http_core::{Entered, HolderState, Places};
 use parking_lot::Mutex;
 use tokio::time::{sleep, timeout};
 use tokio_util::task::TaskTracker;
@@ -14,10 +15,9 @@ use super::{
     http_error::HttpError,
     open_session::{OpenSession, SessionUse},
     peer::ClientIdentity,
-    places::{Entered, HolderState, Places},
     session_id::{Signed, Signer, Tag},
 };
-use crate::settings::Limits;
+use crate::settings::{Limits, STOP_WAIT};
 
 /// The interval between checks for idle sessions.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
@@ -25,9 +25,6 @@ const LOOK_EVERY: Duration = Duration::from_secs(10);
 /// The number of ended sessions that are remembered; an older one is resumed if its client sends another
 /// request.
 const ENDED_MAX: usize = 4_096;
-
-/// Requests in flight may take this long to end when we stop.
-pub(super) const STOP_WAIT: Duration = Duration::from_millis(800);
 
 pub(super) struct Sessions {
     gateway: Arc<Gateway>,

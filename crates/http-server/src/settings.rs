@@ -8,6 +8,7 @@ use std::{
 };
 
 use fleet::Template;
+use http_core::ConnectionLimits;
 use url::Url;
 
 /// An address to listen on.
@@ -167,6 +168,25 @@ pub struct Limits {
     pub receive_timeout: Duration,
     /// The time after which a client that does not read its response is disconnected.
     pub stall_timeout: Duration,
+}
+
+/// The time that a response may take after its client has closed its side of the connection.
+const HALF_CLOSED_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Requests in flight may take this long to end when we stop.
+pub(crate) const STOP_WAIT: Duration = Duration::from_millis(800);
+
+impl Limits {
+    pub(crate) fn of_connections(self) -> ConnectionLimits {
+        ConnectionLimits {
+            connections_max: self.connections_max,
+            head_bytes_max: self.header_bytes_max,
+            receive_timeout: self.receive_timeout,
+            stall_timeout: self.stall_timeout,
+            half_closed_timeout: HALF_CLOSED_TIMEOUT,
+            end_timeout: STOP_WAIT,
+        }
+    }
 }
 
 impl Listen {

@@ -116,17 +116,32 @@ impl<'a> Attempt<'a> {
             self.settings,
         )?;
         person.visit(&authorization.url);
-        let waiting = wait_for_code(&authorization, arrivals, person);
-        let minutes = WAIT.as_secs() / 60;
+        let grant = self
+            .by_code(&client, &authorization, arrivals, person)
+            .await;
+        // The listener ends when the browser has its page.
+        listening.join_next().await;
+        grant
+    }
+
+    /// Waits for the code of the browser, and exchanges it.
+    async fn by_code(
+        &self,
+        client: &OAuthClient,
+        authorization: &Authorization,
+        arrivals: mpsc::Receiver<Redirect>,
+        person: &dyn Person,
+    ) -> Result<Grant, LoginError> {
+        let waiting = wait_for_code(authorization, arrivals, person);
         let code = timeout(WAIT, waiting).await;
-        let code = code.map_err(|_| LoginError::TimedOut(minutes))??;
+        let code = code.map_err(|_| LoginError::TimedOut(WAIT.as_secs() / 60))??;
         let form = [
             ("grant_type", "authorization_code"),
             ("code", code.as_str()),
             ("redirect_uri", authorization.redirect_uri.as_str()),
             ("code_verifier", authorization.verifier.as_str()),
         ];
-        self.exchange(&client, &form).await
+        self.exchange(client, &form).await
     }
 
     /// Listens at the port of our registration if that port is free.
@@ -319,7 +334,7 @@ async fn wait_for_code(
         };
         let read = authorization.read(&url);
         if let Some(browser) = browser {
-            browser.respond(read.is_ok()).await;
+            browser.respond(read.is_ok());
         }
         match read {
             Ok(code) => return Ok(code),

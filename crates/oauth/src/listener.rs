@@ -4,34 +4,38 @@
 //! with the login.
 
 use std::{
-    collections::VecDeque,
     io,
     net::{Ipv4Addr, Ipv6Addr, SocketAddr},
+    sync::Arc,
     time::Duration,
 };
 
+use bytes::Bytes;
+use http::{Method, Request, Response, StatusCode, request::Parts};
+use http_body_util::Full;
+use http_core::{Arrival, ConnectionLimits, Guard, Handler, Server, Serving, html};
+use hyper::body::Incoming;
 use reqwest::Url;
 use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::{TcpListener, TcpStream},
+    net::TcpListener,
     sync::{mpsc, oneshot},
-    task::{AbortHandle, JoinSet},
-    time::timeout,
 };
+use tokio_util::sync::CancellationToken;
 
 use crate::{error::LoginError, settings::CallbackHost};
 
 const PATH: &str = "/callback";
 
-/// The largest head of a request; that of a browser with many cookies is shorter.
-const HEAD_BYTES_MAX: usize = 32 * 1024;
-
-/// The longest time that a connection may take to send the head of its request.
-const HEAD_WAIT: Duration = Duration::from_secs(10);
-
-/// The most connections at one time; a browser opens a few. One more closes the connection that has
-/// been silent for longest, so silent connections do not keep the browser waiting.
-const CONNECTIONS_MAX: usize = 16;
+/// A browser opens a few connections, and the head of its request may have many cookies. One connection
+/// more closes the one that has been silent for longest, so silent ones do not keep the browser waiting.
+const LIMITS: ConnectionLimits = ConnectionLimits {
+    connections_max: 16,
+    head_bytes_max: 32 * 1024,
+    receive_timeout: Duration::from_secs(10),
+    stall_timeout: Duration::from_secs(10),
+    half_closed_timeout: Duration::from_secs(5),
+    end_timeout: Duration::from_millis(500),
+};
 
 /// The most attempts to find a port that is free at both addresses of `localhost`.
 const PORTS_TRIED_MAX: usize = 16;
@@ -43,21 +47,14 @@ pub(crate) struct Listener {
     pub(crate) redirect_uri: String,
     /// `HOST:PORT`, as it appears in the browser's `Host` header.
     authority: String,
-    head_wait: Duration,
 }
 
-/// A browser that was redirected back, and waits for a page.
+/// A browser that was redirected back, and waits for a page. The page holds no text from a remote server.
 #[derive(Debug)]
 pub struct Redirect {
     pub(crate) url: Url,
-    page: Page,
-}
-
-#[derive(Debug)]
-enum Page {
-    Stream(TcpStream),
-    /// Another server shows the page; true: the response belongs to the login.
-    Elsewhere(oneshot::Sender<bool>),
+    /// True: the address belongs to the login.
+    answer: oneshot::Sender<bool>,
 }
 
 impl Listener {
@@ -85,44 +82,26 @@ impl Listener {
             sockets,
             redirect_uri: format!("http://{authority}{PATH}"),
             authority,
-            head_wait: HEAD_WAIT,
         })
     }
 
-    /// Sends every redirected browser to `found`, until its receiver is dropped.
+    /// Sends every redirected browser to `found`, until its receiver is dropped, and then waits until their
+    /// pages are sent.
     pub(crate) async fn listen(self, found: mpsc::Sender<Redirect>) {
-        let mut readings = JoinSet::new();
-        // The oldest first.
-        let mut under_way: VecDeque<AbortHandle> = VecDeque::new();
-        loop {
-            let accepting = self.sockets.iter().map(|socket| Box::pin(socket.accept()));
-            let accepted = futures::future::select_all(accepting);
-            tokio::select! {
-                biased;
-                () = found.closed() => return,
-                Some(read) = readings.join_next() => {
-                    if let Ok(Some(came_back)) = read {
-                        let _ = found.send(came_back).await;
-                    }
-                }
-                (accepted, ..) = accepted => {
-                    let Ok((stream, _)) = accepted else {
-                        continue;
-                    };
-                    under_way.retain(|reading| !reading.is_finished());
-                    if under_way.len() >= CONNECTIONS_MAX
-                        && let Some(oldest) = under_way.pop_front()
-                    {
-                        oldest.abort();
-                    }
-                    let (authority, wait) = (self.authority.clone(), self.head_wait);
-                    under_way.push_back(readings.spawn(async move {
-                        let reading = timeout(wait, read(stream, &authority)).await;
-                        reading.ok().flatten()
-                    }));
-                }
-            }
+        let stop = CancellationToken::new();
+        let _ended = stop.clone().drop_guard();
+        let callback = Callback {
+            guard: Guard::only(self.authority.clone()),
+            authority: self.authority,
+            found: found.clone(),
+        };
+        let server = Server::new(Arc::new(callback), LIMITS, None);
+        tokio::select! {
+            () = found.closed() => stop.cancel(),
+            () = server.accept(&self.sockets, &stop) => {}
         }
+        drop(self.sockets);
+        server.end().await;
     }
 }
 
@@ -144,110 +123,111 @@ async fn bind_all(host: CallbackHost, wanted: u16) -> io::Result<(Vec<TcpListene
     Ok((sockets, port))
 }
 
-/// Reads one request. Answers 404 to any request but the expected redirect.
-async fn read(mut stream: TcpStream, authority: &str) -> Option<Redirect> {
-    let mut head = Vec::new();
-    while !head.windows(4).any(|it| it == b"\r\n\r\n") {
-        if head.len() > HEAD_BYTES_MAX || stream.read_buf(&mut head).await.ok()? == 0 {
-            return None;
-        }
-    }
-    let Some(url) = find_url(&head, authority) else {
-        answer(&mut stream, "404 Not Found", "Not found.").await;
-        return None;
-    };
-    let page = Page::Stream(stream);
-    Some(Redirect { url, page })
+/// The handler of the requests of browsers.
+struct Callback {
+    guard: Guard,
+    authority: String,
+    found: mpsc::Sender<Redirect>,
 }
 
-/// Returns the requested address if its host and path are ours.
-fn find_url(head: &[u8], authority: &str) -> Option<Url> {
-    let head = std::str::from_utf8(head).ok()?;
-    let mut lines = head.split("\r\n");
-    let target = lines.next()?.strip_prefix("GET ")?;
-    let target = target.split(' ').next()?;
-    let mut headers = lines.filter_map(|line| line.split_once(':'));
-    let (_, host) = headers.find(|(name, _)| name.eq_ignore_ascii_case("host"))?;
-    if !host.trim().eq_ignore_ascii_case(authority) || !target.starts_with(PATH) {
-        return None;
+impl Handler for Callback {
+    type Body = Full<Bytes>;
+
+    /// Answers 404 to any request but the expected redirect.
+    async fn answer(
+        &self,
+        request: Request<Incoming>,
+        arrival: Arrival,
+        _: &mut Serving,
+    ) -> Response<Full<Bytes>> {
+        let (head, _) = request.into_parts();
+        let is_done = match self.find_url(&head, arrival.local) {
+            Some(url) => {
+                let (redirect, is_done) = Redirect::new(url);
+                let is_sent = self.found.send(redirect).await.is_ok();
+                Some(is_sent && is_done.await.unwrap_or_default())
+            }
+            None => None,
+        };
+        let (status, text) = match is_done {
+            Some(true) => (
+                StatusCode::OK,
+                "You are logged in, and can close this page.",
+            ),
+            Some(false) => (
+                StatusCode::BAD_REQUEST,
+                "This response belongs to another login. See the terminal.",
+            ),
+            None => (StatusCode::NOT_FOUND, "Not found."),
+        };
+        html(status, &format!("<p>{text}\n")).map(Full::new)
     }
-    let url = Url::parse(&format!("http://{authority}{target}")).ok()?;
-    (url.path() == PATH && url.query().is_some()).then_some(url)
+}
+
+impl Callback {
+    /// Returns the requested address if its host and path are ours.
+    fn find_url(&self, head: &Parts, local: SocketAddr) -> Option<Url> {
+        self.guard.check_host(head, local).ok()?;
+        let query = head.uri.query()?;
+        if head.method != Method::GET || head.uri.path() != PATH {
+            return None;
+        }
+        Url::parse(&format!("http://{}{PATH}?{query}", self.authority)).ok()
+    }
 }
 
 impl Redirect {
-    /// Makes the redirect of a browser that came to another server of ours, which shows the page once
-    /// it knows if the address belongs to the login.
-    pub fn elsewhere(url: Url) -> (Self, oneshot::Receiver<bool>) {
-        let (sender, is_its) = oneshot::channel();
-        let page = Page::Elsewhere(sender);
-        (Self { url, page }, is_its)
+    /// Makes the redirect of a browser, and the receiver of whether it belongs to the login. The server to
+    /// which the browser came shows the page then.
+    pub fn new(url: Url) -> (Self, oneshot::Receiver<bool>) {
+        let (answer, is_its) = oneshot::channel();
+        (Self { url, answer }, is_its)
     }
 
-    /// Shows the person the result. The page holds no text from a remote server.
-    pub(crate) async fn respond(self, is_done: bool) {
-        let mut stream = match self.page {
-            Page::Stream(stream) => stream,
-            Page::Elsewhere(sender) => {
-                // The browser may be gone.
-                let _ = sender.send(is_done);
-                return;
-            }
-        };
-        let (status, text) = if is_done {
-            ("200 OK", "You are logged in, and can close this page.")
-        } else {
-            (
-                "400 Bad Request",
-                "This response belongs to another login. See the terminal.",
-            )
-        };
-        answer(&mut stream, status, text).await;
+    /// Has the result shown to the person.
+    pub(crate) fn respond(self, is_done: bool) {
+        // The browser may be gone.
+        let _ = self.answer.send(is_done);
     }
-}
-
-async fn answer(stream: &mut TcpStream, status: &str, text: &str) {
-    let page = format!("<!doctype html><meta charset=utf-8><title>proxy</title><p>{text}\n");
-    let response = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\n\
-         Content-Security-Policy: default-src 'none'\r\nReferrer-Policy: no-referrer\r\n\
-         Cache-Control: no-store\r\nConnection: close\r\n\r\n{page}",
-        page.len()
-    );
-    // The browser may have closed the connection; that is no error.
-    let _ = stream.write_all(response.as_bytes()).await;
-    let _ = stream.shutdown().await;
 }
 
 #[cfg(test)]
 mod tests {
-    use std::{net::Ipv6Addr, time::Duration};
-
     use tokio::{
         io::{AsyncReadExt as _, AsyncWriteExt as _},
-        net::{TcpListener, TcpStream},
-        sync::mpsc,
+        net::TcpStream,
         time::timeout,
     };
 
-    use super::{CONNECTIONS_MAX, Listener, find_url};
-    use crate::{CallbackHost, LoginError};
+    use super::*;
 
     #[test]
     fn only_the_browser_that_comes_back_is_heard() {
-        let find = |head: &str| find_url(head.as_bytes(), "127.0.0.1:5");
-        let url = find("GET /callback?code=a&state=b HTTP/1.1\r\nhost: 127.0.0.1:5\r\n\r\n");
+        const AT: &str = "127.0.0.1:5";
+        let (found, _) = mpsc::channel(1);
+        let callback = Callback {
+            guard: Guard::only(AT.to_owned()),
+            authority: AT.to_owned(),
+            found,
+        };
+        let find = |line: &str, host: &str| {
+            let (method, target) = line.split_once(' ').unwrap();
+            let request = Request::builder().method(method).uri(target);
+            let request = request.header("host", host).body(()).unwrap();
+            callback.find_url(&request.into_parts().0, AT.parse().unwrap())
+        };
+        let url = find("GET /callback?code=a&state=b", AT);
         assert_eq!(url.unwrap().query(), Some("code=a&state=b"));
-        for other in [
-            "POST /callback?code=a HTTP/1.1\r\nHost: 127.0.0.1:5\r\n\r\n",
-            "GET /callback?code=a HTTP/1.1\r\nHost: evil.example\r\n\r\n",
-            "GET /callback?code=a HTTP/1.1\r\n\r\n",
-            "GET /callback HTTP/1.1\r\nHost: 127.0.0.1:5\r\n\r\n",
-            "GET /callback/../x?a HTTP/1.1\r\nHost: 127.0.0.1:5\r\n\r\n",
-            "GET /favicon.ico HTTP/1.1\r\nHost: 127.0.0.1:5\r\n\r\n",
-            "\r\n\r\n",
+        for (line, host) in [
+            ("POST /callback?code=a", AT),
+            ("GET /callback?code=a", "evil.example"),
+            ("GET /callback?code=a", ""),
+            ("GET /callback", AT),
+            ("GET /callback/../x?a", AT),
+            ("GET /callbacks?a", AT),
+            ("GET /favicon.ico", AT),
         ] {
-            assert!(find(other).is_none(), "{other}");
+            assert!(find(line, host).is_none(), "{line} {host}");
         }
     }
 
@@ -264,15 +244,14 @@ mod tests {
 
     #[tokio::test]
     async fn a_browser_is_answered_when_it_is_known_how_it_went() {
-        let mut listener = Listener::bind(CallbackHost::Address, None).await.unwrap();
-        listener.head_wait = Duration::from_hours(1);
+        let listener = Listener::bind(CallbackHost::Address, None).await.unwrap();
         let at = listener.sockets[0].local_addr().unwrap();
         assert_eq!(listener.redirect_uri, format!("http://{at}/callback"));
         let (sender, mut found) = mpsc::channel(1);
         let listening = tokio::spawn(listener.listen(sender));
         // Silent connections keep no browser waiting, no matter how many there are.
         let mut silent = Vec::new();
-        for _ in 0..CONNECTIONS_MAX * 3 {
+        for _ in 0..LIMITS.connections_max * 3 {
             silent.push(TcpStream::connect(at).await.unwrap());
         }
         let mut browser = TcpStream::connect(at).await.unwrap();
@@ -281,14 +260,14 @@ mod tests {
         let came_back = timeout(Duration::from_mins(1), found.recv()).await;
         let came_back = came_back.expect("a browser is heard").unwrap();
         assert_eq!(came_back.url.query(), Some("state=x"));
-        came_back.respond(true).await;
+        came_back.respond(true);
+        drop(found);
         let mut page = String::new();
         browser.read_to_string(&mut page).await.unwrap();
         assert!(
             page.starts_with("HTTP/1.1 200") && page.contains("close this page"),
             "{page}"
         );
-        drop(found);
         listening.await.unwrap();
         assert!(TcpStream::connect(at).await.is_err());
     }

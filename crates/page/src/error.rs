@@ -1,11 +1,12 @@
 //! Errors of the API: a status, a code, one sentence, and the next step.
 
+use http_core::{BodyError, Refusal};
 use hyper::{StatusCode, header::HeaderValue};
 use recipes::RequiredValue;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::configure::Refused;
+use crate::{configure::Refused, limits::BODY_BYTES_MAX};
 
 /// The command that opens the page.
 pub(crate) const OPEN: &str = "proxy web";
@@ -95,6 +96,47 @@ impl ApiError {
 
     pub(crate) fn conflict(message: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, "changed", message)
+    }
+}
+
+impl From<Refusal> for ApiError {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Host(_) => {
+                let why = "the page is served under its own address only";
+                Self::forbidden("foreign_host", why)
+            }
+            Refusal::Origin(_) => {
+                let why = "a page of another origin may not use the API";
+                Self::forbidden("foreign_origin", why)
+            }
+            Refusal::Site => {
+                Self::forbidden("foreign_site", "only the page itself may use the API")
+            }
+            Refusal::MediaType => {
+                let (code, why) = (
+                    "unsupported_media_type",
+                    "the body must be `application/json`",
+                );
+                Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, code, why)
+            }
+        }
+    }
+}
+
+impl From<BodyError> for ApiError {
+    fn from(error: BodyError) -> Self {
+        match error {
+            BodyError::TooLarge => {
+                let why = format!("the body is larger than {BODY_BYTES_MAX} bytes");
+                Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", why)
+            }
+            BodyError::TooSlow => {
+                let why = "the body did not arrive in time";
+                Self::new(StatusCode::REQUEST_TIMEOUT, "timeout", why)
+            }
+            BodyError::Cut(_) => Self::bad("the body was cut off"),
+        }
     }
 }
 

@@ -2,17 +2,25 @@
 
 use std::time::Duration;
 
+use http_core::ConnectionLimits;
+
 /// The largest body of a request, in bytes: the arguments of a call, never a file.
 pub(crate) const BODY_BYTES_MAX: usize = 256 * 1024;
 
-/// The largest head of a request, in bytes.
-pub(crate) const HEAD_BYTES_MAX: usize = 16 * 1024;
-
-/// The most open connections. A browser opens six for an address, and a tab one more for its stream.
-pub(crate) const CONNECTIONS_MAX: usize = 64;
-
-/// The time for the head of a request to arrive, and for its body.
-pub(crate) const RECEIVE_TIMEOUT: Duration = Duration::from_secs(10);
+/// The limits of connections.
+pub(crate) const CONNECTIONS: ConnectionLimits = ConnectionLimits {
+    // A browser opens six for an address, and a tab one more for its stream.
+    connections_max: 64,
+    head_bytes_max: 16 * 1024,
+    // Also the time for a body to arrive.
+    receive_timeout: Duration::from_secs(10),
+    // A tab that comes back opens its stream again.
+    stall_timeout: Duration::from_mins(1),
+    // A tab that was closed gives up its stream at once.
+    half_closed_timeout: Duration::ZERO,
+    // A stream sends its last line.
+    end_timeout: Duration::from_millis(500),
+};
 
 /// The most open streams: a tab has one.
 pub(crate) const STREAMS_MAX: usize = 8;

@@ -3,10 +3,11 @@
 use bytes::Bytes;
 use futures::{Stream, StreamExt as _};
 use http_body_util::{BodyExt as _, Full, StreamBody, combinators::UnsyncBoxBody};
+use http_core::add_headers;
 use hyper::{
     Response, StatusCode,
     body::Frame,
-    header::{ALLOW, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue},
+    header::{ALLOW, CACHE_CONTROL, CONTENT_ENCODING, HeaderValue},
 };
 use serde::Serialize;
 
@@ -95,15 +96,10 @@ fn response(
     caching: &'static str,
     body: Body,
 ) -> Response<Body> {
-    let mut response = Response::new(body);
-    *response.status_mut() = status;
+    let mut response = http_core::respond(status, kind, body);
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static(caching));
-    for (name, value) in HEADERS {
-        let name = HeaderName::from_static(name);
-        headers.insert(name, HeaderValue::from_static(value));
-    }
+    add_headers(headers, &HEADERS);
     response
 }
 
@@ -132,7 +128,7 @@ mod tests {
             }
             assert_eq!(headers[CACHE_CONTROL], NO_STORE);
             assert!(!headers.contains_key("set-cookie"));
-            let names = headers.keys().map(HeaderName::as_str);
+            let names = headers.keys().map(|it| it.as_str());
             assert!(
                 !names
                     .into_iter()

@@ -1,26 +1,13 @@
 //! Serves the page on a loopback port of its own.
 
-use std::{
-    convert::Infallible,
-    pin::pin,
-    sync::{Arc, OnceLock},
-    time::Duration,
-};
+use std::sync::{Arc, OnceLock};
 
 use daemon::page::{ApiRequest, PageDaemon, ServePage};
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, join};
 use gateway::shell::ShellReply;
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
-use hyper::{
-    Method, Request, Response, StatusCode, body::Incoming, http::request::Parts,
-    server::conn::http1, service::service_fn,
-};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::{
-    net::{TcpListener, TcpStream},
-    sync::{Mutex, Semaphore},
-    time::{interval, sleep, timeout},
-};
+use http_core::{Arrival, Guard, Handler, Server, Serving, bearer, check_is_json, read_body};
+use hyper::{Method, Request, Response, body::Incoming, http::request::Parts};
+use tokio::{sync::Mutex, time::interval};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -28,18 +15,12 @@ use crate::{
     caller::Caller,
     configure::Configure,
     error::ApiError,
-    guard::{API, Guard, check_kind, token_of},
+    guard::{API, check},
     kept_port::KeptPort,
-    limits::{BODY_BYTES_MAX, CONNECTIONS_MAX, HEAD_BYTES_MAX, RECEIVE_TIMEOUT, TABS_NOTED_EVERY},
+    limits::{BODY_BYTES_MAX, CONNECTIONS, TABS_NOTED_EVERY},
     reply::{Body, Reply, asset, respond},
     routes::{SESSION, find_route},
 };
-
-/// The delay after a failed `accept`.
-const ACCEPT_REST: Duration = Duration::from_millis(100);
-
-/// The time that open connections have to end when the daemon does.
-const END_WAIT: Duration = Duration::from_millis(500);
 
 /// The file with the port, in the state folder.
 const PORT_FILE: &str = "page.port";
@@ -94,13 +75,13 @@ impl Page {
         let page = Arc::new(ServedPage {
             caller: Arc::clone(&caller),
             url: format!("http://{address}"),
-            guard: Guard::new(address.to_string()),
+            guard: Guard::only(address.to_string()),
         });
         tracing::info!(url = page.url, "the web page is served");
-        let accepting = accept(Arc::clone(&page), listener);
+        let server = Server::new(Arc::clone(&page), CONNECTIONS, None);
         let noting = note_tabs(caller, kept, address.port());
-        let serving = futures::future::join(accepting, noting);
-        tokio::spawn(async move { stop.run_until_cancelled(serving).await });
+        let noting = stop.clone().run_until_cancelled_owned(noting);
+        tokio::spawn(async move { join(server.accept(&[listener], &stop), noting).await });
         *served = Some(Arc::clone(&page));
         Ok(page)
     }
@@ -148,70 +129,38 @@ impl ServePage for Page {
     }
 }
 
-async fn accept(page: Arc<ServedPage>, listener: TcpListener) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    loop {
-        let Ok((stream, _)) = listener.accept().await else {
-            sleep(ACCEPT_REST).await;
-            continue;
-        };
-        // A connection beyond the limit is closed: the browser opens it again.
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
-            continue;
-        };
-        let page = Arc::clone(&page);
-        tokio::spawn(async move {
-            serve_connection(page, stream).await;
-            drop(place);
-        });
-    }
-}
+impl Handler for ServedPage {
+    type Body = Body;
 
-async fn serve_connection(page: Arc<ServedPage>, stream: TcpStream) {
-    let _ = stream.set_nodelay(true);
-    let stop = page.caller.state.daemon.stop.clone();
-    let answer = service_fn(move |request: Request<Incoming>| {
-        let page = Arc::clone(&page);
-        async move { Ok::<_, Infallible>(page.answer(request).await) }
-    });
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(RECEIVE_TIMEOUT)
-        .max_header_size(HEAD_BYTES_MAX)
-        .serve_connection(TokioIo::new(stream), answer);
-    let mut connection = pin!(connection);
-    let served = match stop.run_until_cancelled(connection.as_mut()).await {
-        Some(served) => served,
-        None => {
-            // A stream sends its last line.
-            connection.as_mut().graceful_shutdown();
-            timeout(END_WAIT, connection).await.unwrap_or(Ok(()))
+    async fn answer(
+        &self,
+        request: Request<Incoming>,
+        arrival: Arrival,
+        serving: &mut Serving,
+    ) -> Response<Body> {
+        let (head, body) = request.into_parts();
+        if let Err(refusal) = check(&self.guard, &head, arrival.local) {
+            return respond(Err(refusal.into()));
         }
-    };
-    if let Err(error) = served {
-        tracing::debug!(%error, "a connection to the page ended with an error");
+        if !head.uri.path().starts_with(API) {
+            return respond_with_file(&head);
+        }
+        let reply = Box::pin(self.call(&head, body)).await;
+        if reply.is_ok() {
+            serving.admit();
+        }
+        respond(reply)
     }
 }
 
 impl ServedPage {
-    async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<Body> {
-        let (head, body) = request.into_parts();
-        if let Err(error) = self.guard.check(&head) {
-            return respond(Err(error));
-        }
-        if head.uri.path().starts_with(API) {
-            return respond(Box::pin(self.call(&head, body)).await);
-        }
-        respond_with_file(&head)
-    }
-
     /// Answers a request to the API whose names were checked.
-    async fn call(self: Arc<Self>, head: &Parts, body: Incoming) -> Result<Reply, ApiError> {
+    async fn call(&self, head: &Parts, body: Incoming) -> Result<Reply, ApiError> {
         let path = head.uri.path();
         let gone = if path == SESSION && head.method == Method::POST {
             CancellationToken::new()
         } else {
-            let token = token_of(&head.headers);
+            let token = bearer(&head.headers).ok().flatten();
             let token = token.and_then(|token| self.caller.state.entrance.admit(token));
             token.ok_or_else(|| {
                 let why = "the token of this page is missing, wrong or has ended";
@@ -219,35 +168,14 @@ impl ServedPage {
             })?
         };
         find_route(&self.caller.routes, &head.method, path)?;
-        check_kind(head)?;
-        let body = read_body(body).await?;
+        if head.method != Method::GET {
+            check_is_json(&head.headers)?;
+        }
+        let body = read_body(head, body, BODY_BYTES_MAX, CONNECTIONS.receive_timeout).await?;
         let query = head.uri.query().unwrap_or_default();
         self.caller
-            .call(&head.method, (path, query), body, gone)
+            .call(&head.method, (path, query), body.to_vec(), gone)
             .await
-    }
-}
-
-async fn read_body(body: Incoming) -> Result<Vec<u8>, ApiError> {
-    let reading = timeout(
-        RECEIVE_TIMEOUT,
-        Limited::new(body, BODY_BYTES_MAX).collect(),
-    );
-    match reading.await {
-        Ok(Ok(body)) => Ok(body.to_bytes().to_vec()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            let why = format!("the body is larger than {BODY_BYTES_MAX} bytes");
-            Err(ApiError::new(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                "too_large",
-                why,
-            ))
-        }
-        Ok(Err(_)) => Err(ApiError::bad("the body was cut off")),
-        Err(_) => {
-            let why = "the body did not arrive in time";
-            Err(ApiError::new(StatusCode::REQUEST_TIMEOUT, "timeout", why))
-        }
     }
 }
 

@@ -13,26 +13,24 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-use super::places::HeldPlace;
+use crate::places::HeldPlace;
 
-/// The time that a response may take after its client has closed its side. A disconnected client looks
-/// the same until data is written to it: its call is cancelled after this time.
-const HALF_CLOSED_WAIT: Duration = Duration::from_secs(5);
-
-/// The input of a connection, whose end is hidden while the connection is being served.
+/// The input of a connection, whose end is hidden while the connection is being served, within a limit.
 #[derive(Debug)]
 pub(super) struct HalfClosing<S> {
     stream: S,
     place: Arc<HeldPlace>,
+    limit: Duration,
     /// Runs once the input has ended.
     ended: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> HalfClosing<S> {
-    pub(super) fn new(stream: S, place: Arc<HeldPlace>) -> Self {
+    pub(super) fn new(stream: S, place: Arc<HeldPlace>, limit: Duration) -> Self {
         Self {
             stream,
             place,
+            limit,
             ended: None,
         }
     }
@@ -52,8 +50,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for HalfClosing<S> {
                 return Poll::Ready(Ok(()));
             }
         }
-        let wait = || Box::pin(sleep(HALF_CLOSED_WAIT));
-        let ended = this.ended.get_or_insert_with(wait);
+        let limit = this.limit;
+        let ended = this.ended.get_or_insert_with(|| Box::pin(sleep(limit)));
         if this.place.is_busy() {
             ready!(ended.as_mut().poll(context));
         }
@@ -71,6 +69,8 @@ mod tests {
     use super::*;
     use crate::places::{HolderState, PlaceOwner, Places};
 
+    const LIMIT: Duration = Duration::from_secs(5);
+
     #[tokio::test(start_paused = true)]
     async fn the_end_of_input_waits_for_an_answer_under_way_and_not_for_ever() {
         let places = Places::new(2);
@@ -79,11 +79,11 @@ mod tests {
             let (ours, theirs) = duplex(8);
             drop(theirs);
             let began = Instant::now();
-            let mut ours = HalfClosing::new(ours, Arc::new(place));
+            let mut ours = HalfClosing::new(ours, Arc::new(place), LIMIT);
             assert_eq!(ours.read(&mut [0; 4]).await.unwrap(), 0);
             began.elapsed()
         };
         assert_eq!(waited(HolderState::Idle).await, Duration::ZERO);
-        assert_eq!(waited(HolderState::Busy).await, HALF_CLOSED_WAIT);
+        assert_eq!(waited(HolderState::Busy).await, LIMIT);
     }
 }

@@ -11,16 +11,18 @@ use tokio_util::sync::CancellationToken;
 
 /// Clients whose places are counted together.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum PlaceOwner {
+pub enum PlaceOwner {
     /// By the name of the token that let it in.
     Token(Arc<str>),
+    /// A client of another machine.
     Address(IpAddr),
     /// Any client on this machine, or behind a proxy on it: they cannot be distinguished, and share all.
     Here,
 }
 
 impl PlaceOwner {
-    pub(super) fn at(address: IpAddr) -> Self {
+    /// Returns the owner at this address.
+    pub fn at(address: IpAddr) -> Self {
         let address = address.to_canonical();
         if address.is_loopback() {
             Self::Here
@@ -30,8 +32,9 @@ impl PlaceOwner {
     }
 }
 
+/// A fixed number of places.
 #[derive(Debug)]
-pub(super) struct Places {
+pub struct Places {
     max: usize,
     taken: Mutex<PlaceTable>,
 }
@@ -53,7 +56,7 @@ struct Holder {
 
 /// The state of a place. In this order, holders give up their places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum HolderState {
+pub enum HolderState {
     /// The holder has sent nothing yet.
     New,
     /// The holder was served, and waits again.
@@ -64,46 +67,48 @@ pub(super) enum HolderState {
 
 /// A place, which is released when this is dropped.
 #[derive(Debug)]
-pub(super) struct HeldPlace {
+pub struct HeldPlace {
     places: Arc<Places>,
-    pub(super) number: u64,
+    /// Its number, which no other place had before.
+    pub number: u64,
     left: CancellationToken,
 }
 
 /// A new place, and the number of the place that was taken away for it.
 #[derive(Debug)]
-pub(super) struct Entered {
-    pub(super) place: HeldPlace,
-    pub(super) evicted: Option<u64>,
+pub struct Entered {
+    /// The new place.
+    pub place: HeldPlace,
+    /// The place whose holder had to leave.
+    pub evicted: Option<u64>,
 }
 
 /// There is no free place, and no holder that merely waits.
 #[derive(Debug)]
-pub(super) struct Full;
+pub struct Full;
 
 impl Places {
-    pub(super) fn new(max: usize) -> Arc<Self> {
+    /// Makes so many places.
+    pub fn new(max: usize) -> Arc<Self> {
         Arc::new(Self {
             max,
             taken: Mutex::default(),
         })
     }
 
-    pub(super) fn max(&self) -> usize {
+    /// Returns the number of places.
+    pub fn max(&self) -> usize {
         self.max
     }
 
     /// Returns true if there is no place for the next client.
-    pub(super) fn is_full(&self) -> bool {
+    pub fn is_full(&self) -> bool {
         let taken = self.taken.lock();
         taken.holders.len() >= self.max && taken.waiting(|_| true).is_none()
     }
 
-    pub(super) fn enter(
-        self: &Arc<Self>,
-        who: PlaceOwner,
-        state: HolderState,
-    ) -> Result<Entered, Full> {
+    /// Gives this client a place, if need be that of the client that has waited for longest.
+    pub fn enter(self: &Arc<Self>, who: PlaceOwner, state: HolderState) -> Result<Entered, Full> {
         let mut taken = self.taken.lock();
         let is_own = |holder: &Holder| holder.who == who;
         let own = taken.holders.iter().filter(|it| is_own(it)).count();
@@ -154,7 +159,8 @@ impl PlaceTable {
 }
 
 impl HeldPlace {
-    pub(super) fn set(&self, state: HolderState) {
+    /// Records the state of the holder from now on.
+    pub fn set(&self, state: HolderState) {
         let mut taken = self.places.taken.lock();
         let mut holders = taken.holders.iter_mut();
         if let Some(holder) = holders.find(|it| it.number == self.number) {
@@ -163,14 +169,14 @@ impl HeldPlace {
         }
     }
 
-    pub(super) fn is_busy(&self) -> bool {
+    pub(crate) fn is_busy(&self) -> bool {
         let taken = self.places.taken.lock();
         let holder = taken.holders.iter().find(|it| it.number == self.number);
         holder.is_some_and(|holder| holder.state == HolderState::Busy)
     }
 
     /// Runs this until the place is taken away; then returns `None`.
-    pub(super) async fn unless_needed<F: Future>(&self, work: F) -> Option<F::Output> {
+    pub async fn unless_needed<F: Future>(&self, work: F) -> Option<F::Output> {
         self.left.run_until_cancelled(work).await
     }
 }
@@ -184,14 +190,14 @@ impl Drop for HeldPlace {
 
 /// A connection is being served until this is dropped.
 #[derive(Debug)]
-pub(super) struct Serving {
+pub struct Serving {
     place: Arc<HeldPlace>,
     /// The state afterwards.
     then: HolderState,
 }
 
 impl Serving {
-    pub(super) fn of(place: &Arc<HeldPlace>) -> Self {
+    pub(crate) fn of(place: &Arc<HeldPlace>) -> Self {
         place.set(HolderState::Busy);
         Self {
             place: Arc::clone(place),
@@ -200,7 +206,7 @@ impl Serving {
     }
 
     /// Records that the request was admitted.
-    pub(super) fn admit(&mut self) {
+    pub fn admit(&mut self) {
         self.then = HolderState::Idle;
     }
 }
