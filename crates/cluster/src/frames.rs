@@ -351,8 +351,8 @@ impl CallOp {
             wants_progress: request.progress.is_some(),
             log: log.map(|log| (log.session, log.level.to_owned())),
             asker: asker.transpose()?,
-            limit_ms: request.limit.map(millis),
-            limit_is_final: request.limit_is_final,
+            limit_ms: request.timeout.map(millis),
+            limit_is_final: request.timeout_is_final,
             is_safe: request.is_safe,
             header_arguments: request.header_arguments.clone(),
             client: request.client.as_ref().map(|it| it.name.to_string()),
@@ -367,8 +367,8 @@ impl CallOp {
         let params = params.map(|(key, value)| (key.into(), value));
         Some(Request {
             meta: self.meta.iter().map(json).collect(),
-            limit: self.limit_ms.map(Duration::from_millis),
-            limit_is_final: self.limit_is_final,
+            timeout: self.limit_ms.map(Duration::from_millis),
+            timeout_is_final: self.limit_is_final,
             is_safe: self.is_safe,
             header_arguments: self.header_arguments.clone(),
             client: self.client.as_ref().map(|name| ClientId {

@@ -1,7 +1,7 @@
 //! Reads the text of the file against the table of keys. It never stops at a mistake: the value is
 //! reported and left out, and the rest is read.
 
-use fleet::{CALL_TIMEOUT_DEFAULT, CommandTool};
+use fleet::{CommandTool, TIMEOUT_DEFAULT};
 use serde_json::{Map, Value};
 use toml::de::{DeTable, DeValue};
 use tool::{NameError, SERVER_NAME_CHARS_MAX, ServerName};
@@ -196,7 +196,7 @@ impl Walk {
         let number = |name: &str| values.get(name).and_then(Value::as_u64);
         let timeout = match number("timeout_s") {
             None if table.contains_key("timeout_s") => return,
-            timeout => timeout.unwrap_or(CALL_TIMEOUT_DEFAULT.as_secs()),
+            timeout => timeout.unwrap_or(TIMEOUT_DEFAULT.as_secs()),
         };
         let Some((max, (_, written))) =
             number("timeout_max_s").zip(table.get_key_value("timeout_max_s"))

@@ -209,7 +209,7 @@ fn a_file_means_what_it_says() {
     assert_eq!(zeta.spec.name.as_str(), "zeta");
     assert_eq!(
         (
-            zeta.spec.call_timeout.as_secs(),
+            zeta.spec.timeout.as_secs(),
             zeta.spec.start_timeout.as_secs()
         ),
         (5, 50)
@@ -283,10 +283,7 @@ fn a_variable_goes_before_the_file() {
         ),
         (700, 9)
     );
-    assert_eq!(
-        (server.spec.call_timeout.as_secs(), server.enabled),
-        (8, false)
-    );
+    assert_eq!((server.spec.timeout.as_secs(), server.enabled), (8, false));
     assert_eq!(
         (config.log.as_str(), config.gateway.survey_parallel),
         ("info", 4)

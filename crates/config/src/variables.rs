@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 
-use fleet::CALL_TIMEOUT_DEFAULT;
+use fleet::TIMEOUT_DEFAULT;
 use serde_json::{Map, Value};
 use tool::fold;
 
@@ -47,7 +47,7 @@ fn check_limits(variables: &Map<String, Value>, file: &Map<String, Value>) -> Ve
         let of = |name: &str| set.get(name).or_else(|| filed?.get(name))?.as_u64();
         let set_here = |name: &&str| set.get(name).is_some();
         let name = ["timeout_max_s", "timeout_s"].into_iter().find(set_here)?;
-        let timeout = of("timeout_s").unwrap_or(CALL_TIMEOUT_DEFAULT.as_secs());
+        let timeout = of("timeout_s").unwrap_or(TIMEOUT_DEFAULT.as_secs());
         let fault = rules::check_limits(timeout, of("timeout_max_s")?).err()?;
         let path = format!("servers.{server}.{name}");
         Some(fault.at(MistakePlace::Variable(variable_of(&path)), path))

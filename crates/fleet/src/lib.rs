@@ -78,9 +78,8 @@ pub use secrets_named::with_secrets;
 pub use server_info::ServerInfo;
 pub use servers::Servers;
 pub use spec::{
-    CALL_TIMEOUT_DEFAULT, CALLERS_MAX_DEFAULT, IDLE_TIMEOUT_DEFAULT, Launch, Placement,
-    REMOTE_CALLERS_MAX_DEFAULT, START_TIMEOUT_DEFAULT, Sandbox, ServerScope, ServerSpec, Spoken,
-    Start,
+    CALLERS_MAX_DEFAULT, IDLE_TIMEOUT_DEFAULT, Launch, Placement, REMOTE_CALLERS_MAX_DEFAULT,
+    START_TIMEOUT_DEFAULT, Sandbox, ServerScope, ServerSpec, Spoken, Start, TIMEOUT_DEFAULT,
 };
 pub use survey::{SNAPSHOT_BYTES_MAX, Survey};
 pub use taken::Sharing;

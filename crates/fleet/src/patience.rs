@@ -17,9 +17,9 @@ use crate::{
 
 /// The limits of waiting for a call.
 pub(crate) struct Patience {
-    limit: Duration,
-    /// The hard limit, if progress extends the other.
-    limit_max: Option<Duration>,
+    timeout: Duration,
+    /// The hard limit, if progress extends the timeout.
+    timeout_max: Option<Duration>,
     pub(crate) clock: Arc<Clock>,
 }
 
@@ -49,8 +49,8 @@ impl Patience {
             standing_since: began,
         };
         Self {
-            limit: request.limit.unwrap_or(spec.call_timeout),
-            limit_max: spec.call_timeout_max.filter(|_| !request.limit_is_final),
+            timeout: request.timeout.unwrap_or(spec.timeout),
+            timeout_max: spec.timeout_max.filter(|_| !request.timeout_is_final),
             clock: Arc::new(Clock {
                 time: Mutex::new(time),
                 moved: Notify::new(),
@@ -62,7 +62,7 @@ impl Patience {
     /// questions.
     pub(crate) fn watch(&self, request: &Request) -> Request {
         let mut request = request.clone();
-        if self.limit_max.is_some() {
+        if self.timeout_max.is_some() {
             let clock = Arc::clone(&self.clock);
             let client = request.progress.take();
             request.progress = Some(Arc::new(move |params| {
@@ -104,8 +104,8 @@ impl Patience {
         if time.questions > 0 {
             return None;
         }
-        let longest = self.limit_max.unwrap_or(self.limit).max(self.limit);
-        Some((time.heard + self.limit).min(time.began + longest))
+        let longest = self.timeout_max.unwrap_or(self.timeout).max(self.timeout);
+        Some((time.heard + self.timeout).min(time.began + longest))
     }
 }
 
@@ -250,15 +250,15 @@ mod tests {
     }
 
     /// Returns how long a call is awaited that reports progress each second, and its limit then.
-    async fn wait_with_progress(max: Option<u64>, limit_is_final: bool) -> (Duration, Duration) {
+    async fn wait_with_progress(max: Option<u64>, timeout_is_final: bool) -> (Duration, Duration) {
         let spec = ServerSpec {
-            call_timeout: Duration::from_secs(3),
-            call_timeout_max: max.map(Duration::from_secs),
+            timeout: Duration::from_secs(3),
+            timeout_max: max.map(Duration::from_secs),
             ..spec()
         };
         let (began, progress) = (Instant::now(), Arc::new(|_: &RawValue| {}));
         let request = Request {
-            limit_is_final,
+            timeout_is_final,
             progress: Some(progress),
             ..Request::call_tool("long", Json::of_built("{}".to_owned()))
         };
@@ -291,8 +291,8 @@ mod tests {
         let json = |text: &str| Json::of_built(text.to_owned());
         let request = Request {
             asks: Some(Arc::new(Person(Mutex::new(Some(answered))))),
-            limit: Some(Duration::from_secs(10)),
-            limit_is_final: true,
+            timeout: Some(Duration::from_secs(10)),
+            timeout_is_final: true,
             ..Request::call_tool("ask", json("{}"))
         };
         let patience = Arc::new(Patience::new(&spec, &request));

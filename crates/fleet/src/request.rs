@@ -30,9 +30,9 @@ pub struct Request {
     /// The client, if the server can ask it questions.
     pub asks: Option<Arc<dyn Asks>>,
     /// The timeout; `None` for the server's own.
-    pub limit: Option<Duration>,
-    /// True if the caller set the limit: progress does not extend it.
-    pub limit_is_final: bool,
+    pub timeout: Option<Duration>,
+    /// True if the caller set the timeout: progress does not extend it.
+    pub timeout_is_final: bool,
     /// True if the tool is read-only or idempotent, so that a second call does no harm.
     pub is_safe: bool,
     /// The arguments that are sent as headers as well (`x-mcp-header` in the tool's schema): names of

@@ -30,10 +30,10 @@ pub struct ServerSpec {
     /// The timeout from spawn or connect to the end of the handshake.
     pub start_timeout: Duration,
     /// The timeout of one call, unless the call or its tool sets another.
-    pub call_timeout: Duration,
-    /// The hard limit of a call that reports progress: each report restarts `call_timeout`, up to this
+    pub timeout: Duration,
+    /// The hard limit of a call that reports progress: each report restarts `timeout`, up to this
     /// limit. `None`: progress extends nothing.
-    pub call_timeout_max: Option<Duration>,
+    pub timeout_max: Option<Duration>,
     /// The time without a call after which a server is stopped. `None`: never.
     pub idle_timeout: Option<Duration>,
     /// The most concurrent calls; further ones wait within their own limit. `None`: no limit.
@@ -175,8 +175,8 @@ pub const START_TIMEOUT_DEFAULT: Duration = Duration::from_secs(50);
 pub const CALLERS_MAX_DEFAULT: NonZeroUsize = NonZeroUsize::new(100).expect("it is not 0");
 /// The default of `callers_max` for a remote server, whose connections take some 100 KB.
 pub const REMOTE_CALLERS_MAX_DEFAULT: NonZeroUsize = NonZeroUsize::new(1_000).expect("it is not 0");
-/// The default of `call_timeout`.
-pub const CALL_TIMEOUT_DEFAULT: Duration = Duration::from_mins(1);
+/// The default of `timeout`.
+pub const TIMEOUT_DEFAULT: Duration = Duration::from_mins(1);
 /// The default of `idle_timeout`.
 pub const IDLE_TIMEOUT_DEFAULT: Duration = Duration::from_mins(5);
 
@@ -192,8 +192,8 @@ impl ServerSpec {
             client_folder: None,
             roots: None,
             start_timeout: START_TIMEOUT_DEFAULT,
-            call_timeout: CALL_TIMEOUT_DEFAULT,
-            call_timeout_max: None,
+            timeout: TIMEOUT_DEFAULT,
+            timeout_max: None,
             idle_timeout: Some(IDLE_TIMEOUT_DEFAULT),
             callers_max: None,
             calls_max: None,

@@ -98,7 +98,7 @@ impl Wish {
             }
         };
         let asking = self.ask(&leased.link);
-        let limit = server.spec.call_timeout;
+        let limit = server.spec.timeout;
         let place = timeout(limit, asking).await.unwrap_or_else(|_| {
             Err(CallError::TimedOut {
                 server: self.server.clone(),

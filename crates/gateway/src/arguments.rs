@@ -6,7 +6,7 @@ use fleet::Ran;
 use jsonrpc::Json;
 use registry::Entry;
 use serde_json::{Map, Value};
-use tokio::{sync::Semaphore, task::spawn_blocking, time::timeout};
+use tokio::{sync::Semaphore, task::spawn_blocking, time};
 use tool::{Digest, Violation, is_same_member_name};
 
 use crate::{
@@ -23,26 +23,26 @@ static CHECKS: Semaphore = Semaphore::const_new(CHECKS_MAX);
 /// repaired.
 ///
 /// A small check runs at once: to hand it to another thread would take longer. Every other check
-/// runs off the event loop, and the call waits for it no longer than its `limit`.
+/// runs off the event loop, and the call waits for it no longer than its timeout.
 pub(super) async fn check_arguments(
     entry: &Arc<Entry>,
     input: Input,
-    limit: Option<Duration>,
+    timeout: Option<Duration>,
 ) -> Result<Json, ToolError> {
     let map = read(entry, &input)?;
     let verdict = if is_quick(entry, &map) {
         verdict(entry, &map)
     } else {
         let checking = beside_the_loop(Arc::clone(entry), map);
-        // A tool of ours has no limit.
-        let limit = limit.unwrap_or(Duration::MAX);
+        // A tool of ours has no timeout.
+        let limit = timeout.unwrap_or(Duration::MAX);
         let late = |_| ToolError::Timeout {
             tool: entry.at.clone(),
             limit,
             ran: Ran::No,
             held_up: None,
         };
-        timeout(limit, checking).await.map_err(late)??
+        time::timeout(limit, checking).await.map_err(late)??
     };
     match verdict {
         Ok(None) => Ok(complete(entry, input)),

@@ -92,9 +92,8 @@ impl Dispatcher {
         note.record.by_app = options.app.is_some();
         check_caller(entry, &options, &context)?;
         let settings = self.catalog.settings();
-        let limit = settings.call_limit(entry, &options);
-        let limit = limit.or_else(|| settings.usual_limit(entry));
-        let arguments = check_arguments(entry, request.input, limit).await;
+        let timeout = settings.timeout(entry, &options);
+        let arguments = check_arguments(entry, request.input, timeout).await;
         let arguments = arguments.inspect_err(|error| self.catalog.note_mistake(entry, error))?;
         let call = AuthorizationRequest::tool(entry, arguments.as_str());
         note.set_arguments(&arguments, settings.audit.arguments);
@@ -125,6 +124,7 @@ impl Dispatcher {
                 .authorizer
                 .check_at_start(settings_before, &call, &client);
             let request = Request {
+                timeout,
                 start_check: Some(rules),
                 header_arguments: entry.tool.header_arguments(arguments.as_str()),
                 ..Request::call_tool(&entry.at.tool, arguments.clone())

@@ -369,7 +369,7 @@ pub(crate) fn as_object(value: &Value) -> Option<Map<String, Value>> {
 
 impl Options {
     /// The time that the caller waits, if it sets one.
-    pub(super) fn limit(&self) -> Option<Duration> {
+    pub(super) fn timeout(&self) -> Option<Duration> {
         let ms = self.timeout_ms?.min(TIMEOUT_MS_MAX);
         Some(Duration::from_millis(ms))
     }

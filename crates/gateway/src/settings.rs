@@ -210,16 +210,12 @@ impl Settings {
         self.server(&tool.server)?.tools.get(&tool.tool)
     }
 
-    /// The time that the caller of a tool waits: by its options, else by the tool; `None` if the
-    /// limit of the server applies.
-    pub(crate) fn call_limit(&self, entry: &Entry, options: &Options) -> Option<Duration> {
+    /// The timeout of a call: by its options, else by its tool, else by its server; a tool of ours
+    /// has none of its own. The single place that decides it.
+    pub(crate) fn timeout(&self, entry: &Entry, options: &Options) -> Option<Duration> {
         let of_tool = || self.tool_limits(&entry.at)?.timeout;
-        options.limit().or_else(of_tool)
-    }
-
-    /// The timeout of a server for calls; a tool of ours has none.
-    pub(crate) fn usual_limit(&self, entry: &Entry) -> Option<Duration> {
-        Some(self.server(&entry.at.server)?.spec.call_timeout)
+        let of_server = || Some(self.server(&entry.at.server)?.spec.timeout);
+        options.timeout().or_else(of_tool).or_else(of_server)
     }
 
     /// The largest part of a result that is sent to its caller, in tokens: by the options of the

@@ -14,9 +14,8 @@ use super::House;
 use crate::fake::{Era, LEGACY_VERSION, Paging, Script, with_catalog};
 
 /// Keys of a server's table that do not affect its survey.
-const PLAIN_KEYS: [&str; 12] = [
+const PLAIN_KEYS: [&str; 11] = [
     "args",
-    "call_timeout_s",
     "category",
     "command",
     "idle_timeout_s",

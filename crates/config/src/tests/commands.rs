@@ -15,7 +15,7 @@ fn commands_are_one_server_with_its_own_settings() {
         let config = load_text(&text, &[]).unwrap();
         let server = &config.gateway.servers[0];
         assert_eq!(server.spec.name.as_str(), "commands");
-        assert_eq!(server.spec.call_timeout.as_secs(), 7);
+        assert_eq!(server.spec.timeout.as_secs(), 7);
         assert_eq!(server.rules.overlays["rg"].tags, ["text", "search code"]);
         let Launch::Commands(set) = &server.spec.launch else {
             panic!("{:?}", server.spec.launch);
@@ -26,7 +26,7 @@ fn commands_are_one_server_with_its_own_settings() {
     }
     let variable = [("PROXY_SERVERS__COMMANDS__TIMEOUT_S", "9")];
     let config = load_text(RG, &variable).unwrap();
-    assert_eq!(config.gateway.servers[0].spec.call_timeout.as_secs(), 9);
+    assert_eq!(config.gateway.servers[0].spec.timeout.as_secs(), 9);
     // Without commands, the name is free.
     load_text("[servers.commands]\ncommand = \"x\"\n", &[]).unwrap();
 }

@@ -43,7 +43,7 @@ fn each_key_lands_in_its_place() {
     );
     let spec = &server.spec;
     assert_eq!(spec.start, Start::Eager);
-    assert_eq!(spec.call_timeout_max, Some(Duration::from_secs(5)));
+    assert_eq!(spec.timeout_max, Some(Duration::from_secs(5)));
     assert_eq!(spec.idle_timeout, Some(Duration::from_hours(168)));
     assert_eq!(spec.calls_max, NonZeroUsize::new(10_000));
     assert!(spec.retries_safe_calls);
@@ -120,7 +120,7 @@ fn a_variable_sets_them_too() {
     )
     .spec;
     assert_eq!((spec.start, spec.idle_timeout), (Start::Eager, None));
-    assert_eq!(spec.call_timeout_max, Some(Duration::from_secs(90)));
+    assert_eq!(spec.timeout_max, Some(Duration::from_secs(90)));
     assert!(spec.retries_safe_calls);
 }
 

@@ -288,7 +288,7 @@ async fn both_processes_are_replaced_one_after_the_other_ended() {
         let (old, new) = (scene.call(false).await, scene.call(true).await);
         if is_changed {
             let mut spec = scene.spec.clone();
-            spec.call_timeout *= 2;
+            spec.timeout *= 2;
             assert!(!scene.fleet.apply(vec![spec]).is_empty());
         } else {
             scene.fleet.restart(&name(), false).await.unwrap();

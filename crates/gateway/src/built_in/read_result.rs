@@ -38,7 +38,7 @@ async fn read_result(store: &ResultStore, call: OwnCall<'_>) -> Result<ToolReply
     let terms = Terms {
         max_tokens: call.options.max_tokens,
         raw: call.options.raw,
-        limit: call.options.limit().unwrap_or(LIMIT_DEFAULT),
+        limit: call.options.timeout().unwrap_or(LIMIT_DEFAULT),
     };
     let answered = results::answer(request, terms, call.context.client.as_ref(), store).await;
     Ok(ToolReply::from(answered?))

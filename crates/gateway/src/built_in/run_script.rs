@@ -126,11 +126,11 @@ impl RunScript {
             text: "its file is gone, or cannot be understood any more; `proxy status` says why"
                 .to_owned(),
         })?;
-        let limit = catalog.settings().call_limit(entry, options);
+        let timeout = catalog.settings().timeout(entry, options);
         let work = Work {
             text: saved.text.clone(),
             args: call.arguments.to_owned(),
-            timeout_ms: limit.map(|it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX)),
+            timeout_ms: timeout.map(|it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX)),
             max_tokens: call.max_tokens,
             dry_run: options.dry_run,
             read_only: saved.interface.is_read_only.then(|| entry.at.to_string()),

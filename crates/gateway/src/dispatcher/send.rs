@@ -40,8 +40,7 @@ impl Dispatcher {
         let asker = context.asks.as_ref().map(|asks| asks.for_server(server));
         let request = Request {
             asks: asker.clone().map(|asks| asks as Arc<dyn Asks>),
-            limit: settings.call_limit(entry, options),
-            limit_is_final: options.timeout_ms.is_some(),
+            timeout_is_final: options.timeout_ms.is_some(),
             is_safe: is_safe(entry),
             ..request
         };

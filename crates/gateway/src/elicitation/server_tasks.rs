@@ -98,7 +98,7 @@ impl ServerTask {
             asks: of.asks.clone(),
             log: of.log.clone(),
             client: of.client.clone(),
-            limit: Some(LOOK_LIMIT),
+            timeout: Some(LOOK_LIMIT),
             ..Request::new(method, vec![("taskId".into(), id)])
         }
     }
@@ -128,7 +128,7 @@ pub(crate) async fn follow(
     asker: Option<&ServerAsker>,
     cancel: &CancellationToken,
 ) -> Result<Json, RoundError> {
-    let limit = request.limit.filter(|_| request.limit_is_final);
+    let limit = request.timeout.filter(|_| request.timeout_is_final);
     let limit = limit.unwrap_or(TASK_LIMIT);
     let mut guard = CancelGuard {
         servers: Arc::clone(servers),
@@ -212,7 +212,7 @@ impl Following<'_> {
 
     async fn fetch(&self, task: &ServerTask) -> Result<Json, RoundError> {
         let request = Request {
-            limit: Some(TASK_LIMIT),
+            timeout: Some(TASK_LIMIT),
             progress: self.request.progress.clone(),
             ..task.request("tasks/result", self.request)
         };

@@ -182,7 +182,7 @@ async fn a_cancelled_or_late_call_ends_all_that_it_started() {
 
     let pid = folder.path().join("late");
     let late = Request {
-        limit: Some(Duration::from_millis(500)),
+        timeout: Some(Duration::from_millis(500)),
         ..request("slow", &json!({ "pid": pid }))
     };
     let ended = call(&fleet, &late).await;

@@ -25,7 +25,7 @@ use super::{
     fleet, fleet_in, open, play, request,
 };
 use crate::{
-    CALL_TIMEOUT_DEFAULT, CallError, Ran, Servers as _, Surroundings,
+    CallError, Ran, Servers as _, Surroundings, TIMEOUT_DEFAULT,
     error::{Denied, RequestError},
     wire::{HandshakeError, Obstacle},
 };
@@ -505,7 +505,7 @@ async fn a_server_that_hangs_costs_one_call_its_own_limit_and_no_other_call_anyt
         web.until_one(is_slow).await;
         let answer = fleet.call(&name, &request("fast"), &never).await;
         pause();
-        advance(CALL_TIMEOUT_DEFAULT).await;
+        advance(TIMEOUT_DEFAULT).await;
         resume();
         answer
     };
