@@ -52,14 +52,14 @@ pub(crate) struct AuthorizationRequest<'a> {
     name: Cow<'a, str>,
     category: Cow<'a, str>,
     effects: Effects,
-    arguments: Cow<'a, str>,
+    arguments: Json,
     /// A call of a tool of ours. Only rules apply to it: each call that the tool makes is decided by
     /// itself.
     is_own: bool,
 }
 
 impl<'a> AuthorizationRequest<'a> {
-    pub(crate) fn tool(entry: &'a Entry, arguments: &'a str) -> Self {
+    pub(crate) fn tool(entry: &'a Entry, arguments: &Json) -> Self {
         Self {
             kind: RequestKind::Tool,
             server: Cow::Borrowed(&entry.at.server),
@@ -70,16 +70,16 @@ impl<'a> AuthorizationRequest<'a> {
                 is_read_only: entry.is_read_only(),
                 is_open_world: entry.tool.annotations().open_world != Some(false),
             },
-            arguments: arguments.into(),
+            arguments: arguments.clone(),
             is_own: is_own(entry),
         }
     }
 
     /// A request for a prompt, or a completion of its argument.
-    pub(crate) fn prompt(server: &'a KnownServer, name: &'a str, arguments: &'a str) -> Self {
+    pub(crate) fn prompt(server: &'a KnownServer, name: &'a str, arguments: Json) -> Self {
         Self {
             kind: RequestKind::Prompt,
-            arguments: arguments.into(),
+            arguments,
             ..Self::resource(server, name)
         }
     }
@@ -95,7 +95,7 @@ impl<'a> AuthorizationRequest<'a> {
                 is_read_only: true,
                 is_open_world: true,
             },
-            arguments: json!({ "uri": uri }).to_string().into(),
+            arguments: Json::of_built(json!({ "uri": uri }).to_string()),
             is_own: false,
         }
     }
@@ -107,7 +107,7 @@ impl<'a> AuthorizationRequest<'a> {
             name: Cow::Owned(self.name.clone().into_owned()),
             category: Cow::Owned(self.category.clone().into_owned()),
             effects: self.effects,
-            arguments: Cow::Owned(self.arguments.clone().into_owned()),
+            arguments: self.arguments.clone(),
             is_own: self.is_own,
         }
     }
@@ -121,7 +121,7 @@ impl<'a> AuthorizationRequest<'a> {
             name: &self.name,
             category: &self.category,
             effects: self.effects,
-            arguments: &self.arguments,
+            arguments: self.arguments.as_str(),
         }
     }
 
@@ -141,7 +141,7 @@ impl<'a> AuthorizationRequest<'a> {
     /// The calls that "this session" covers, for as long as the same rule decides.
     fn session_key(&self, decided: &Decided) -> String {
         let arguments = if decided.decision.looks_at_arguments {
-            &*self.arguments
+            self.arguments.as_str()
         } else {
             ""
         };
@@ -149,6 +149,10 @@ impl<'a> AuthorizationRequest<'a> {
         let (kind, server, name) = (self.kind, &self.server, &self.name);
         format!("{kind:?} {server}/{name} {rule:?} {arguments}")
     }
+}
+
+pub(crate) fn no_arguments() -> Json {
+    Json::of_built("{}".to_owned())
 }
 
 /// A decision, and the rules that led to it.
@@ -237,7 +241,8 @@ impl Authorizer {
         context: &CallContext,
     ) -> Result<String, ToolError> {
         let Decided { decision, .. } = self.decide(asked, &context.policy);
-        let call = format!("{}/{} {}", asked.server, asked.name, asked.arguments);
+        let arguments = asked.arguments.as_str();
+        let call = format!("{}/{} {arguments}", asked.server, asked.name);
         match decision.verdict {
             PolicyVerdict::Allow => Ok(format!("would call {call}")),
             PolicyVerdict::Deny => Err(refuse(asked, &decision, RefusalReason::Denied)),
@@ -259,8 +264,9 @@ impl Authorizer {
         let policy = client.map(|client| self.catalog.settings().clients.of(Some(client)));
         let policy = policy.unwrap_or_else(ClientPolicy::of_command_line);
         let entry = self.catalog.resolve(name, &policy).await?;
-        let Decided { decision, .. } =
-            self.decide(&AuthorizationRequest::tool(&entry, arguments), &policy);
+        let arguments = Json::of_built(arguments.to_owned());
+        let asked = AuthorizationRequest::tool(&entry, &arguments);
+        let Decided { decision, .. } = self.decide(&asked, &policy);
         Ok((entry.at.clone(), decision))
     }
 
@@ -276,9 +282,11 @@ impl Authorizer {
         Ok(match thing {
             Thing::Tool(name) => {
                 let entry = self.catalog.resolve(name, &ClientPolicy::default()).await?;
-                find(&AuthorizationRequest::tool(&entry, "{}"))
+                find(&AuthorizationRequest::tool(&entry, &no_arguments()))
             }
-            Thing::Prompt(server, own) => find(&AuthorizationRequest::prompt(server, own, "{}")),
+            Thing::Prompt(server, own) => {
+                find(&AuthorizationRequest::prompt(server, own, no_arguments()))
+            }
             Thing::Resource(server, uri) => find(&AuthorizationRequest::resource(server, uri)),
         })
     }
@@ -382,7 +390,8 @@ async fn ask_outside(
 ) -> Option<Json> {
     let caller = context.client.as_ref().map_or("", |it| &*it.name);
     let (kind, server, name) = (asked.kind, &asked.server, &asked.name);
-    let call = format!("{caller}\n{kind:?} {server}/{name}\n{}", asked.arguments);
+    let arguments = asked.arguments.as_str();
+    let call = format!("{caller}\n{kind:?} {server}/{name}\n{arguments}");
     let question = (&ServerName::built_in(), client.client_name(), params);
     let people = client.people();
     let answering = people.ask_outside(question, Digest::of_bytes(call.as_bytes()), wait);
@@ -475,7 +484,7 @@ fn write_question(
 ) -> Result<ServerQuestion, ToolError> {
     let reason = decision.reason.as_deref().unwrap_or("a rule asks for it");
     let called = asked.called(&show_name(&asked.name));
-    let shown = show_call(&called, &asked.arguments)
+    let shown = show_call(&called, asked.arguments.as_str())
         .map_err(|chars| refuse(asked, decision, RefusalReason::TooLong { chars }))?;
     let message = format!("{shown}\nwhy you are asked: {reason} ({})", decision.by());
     let arrival = context.arrival.as_ref();

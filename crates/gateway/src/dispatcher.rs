@@ -87,15 +87,14 @@ impl Dispatcher {
         note: &mut CallNote,
     ) -> Result<CallOutcome, ToolError> {
         let (name, options) = (request.tool_name, request.options);
-        let settings_before = self.catalog.settings();
+        let settings = self.catalog.settings();
         let entry = &self.resolve(&name, &context, note).await?;
         note.record.by_app = options.app.is_some();
         check_caller(entry, &options, &context)?;
-        let settings = self.catalog.settings();
         let timeout = settings.timeout(entry, &options);
         let arguments = check_arguments(entry, request.input, timeout).await;
         let arguments = arguments.inspect_err(|error| self.catalog.note_mistake(entry, error))?;
-        let call = AuthorizationRequest::tool(entry, arguments.as_str());
+        let call = AuthorizationRequest::tool(entry, &arguments);
         note.set_arguments(&arguments, settings.audit.arguments);
         if is_script(entry) {
             note.record.run = context.call.as_deref().map(RunningCall::run);
@@ -122,7 +121,7 @@ impl Dispatcher {
             let client = Arc::clone(&context.policy);
             let rules = self
                 .authorizer
-                .check_at_start(settings_before, &call, &client);
+                .check_at_start(Arc::clone(&settings), &call, &client);
             let request = Request {
                 timeout,
                 start_check: Some(rules),

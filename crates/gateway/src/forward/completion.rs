@@ -14,7 +14,10 @@ use super::{
     prompt_names,
     request::{Params, member, replaced},
 };
-use crate::{authorize::AuthorizationRequest, call_context::CallContext};
+use crate::{
+    authorize::{AuthorizationRequest, no_arguments},
+    call_context::CallContext,
+};
 
 /// The result without values, for a server that completes nothing.
 const NONE: &str = r#"{"completion":{"values":[],"total":0,"hasMore":false}}"#;
@@ -35,7 +38,10 @@ pub(super) async fn complete(
     let reference = member(params, "ref").map_or("", Json::as_str);
     let (server, kind, own) = resolve(seen, reference)?;
     let (key, asked) = match kind {
-        ItemKind::Prompt => ("name", AuthorizationRequest::prompt(server, &own, "{}")),
+        ItemKind::Prompt => (
+            "name",
+            AuthorizationRequest::prompt(server, &own, no_arguments()),
+        ),
         _ => ("uri", AuthorizationRequest::resource(server, &own)),
     };
     let mut authorized = forwarder.authorize("completion", &asked, context).await?;

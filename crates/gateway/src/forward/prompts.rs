@@ -12,7 +12,10 @@ use super::{
     prompt_names::{find, listed_name},
     request::{Params, json_text, member, replaced, text},
 };
-use crate::{authorize::AuthorizationRequest, call_context::CallContext};
+use crate::{
+    authorize::{AuthorizationRequest, no_arguments},
+    call_context::CallContext,
+};
 
 pub(super) fn list(seen: &[&KnownServer], params: &Params) -> Result<Json, ForwardError> {
     let prompts = seen.iter().flat_map(|server| {
@@ -31,7 +34,9 @@ impl Forwarder {
         context: &CallContext,
     ) -> Result<Json, ForwardError> {
         let (server, prompt) = find(seen, &text(params, "name")?)?;
-        let arguments = member(params, "arguments").map_or("{}", Json::as_str);
+        let arguments = member(params, "arguments")
+            .cloned()
+            .unwrap_or_else(no_arguments);
         let asked = AuthorizationRequest::prompt(server, prompt.id(), arguments);
         let authorized = self.authorize("prompt", &asked, context).await?;
         let params = replaced(params, "name", json_text(prompt.id()));
