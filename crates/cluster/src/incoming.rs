@@ -248,6 +248,7 @@ async fn watch(
     let subscriber = Subscriber {
         client: None::<ClientId>,
         asks: None::<Arc<dyn Asks>>,
+        start_check: None,
         sink: Arc::new(move |_: &str| changes.offer(FrameKind::Changed, Bytes::new())),
     };
     let _watching = fleet.watch(server, uri, subscriber).await?;

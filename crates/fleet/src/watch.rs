@@ -9,8 +9,8 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use tool::{ClientId, ServerName};
 
 use crate::{
-    Asks, CallError, Failure, Ran, Request, UpdateSink, error::RequestError, keeper::choose_rest,
-    limits::HEALTHY_AFTER, link::Link, roster::Roster, server::LeasedLink,
+    Asks, CallError, Failure, Ran, Request, StartCheck, UpdateSink, error::RequestError,
+    keeper::choose_rest, limits::HEALTHY_AFTER, link::Link, roster::Roster, server::LeasedLink,
 };
 
 /// A watched resource: the watch ends when this is dropped.
@@ -23,6 +23,8 @@ pub struct Subscriber {
     pub client: Option<ClientId>,
     /// Answers the requests of the server, if the server belongs to the client alone.
     pub asks: Option<Arc<dyn Asks>>,
+    /// Checks immediately before each subscription that the rules allow it; `None` if no rules apply.
+    pub start_check: Option<Arc<dyn StartCheck>>,
     /// Called on each change.
     pub sink: UpdateSink,
 }
@@ -51,7 +53,7 @@ pub(crate) async fn watch(
     Ok(Box::new(AbortOnDropHandle::new(watching)))
 }
 
-/// A watch: the subscription is renewed whenever it ends.
+/// A watch: the subscription is renewed whenever it ends, until the rules refuse it.
 struct Wish {
     roster: Arc<Roster>,
     server: ServerName,
@@ -77,8 +79,10 @@ impl Wish {
             rests.note_held(began.elapsed());
             watched = loop {
                 sleep(rests.next()).await;
-                if let Ok(again) = self.begin().await {
-                    break again;
+                match self.begin().await {
+                    Ok(again) => break again,
+                    Err(CallError::Refused(_)) => return,
+                    Err(_) => {}
                 }
             };
             (self.subscriber.sink)(&self.uri);
@@ -86,18 +90,22 @@ impl Wish {
     }
 
     async fn begin(&self) -> Result<Subscription, CallError> {
-        let Subscriber { client, asks, .. } = &self.subscriber;
+        let subscriber = &self.subscriber;
+        let request = Request {
+            start_check: subscriber.start_check.clone(),
+            ..request("resources/subscribe", &self.uri)
+        };
         let (server, leased) = loop {
-            let (client, asks) = (client.as_ref(), asks.as_ref());
+            let (client, asks) = (subscriber.client.as_ref(), subscriber.asks.as_ref());
             let server = self.roster.find(&self.server, client, asks)?;
-            match server.ready().await {
+            match server.ready_for_call(&request).await {
                 Ok(leased) => break (server, leased),
-                // It was replaced.
-                Err(_) if self.roster.is_replaced(&server) => {}
-                Err(not_ready) => return Err(not_ready.into_error(&self.server)),
+                Err(CallError::Unavailable { ran: Ran::No, .. })
+                    if self.roster.is_replaced(&server) => {}
+                Err(error) => return Err(error),
             }
         };
-        let asking = self.ask(&leased.link);
+        let asking = self.ask(&leased.link, &request);
         let limit = server.spec.timeout;
         let place = timeout(limit, asking).await.unwrap_or_else(|_| {
             Err(CallError::TimedOut {
@@ -115,7 +123,11 @@ impl Wish {
     }
 
     /// Adds the subscriber. The first one of a resource subscribes at the server.
-    async fn ask(&self, link: &Arc<Link>) -> Result<ResourceSubscriber, CallError> {
+    async fn ask(
+        &self,
+        link: &Arc<Link>,
+        request: &Request,
+    ) -> Result<ResourceSubscriber, CallError> {
         let _turn = link.updates().turn.lock().await;
         let sink = Arc::clone(&self.subscriber.sink);
         let id = link.updates().add(&self.uri, sink);
@@ -125,7 +137,7 @@ impl Wish {
             id,
         };
         if !is_stateless(link) && link.updates().count(&self.uri) == 1 {
-            let asked = link.ask(&request("resources/subscribe", &self.uri)).await;
+            let asked = link.ask(request).await;
             asked.map_err(|error| self.explain(error))?;
         }
         Ok(place)

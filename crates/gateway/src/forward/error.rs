@@ -17,6 +17,16 @@ impl From<ToolError> for ForwardError {
     }
 }
 
+/// Keeps the error of a call. A refusal at its start is the error of a call that comes later.
+impl From<CallError> for ForwardError {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Refused(refusal) => ToolError::of_refusal(refusal).into(),
+            error => Self::Call(Box::new(error)),
+        }
+    }
+}
+
 /// An error of the protocol.
 #[derive(Debug)]
 pub(crate) enum ForwardError {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fleet::{Asks, CallError, Request, StartCheck};
+use fleet::{Asks, Request, StartCheck};
 use jsonrpc::Json;
 use registry::{Generation, KnownServer};
 use results::ResultStore;
@@ -30,7 +30,7 @@ pub(crate) struct Forwarder {
 pub(super) struct Authorized {
     pub(super) note: CallNote,
     /// The check that they still do when it starts.
-    rules: Arc<dyn StartCheck>,
+    pub(super) rules: Arc<dyn StartCheck>,
 }
 
 impl Forwarder {
@@ -89,8 +89,7 @@ impl Forwarder {
         );
         let answer = note.end(asking.await, RoundError::code);
         answer.map_err(|error| match error {
-            RoundError::Call(CallError::Refused(refusal)) => ToolError::of_refusal(refusal).into(),
-            RoundError::Call(error) => ForwardError::Call(Box::new(error)),
+            RoundError::Call(error) => error.into(),
             RoundError::Unanswered(why) => {
                 ForwardError::internal(format!("the server asks for more before it goes on: {why}"))
             }

@@ -9,7 +9,7 @@ use tool::{Capability, ItemKind, OfferItem};
 
 use super::{
     error::ForwardError,
-    forwarder::Forwarder,
+    forwarder::{Authorized, Forwarder},
     owner::Owner,
     owner_for_client::find_owner,
     page,
@@ -104,7 +104,8 @@ impl Forwarder {
         let owner = find_owner(&generation, uri, context)?;
         let name = owner.server.name.clone();
         let asked = AuthorizationRequest::resource(owner.server, &owner.uri);
-        let mut note = self.authorize("subscription", &asked, context).await?.note;
+        let Authorized { mut note, rules } =
+            self.authorize("subscription", &asked, context).await?;
         if !owner.server.offer.has(Capability::Subscribe) {
             let why = format!("server `{name}` does not tell of resources that change");
             let refusal = ForwardError::params(why);
@@ -124,6 +125,7 @@ impl Forwarder {
         let subscriber = Subscriber {
             client: context.client.clone(),
             asks,
+            start_check: Some(rules),
             sink: Arc::new(sink),
         };
         let watching = self.catalog.servers.watch(&name, &owner.uri, subscriber);
@@ -134,7 +136,7 @@ impl Forwarder {
             }
             Err(error) => {
                 note.set_failure(code_of_call(&error));
-                Err(ForwardError::Call(Box::new(error)))
+                Err(error.into())
             }
         }
     }

@@ -100,6 +100,14 @@ impl Memory {
         )
     }
 
+    async fn wait_and_start(&self, request: &Request) -> Result<(), CallError> {
+        let waiting = self.waiting.lock().take();
+        if let Some(run) = waiting {
+            run();
+        }
+        request.check_start().await.map_err(CallError::Refused)
+    }
+
     fn answer(&self, server: &ServerName, request: &Request) -> Result<String, CallError> {
         if request.method != "tools/call" {
             let key = (server.clone(), request.method.to_owned());
@@ -320,11 +328,7 @@ impl Servers for Memory {
         _: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Json, CallError>> {
         Box::pin(async move {
-            let waiting = self.waiting.lock().take();
-            if let Some(run) = waiting {
-                run();
-            }
-            request.check_start().await.map_err(CallError::Refused)?;
+            self.wait_and_start(request).await?;
             let answered = self.answer(server, request)?;
             Ok(jsonrpc::json(answered).unwrap())
         })
@@ -336,12 +340,19 @@ impl Servers for Memory {
         uri: &'a str,
         subscriber: Subscriber,
     ) -> BoxFuture<'a, Result<WatchGuard, CallError>> {
-        self.called.lock().push(format!("watch {server} {uri}"));
-        let key = format!("{server} {uri}");
-        let watch = Arc::new(());
-        let held = Arc::downgrade(&watch);
-        self.watches.lock().push((key, held, subscriber.sink));
-        Box::pin(async { Ok(Box::new(watch) as WatchGuard) })
+        Box::pin(async move {
+            let request = Request {
+                start_check: subscriber.start_check,
+                ..Request::default()
+            };
+            self.wait_and_start(&request).await?;
+            self.called.lock().push(format!("watch {server} {uri}"));
+            let key = format!("{server} {uri}");
+            let watch = Arc::new(());
+            let held = Arc::downgrade(&watch);
+            self.watches.lock().push((key, held, subscriber.sink));
+            Ok(Box::new(watch) as WatchGuard)
+        })
     }
 
     fn survey<'a>(&'a self, server: &'a ServerName) -> BoxFuture<'a, Result<Survey, SurveyError>> {

@@ -155,6 +155,7 @@ async fn no_request_starts_that_a_change_denied_while_it_waited() {
     for (method, params) in [
         ("prompts/get", json!({"name": "draft"})),
         ("resources/read", json!({"uri": "bank://one"})),
+        ("resources/subscribe", json!({"uri": "bank://one"})),
     ] {
         set_rules(&scene, Preset::Open, &json!([]));
         change_meanwhile(&scene, deny(all.clone()));

@@ -204,17 +204,27 @@ async fn a_call_that_has_its_place_and_a_server_starts_only_if_both_are_still_al
             is_removed: refusal.is_none(),
             refusal,
         };
+        let (asks, check) = (client(true), Arc::new(check));
+        let subscriber = Subscriber {
+            client: None,
+            asks: Some(Arc::clone(&asks)),
+            start_check: Some(check.clone()),
+            sink: Arc::new(|_: &str| {}),
+        };
         let request = Request {
-            asks: Some(client(true)),
-            start_check: Some(Arc::new(check)),
+            asks: Some(asks),
+            start_check: Some(check),
             ..Request::call_tool("hang", Json::of_built("{}".to_owned()))
         };
         let (name, never) = (name(), CancellationToken::new());
-        let ended = scene.fleet.call(&name, &request, &never).await.unwrap_err();
-        match (&ended, refusal) {
-            (CallError::Refused(why), Some(refusal)) => assert_eq!(why.to_string(), refusal),
-            (CallError::UnknownServer(_), None) => {}
-            _ => panic!("{ended:?}"),
+        let watched = scene.fleet.watch(&name, "notes://one", subscriber).await;
+        let called = scene.fleet.call(&name, &request, &never).await;
+        for ended in [watched.map(drop).unwrap_err(), called.unwrap_err()] {
+            match (&ended, refusal) {
+                (CallError::Refused(why), Some(refusal)) => assert_eq!(why.to_string(), refusal),
+                (CallError::UnknownServer(_), None) => {}
+                _ => panic!("{ended:?}"),
+            }
         }
         scene.fleet.stop().await;
         let notes = scene.notes();
