@@ -6,7 +6,7 @@ use registry::Entry;
 use crate::{
     app_use::AppUse,
     authorize::refusal::{CallRefusal, RefusalReason},
-    built_in::is_own,
+    built_in::is_answered_here,
     call_context::CallContext,
     definitions::EXECUTE,
     envelope::{Options, SIGNATURE},
@@ -52,8 +52,7 @@ pub(crate) fn check_caller(
         let why = "this client did not announce that it shows apps";
         return Err(ToolError::own_input(EXECUTE, "proxy/app", why, SIGNATURE));
     }
-    let is_of_us = is_own(entry) || entry.at.server.is_scripts();
-    if is_of_us || entry.at.server.as_str() != app {
+    if is_answered_here(entry) || entry.at.server.as_str() != app {
         return refuse("callers other than an app of another server");
     }
     if !entry.tool.is_for_apps() {

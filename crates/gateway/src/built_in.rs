@@ -191,6 +191,11 @@ pub(crate) fn is_own(entry: &Entry) -> bool {
     entry.at.server.is_built_in()
 }
 
+/// Returns true for a tool of ours or a saved script: its calls are sent to no server.
+pub(crate) fn is_answered_here(entry: &Entry) -> bool {
+    is_own(entry) || entry.at.server.is_scripts()
+}
+
 #[cfg(test)]
 mod tests {
     #[test]

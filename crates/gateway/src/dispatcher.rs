@@ -1,6 +1,7 @@
-//! One call of a tool: read, resolved, checked, authorized, counted, sent, recorded. Every call of a client,
+//! One call of a tool: resolved, checked, authorized, joined by hooks, sent, recorded. Every call of a client,
 //! a script or the command line passes here.
 
+pub(crate) mod hook;
 pub(crate) mod outcome;
 pub(crate) mod record;
 mod resolve;
@@ -8,23 +9,21 @@ mod send;
 
 use std::sync::Arc;
 
-use fleet::Request;
 use futures::{FutureExt as _, future::BoxFuture};
 use registry::Entry;
 use tracing::debug;
 
 use crate::{
-    apps::check_caller,
     arguments::check_arguments,
     authorize::{AuthorizationRequest, Authorizer},
-    built_in::{BuiltInTools, RUN_SCRIPT, Tools, is_own},
+    built_in::{BuiltInTools, RUN_SCRIPT, Tools, is_answered_here, is_own},
     call_context::CallContext,
     catalog::Catalog,
+    dispatcher::hook::{CallHook, ToolCall},
     dispatcher::outcome::CallOutcome,
     dispatcher::record::CallNote,
     envelope::{ExecuteRequest, Input},
     error::ToolError,
-    quotas::QuotaBook,
     reply::ToolReply,
     running_calls::{RunningCall, RunningCalls},
 };
@@ -34,7 +33,7 @@ use crate::{
 pub(crate) struct Dispatcher {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) authorizer: Arc<Authorizer>,
-    pub(crate) quotas: Arc<QuotaBook>,
+    pub(crate) hooks: Vec<Box<dyn CallHook>>,
     pub(crate) built_in: BuiltInTools,
     pub(crate) running: RunningCalls,
 }
@@ -79,70 +78,52 @@ impl Dispatcher {
         Ok(called.with_record(note))
     }
 
-    /// The stages of a call, in their order.
+    /// The stages of a call, in their order. Its receiver fits the outcome to size.
     async fn run(
         &self,
         request: ExecuteRequest,
         context: CallContext,
         note: &mut CallNote,
     ) -> Result<CallOutcome, ToolError> {
-        let (name, options) = (request.tool_name, request.options);
-        let settings = self.catalog.settings();
-        let entry = &self.resolve(&name, &context, note).await?;
-        note.record.by_app = options.app.is_some();
-        check_caller(entry, &options, &context)?;
-        let timeout = settings.timeout(entry, &options);
-        let arguments = check_arguments(entry, request.input, timeout).await;
-        let arguments = arguments.inspect_err(|error| self.catalog.note_mistake(entry, error))?;
-        let call = AuthorizationRequest::tool(entry, &arguments);
-        note.set_arguments(&arguments, settings.audit.arguments);
+        let options = &request.options;
+        let settings = &self.catalog.settings();
+        let entry = &self
+            .resolve(&request.tool_name, options, &context, note)
+            .await?;
+        let timeout = settings.timeout(entry, options);
+        let arguments = &check_arguments(entry, request.input, timeout)
+            .await
+            .inspect_err(|error| self.catalog.note_mistake(entry, error))?;
+        note.set_arguments(arguments, settings.audit.arguments);
         if is_script(entry) {
             note.record.run = context.call.as_deref().map(RunningCall::run);
         }
+        let asked = AuthorizationRequest::tool(entry, arguments);
         if options.dry_run && (context.script.is_some() || !is_script(entry)) {
             note.discard();
-            let text = self.authorizer.explain_call(&call, &context)?;
+            let text = self.authorizer.explain_call(&asked, &context)?;
             return Ok(CallOutcome::Own(ToolReply::text(&text)));
         }
-        self.authorizer.authorize(&call, &context, note).await?;
-        if !is_own(entry) {
-            let call = (&**entry, arguments.as_str());
-            let taken = self.quotas.take(&settings.quotas, call, &context);
-            note.charge = taken.map_err(ToolError::QuotaUsedUp)?;
+        self.authorizer.authorize(&asked, &context, note).await?;
+        let call = ToolCall {
+            entry,
+            arguments,
+            options,
+            timeout,
+            settings,
+        };
+        for hook in &self.hooks {
+            hook.before(&call, &context, note)?;
         }
-        if is_own(entry) || entry.at.server.is_scripts() {
-            // The task of a call within it would have another result.
-            let context = CallContext {
-                task_note: None,
-                ..context
-            };
-            self.call_here(entry, &arguments, &options, context).await
+        let outcome = if is_answered_here(entry) {
+            self.call_here(&call, context).await?
         } else {
-            let client = Arc::clone(&context.policy);
-            let rules = self
-                .authorizer
-                .check_at_start(Arc::clone(&settings), &call, &client);
-            let request = Request {
-                timeout,
-                start_check: Some(rules),
-                header_arguments: entry.tool.header_arguments(arguments.as_str()),
-                ..Request::call_tool(&entry.at.tool, arguments.clone())
-            };
-            let called = self
-                .send(entry, request, &options, &settings, context)
-                .await;
-            if matches!(called, Err(ToolError::Refused(_))) {
-                let authorizer = &self.authorizer;
-                authorizer.refuse_if_denied_meanwhile(&call, &client, note)?;
-            }
-            let called = called?;
-            if let CallOutcome::Server { result, .. } = &called
-                && settings.is_redacted(&entry.at.server)
-            {
-                note.record.redacted = printable::count_redacted(result.as_str());
-            }
-            Ok(called)
+            self.send(&call, &asked, &context, note).await?
+        };
+        for hook in &self.hooks {
+            hook.after(&call, &outcome, note);
         }
+        Ok(outcome)
     }
 }
 

@@ -32,6 +32,7 @@ use crate::{
     forward::{Forwarder, Ledgers},
     kept_secrets::hide_kept_secrets,
     quotas::{QuotaBook, QuotaStatus},
+    redaction_count::RedactionCount,
     running_calls::RunningCalls,
     scrapes::Scrapes,
     script_turns::ScriptTurns,
@@ -56,6 +57,7 @@ pub struct Gateway {
     /// Decides on calls.
     pub authorizer: Arc<Authorizer>,
     pub(crate) dispatcher: Dispatcher,
+    quotas: Arc<QuotaBook>,
     pub(crate) forwarder: Arc<Forwarder>,
     /// The connected clients.
     pub clients: ConnectedClients,
@@ -120,10 +122,11 @@ impl Gateway {
         });
         let built_in = built_in_tools(&catalog, &forwarder, &results, Arc::clone(&run_script));
         let client_tasks = ClientTasks::open(&state_dir, Arc::clone(&servers), results.clone());
+        let quotas = QuotaBook::open(&state_dir);
         let dispatcher = Dispatcher {
             catalog: Arc::clone(&catalog),
             authorizer: Arc::clone(&authorizer),
-            quotas: QuotaBook::open(&state_dir),
+            hooks: vec![Box::new(Arc::clone(&quotas)), Box::new(RedactionCount)],
             built_in,
             running: RunningCalls::default(),
         };
@@ -133,6 +136,7 @@ impl Gateway {
             results,
             authorizer,
             dispatcher,
+            quotas,
             forwarder,
             clients: ConnectedClients::default(),
             ledgers: Ledgers::default(),
@@ -201,7 +205,7 @@ impl Gateway {
         let counts = tokio::task::spawn_blocking(move || catalog.flush(LAST_FLUSH_WAIT));
         let scripts = self.run_script.stop();
         // The last records are those of calls that end with their servers.
-        let quotas = Arc::clone(&self.dispatcher.quotas);
+        let quotas = Arc::clone(&self.quotas);
         let ends = async {
             tokio::join!(self.results.finish(), servers, scripts);
             let _ = tokio::task::spawn_blocking(move || quotas.write()).await;
@@ -219,7 +223,7 @@ impl Gateway {
 
     /// The quotas of the configuration, with their use at this moment.
     pub fn list_quotas(&self) -> Vec<QuotaStatus> {
-        self.dispatcher.quotas.list_uses(&self.settings().quotas)
+        self.quotas.list_uses(&self.settings().quotas)
     }
 
     /// Records in the audit log that a credential was refused over HTTP; `why` holds no part of it.
@@ -238,7 +242,7 @@ impl Gateway {
 
     /// Waits until the records of calls and the counts of quotas are on disk. Blocks.
     pub fn flush_records(&self) {
-        self.dispatcher.quotas.write();
+        self.quotas.write();
         self.recorder.flush();
     }
 

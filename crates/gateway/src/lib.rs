@@ -40,6 +40,7 @@ pub mod policy;
 mod project;
 mod quotas;
 mod recent_searches;
+mod redaction_count;
 mod render;
 mod reply;
 mod running_calls;

@@ -15,15 +15,22 @@ use std::{
 use ::policy::{Quota, QuotaSubject, QuotaUnit};
 use files::{Lock, clock::now_s, read_text_within, write_whole};
 use parking_lot::Mutex;
-use registry::Entry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use telemetry::COMMAND_LINE;
+use telemetry::{COMMAND_LINE, estimate_tokens};
 use tool::Digest;
 use tracing::warn;
 
-use crate::{call_context::CallContext, render, used_up_quota::UsedUpQuota};
+use crate::{
+    built_in::is_own,
+    call_context::CallContext,
+    dispatcher::hook::{CallHook, ToolCall},
+    dispatcher::record::CallNote,
+    error::ToolError,
+    render,
+    used_up_quota::UsedUpQuota,
+};
 
 const FILE: &str = "quotas.json";
 
@@ -124,6 +131,38 @@ impl TokenCharge {
     }
 }
 
+impl CallHook for Arc<QuotaBook> {
+    /// Counts a call in all quotas that limit it, or in none if one of them is used up.
+    fn before(
+        &self,
+        call: &ToolCall<'_>,
+        context: &CallContext,
+        note: &mut CallNote,
+    ) -> Result<(), ToolError> {
+        let (entry, quotas) = (call.entry, &*call.settings.quotas);
+        if quotas.is_empty() || is_own(entry) {
+            return Ok(());
+        }
+        let connection = context.client.as_ref().and_then(|it| it.connection);
+        let session = connection.map(|it| it.to_string());
+        let subject = QuotaSubject {
+            client: &context.policy.name,
+            caller: context.admitted_as.as_deref().unwrap_or_default(),
+            session: session.as_deref().unwrap_or_default(),
+            server: entry.at.server.as_str(),
+            tool: &entry.at.tool,
+            arguments: call.arguments.as_str(),
+        };
+        let charge = self.take_at(quotas, &subject, now_s());
+        if let Some(charge) = charge.map_err(ToolError::QuotaUsedUp)? {
+            note.on_end.push(Box::new(move |record| {
+                charge.add(estimate_tokens(record.bytes_in + record.bytes_sent));
+            }));
+        }
+        Ok(())
+    }
+}
+
 impl QuotaBook {
     /// Reads the counts of an earlier process; a damaged file counts as empty.
     pub(crate) fn open(folder: &Path) -> Arc<Self> {
@@ -138,29 +177,6 @@ impl QuotaBook {
             writing: Mutex::default(),
             is_write_due: AtomicBool::new(false),
         })
-    }
-
-    /// Counts a call in all quotas that limit it, or in none if one of them is used up.
-    pub(crate) fn take(
-        self: &Arc<Self>,
-        quotas: &[Quota],
-        (entry, arguments): (&Entry, &str),
-        context: &CallContext,
-    ) -> Result<Option<TokenCharge>, Box<UsedUpQuota>> {
-        if quotas.is_empty() {
-            return Ok(None);
-        }
-        let connection = context.client.as_ref().and_then(|it| it.connection);
-        let session = connection.map(|it| it.to_string());
-        let call = QuotaSubject {
-            client: &context.policy.name,
-            caller: context.admitted_as.as_deref().unwrap_or_default(),
-            session: session.as_deref().unwrap_or_default(),
-            server: entry.at.server.as_str(),
-            tool: &entry.at.tool,
-            arguments,
-        };
-        self.take_at(quotas, &call, now_s())
     }
 
     fn take_at(

@@ -200,11 +200,6 @@ impl Settings {
         self.servers.iter().find(|it| it.spec.name == *name)
     }
 
-    pub(crate) fn is_redacted(&self, name: &ServerName) -> bool {
-        self.server(name)
-            .is_some_and(|it| it.spec.redaction.is_some())
-    }
-
     /// The limits of a tool; `None` if those of its server apply.
     pub fn tool_limits(&self, tool: &ToolRef) -> Option<&ToolLimits> {
         self.server(&tool.server)?.tools.get(&tool.tool)

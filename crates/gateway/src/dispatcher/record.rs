@@ -9,15 +9,17 @@ use std::{
 use ::policy::Decision;
 use jsonrpc::Json;
 use telemetry::otlp::{OpenSpan, TraceContext};
-use telemetry::{CallRecord, Event, Outcome, RecordedArguments, Recorder, estimate_tokens};
+use telemetry::{CallRecord, Event, Outcome, RecordedArguments, Recorder};
 use tool::ServerName;
 
 use crate::{
-    call_context::CallContext, clients::CallCounter, quotas::TokenCharge, reply::ToolReply,
-    settings::KeptArguments, traces::describe_call,
+    call_context::CallContext, clients::CallCounter, reply::ToolReply, settings::KeptArguments,
+    traces::describe_call,
 };
 
-#[derive(Debug)]
+/// Called with the record of a call when the call ends.
+type OnEnd = Box<dyn FnOnce(&CallRecord) + Send + Sync>;
+
 pub(crate) struct CallNote {
     recorder: Arc<Recorder>,
     pub(crate) record: CallRecord,
@@ -26,8 +28,7 @@ pub(crate) struct CallNote {
     counter: Option<CallCounter>,
     /// It ends with the note.
     span: Option<OpenSpan>,
-    /// The quotas that count its tokens when it ends.
-    pub(crate) charge: Option<TokenCharge>,
+    pub(crate) on_end: Vec<OnEnd>,
     /// Nothing was called: nothing is recorded.
     is_discarded: bool,
 }
@@ -55,7 +56,7 @@ impl CallNote {
             began: Instant::now(),
             counter: context.counter.clone(),
             span,
-            charge: None,
+            on_end: Vec::new(),
             is_discarded: false,
         }
     }
@@ -143,8 +144,8 @@ impl Drop for CallNote {
         if let Some(counter) = &self.counter {
             counter.fetch_add(1, Ordering::Relaxed);
         }
-        if let Some(charge) = &self.charge {
-            charge.add(estimate_tokens(record.bytes_in + record.bytes_sent));
+        for on_end in self.on_end.drain(..) {
+            on_end(&record);
         }
         if let Some(span) = &mut self.span {
             describe_call(span, &record);

@@ -8,16 +8,17 @@ use tool::ServerName;
 
 use super::Dispatcher;
 use crate::{
-    call_context::CallContext, dispatcher::record::CallNote, error::ToolError,
-    script_caller::ScriptCaller, survey::survey_now,
+    apps::check_caller, call_context::CallContext, dispatcher::record::CallNote, envelope::Options,
+    error::ToolError, script_caller::ScriptCaller, survey::survey_now,
 };
 
 impl Dispatcher {
-    /// Resolves the name of a call. The record names the server and tool of the call, or, if there
-    /// is no such tool, the tool that was probably meant.
+    /// Resolves the name of a call, and refuses a caller that the tool is not for. The record names
+    /// the server and tool of the call, or, if there is no such tool, the tool that was probably meant.
     pub(super) async fn resolve(
         &self,
         tool_name: &str,
+        options: &Options,
         context: &CallContext,
         note: &mut CallNote,
     ) -> Result<Arc<Entry>, ToolError> {
@@ -37,6 +38,8 @@ impl Dispatcher {
         if let Some(script) = &context.script {
             script.check_reads(&entry)?;
         }
+        note.record.by_app = options.app.is_some();
+        check_caller(&entry, options, context)?;
         Ok(entry)
     }
 

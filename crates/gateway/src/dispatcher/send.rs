@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use files::clock::now_s;
 use fleet::{Asks, CallError, Request};
-use jsonrpc::Json;
 use registry::Entry;
 use results::Budget;
 use serde_json::value::RawValue;
@@ -13,14 +12,16 @@ use tool::ServerName;
 use super::Dispatcher;
 use crate::{
     apps::find_app_use,
+    authorize::AuthorizationRequest,
     built_in::{OwnCall, is_own},
     call_context::CallContext,
+    dispatcher::hook::ToolCall,
     dispatcher::outcome::CallOutcome,
+    dispatcher::record::CallNote,
     elicitation::ServerAsker,
     elicitation::input_rounds::request_in_rounds,
     elicitation::requested_input::RoundError,
     elicitation::server_tasks::{HeldTask, ServerTask, task_parameter},
-    envelope::Options,
     error::ToolError,
     render::hit::list_remarks,
     settings::Settings,
@@ -30,19 +31,25 @@ impl Dispatcher {
     /// Sends a call to its server. The result keeps its bytes; the receiver cuts it to the budget.
     pub(super) async fn send(
         &self,
-        entry: &Entry,
-        request: Request,
-        options: &Options,
-        settings: &Settings,
-        context: CallContext,
+        call: &ToolCall<'_>,
+        asked: &AuthorizationRequest<'_>,
+        context: &CallContext,
+        note: &mut CallNote,
     ) -> Result<CallOutcome, ToolError> {
+        let (entry, options, settings) = (call.entry, call.options, call.settings);
         let server = &entry.at.server;
         let asker = context.asks.as_ref().map(|asks| asks.for_server(server));
+        let rules = self
+            .authorizer
+            .check_at_start(Arc::clone(settings), asked, &context.policy);
         let request = Request {
+            timeout: call.timeout,
+            start_check: Some(rules),
+            header_arguments: entry.tool.header_arguments(call.arguments.as_str()),
             asks: asker.clone().map(|asks| asks as Arc<dyn Asks>),
             timeout_is_final: options.timeout_ms.is_some(),
             is_safe: is_safe(entry),
-            ..request
+            ..Request::call_tool(&entry.at.tool, call.arguments.clone())
         };
         let mut request = context.complete(request);
         request.params.extend(task_parameter(&entry.tool));
@@ -68,11 +75,16 @@ impl Dispatcher {
         )
         .await;
         if let Err(RoundError::Call(CallError::Refused(refusal))) = answer {
-            return Err(ToolError::of_refusal(refusal));
+            let error = ToolError::of_refusal(refusal);
+            if matches!(error, ToolError::Refused(_)) {
+                self.authorizer
+                    .refuse_if_denied_meanwhile(asked, &context.policy, note)?;
+            }
+            return Err(error);
         }
         let is_ok = matches!(&answer, Ok(result) if !results::is_error(result));
         self.count_use(entry, settings, is_ok);
-        let note = self.note_of(entry, asker.and_then(ServerAsker::explain_untaken));
+        let remarks = self.note_of(entry, asker.and_then(ServerAsker::explain_untaken));
         // A search teaches nothing about a call of an app.
         let searches = context.searches.as_deref();
         let searches = searches.filter(|_| options.app.is_none());
@@ -80,7 +92,7 @@ impl Dispatcher {
             self.catalog.learn(searches, entry, || false);
             let policy = &context.policy;
             let available = || self.catalog.list_others_available(server, policy);
-            explain(error, entry, available).with_note(note.as_deref())
+            explain(error, entry, available).with_note(remarks.as_deref())
         })?;
         context.note_uris(server, &result);
         let called = CallOutcome::Server {
@@ -90,8 +102,8 @@ impl Dispatcher {
                 ..Budget::new(max_tokens)
             },
             origin: context.origin(entry.at.full_name()),
-            note,
-            app: find_app_use(entry, options, &context),
+            note: remarks,
+            app: find_app_use(entry, options, context),
             record: None,
         };
         self.catalog.learn(searches, entry, || !called.is_error());
@@ -118,25 +130,27 @@ impl Dispatcher {
     /// Answers a call of a tool of ours or of a saved script, which is sent to no server.
     pub(super) async fn call_here(
         &self,
-        entry: &Entry,
-        arguments: &Json,
-        options: &Options,
+        call: &ToolCall<'_>,
         context: CallContext,
     ) -> Result<CallOutcome, ToolError> {
-        let arguments = RawValue::from_string(arguments.as_str().to_owned());
-        let arguments = arguments.map_err(ToolError::internal)?;
-        let settings = self.catalog.settings();
+        let (entry, options, settings) = (call.entry, call.options, call.settings);
+        let arguments = RawValue::from_string(call.arguments.as_str().to_owned())
+            .map_err(ToolError::internal)?;
         let call = OwnCall {
             entry,
             arguments: &arguments,
             options,
             max_tokens: settings.max_tokens(entry, options, &context.policy),
-            context,
+            context: CallContext {
+                // The task of a call within it would have another result.
+                task_note: None,
+                ..context
+            },
         };
         let reply = self.built_in.find(entry)?.call(call, self).await;
         if !is_own(entry) {
             let is_ok = matches!(&reply, Ok(reply) if !reply.is_error());
-            self.count_use(entry, &self.catalog.settings(), is_ok);
+            self.count_use(entry, settings, is_ok);
         }
         Ok(CallOutcome::Own(reply?.of_tool(entry.at.to_string())))
     }
